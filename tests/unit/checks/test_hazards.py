@@ -586,8 +586,8 @@ def test_of_two_operands_the_one_with_the_lowest_byte_is_named(stage: Stage) -> 
         stage.dispatch(copy, [stage.filled("more")], [act])
         stage.dispatch(add, parts, [result])
         stage.run()
-        report = [each.report for each in stage.device.reports][-1]
-        assert (report.id, report.properties["bytes"]) == ("HAZARD_RAW", "0-63")
+        reports = [each.report for each in stage.device.reports if each.report.id != "READ_MIXED"]
+        assert (reports[-1].id, reports[-1].properties["bytes"]) == ("HAZARD_RAW", "0-63")
 
 
 def test_of_many_conflicts_the_newest_is_named(stage: Stage) -> None:

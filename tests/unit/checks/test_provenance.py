@@ -170,3 +170,58 @@ def test_what_is_expected_is_checked() -> None:
             buffer.expect(4, dml.BufferTensorDesc(F32, [16]), "bias")
         with pytest.raises(TypeError, match="tensor_desc must be a BufferTensorDesc, not list"):
             buffer.expect(0, [16], "bias")  # type: ignore[arg-type]
+
+
+# --- large tensors, and elements of 4 bits ---
+
+
+def footprint(begin: int, bits: int, sizes: list[int], strides: list[int]) -> Pattern:
+    accesses = Accesses.of([Access(0, WRITE, Footprint(begin, bits, tuple(sizes), tuple(strides)))])
+    return Pattern(Place(0, 1 << 40), ffi.new("dmlk_footprint *", accesses.pointer[0]), 0, None)
+
+
+def entered(memory: Provenance, where: Pattern, number: int) -> Write:
+    write = Write(Author(number=number), 0, where.begin, where.end, where, None, number)
+    memory.write(write)
+    return write
+
+
+def test_halves_of_bytes_have_their_own_writers() -> None:
+    memory = Provenance()
+    whole = entered(memory, footprint(0, 4, [8], [1]), 1)
+    odd = entered(memory, footprint(0, 4, [2, 2], [4, 1]), 2)
+    assert memory.sources(footprint(0, 4, [8], [1])) == [Source(odd, 0, 2), Source(whole, 1, 2)]
+    every_third = entered(memory, footprint(0, 4, [3], [3]), 3)
+    found = memory.sources(footprint(0, 4, [8], [1]))
+    assert [(each.write, each.first, each.size) for each in found] == [
+        (every_third, 0, 2),
+        (odd, 0, 2),
+        (whole, 1, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides"),
+    [
+        ([1 << 15, 1 << 15], [(1 << 15) + 3, 1]),  # rows with padding
+        ([2] * 7 + [1 << 14], [3 << (20 - i) for i in range(7)] + [1]),  # in eight dimensions
+        ([1 << 20, 1 << 20], [0, 2]),  # a broadcast
+        ([1 << 14, 1 << 14, 4], [1, 1 << 15, 1 << 30]),  # axes in another order
+        ([1 << 16, 1 << 16], [1 << 4, 1]),  # rows that overlap
+    ],
+)
+def test_tensors_of_gigabytes_are_not_painted(
+    sizes: list[int], strides: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    painted: list[int] = []
+    zeros = np.zeros
+    monkeypatch.setattr(np, "zeros", lambda count, kind: painted.append(count) or zeros(count, kind))
+    memory = Provenance()
+    dense = entered(memory, footprint(0, 8, [1 << 34], [1]), 1)
+    newer = entered(memory, footprint(0, 32, sizes, strides), 2)
+    assert memory.sources(footprint(0, 32, sizes, strides))[0].write is newer
+    again = memory.sources(footprint(0, 32, [*sizes[:-1], max(1, sizes[-1] // 2)], strides))
+    assert [each.write for each in again] == [newer]
+    last = memory.sources(footprint((1 << 34) - 4096, 32, [1 << 10], [1]))
+    assert last == [Source(dense, (1 << 34) - 4096, 4096)]
+    assert max(painted, default=0) <= 1 << 24

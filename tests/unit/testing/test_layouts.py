@@ -231,6 +231,7 @@ def test_an_offset_that_is_ignored() -> None:
     assert isinstance(failure(test, **MATRIX), LayoutError)
 
 
+@pytest.mark.dmlemu(expect=["READ_MIXED"])
 def test_padding_that_is_written() -> None:
     """An operator in place on the whole buffer, gaps and all: the elements are right."""
 

@@ -33,6 +33,7 @@ __all__ = [
     "Touch",
     "Touched",
     "Window",
+    "physical",
     "touched",
 ]
 
@@ -92,7 +93,7 @@ class Pattern:
     Adding ``shift`` to a GPU virtual address of the allocation gives the physical address.
     """
 
-    __slots__ = ("begin", "changes", "clip", "end", "place", "shift", "struct")
+    __slots__ = ("_blocks", "begin", "changes", "clip", "end", "place", "shift", "struct")
 
     def __init__(self, place: Place, struct: Any, shift: int, clip: tuple[int, int] | None) -> None:
         self.place = place
@@ -102,6 +103,7 @@ class Pattern:
         self.begin: int = struct.address if clip is None else clip[0]
         self.end: int = struct.end if clip is None else clip[1]
         self.changes = bool(struct.access & _CHANGES)
+        self._blocks: Blocks | None = None
 
     @property
     def access(self) -> int:
@@ -119,14 +121,14 @@ class Pattern:
     @property
     def is_dense(self) -> bool:
         """Whether every byte from the first to the last belongs to an element."""
-        struct = self.struct
-        extent = 1
-        dimensions = zip(struct.sizes[0 : struct.rank], struct.strides[0 : struct.rank], strict=True)
-        for stride, size in sorted((stride, size) for size, stride in dimensions if size > 1):
-            if stride > extent:
-                return False
-            extent += stride * (size - 1)
-        return True
+        return len(self.blocks[2]) == 0
+
+    @property
+    def blocks(self) -> Blocks:
+        """The same bytes as blocks without gaps: in half bytes, for elements of 4 bits."""
+        if self._blocks is None:
+            self._blocks = _blocks(self.struct)
+        return self._blocks
 
     def first_byte(self, other: Pattern, low: int = 0, high: int = 2**64 - 1) -> int | None:
         """The lowest physical byte in [low, high) that both contain; None if there is none."""
@@ -149,6 +151,25 @@ class Pattern:
                 high = middle
             else:
                 low = byte
+
+
+Blocks = tuple[int, int, tuple[tuple[int, int], ...]]
+"""Address and length of the first block, and the sizes and strides of the axes along which it repeats."""
+
+
+def _blocks(struct: Any) -> Blocks:
+    rank, width = struct.rank, struct.bits // 4
+    length = width
+    axes: list[tuple[int, int]] = []
+    pairs = zip(struct.sizes[0:rank], struct.strides[0:rank], strict=True)
+    for stride, size in sorted((stride * width, size) for size, stride in pairs if size > 1 and stride):
+        if not axes and stride <= length:
+            length += stride * (size - 1)
+        elif axes and axes[-1][0] * axes[-1][1] == stride:
+            axes[-1] = axes[-1][0] * size, axes[-1][1]
+        else:
+            axes.append((size, stride))
+    return 2 * struct.address, length, tuple(axes)
 
 
 class Access(NamedTuple):
@@ -562,6 +583,11 @@ class Places:
             ):
                 place.link(other)
                 other.link(place)
+
+
+def physical(heap: int, size: int) -> tuple[int, int]:
+    """The physical addresses of a heap, by its ``heap_number``."""
+    return _BIAS + heap, _BIAS + heap + size
 
 
 def _patterns(struct: Any, place: Place) -> list[Pattern]:

@@ -3,12 +3,16 @@
 Memory is divided into intervals, each with the writes that are visible in it, newest first.  A write that
 covers an interval without gaps replaces the others; one with gaps lies on top of them.  Addresses are
 physical, so that resources over the same bytes share their provenance.
+
+Which bytes are visible below writes with gaps is found by painting their blocks, within the bytes in question
+only.  Where that would be too much (``_MOST``), a read is said to come from the newest write that it meets.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from math import gcd, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +21,13 @@ from ...d3d12.recording import Command
 from .access_history import Pattern
 from .tensor_relation import Tensor
 
-__all__ = ["Author", "Input", "Provenance", "Source", "Write"]
+__all__ = ["Author", "Input", "Provenance", "Source", "Sources", "Write"]
 
 _MANY = 4  # writes in one interval, before those that are hidden are looked for
+_MOST = 1 << 22  # marks that are painted at once
+_COPIES = 1024  # that are remembered
 
-_Bytes = np.ndarray[Any, np.dtype[np.bool_]]
+_Marks = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class Input(NamedTuple):
@@ -112,10 +118,6 @@ class Write:
         begin, end = max(begin, self.begin) + shift, min(end, self.end) + shift
         return Write(author, self.operand, begin, end, pattern, tensor, number)
 
-    def paint(self, low: int, high: int) -> _Bytes:
-        """Which bytes of [low, high) it wrote."""
-        return painted(None if self.is_dense else self.pattern, low, high)
-
 
 _Row = tuple[int, int, tuple[Write, ...]]  # an interval and its writes
 
@@ -128,6 +130,14 @@ class Source(NamedTuple):
     size: int  # bytes
 
 
+class Sources(list[Source]):
+    """The sources of a read; not ``is_exact``: there may be more, as there was too much memory to look at."""
+
+    def __init__(self, sources: Iterable[Source], is_exact: bool) -> None:
+        super().__init__(sources)
+        self.is_exact = is_exact
+
+
 class Provenance:
     """The visible writes of all memory.  ``version`` changes with them."""
 
@@ -136,6 +146,8 @@ class Provenance:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._writes: list[tuple[Write, ...]] = []
+        # By source, target and size: the version after the copy, and what it copied to what.
+        self._copies: dict[tuple[int, int, int], tuple[int, dict[Write, Write]]] = {}
 
     def write(self, write: Write) -> None:
         """Enters a write that is newer than all others."""
@@ -168,9 +180,14 @@ class Provenance:
 
     def copy(self, source: int, target: int, size: int, author: Author, number: int) -> None:
         """Bytes were copied: their writes are visible at the target, too; of unknown bytes, the copy is."""
+        version, known = self._copies.get((source, target, size), (-1, {}))
+        if version == self.version:  # as in every frame
+            for each, made in known.items():
+                made.author, made.number = each.author.copied_by(author), number
+            return
         self.version += 1
         shift = target - source
-        known: dict[Write, Write] = {}
+        known = {}
         rows: list[_Row] = []
         for begin, end, writes in list(self._between(source, source + size)):
             for each in writes:
@@ -181,67 +198,64 @@ class Provenance:
             rows.append((begin + shift, end + shift, tuple(known[each] for each in writes)))
         first, last = self._cut(target, target + size)
         self._replace(first, last, rows)
+        if target + size <= source or source + size <= target:
+            if len(self._copies) >= _COPIES:
+                self._copies.clear()
+            self._copies[source, target, size] = self.version, known
 
     def forget(self, begin: int, end: int) -> None:
         """The memory is gone, or its contents are undefined."""
-        self.version += 1
         first, last = self._cut(begin, end)
-        self._replace(first, last, [])
+        if first < last:
+            self.version += 1
+            self._replace(first, last, [])
 
-    def sources(self, read: Pattern) -> list[Source]:
+    def sources(self, read: Pattern) -> Sources:
         """The writes that the bytes of a read come from, newest first."""
-        found: dict[Write | None, tuple[int, int]] = {}
+        found = _Found(read)
         reached = read.begin
         for begin, end, writes in self._between(read.begin, read.end):
             if reached < begin:
-                _note(found, None, reached, _of(read, reached, begin))
-            self._look(read, begin, end, writes, found)
+                found.look(reached, begin, ())
+            found.look(begin, end, writes)
             reached = end
         if reached < read.end:
-            _note(found, None, reached, _of(read, reached, read.end))
-        rows = [Source(write, first, size) for write, (first, size) in found.items()]
-        return sorted(rows, key=lambda row: -1 if row.write is None else -row.write.number)
+            found.look(reached, read.end, ())
+        return found.sources()
 
-    def marks(self, read: Pattern, wanted: Collection[Write]) -> _Bytes:
-        """Which bytes of [read.begin, read.end) are visible bytes of these writes."""
-        marks = np.zeros(read.end - read.begin, np.bool_)
-        for begin, end, writes in self._between(read.begin, read.end):
-            rest = np.ones(end - begin, np.bool_)
+    def marks(self, read: Pattern, wanted: Collection[Write], bits: int) -> tuple[_Marks, int] | None:
+        """Which parts of [read.begin, read.end) are visible in these writes; each part is ``int`` half bytes.
+
+        The parts divide elements of ``bits``.  None: there are too many.
+        """
+        rows = list(self._between(read.begin, read.end))
+        unit = gcd(
+            _unit([read, *(each.pattern for row in rows for each in row[2])], 2 * read.begin), bits // 4
+        )
+        for begin, end, _ in rows:
+            unit = gcd(unit, 2 * (begin - read.begin), 2 * (end - read.begin))
+        if 2 * (read.end - read.begin) // unit > _MOST:
+            return None
+        marks = np.zeros(2 * (read.end - read.begin) // unit, np.bool_)
+        for begin, end, writes in rows:
+            rest = marks[2 * (begin - read.begin) // unit : 2 * (end - read.begin) // unit]
+            hidden = np.zeros(len(rest), np.bool_)
             for each in writes:
-                there = each.paint(begin, end) & rest
+                there = painted(None if each.is_dense else each.pattern, begin, end, unit)
+                if there is None:
+                    return None
                 if each in wanted:
-                    marks[begin - read.begin : end - read.begin] |= there
-                rest &= ~there
-        return marks
+                    rest |= there & ~hidden
+                hidden |= there
+        return marks, unit
 
     def at(self, address: int) -> Write | None:
         """The last write to a byte."""
-        for begin, _, writes in self._between(address, address + 1):
-            return next((each for each in writes if each.paint(begin, address + 1)[-1]), None)
+        for _, _, writes in self._between(address, address + 1):
+            return next((each for each in writes if _holds(each, address)), None)
         return None
 
     # --- inside ---
-
-    def _look(
-        self,
-        read: Pattern,
-        begin: int,
-        end: int,
-        writes: tuple[Write, ...],
-        found: dict[Write | None, tuple[int, int]],
-    ) -> None:
-        if len(writes) == 1 and (writes[0].is_dense or writes[0].pattern is read):
-            if read.is_dense:
-                _note_size(found, writes[0], begin, end - begin)
-            else:
-                _note(found, writes[0], begin, _of(read, begin, end))
-            return
-        rest = painted(read, begin, end)
-        for each in writes:
-            there = each.paint(begin, end)
-            _note(found, each, begin, rest & there)
-            rest &= ~there
-        _note(found, None, begin, rest)
 
     def _between(self, begin: int, end: int) -> Iterator[tuple[int, int, tuple[Write, ...]]]:
         """The intervals that meet the range, cut to it."""
@@ -273,50 +287,158 @@ class Provenance:
         if len(older) < _MANY:
             return (write, *older)
         begin, end = self._starts[at], self._ends[at]
-        hidden = write.paint(begin, end)
-        visible = [write]
-        for each in older:
-            there = each.paint(begin, end)
-            if np.any(there & ~hidden):
+        unit = _unit([write.pattern, *(each.pattern for each in older)], 2 * begin, 2 * end)
+        visible: list[Write] = []
+        hidden = np.zeros(0, np.bool_)
+        for each in (write, *older):
+            there = painted(None if each.is_dense else each.pattern, begin, end, unit)
+            if there is None:  # too many to tell; no more than this are kept
+                return (write, *older[: 4 * _MANY])
+            if not visible or np.any(there & ~hidden):
+                hidden = hidden | there if visible else there
                 visible.append(each)
-                hidden |= there
         return tuple(visible)
 
 
-def painted(pattern: Pattern | None, low: int, high: int) -> _Bytes:
-    """Which bytes of [low, high) belong to elements of the pattern."""
-    if pattern is None or pattern.is_dense:
-        marks = np.zeros(high - low, np.bool_)
-        begin, end = (low, high) if pattern is None else (pattern.begin, pattern.end)
-        marks[max(begin - low, 0) : max(end - low, 0)] = True
-        return marks
-    struct = pattern.struct
-    first, last = struct.address, struct.end
-    marks = np.zeros(last - first, np.bool_)
-    rank, width = struct.rank, -(-struct.bits // 8)
-    sizes, strides = (
-        [*struct.sizes[0:rank], width],
-        [stride * struct.bits // 8 for stride in struct.strides[0:rank]],
-    )
-    np.lib.stride_tricks.as_strided(marks, sizes, [*strides, 1])[...] = True
-    whole = np.zeros(high - low, np.bool_)
-    begin, end = max(low, first), min(high, last)
-    whole[begin - low : end - low] = marks[begin - first : end - first]
+class _Found:
+    """What is found of a read, in half bytes: for each write the first, and how many."""
+
+    def __init__(self, read: Pattern) -> None:
+        self.read = read
+        self.found: dict[Write | None, tuple[int, int]] = {}
+        self.is_exact = True
+
+    def sources(self) -> Sources:
+        rows = [Source(write, first // 2, -(-count // 2)) for write, (first, count) in self.found.items()]
+        if len(rows) > 1:
+            rows.sort(key=lambda row: -1 if row.write is None else -row.write.number)
+        return Sources(rows, self.is_exact)
+
+    def look(self, begin: int, end: int, writes: tuple[Write, ...]) -> None:
+        """Looks at an interval; the bytes that are in none of the writes are nobody's."""
+        read = self.read
+        newest = writes[0] if writes else None
+        if newest is None or newest.is_dense or _is_same(newest.pattern, read):
+            self._all(newest, begin, end)
+            return
+        unit = _unit([read, *(each.pattern for each in writes)], 2 * begin, 2 * end)
+        rest = painted(read, begin, end, unit)
+        for each in writes:
+            if rest is None or not rest.any():
+                break
+            there = painted(None if each.is_dense else each.pattern, begin, end, unit)
+            if there is None:
+                rest = None
+                break
+            self._note(each, begin, rest & there, unit)
+            rest &= ~there
+        if rest is None:
+            self._roughly(begin, end, writes)
+        else:
+            self._note(None, begin, rest, unit)
+
+    def _all(self, write: Write | None, begin: int, end: int) -> None:
+        """All bytes of the read in the interval are from one write."""
+        read = self.read
+        address, length, axes = read.blocks
+        if not axes:
+            self._add(write, 2 * begin, 2 * (end - begin))
+            return
+        if read.clip is None and begin == read.begin and end == read.end and _is_disjoint(length, axes):
+            self._add(write, address, length * prod(size for size, _ in axes))
+            return
+        unit = _unit([read], 2 * begin, 2 * end)
+        marks = painted(read, begin, end, unit)
+        if marks is not None:
+            self._note(write, begin, marks, unit)
+            return
+        first = read.first_byte(read, begin, end)
+        if first is not None:
+            self.is_exact = False
+            self._add(write, 2 * first, 2 * (end - first))
+
+    def _roughly(self, begin: int, end: int, writes: tuple[Write, ...]) -> None:
+        """The newest write that the read meets in the interval."""
+        self.is_exact = False
+        for each in writes:
+            if each.pattern is None or each.is_dense:
+                first = self.read.first_byte(self.read, begin, end)
+            else:
+                first = self.read.first_byte(each.pattern, begin, end)
+            if first is not None:
+                self._add(each, 2 * first, 2 * (end - first))
+                return
+
+    def _note(self, write: Write | None, begin: int, marks: _Marks, unit: int) -> None:
+        count = int(np.count_nonzero(marks))
+        if count:
+            self._add(write, 2 * begin + int(np.argmax(marks)) * unit, count * unit)
+
+    def _add(self, write: Write | None, first: int, count: int) -> None:
+        known = self.found.get(write)
+        self.found[write] = (first, count) if known is None else (min(first, known[0]), known[1] + count)
+
+
+def painted(pattern: Pattern | None, low: int, high: int, unit: int) -> _Marks | None:
+    """Which parts of [low, high), of ``unit`` half bytes, belong to the pattern; None: too many to tell."""
+    count = 2 * (high - low) // unit
+    if count > _MOST:
+        return None
+    if pattern is None:
+        return np.ones(count, np.bool_)
+    address, length, axes = pattern.blocks
+    begin, end = 2 * max(low, pattern.begin), 2 * min(high, pattern.end)
+    whole = np.zeros(count, np.bool_)
+    if begin >= end:
+        return whole
+    if axes:  # only those blocks of the outermost axis that reach into the range
+        (size, stride), inner = axes[-1], axes[:-1]
+        extent = length + sum((size - 1) * stride for size, stride in inner)
+        skipped = min(max(0, -(-(begin - address - extent + 1) // stride)), size - 1)
+        last = max(min((end - 1 - address) // stride, size - 1), skipped)
+        address += skipped * stride
+        axes = (*inner, (last - skipped + 1, stride))
+    extent = length + sum((size - 1) * stride for size, stride in axes)
+    sizes = [*(size for size, _ in axes), length // unit]
+    if extent // unit > 4 * _MOST or prod(sizes) > 4 * _MOST:
+        return None
+    marks = np.zeros(extent // unit, np.bool_)
+    strides = [*(stride // unit for _, stride in axes), 1]
+    np.lib.stride_tricks.as_strided(marks, sizes, strides)[...] = True
+    begin, end = max(begin, address), min(end, address + extent)
+    if begin < end:
+        to, source, size = (begin - 2 * low) // unit, (begin - address) // unit, (end - begin) // unit
+        whole[to : to + size] = marks[source : source + size]
     return whole
 
 
-def _of(read: Pattern, begin: int, end: int) -> _Bytes:
-    return painted(read, begin, end)
+def _unit(patterns: list[Pattern | None], *edges: int) -> int:
+    """The largest number of half bytes that divides all blocks, their distances, and the edges."""
+    unit = gcd(*edges)
+    for each in patterns:
+        if each is not None:
+            address, length, axes = each.blocks
+            unit = gcd(unit, address, length, 2 * each.begin, 2 * each.end, *(stride for _, stride in axes))
+    return unit
 
 
-def _note(found: dict[Write | None, tuple[int, int]], write: Write | None, begin: int, marks: _Bytes) -> None:
-    size = int(np.count_nonzero(marks))
-    if size:
-        _note_size(found, write, begin + int(np.argmax(marks)), size)
+def _is_disjoint(length: int, axes: tuple[tuple[int, int], ...]) -> bool:
+    """Whether no block meets another."""
+    extent = length
+    for size, stride in axes:
+        if stride < extent:
+            return False
+        extent += (size - 1) * stride
+    return True
 
 
-def _note_size(
-    found: dict[Write | None, tuple[int, int]], write: Write | None, first: int, size: int
-) -> None:
-    known = found.get(write)
-    found[write] = (first, size) if known is None else (min(first, known[0]), known[1] + size)
+def _is_same(one: Pattern | None, other: Pattern) -> bool:
+    """Whether both have the same bytes, as far as they are not clipped."""
+    return one is other or (one is not None and one.blocks == other.blocks)
+
+
+def _holds(write: Write, address: int) -> bool:
+    """Whether the write covers a byte, or half of it."""
+    if write.is_dense or write.pattern is None:
+        return True
+    return write.pattern.first_byte(write.pattern, address, address + 1) is not None

@@ -17,6 +17,7 @@ from dmlemu_hw.events import (
     Access,
     Accesses,
     Accessing,
+    Allocated,
     Executing,
     Footprint,
     Freed,
@@ -24,6 +25,7 @@ from dmlemu_hw.events import (
     Mapped,
     Submitted,
 )
+from dmlemu_hw.memory_spans import heap_number
 from dmlemu_hw.packets import KERNEL, Opcode
 
 from ...d3d12.recording import Command
@@ -33,9 +35,9 @@ from ...diagnostics.declarations.provenance import DECLARATIONS
 from ...dml.events import DispatchRecorded
 from ...dml.lowering.dispatchable import Dispatchable, OperatorInitializer
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
-from ..analysis.access_history import Pattern, Places
+from ..analysis.access_history import Pattern, Places, physical
 from ..analysis.host_writes import HostStored
-from ..analysis.provenance import Author, Input, Provenance, Source, Write
+from ..analysis.provenance import Author, Input, Provenance, Source, Sources, Write
 from ..analysis.tensor_relation import Relation, Tensor, relate
 from ..framework.check import Check, on
 from ..lineage import Lineage, lineage_of
@@ -53,11 +55,14 @@ _KEPT = 2048  # contents of accesses, and lists, that are remembered
 _Marks = np.ndarray[Any, np.dtype[np.bool_]]
 
 
+_Tensors = dict[str, tuple[Tensor, int]]  # by path: the tensor at address 0, and its bytes
+
+
 class _Dispatch(NamedTuple):
     """A recorded dispatch: the number of its first packet, and the layouts of its tensors by path."""
 
     first: int
-    descs: dict[str, BufferTensorDesc]
+    tensors: _Tensors
 
 
 class WhoseBytes(Check):
@@ -71,13 +76,15 @@ class WhoseBytes(Check):
         self._memory = Provenance()
         self._dispatches: OrderedDict[int, list[_Dispatch]] = OrderedDict()  # by the serial of their list
         self._known: dict[
-            tuple[bytes, object], tuple[int, Author]
+            tuple[bytes, object], tuple[int, Author, _Dispatch | None]
         ] = {}  # versions with which nothing changed
         self._written = 0
-        self._descs: WeakKeyDictionary[Dispatchable, dict[str, BufferTensorDesc]] = WeakKeyDictionary()
+        self._tensors: WeakKeyDictionary[Dispatchable, _Tensors] = WeakKeyDictionary()
         self._authors: deque[Author] = deque()  # whose inputs are remembered
         self._expected: list[tuple[Pattern, Tensor]] = []  # by the program
         self._list: tuple[int, list[Command], str] = 0, [], ""
+        self._heaps: dict[int, tuple[int, int]] = {}  # where they lie, by serial
+        self._freed: deque[int] = deque()  # serials of heaps, to be forgotten
 
     # --- events ---
 
@@ -85,20 +92,44 @@ class WhoseBytes(Check):
     def recorded(self, event: DispatchRecorded) -> None:
         """Remembers the tensors of a dispatch."""
         dispatchable = event.dispatchable
-        descs = self._descs.get(dispatchable)
-        if descs is None or isinstance(dispatchable, OperatorInitializer):  # which may be reset
-            descs = {slot.path: slot.desc for slot in dispatchable.slots() if slot.desc is not None}
-            self._descs[dispatchable] = descs
-        self._dispatches.setdefault(event.list_serial, []).append(_Dispatch(event.first, descs))
+        tensors = self._tensors.get(dispatchable)
+        if tensors is None or isinstance(dispatchable, OperatorInitializer):  # which may be reset
+            tensors = {
+                slot.path: _whole(slot.path, slot.desc)
+                for slot in dispatchable.slots()
+                if slot.desc is not None
+            }
+            self._tensors[dispatchable] = tensors
+        self._dispatches.setdefault(event.list_serial, []).append(_Dispatch(event.first, tensors))
         if len(self._dispatches) > _KEPT:
             recordings = self.device.context.recordings
             for serial in [serial for serial in self._dispatches if recordings.get(serial) is None]:
                 del self._dispatches[serial]
 
+    @on(Allocated)
+    def allocated(self, event: Allocated) -> None:
+        """A heap may lie where another one was."""
+        if event.kind == "heap":
+            self._forget_freed()
+            heap = self.device.context.gpu.memory.find_heap(event.serial)
+            if heap is not None:
+                where = self._heaps[event.serial] = physical(heap_number(heap), event.size)
+                self._memory.forget(*where)
+
     @on(Freed)
     def freed(self, event: Freed) -> None:
         """May be called at any moment."""
+        if event.kind == "heap":
+            self._freed.append(event.serial)
         self._places.freed(event)
+
+    def _forget_freed(self) -> None:
+        """The bytes of heaps that are gone, with the commands that wrote them."""
+        while self._freed:
+            where = self._heaps.pop(self._freed.popleft(), None)
+            if where is not None:
+                self._memory.forget(*where)
+                self._expected = [each for each in self._expected if not where[0] <= each[0].begin < where[1]]
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
@@ -109,6 +140,7 @@ class WhoseBytes(Check):
     @on(Submitted)
     def submitted(self, event: Submitted) -> None:
         """Memory that was freed before holds nothing."""
+        self._forget_freed()
         if self._places.has_freed:
             self._places.settle()
             self._places.forget_retired(lambda queue: 0)
@@ -170,7 +202,7 @@ class WhoseBytes(Check):
         if accesses is NO_ACCESSES or not accesses:
             return
         dispatch = self._dispatch(event) if event.opcode == _DISPATCH else None
-        key = accesses.content, None if dispatch is None else id(dispatch.descs)
+        key = accesses.content, None if dispatch is None else id(dispatch.tensors)
         known = self._known.get(key)
         if known is not None and known[0] == self._memory.version:
             self._name(known[1], event)
@@ -187,7 +219,7 @@ class WhoseBytes(Check):
         self._enter(accesses, author, dispatch)
         if len(self._known) >= _KEPT:
             self._known.clear()
-        self._known[key] = self._memory.version, author
+        self._known[key] = self._memory.version, author, dispatch
 
     def lineage(self, address: int) -> Lineage:
         """The writes that the byte at a GPU virtual address comes from."""
@@ -230,7 +262,7 @@ class WhoseBytes(Check):
         sources = [pattern for pattern, operand in patterns if operand == accesses.pointer[0].operand]
         targets = [pattern for pattern, operand in patterns if operand == accesses.pointer[1].operand]
         self._written += 1
-        if len(sources) == len(targets) == 1:
+        if len(sources) == len(targets) == 1 and sources[0].clip is targets[0].clip is None:
             source, target = sources[0], targets[0]
             self._memory.copy(source.begin, target.begin, target.end - target.begin, author, self._written)
             self._declare_within(target.begin, target.end)
@@ -259,22 +291,23 @@ class WhoseBytes(Check):
         author.inputs.append(Input(path, tensor, sources))
         if tensor is None:
             return
-        command = self.names.command(event)
         for each in sources:
             written = None if each.write is None else each.write.tensor
             if written is None:
                 continue
             relation = relate(written, tensor, is_all=len(sources) == 1)
             if relation.is_mistake and not (relation is Relation.OTHER_TYPE and _only_moves(event.packet)):
-                self._say(
-                    event, ids.LAYOUT_HANDOVER, read, messages.handover(command, tensor, each, relation)
-                )
+                command = self.names.command(event)
+                words = messages.handover(command, tensor, each, relation)
+                self._say(event, ids.LAYOUT_HANDOVER, read, words)
                 return
-        mixture = self._mixture(read, tensor, sources) if len(sources) > 1 else None
+        can_mix = len(sources) > 1 and sources.is_exact and read.clip is None
+        mixture = self._mixture(read, tensor, sources) if can_mix else None
         if mixture is not None:
-            self._say(event, ids.READ_MIXED, read, messages.mixed(command, tensor, *mixture))
+            words = messages.mixed(self.names.command(event), tensor, *mixture)
+            self._say(event, ids.READ_MIXED, read, words)
 
-    def _mixture(self, read: Pattern, tensor: Tensor, sources: list[Source]) -> tuple[Source, Source] | None:
+    def _mixture(self, read: Pattern, tensor: Tensor, sources: Sources) -> tuple[Source, Source] | None:
         """What was written last, and what does not belong to it."""
         known = [each for each in sources if each.write is not None]
         for i, older in enumerate(known):
@@ -295,8 +328,11 @@ class WhoseBytes(Check):
         """
         if any(_is_cut(read, each) for each in newer):
             return False
-        marks = self._memory.marks(read, {each.write for each in newer if each.write is not None})
-        first = _first_of_box(_elements(marks, tensor, read.begin))
+        wanted = {each.write for each in newer if each.write is not None}
+        marks = self._memory.marks(read, wanted, tensor.bits)
+        if marks is None:  # too large to tell
+            return True
+        first = _first_of_box(_elements(*marks, tensor))
         return first is not None and (any(first) or len(newer) > 1)
 
     def _say(self, event: Executing, id: ids.Id, read: Pattern, words: dict[str, object]) -> None:
@@ -344,12 +380,14 @@ def _is_cut(read: Pattern, source: Source) -> bool:
     return write is not None and (write.begin < read.begin or write.end > read.end)
 
 
-def _elements(marks: _Marks, tensor: Tensor, begin: int) -> _Marks:
-    """Which elements of a tensor begin at a marked byte; ``begin`` is the address of the first mark."""
-    width = max(1, tensor.bits // 8)
-    sizes = [size if stride else 1 for size, stride in zip(tensor.sizes, tensor.strides, strict=True)]
-    strides = [stride * width for stride in tensor.strides]
-    return np.lib.stride_tricks.as_strided(marks[tensor.address - begin :], sizes, strides, writeable=False)
+def _elements(marks: _Marks, unit: int, tensor: Tensor) -> _Marks:
+    """Which elements of a tensor begin with a mark; the first mark is for its first byte."""
+    axes = [
+        (size, stride * (tensor.bits // 4) // unit) if stride else (1, 0)
+        for size, stride in zip(tensor.sizes, tensor.strides, strict=True)
+    ]
+    sizes, strides = [size for size, _ in axes], [stride for _, stride in axes]
+    return np.lib.stride_tricks.as_strided(marks, sizes, strides, writeable=False)
 
 
 def _first_of_box(elements: _Marks) -> tuple[int, ...] | None:
@@ -358,6 +396,8 @@ def _first_of_box(elements: _Marks) -> tuple[int, ...] | None:
     for axis in range(elements.ndim):
         others = tuple(i for i in range(elements.ndim) if i != axis)
         there = np.flatnonzero(elements.any(axis=others))
+        if not len(there):
+            return None
         first.append(int(there[0]))
         count *= int(there[-1]) - int(there[0]) + 1
     return tuple(first) if count == np.count_nonzero(elements) else None
@@ -370,14 +410,19 @@ def _only_moves(packet: bytes) -> bool:
 
 def _tensor(pattern: Pattern, path: str, dispatch: _Dispatch | None) -> Tensor | None:
     """The tensor that the footprint is, or a part of."""
-    desc = None if dispatch is None else dispatch.descs.get(path)
-    if desc is None:
+    known = None if dispatch is None else dispatch.tensors.get(path)
+    if known is None:
         return None
-    struct = pattern.struct
-    if struct.end - struct.address == desc.extent_in_bytes:
-        return Tensor(path, desc.data_type, tuple(desc.sizes), desc.effective_strides, struct.address)
+    (tensor, size), struct = known, pattern.struct
+    if struct.end - struct.address == size:
+        return tensor.at(struct.address)
     sizes, strides = tuple(struct.sizes[0 : struct.rank]), tuple(struct.strides[0 : struct.rank])
-    return Tensor(path, desc.data_type, sizes, strides, struct.address)
+    return Tensor(path, tensor.data_type, sizes, strides, struct.address)
+
+
+def _whole(path: str, desc: BufferTensorDesc) -> tuple[Tensor, int]:
+    tensor = Tensor(path, desc.data_type, tuple(desc.sizes), desc.effective_strides, 0)
+    return tensor, desc.extent_in_bytes
 
 
 CHECKS = (WhoseBytes,)
