@@ -36,7 +36,7 @@ void dmlk_follow(const dmlk_followers *followers, const uint8_t *at, int64_t row
     if (followers == NULL) {
         return;
     }
-    if (row_stride < column_stride || columns == 1) { /* rows of the transposed matrix */
+    if (columns == 1 || (rows > 1 && row_stride < column_stride)) { /* rows of the transposed matrix */
         const int64_t count = rows, stride = row_stride;
         rows = columns;
         row_stride = column_stride;
