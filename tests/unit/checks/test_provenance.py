@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from dmlemu import Session, Strictness, d3d12, dml
 from dmlemu.checks.analysis.access_history import Pattern, Place
 from dmlemu.checks.analysis.provenance import Author, Provenance, Source, Write
 from dmlemu.checks.analysis.tensor_relation import Relation, Tensor, relate
+from dmlemu.checks.rules.provenance import WhoseBytes
 from dmlemu_hw.events import WRITE, Access, Accesses, Footprint
 from dmlemu_hw.kernels import ffi
 
@@ -225,3 +227,16 @@ def test_tensors_of_gigabytes_are_not_painted(
     last = memory.sources(footprint((1 << 34) - 4096, 32, [1 << 10], [1]))
     assert last == [Source(dense, (1 << 34) - 4096, 4096)]
     assert max(painted, default=0) <= 1 << 24
+
+
+def test_bytes_of_a_freed_heap_are_forgotten() -> None:
+    with Session(dml.create_device(device_of(Strictness.STRICT))) as session:
+        check = next(each for each in session.device.checks if isinstance(each, WhoseBytes))
+        before = len(check._memory._starts)
+        for _ in range(3):
+            with session.upload("gone", np.ones(64, np.float32)):
+                assert len(check._memory._starts) > before
+            session.run()
+        gc.collect()
+        session.run()
+        assert len(check._memory._starts) <= before + 1
