@@ -124,7 +124,9 @@ class Device(Object):
         """
         start = operator.index(offset)
         if not 0 <= start < resource.width:
-            raise ValueError(f"Byte {start} lies outside of {resource}, which has {resource.width} bytes.")
+            raise ValueError(
+                f"offset must lie in {resource}, which has {resource.width} bytes, not at {start}."
+            )
         return self.checks.lineage(resource.address + start)
 
     @property

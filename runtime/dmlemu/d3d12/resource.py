@@ -315,7 +315,7 @@ class Resource(DeviceChild):
         start = operator.index(offset)
         if start < 0 or start + tensor_desc.extent_in_bytes > self.width:
             raise ValueError(
-                f"The tensor of {tensor_desc.extent_in_bytes} bytes at offset {start} reaches beyond "
+                f"tensor_desc must fit: {tensor_desc.extent_in_bytes} bytes at offset {start} reach beyond "
                 f"{self}, which has {self.width} bytes."
             )
         if self.context.events.wants(TensorExpected):

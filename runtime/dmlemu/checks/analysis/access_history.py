@@ -442,8 +442,11 @@ class Places:
         self._retired: list[Place] = []
         self.queues: set[int] = set()
 
-    def reached(self, accesses: Accesses) -> Reached:
-        """Resolves all accesses; those to NULL tiles, dead memory or unknown bytes have no patterns."""
+    def reached(self, accesses: Accesses, *, once: bool = False) -> Reached:
+        """Resolves all accesses; those to NULL tiles, dead memory or unknown bytes have no patterns.
+
+        ``once``: they are not expected again, and not cached.
+        """
         key = accesses.content
         found = self.known.get(key)
         if found is None:
@@ -457,9 +460,10 @@ class Places:
                     continue
                 addresses[place.address] = None
                 if entry.access != MAYBE_READ:
-                    made += [(pattern, entry.operand) for pattern in self._translate(entry, place)]
+                    patterns = self._translate(entry, place, once=once)
+                    made += [(pattern, entry.operand) for pattern in patterns]
             found = Reached(made, tuple(addresses))
-            if len(accesses) <= _LONG:  # data-dependent accesses rarely repeat: not cached
+            if len(accesses) <= _LONG and not once:  # data-dependent accesses rarely repeat: not cached
                 self.known[key] = found
         return found
 
@@ -537,13 +541,15 @@ class Places:
         self.known.clear()
         self._patterns.clear()
 
-    def _translate(self, entry: Any, place: Place) -> list[Pattern]:
+    def _translate(self, entry: Any, place: Place, *, once: bool) -> list[Pattern]:
         struct = _new("dmlk_footprint *", entry)
         struct.operand = 0
         key = bytes(_buffer(struct))
         found = self._patterns.get(key)
         if found is None:
-            found = self._patterns[key] = _patterns(struct, place)
+            found = _patterns(struct, place)
+            if not once:
+                self._patterns[key] = found
         return found
 
     def _place(self, address: int) -> Place | None:

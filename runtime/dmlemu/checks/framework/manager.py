@@ -106,7 +106,9 @@ class Checks:
         for check in self:
             if isinstance(check, WhoseBytes):
                 return check.lineage(address)
-        raise ValueError("Who wrote which byte is only known to devices of strictness strict.")
+        raise ValueError(
+            "resource must belong to a device of strictness strict: no other one knows who wrote its bytes."
+        )
 
     def add(self, kind: type[Check]) -> Check:
         """Adds a check of this class to the device; returns it.

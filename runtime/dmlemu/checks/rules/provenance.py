@@ -35,7 +35,7 @@ from ...diagnostics.declarations.provenance import DECLARATIONS
 from ...dml.events import DispatchRecorded
 from ...dml.lowering.dispatchable import Dispatchable, OperatorInitializer
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
-from ..analysis.access_history import Pattern, Places, physical
+from ..analysis.access_history import Pattern, Places, Reached, physical
 from ..analysis.host_writes import HostStored
 from ..analysis.provenance import Author, Input, Provenance, Source, Sources, Write
 from ..analysis.tensor_relation import Relation, Tensor, relate
@@ -109,8 +109,8 @@ class WhoseBytes(Check):
     @on(Allocated)
     def allocated(self, event: Allocated) -> None:
         """A heap may lie where another one was."""
+        self._forget_freed()
         if event.kind == "heap":
-            self._forget_freed()
             heap = self.device.context.gpu.memory.find_heap(event.serial)
             if heap is not None:
                 where = self._heaps[event.serial] = physical(heap_number(heap), event.size)
@@ -130,6 +130,9 @@ class WhoseBytes(Check):
             if where is not None:
                 self._memory.forget(*where)
                 self._expected = [each for each in self._expected if not where[0] <= each[0].begin < where[1]]
+        if self._places.has_freed:
+            self._places.settle()
+            self._places.forget_retired(lambda queue: 0)
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
@@ -141,17 +144,14 @@ class WhoseBytes(Check):
     def submitted(self, event: Submitted) -> None:
         """Memory that was freed before holds nothing."""
         self._forget_freed()
-        if self._places.has_freed:
-            self._places.settle()
-            self._places.forget_retired(lambda queue: 0)
 
     @on(HostStored)
     def stored(self, event: HostStored) -> None:
         """The CPU wrote."""
         span = Footprint(event.begin, 8, (event.end - event.begin,), (1,))
-        accesses = Accesses.of([Access(0, WRITE, span)])
-        self._enter(accesses, Author(inputs=[]), None)
-        for pattern, _ in self._places.reached(accesses).patterns:
+        reached = self._places.reached(Accesses.of([Access(0, WRITE, span)]), once=True)
+        self._enter(reached, Author(inputs=[]), None)
+        for pattern, _ in reached.patterns:
             self._declare_within(pattern.begin, pattern.end)
 
     @on(TensorExpected)
@@ -216,7 +216,7 @@ class WhoseBytes(Check):
             for pattern, operand in self._places.reached(accesses).patterns:
                 if pattern.access & READ:
                     self._compare(event, dispatch, pattern, operand, author)
-        self._enter(accesses, author, dispatch)
+        self._enter(self._places.reached(accesses), author, dispatch)
         if len(self._known) >= _KEPT:
             self._known.clear()
         self._known[key] = self._memory.version, author, dispatch
@@ -246,8 +246,8 @@ class WhoseBytes(Check):
         _, author.commands, author.list = self._list
         author.number = event.command
 
-    def _enter(self, accesses: Accesses, author: Author, dispatch: _Dispatch | None) -> None:
-        for pattern, operand in self._places.reached(accesses).patterns:
+    def _enter(self, reached: Reached, author: Author, dispatch: _Dispatch | None) -> None:
+        for pattern, operand in reached.patterns:
             if pattern.access & WRITE:
                 self._written += 1
                 tensor = _tensor(pattern, author.operand(operand), dispatch)
