@@ -452,6 +452,13 @@ def works(call: Callable[[], Any]) -> None:
     call()
 
 
+def works_if_strict(call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except ValueError as error:
+        assert "must belong to a device of strictness strict" in str(error)
+
+
 def unsupported(call: Callable[[], Any]) -> None:
     with pytest.raises(Error) as raised:
         call()
@@ -543,6 +550,7 @@ METHODS: dict[str, dict[str, Row]] = {
             works,
             lambda w, x: x.get_custom_heap_properties(0, d3d12.HeapType.DEFAULT),
         ),
+        "lineage": (works_if_strict, lambda w, x: x.lineage(w.upload, 0)),
         "get_descriptor_handle_increment_size": (
             gives(32),
             lambda w, x: x.get_descriptor_handle_increment_size(VIEWS),
@@ -624,6 +632,7 @@ METHODS: dict[str, dict[str, Row]] = {
         **OBJECT,
         "get_desc": (works, lambda w, x: x.get_desc()),
         "get_gpu_virtual_address": (works, lambda w, x: x.get_gpu_virtual_address()),
+        "expect": (works, lambda w, x: x.expect(0, tensor([4]), "name")),
         "get_heap_properties": (works, lambda w, x: x.get_heap_properties()),
         "map": (removed, lambda w, x: x.map()),
         "unmap": (nothing, lambda w, x: x.unmap()),
