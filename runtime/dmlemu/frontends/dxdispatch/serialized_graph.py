@@ -275,7 +275,7 @@ class _Attributes:
         known = {name for field in operator_fields(cls) for name in (field.c_name, field.count) if name}
         for attribute in table.tables(number, "attributes"):
             name = attribute.string(0, "name")
-            if name not in known and attribute.scalar(1, "val_type", "B"):
+            if name and name not in known and attribute.scalar(1, "val_type", "B"):  # absent ones have none
                 what = f"({quoted(name)}) is no field of {cls.TYPE.name}"
                 _fail(ids.MODEL_NAME, attribute.place("name"), what, quoted(name), quote(sorted(known)))
             if name in self._by_name:
