@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlemu import Session, Strictness, d3d12, dml
+from dmlemu.checks.analysis import provenance
 from dmlemu.checks.analysis.access_history import Pattern, Place
 from dmlemu.checks.analysis.provenance import Author, Provenance, Source, Write
 from dmlemu.checks.analysis.tensor_relation import Relation, Tensor, relate
@@ -240,3 +241,27 @@ def test_bytes_of_a_freed_heap_are_forgotten() -> None:
         gc.collect()
         session.run()
         assert len(check._memory._starts) <= before + 1
+
+
+def test_what_is_not_compared_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "_MOST", 8)
+    with Session(dml.create_device(device_of(Strictness.STRICT))) as session:
+        packed, padded = (dml.BufferTensorDesc(F32, [4, 5], strides) for strides in (None, [8, 1]))
+        row = dml.BufferTensorDesc(F32, [29])
+        write = session.compile(
+            dml.ActivationReluOperatorDesc(input_tensor=packed, output_tensor=padded), "pad"
+        )
+        read = session.compile(dml.ActivationReluOperatorDesc(input_tensor=row, output_tensor=row), "read")
+        session.initialize(write, read)
+        arena, source = session.upload("arena", np.zeros(64)), session.upload("in", np.ones(20, np.float32))
+        result = session.buffer("out", 128)
+        session.dispatch(write, [source], [dml.BufferBinding(arena, 0, padded.size_in_bytes)])
+        for _ in range(2):
+            session.barrier()
+            session.dispatch(
+                read, [dml.BufferBinding(arena, 0, row.size_in_bytes)], [dml.BufferBinding(result, 0, 116)]
+            )
+        session.run()
+        told = [each for each in session.device.reports if each.report.id == "READ_NOT_COMPARED"]
+        assert len(told) == 1
+        assert "reads InputTensor as FLOAT32 [29]" in told[0].report.message

@@ -291,6 +291,10 @@ class WhoseBytes(Check):
         author.inputs.append(Input(path, tensor, sources))
         if tensor is None:
             return
+        if not sources.is_exact:
+            words = messages.not_compared(self.names.command(event), tensor)
+            self.report(ids.READ_NOT_COMPARED, cause="once", **words)
+            return
         for each in sources:
             written = None if each.write is None else each.write.tensor
             if written is None:
@@ -301,7 +305,7 @@ class WhoseBytes(Check):
                 words = messages.handover(command, tensor, each, relation)
                 self._say(event, ids.LAYOUT_HANDOVER, read, words)
                 return
-        can_mix = len(sources) > 1 and sources.is_exact and read.clip is None
+        can_mix = len(sources) > 1 and read.clip is None  # not through tiles in several places
         mixture = self._mixture(read, tensor, sources) if can_mix else None
         if mixture is not None:
             words = messages.mixed(self.names.command(event), tensor, *mixture)

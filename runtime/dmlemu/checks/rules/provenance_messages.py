@@ -9,7 +9,7 @@ from ..analysis.tensor_relation import Relation, Tensor, first_moved
 from ..framework.names import NamedCommand
 from ..lineage import layout, spell
 
-__all__ = ["handover", "mixed"]
+__all__ = ["handover", "mixed", "not_compared"]
 
 
 def handover(command: NamedCommand, tensor: Tensor, source: Source, relation: Relation) -> dict[str, Any]:
@@ -40,6 +40,16 @@ def mixed(command: NamedCommand, tensor: Tensor, newer: Source, older: Source) -
         f"from {spell(older.write.author)}{_as(older.write)}.",
         "context": (command.context,),
         "cause": (command.command.site, command.command.name, tensor.path, "mixed"),
+    }
+
+
+def not_compared(command: NamedCommand, tensor: Tensor) -> dict[str, Any]:
+    """A tensor is too large."""
+    return {
+        "message": f"{command.command.name} reads {tensor.path} as {_bare(tensor)}, from several writes with gaps: who "
+        "wrote each element is not looked for.",
+        "operation": command.place,
+        "context": (command.context,),
     }
 
 
