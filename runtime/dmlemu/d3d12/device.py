@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +25,7 @@ from . import (
     views,
 )
 from .adapter import Adapter
-from .arguments import integer, sequence
+from .arguments import instance, integer, sequence
 from .command_allocator import CommandAllocator
 from .command_list import CommandList
 from .command_queue import CommandQueue
@@ -119,10 +118,13 @@ class Device(Object):
         """The dispatches and copies that byte ``offset`` of a buffer comes from, back to the CPU.
 
         A :class:`dmlemu.checks.Lineage`: steps, the last write first; ``str()`` is one line each,
-        ``to_json()`` the same as data.  Not part of Direct3D.  ValueError: the byte lies outside, or the
-        device was not created at strictness ``strict``, which alone keeps track.
+        ``to_json()`` the same as data.  Not part of Direct3D.  ValueError: the byte lies outside, or in a
+        buffer of another device, or the device was not created at strictness ``strict``, which alone keeps
+        track.
         """
-        start = operator.index(offset)
+        if instance(resource, Resource, "resource").context is not self.context:
+            raise ValueError(f"resource must belong to {self}, not {resource}.")
+        start = integer(offset, "offset")
         if not 0 <= start < resource.width:
             raise ValueError(
                 f"offset must lie in {resource}, which has {resource.width} bytes, not at {start}."
@@ -504,7 +506,7 @@ class Device(Object):
 
         Mirrors ``ID3D12DebugDevice::ReportLiveDeviceObjects``, which prints them.
         """
-        children = (child for _, child in sorted(self.context.children.items()))
+        children = self.context.live_children()
         return LiveObjects(self.context, [child for child in children if isinstance(child, DeviceChild)])
 
     def create_compute_pipeline_state(self, *arguments: Any) -> None:

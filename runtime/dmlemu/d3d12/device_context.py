@@ -315,6 +315,11 @@ class DeviceContext:
         self.children[number] = child
         return number
 
+    def live_children(self) -> list[Object]:
+        """The objects that live, in the order of their creation; other threads may make and release some."""
+        references = self.children.valuerefs()  # a copy, made in one step
+        return [child for reference in references if (child := reference()) is not None]
+
     def forget(self, number: int) -> None:
         """The object with that number was released."""
         self.children.pop(number, None)

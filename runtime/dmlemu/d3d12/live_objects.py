@@ -39,7 +39,7 @@ def _holders(thing: DeviceChild, context: DeviceContext) -> Iterator[str]:
     pending = [recording for recording in context.submissions.recordings() if thing in recording.needs]
     for recording in pending:
         yield f"needed by {recording.owner}, which the GPU has not finished"
-    for other in list(context.children.values()):
+    for other in context.live_children():
         if isinstance(other, Resource) and other.heap is thing:
             yield f"holds {other.title()}"
         elif isinstance(other, CommandList):

@@ -312,14 +312,15 @@ class Resource(DeviceChild):
         """
         if not hasattr(tensor_desc, "extent_in_bytes"):
             raise TypeError(f"tensor_desc must be a BufferTensorDesc, not {type(tensor_desc).__name__}.")
-        start = operator.index(offset)
+        start = integer(offset, "offset")
+        instance(name, str, "name")
         if start < 0 or start + tensor_desc.extent_in_bytes > self.width:
             raise ValueError(
                 f"tensor_desc must fit: {tensor_desc.extent_in_bytes} bytes at offset {start} reach beyond "
                 f"{self}, which has {self.width} bytes."
             )
         if self.context.events.wants(TensorExpected):
-            self.context.emit(TensorExpected(self, start, tensor_desc, str(name)))
+            self.context.emit(TensorExpected(self, start, tensor_desc, name))
 
     def map(self, subresource: int = 0, read_range: Range | None = None) -> MappedMemory:
         """Lets the host read and write the buffer; maps are counted.

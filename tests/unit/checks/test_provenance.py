@@ -265,3 +265,17 @@ def test_what_is_not_compared_is_told_once(monkeypatch: pytest.MonkeyPatch) -> N
         told = [each for each in session.device.reports if each.report.id == "READ_NOT_COMPARED"]
         assert len(told) == 1
         assert "reads InputTensor as FLOAT32 [29]" in told[0].report.message
+
+
+def test_lineage_is_of_a_buffer_of_the_device() -> None:
+    adapters = [d3d12.Adapter(dedicated_memory=1 << 26) for _ in range(2)]
+    devices = [
+        dml.create_device(d3d12.create_device(each, strictness=Strictness.STRICT)) for each in adapters
+    ]
+    with Session(devices[0]) as one, Session(devices[1]) as other:
+        with pytest.raises(ValueError, match="resource must belong to device #.*, not buffer 'foreign'"):
+            one.device.lineage(other.buffer("foreign", 16), 0)
+        with pytest.raises(TypeError, match="offset must be an integer"):
+            one.device.lineage(one.buffer("own", 16), "0")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="name must be a str"):
+            one.buffer("own", 16).expect(0, dml.BufferTensorDesc(F32, [4]), 5)  # type: ignore[arg-type]
