@@ -273,7 +273,7 @@ def test_lineage_is_of_a_buffer_of_the_device() -> None:
         dml.create_device(d3d12.create_device(each, strictness=Strictness.STRICT)) for each in adapters
     ]
     with Session(devices[0]) as one, Session(devices[1]) as other:
-        with pytest.raises(ValueError, match="resource must belong to device #.*, not buffer 'foreign'"):
+        with pytest.raises(ValueError, match=r"resource must belong to device #.*, not buffer 'foreign'"):
             one.device.lineage(other.buffer("foreign", 16), 0)
         with pytest.raises(TypeError, match="offset must be an integer"):
             one.device.lineage(one.buffer("own", 16), "0")  # type: ignore[arg-type]
