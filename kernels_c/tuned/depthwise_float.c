@@ -212,6 +212,7 @@ INLINE void copy_row(const struct job *job, const uint8_t *base, int64_t at, int
 /* A strip of the output from (z, y, x) on. */
 struct strip {
     int64_t z, y, x, height, width;
+    int64_t to; /* where its first element is in the output */
 };
 
 /* The sum of `count` elements becomes their mean. */
@@ -407,7 +408,7 @@ INLINE void find_nans(const struct job *job, const struct strip *s, int64_t imag
 
 DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t image, int64_t channel, float *memory),
               (job, s, image, channel, memory)) {
-    const dmlk_view *in = &job->c->input, *out = &job->c->output;
+    const dmlk_view *in = &job->c->input;
     float *sums = memory + job->copied, *line = sums + job->height * job->pitch + BLOCK;
     const int64_t filters = job->c->filter.sizes[FILTER], of_input = filters == 1 ? channel : channel / filters;
     const int64_t lanes = (s->height - 1) * job->pitch + s->width;
@@ -421,9 +422,7 @@ DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t 
         add_taps(MAXIMA, job, memory, NULL, 0, lanes, sums);
         find_nans(job, s, image, channel, sums);
     }
-    const int64_t to = image * out->strides[N] + channel * out->strides[CHANNEL] + s->z * out->strides[Z] +
-                       s->y * out->strides[Y] + s->x * out->strides[X];
-    store_rows(job, s, to, sums, line);
+    store_rows(job, s, s->to, sums, line);
 }
 
 /* Items: strips of all planes, from left to right last, so that columns outside of the input stay the same. */
@@ -446,10 +445,10 @@ static void strips_part(int64_t begin, int64_t end, int part, void *context) {
             return;
         }
         const int64_t image = plane / job->channels, channel = plane % job->channels;
+        s.to = image * out->strides[N] + channel * out->strides[CHANNEL] + s.z * out->strides[Z] + s.y * out->strides[Y] +
+               s.x * out->strides[X];
         run_strip(job, &s, image, channel, memory);
-        const int64_t to = image * out->strides[N] + channel * out->strides[CHANNEL] + s.z * out->strides[Z] +
-                           s.y * out->strides[Y] + s.x * out->strides[X];
-        dmlk_follow(job->c->followers, out->base + to * dmlk_type_bytes(out->type), s.height, out->strides[Y], s.width,
+        dmlk_follow(job->c->followers, out->base + s.to * dmlk_type_bytes(out->type), s.height, out->strides[Y], s.width,
                     out->strides[X]);
     }
 }

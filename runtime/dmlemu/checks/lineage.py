@@ -92,8 +92,7 @@ def spell(author: Author) -> str:
     command = author.command
     if command is None:
         return "the CPU" if author.commands is None else f"a command of {author.list}"
-    at = f", recorded at {command.recorded_at}" if command.recorded_at else ""
-    by = f"{command.within} (command {command.number} of {author.list}{at})"
+    by = command.of(author.list)
     return by if author.before is None else f"{by} with bytes of {spell(author.before)}"
 
 

@@ -58,6 +58,11 @@ class Command(NamedTuple):
         """``file:line``; empty at strictness ``runtime``."""
         return spell_site(self.site)
 
+    def of(self, owner: str) -> str:
+        """``CopyResource (command 1 of command list 'frame', recorded at model.py:12)``."""
+        at = f", recorded at {self.recorded_at}" if self.recorded_at else ""
+        return f"{self.within} (command {self.number} of {owner}{at})"
+
     def context(self, owner: str) -> str:
         """A line for the context of a report; ``owner`` is the list."""
         at = f" at {self.recorded_at}" if self.site else ""
@@ -108,9 +113,7 @@ class Recording:
         """``CopyResource (command 1 of command list 'frame', recorded at model.py:12)``; empty: unknown."""
         if not 0 <= packet < len(self.commands):
             return ""
-        command = self.commands[packet]
-        at = f", recorded at {command.recorded_at}" if command.recorded_at else ""
-        return f"{command.within} (command {command.number} of {owner or self.owner}{at})"
+        return self.commands[packet].of(owner or self.owner)
 
     @property
     def pending(self) -> str:

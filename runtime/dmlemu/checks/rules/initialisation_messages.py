@@ -85,9 +85,7 @@ def author(write: Write) -> str:
         return "the CPU"
     if write.command >= len(write.commands):
         return f"a command of {write.list}"
-    command = write.commands[write.command]
-    at = f", recorded at {command.recorded_at}" if command.recorded_at else ""
-    return f"{command.within} (command {command.number} of {write.list}{at})"
+    return write.commands[write.command].of(write.list)
 
 
 def wrote(write: Write, resource: Resource) -> str:
