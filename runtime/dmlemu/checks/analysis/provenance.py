@@ -11,8 +11,9 @@ only.  Where that would be too much (``_MOST``), a read is said to come from the
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from math import gcd, prod
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = ["Author", "Input", "Provenance", "Source", "Sources", "Write"]
 _MANY = 4  # writes in one interval, before those that are hidden are looked for
 _MOST = 1 << 22  # marks that are painted at once
 _COPIES = 1024  # that are remembered
+_number = attrgetter("number")
 
 _Marks = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -138,6 +140,32 @@ class Sources(list[Source]):
         self.is_exact = is_exact
 
 
+class _Copy:
+    """A copy of ``rows``: the writes that it made, and the rows that they are the ``result`` of.
+
+    Nothing changes when it is made again while the provenance has its ``version``.
+    """
+
+    def __init__(
+        self, rows: list[_Row], begin: int, end: int, shift: int, author: Author, number: int
+    ) -> None:
+        self.rows = rows
+        self.version = -1
+        writes = dict.fromkeys(write for row in rows for write in row[2])
+        self.made = {
+            each: each.copied(begin, end, shift, each.author.copied_by(author), number) for each in writes
+        }
+        self.result: list[_Row] = [
+            (begin + shift, end + shift, tuple(self.made[each] for each in writes))
+            for begin, end, writes in rows
+        ]
+
+    def name(self, author: Author, number: int) -> None:
+        """It was made once more."""
+        for each, made in self.made.items():
+            made.author, made.number = each.author.copied_by(author), number
+
+
 class Provenance:
     """The visible writes of all memory.  ``version`` changes with them."""
 
@@ -146,8 +174,7 @@ class Provenance:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._writes: list[tuple[Write, ...]] = []
-        # By source, target and size: the version after the copy, and what it copied to what.
-        self._copies: dict[tuple[int, int, int], tuple[int, dict[Write, Write]]] = {}
+        self._copies: dict[tuple[int, int, int], _Copy] = {}  # by source, target and size
 
     def write(self, write: Write) -> None:
         """Enters a write that is newer than all others."""
@@ -180,28 +207,23 @@ class Provenance:
 
     def copy(self, source: int, target: int, size: int, author: Author, number: int) -> None:
         """Bytes were copied: their writes are visible at the target, too; of unknown bytes, the copy is."""
-        version, known = self._copies.get((source, target, size), (-1, {}))
-        if version == self.version:  # as in every frame
-            for each, made in known.items():
-                made.author, made.number = each.author.copied_by(author), number
+        copied = self._copies.get((source, target, size))
+        if copied is not None and copied.version == self.version:  # as in every frame
+            copied.name(author, number)
             return
         self.version += 1
-        shift = target - source
-        known = {}
-        rows: list[_Row] = []
-        for begin, end, writes in list(self._between(source, source + size)):
-            for each in writes:
-                if each not in known:
-                    known[each] = each.copied(
-                        source, source + size, shift, each.author.copied_by(author), number
-                    )
-            rows.append((begin + shift, end + shift, tuple(known[each] for each in writes)))
+        rows = list(self._between(source, source + size))
+        if copied is None or copied.rows != rows:
+            copied = _Copy(rows, source, source + size, target - source, author, number)
+        else:  # the same writes as then
+            copied.name(author, number)
         first, last = self._cut(target, target + size)
-        self._replace(first, last, rows)
+        self._replace(first, last, copied.result)
         if target + size <= source or source + size <= target:
             if len(self._copies) >= _COPIES:
                 self._copies.clear()
-            self._copies[source, target, size] = self.version, known
+            self._copies[source, target, size] = copied
+            copied.version = self.version
 
     def forget(self, begin: int, end: int) -> None:
         """The memory is gone, or its contents are undefined."""
@@ -248,6 +270,13 @@ class Provenance:
                     rest |= there & ~hidden
                 hidden |= there
         return marks, unit
+
+    def state(self, patterns: Iterable[Pattern]) -> Hashable:
+        """Everything that the sources of these patterns depend on, and where a write with gaps goes."""
+        rows = [row for each in patterns for row in self._between(each.begin, each.end)]
+        writes = {write for row in rows for write in row[2]}
+        order = sorted(writes, key=_number) if len(writes) > 1 else ()
+        return *rows, *order
 
     def at(self, address: int) -> Write | None:
         """The last write to a byte."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict, deque
+from collections.abc import Hashable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -50,6 +53,8 @@ _DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
 _MOVING = frozenset({"copy"})
 _AUTHORS = 8192
 _KEPT = 2048  # contents of accesses, and lists, that are remembered
+_first = attrgetter("first")
+_STATES = 16  # of the memory, for each content
 
 
 _Marks = np.ndarray[Any, np.dtype[np.bool_]]
@@ -65,6 +70,27 @@ class _Dispatch(NamedTuple):
     tensors: _Tensors
 
 
+class _Outcome(NamedTuple):
+    """What accesses led to: what they read and wrote is found again where memory is as it was then."""
+
+    author: Author
+    writes: list[Write]
+
+
+class _Known:
+    """Accesses that were seen: their outcomes by the state of the memory before.
+
+    ``latest`` is the last one; nothing changes by it while the provenance has this ``version``.
+    """
+
+    __slots__ = ("latest", "outcomes", "version")
+
+    def __init__(self) -> None:
+        self.version = -1
+        self.latest: _Outcome | None = None
+        self.outcomes: dict[Hashable, _Outcome] = {}
+
+
 class WhoseBytes(Check):
     """Keeps the provenance of all memory and compares what dispatches read with it."""
 
@@ -75,9 +101,7 @@ class WhoseBytes(Check):
         self._places = Places(device.context.gpu.memory)
         self._memory = Provenance()
         self._dispatches: OrderedDict[int, list[_Dispatch]] = OrderedDict()  # by the serial of their list
-        self._known: dict[
-            tuple[bytes, object], tuple[int, Author, _Dispatch | None]
-        ] = {}  # versions with which nothing changed
+        self._known: dict[tuple[bytes, int], _Known] = {}  # by content and tensors
         self._written = 0
         self._tensors: WeakKeyDictionary[Dispatchable, _Tensors] = WeakKeyDictionary()
         self._authors: deque[Author] = deque()  # whose inputs are remembered
@@ -150,7 +174,7 @@ class WhoseBytes(Check):
         """The CPU wrote."""
         span = Footprint(event.begin, 8, (event.end - event.begin,), (1,))
         reached = self._places.reached(Accesses.of([Access(0, WRITE, span)]), once=True)
-        self._enter(reached, Author(inputs=[]), None)
+        self._enter(reached, _outcome(reached, Author(inputs=[]), None))
         for pattern, _ in reached.patterns:
             self._declare_within(pattern.begin, pattern.end)
 
@@ -202,24 +226,44 @@ class WhoseBytes(Check):
         if accesses is NO_ACCESSES or not accesses:
             return
         dispatch = self._dispatch(event) if event.opcode == _DISPATCH else None
-        key = accesses.content, None if dispatch is None else id(dispatch.tensors)
+        key = accesses.content, 0 if dispatch is None else id(dispatch.tensors)
         known = self._known.get(key)
-        if known is not None and known[0] == self._memory.version:
-            self._name(known[1], event)
+        if known is not None and known.latest is not None and known.version == self._memory.version:
+            self._name(known.latest.author, event)
             return
-        author = self._remember(Author(inputs=[]))
-        self._name(author, event)
         if event.opcode == _COPY:
+            author = self._remember(Author(inputs=[]))
+            self._name(author, event)
             self._copy(accesses, author)
             return
+        reached = self._places.reached(accesses)
+        state = self._memory.state(
+            pattern for pattern, _ in reached.patterns if pattern.access & READ or not pattern.is_dense
+        )
+        outcome = None if known is None else known.outcomes.get(state)
+        if outcome is None:
+            outcome = self._look(event, dispatch, reached)
+        else:  # what was read comes from the same writes as then
+            self._name(outcome.author, event)
+        self._enter(reached, outcome)
+        if known is None:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            known = self._known[key] = _Known()
+        if len(known.outcomes) >= _STATES:
+            known.outcomes.clear()
+        known.outcomes[state] = known.latest = outcome
+        known.version = self._memory.version
+
+    def _look(self, event: Executing, dispatch: _Dispatch | None, reached: Reached) -> _Outcome:
+        """Accesses, or a state of the memory, that are new."""
+        author = self._remember(Author(inputs=[]))
+        self._name(author, event)
         if event.opcode == _DISPATCH:
-            for pattern, operand in self._places.reached(accesses).patterns:
+            for pattern, operand in reached.patterns:
                 if pattern.access & READ:
                     self._compare(event, dispatch, pattern, operand, author)
-        self._enter(self._places.reached(accesses), author, dispatch)
-        if len(self._known) >= _KEPT:
-            self._known.clear()
-        self._known[key] = self._memory.version, author, dispatch
+        return _outcome(reached, author, dispatch)
 
     def lineage(self, address: int) -> Lineage:
         """The writes that the byte at a GPU virtual address comes from."""
@@ -246,14 +290,14 @@ class WhoseBytes(Check):
         _, author.commands, author.list = self._list
         author.number = event.command
 
-    def _enter(self, reached: Reached, author: Author, dispatch: _Dispatch | None) -> None:
-        for pattern, operand in reached.patterns:
+    def _enter(self, reached: Reached, outcome: _Outcome) -> None:
+        writes = iter(outcome.writes)
+        for pattern, _ in reached.patterns:
             if pattern.access & WRITE:
                 self._written += 1
-                tensor = _tensor(pattern, author.operand(operand), dispatch)
-                self._memory.write(
-                    Write(author, operand, pattern.begin, pattern.end, pattern, tensor, self._written)
-                )
+                write = next(writes)
+                write.author, write.number = outcome.author, self._written
+                self._memory.write(write)
             elif pattern.access & UNDEFINE:
                 self._memory.forget(pattern.begin, pattern.end)
 
@@ -274,12 +318,9 @@ class WhoseBytes(Check):
 
     def _dispatch(self, event: Executing) -> _Dispatch | None:
         """The recorded dispatch that a packet belongs to."""
-        found = None
-        for each in self._dispatches.get(event.list_serial, ()):
-            if each.first > event.command:
-                break
-            found = each
-        return found
+        dispatches = self._dispatches.get(event.list_serial, ())
+        at = bisect_right(dispatches, event.command, key=_first)
+        return dispatches[at - 1] if at else None
 
     def _compare(
         self, event: Executing, dispatch: _Dispatch | None, read: Pattern, operand: int, author: Author
@@ -349,6 +390,24 @@ class WhoseBytes(Check):
             ranges=(self.names.bytes(first, end),),
             **words,  # type: ignore[arg-type]
         )
+
+
+def _outcome(reached: Reached, author: Author, dispatch: _Dispatch | None) -> _Outcome:
+    """The writes that accesses make."""
+    writes = [
+        Write(
+            author,
+            operand,
+            pattern.begin,
+            pattern.end,
+            pattern,
+            _tensor(pattern, author.operand(operand), dispatch),
+            0,
+        )
+        for pattern, operand in reached.patterns
+        if pattern.access & WRITE
+    ]
+    return _Outcome(author, writes)
 
 
 def _meet(a: Pattern, b: Pattern) -> bool:
