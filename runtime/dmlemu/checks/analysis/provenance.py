@@ -113,6 +113,14 @@ class Write:
         self.number = number
         self.is_dense = pattern is None or pattern.is_dense
 
+    def is_like(self, other: Write) -> bool:
+        """Whether both write the same elements of the same tensor."""
+        if self.pattern is not other.pattern:
+            is_same = self.begin == other.begin and self.end == other.end
+            if not (is_same and self.is_dense and other.is_dense):
+                return False
+        return self.tensor == other.tensor
+
     def copied(self, begin: int, end: int, shift: int, author: Author, number: int) -> Write:
         """Those of its elements in the range, after a copy."""
         pattern = None if self.is_dense or self.pattern is None else self.pattern.moved(shift)
@@ -183,8 +191,8 @@ class Provenance:
         at = bisect_left(starts, begin)
         if at < len(starts) and starts[at] == begin and self._ends[at] == end:
             newest = self._writes[at][0]
-            if newest.pattern is write.pattern and newest.tensor == write.tensor:  # as in every frame
-                newest.author, newest.number = write.author, write.number
+            if newest.is_like(write):  # as in every frame
+                newest.author, newest.operand, newest.number = write.author, write.operand, write.number
                 return
             self.version += 1
             self._writes[at] = (write,) if write.is_dense else self._over(at, write)

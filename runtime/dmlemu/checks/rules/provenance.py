@@ -70,25 +70,27 @@ class _Dispatch(NamedTuple):
     tensors: _Tensors
 
 
-class _Outcome(NamedTuple):
-    """What accesses led to: what they read and wrote is found again where memory is as it was then."""
-
-    author: Author
-    writes: list[Write]
-
-
 class _Known:
-    """Accesses that were seen: their outcomes by the state of the memory before.
+    """Accesses that were seen: their ``writes``, and their authors by the state of the memory before.
 
-    ``latest`` is the last one; nothing changes by it while the provenance has this ``version``.
+    What was read comes from the same writes as the last time in that state.  ``latest`` is the last author;
+    nothing changes by it while the provenance has this ``version``.
     """
 
-    __slots__ = ("latest", "outcomes", "version")
+    __slots__ = ("authors", "latest", "version", "writes")
 
-    def __init__(self) -> None:
+    def __init__(self, writes: list[Write]) -> None:
+        self.writes = writes
         self.version = -1
-        self.latest: _Outcome | None = None
-        self.outcomes: dict[Hashable, _Outcome] = {}
+        self.latest: Author | None = None
+        self.authors: dict[Hashable, Author] = {}
+
+    def became(self, version: int, state: Hashable, author: Author) -> None:
+        """They were found, or found again."""
+        if len(self.authors) >= _STATES and state not in self.authors:
+            self.authors.clear()
+        self.authors[state] = self.latest = author
+        self.version = version
 
 
 class WhoseBytes(Check):
@@ -174,7 +176,8 @@ class WhoseBytes(Check):
         """The CPU wrote."""
         span = Footprint(event.begin, 8, (event.end - event.begin,), (1,))
         reached = self._places.reached(Accesses.of([Access(0, WRITE, span)]), once=True)
-        self._enter(reached, _outcome(reached, Author(inputs=[]), None))
+        author = Author(inputs=[])
+        self._enter(reached, author, _writes(reached, author, None))
         for pattern, _ in reached.patterns:
             self._declare_within(pattern.begin, pattern.end)
 
@@ -229,41 +232,39 @@ class WhoseBytes(Check):
         key = accesses.content, 0 if dispatch is None else id(dispatch.tensors)
         known = self._known.get(key)
         if known is not None and known.latest is not None and known.version == self._memory.version:
-            self._name(known.latest.author, event)
+            self._name(known.latest, event)
             return
         if event.opcode == _COPY:
-            author = self._remember(Author(inputs=[]))
-            self._name(author, event)
-            self._copy(accesses, author)
+            self._copy(event)
             return
         reached = self._places.reached(accesses)
         state = self._memory.state(
             pattern for pattern, _ in reached.patterns if pattern.access & READ or not pattern.is_dense
         )
-        outcome = None if known is None else known.outcomes.get(state)
-        if outcome is None:
-            outcome = self._look(event, dispatch, reached)
-        else:  # what was read comes from the same writes as then
-            self._name(outcome.author, event)
-        self._enter(reached, outcome)
+        author = None if known is None else known.authors.get(state)
+        if author is None:
+            author = self._look(event, dispatch, reached)
+        else:
+            self._name(author, event)
         if known is None:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            known = self._known[key] = _Known()
-        if len(known.outcomes) >= _STATES:
-            known.outcomes.clear()
-        known.outcomes[state] = known.latest = outcome
-        known.version = self._memory.version
+            known = self._know(key, _writes(reached, author, dispatch))
+        self._enter(reached, author, known.writes)
+        known.became(self._memory.version, state, author)
 
-    def _look(self, event: Executing, dispatch: _Dispatch | None, reached: Reached) -> _Outcome:
+    def _know(self, key: tuple[bytes, int], writes: list[Write]) -> _Known:
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        known = self._known[key] = _Known(writes)
+        return known
+
+    def _look(self, event: Executing, dispatch: _Dispatch | None, reached: Reached) -> Author:
         """Accesses, or a state of the memory, that are new."""
-        author = self._remember(Author(inputs=[]))
-        self._name(author, event)
+        author = self._author(event)
         if event.opcode == _DISPATCH:
             for pattern, operand in reached.patterns:
                 if pattern.access & READ:
                     self._compare(event, dispatch, pattern, operand, author)
-        return _outcome(reached, author, dispatch)
+        return author
 
     def lineage(self, address: int) -> Lineage:
         """The writes that the byte at a GPU virtual address comes from."""
@@ -273,11 +274,13 @@ class WhoseBytes(Check):
 
     # --- writes ---
 
-    def _remember(self, author: Author) -> Author:
-        """What the last authors read is remembered."""
+    def _author(self, event: Executing) -> Author:
+        """A new author; what the last ones read is remembered."""
+        author = Author(inputs=[])
         self._authors.append(author)
         if len(self._authors) > _AUTHORS:
             self._authors.popleft().inputs = None
+        self._name(author, event)
         return author
 
     def _name(self, author: Author, event: Executing) -> None:
@@ -290,18 +293,19 @@ class WhoseBytes(Check):
         _, author.commands, author.list = self._list
         author.number = event.command
 
-    def _enter(self, reached: Reached, outcome: _Outcome) -> None:
-        writes = iter(outcome.writes)
+    def _enter(self, reached: Reached, author: Author, writes: list[Write]) -> None:
+        made = iter(writes)
         for pattern, _ in reached.patterns:
             if pattern.access & WRITE:
                 self._written += 1
-                write = next(writes)
-                write.author, write.number = outcome.author, self._written
+                write = next(made)
+                write.author, write.number = author, self._written
                 self._memory.write(write)
             elif pattern.access & UNDEFINE:
                 self._memory.forget(pattern.begin, pattern.end)
 
-    def _copy(self, accesses: Accesses, author: Author) -> None:
+    def _copy(self, event: Executing) -> None:
+        author, accesses = self._author(event), event.accesses
         patterns = self._places.reached(accesses).patterns
         sources = [pattern for pattern, operand in patterns if operand == accesses.pointer[0].operand]
         targets = [pattern for pattern, operand in patterns if operand == accesses.pointer[1].operand]
@@ -392,22 +396,14 @@ class WhoseBytes(Check):
         )
 
 
-def _outcome(reached: Reached, author: Author, dispatch: _Dispatch | None) -> _Outcome:
-    """The writes that accesses make."""
-    writes = [
-        Write(
-            author,
-            operand,
-            pattern.begin,
-            pattern.end,
-            pattern,
-            _tensor(pattern, author.operand(operand), dispatch),
-            0,
-        )
-        for pattern, operand in reached.patterns
-        if pattern.access & WRITE
-    ]
-    return _Outcome(author, writes)
+def _writes(reached: Reached, author: Author, dispatch: _Dispatch | None) -> list[Write]:
+    """The writes that accesses make; their numbers are still to come."""
+    made = []
+    for pattern, operand in reached.patterns:
+        if pattern.access & WRITE:
+            tensor = _tensor(pattern, author.operand(operand), dispatch)
+            made.append(Write(author, operand, pattern.begin, pattern.end, pattern, tensor, 0))
+    return made
 
 
 def _meet(a: Pattern, b: Pattern) -> bool:
