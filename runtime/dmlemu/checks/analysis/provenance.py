@@ -102,7 +102,7 @@ class Write:
         end: int,
         pattern: Pattern | None,
         tensor: Tensor | None,
-        number: int,
+        number: float,
     ) -> None:
         self.author = author
         self.operand = operand
@@ -121,7 +121,7 @@ class Write:
                 return False
         return self.tensor == other.tensor
 
-    def copied(self, begin: int, end: int, shift: int, author: Author, number: int) -> Write:
+    def copied(self, begin: int, end: int, shift: int, author: Author, number: float) -> Write:
         """Those of its elements in the range, after a copy."""
         pattern = None if self.is_dense or self.pattern is None else self.pattern.moved(shift)
         tensor = self.tensor if self.tensor is None else self.tensor.at(self.tensor.address + shift)
@@ -159,19 +159,22 @@ class _Copy:
     ) -> None:
         self.rows = rows
         self.version = -1
-        writes = dict.fromkeys(write for row in rows for write in row[2])
+        writes = {write for row in rows for write in row[2]}
         self.made = {
             each: each.copied(begin, end, shift, each.author.copied_by(author), number) for each in writes
         }
+        self.name(author, number)
         self.result: list[_Row] = [
             (begin + shift, end + shift, tuple(self.made[each] for each in writes))
             for begin, end, writes in rows
         ]
 
     def name(self, author: Author, number: int) -> None:
-        """It was made once more."""
-        for each, made in self.made.items():
-            made.author, made.number = each.author.copied_by(author), number
+        """It is made by this command.  The writes keep their order: each has a part of the number."""
+        step = 1 / max(len(self.made), 1)
+        for i, each in enumerate(sorted(self.made, key=_number, reverse=True)):
+            made = self.made[each]
+            made.author, made.number = each.author.copied_by(author), number - i * step
 
 
 class Provenance:

@@ -202,14 +202,12 @@ class WhoseBytes(Check):
 
     def _declare(self, pattern: Pattern, tensor: Tensor) -> None:
         """What the CPU wrote there, or a copy, is that tensor."""
-        for source in self._memory.sources(pattern):
-            write = source.write
-            if write is not None and write.tensor is None and write.author.is_copy_or_host:
-                self._written += 1
-                self._memory.write(
-                    Write(write.author, 0, pattern.begin, pattern.end, pattern, tensor, write.number)
-                )
-                return
+        writes = [source.write for source in self._memory.sources(pattern)]
+        newest = writes[0]
+        if newest is None or any(each is not None and not _is_undeclared(each) for each in writes):
+            return
+        declared = Write(newest.author, 0, pattern.begin, pattern.end, pattern, tensor, newest.number)
+        self._memory.write(declared)
 
     def _declare_within(self, begin: int, end: int) -> None:
         for pattern, tensor in self._expected:
@@ -372,17 +370,23 @@ class WhoseBytes(Check):
     def _fills(self, read: Pattern, tensor: Tensor, newer: list[Source]) -> bool:
         """Whether these writes fill a box of the tensor on purpose.
 
-        A slice updated in place, an image inside a border, a cache that grows row by row.  The first rows,
+        Slices updated in place, an image inside a border, a cache that grows row by row.  The first rows,
         written at once, are rather a tensor that is too small.
         """
         if any(_is_cut(read, each) for each in newer):
             return False
-        wanted = {each.write for each in newer if each.write is not None}
-        marks = self._memory.marks(read, wanted, tensor.bits)
-        if marks is None:  # too large to tell
+        writes = [each.write for each in newer if each.write is not None]
+        boxes = [self._box(read, tensor, writes)] if len(writes) > 1 else []
+        if any(boxes):
             return True
-        first = _first_of_box(_elements(*marks, tensor))
-        return first is not None and (any(first) or len(newer) > 1)
+        return all(
+            box is not None and any(box) for box in (self._box(read, tensor, [each]) for each in writes)
+        )
+
+    def _box(self, read: Pattern, tensor: Tensor, writes: list[Write]) -> tuple[int, ...] | None:
+        """The first coordinates of these writes in a tensor, if they fill a box or are too large to tell."""
+        marks = self._memory.marks(read, writes, tensor.bits)
+        return (1,) if marks is None else _first_of_box(_elements(*marks, tensor))
 
     def _say(self, event: Executing, id: ids.Id, read: Pattern, words: dict[str, object]) -> None:
         command = self.names.command(event)
@@ -431,6 +435,11 @@ def _is_upload(source: Source) -> bool:
     while author.before is not None:
         author = author.before
     return author.commands is None
+
+
+def _is_undeclared(write: Write) -> bool:
+    """Whether only bytes were brought there."""
+    return write.tensor is None and write.author.is_copy_or_host
 
 
 def _is_cut(read: Pattern, source: Source) -> bool:
