@@ -71,6 +71,9 @@ class DeviceContext:
         self.has_layer = strictness is not Strictness.RUNTIME
         self.raises = raises and self.has_layer
         self.layer = _Layer(self)
+        if not raises:  # as on Windows, a wait that nobody ends does not return
+            gpu.has_native_threads = True
+            gpu.on_stuck = partial(_report_stuck, weakref.ref(self))
         self.adapter = adapter
         self._device = weakref.ref(device)
         self.reports = Reporter(None if self.raises else Response.COLLECT)
@@ -194,16 +197,7 @@ class DeviceContext:
                 return otherwise
             raise error from None
         except Deadlock as deadlock:
-            sentence, *queues = deadlock.text.splitlines()
-            raise refusal(
-                ids.FENCE_NEVER,
-                sentence,
-                context=tuple(line.removeprefix("  - ") for line in queues),
-                hint=_deadlock_hint(deadlock),
-                operation="ID3D12Fence::SetEventOnCompletion",
-                rule="FN3: ID3D12CommandQueue::Wait",
-                hresult=HResult.E_FAIL,
-            ) from None
+            raise _never(deadlock.text, _deadlock_hint(deadlock)) from None
         except ForeignProcess as error:
             raise self._foreign(error) from None
         except BaseException as error:  # raised by a signal handler; a kernel interrupted by it is a fault
@@ -380,6 +374,28 @@ class _Layer:
             return False
         self._keep(error)
         return True
+
+
+def _never(text: str, hint: str) -> Error:
+    """A wait does not end; ``text``: what for, and the state of the queues."""
+    sentence, *queues = text.splitlines()
+    return refusal(
+        ids.FENCE_NEVER,
+        sentence,
+        context=tuple(line.removeprefix("  - ") for line in queues),
+        hint=hint,
+        operation="ID3D12Fence::SetEventOnCompletion",
+        rule="FN3: ID3D12CommandQueue::Wait",
+        hresult=HResult.E_FAIL,
+    )
+
+
+def _report_stuck(context: weakref.ref[DeviceContext], text: str) -> None:
+    """Nothing could run for a while; the wait goes on."""
+    device = context()
+    if device is not None:
+        error = _never(text, "Unless another thread signals, this wait never ends.")
+        device.reports.add(replace(error.report, severity=Severity.WARNING))
 
 
 def _deadlock_hint(deadlock: Deadlock) -> str:
