@@ -29,10 +29,10 @@ written, so nothing faults on a GPU. The bug is run in an arena that was cleared
 frame had used; without the bug, each program runs without a warning. Tests compare this page with what is
 reported (`tests/checks/layout_bugs.py`).
 
-{found} of {all} runs lead to a warning that names who wrote and who reads. {advised} more lead to an INFO that the
-right program does not have: in memory, these bugs look like something that may be meant, such as a view with
-two axes swapped, or a tensor that nobody reads. What cannot be told from memory alone shows when results are
-compared with a reference.
+{found} of {all} runs lead to a warning that names who wrote and who reads. {advised} more lead to an INFO
+that the right program does not have: in memory, these bugs look like something that may be meant, such as a
+view with two axes swapped, or a tensor that nobody reads. What cannot be told from memory alone shows when
+results are compared with a reference.
 
 | bug | cleared | used before |
 | --- | --- | --- |

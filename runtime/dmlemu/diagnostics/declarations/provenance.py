@@ -12,7 +12,8 @@ DECLARATIONS = (
         When.EXECUTE,
         why="All bytes were written, so nothing faults: but the elements that arrive are not the elements that were "
         "meant, or not in that order. Views of a tensor are not reported: slices, reshapes, broadcasts, axes that are "
-        "split, joined or transposed with their sizes.",
+        "split or joined. Axes that are transposed with their sizes, as is often meant, are an INFO, once for each "
+        "writer and reader.",
         fix="Give the reading tensor the data type, sizes and strides of the one that was written; to change the order "
         "of the elements, dispatch an ELEMENT_WISE_IDENTITY from one layout to the other.",
         rule="DML_BUFFER_TENSOR_DESC",
