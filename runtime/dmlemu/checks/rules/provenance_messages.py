@@ -62,7 +62,9 @@ class Unread(NamedTuple):
     def of(found: UnreadWrite, suspects: Iterable[Suspect]) -> Unread:
         write, author = found.write, found.author
         who = spell(author) if author.command is None else author.command.of(author.list)
-        text = f"what {who} wrote{_as(write)}{' to ' if found.where else ''}{found.where}"
+        name = "" if write.tensor is None else f" ({write.tensor.path})"
+        place = found.where.replace(name, "")  # it is said before
+        text = f"what {who} wrote{_as(write)}{' to ' if place else ''}{place}"
         suspect = next((each for each in suspects if each.explains(write)), None)
         return Unread(text, found.by, suspect, text)
 
