@@ -39,12 +39,16 @@ class Input(NamedTuple):
 
 
 class Use:
-    """What becomes of everything that one author wrote; ``is_over``: somebody read it, or need not to."""
+    """What becomes of everything that one author wrote.
 
-    __slots__ = ("is_over",)
+    ``is_over``: somebody read it, or need not to.  ``is_divided``: its tensors have uses of their own.
+    """
+
+    __slots__ = ("is_divided", "is_over")
 
     def __init__(self) -> None:
         self.is_over = False
+        self.is_divided = False
 
 
 class Author:
@@ -90,7 +94,8 @@ class Author:
         return operands[operand] if operand < len(operands) else ""
 
     def part(self) -> Author:
-        """The author of a part of what it wrote, of which it may become something else."""
+        """The author of a part of what it wrote, with a use of its own."""
+        self.use.is_divided = True
         part = Author(self.commands, self.number, self.list, self.inputs, self.before)
         part.use.is_over = self.use.is_over
         return part

@@ -46,8 +46,8 @@ class Unread:
         """The memory of a heap is gone."""
         self._look()
         for each in self._unread(begin, end):
-            place = f"bytes [{each.begin - begin}, {each.end - begin}) of {heap}"
-            self._add(each, None, f"{place}, now released")
+            where = f"bytes [{each.begin - begin}, {each.end - begin}) of {heap}, now released"
+            self._add(each, None, where)
         self._viewed = [part for each in self._viewed for part in without(each, [(begin, end)])]
         self.memory.forget(begin, end)
 
@@ -55,7 +55,7 @@ class Unread:
         """What was found until now, in order; each is returned once."""
         self._look()
         for each in self._unread(0, 2**64 - 1):
-            self._add(each, None, self._where(each.begin, each.end))
+            self._add(each, None)
         told = [each for each in self._found.values() if each.number < self._looked]
         told = [each for each in told if not each.author.use.is_over]
         self._found.clear()
@@ -84,20 +84,23 @@ class Unread:
                 if any(begin < each.end and each.begin < end for begin, end in self._viewed):
                     self._see(each)
                 elif _is_covered(each, newer) and each.author.commands is not None:
-                    self._add(each, newer.author, self._where(each.begin, each.end))
+                    self._add(each, newer.author)
                 else:
                     use.is_over = True
 
     def _unread(self, begin: int, end: int) -> list[Write]:
         writes = (each for each in self.memory.writes(begin, end) if not each.author.use.is_over)
-        return sorted(writes, key=lambda each: each.number)
+        return sorted(writes, key=lambda each: (each.number, each.begin))
 
-    def _add(self, write: Write, by: Author | None, where: str) -> None:
+    def _add(self, write: Write, by: Author | None, where: str = "") -> None:
         author = write.author
+        if author.use.is_divided:
+            return
         if author.commands is not None and author.before is None and write.tensor is None:
             return  # a clear, or a temporary or persistent resource
-        key = by is None, _identity(author), write.operand
+        key = by is None, _identity(author), write.operand, write.tensor and write.tensor.path
         if key not in self._found and len(self._found) < _KEPT:
+            where = where or self._where(write.begin, write.end)
             now = Author(author.commands, author.number, author.list, None, author.before, author.use)
             self._found[key] = UnreadWrite(write, now, by, write.number, where)
 

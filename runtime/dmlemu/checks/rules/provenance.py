@@ -207,7 +207,6 @@ class WhoseBytes(Check):
                 self._memory.write(
                     Write(author, 0, pattern.begin, pattern.end, pattern, tensor, write.number)
                 )
-                write.author.use.is_over = True  # its tensors stand for it
                 return
 
     def _declare_within(self, begin: int, end: int) -> None:

@@ -72,7 +72,7 @@ class Unread(NamedTuple):
 def unread(found: list[Unread]) -> dict[str, Any]:
     """Writes that nobody read; several are listed in the context."""
     first, *others = found
-    more = f", nor what {len(others)} more wrote" if others else ""
+    more = f", nor {len(others)} other write{'s' if len(others) > 1 else ''}" if others else ""
     if first.by is not None:
         message = f"Nobody read {first.text} before {spell(first.by)} wrote over it{more}."
     else:
