@@ -195,7 +195,8 @@ def offset_of_a_smaller_alignment(scene: Scene, wrong: bool) -> None:
     """tensors placed at multiples of 16 and read at multiples of 256"""
     scene.fill(at(0, [3, 5]))
     scene.fill(at(64 if wrong else 256, [3, 5]))
-    scene.read(at(256, [3, 5]))
+    scene.read(at(0, [3, 5]))
+    scene.read(at(256, [3, 5]), "consumer 2")
 
 
 @bug
@@ -325,6 +326,7 @@ def reused_whole_too_early(scene: Scene, wrong: bool) -> None:
     scene.fill(at(0, [4, 8]), "first")
     scene.fill(at(0 if wrong else 128, [4, 8]), "second")
     scene.read(at(0, [4, 8]), "reader of the first")
+    scene.read(at(0 if wrong else 128, [4, 8]), "reader of the second")
 
 
 @bug
@@ -379,6 +381,7 @@ def wrong_half(scene: Scene, wrong: bool) -> None:
     scene.fill(at(0, [2, 8]), "left")
     scene.fill(at(64, [2, 8]), "right")
     scene.read(at(64 if wrong else 0, [2, 8]))
+    scene.read(at(64, [2, 8]), "reader of the second half")
 
 
 @bug

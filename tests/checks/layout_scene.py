@@ -43,7 +43,7 @@ class Scene:
             self.fill(at(0, [ARENA // 4]), name="last frame")
         else:
             self.stage.write(self.arena, np.zeros(ARENA, np.uint8))
-        self.outputs = 0
+        self.results: list[Any] = []
 
     def upload(self, offset: int, values: Any, *tensors: Place) -> None:
         """The CPU's array, copied into the arena; ``tensors``: what the program declares it to be."""
@@ -70,8 +70,8 @@ class Scene:
 
     def read(self, place: Place, name: str = "consumer") -> None:
         """A dispatch reads the tensor and computes with it."""
-        result = self.stage.buffer(f"result {self.outputs}", 4096)
-        self.outputs += 1
+        result = self.stage.buffer(f"result {len(self.results)}", 4096)
+        self.results.append(result)
         packed = tensor(place.desc.sizes, data_type=place.desc.data_type)
         desc = dml.ElementWiseAddOperatorDesc(a_tensor=place.desc, b_tensor=place.desc, output_tensor=packed)
         compiled = self._compiled(desc, name)
@@ -95,8 +95,10 @@ class Scene:
         stage.run()
 
     def reports(self) -> list[Any]:
-        """All reports of the run."""
+        """All reports of the run, at whose end the program looks at its results."""
         self.stage.run()
+        for result in self.results:
+            self.stage.read(result, np.uint8)
         self.stage.device.checks.end()
         return list(self.stage.device.reports)
 

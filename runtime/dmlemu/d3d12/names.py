@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import weakref
+from typing import TYPE_CHECKING
 
 from dmlemu_hw.gpu import Gpu
 
-from .object import Object
 from .recording import Command, Recording
+
+if TYPE_CHECKING:
+    from .resource import Resource
 
 __all__ = ["Names"]
 
@@ -20,10 +23,10 @@ class Names:
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
-        self.resources: weakref.WeakValueDictionary[int, Object] = weakref.WeakValueDictionary()
+        self.resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
         self.recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
 
-    def resource_at(self, address: int) -> Object | None:
+    def resource_at(self, address: int) -> Resource | None:
         """The live buffer that holds a GPU virtual address."""
         allocation = self.gpu.memory.find(address)
         return None if allocation is None else self.resources.get(allocation.address)
@@ -39,7 +42,7 @@ class Names:
         if allocation is None or resource is None:
             return f"{size} bytes at {self.gpu.memory.describe_address(address)}"
         start = address - allocation.address
-        return f"bytes [{start}, {start + size}) of {resource.title()}"
+        return resource.part(start, start + size)
 
     def place(self, place: int) -> str:
         """``slot 3 of descriptor heap 'main'``, by the GPU handle."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from dmlemu_hw.allocation import Heap as HardwareHeap
 from ..diagnostics import ids
 from ..errors import CallSite, Error, Severity, quote, spell_site
 from .arguments import instance, integer, outside
+from .declared import Declared, Layout, named
 from .device_child import DeviceChild
 from .enums import HeapFlags, HeapType, MessageId
 from .info_queue import not_implemented, refusal, spell
@@ -62,19 +62,6 @@ class HostAccessed(NamedTuple):
     reads: bool
     writes: bool
     element: int = 1
-
-
-class Layout(Protocol):
-    """A tensor desc: a ``dml.BufferTensorDesc``."""
-
-    @property
-    def data_type(self) -> Any: ...
-    @property
-    def sizes(self) -> Sequence[int]: ...
-    @property
-    def effective_strides(self) -> tuple[int, ...]: ...
-    @property
-    def extent_in_bytes(self) -> int: ...
 
 
 class TensorExpected(NamedTuple):
@@ -271,6 +258,7 @@ class Resource(DeviceChild):
         self.flags = int(desc.flags)
         self.mapped: MappedMemory | None = None
         self.map_count = 0
+        self.declared: list[Declared] = []
         self._unmapped_at: CallSite | None = None
         self.split: tuple[int, int] | None = None  # open split barrier of submitted work
         self.split_origin = ""  # where it was recorded, for messages
@@ -319,8 +307,16 @@ class Resource(DeviceChild):
                 f"tensor_desc must fit: {tensor_desc.extent_in_bytes} bytes at offset {start} reach beyond "
                 f"{self}, which has {self.width} bytes."
             )
+        end = start + tensor_desc.extent_in_bytes
+        kept = [each for each in self.declared if each.end <= start or end <= each.begin]
+        self.declared = [*kept, Declared(name, start, end, tensor_desc)]
         if self.context.events.wants(TensorExpected):
             self.context.emit(TensorExpected(self, start, tensor_desc, name))
+
+    def part(self, begin: int, end: int) -> str:
+        """``bytes [8, 16) of buffer 'act' ('bias' elements (2) to (3))``: a part of it in words."""
+        which = f"byte {begin}" if end - begin == 1 else f"bytes [{begin}, {end})"
+        return f"{which} of {self.title()}{named(self.declared, begin, end)}"
 
     def map(self, subresource: int = 0, read_range: Range | None = None) -> MappedMemory:
         """Lets the host read and write the buffer; maps are counted.
@@ -503,5 +499,4 @@ class Resource(DeviceChild):
 
 def resource_at(context: DeviceContext, address: int) -> Resource | None:
     """The live buffer that holds a GPU virtual address."""
-    found = context.names.resource_at(address)
-    return found if isinstance(found, Resource) else None
+    return context.names.resource_at(address)

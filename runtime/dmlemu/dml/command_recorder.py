@@ -296,9 +296,11 @@ def _first_meeting(a: Footprint, b: Footprint) -> Meeting | None:
 def _alias_error(dispatchable: Dispatchable, clash: Clash, first: Bound, second: Bound) -> Error:
     id, why = alias_reason(dispatchable, clash)
     at = clash.byte - first.host
-    where = f"byte {first.offset + at} of {first.resource.title()}"
+    byte = first.offset + at
+    where = first.resource.part(byte, byte + 1)
     if second.resource is not first.resource:
-        where += f" (byte {second.offset + clash.byte - second.host} of {second.resource.title()})"
+        byte = second.offset + clash.byte - second.host
+        where += f" ({second.resource.part(byte, byte + 1)})"
     context = (
         f"{where} is {clash.is_to_first} of {first.slot.path} and {clash.is_to_second} of {second.slot.path}"
     )

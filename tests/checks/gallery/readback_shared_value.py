@@ -14,7 +14,7 @@ def run(stage: Stage, fixed: bool) -> None:
     stage.submit()
     stage.queue.signal(fence, 1)
     stage.wait()
-    copies.list.copy_resource(readback, source)
+    copies.list.copy_resource(readback, target)
     copies.list.close()
     copies.queue.execute_command_lists([copies.list])
     value = 2 if fixed else 1

@@ -69,22 +69,22 @@ def test_what_is_not_written_may_be_read(stage: Stage, read: d3d12.Range) -> Non
 @pytest.mark.parametrize(
     "read, bytes",
     [
-        (lambda buffer: buffer.map(), "[64, 128)"),
-        (lambda buffer: buffer.map(0, d3d12.Range(0, 65)), "[64, 65)"),
-        (lambda buffer: buffer.map(0, d3d12.Range(127, 200)), "[127, 128)"),
-        (lambda buffer: buffer.map(0, d3d12.Range(0, 0))[127], "[127, 128)"),
-        (lambda buffer: buffer.map(0, d3d12.Range(0, 0))[-129], "[127, 128)"),
-        (lambda buffer: buffer.map(0, d3d12.Range(0, 0))[200:90:-1], "[91, 128)"),
-        (lambda buffer: buffer.map(0, d3d12.Range(0, 0)).memory, "[64, 128)"),
-        (lambda buffer: buffer.map(0, d3d12.Range(0, 0)).view("f4", 100, 2), "[100, 108)"),
-        (lambda buffer: np.asarray(buffer.map(0, d3d12.Range(0, 0))), "[64, 128)"),
+        (lambda buffer: buffer.map(), "bytes [64, 128)"),
+        (lambda buffer: buffer.map(0, d3d12.Range(0, 65)), "byte 64"),
+        (lambda buffer: buffer.map(0, d3d12.Range(127, 200)), "byte 127"),
+        (lambda buffer: buffer.map(0, d3d12.Range(0, 0))[127], "byte 127"),
+        (lambda buffer: buffer.map(0, d3d12.Range(0, 0))[-129], "byte 127"),
+        (lambda buffer: buffer.map(0, d3d12.Range(0, 0))[200:90:-1], "bytes [91, 128)"),
+        (lambda buffer: buffer.map(0, d3d12.Range(0, 0)).memory, "bytes [64, 128)"),
+        (lambda buffer: buffer.map(0, d3d12.Range(0, 0)).view("f4", 100, 2), "bytes [100, 108)"),
+        (lambda buffer: np.asarray(buffer.map(0, d3d12.Range(0, 0))), "bytes [64, 128)"),
     ],
 )
 def test_the_bytes_are_exact(stage: Stage, read: Callable[[Any], object], bytes: str) -> None:
     report = caught(lambda: read(readback(stage, 64, 128)))
     assert report.id == "READBACK_EARLY"
     where = "CopyBufferRegion (command 1) of command list 'frame', which writes them."
-    what = f"The CPU reads bytes {bytes} of buffer 'readback' before the GPU has finished"
+    what = f"The CPU reads {bytes} of buffer 'readback' before the GPU has finished"
     assert report.message == f"{what} {where}"
     assert report.properties["fence_value"] == "2" and report.properties["fence"] == "fence 'done'"
 

@@ -11,7 +11,7 @@ only.  Where that would be too much (``_MOST``), a read is said to come from the
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from math import gcd, prod
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from ...d3d12.recording import Command
 from .access_history import Pattern
 from .tensor_relation import Tensor
 
-__all__ = ["Author", "Input", "Provenance", "Source", "Sources", "Write"]
+__all__ = ["Author", "Input", "Provenance", "Source", "Sources", "Use", "Write"]
 
 _MANY = 4  # writes in one interval, before those that are hidden are looked for
 _MOST = 1 << 22  # marks that are painted at once
@@ -40,6 +40,19 @@ class Input(NamedTuple):
     sources: list[Source]
 
 
+class Use:
+    """What becomes of everything that one author wrote.
+
+    ``is_over``: somebody read it, or need not to.  ``is_divided``: its tensors have uses of their own.
+    """
+
+    __slots__ = ("is_divided", "is_over")
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.is_divided = False
+
+
 class Author:
     """Who wrote: a command of a list, or the CPU, where ``commands`` is None.
 
@@ -47,7 +60,7 @@ class Author:
     When a command repeats the same accesses, it stays the author, under its new list and number.
     """
 
-    __slots__ = ("before", "commands", "inputs", "list", "number")
+    __slots__ = ("before", "commands", "inputs", "list", "number", "use")
 
     def __init__(
         self,
@@ -56,7 +69,9 @@ class Author:
         list: str = "",
         inputs: list[Input] | None = None,
         before: Author | None = None,
+        use: Use | None = None,
     ) -> None:
+        self.use = use or Use()
         self.commands = commands
         self.number = number
         self.list = list
@@ -80,10 +95,17 @@ class Author:
         operands = () if command is None else command.operands
         return operands[operand] if operand < len(operands) else ""
 
+    def part(self) -> Author:
+        """The author of a part of what it wrote, with a use of its own."""
+        self.use.is_divided = True
+        part = Author(self.commands, self.number, self.list, self.inputs, self.before)
+        part.use.is_over = self.use.is_over
+        return part
+
     def copied_by(self, copy: Author) -> Author:
         """The author of bytes that a copy moved."""
-        before = Author(self.commands, self.number, self.list, self.inputs, self.before)
-        return Author(copy.commands, copy.number, copy.list, self.inputs, before)
+        before = Author(self.commands, self.number, self.list, self.inputs, self.before, self.use)
+        return Author(copy.commands, copy.number, copy.list, self.inputs, before, copy.use)
 
 
 class Write:
@@ -174,14 +196,20 @@ class _Copy:
         step = 1 / max(len(self.made), 1)
         for i, each in enumerate(sorted(self.made, key=_number, reverse=True)):
             made = self.made[each]
+            each.author.use.is_over = True
+            author.use = made.author.use
             made.author, made.number = each.author.copied_by(author), number - i * step
 
 
 class Provenance:
-    """The visible writes of all memory.  ``version`` changes with them."""
+    """The visible writes of all memory.  ``version`` changes with them.
 
-    def __init__(self) -> None:
+    ``hides``: called with the writes that meet the range of a newer one, before that is entered.
+    """
+
+    def __init__(self, hides: Callable[[Iterable[Write], Write], None] = lambda older, newer: None) -> None:
         self.version = 0
+        self._hides = hides
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._writes: list[tuple[Write, ...]] = []
@@ -194,6 +222,7 @@ class Provenance:
         at = bisect_left(starts, begin)
         if at < len(starts) and starts[at] == begin and self._ends[at] == end:
             newest = self._writes[at][0]
+            self._hides(self._writes[at], write)
             if newest.is_like(write):  # as in every frame
                 newest.author, newest.operand, newest.number = write.author, write.operand, write.number
                 return
@@ -202,6 +231,7 @@ class Provenance:
             return
         self.version += 1
         first, last = self._cut(begin, end)
+        self._hides(self._inside(first, last), write)
         if write.is_dense:
             self._replace(first, last, [(begin, end, (write,))])
             return
@@ -229,6 +259,8 @@ class Provenance:
         else:  # the same writes as then
             copied.name(author, number)
         first, last = self._cut(target, target + size)
+        whole = Write(author, 1, target, target + size, None, None, number)
+        self._hides(self._inside(first, last), whole)
         self._replace(first, last, copied.result)
         if target + size <= source or source + size <= target:
             if len(self._copies) >= _COPIES:
@@ -295,7 +327,15 @@ class Provenance:
             return next((each for each in writes if _holds(each, address)), None)
         return None
 
+    def writes(self, begin: int, end: int) -> set[Write]:
+        """The writes that are visible in a range, or in intervals of it."""
+        return {each for _, _, writes in self._between(begin, end) for each in writes}
+
     # --- inside ---
+
+    def _inside(self, first: int, last: int) -> set[Write]:
+        """The writes of these intervals."""
+        return {each for writes in self._writes[first:last] for each in writes}
 
     def _between(self, begin: int, end: int) -> Iterator[tuple[int, int, tuple[Write, ...]]]:
         """The intervals that meet the range, cut to it."""

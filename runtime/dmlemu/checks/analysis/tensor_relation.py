@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from ...dml.enums import TensorDataType
@@ -107,12 +106,7 @@ def _relate(written: _Layout, read: _Layout, shift: int, is_all: bool) -> Relati
     first = shift * 8 // bits
     if not (_is_view(writer, reader, first) or _is_view(reader, writer, -first)):
         return Relation.OTHER_ROWS
-    if (
-        is_all
-        and sorted(writer_sizes) == sorted(reader_sizes)
-        and _strides_descend(writer)
-        and _strides_descend(reader)
-    ):
+    if is_all and sorted(writer_sizes) == sorted(reader_sizes):
         return Relation.SWAPPED_SIZES
     return Relation.SAME
 
@@ -132,10 +126,6 @@ def _axes(sizes: Sequence[int], strides: Sequence[int], *, repeats: bool = True)
     """The axes that have more than one element; without ``repeats`` those of stride 0 are left out too."""
     pairs = zip(sizes, strides, strict=True)
     return tuple((size, stride) for size, stride in pairs if size > 1 and (stride or repeats))
-
-
-def _strides_descend(axes: _Axes) -> bool:
-    return all(a[1] > b[1] for a, b in pairwise(axes))
 
 
 def _is_view(whole: _Axes, part: _Axes, first: int) -> bool:

@@ -118,7 +118,7 @@ class Names:
         if buffer is None:
             return f"{end - address} bytes at {device.context.gpu.memory.describe_address(address)}"
         start = address - buffer.get_gpu_virtual_address()
-        return f"bytes [{start}, {start + end - address}) of {buffer.title()}"
+        return buffer.part(start, start + end - address)
 
     def byte(self, address: int) -> str:
         """``byte 12 of buffer 'act'``; without a buffer, where the address is."""
@@ -127,4 +127,5 @@ class Names:
             device = self._device()
             assert device is not None
             return device.context.gpu.memory.describe_address(address)
-        return f"byte {address - buffer.get_gpu_virtual_address()} of {buffer.title()}"
+        at = address - buffer.get_gpu_virtual_address()
+        return buffer.part(at, at + 1)

@@ -72,6 +72,13 @@ class Side(NamedTuple):
         return "a released buffer" if self.buffer is None else self.buffer.title()
 
     @property
+    def place(self) -> str:
+        """``bytes [0, 64) of buffer 'act'``."""
+        if self.buffer is None:
+            return f"{_bytes(self.first, self.end)} of {self.title}"
+        return self.buffer.part(self.first, self.end)
+
+    @property
     def argument(self) -> str:
         """``'act'``: the buffer in a hint."""
         return (
@@ -82,7 +89,7 @@ class Side(NamedTuple):
     def line(self) -> str:
         """A context line with the operand, bytes and elements."""
         elements = f", {self.elements}" if self.elements else ""
-        return f"{self.operand or 'operand'} of command {self.command.number}: {_bytes(self.first, self.end)} of {self.title}{elements}"
+        return f"{self.operand or 'operand'} of command {self.command.number}: {self.place}{elements}"
 
 
 class Finding(NamedTuple):
@@ -151,7 +158,7 @@ class Finding(NamedTuple):
 
     def _bytes(self, side: Side) -> str:
         some = "" if self.is_whole else "some of the "
-        return f"{some}{_bytes(side.first, side.end)} of {side.title}"
+        return f"{some}{side.place}"
 
     @property
     def _other(self) -> str:
@@ -218,8 +225,8 @@ def same(source: Side, target: Side, is_whole: bool) -> dict[str, Any]:
     """The fields of a report on a copy whose source and destination overlap."""
     command, some = target.command, "" if is_whole else "some of the "
     return {
-        "message": f"{command.command.name} copies {some}{_bytes(source.first, source.end)} of {source.title} "
-        f"onto {_bytes(target.first, target.end)} of {target.title}, which are the same memory.",
+        "message": f"{command.command.name} copies {some}{source.place} "
+        f"onto {target.place}, which are the same memory.",
         "object": target.title if target.buffer is None else target.buffer,
         "operation": command.place,
         "ranges": (source.line, target.line),
@@ -274,13 +281,15 @@ class Race(NamedTuple):
         """The sentence of the report."""
         start = self.buffer.address
         verb = _VERBS.get(self.access, "uses")
-        touched = f"{self.command.command.name} {verb} {_bytes(self.begin - start, self.end - start)}"
+        touched = (
+            f"{self.command.command.name} {verb} {self.buffer.part(self.begin - start, self.end - start)}"
+        )
         byte = f"byte {self.changed - start}"
         if self.shown is not None:
-            byte += f" (byte {self.shown[1]} of {self.shown[0].title()})"
+            byte += f" ({self.shown[0].part(self.shown[1], self.shown[1] + 1)})"
         changed = byte if self.bytes_changed == 1 else f"{self.bytes_changed} of them, {byte} first,"
         return (
-            f"{touched} of {self.buffer.title()}, and the CPU changed {changed} "
+            f"{touched}, and the CPU changed {changed} "
             f"after {self.since or 'ExecuteCommandLists'}, before it knew that the command was done."
         )
 

@@ -58,7 +58,7 @@ class Read(NamedTuple):
         """The sentence of the report."""
         where = (
             f"{self.command.command.name} reads element ({', '.join(map(str, self.element))}) of {self.operand} "
-            f"from byte {self.byte} of {self.buffer.title()}, which "
+            f"from {self.buffer.part(self.byte, self.byte + 1)}, which "
         )
         if self.copies:
             (by, source), *earlier = self.copies
@@ -106,6 +106,6 @@ def picture(shadow: Shadow, resource: Resource, access: Access, address: int) ->
     marks[address - first] = "!"
     start = first - resource.address
     yield (
-        f"bytes [{start}, {start + len(marks)}) of {resource.title()}: {''.join(marks)}  "
+        f"{resource.part(start, start + len(marks))}: {''.join(marks)}  "
         "(# written, . never written, ! read first)"
     )

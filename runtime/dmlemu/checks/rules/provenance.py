@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -13,6 +13,7 @@ import numpy as np
 
 from dmlemu_hw import kernels
 from dmlemu_hw.events import (
+    MAYBE_READ,
     NO_ACCESSES,
     READ,
     UNDEFINE,
@@ -28,11 +29,11 @@ from dmlemu_hw.events import (
     Mapped,
     Submitted,
 )
-from dmlemu_hw.memory_spans import heap_number
+from dmlemu_hw.memory_spans import heap_number, spans
 from dmlemu_hw.packets import KERNEL, Opcode
 
 from ...d3d12.recording import Command
-from ...d3d12.resource import TensorExpected
+from ...d3d12.resource import HostAccessed, HostMapped, Resource, TensorExpected
 from ...diagnostics import ids
 from ...diagnostics.declarations.provenance import DECLARATIONS
 from ...dml.events import DispatchRecorded
@@ -40,11 +41,14 @@ from ...dml.lowering.dispatchable import Dispatchable, OperatorInitializer
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..analysis.access_history import Pattern, Places, Reached, physical
 from ..analysis.host_writes import HostStored
-from ..analysis.provenance import Author, Input, Provenance, Source, Sources, Write
+from ..analysis.provenance import Author, Input, Source, Sources, Use, Write
 from ..analysis.tensor_relation import Relation, Tensor, relate
+from ..analysis.unread import Unread
+from ..analysis.visible import place_of
 from ..framework.check import Check, on
 from ..lineage import Lineage, lineage_of
 from . import provenance_messages as messages
+from .provenance_messages import Suspect
 
 if TYPE_CHECKING:
     from ...d3d12.device import Device
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
 _DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
 _MOVING = frozenset({"copy"})
 _AUTHORS = 8192
+_SUSPECTS = 256
 _KEPT = 2048  # contents of accesses, and lists, that are remembered
 _first = attrgetter("first")
 _STATES = 16  # of the memory, for each content
@@ -101,7 +106,11 @@ class WhoseBytes(Check):
     def __init__(self, device: Device) -> None:
         super().__init__(device)
         self._places = Places(device.context.gpu.memory)
-        self._memory = Provenance()
+        self._unread = Unread(self._where)
+        self._memory = self._unread.memory
+        self._uploads: dict[int, Use] = {}  # by the address of the buffer that the CPU wrote
+        self._advised: set[Hashable] = set()  # told once, as they are no mistakes
+        self._suspects: list[Suspect] = []
         self._dispatches: OrderedDict[int, list[_Dispatch]] = OrderedDict()  # by the serial of their list
         self._known: dict[tuple[bytes, int], _Known] = {}  # by content and tensors
         self._written = 0
@@ -110,7 +119,7 @@ class WhoseBytes(Check):
         self._expected: list[tuple[Pattern, Tensor]] = []  # by the program
         self._list: tuple[int, list[Command], str] = 0, [], ""
         self._heaps: dict[int, tuple[int, int]] = {}  # where they lie, by serial
-        self._freed: deque[int] = deque()  # serials of heaps, to be forgotten
+        self._freed: deque[Freed] = deque()  # to be forgotten
 
     # --- events ---
 
@@ -146,18 +155,20 @@ class WhoseBytes(Check):
     def freed(self, event: Freed) -> None:
         """May be called at any moment."""
         if event.kind == "heap":
-            self._freed.append(event.serial)
+            self._freed.append(event)
         self._places.freed(event)
 
     def _forget_freed(self) -> None:
         """The bytes of heaps that are gone, with the commands that wrote them."""
         while self._freed:
-            where = self._heaps.pop(self._freed.popleft(), None)
+            heap = self._freed.popleft()
+            where = self._heaps.pop(heap.serial, None)
             if where is not None:
-                self._memory.forget(*where)
+                self._unread.release(*where, heap.label)
                 self._expected = [each for each in self._expected if not where[0] <= each[0].begin < where[1]]
         if self._places.has_freed:
-            self._places.settle()
+            for address in self._places.settle():
+                self._uploads.pop(address, None)
             self._places.forget_retired(lambda queue: 0)
 
     @on(Mapped)
@@ -176,10 +187,24 @@ class WhoseBytes(Check):
         """The CPU wrote."""
         span = Footprint(event.begin, 8, (event.end - event.begin,), (1,))
         reached = self._places.reached(Accesses.of([Access(0, WRITE, span)]), once=True)
-        author = Author(inputs=[])
+        if not reached.places:
+            return
+        use = self._uploads.setdefault(reached.places[0].address, Use())
+        author = Author(inputs=[], use=use)
         self._enter(reached, author, _writes(reached, author, None))
         for pattern, _ in reached.patterns:
             self._declare_within(pattern.begin, pattern.end)
+
+    @on(HostMapped, HostAccessed)
+    def viewed(self, event: HostMapped | HostAccessed) -> None:
+        """The CPU may read the bytes until it unmaps the buffer, or longer."""
+        if isinstance(event, HostMapped):
+            first, end = event.read
+        else:
+            first, end = (event.begin, event.end) if event.reads else (0, 0)
+        if first < end and not event.resource.allocation.closed:
+            place = place_of(event.resource)
+            self._unread.view(*physical(place.heap + place.offset + first, end - first))
 
     @on(TensorExpected)
     def expect(self, event: TensorExpected) -> None:
@@ -206,8 +231,8 @@ class WhoseBytes(Check):
         newest = writes[0]
         if newest is None or any(each is not None and not _is_undeclared(each) for each in writes):
             return
-        declared = Write(newest.author, 0, pattern.begin, pattern.end, pattern, tensor, newest.number)
-        self._memory.write(declared)
+        author = newest.author.part()
+        self._memory.write(Write(author, 0, pattern.begin, pattern.end, pattern, tensor, newest.number))
 
     def _declare_within(self, begin: int, end: int) -> None:
         for pattern, tensor in self._expected:
@@ -240,10 +265,12 @@ class WhoseBytes(Check):
             pattern for pattern, _ in reached.patterns if pattern.access & READ or not pattern.is_dense
         )
         author = None if known is None else known.authors.get(state)
-        if author is None:
+        if author is None or author.inputs is None:
             author = self._look(event, dispatch, reached)
         else:
             self._name(author, event)
+            _used(source.write for each in author.inputs for source in each.sources)
+        self._use(accesses.not_followed if event.opcode == _DISPATCH else accesses)
         if known is None:
             known = self._know(key, _writes(reached, author, dispatch))
         self._enter(reached, author, known.writes)
@@ -263,6 +290,30 @@ class WhoseBytes(Check):
                 if pattern.access & READ:
                     self._compare(event, dispatch, pattern, operand, author)
         return author
+
+    def end(self) -> None:
+        """Reports what nobody has read: one report for each that a wrong read explains, one for the rest."""
+        self._forget_freed()
+        unread = [messages.Unread.of(each, self._suspects) for each in self._unread.take()]
+        for id, is_told in ((ids.WRITTEN_NEVER_READ, False), (ids.OVERWRITTEN_UNREAD, True)):
+            these = [each for each in unread if (each.by is not None) == is_told]
+            alone = [each for each in these if each.suspect is None]
+            for group in (
+                *([each] for each in these if each.suspect is not None),
+                *([alone] if alone else []),
+            ):
+                self.report(id, **messages.unread(group))
+
+    def _where(self, begin: int, end: int) -> str:
+        """Bytes of physical memory, in words; empty if no buffer lies there."""
+        for buffer in self.device.context.names.resources.values():
+            if isinstance(buffer, Resource) and not buffer.allocation.closed:
+                for span in spans(buffer.allocation):
+                    low, high = physical(span.heap + span.offset, span.size)
+                    if low <= begin and end <= high:
+                        at = buffer.address + span.start - low
+                        return self.names.bytes(at + begin, at + end)
+        return ""
 
     def lineage(self, address: int) -> Lineage:
         """The writes that the byte at a GPU virtual address comes from."""
@@ -313,10 +364,18 @@ class WhoseBytes(Check):
             self._memory.copy(source.begin, target.begin, target.end - target.begin, author, self._written)
             self._declare_within(target.begin, target.end)
             return
+        self._use(accesses)
         for target in targets:  # through tiles in several places
             self._memory.write(Write(author, 1, target.begin, target.end, None, None, self._written))
 
     # --- reads ---
+
+    def _use(self, accesses: Sequence[Access]) -> None:
+        """What is read, perhaps, by accesses that are not compared."""
+        read = [each._replace(access=READ) for each in accesses if each.access & (READ | MAYBE_READ)]
+        if read:
+            for pattern, _ in self._places.reached(Accesses.of(read), once=True).patterns:
+                _used(self._memory.writes(pattern.begin, pattern.end))
 
     def _dispatch(self, event: Executing) -> _Dispatch | None:
         """The recorded dispatch that a packet belongs to."""
@@ -332,9 +391,11 @@ class WhoseBytes(Check):
         sources = self._memory.sources(read)
         assert author.inputs is not None
         author.inputs.append(Input(path, tensor, sources))
+        _used(each.write for each in sources)
         if tensor is None:
             return
         if not sources.is_exact:
+            _used(self._memory.writes(read.begin, read.end))
             words = messages.not_compared(self.names.command(event), tensor)
             self.report(ids.READ_NOT_COMPARED, cause="once", **words)
             return
@@ -343,16 +404,19 @@ class WhoseBytes(Check):
             if written is None:
                 continue
             relation = relate(written, tensor, is_all=len(sources) == 1)
-            if relation.is_mistake and not (relation is Relation.OTHER_TYPE and _only_moves(event.packet)):
-                command = self.names.command(event)
-                words = messages.handover(command, tensor, each, relation)
-                self._say(event, ids.LAYOUT_HANDOVER, read, words)
+            if relation is Relation.SAME or (relation is Relation.OTHER_TYPE and _only_moves(event.packet)):
+                continue
+            words = messages.handover(self.names.command(event), tensor, each, relation)
+            if words["cause"] not in self._advised:
+                self._say(event, ids.LAYOUT_HANDOVER, read, tensor, words)
+            if relation.is_mistake:
                 return
+            self._advised.add(words["cause"])
         can_mix = len(sources) > 1 and read.clip is None  # not through tiles in several places
         mixture = self._mixture(read, tensor, sources) if can_mix else None
         if mixture is not None:
             words = messages.mixed(self.names.command(event), tensor, *mixture)
-            self._say(event, ids.READ_MIXED, read, words)
+            self._say(event, ids.READ_MIXED, read, tensor, words)
 
     def _mixture(self, read: Pattern, tensor: Tensor, sources: Sources) -> tuple[Source, Source] | None:
         """What was written last, and what does not belong to it."""
@@ -388,9 +452,13 @@ class WhoseBytes(Check):
         marks = self._memory.marks(read, writes, tensor.bits)
         return (1,) if marks is None else _first_of_box(_elements(*marks, tensor))
 
-    def _say(self, event: Executing, id: ids.Id, read: Pattern, words: dict[str, object]) -> None:
+    def _say(
+        self, event: Executing, id: ids.Id, read: Pattern, tensor: Tensor, words: dict[str, object]
+    ) -> None:
         command = self.names.command(event)
         first, end = read.begin - read.shift, read.end - read.shift
+        if "severity" not in words and len(self._suspects) < _SUSPECTS:
+            self._suspects.append(Suspect(id, read.begin, read.end, tensor, str(command)))
         self.report(
             id,
             operation=command.place,
@@ -408,6 +476,13 @@ def _writes(reached: Reached, author: Author, dispatch: _Dispatch | None) -> lis
             tensor = _tensor(pattern, author.operand(operand), dispatch)
             made.append(Write(author, operand, pattern.begin, pattern.end, pattern, tensor, 0))
     return made
+
+
+def _used(writes: Iterable[Write | None]) -> None:
+    """Somebody has read a part of these."""
+    for each in writes:
+        if each is not None:
+            each.author.use.is_over = True
 
 
 def _meet(a: Pattern, b: Pattern) -> bool:

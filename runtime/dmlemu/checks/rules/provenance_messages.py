@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-from ..analysis.provenance import Source, Write
+from ...diagnostics.report import Severity
+from ..analysis.provenance import Author, Source, Write
 from ..analysis.tensor_relation import Relation, Tensor, first_moved
+from ..analysis.unread import UnreadWrite
 from ..framework.names import NamedCommand
 from ..lineage import layout, spell
 
-__all__ = ["handover", "mixed", "not_compared"]
+__all__ = ["Suspect", "Unread", "handover", "mixed", "not_compared", "unread"]
+
+_LISTED = 8
 
 
 def handover(command: NamedCommand, tensor: Tensor, source: Source, relation: Relation) -> dict[str, Any]:
     """A tensor is read through another layout."""
     write = source.write
     assert write is not None and write.tensor is not None
-    return {
+    advice: dict[str, Any] = {} if relation.is_mistake else {"severity": Severity.INFO}
+    return advice | {
         "message": f"{command.command.name} reads {tensor.path} as {_bare(tensor)}, but {spell(write.author)} wrote "
         f"these bytes as {_named(write.tensor)}: {relation.value}{_example(write.tensor, tensor, relation)}.",
         "field": f"{tensor.path}.{'DataType' if relation is Relation.OTHER_TYPE else 'Strides'}",
@@ -25,6 +31,62 @@ def handover(command: NamedCommand, tensor: Tensor, source: Source, relation: Re
         "context": (command.context,),
         "cause": (command.command.site, command.command.name, tensor.path, relation),
     }
+
+
+class Suspect(NamedTuple):
+    """A read that was reported as wrong."""
+
+    id: str
+    begin: int  # of the physical memory
+    end: int
+    tensor: Tensor
+    command: str
+
+    def explains(self, write: Write) -> bool:
+        """Whether it may have been meant to read that write: the same tensor, or one beside it."""
+        near = self.end - self.begin
+        if write.begin < self.end + near and write.end > self.begin - near:
+            return True
+        return write.tensor is not None and _elements(write.tensor) == _elements(self.tensor)
+
+
+class Unread(NamedTuple):
+    """A write that nobody read, in words; ``suspect``: the read that was perhaps meant to."""
+
+    text: str
+    by: Author | None
+    suspect: Suspect | None
+    cause: Any
+
+    @staticmethod
+    def of(found: UnreadWrite, suspects: Iterable[Suspect]) -> Unread:
+        write, author = found.write, found.author
+        who = spell(author) if author.command is None else author.command.of(author.list)
+        name = "" if write.tensor is None else f" ({write.tensor.path})"
+        place = found.where.replace(name, "")  # it is said before
+        text = f"what {who} wrote{_as(write)}{' to ' if place else ''}{place}"
+        suspect = next((each for each in suspects if each.explains(write)), None)
+        return Unread(text, found.by, suspect, text)
+
+
+def unread(found: list[Unread]) -> dict[str, Any]:
+    """Writes that nobody read; several are listed in the context."""
+    first, *others = found
+    more = f", nor {len(others)} other write{'s' if len(others) > 1 else ''}" if others else ""
+    if first.by is not None:
+        message = f"Nobody read {first.text} before {spell(first.by)} wrote over it{more}."
+    else:
+        message = f"Nobody read {first.text}{more}."
+    listed = tuple(f"Nobody read {each.text}" for each in others[: _LISTED - 1])
+    rest = (f"... and {len(others) + 1 - _LISTED} more",) if len(others) >= _LISTED else ()
+    words: dict[str, Any] = {"message": message, "context": (*listed, *rest), "cause": first.cause}
+    if first.suspect is not None:
+        suspect = first.suspect
+        words["severity"] = Severity.WARNING
+        words["context"] = (
+            f"{suspect.id}: {suspect.command} reads {_named(suspect.tensor)} instead, or beside it",
+        )
+    return words
 
 
 def mixed(command: NamedCommand, tensor: Tensor, newer: Source, older: Source) -> dict[str, Any]:
@@ -69,6 +131,10 @@ def _example(written: Tensor, read: Tensor, relation: Relation) -> str:
 
 def _as(write: Write) -> str:
     return "" if write.tensor is None else f" as {_named(write.tensor)}"
+
+
+def _elements(tensor: Tensor) -> tuple[object, ...]:
+    return tensor.data_type, *(size for size in tensor.sizes if size > 1)
 
 
 def _count(size: int, width: int) -> str:

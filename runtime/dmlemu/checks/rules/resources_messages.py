@@ -19,7 +19,7 @@ def early_read(
     """The CPU reads bytes that a pending command may still write."""
     command = flight.commands[packet]
     return {
-        "message": f"The CPU reads bytes [{begin}, {end}) of {buffer.title()} before the GPU {known(is_done)} "
+        "message": f"The CPU reads {buffer.part(begin, end)} before the GPU {known(is_done)} "
         f"{command} of {flight}, which writes them.",
         "object": buffer,
         "context": (command.context(flight.owner), state(flight, is_done)),

@@ -34,7 +34,7 @@ def null_tile(command: NamedCommand, access: Access, buffer: Resource, byte: int
     operand = command.operand(access)
     what = "0 is read" if access.access == READ else "what it writes is dropped"
     return {
-        "message": f"{command.command.name} {_VERBS.get(access.access, 'uses')} byte {byte} of {buffer.title()}"
+        "message": f"{command.command.name} {_VERBS.get(access.access, 'uses')} {buffer.part(byte, byte + 1)}"
         f"{f' as {operand}' if operand else ''}, which lies in tile {byte // TILE_SIZE}, and that is mapped to no "
         f"memory: {what}.",
         "operation": command.place,

@@ -12,7 +12,8 @@ DECLARATIONS = (
         When.EXECUTE,
         why="All bytes were written, so nothing faults: but the elements that arrive are not the elements that were "
         "meant, or not in that order. Views of a tensor are not reported: slices, reshapes, broadcasts, axes that are "
-        "split, joined or transposed with their sizes.",
+        "split or joined. Axes that are transposed with their sizes, as is often meant, are an INFO, once for each "
+        "writer and reader.",
         fix="Give the reading tensor the data type, sizes and strides of the one that was written; to change the order "
         "of the elements, dispatch an ELEMENT_WISE_IDENTITY from one layout to the other.",
         rule="DML_BUFFER_TENSOR_DESC",
@@ -37,5 +38,28 @@ DECLARATIONS = (
         "looked at one by one. LAYOUT_HANDOVER and READ_MIXED are not reported for this read.",
         fix="No change is needed. A smaller test of the same program is compared exactly.",
         no_example="It takes tensors of more than four million elements with gaps.",
+    ),
+    Declaration(
+        ids.WRITTEN_NEVER_READ,
+        "nobody reads an upload, a copy or the output of a dispatch before the program ends",
+        Severity.INFO,
+        When.EXIT,
+        why="Either the work is unnecessary, or it went to the wrong place and its reader takes other bytes. It is a "
+        "WARNING if LAYOUT_HANDOVER or READ_MIXED was reported of a tensor like it, or beside it. Only what was "
+        "written before the CPU last looked at results is reported, and only if none of its bytes, and no other "
+        "output of the dispatch, was read.",
+        fix="Compare its offset with the one that the reader is bound at, or remove the work.",
+        rule="DML_BUFFER_BINDING",
+    ),
+    Declaration(
+        ids.OVERWRITTEN_UNREAD,
+        "an output or a copy is written over as a whole before anybody has read it",
+        Severity.INFO,
+        When.EXIT,
+        why="The second write is too early, or at the wrong place: memory that two tensors share is given to the "
+        "second while the first is still to be read. It is a WARNING if LAYOUT_HANDOVER or READ_MIXED was reported "
+        "of a tensor like it, or beside it. A command that repeats, as in every frame, may overwrite its own output.",
+        fix="Compare the offsets of the two, and move the readers of the first before the second.",
+        rule="DML_BUFFER_BINDING",
     ),
 )

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...d3d12 import HeapType, MessageId, Resource, ResourceFlags
+from ...d3d12.declared import named
 from ...diagnostics import ids
 from ...errors import Error, as_integer, quote
 from ..enums import BindingType, FeatureLevel
@@ -51,7 +52,8 @@ class Bound(NamedTuple):
         return not self.resource.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS
 
     def __str__(self) -> str:
-        return f"{self.slot.path} ({self.range} of {self.resource})"
+        holds = named(self.resource.declared, self.offset, self.offset + self.slot.size)
+        return f"{self.slot.path} ({self.range} of {self.resource}{holds})"
 
     @property
     def range(self) -> str:
