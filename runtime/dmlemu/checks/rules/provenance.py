@@ -252,7 +252,9 @@ class WhoseBytes(Check):
     def end(self) -> None:
         """Reports what nobody has read: one report for each that a wrong read explains, one for the rest."""
         self._forget_freed()
-        unread = [messages.Unread.of(each, self._suspects) for each in self._unread.take()]
+        said = {each.report.id for each in self.device.reports if not each.suppressed}
+        suspects = [each for each in self._suspects if each.id in said]
+        unread = [messages.Unread.of(each, suspects) for each in self._unread.take()]
         for id, is_told in ((ids.WRITTEN_NEVER_READ, False), (ids.OVERWRITTEN_UNREAD, True)):
             these = [each for each in unread if (each.by is not None) == is_told]
             alone = [each for each in these if each.suspect is None]
