@@ -49,12 +49,20 @@ class _Sleeper:
             self._lock.release()
 
 
+def _warn(text: str) -> None:
+    warnings.warn(
+        f"{text}\nUnless another thread signals, this wait never ends.", RuntimeWarning, stacklevel=3
+    )
+
+
 class Gpu:
     """A GPU with its own memory.  All public calls, of its parts too, may come from any thread.
 
     ``poison``: fills undefined contents with the poison byte; ``poison_tails``: also the bytes after an
     output.  Under chaos these bytes are random.  ``write_order``: draws the order in which a scatter writes
     (``order`` of a dispatch packet).  ``fault`` is why the GPU was removed, None before.
+    ``has_native_threads``: threads that Python does not know may signal, so that no wait is a deadlock.
+    ``on_stuck`` is called, without a lock, with the state of a wait for which nothing could run for a while.
     """
 
     def __init__(
@@ -69,6 +77,8 @@ class Gpu:
         order = None if self.chaos is None else self.chaos.random(Mode.ORDER)
         self.write_order = 0 if order is None else order.randrange(1, packets.ORDERS)
         self.fault: GpuFault | None = None
+        self.has_native_threads = False
+        self.on_stuck: Callable[[str], None] = _warn
         self.clock = Clock()
         self.events = EventStream()
         self.lock = self._lock = Lock()  # held while events are emitted
@@ -172,7 +182,7 @@ class Gpu:
         """:meth:`wait` for any condition; ``why`` words the Deadlock, before the list of blocked queues.
 
         Other threads that never signal (a thread pool, a debugger) prevent the detection of a deadlock: after
-        two seconds in which nothing could run, a RuntimeWarning says what is awaited.
+        two seconds in which nothing could run, ``on_stuck`` is told what is awaited.
         """
         end = None if timeout is None else time.monotonic() + timeout
         stuck_at = math.inf if end is not None else time.monotonic() + _WARN_AFTER
@@ -188,8 +198,7 @@ class Gpu:
                 return reached()
             elif time.monotonic() > stuck_at:
                 stuck_at = math.inf
-                text = f"{self._explain(why)}\nUnless another thread signals, this wait never ends."
-                warnings.warn(text, RuntimeWarning, stacklevel=2)
+                self.on_stuck(self._explain(why))
 
     def remove(self, fault: GpuFault) -> None:
         """Removes the device: queues are emptied, fences read 2**64 - 1, nothing runs any more."""
@@ -257,7 +266,11 @@ class Gpu:
             if not left > 0:  # NaN ends too
                 return False
             sleeper = _Sleeper(end is None)
-            may_sleep = not sleeper.forever or self._sleeping_forever() + 1 < threading.active_count()
+            may_sleep = (
+                self.has_native_threads
+                or not sleeper.forever
+                or self._sleeping_forever() + 1 < threading.active_count()
+            )
             if may_sleep:
                 self._sleepers.append(weakref.ref(sleeper))
         try:

@@ -14,7 +14,7 @@ from onnx import TensorProto
 import peers
 from cases import Batch, Case, beside, tensor
 from dispatch import PreparedDispatch
-from dmlemu import Strictness, d3d12, dml
+from dmlemu import Session, Strictness, d3d12, dml
 from dmlemu.dml.enums import TensorDataType as T
 
 
@@ -81,6 +81,48 @@ def check_cases(_device: d3d12.Device) -> Iterator[Case]:
             both.append(PreparedDispatch(device, desc, inputs, count))
         on, off = (Batch(each.run, count) for each in both)
         yield Case(f"all checks: add, {count} in a list", layout, on, {"checks off": off}, overhead=True)
+
+
+# sizes of what is written and read in turn, and how often
+REWRITTEN = [("one element in turn", 1, 25), ("1 MiB in turn", 512, 5)]
+
+
+def rewrite_cases(_device: d3d12.Device) -> Iterator[Case]:
+    """A buffer that is written and read through one layout, then another, as temporary memory is."""
+    for name, size, count in REWRITTEN:
+        on, off = (
+            Batch(_rewriting(strictness, size, count), 4 * count)
+            for strictness in (Strictness.STRICT, Strictness.RUNTIME)
+        )
+        title = f"all checks: identity, {4 * count} in a list, two layouts"
+        yield Case(title, name, on, {"checks off": off}, overhead=True)
+
+
+def _rewriting(strictness: Strictness, size: int, count: int) -> Callable[[], object]:
+    device = d3d12.create_device(d3d12.Adapter(), strictness=strictness)
+    session = Session(dml.create_device(device))
+    data = np.ones(4 * size * size, np.float32)
+    source, middle, target = (session.upload(name, data) for name in ("source", "middle", "target"))
+    operators = []
+    for strides in ([2 * size, 1], [2, 2 * size]):
+        operand = tensor(T.FLOAT32, [size, size], strides)
+        desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=operand, output_tensor=operand)
+        operators.append(session.compile(desc, "identity"))
+    session.initialize(*operators)
+    session.run()
+    for each in operators * count:
+        for read, written in ((source, middle), (middle, target)):
+            session.dispatch(each, [read], [written])
+            session.barrier()
+    session.list.close()
+
+    def run() -> None:
+        session.queue.execute_command_lists([session.list])
+        session.fence_value += 1
+        session.queue.signal(session.fence, session.fence_value)
+        session.fence.wait(session.fence_value)
+
+    return run
 
 
 def subscriber_cases(device: d3d12.Device) -> Iterator[Case]:

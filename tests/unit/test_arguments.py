@@ -59,6 +59,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "adapter": (d3d12.create_device, "adapter"),
     "level": (lambda junk: d3d12.create_device(minimum_feature_level=junk), "MinimumFeatureLevel"),
     "strictness": (lambda junk: d3d12.create_device(d3d12.Adapter(), strictness=junk), "strictness"),
+    "raises": (lambda junk: d3d12.create_device(d3d12.Adapter(), raises=junk), "raises"),
     "name": (lambda junk: d3d12.Adapter(junk), "name"),
     "memory": (lambda junk: d3d12.Adapter(dedicated_memory=junk), "dedicated_memory"),
     "policy": (lambda junk: d3d12.Adapter(policy=junk), "policy"),

@@ -67,8 +67,9 @@ class CommandAllocator(DeviceChild):
                 context=recording.turned,
                 hint="Close the command list first.",
             )
-        if not self.context.is_runtime:
-            self._check_done()
+        if self.context.has_layer:
+            with self.context.layer:
+                self._check_done()
         self.generation += 1
         self._reset_at = self.context.here()
         if self.context.events.wants(AllocatorReset):

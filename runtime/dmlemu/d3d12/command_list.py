@@ -57,7 +57,7 @@ def _records(
             try:
                 method(self, *args, **kwargs)
             except Error as error:
-                if error.hresult is HResult.E_NOTIMPL or not self.context.is_runtime:
+                if error.hresult is HResult.E_NOTIMPL or self.context.raises:
                     raise
                 self.reject(error)
 

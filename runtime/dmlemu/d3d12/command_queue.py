@@ -75,7 +75,7 @@ class CommandQueue(DeviceChild):
             try:
                 recordings = self._check_lists(sequence(command_lists, "command_lists"))
                 journey = self._check_states(recordings)
-                _run_last_checks(recordings)
+                _run_last_checks(self.context, recordings)
             except Error as error:
                 self.context.reject(error)
                 return
@@ -285,9 +285,9 @@ class CommandQueue(DeviceChild):
                 rule="Q2",
                 message_id=MessageId.COMMAND_ALLOCATOR_RESET,
             )
-        released = None if self.context.is_runtime else recording.find_released()
+        released = recording.find_released() if self.context.has_layer else None
         if released is not None:
-            raise self._released_error(released, recording, path)
+            self.context.object_to(self._released_error(released, recording, path))
         if recording.is_pending:
             assert recording.submitted is not None
             raise refused(
@@ -305,25 +305,30 @@ class CommandQueue(DeviceChild):
     def _check_states(self, recordings: list[ListRecording]) -> Journey:
         """ST8 across lists, and residency (RD2)."""
         journey = Journey()
-        lenient = self.context.is_runtime
+        looks, object_to = self.context.has_layer, self.context.object_to
         for i, recording in enumerate(recordings):
-            for thing in () if lenient else recording.needs:
+            for thing in recording.needs if looks else ():
                 if _pageable(thing).residency <= 0:
-                    raise self._evicted_error(thing, recording)
+                    object_to(self._evicted_error(thing, recording))
             for resource, track in recording.tracks.items():
                 conflict = journey.enter(resource, track, recording)
-                if conflict is not None and not (lenient and conflict.clash is Clash.USE):
-                    raise conflict_error(
-                        conflict,
-                        resource,
-                        "ExecuteCommandLists",
-                        f"ppCommandLists[{i}]",
-                        f"While {self} executes {recording.owner}",
-                        since=journey.origin(resource),
-                        user=recording.owner,
-                        hresult=HResult.DXGI_ERROR_INVALID_CALL,
-                        copy_queue=self._desc.type == CommandListType.COPY,
-                    )
+                is_use = conflict is not None and conflict.clash is Clash.USE
+                if conflict is None or (is_use and not looks):
+                    continue
+                error = conflict_error(
+                    conflict,
+                    resource,
+                    "ExecuteCommandLists",
+                    f"ppCommandLists[{i}]",
+                    f"While {self} executes {recording.owner}",
+                    since=journey.origin(resource),
+                    user=recording.owner,
+                    hresult=HResult.DXGI_ERROR_INVALID_CALL,
+                    copy_queue=self._desc.type == CommandListType.COPY,
+                )
+                if not is_use:
+                    raise error
+                object_to(error)
         return journey
 
     def _submit(self, recordings: list[ListRecording]) -> None:
@@ -434,13 +439,15 @@ def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
     )
 
 
-def _run_last_checks(recordings: list[ListRecording]) -> None:
+def _run_last_checks(context: DeviceContext, recordings: list[ListRecording]) -> None:
     """Runs the last checks of the recordings; if one fails, undoes the ones before."""
     undo: list[Callable[[], None]] = []
     try:
         for recording in recordings:
             for check in recording.on_submit:
-                take_back = check()
+                take_back = None
+                with context.layer:
+                    take_back = check()
                 if take_back is not None:
                     undo.append(take_back)
     except Error:

@@ -270,10 +270,11 @@ def _check_current_handle(command_list: ListRecorder, gpu_handle: int, operation
     found = command_list.context.gpu.descriptors.locate_gpu(integer(gpu_handle, field))
     if heap is not None and found is not None and found[0] is heap.hardware:
         return
-    if found is not None and command_list.context.is_runtime:
-        return  # the Windows runtime does not check which heaps are set
+    context = command_list.context
+    if found is not None and not context.has_layer:
+        return
     where = "no shader-visible heap" if found is None else found[0].label
-    raise refusal(
+    error = refusal(
         ids.DESC_HEAP_NOT_SET,
         "The GPU descriptor handle is not of the shader-visible heap that is set on the list.",
         field=field,
@@ -285,6 +286,9 @@ def _check_current_handle(command_list: ListRecorder, gpu_handle: int, operation
         page=f"ID3D12GraphicsCommandList::{operation}",
         message_id=MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,
     )
+    if found is None:
+        raise error
+    context.object_to(error)  # the Windows runtime does not check which heaps are set
 
 
 def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resource, operation: str) -> int:

@@ -70,8 +70,7 @@ class DescriptorHeap(DeviceChild):
                 expected=DescriptorHeapFlags.SHADER_VISIBLE,
                 object=self,
             )
-            if not self.context.is_runtime:
-                raise error
+            self.context.object_to(error)
         return self.hardware.gpu_start
 
 

@@ -86,9 +86,9 @@ class Device(Object):
 
     kind = "device"
 
-    def __init__(self, adapter: Adapter, gpu: Gpu, strictness: Strictness) -> None:
+    def __init__(self, adapter: Adapter, gpu: Gpu, strictness: Strictness, *, raises: bool) -> None:
         super().__init__()
-        self.context = DeviceContext(gpu, strictness, adapter, self)
+        self.context = DeviceContext(gpu, strictness, adapter, self, raises=raises)
         if gpu.random(Mode.VISIBILITY) is not None:
             self.context.late_visibility = LateVisibility(gpu)
 
@@ -290,9 +290,8 @@ class Device(Object):
         Mirrors ``ID3D12Device::GetResourceAllocationInfo``.
         """
         integer(visible_mask, "visibleMask")
-        return footprints.resource_allocation_info(
-            sequence(resource_descs, "resource_descs"), self.context.is_runtime
-        )
+        descs = sequence(resource_descs, "resource_descs")
+        return footprints.resource_allocation_info(descs, is_runtime=not self.context.raises)
 
     def get_copyable_footprints(
         self,
@@ -306,7 +305,11 @@ class Device(Object):
         Mirrors ``ID3D12Device::GetCopyableFootprints``.
         """
         result, error = footprints.copyable_footprints(
-            resource_desc, first_subresource, num_subresources, base_offset, self.context.is_runtime
+            resource_desc,
+            first_subresource,
+            num_subresources,
+            base_offset,
+            is_runtime=not self.context.raises,
         )
         if error is not None:
             self.context.keep(error)

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dmlemu_hw.allocation import Heap as HardwareHeap
@@ -50,7 +51,9 @@ class DeviceContext:
 
     It does not keep the device alive; references to the device or to one of its objects do.
 
-    ``gpu``: the hardware.  ``strictness``; ``is_runtime``: it is ``runtime``, without a debug layer.
+    ``gpu``: the hardware.  ``strictness``; ``has_layer``: it is not ``runtime``, so the rules of the debug
+    layer are looked at.  ``raises``: calls that break them raise, and invalid calls of void methods do; if
+    not, every call does what it does on Windows without a debug layer, and what is wrong is reported.
     ``reports`` and ``info_queue`` receive reports and messages.  ``checks``: attached by the checks layer.
     ``removed``: why the device was removed, with its ``removal_record``; None while it is not.
     ``references``: the number that create_device returned (DEV5).  ``children``: the living objects in
@@ -60,16 +63,23 @@ class DeviceContext:
     copies of mapped memory under chaos.  ``maps_lock``: buffers may be mapped from any thread (MP8).
     """
 
-    def __init__(self, gpu: Gpu, strictness: Strictness, adapter: Adapter, device: Object) -> None:
+    def __init__(
+        self, gpu: Gpu, strictness: Strictness, adapter: Adapter, device: Object, *, raises: bool
+    ) -> None:
         self.gpu = gpu
         self.strictness = strictness
-        self.is_runtime = strictness is Strictness.RUNTIME
+        self.has_layer = strictness is not Strictness.RUNTIME
+        self.raises = raises and self.has_layer
+        self.layer = _Layer(self)
+        if not raises:  # as on Windows, a wait that nobody ends does not return
+            gpu.has_native_threads = True
+            gpu.on_stuck = partial(_report_stuck, weakref.ref(self))
         self.adapter = adapter
         self._device = weakref.ref(device)
-        self.reports = Reporter(Response.COLLECT if self.is_runtime else None)
+        self.reports = Reporter(None if self.raises else Response.COLLECT)
         if gpu.chaos is not None:
             self.reports.context = (f"The GPU runs under {gpu.chaos}",)
-        self.info_queue = InfoQueue(self.reports, enabled=not self.is_runtime)
+        self.info_queue = InfoQueue(self.reports, enabled=self.has_layer)
         self.checks: Any = None
         self.removed: HResult | None = None
         self.removal_record: RemovalRecord | None = None
@@ -108,7 +118,7 @@ class DeviceContext:
 
     def here(self) -> CallSite | None:
         """The program's line, for messages; empty at strictness runtime."""
-        return None if self.is_runtime else call_site()
+        return call_site() if self.has_layer else None
 
     def emit(self, *events: object) -> None:
         """Emits events of the API; raises the errors that checks report for them."""
@@ -134,14 +144,28 @@ class DeviceContext:
 
     def inform(self, error: Error, severity: Severity | None = None) -> None:
         """Stores a message that is no error; does nothing at strictness runtime."""
-        if not self.is_runtime:
+        if self.has_layer:
             self.reports.add(error.report if severity is None else replace(error.report, severity=severity))
             self.reports.raise_pending()
 
     def keep(self, error: Error) -> None:
         """Stores an error that the failing call raises itself."""
-        if not self.is_runtime:
+        if self.has_layer:
             self.reports.add(error.report, hresult=error.hresult)
+
+    def object_to(self, error: Error) -> None:
+        """What only a debug layer finds was found: raises, or reports it."""
+        if self.raises:
+            raise error
+        self.keep(error)
+
+    def checked(self, rule: Callable[[bool], _Result]) -> _Result:
+        """The result of a rule, which is told whether only what the runtime rejects is an error."""
+        result = rule(not self.raises)
+        if self.has_layer and not self.raises:
+            with self.layer:
+                rule(False)
+        return result
 
     def _rest_checks(self, error: BaseException) -> None:
         """Such an exception may have interrupted a check."""
@@ -169,20 +193,11 @@ class DeviceContext:
                 self.remove(HResult.DXGI_ERROR_DEVICE_HUNG, error.report)
                 if fault.kind is not FaultKind.INJECTED:  # not an error of the program
                     self.keep(error)
-            if self.is_runtime:
+            if not self.raises:
                 return otherwise
             raise error from None
         except Deadlock as deadlock:
-            sentence, *queues = deadlock.text.splitlines()
-            raise refusal(
-                ids.FENCE_NEVER,
-                sentence,
-                context=tuple(line.removeprefix("  - ") for line in queues),
-                hint=_deadlock_hint(deadlock),
-                operation="ID3D12Fence::SetEventOnCompletion",
-                rule="FN3: ID3D12CommandQueue::Wait",
-                hresult=HResult.E_FAIL,
-            ) from None
+            raise _never(deadlock.text, _deadlock_hint(deadlock)) from None
         except ForeignProcess as error:
             raise self._foreign(error) from None
         except BaseException as error:  # raised by a signal handler; a kernel interrupted by it is a fault
@@ -220,9 +235,10 @@ class DeviceContext:
     # --- removal ---
 
     def reject(self, error: Error) -> None:
-        """A void method got invalid arguments: raises, or at strictness runtime removes the device."""
-        if error.hresult is HResult.E_NOTIMPL or not self.is_runtime:
+        """A void method got invalid arguments: raises, or removes the device, as on Windows."""
+        if error.hresult is HResult.E_NOTIMPL or self.raises:
             raise error
+        self.keep(error)
         self.remove(HResult.DXGI_ERROR_INVALID_CALL, error.report)
 
     def remove(self, reason: HResult, report: Report) -> None:
@@ -340,6 +356,46 @@ class DeviceContext:
     def next_recording(self) -> int:
         """The serial of a new recording."""
         return next(self._recording_numbers)
+
+
+class _Layer:
+    """``with context.layer``: rules that only a debug layer knows; they raise, or are reported."""
+
+    def __init__(self, context: DeviceContext) -> None:
+        self._raises, self._keep = context.raises, context.keep
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if self._raises or not isinstance(error, Error):
+            return False
+        self._keep(error)
+        return True
+
+
+def _never(text: str, hint: str) -> Error:
+    """A wait does not end; ``text``: what for, and the state of the queues."""
+    sentence, *queues = text.splitlines()
+    return refusal(
+        ids.FENCE_NEVER,
+        sentence,
+        context=tuple(line.removeprefix("  - ") for line in queues),
+        hint=hint,
+        operation="ID3D12Fence::SetEventOnCompletion",
+        rule="FN3: ID3D12CommandQueue::Wait",
+        hresult=HResult.E_FAIL,
+    )
+
+
+def _report_stuck(context: weakref.ref[DeviceContext], text: str) -> None:
+    """Nothing could run for a while; the wait goes on."""
+    device = context()
+    if device is not None:
+        error = _never(text, "Unless another thread signals, this wait never ends.")
+        device.reports.add(replace(error.report, severity=Severity.WARNING))
 
 
 def _deadlock_hint(deadlock: Deadlock) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from functools import partial
 
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.gpu import Gpu
@@ -24,13 +25,17 @@ def create_device(
     minimum_feature_level: FeatureLevel = FeatureLevel.LEVEL_11_0,
     *,
     strictness: Strictness | None = None,
+    raises: bool | None = None,
 ) -> Device:
     """The device of an adapter (None: the default one); the same object while it lives (DEV5).
 
     Mirrors ``D3D12CreateDevice`` (nf-d3d12-d3d12createdevice).  ``strictness`` selects how errors are
     handled: None takes that of the living device, else that of ``dmlemu.reporting.defaults``, which is
-    ``strict``.  E_INVALIDARG: Direct3D 12 has no such level (DEV3), or the living device has
-    another strictness (DEV7).
+    ``strict``.  ``raises`` (None: as the living device, else True): False if calls shall do what they do on
+    Windows without a debug layer, so that ``strictness`` only decides what is looked for and reported: an
+    invalid call of a list makes Close fail, one of a void method removes the device, and what only a debug
+    layer finds has no effect.
+    E_INVALIDARG: Direct3D 12 has no such level (DEV3), or the living device differs in one of them (DEV7).
     DXGI_ERROR_UNSUPPORTED: the adapter does not support the level (DEV4).  E_OUTOFMEMORY: the host is out of
     memory or file descriptors.  In a forked process, where objects of the parent's device fail with
     DEVICE_FORKED, the adapter gets a new device.
@@ -38,30 +43,31 @@ def create_device(
     _check_feature_level(minimum_feature_level)
     adapter = create_adapter_list()[0] if adapter is None else instance(adapter, Adapter, "adapter")
     strictness = None if strictness is None else choice(strictness, Strictness, "strictness")
+    raises = None if raises is None else instance(raises, bool, "raises")
     with adapter.lock:
         device = _existing_device(adapter)
-        if device is not None and strictness not in (None, device.context.strictness):
+        if device is not None and not _is_alike(device, strictness, raises):
             device = None
             gc.collect()  # a device kept only by a garbage cycle, as that of `evaluate`, is not alive
             device = _existing_device(adapter)
         if device is None:
             try:
-                device = _new_device(adapter, strictness or defaults.strictness)
+                device = _new_device(adapter, strictness or defaults.strictness, raises is not False)
             except Error as error:
                 if error.hresult is not HResult.E_OUTOFMEMORY:
                     raise
                 gc.collect()  # unreachable devices hold file descriptors until they are collected
-                device = _new_device(adapter, strictness or defaults.strictness)
+                device = _new_device(adapter, strictness or defaults.strictness, raises is not False)
         else:
-            _check_strictness(device, strictness)
+            _check_strictness(device, strictness, raises)
             device.context.references += 1
             device.released = False
         return device
 
 
-def _new_device(adapter: Adapter, strictness: Strictness) -> Device:
+def _new_device(adapter: Adapter, strictness: Strictness, raises: bool) -> Device:
     gpu = _create_gpu(adapter, poison=strictness is Strictness.STRICT)
-    device = Device(adapter, gpu, strictness)
+    device = Device(adapter, gpu, strictness, raises=raises)
     adapter.use(device, device.context.gpu.memory)
     if device.context.gpu.chaos is not None and device.context.gpu.chaos.is_fresh:
         print(f"dmlemu: the GPU runs under {device.context.gpu.chaos}", file=sys.stderr)
@@ -131,16 +137,35 @@ def _existing_device(adapter: Adapter) -> Device | None:
     return device if isinstance(device, Device) and device.context.gpu.memory.is_own else None
 
 
-def _check_strictness(device: Device, strictness: Strictness | None) -> None:
-    if strictness is not None and strictness is not device.context.strictness:
-        raise refusal(
-            ids.DEVICE_STRICTNESS,
-            f"The adapter's device lives, and its strictness is {device.context.strictness.value}.",
-            operation="D3D12CreateDevice",
-            rule="DEV7: ID3D12Debug::EnableDebugLayer",
+def _is_alike(device: Device, strictness: Strictness | None, raises: bool | None) -> bool:
+    context = device.context
+    has_raises = raises is None or not context.has_layer or raises is context.raises
+    return has_raises and strictness in (None, context.strictness)
+
+
+def _check_strictness(device: Device, strictness: Strictness | None, raises: bool | None) -> None:
+    if _is_alike(device, strictness, raises):
+        return
+    context = device.context
+    refused = partial(
+        refusal,
+        ids.DEVICE_STRICTNESS,
+        operation="D3D12CreateDevice",
+        rule="DEV7: ID3D12Debug::EnableDebugLayer",
+        object=device,
+        hint="Create a d3d12.Adapter of its own for a device of another strictness.",
+    )
+    if strictness not in (None, context.strictness):
+        raise refused(
+            f"The adapter's device lives, and its strictness is {context.strictness.value}.",
             field="strictness",
             given=strictness.value,
-            expected=device.context.strictness.value,
-            object=device,
-            hint="Create a d3d12.Adapter of its own for a device of another strictness.",
+            expected=context.strictness.value,
         )
+    does = "raises" if context.raises else "does not raise"
+    raise refused(
+        f"The adapter's device lives, and it {does} what its layer finds.",
+        field="raises",
+        given=raises,
+        expected=context.raises,
+    )

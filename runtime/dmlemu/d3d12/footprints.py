@@ -24,7 +24,7 @@ _UINT16_MAX = 2**16 - 1
 _UINT32_MAX = 2**32 - 1
 
 
-def resource_allocation_info(descs: Sequence[ResourceDesc], is_runtime: bool) -> ResourceAllocationInfo:
+def resource_allocation_info(descs: Sequence[ResourceDesc], *, is_runtime: bool) -> ResourceAllocationInfo:
     """The descs placed consecutively, each aligned up; an invalid one makes the size 2**64 - 1 (AI1)."""
     size, alignment = 0, 1
     for desc in descs:
@@ -40,7 +40,12 @@ def resource_allocation_info(descs: Sequence[ResourceDesc], is_runtime: bool) ->
 
 
 def copyable_footprints(
-    desc: ResourceDesc, first_subresource: int, num_subresources: int, base_offset: int, is_runtime: bool
+    desc: ResourceDesc,
+    first_subresource: int,
+    num_subresources: int,
+    base_offset: int,
+    *,
+    is_runtime: bool,
 ) -> tuple[CopyableFootprints, Error | None]:
     """The footprint of a buffer; all fields are all ones when the arguments are invalid (CF1)."""
     first_subresource = integer(first_subresource, "first_subresource")

@@ -10,7 +10,7 @@ from dmlemu_hw.events import Recorded
 from dmlemu_hw.packets import Opcode, PacketWriter
 
 from ..diagnostics import ids
-from ..errors import CallSite, Error, HResult, call_site, spell_site
+from ..errors import CallSite, Error, HResult, spell_site
 from . import states
 from .arguments import integer
 from .command_allocator import CommandAllocator
@@ -94,18 +94,8 @@ class ListRecorder(DeviceChild):
             return False
         if not self.is_open:
             self.check_open(operation)
-            if self.context.is_runtime:
-                return False
-            raise refusal(
-                ids.LIST_CLOSED,
-                f"{operation} is called on {self}, which is closed.",
-                object=self,
-                context=self.turned,
-                operation=operation,
-                rule=f"CL11: {operation}",
-                message_id=MessageId.COMMAND_LIST_CLOSED,
-                hresult=HResult.E_FAIL,
-            )
+            self.context.object_to(self._closed_error(operation))
+            return False
         if self.type in allowed:
             return True
         self.reject(
@@ -123,10 +113,23 @@ class ListRecorder(DeviceChild):
         )
         return False
 
+    def _closed_error(self, operation: str) -> Error:
+        return refusal(
+            ids.LIST_CLOSED,
+            f"{operation} is called on {self}, which is closed.",
+            object=self,
+            context=self.turned,
+            operation=operation,
+            rule=f"CL11: {operation}",
+            message_id=MessageId.COMMAND_LIST_CLOSED,
+            hresult=HResult.E_FAIL,
+        )
+
     def reject(self, error: Error) -> None:
-        """A recording call was invalid: raises, or at strictness runtime keeps the error for Close."""
-        if not self.context.is_runtime:
+        """A recording call was invalid: raises, or makes Close fail, as on Windows."""
+        if self.context.raises:
             raise error
+        self.context.keep(error)
         if self._error is None:
             self._error = error
 
@@ -136,23 +139,25 @@ class ListRecorder(DeviceChild):
         """Checks all uses (ST1, ST3, ST6), then records them; raises without recording any.
 
         A use is a resource, the state that it must be in, and its name in the call.
-        At strictness runtime, without a debug layer, the states are not checked.
+        The states are rules of the debug layer.
         ``executes``: the command gives the GPU work.  ``user``: the name of the command in messages.
         """
         recording = self.recording
         assert recording is not None
-        tracks, resources, lenient = recording.tracks, recording.resources, self.context.is_runtime
+        tracks, resources, looks = recording.tracks, recording.resources, self.context.has_layer
         for resource, state, field in uses:
             if resource.released or resource not in resources:
                 self.context.check_child(resource, Resource, operation, field)
-            if not lenient:
+            if looks:
                 conflict = _conflict_of_use(resource, state, tracks)
                 if conflict is not None:
                     track = tracks.get(resource)
                     since = "" if track is None else recording.told(track.since, str(self))
                     where = f"While recording {self}"
                     whose = f"{field} of {user}" if user else operation
-                    raise conflict_error(conflict, resource, operation, field, where, since=since, user=whose)
+                    self.context.object_to(
+                        conflict_error(conflict, resource, operation, field, where, since=since, user=whose)
+                    )
         at = len(recording.commands) if executes else -1
         if executes:
             self.need(*(resource for resource, _, _ in uses))
@@ -162,7 +167,7 @@ class ListRecorder(DeviceChild):
                 track = tracks.get(resource)
                 if track is None:
                     track = tracks[resource] = Track()
-                if not lenient or track.conflict_of_use(state) is None:
+                if self.context.raises or track.conflict_of_use(state) is None:
                     track.use(state, at)
 
     def need(self, *things: Object) -> None:
@@ -184,7 +189,7 @@ class ListRecorder(DeviceChild):
         assert recording is not None
         commands = recording.commands
         number = commands[-1].number + (not joined) if commands else 0
-        site = None if self.context.is_runtime else call_site()
+        site = self.context.here()
         commands.append(Command(name, number, operands, site))
         events = self.context.gpu.events
         if events.wants(Recorded):

@@ -366,10 +366,9 @@ class Resource(DeviceChild):
                     object=self,
                     context=self.unmapped,
                 )
-        except Error:
-            if self.context.is_runtime:
-                return
-            raise
+        except Error as error:
+            self.context.object_to(error)
+            return
         self._warn_written_readback(written_range)
         with self.context.maps_lock:
             if self.map_count == 0:  # unmapped by another thread meanwhile
@@ -458,10 +457,10 @@ class Resource(DeviceChild):
         if range is None:
             return
         instance(range, Range, field)
-        if range.end <= range.begin or self.context.is_runtime:
+        if range.end <= range.begin or not self.context.has_layer:
             return
         if range.begin < 0 or range.end > self.width:
-            raise refusal(
+            error = refusal(
                 ids.MAP_RANGE,
                 f"Range ([{range.begin}, {range.end})) runs past the buffer of {self.width} bytes.",
                 operation=operation,
@@ -472,6 +471,7 @@ class Resource(DeviceChild):
                 expected=f"within [0, {self.width})",
                 object=self,
             )
+            self.context.object_to(error)
 
     def _span(self, range: Range | None) -> tuple[int, int]:
         """The bytes of a range: all for None, (0, 0) for an empty range."""

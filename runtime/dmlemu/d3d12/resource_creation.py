@@ -87,6 +87,19 @@ def create_heap(context: DeviceContext, desc: HeapDesc) -> Heap:
     return made
 
 
+def _check(
+    context: DeviceContext,
+    desc: ResourceDesc | None,
+    state: ResourceStates,
+    clear_value: ClearValue | None,
+    kind: HeapType | None,
+    operation: str,
+) -> ResourceDesc:
+    return context.checked(
+        lambda is_runtime: rules.check_buffer(desc, state, clear_value, kind, operation, is_runtime)
+    )
+
+
 def create_committed(
     context: DeviceContext,
     heap_properties: HeapProperties,
@@ -100,9 +113,7 @@ def create_committed(
     context.check_alive(operation)
     rules.check_committed_heap(heap_properties, heap_flags)
     kind = HeapType(heap_properties.type)
-    desc = rules.check_buffer(
-        desc, initial_resource_state, optimized_clear_value, kind, operation, context.is_runtime
-    )
+    desc = _check(context, desc, initial_resource_state, optimized_clear_value, kind, operation)
     width, poison = desc.width, _poisons(context, heap_flags)
     allocate = partial(context.gpu.memory.create_heap, mappable=False)
     lacking = _out_of_memory_for_buffer(operation)
@@ -134,7 +145,7 @@ def create_placed(
     context.check_child(heap, Heap, operation, "pHeap")
     properties = heap.get_desc().properties
     kind = HeapType(properties.type)
-    desc = rules.check_buffer(desc, initial_state, optimized_clear_value, kind, operation, context.is_runtime)
+    desc = _check(context, desc, initial_state, optimized_clear_value, kind, operation)
     rules.check_placement(desc, heap.get_desc(), str(heap), heap_offset)
     memory, width = context.gpu.memory, desc.width
     lacking = _out_of_memory_for_buffer(operation)
@@ -160,7 +171,7 @@ def create_reserved(
     """``ID3D12Device::CreateReservedResource``."""
     operation = "CreateReservedResource"
     context.check_alive(operation)
-    desc = rules.check_buffer(desc, initial_state, optimized_clear_value, None, operation, context.is_runtime)
+    desc = _check(context, desc, initial_state, optimized_clear_value, None, operation)
     memory, width = context.gpu.memory, desc.width
     allocation = _out_of_memory_for_buffer(operation).run(lambda: memory.reserve(width))
     resource = Resource(context, desc, allocation, created_as="reserved", properties=None)

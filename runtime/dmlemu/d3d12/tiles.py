@@ -86,10 +86,8 @@ def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]
     total = sum(count for _, count in regions)
     ranges = _ranges(mapping, total)
     given = sum(count for _, _, count in ranges)
-    if given > total and context.is_runtime:
-        ranges = list(_first_tiles(ranges, total))
-    elif given != total:
-        raise _refused(
+    if given != total:
+        error = _refused(
             f"The heap ranges hold {given} tiles and the resource regions {total}.",
             field="pRangeTileCounts",
             given=given,
@@ -97,6 +95,10 @@ def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]
             object=resource,
             rule="RS5",
         )
+        if given < total:
+            raise error
+        context.object_to(error)
+        ranges = list(_first_tiles(ranges, total))
     _check_heap(context, mapping, ranges)
     heap = None if mapping.heap is None else mapping.heap.hardware
     return list(_join(regions, ranges, heap))

@@ -88,7 +88,7 @@ def _record(
     if context.strictness is Strictness.STRICT:
         _track_initialization(command_list, dispatchable, bindings)
     _write(context, command_list, dispatchable, bindings)
-    if context.strictness is not Strictness.RUNTIME and len(recording.commands) > first:
+    if context.d3d12.has_layer and len(recording.commands) > first:
         _note_descriptors(context, recording, first, bindings)
     if not context.gpu.events.wants(DispatchRecorded):
         return None
@@ -209,17 +209,18 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
 
 def _check_bindings(context: DeviceContext, dispatchable: Dispatchable, bindings: BindingTable) -> None:
     """Checks that all mandatory slots are bound and no written range overlaps; once per set of bindings."""
-    if context.strictness is not Strictness.RUNTIME and not dispatchable.volatile:
-        _check_descriptors(context, dispatchable, bindings)
+    if context.d3d12.has_layer and not dispatchable.volatile:
+        with context.d3d12.layer:
+            _check_descriptors(context, dispatchable, bindings)
     if bindings.complete:
         return
     if not dispatchable.volatile:
         for slot in dispatchable.slots():
             if not (slot.absent or slot.optional or slot in bindings.bound):
                 raise _unbound(dispatchable, slot)
-    if context.strictness is not Strictness.RUNTIME:
-        # No byte of an unused graph input is read.
-        _check_aliases(dispatchable, [bound for bound in bindings.bound.values() if bound.slot.size])
+    if context.d3d12.has_layer:
+        with context.d3d12.layer:  # no byte of an unused graph input is read
+            _check_aliases(dispatchable, [bound for bound in bindings.bound.values() if bound.slot.size])
     bindings.complete = True
 
 

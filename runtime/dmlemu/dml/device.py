@@ -13,7 +13,7 @@ from ..d3d12 import Device as D3D12Device
 from ..d3d12.events import Evicted
 from ..d3d12.object import Object
 from ..diagnostics import ids
-from ..errors import Error, HResult, Strictness, as_integer, loading, quote, spell
+from ..errors import Error, HResult, as_integer, loading, quote, spell
 from ..frozen import Frozen
 from .binding.binding_table import BindingTable, BindingTableDesc
 from .command_recorder import CommandRecorder
@@ -123,7 +123,7 @@ def create_device(
             given=_level(minimum_feature_level),
             expected=f"{level.name} or lower",
         )
-    no_layer = d3d12_device.context.strictness is Strictness.RUNTIME
+    no_layer = not d3d12_device.context.has_layer
     if flags & CreateDeviceFlags.DEBUG and level < FeatureLevel.LEVEL_5_2 and no_layer:
         raise refusal(
             ids.OP_FIELD_RANGE,

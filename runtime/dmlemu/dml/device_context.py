@@ -10,7 +10,7 @@ from typing import Any
 from .. import d3d12
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
-from ..errors import Error, HResult, Strictness, shorten
+from ..errors import Error, HResult, shorten
 from .enums import CreateDeviceFlags, FeatureLevel
 
 __all__ = ["DeviceContext", "removed_error"]
@@ -77,9 +77,10 @@ class DeviceContext:
         self.d3d12.begin_call(operation)
 
     def reject(self, error: Error) -> None:
-        """A void method failed: raises, or at strictness ``runtime`` removes the device."""
-        if self.strictness is not Strictness.RUNTIME:
+        """A void method failed: raises, or removes the device, as on Windows."""
+        if self.d3d12.raises:
             raise error
+        self.d3d12.keep(error)
         self._reason = error.hresult
         self.removed_by = error
         if self._flags & CreateDeviceFlags.DEBUG:

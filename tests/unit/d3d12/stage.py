@@ -56,9 +56,10 @@ class Stage:
         strictness: Strictness = Strictness.STRICT,
         policy: Policy = Policy.LAZY,
         memory: int = 64 << 20,
+        raises: bool = True,
     ) -> None:
         self.adapter = Adapter(dedicated_memory=memory, policy=policy)
-        self.device: Device = create_device(self.adapter, strictness=strictness)
+        self.device: Device = create_device(self.adapter, strictness=strictness, raises=raises)
         self._queues: dict[CommandListType, CommandQueue] = {}
         self.fence: Fence = self.device.create_fence()
         self._value = 0

@@ -122,8 +122,9 @@ def test_RB3_flags(stage: Stage, how: str, flag: ResourceFlags) -> None:
 @pytest.mark.parametrize(
     "flags", [ResourceFlags.DENY_SHADER_RESOURCE, ResourceFlags.DENY_SHADER_RESOURCE | UAV]
 )
-def test_RB3_the_runtime_takes_deny_shader_resource(how: str, flags: ResourceFlags) -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("RES_DESC")
+def test_RB3_the_runtime_takes_deny_shader_resource(how: str, flags: ResourceFlags, runtime: Stage) -> None:
+    stage = runtime
     desc = replace(GOOD, flags=flags)
 
     assert create(stage, desc, how).get_desc().flags == flags
@@ -131,8 +132,9 @@ def test_RB3_the_runtime_takes_deny_shader_resource(how: str, flags: ResourceFla
     assert stage.device.get_copyable_footprints(desc).total_bytes == GOOD.width
 
 
-def test_RB3_a_readback_buffer_that_shaders_may_not_read_works_at_the_runtime() -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("RES_DESC")
+def test_RB3_a_readback_buffer_that_shaders_may_not_read_works_at_the_runtime(runtime: Stage) -> None:
+    stage = runtime
     source = stage.upload(np.arange(256, dtype=np.uint8))
     target = stage.buffer(256, HeapType.READBACK, ResourceFlags.DENY_SHADER_RESOURCE)
     commands, _ = stage.record()
@@ -227,8 +229,11 @@ def test_RB7_uav_state_needs_the_flag(stage: Stage) -> None:
 
 @HOW
 @pytest.mark.parametrize("state", [STATE.UNORDERED_ACCESS, STATE.RENDER_TARGET, STATE.DEPTH_READ])
-def test_RB8_the_runtime_asks_no_flag_for_a_state_that_it_ignores(how: str, state: STATE) -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("RES_DESC")
+def test_RB8_the_runtime_asks_no_flag_for_a_state_that_it_ignores(
+    how: str, state: STATE, runtime: Stage
+) -> None:
+    stage = runtime
     buffer = create(stage, replace(GOOD, flags=ResourceFlags.NONE), how, state)
     commands, _ = stage.record()
     commands.resource_barrier(ResourceBarrier.transition(buffer, STATE.COMMON, STATE.COPY_SOURCE))
@@ -238,9 +243,9 @@ def test_RB8_the_runtime_asks_no_flag_for_a_state_that_it_ignores(how: str, stat
 
 
 @pytest.mark.parametrize("state", [STATE.COPY_DEST | STATE.UNORDERED_ACCESS, 1 << 40])
-def test_RB7_the_runtime_refuses_what_is_no_state(state: STATE) -> None:
+def test_RB7_the_runtime_refuses_what_is_no_state(state: STATE, runtime: Stage) -> None:
     with fails("RB7", INVALID):
-        Stage(Strictness.RUNTIME).buffer(state=state)
+        runtime.buffer(state=state)
 
 
 def test_RB8_initial_state_is_ignored(stage: Stage) -> None:
@@ -561,8 +566,11 @@ def test_RS5_bad_arguments(stage: Stage, arguments: tuple[Any, ...]) -> None:
         (([START(0)], [SIZE(2)], "heap", [SKIP, NONE, NONE], [0, 4, 99], [1, 1, 1]), [0, 5, 0, 0]),
     ],
 )
-def test_RS5_the_runtime_maps_what_the_regions_need(arguments: tuple[Any, ...], expected: list[int]) -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("MEM_NULL_TILE*", "TILE_MAPPING")
+def test_RS5_the_runtime_maps_what_the_regions_need(
+    arguments: tuple[Any, ...], expected: list[int], runtime: Stage
+) -> None:
+    stage = runtime
     heap, buffer = numbered(stage, 8), reserve(stage, 4)
     stage.queue.update_tile_mappings(buffer, *[heap if each == "heap" else each for each in arguments])
 
@@ -570,8 +578,9 @@ def test_RS5_the_runtime_maps_what_the_regions_need(arguments: tuple[Any, ...], 
     assert stage.device.get_device_removed_reason() is HResult.S_OK
 
 
-def test_RS5_ranges_with_fewer_tiles_remove_a_runtime_device() -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("TILE_MAPPING")
+def test_RS5_ranges_with_fewer_tiles_remove_a_runtime_device(runtime: Stage) -> None:
+    stage = runtime
     heap, buffer = numbered(stage, 8), reserve(stage, 4)
     stage.queue.update_tile_mappings(buffer, None, None, heap, None, [0], [3])
     assert stage.device.get_device_removed_reason() is INVALID_CALL
@@ -631,9 +640,10 @@ def test_RS8_null_tiles_read_0_and_drop_writes(stage: Stage) -> None:
     assert seen(stage, buffer) == [0]
 
 
-def test_RS8_heap_released_while_mapped() -> None:
+@pytest.mark.layer("OBJECT_DELETED_IN_USE")
+def test_RS8_heap_released_while_mapped(runtime: Stage) -> None:
     """The bytes are kept; legal only while they are not accessed."""
-    stage = Stage(Strictness.RUNTIME)
+    stage = runtime
     heap = numbered(stage, 1)
     buffer = reserve(stage, 1)
     stage.queue.update_tile_mappings(buffer, None, None, heap)
@@ -651,8 +661,9 @@ def test_RS5_bad_mapping_keeps_the_device(strictness: Strictness) -> None:
     assert stage.device.get_device_removed_reason() is HResult.S_OK
 
 
-def test_RS5_bad_mapping_removes_a_runtime_device() -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("TILE_MAPPING")
+def test_RS5_bad_mapping_removes_a_runtime_device(runtime: Stage) -> None:
+    stage = runtime
     stage.queue.update_tile_mappings(reserve(stage, 1), None, None, None)
     assert stage.device.get_device_removed_reason() is INVALID_CALL
 

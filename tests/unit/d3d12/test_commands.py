@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlemu import Error, HResult, Strictness
+from dmlemu import Error, HResult
 from dmlemu.d3d12 import (
     BufferUav,
     BufferUavFlags,
@@ -229,8 +229,11 @@ def test_CM4_gpu_handle_of_the_heap_that_is_set(stage: Stage) -> None:
 
 @pytest.mark.parametrize("is_float", [False, True])
 @pytest.mark.parametrize("heaps", ["none", "forgotten", "another"])
-def test_CM4_the_runtime_does_not_look_at_the_heap_that_is_set(heaps: str, is_float: bool) -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("DESC_HEAP_NOT_SET")
+def test_CM4_the_runtime_does_not_look_at_the_heap_that_is_set(
+    heaps: str, is_float: bool, runtime: Stage
+) -> None:
+    stage = runtime
     clears = Clears(stage, RAW)
     other = stage.heap(visible=True)
     clears.list, _ = stage.record()
@@ -244,8 +247,9 @@ def test_CM4_the_runtime_does_not_look_at_the_heap_that_is_set(heaps: str, is_fl
     assert stage.device.get_device_removed_reason() is HResult.S_OK
 
 
-def test_CM4_a_handle_of_no_visible_heap_fails_at_close_of_the_runtime() -> None:
-    clears = Clears(Stage(Strictness.RUNTIME), RAW)
+@pytest.mark.layer("DESC_HEAP_NOT_SET")
+def test_CM4_a_handle_of_no_visible_heap_fails_at_close_of_the_runtime(runtime: Stage) -> None:
+    clears = Clears(runtime, RAW)
     clears.list.clear_unordered_access_view_uint(clears.cpu, clears.cpu, clears.buffer, (1, 0, 0, 0))
 
     with fails("CM4", INVALID, 1314):

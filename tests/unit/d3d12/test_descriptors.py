@@ -74,13 +74,14 @@ def test_DH2_out_of_memory() -> None:
         Stage(memory=1 << 20).heap(1 << 20)
 
 
-def test_DH3_gpu_handle_of_a_heap_that_is_not_visible(stage: Stage) -> None:
+@pytest.mark.layer("DESC_HEAP_NOT_VISIBLE")
+def test_DH3_gpu_handle_of_a_heap_that_is_not_visible(stage: Stage, runtime: Stage) -> None:
     heap = stage.heap()
 
     with fails("DH3", INVALID, 1315):
         heap.get_gpu_descriptor_handle_for_heap_start()
     assert stage.heap(visible=True).get_gpu_descriptor_handle_for_heap_start()
-    runtime = Stage(Strictness.RUNTIME).heap()
+    runtime = runtime.heap()
     assert runtime.get_gpu_descriptor_handle_for_heap_start() == 0
 
 
@@ -208,8 +209,9 @@ def test_DH6_ranges_must_not_overlap(copies: Copies) -> None:
     copies.device.copy_descriptors([copies.target], [4], [source, source], [2, 2], VIEWS)
 
 
-def test_DH6_at_runtime_the_device_goes() -> None:
-    copies = Copies(Stage(Strictness.RUNTIME))
+@pytest.mark.layer("DESC_HEAP_KIND")
+def test_DH6_at_runtime_the_device_goes(runtime: Stage) -> None:
+    copies = Copies(runtime)
     copies.device.copy_descriptors_simple(1, copies.source, copies.target, VIEWS)
 
     assert copies.device.get_device_removed_reason() is INVALID_CALL
@@ -482,8 +484,9 @@ def test_VW_bad_views_raise_and_change_nothing(strictness: Strictness) -> None:
     assert views.device.get_device_removed_reason() is HResult.S_OK
 
 
-def test_VW_bad_views_remove_a_runtime_device() -> None:
-    views = Views(Stage(Strictness.RUNTIME))
+@pytest.mark.layer("RES_VIEW")
+def test_VW_bad_views_remove_a_runtime_device(runtime: Stage) -> None:
+    views = Views(runtime)
     views.make("uav", UINT32, 0, 9999)
 
     assert views.device.get_device_removed_reason() is INVALID_CALL

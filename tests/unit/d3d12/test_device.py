@@ -146,6 +146,16 @@ def test_DEV6_a_core_device_is_a_full_device() -> None:
     device.create_reserved_resource(ResourceDesc.buffer(65536), STATE.COMMON)
 
 
+@pytest.mark.parametrize("first", [None, True, False])
+def test_DEV7_what_follows_is_the_living_devices(first: bool | None) -> None:
+    adapter = Adapter()
+    device = create_device(adapter, raises=first)
+    assert create_device(adapter) is device
+    assert create_device(adapter, raises=first is not False) is device
+    with fails("DEV7"):
+        create_device(adapter, raises=first is False)
+
+
 def test_DEV7_strictness_of_a_living_device() -> None:
     adapter = Adapter()
     device = create_device(adapter, strictness=Strictness.DEBUG)

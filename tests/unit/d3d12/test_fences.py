@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
 
-from dmlemu import Error, HResult, Strictness
+from dmlemu import Error, HResult, Severity, Strictness
 from dmlemu.d3d12 import FenceFlags, MultipleFenceWaitFlags, Policy
 
 from .stage import COMPUTE, DIRECT, INVALID, REMOVED, Stage, fails, remarks
@@ -353,3 +355,27 @@ def test_eager_faults_come_from_submission(strictness: Strictness) -> None:
         with pytest.raises(Error, match="has been released"):
             gate.signal(1)
     assert stage.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG
+
+
+# --- threads that Python does not know ---
+
+
+def test_FN3_a_native_thread_may_end_a_wait(runtime: Stage) -> None:
+    fence = runtime.fence
+    _thread.start_new_thread(lambda: (time.sleep(0.1), fence.signal(1)), ())  # not in threading.enumerate()
+    fence.wait(1)
+    assert fence.get_completed_value() == 1
+
+
+@pytest.mark.dmlemu(expect=["FENCE_NEVER"])
+def test_FN3_a_wait_that_goes_on_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlemu_hw.gpu._WARN_AFTER", 0.05)
+    stage = Stage(raises=False)
+    stage.queue.wait(stage.fence, 1)
+    late = stage.device.create_fence()
+    stage.queue.signal(late, 1)
+    _thread.start_new_thread(lambda: (time.sleep(0.5), stage.fence.signal(1)), ())
+    late.wait(1)
+    (stored,) = stage.device.reports
+    assert stored.report.severity is Severity.WARNING
+    assert "waits for fence" in "".join(stored.report.context)

@@ -167,8 +167,9 @@ def test_CL7_allocator_reset_in_flight(stage: Stage) -> None:
     allocator.reset()
 
 
-def test_CL7_at_runtime_an_allocator_resets_any_time() -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("ALLOC_RESET_IN_FLIGHT")
+def test_CL7_at_runtime_an_allocator_resets_any_time(runtime: Stage) -> None:
+    stage = runtime
     commands, allocator = stage.record()
     stage.submit(commands)
     allocator.reset()
@@ -310,8 +311,9 @@ def test_CL11_wrong_calls_raise_and_are_not_recorded(strictness: Strictness) -> 
     assert stage.read(buffer)[255] == 5
 
 
-def test_CL11_wrong_calls_make_a_runtime_close_fail() -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("COPY_RANGE")
+def test_CL11_wrong_calls_make_a_runtime_close_fail(runtime: Stage) -> None:
+    stage = runtime
     commands, allocator = stage.record()
     commands.copy_buffer_region(stage.buffer(), 250, stage.buffer(), 0, 10)
     commands.copy_resource(stage.buffer(8), stage.buffer(4))
@@ -499,8 +501,9 @@ def test_Q2_wrong_lists(
     stage.run(good)
 
 
-def test_Q2_failed_list() -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("COPY_NULL", "LIST_CLOSED")
+def test_Q2_failed_list(runtime: Stage) -> None:
+    stage = runtime
     commands, _ = stage.record()
     commands.copy_resource(stage.buffer(), None)  # type: ignore[arg-type]
     with fails("CM2", INVALID, 945):

@@ -7,7 +7,7 @@ import gc
 import numpy as np
 import pytest
 
-from dmlemu import Error, Strictness
+from dmlemu import Error
 from dmlemu.d3d12 import (
     CpuPageProperty,
     HeapFlags,
@@ -155,8 +155,9 @@ def test_MP8_map_after_removal(stage: Stage) -> None:
     buffer.unmap()
 
 
-def test_MP_unmap_is_silent_at_runtime() -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("MAP_HEAP", "MAP_RANGE", "UNMAP_NOT_MAPPED")
+def test_MP_unmap_is_silent_at_runtime(runtime: Stage) -> None:
+    stage = runtime
     stage.buffer(heap=HeapType.UPLOAD).unmap()
     stage.buffer().unmap()
     stage.buffer(heap=HeapType.UPLOAD).map(0, Range(0, 999))

@@ -223,8 +223,11 @@ def test_ST6_common_is_another_state(kind: HeapType, state: STATE, strictness: S
 
 
 @pytest.mark.parametrize("kind, state", HOST_STATES)
-def test_ST6_a_transition_to_common_fails_at_close_of_the_runtime(kind: HeapType, state: STATE) -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("STATE_COMBO")
+def test_ST6_a_transition_to_common_fails_at_close_of_the_runtime(
+    kind: HeapType, state: STATE, runtime: Stage
+) -> None:
+    stage = runtime
     commands, _ = stage.record()
     commands.resource_barrier(transition(stage.buffer(heap=kind), state, STATE.COMMON))
 
@@ -306,8 +309,9 @@ def test_ST8_after_promotion_in_an_earlier_list(track: Track) -> None:
         track.stage.submit(track.list, second)
 
 
-def test_ST8_at_runtime_the_device_goes() -> None:
-    stage = Stage(Strictness.RUNTIME)
+@pytest.mark.layer("STATE_BEFORE")
+def test_ST8_at_runtime_the_device_goes(runtime: Stage) -> None:
+    stage = runtime
     track = Track(stage)
     track.turn(STATE.COMMON, STATE.UNORDERED_ACCESS)
     second, _ = stage.record()
@@ -317,8 +321,9 @@ def test_ST8_at_runtime_the_device_goes() -> None:
     assert stage.device.get_device_removed_reason() is INVALID_CALL
 
 
-def test_ST8_at_runtime_close_fails_within_a_list() -> None:
-    track = Track(Stage(Strictness.RUNTIME))
+@pytest.mark.layer("STATE_BEFORE")
+def test_ST8_at_runtime_close_fails_within_a_list(runtime: Stage) -> None:
+    track = Track(runtime)
     track.turn(STATE.COMMON, STATE.UNORDERED_ACCESS)
     track.turn(STATE.COPY_DEST, STATE.COPY_SOURCE)
 
@@ -326,8 +331,9 @@ def test_ST8_at_runtime_close_fails_within_a_list() -> None:
         track.list.close()
 
 
-def test_ST1_at_runtime_nobody_looks() -> None:
-    track = Track(Stage(Strictness.RUNTIME))
+@pytest.mark.layer("HAZARD_RAW*", "STATE_BEFORE")
+def test_ST1_at_runtime_nobody_looks(runtime: Stage) -> None:
+    track = Track(runtime)
     track.write()
     track.read()
     track.turn(STATE.COPY_DEST, STATE.UNORDERED_ACCESS)

@@ -745,6 +745,7 @@ def test_a_failed_bind_writes_nothing(world: World) -> None:
 # --- strictness runtime: errors of void methods remove the DirectML device ---
 
 
+@pytest.mark.layer("BIND_*")
 @pytest.mark.parametrize(
     "mistake",
     [
@@ -755,8 +756,10 @@ def test_a_failed_bind_writes_nothing(world: World) -> None:
         lambda world, table: world.recorder.record_dispatch(world.list, table.dispatchable, table),
     ],
 )
-def test_BT5_BT6_runtime_removes_the_device(mistake: Callable[[World, dml.BindingTable], None]) -> None:
-    world = World(Strictness.RUNTIME)
+def test_BT5_BT6_runtime_removes_the_device(
+    mistake: Callable[[World, dml.BindingTable], None], runtime: World
+) -> None:
+    world = runtime
     compiled = world.compile(identity())
     table = world.table(compiled)
     mistake(world, table)

@@ -203,14 +203,26 @@ def test_2_8_another_persistent_resource(world: World) -> None:
     assert run(world, compiled, a, Binding(persistent)) == (A @ B).ravel().tolist()
 
 
-def test_2_8_runtime_does_not_look() -> None:
-    world = World(Strictness.RUNTIME)
+@pytest.mark.layer("OP_NOT_INITIALIZED*")
+def test_2_8_runtime_does_not_look(runtime: World) -> None:
+    world = runtime
     compiled, source, target = world.compile(identity()), world.buffer(), world.buffer()
     world.write(source, np.array([1, 2, 3, 4], np.float32))
     table = world.bound(compiled, [Binding(source)], [Binding(target)])
     world.recorder.record_dispatch(world.list, compiled, table)
     world.execute()
     assert world.read(target) == [1, 2, 3, 4]
+
+
+def test_BT7_at_runtime_an_operator_computes_in_place(runtime: World) -> None:
+    world = runtime
+    compiled, both = world.compile(add()), world.buffer()
+    world.initialize(compiled)
+    world.write(both, np.ones(4, np.float32))
+    table = world.bound(compiled, [Binding(both), Binding(both)], [Binding(both)])
+    world.recorder.record_dispatch(world.list, compiled, table)
+    world.execute()
+    assert world.read(both) == [2, 2, 2, 2]
 
 
 # --- 2.10: RecordDispatch ---
@@ -326,9 +338,10 @@ def test_2_10_the_same_operator_twice_in_one_list(world: World) -> None:
     assert world.read(after) == [1, 2, 3, 4]
 
 
-def test_2_10_descriptors_are_read_when_the_gpu_executes() -> None:
+@pytest.mark.layer("BIND_LATE", "DESC_OVERWRITTEN*", "OP_NOT_INITIALIZED*")
+def test_2_10_descriptors_are_read_when_the_gpu_executes(runtime: World) -> None:
     """At strictness runtime binding again too early is not detected, as on Windows."""
-    world = World(Strictness.RUNTIME)
+    world = runtime
     compiled = world.compile(identity())
     early, late, target = world.buffer(), world.buffer(), world.buffer()
     world.write(early, np.array([1, 1, 1, 1], np.float32))
@@ -352,8 +365,9 @@ def test_2_10_recording_keeps_no_table_and_no_recorder(world: World) -> None:
     assert world.read(target) == [1, 2, 3, 4]
 
 
-def test_2_10_after_removal_recordings_are_dropped() -> None:
-    world = World(Strictness.RUNTIME)
+@pytest.mark.layer("BIND_COUNT")
+def test_2_10_after_removal_recordings_are_dropped(runtime: World) -> None:
+    world = runtime
     compiled, table, _, _ = ready(world)
     world.table(compiled, 8).bind_inputs([])
     count = world.list.writer.count

@@ -76,8 +76,9 @@ class World:
         strictness: Strictness = Strictness.STRICT,
         level: dml.FeatureLevel = Levels.LEVEL_6_4,
         flags: dml.CreateDeviceFlags = dml.CreateDeviceFlags.NONE,
+        raises: bool = True,
     ) -> None:
-        device = d3d12.create_device(d3d12.Adapter(name="test"), strictness=strictness)
+        device = d3d12.create_device(d3d12.Adapter(name="test"), strictness=strictness, raises=raises)
         self.session = session = Session(
             dml.create_device(device, flags, feature_level=level), descriptors=64
         )

@@ -11,8 +11,9 @@ only.  Where that would be too much (``_MOST``), a read is said to come from the
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from math import gcd, prod
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = ["Author", "Input", "Provenance", "Source", "Sources", "Use", "Write"]
 _MANY = 4  # writes in one interval, before those that are hidden are looked for
 _MOST = 1 << 22  # marks that are painted at once
 _COPIES = 1024  # that are remembered
+_number = attrgetter("number")
 
 _Marks = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -95,7 +97,6 @@ class Author:
 
     def part(self) -> Author:
         """The author of a part of what it wrote, with a use of its own."""
-        self.use.is_divided = True
         part = Author(self.commands, self.number, self.list, self.inputs, self.before)
         part.use.is_over = self.use.is_over
         return part
@@ -122,7 +123,7 @@ class Write:
         end: int,
         pattern: Pattern | None,
         tensor: Tensor | None,
-        number: int,
+        number: float,
     ) -> None:
         self.author = author
         self.operand = operand
@@ -133,7 +134,15 @@ class Write:
         self.number = number
         self.is_dense = pattern is None or pattern.is_dense
 
-    def copied(self, begin: int, end: int, shift: int, author: Author, number: int) -> Write:
+    def is_like(self, other: Write) -> bool:
+        """Whether both write the same elements of the same tensor."""
+        if self.pattern is not other.pattern:
+            is_same = self.begin == other.begin and self.end == other.end
+            if not (is_same and self.is_dense and other.is_dense):
+                return False
+        return self.tensor == other.tensor
+
+    def copied(self, begin: int, end: int, shift: int, author: Author, number: float) -> Write:
         """Those of its elements in the range, after a copy."""
         pattern = None if self.is_dense or self.pattern is None else self.pattern.moved(shift)
         tensor = self.tensor if self.tensor is None else self.tensor.at(self.tensor.address + shift)
@@ -160,6 +169,38 @@ class Sources(list[Source]):
         self.is_exact = is_exact
 
 
+class _Copy:
+    """A copy of ``rows``: the writes that it made, and the rows that they are the ``result`` of.
+
+    Nothing changes when it is made again while the provenance has its ``version``.
+    """
+
+    def __init__(
+        self, rows: list[_Row], begin: int, end: int, shift: int, author: Author, number: int
+    ) -> None:
+        self.rows = rows
+        self.version = -1
+        self.use = author.use
+        writes = {write for row in rows for write in row[2]}
+        self.made = {
+            each: each.copied(begin, end, shift, each.author.copied_by(author), number) for each in writes
+        }
+        self.name(author, number)
+        self.result: list[_Row] = [
+            (begin + shift, end + shift, tuple(self.made[each] for each in writes))
+            for begin, end, writes in rows
+        ]
+
+    def name(self, author: Author, number: int) -> None:
+        """It is made by this command.  The writes keep their order: each has a part of the number."""
+        author.use = self.use
+        step = 1 / max(len(self.made), 1)
+        for i, each in enumerate(sorted(self.made, key=_number, reverse=True)):
+            made = self.made[each]
+            each.author.use.is_over = True
+            made.author, made.number = each.author.copied_by(author), number - i * step
+
+
 class Provenance:
     """The visible writes of all memory.  ``version`` changes with them.
 
@@ -172,8 +213,7 @@ class Provenance:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._writes: list[tuple[Write, ...]] = []
-        # By source, target and size: the version after the copy, and what it copied to what.
-        self._copies: dict[tuple[int, int, int], tuple[int, dict[Write, Write]]] = {}
+        self._copies: dict[tuple[int, int, int], _Copy] = {}  # by source, target and size
 
     def write(self, write: Write) -> None:
         """Enters a write that is newer than all others."""
@@ -183,8 +223,8 @@ class Provenance:
         if at < len(starts) and starts[at] == begin and self._ends[at] == end:
             newest = self._writes[at][0]
             self._hides(self._writes[at], write)
-            if newest.pattern is write.pattern and newest.tensor == write.tensor:  # as in every frame
-                newest.author, newest.number = write.author, write.number
+            if newest.is_like(write):  # as in every frame
+                newest.author, newest.operand, newest.number = write.author, write.operand, write.number
                 return
             self.version += 1
             self._writes[at] = (write,) if write.is_dense else self._over(at, write)
@@ -208,32 +248,25 @@ class Provenance:
 
     def copy(self, source: int, target: int, size: int, author: Author, number: int) -> None:
         """Bytes were copied: their writes are visible at the target, too; of unknown bytes, the copy is."""
-        version, known = self._copies.get((source, target, size), (-1, {}))
-        if version == self.version:  # as in every frame
-            for each, made in known.items():
-                author.use = made.author.use
-                made.author, made.number = each.author.copied_by(author), number
+        copied = self._copies.get((source, target, size))
+        if copied is not None and copied.version == self.version:  # as in every frame
+            copied.name(author, number)
             return
         self.version += 1
-        shift = target - source
-        known = {}
-        rows: list[_Row] = []
-        for begin, end, writes in list(self._between(source, source + size)):
-            for each in writes:
-                each.author.use.is_over = True
-                if each not in known:
-                    known[each] = each.copied(
-                        source, source + size, shift, each.author.copied_by(author), number
-                    )
-            rows.append((begin + shift, end + shift, tuple(known[each] for each in writes)))
+        rows = list(self._between(source, source + size))
+        if copied is None or copied.rows != rows:
+            copied = _Copy(rows, source, source + size, target - source, author, number)
+        else:  # the same writes as then
+            copied.name(author, number)
         first, last = self._cut(target, target + size)
         whole = Write(author, 1, target, target + size, None, None, number)
         self._hides(self._inside(first, last), whole)
-        self._replace(first, last, rows)
+        self._replace(first, last, copied.result)
         if target + size <= source or source + size <= target:
             if len(self._copies) >= _COPIES:
                 self._copies.clear()
-            self._copies[source, target, size] = self.version, known
+            self._copies[source, target, size] = copied
+            copied.version = self.version
 
     def forget(self, begin: int, end: int) -> None:
         """The memory is gone, or its contents are undefined."""
@@ -280,6 +313,13 @@ class Provenance:
                     rest |= there & ~hidden
                 hidden |= there
         return marks, unit
+
+    def state(self, patterns: Iterable[Pattern]) -> Hashable:
+        """Everything that the sources of these patterns depend on, and where a write with gaps goes."""
+        rows = [row for each in patterns for row in self._between(each.begin, each.end)]
+        writes = {write for row in rows for write in row[2]}
+        order = sorted(writes, key=_number) if len(writes) > 1 else ()
+        return *rows, *order
 
     def at(self, address: int) -> Write | None:
         """The last write to a byte."""

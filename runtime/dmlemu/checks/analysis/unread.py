@@ -24,7 +24,7 @@ class UnreadWrite(NamedTuple):
     write: Write
     author: Author
     by: Author | None
-    number: int  # of the write
+    number: float  # of the write
     where: str  # in words
 
 
@@ -36,7 +36,7 @@ class Unread:
         self.memory = Provenance(self._hidden)
         self._found: dict[Hashable, UnreadWrite] = {}
         self._viewed: list[Range] = []  # by the CPU, at any time
-        self._looked = 0  # number of the last write that the CPU may have looked at
+        self._looked = 0.0  # number of the last write that the CPU may have looked at
 
     def view(self, begin: int, end: int) -> None:
         """The CPU may read these bytes, now or later."""
@@ -78,6 +78,8 @@ class Unread:
         """A newer write meets the range of older ones."""
         for each in older:
             use = each.author.use
+            if each is newer:
+                continue
             if _is_same(each.author, newer.author):
                 newer.author.use.is_over |= use.is_over
             elif not use.is_over and _meet(each, newer):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -11,7 +13,6 @@ import numpy as np
 
 from dmlemu_hw import kernels
 from dmlemu_hw.events import (
-    MAYBE_READ,
     NO_ACCESSES,
     READ,
     UNDEFINE,
@@ -39,7 +40,7 @@ from ...dml.lowering.dispatchable import Dispatchable, OperatorInitializer
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..analysis.access_history import Pattern, Places, Reached, physical
 from ..analysis.host_writes import HostStored
-from ..analysis.provenance import Author, Input, Source, Sources, Use, Write
+from ..analysis.provenance import Author, Input, Provenance, Source, Sources, Use, Write
 from ..analysis.tensor_relation import Relation, Tensor, relate
 from ..analysis.unread import Unread
 from ..analysis.visible import place_of
@@ -56,6 +57,8 @@ _MOVING = frozenset({"copy"})
 _AUTHORS = 8192
 _SUSPECTS = 256
 _KEPT = 2048  # contents of accesses, and lists, that are remembered
+_first = attrgetter("first")
+_STATES = 16  # of the memory, for each content
 
 
 _Marks = np.ndarray[Any, np.dtype[np.bool_]]
@@ -69,6 +72,39 @@ class _Dispatch(NamedTuple):
 
     first: int
     tensors: _Tensors
+
+
+class _Known:
+    """Accesses that were seen: their ``writes``, and their authors by the state of the memory before.
+
+    What was read comes from the same writes as the last time in that state.  ``latest`` is the last author;
+    nothing changes by it while the provenance has this ``version``.  ``unseen``: what may be read besides.
+    """
+
+    __slots__ = ("authors", "latest", "unseen", "version", "writes")
+
+    def __init__(self, writes: list[Write]) -> None:
+        self.writes = writes
+        self.version = -1
+        self.latest: Author | None = None
+        self.unseen: list[Pattern] = []
+        self.authors: dict[Hashable, Author] = {}
+
+    def read(self, author: Author, memory: Provenance) -> None:
+        """Its author reads again: whoever wrote that by now is not unread."""
+        for each in author.inputs or ():
+            for source in each.sources:
+                if source.write is not None:
+                    source.write.author.use.is_over = True
+        for pattern in self.unseen:
+            _used(memory.writes(pattern.begin, pattern.end))
+
+    def became(self, version: int, state: Hashable, author: Author) -> None:
+        """They were found, or found again."""
+        if len(self.authors) >= _STATES and state not in self.authors:
+            self.authors.clear()
+        self.authors[state] = self.latest = author
+        self.version = version
 
 
 class WhoseBytes(Check):
@@ -85,9 +121,7 @@ class WhoseBytes(Check):
         self._advised: set[Hashable] = set()  # told once, as they are no mistakes
         self._suspects: list[Suspect] = []
         self._dispatches: OrderedDict[int, list[_Dispatch]] = OrderedDict()  # by the serial of their list
-        self._known: dict[
-            tuple[bytes, object], tuple[int, Author, _Dispatch | None]
-        ] = {}  # versions with which nothing changed
+        self._known: dict[tuple[bytes, int], _Known] = {}  # by content and tensors
         self._written = 0
         self._tensors: WeakKeyDictionary[Dispatchable, _Tensors] = WeakKeyDictionary()
         self._authors: deque[Author] = deque()  # whose inputs are remembered
@@ -162,9 +196,11 @@ class WhoseBytes(Check):
         """The CPU wrote."""
         span = Footprint(event.begin, 8, (event.end - event.begin,), (1,))
         reached = self._places.reached(Accesses.of([Access(0, WRITE, span)]), once=True)
+        author = Author(inputs=[])
+        for pattern, _ in reached.patterns[:1]:
+            author.use = self._uploads.setdefault(pattern.place.address, Use())
+        self._enter(reached, author, _writes(reached, author, None))
         for pattern, _ in reached.patterns:
-            use = self._uploads.setdefault(pattern.place.address, Use())
-            self._enter(reached, Author(inputs=[], use=use), None)
             self._declare_within(pattern.begin, pattern.end)
 
     @on(HostMapped, HostAccessed)
@@ -199,15 +235,15 @@ class WhoseBytes(Check):
 
     def _declare(self, pattern: Pattern, tensor: Tensor) -> None:
         """What the CPU wrote there, or a copy, is that tensor."""
-        for source in self._memory.sources(pattern):
-            write = source.write
-            if write is not None and write.tensor is None and write.author.is_copy_or_host:
-                self._written += 1
-                author = write.author.part()
-                self._memory.write(
-                    Write(author, 0, pattern.begin, pattern.end, pattern, tensor, write.number)
-                )
-                return
+        writes = [source.write for source in self._memory.sources(pattern)]
+        newest = writes[0]
+        if newest is None or any(each is not None and not _is_undeclared(each) for each in writes):
+            return
+        for each in writes:
+            if each is not None:
+                each.author.use.is_divided = True
+        author = newest.author.part()
+        self._memory.write(Write(author, 0, pattern.begin, pattern.end, pattern, tensor, newest.number))
 
     def _declare_within(self, begin: int, end: int) -> None:
         for pattern, tensor in self._expected:
@@ -227,27 +263,58 @@ class WhoseBytes(Check):
         if accesses is NO_ACCESSES or not accesses:
             return
         dispatch = self._dispatch(event) if event.opcode == _DISPATCH else None
-        key = accesses.content, None if dispatch is None else id(dispatch.tensors)
+        key = accesses.content, 0 if dispatch is None else id(dispatch.tensors)
         known = self._known.get(key)
-        if known is not None and known[0] == self._memory.version:
-            self._name(known[1], event)
+        if known is not None and known.latest is not None and known.version == self._memory.version:
+            self._name(known.latest, event)
+            known.read(known.latest, self._memory)
             return
-        author = self._remember(Author(inputs=[]))
-        self._name(author, event)
         if event.opcode == _COPY:
-            self._copy(accesses, author)
+            self._copy(event)
             return
-        if event.opcode == _DISPATCH:
-            for pattern, operand in self._places.reached(accesses).patterns:
-                if pattern.access & READ:
-                    self._compare(event, dispatch, pattern, operand, author)
-            self._use(accesses.not_followed)
+        reached = self._places.reached(accesses)
+        state = self._memory.state(
+            pattern for pattern, _ in reached.patterns if pattern.access & READ or not pattern.is_dense
+        )
+        author = None if known is None else known.authors.get(state)
+        if author is None:
+            author = self._look(event, dispatch, reached)
         else:
-            self._use(accesses)
-        self._enter(self._places.reached(accesses), author, dispatch)
+            self._name(author, event)
+        if known is None:
+            known = self._know(key, _writes(reached, author, dispatch))
+            known.unseen = self._unseen(event)
+        elif known.latest is not None:
+            author.use = known.latest.use
+        known.read(author, self._memory)
+        self._enter(reached, author, known.writes)
+        known.became(self._memory.version, state, author)
+
+    def _unseen(self, event: Executing) -> list[Pattern]:
+        """What it reads, perhaps, and is not compared."""
+        is_dispatch, accesses = event.opcode == _DISPATCH, event.accesses
+        read = accesses.not_followed if is_dispatch else [each for each in accesses if each.access & READ]
+        return self._followed(read) if read else []
+
+    def _followed(self, accesses: Sequence[Access]) -> list[Pattern]:
+        """The bytes of accesses, as if all of them were read."""
+        read = Accesses.of([each._replace(access=READ) for each in accesses])
+        return [pattern for pattern, _ in self._places.reached(read, once=True).patterns]
+
+    def _know(self, key: tuple[bytes, int], writes: list[Write]) -> _Known:
         if len(self._known) >= _KEPT:
             self._known.clear()
-        self._known[key] = self._memory.version, author, dispatch
+        known = self._known[key] = _Known(writes)
+        return known
+
+    def _look(self, event: Executing, dispatch: _Dispatch | None, reached: Reached) -> Author:
+        """Accesses, or a state of the memory, that are new."""
+        author = self._author(event)
+        if event.opcode == _DISPATCH:
+            for pattern, operand in reached.patterns:
+                if pattern.access & READ:
+                    self._compare(event, dispatch, pattern, operand, author)
+        return author
 
     def end(self) -> None:
         """Reports what nobody has read: one report for each that a wrong read explains, one for the rest."""
@@ -283,11 +350,13 @@ class WhoseBytes(Check):
 
     # --- writes ---
 
-    def _remember(self, author: Author) -> Author:
-        """What the last authors read is remembered."""
+    def _author(self, event: Executing) -> Author:
+        """A new author; what the last ones read is remembered."""
+        author = Author(inputs=[])
         self._authors.append(author)
         if len(self._authors) > _AUTHORS:
             self._authors.popleft().inputs = None
+        self._name(author, event)
         return author
 
     def _name(self, author: Author, event: Executing) -> None:
@@ -300,18 +369,19 @@ class WhoseBytes(Check):
         _, author.commands, author.list = self._list
         author.number = event.command
 
-    def _enter(self, reached: Reached, author: Author, dispatch: _Dispatch | None) -> None:
-        for pattern, operand in reached.patterns:
+    def _enter(self, reached: Reached, author: Author, writes: list[Write]) -> None:
+        made = iter(writes)
+        for pattern, _ in reached.patterns:
             if pattern.access & WRITE:
                 self._written += 1
-                tensor = _tensor(pattern, author.operand(operand), dispatch)
-                self._memory.write(
-                    Write(author, operand, pattern.begin, pattern.end, pattern, tensor, self._written)
-                )
+                write = next(made)
+                write.author, write.number = author, self._written
+                self._memory.write(write)
             elif pattern.access & UNDEFINE:
                 self._memory.forget(pattern.begin, pattern.end)
 
-    def _copy(self, accesses: Accesses, author: Author) -> None:
+    def _copy(self, event: Executing) -> None:
+        author, accesses = self._author(event), event.accesses
         patterns = self._places.reached(accesses).patterns
         sources = [pattern for pattern, operand in patterns if operand == accesses.pointer[0].operand]
         targets = [pattern for pattern, operand in patterns if operand == accesses.pointer[1].operand]
@@ -321,27 +391,18 @@ class WhoseBytes(Check):
             self._memory.copy(source.begin, target.begin, target.end - target.begin, author, self._written)
             self._declare_within(target.begin, target.end)
             return
-        self._use(accesses)
+        for source in sources:
+            _used(self._memory.writes(source.begin, source.end))
         for target in targets:  # through tiles in several places
             self._memory.write(Write(author, 1, target.begin, target.end, None, None, self._written))
 
     # --- reads ---
 
-    def _use(self, accesses: Sequence[Access]) -> None:
-        """What is read, perhaps, by accesses that are not compared."""
-        read = [each._replace(access=READ) for each in accesses if each.access & (READ | MAYBE_READ)]
-        if read:
-            for pattern, _ in self._places.reached(Accesses.of(read), once=True).patterns:
-                _used(self._memory.writes(pattern.begin, pattern.end))
-
     def _dispatch(self, event: Executing) -> _Dispatch | None:
         """The recorded dispatch that a packet belongs to."""
-        found = None
-        for each in self._dispatches.get(event.list_serial, ()):
-            if each.first > event.command:
-                break
-            found = each
-        return found
+        dispatches = self._dispatches.get(event.list_serial, ())
+        at = bisect_right(dispatches, event.command, key=_first)
+        return dispatches[at - 1] if at else None
 
     def _compare(
         self, event: Executing, dispatch: _Dispatch | None, read: Pattern, operand: int, author: Author
@@ -351,7 +412,6 @@ class WhoseBytes(Check):
         sources = self._memory.sources(read)
         assert author.inputs is not None
         author.inputs.append(Input(path, tensor, sources))
-        _used(each.write for each in sources)
         if tensor is None:
             return
         if not sources.is_exact:
@@ -394,17 +454,23 @@ class WhoseBytes(Check):
     def _fills(self, read: Pattern, tensor: Tensor, newer: list[Source]) -> bool:
         """Whether these writes fill a box of the tensor on purpose.
 
-        A slice updated in place, an image inside a border, a cache that grows row by row.  The first rows,
+        Slices updated in place, an image inside a border, a cache that grows row by row.  The first rows,
         written at once, are rather a tensor that is too small.
         """
         if any(_is_cut(read, each) for each in newer):
             return False
-        wanted = {each.write for each in newer if each.write is not None}
-        marks = self._memory.marks(read, wanted, tensor.bits)
-        if marks is None:  # too large to tell
+        writes = [each.write for each in newer if each.write is not None]
+        boxes = [self._box(read, tensor, writes)] if len(writes) > 1 else []
+        if any(boxes):
             return True
-        first = _first_of_box(_elements(*marks, tensor))
-        return first is not None and (any(first) or len(newer) > 1)
+        return all(
+            box is not None and any(box) for box in (self._box(read, tensor, [each]) for each in writes)
+        )
+
+    def _box(self, read: Pattern, tensor: Tensor, writes: list[Write]) -> tuple[int, ...] | None:
+        """The first coordinates of these writes in a tensor, if they fill a box or are too large to tell."""
+        marks = self._memory.marks(read, writes, tensor.bits)
+        return (1,) if marks is None else _first_of_box(_elements(*marks, tensor))
 
     def _say(
         self, event: Executing, id: ids.Id, read: Pattern, tensor: Tensor, words: dict[str, object]
@@ -422,11 +488,20 @@ class WhoseBytes(Check):
         )
 
 
-def _used(writes: Iterable[Write | None]) -> None:
+def _used(writes: Iterable[Write]) -> None:
     """Somebody has read a part of these."""
     for each in writes:
-        if each is not None:
-            each.author.use.is_over = True
+        each.author.use.is_over = True
+
+
+def _writes(reached: Reached, author: Author, dispatch: _Dispatch | None) -> list[Write]:
+    """The writes that accesses make; their numbers are still to come."""
+    made = []
+    for pattern, operand in reached.patterns:
+        if pattern.access & WRITE:
+            tensor = _tensor(pattern, author.operand(operand), dispatch)
+            made.append(Write(author, operand, pattern.begin, pattern.end, pattern, tensor, 0))
+    return made
 
 
 def _meet(a: Pattern, b: Pattern) -> bool:
@@ -454,6 +529,11 @@ def _is_upload(source: Source) -> bool:
     while author.before is not None:
         author = author.before
     return author.commands is None
+
+
+def _is_undeclared(write: Write) -> bool:
+    """Whether only bytes were brought there."""
+    return write.tensor is None and write.author.is_copy_or_host
 
 
 def _is_cut(read: Pattern, source: Source) -> bool:

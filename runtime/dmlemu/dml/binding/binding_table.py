@@ -25,7 +25,7 @@ from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
 from ...d3d12.descriptor_uses import Binder, Reader
 from ...diagnostics import ids
-from ...errors import CallSite, Error, Severity, Strictness, call_site, quote, spell_site
+from ...errors import CallSite, Error, Severity, call_site, quote, spell_site
 from ...frozen import Frozen
 from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, refusal
@@ -175,8 +175,9 @@ class BindingTable(DeviceChild):
             with self.alone(method):
                 target, start = self._opened(method)
                 bound = [(slot, SlotCheck(context, target, slot).find(desc)) for slot, desc in find(target)]
-                if context.strictness is not Strictness.RUNTIME:
-                    self._check_in_flight(target, role, [slot for slot, _ in bound])
+                if context.d3d12.has_layer:
+                    with context.d3d12.layer:
+                        self._check_in_flight(target, role, [slot for slot, _ in bound])
                 self._write(bound, start, method)
         except Error as error:
             context.reject(error)
@@ -198,7 +199,7 @@ class BindingTable(DeviceChild):
             for at, data in written.items():
                 gpu.descriptors.put(start + at * DESCRIPTOR_SIZE, data)
 
-        if not written or self.context.strictness is Strictness.RUNTIME:
+        if not written or not parent.has_layer:
             write()
             return
         if self.visible_start:
@@ -320,7 +321,7 @@ class _Alone:
 
     def __init__(self, table: BindingTable, method: str) -> None:
         self._table, self._method = table, method
-        self._checks = table.context.strictness is not Strictness.RUNTIME
+        self._checks = table.context.d3d12.has_layer
         self._outer: tuple[str, str, CallSite | None] = ("", "", None)
 
     def __enter__(self) -> None:
@@ -328,7 +329,9 @@ class _Alone:
         if not self._checks:
             return
         if not table._turn.acquire(blocking=False):
-            raise table._thread_error(self._method)
+            self._checks = False
+            table.context.d3d12.object_to(table._thread_error(self._method))
+            return
         self._outer = table._inside
         table._inside = (threading.current_thread().name, self._method, call_site())
 
