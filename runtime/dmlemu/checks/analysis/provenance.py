@@ -97,7 +97,6 @@ class Author:
 
     def part(self) -> Author:
         """The author of a part of what it wrote, with a use of its own."""
-        self.use.is_divided = True
         part = Author(self.commands, self.number, self.list, self.inputs, self.before)
         part.use.is_over = self.use.is_over
         return part
@@ -181,6 +180,7 @@ class _Copy:
     ) -> None:
         self.rows = rows
         self.version = -1
+        self.use = author.use
         writes = {write for row in rows for write in row[2]}
         self.made = {
             each: each.copied(begin, end, shift, each.author.copied_by(author), number) for each in writes
@@ -193,11 +193,11 @@ class _Copy:
 
     def name(self, author: Author, number: int) -> None:
         """It is made by this command.  The writes keep their order: each has a part of the number."""
+        author.use = self.use
         step = 1 / max(len(self.made), 1)
         for i, each in enumerate(sorted(self.made, key=_number, reverse=True)):
             made = self.made[each]
             each.author.use.is_over = True
-            author.use = made.author.use
             made.author, made.number = each.author.copied_by(author), number - i * step
 
 

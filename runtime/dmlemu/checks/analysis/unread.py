@@ -78,6 +78,8 @@ class Unread:
         """A newer write meets the range of older ones."""
         for each in older:
             use = each.author.use
+            if each is newer:
+                continue
             if _is_same(each.author, newer.author):
                 newer.author.use.is_over |= use.is_over
             elif not use.is_over and _meet(each, newer):

@@ -13,7 +13,6 @@ import numpy as np
 
 from dmlemu_hw import kernels
 from dmlemu_hw.events import (
-    MAYBE_READ,
     NO_ACCESSES,
     READ,
     UNDEFINE,
@@ -41,7 +40,7 @@ from ...dml.lowering.dispatchable import Dispatchable, OperatorInitializer
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..analysis.access_history import Pattern, Places, Reached, physical
 from ..analysis.host_writes import HostStored
-from ..analysis.provenance import Author, Input, Source, Sources, Use, Write
+from ..analysis.provenance import Author, Input, Provenance, Source, Sources, Use, Write
 from ..analysis.tensor_relation import Relation, Tensor, relate
 from ..analysis.unread import Unread
 from ..analysis.visible import place_of
@@ -79,16 +78,26 @@ class _Known:
     """Accesses that were seen: their ``writes``, and their authors by the state of the memory before.
 
     What was read comes from the same writes as the last time in that state.  ``latest`` is the last author;
-    nothing changes by it while the provenance has this ``version``.
+    nothing changes by it while the provenance has this ``version``.  ``unseen``: what may be read besides.
     """
 
-    __slots__ = ("authors", "latest", "version", "writes")
+    __slots__ = ("authors", "latest", "unseen", "version", "writes")
 
     def __init__(self, writes: list[Write]) -> None:
         self.writes = writes
         self.version = -1
         self.latest: Author | None = None
+        self.unseen: list[Pattern] = []
         self.authors: dict[Hashable, Author] = {}
+
+    def read(self, author: Author, memory: Provenance) -> None:
+        """Its author reads again: whoever wrote that by now is not unread."""
+        for each in author.inputs or ():
+            for source in each.sources:
+                if source.write is not None:
+                    source.write.author.use.is_over = True
+        for pattern in self.unseen:
+            _used(memory.writes(pattern.begin, pattern.end))
 
     def became(self, version: int, state: Hashable, author: Author) -> None:
         """They were found, or found again."""
@@ -187,10 +196,9 @@ class WhoseBytes(Check):
         """The CPU wrote."""
         span = Footprint(event.begin, 8, (event.end - event.begin,), (1,))
         reached = self._places.reached(Accesses.of([Access(0, WRITE, span)]), once=True)
-        if not reached.places:
-            return
-        use = self._uploads.setdefault(reached.places[0].address, Use())
-        author = Author(inputs=[], use=use)
+        author = Author(inputs=[])
+        for pattern, _ in reached.patterns[:1]:
+            author.use = self._uploads.setdefault(pattern.place.address, Use())
         self._enter(reached, author, _writes(reached, author, None))
         for pattern, _ in reached.patterns:
             self._declare_within(pattern.begin, pattern.end)
@@ -231,6 +239,9 @@ class WhoseBytes(Check):
         newest = writes[0]
         if newest is None or any(each is not None and not _is_undeclared(each) for each in writes):
             return
+        for each in writes:
+            if each is not None:
+                each.author.use.is_divided = True
         author = newest.author.part()
         self._memory.write(Write(author, 0, pattern.begin, pattern.end, pattern, tensor, newest.number))
 
@@ -256,6 +267,7 @@ class WhoseBytes(Check):
         known = self._known.get(key)
         if known is not None and known.latest is not None and known.version == self._memory.version:
             self._name(known.latest, event)
+            known.read(known.latest, self._memory)
             return
         if event.opcode == _COPY:
             self._copy(event)
@@ -269,12 +281,25 @@ class WhoseBytes(Check):
             author = self._look(event, dispatch, reached)
         else:
             self._name(author, event)
-            _used(source.write for each in author.inputs for source in each.sources)
-        self._use(accesses.not_followed if event.opcode == _DISPATCH else accesses)
         if known is None:
             known = self._know(key, _writes(reached, author, dispatch))
+            known.unseen = self._unseen(event)
+        elif known.latest is not None:
+            author.use = known.latest.use
+        known.read(author, self._memory)
         self._enter(reached, author, known.writes)
         known.became(self._memory.version, state, author)
+
+    def _unseen(self, event: Executing) -> list[Pattern]:
+        """What it reads, perhaps, and is not compared."""
+        is_dispatch, accesses = event.opcode == _DISPATCH, event.accesses
+        read = accesses.not_followed if is_dispatch else [each for each in accesses if each.access & READ]
+        return self._followed(read) if read else []
+
+    def _followed(self, accesses: Sequence[Access]) -> list[Pattern]:
+        """The bytes of accesses, as if all of them were read."""
+        read = Accesses.of([each._replace(access=READ) for each in accesses])
+        return [pattern for pattern, _ in self._places.reached(read, once=True).patterns]
 
     def _know(self, key: tuple[bytes, int], writes: list[Write]) -> _Known:
         if len(self._known) >= _KEPT:
@@ -294,7 +319,9 @@ class WhoseBytes(Check):
     def end(self) -> None:
         """Reports what nobody has read: one report for each that a wrong read explains, one for the rest."""
         self._forget_freed()
-        unread = [messages.Unread.of(each, self._suspects) for each in self._unread.take()]
+        said = {each.report.id for each in self.device.reports if not each.suppressed}
+        suspects = [each for each in self._suspects if each.id in said]
+        unread = [messages.Unread.of(each, suspects) for each in self._unread.take()]
         for id, is_told in ((ids.WRITTEN_NEVER_READ, False), (ids.OVERWRITTEN_UNREAD, True)):
             these = [each for each in unread if (each.by is not None) == is_told]
             alone = [each for each in these if each.suspect is None]
@@ -364,18 +391,12 @@ class WhoseBytes(Check):
             self._memory.copy(source.begin, target.begin, target.end - target.begin, author, self._written)
             self._declare_within(target.begin, target.end)
             return
-        self._use(accesses)
+        for source in sources:
+            _used(self._memory.writes(source.begin, source.end))
         for target in targets:  # through tiles in several places
             self._memory.write(Write(author, 1, target.begin, target.end, None, None, self._written))
 
     # --- reads ---
-
-    def _use(self, accesses: Sequence[Access]) -> None:
-        """What is read, perhaps, by accesses that are not compared."""
-        read = [each._replace(access=READ) for each in accesses if each.access & (READ | MAYBE_READ)]
-        if read:
-            for pattern, _ in self._places.reached(Accesses.of(read), once=True).patterns:
-                _used(self._memory.writes(pattern.begin, pattern.end))
 
     def _dispatch(self, event: Executing) -> _Dispatch | None:
         """The recorded dispatch that a packet belongs to."""
@@ -391,7 +412,6 @@ class WhoseBytes(Check):
         sources = self._memory.sources(read)
         assert author.inputs is not None
         author.inputs.append(Input(path, tensor, sources))
-        _used(each.write for each in sources)
         if tensor is None:
             return
         if not sources.is_exact:
@@ -468,6 +488,12 @@ class WhoseBytes(Check):
         )
 
 
+def _used(writes: Iterable[Write]) -> None:
+    """Somebody has read a part of these."""
+    for each in writes:
+        each.author.use.is_over = True
+
+
 def _writes(reached: Reached, author: Author, dispatch: _Dispatch | None) -> list[Write]:
     """The writes that accesses make; their numbers are still to come."""
     made = []
@@ -476,13 +502,6 @@ def _writes(reached: Reached, author: Author, dispatch: _Dispatch | None) -> lis
             tensor = _tensor(pattern, author.operand(operand), dispatch)
             made.append(Write(author, operand, pattern.begin, pattern.end, pattern, tensor, 0))
     return made
-
-
-def _used(writes: Iterable[Write | None]) -> None:
-    """Somebody has read a part of these."""
-    for each in writes:
-        if each is not None:
-            each.author.use.is_over = True
 
 
 def _meet(a: Pattern, b: Pattern) -> bool:
