@@ -349,7 +349,8 @@ class _Reader:
     def _place(self, buffer: Node, offset: Node, record: Record) -> Place:
         if buffer.uint32() >= len(record.buffers):
             raise self._bad(
-                f"{buffer.path} is {buffer.uint32()}", f"less than {len(record.buffers)}, the number of buffers"
+                f"{buffer.path} is {buffer.uint32()}",
+                f"less than {len(record.buffers)}, the number of buffers",
             )
         return Place(buffer.uint32(), offset.uint64())
 
@@ -359,7 +360,8 @@ class _Reader:
         numbers = node.elements()
         if len(numbers) != 2:
             raise self._bad(f"{node.path} has {len(numbers)} elements", "2")
-        return self._place(*numbers, record)
+        buffer, offset = numbers
+        return self._place(buffer, offset, record)
 
     def _dispatch(self, number: int, node: Node, works: list[Work], record: Record) -> Dispatch:
         at = node["work"].uint32()

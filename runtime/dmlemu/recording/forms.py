@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr
+from contextlib import ExitStack, redirect_stderr, suppress
 from dataclasses import fields
 from enum import Enum, Flag
 from io import StringIO
@@ -17,16 +17,16 @@ import numpy as np
 
 from .. import d3d12, dml
 from ..dml.lowering.fields import tensor_fields
-from ..dml.operators.schema import OperatorDesc, operator_fields
+from ..dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 from ..dml.tensor_desc import BufferTensorDesc, element_bits
-from ..errors import Strictness
+from ..errors import Error, Strictness
 from ..frontends import dxdispatch
 from ..frontends.dxdispatch.desc_writer import write_operator_desc
 from ..frontends.dxdispatch.options import Options
 from .model import Array, GraphWork, Place, Record
-from .program import Bytes, Call, Program, Run, Upload, contents, laid_bytes, watched
+from .program import Bytes, Call, Program, Run, Upload, compile_work, contents, laid_bytes, watched
 
-__all__ = ["expression", "model_of", "program_text", "run_model_text", "run_program_text"]
+__all__ = ["expression", "model_of", "program_text", "run_model_text", "run_options", "run_program_text"]
 
 _WIDTH = 100
 _DEFAULT_LEVEL = Options().dml_feature_level
@@ -112,12 +112,10 @@ def _problems(call: Call) -> Iterator[str]:
     for field in tensor_fields(call.work.desc):
         if field.desc is None and field.index is not None:
             yield f"{call.work.title} has no {field.path}, and a model binds all elements of an array"
-    for field in operator_fields(type(call.work.desc)):
-        try:
-            write_operator_desc(call.work.desc)
-        except ValueError as error:
-            yield f"{call.work.title}, {field.c_name}: {error}"
-            return
+    try:
+        write_operator_desc(call.work.desc)
+    except ValueError as error:
+        yield f"{call.work.title}: {error}"
 
 
 def _free(name: str, taken: Any) -> str:
@@ -186,7 +184,9 @@ def _dispatchable(
 
 def _identity(kind: dml.TensorDataType, size: int) -> dict[str, Any]:
     tensor = dml.BufferTensorDesc(kind, [1, 1, 1, size // _dtype(kind).itemsize])
-    written = write_operator_desc(dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor, output_tensor=tensor))
+    written = write_operator_desc(
+        dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor, output_tensor=tensor)
+    )
     return {"type": written["Type"], "desc": written["Desc"]}
 
 
@@ -199,6 +199,15 @@ def _json(value: Any, indent: str = "") -> str:
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         return "[\n" + ",\n".join(inner + _json(each, inner) for each in value) + f"\n{indent}]"
     return json.dumps(value, allow_nan=False)
+
+
+def run_options(program: Program, strictness: Strictness | None) -> str:
+    """The options with which ``dmlemu run`` shows the same."""
+    options = f"--strictness {(strictness or Strictness.STRICT).value}"
+    if program.level > _DEFAULT_LEVEL:
+        number = program.level.name.removeprefix("LEVEL_").replace("_", ".")
+        options += f" --dml_feature_level {number}"
+    return options
 
 
 def run_model_text(text: str, strictness: Strictness | None) -> Run:
@@ -245,18 +254,22 @@ def program_text(program: Program, shows: str, strictness: Strictness | None) ->
     buffers = []
     for name, kind, data in zip(program.buffers, types, initial, strict=True):
         buffers.append(names.of(name))
-        body.append(f"{buffers[-1]} = session.upload({name!r}, {_array(kind, data)})")
+        body.append(f"{buffers[-1]} = session.upload({_quoted(name)}, {_array(kind, data)})")
     calls = {}
-    for number, step in enumerate(program.steps):
-        if isinstance(step, Call):
-            calls[number] = _PythonCall(program, step, names, buffers)
-            body += calls[number].prepare()
+    with (
+        d3d12.create_device(d3d12.Adapter(name="dmlemu.reduce")) as device,
+        dml.create_device(device, feature_level=program.level) as compiler,
+    ):
+        for number, step in enumerate(program.steps):
+            if isinstance(step, Call):
+                calls[number] = _PythonCall(program, step, names, buffers, compiler)
+                body += calls[number].prepare()
     body += ["session.barrier()", ""]
     for number, step in enumerate(program.steps):
         if isinstance(step, Upload):
             buffer = step.place.buffer
-            data = _array(types[buffer], uploads[number])
-            body += ["session.run()", f"session.write({buffers[buffer]}, {data}, {step.place.offset})"]
+            text = _array(types[buffer], uploads[number])
+            body += ["session.run()", f"session.write({buffers[buffer]}, {text}, {step.place.offset})"]
         else:
             body += [calls[number].dispatch(), "session.barrier()"]
     body += ["session.run()", "device.checks.end()", "print_reports(device.reports)"]
@@ -287,27 +300,28 @@ class _Names:
 class _PythonCall:
     """A dispatch: the lines that compile its operator, and those that run it."""
 
-    def __init__(self, program: Program, call: Call, names: _Names, buffers: Sequence[str]) -> None:
+    def __init__(
+        self, program: Program, call: Call, names: _Names, buffers: Sequence[str], device: dml.Device
+    ) -> None:
         self._program, self._call = program, call
+        with ExitStack() as stack:
+            compiled = compile_work(device, call.work, program.array, stack.enter_context)
+            properties = compiled.get_binding_properties()
+            paths = [(each.path, each.output) for each in compiled.fields]
+        self._persistent = bool(properties.persistent_resource_size)
+        self._temporary = bool(properties.temporary_resource_size)
         self._name = names.of(call.work.name or call.work.type.removeprefix("DML_OPERATOR_"))
         self._lines: list[str] = []
         bound: dict[str, str] = {}
         for i, kind, data in _own_tensors(call):
             path = call.work.tensors[i].path
             own = names.of(f"{self._name}_{path}")
-            self._lines.append(f"{own} = session.upload({path!r}, {_array(kind, data)})")
+            self._lines.append(f"{own} = session.upload({_quoted(path)}, {_array(kind, data)})")
             bound[path] = own
         for tensor, place, _ in call.bound():
             size = tensor.desc.size_in_bytes
             bound[tensor.path] = f"dml.BufferBinding({buffers[place.buffer]}, {place.offset}, {size})"
         owned = {tensor.path for tensor in call.work.tensors if tensor.owned}
-        if isinstance(call.work.desc, GraphWork):
-            paths = [(each.path, each.output) for each in call.work.tensors]
-            every = [(path, output) for output in (False, True) for path in _graph_paths(call.work, output)]
-            paths = [(path, output) for path, output in every]
-        else:
-            assert isinstance(call.work.desc, OperatorDesc)
-            paths = [(each.path, each.output) for each in tensor_fields(call.work.desc)]
         inputs = [path for path, output in paths if not output]
         self._inputs = [None if path in owned else bound.get(path) for path in inputs]
         self._owned = [bound.get(path) if path in owned else None for path in inputs]
@@ -320,34 +334,26 @@ class _PythonCall:
         if isinstance(work.desc, GraphWork):
             lines = _graph_lines(self._program, work.desc, name)
             lines.append(f"{name} = session.keep(session.dml.compile_graph({name}_graph{flags}))")
-            lines.append(f"{name}.set_name({work.name!r})")
+            lines.append(f"{name}.set_name({_quoted(work.name)})")
         else:
             desc = expression(work.desc, len(name) + 20)
-            lines = [f"{name} = session.compile({desc}, {work.name!r}{flags})"]
-        lines += [
-            f"{name}_persistent = session.persistent_buffer({name})",
-            f"{name}_temporary = session.temporary_buffer({name})",
-        ]
+            lines = [f"{name} = session.compile({desc}, {_quoted(work.name)}{flags})"]
+        if self._persistent:
+            lines.append(f"{name}_persistent = session.persistent_buffer({name})")
+        if self._temporary:
+            lines.append(f"{name}_temporary = session.temporary_buffer({name})")
         owned = f", inputs=[{_list(self._owned)}]" if any(self._owned) else ""
-        kept = f"None if {name}_persistent is None else [{name}_persistent]"
-        lines.append(f"session.initialize({name}{owned}, persistent={kept})")
-        return self._lines + lines
+        kept = f", persistent=[{name}_persistent]" if self._persistent else ""
+        return [*self._lines, *lines, f"session.initialize({name}{owned}{kept})"]
 
     def dispatch(self) -> str:
         """Records it."""
-        name = self._name
-        return (
-            f"session.dispatch(\n    {name},\n    {_list(self._inputs)},\n    {_list(self._outputs)},\n"
-            f"    persistent={name}_persistent,\n    temporary={name}_temporary,\n)"
-        )
-
-
-def _graph_paths(work: Any, output: bool) -> list[str]:
-    count = work.desc.output_count if output else work.desc.input_count
-    known = {each.path for each in work.tensors if each.output is output}
-    kind = "GraphOutput" if output else "GraphInput"
-    found = [f"{kind}[{i}]" for i in range(count)]
-    return found if known <= set(found) else sorted(known)
+        arguments = [self._name, _list(self._inputs), _list(self._outputs)]
+        arguments += [f"persistent={self._name}_persistent"] if self._persistent else []
+        arguments += [f"temporary={self._name}_temporary"] if self._temporary else []
+        flat = f"session.dispatch({', '.join(arguments)})"
+        lines = "".join(f"    {each},\n" for each in arguments)
+        return flat if len(flat) < _WIDTH else f"session.dispatch(\n{lines})"
 
 
 def _graph_lines(program: Program, graph: GraphWork, name: str) -> list[str]:
@@ -355,10 +361,10 @@ def _graph_lines(program: Program, graph: GraphWork, name: str) -> list[str]:
     for node, own in zip(graph.nodes, graph.names, strict=True):
         if isinstance(node, str):
             data = _array(dml.TensorDataType.UINT8, program.array(node).reshape(-1))
-            nodes.append(f"dml.ConstantDataGraphNodeDesc({data}, {own!r})")
+            nodes.append(f"dml.ConstantDataGraphNodeDesc({data}, {_quoted(own)})")
         else:
             operator = f"session.dml.create_operator({expression(node, 8)})"
-            nodes.append(f"dml.OperatorGraphNodeDesc({operator}, {own!r})")
+            nodes.append(f"dml.OperatorGraphNodeDesc({operator}, {_quoted(own)})")
     edges = []
     for kind, found in (
         ("Input", graph.input_edges),
@@ -370,6 +376,11 @@ def _graph_lines(program: Program, graph: GraphWork, name: str) -> list[str]:
     lists = "".join(f"    [{each}],\n" for each in edges)
     counts = f"    {graph.input_count},\n    {graph.output_count},\n"
     return [f"{name}_graph = dml.GraphDesc(\n{counts}    [\n{inner}    ],\n{lists})"]
+
+
+def _quoted(text: str) -> str:
+    """A string literal, with double quotes where Python and JSON agree."""
+    return json.dumps(text) if text.isascii() and text.isprintable() else repr(text)
 
 
 def _list(items: Sequence[str | None]) -> str:
@@ -402,13 +413,30 @@ def expression(value: Any, indent: int = 0) -> str:
         return _tensor(value)
     if not hasattr(value, "__dataclass_fields__"):
         return repr(value)
-    arguments = [(each.name, getattr(value, each.name)) for each in fields(value)]
+    arguments = {each.name: expression(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, OperatorDesc):
+        arguments.update(_scalars(value))
     name = f"dml.{type(value).__name__}"
-    flat = f"{name}({', '.join(f'{key}={expression(each)}' for key, each in arguments)})"
+    flat = f"{name}({', '.join(f'{key}={text}' for key, text in arguments.items())})"
     if not isinstance(value, OperatorDesc) or len(flat) + indent < _WIDTH:
         return flat
-    lines = [f"    {key}={expression(each)},\n".replace("\n    ", "\n        ") for key, each in arguments]
+    lines = [f"    {key}={text},\n".replace("\n    ", "\n        ") for key, text in arguments.items()]
     return f"{name}(\n{''.join(lines)})"
+
+
+def _scalars(desc: OperatorDesc) -> dict[str, str]:
+    """The DML_SCALAR_UNIONs of a desc as numbers, where that gives the same bytes."""
+    found = {}
+    for field in operator_fields(type(desc)):
+        if field.kind is not FieldKind.SCALAR_UNION:
+            continue
+        value, source = getattr(desc, field.name), getattr(desc, field.type_from)
+        kind = source.data_type if isinstance(source, BufferTensorDesc) else dml.TensorDataType(source)
+        with suppress(Error):
+            number = value.value(kind)
+            if np.isfinite(number) and dml.ScalarUnion.of(kind, number) == value:
+                found[field.name] = f"dml.ScalarUnion.of({expression(kind)}, {number})"
+    return found
 
 
 def _tensor(desc: BufferTensorDesc) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
@@ -135,9 +134,8 @@ def program_of(record: Record) -> tuple[Program, list[str]]:
             ]
             steps.append(Call(dispatch.work, dispatch.where, tuple(arrays), dispatch.site))
             continue
-        notes.append(
-            f"{str(dispatch)[:1].upper()}{str(dispatch)[1:]}, was taken for an upload of its outputs: {reason}."
-        )
+        text = str(dispatch)
+        notes.append(f"{text[:1].upper()}{text[1:]}, was taken for an upload of its outputs: {reason}.")
         for i, tensor in dispatch.tensors(output=True):
             place = dispatch.where[i]
             if place is not None:
@@ -241,9 +239,7 @@ def mended(program: Program) -> Program:
     return program._replace(steps=tuple(steps))
 
 
-def _content(
-    steps: Sequence[Step], place: Place, size: int
-) -> tuple[Bytes, tuple[int, Place, int] | None]:
+def _content(steps: Sequence[Step], place: Place, size: int) -> tuple[Bytes, tuple[int, Place, int] | None]:
     """What ``size`` bytes at ``place`` hold before these steps, by what they read; bytes that nobody reads
     are 0.  And the first step that reads something else, with those bytes."""
     data, is_open = np.zeros(size, np.uint8), np.ones(size, np.bool_)
@@ -319,7 +315,7 @@ class Run:
 
 
 def watched(start: Callable[[d3d12.Device | None], Any], device: d3d12.Device | None = None) -> Run:
-    """Runs something that creates devices, or uses this one."""
+    """Runs something that creates devices, or uses this one.  Its reports go to nobody else."""
     from ..reporting import defaults
 
     reports: list[Report] = []
@@ -328,7 +324,7 @@ def watched(start: Callable[[d3d12.Device | None], Any], device: d3d12.Device | 
     def sink(stored: Any) -> None:
         reports.append(stored.report)
 
-    defaults.sinks.append(sink)
+    sinks, defaults.sinks = defaults.sinks, [sink]
     try:
         with catch_warnings():
             simplefilter("ignore", RecordWarning)
@@ -339,16 +335,17 @@ def watched(start: Callable[[d3d12.Device | None], Any], device: d3d12.Device | 
                     error = raised
                     reports.append(raised.report)
     finally:
-        defaults.sinks.remove(sink)
+        defaults.sinks = sinks
     return Run(reports, found, error)
 
 
 def run(program: Program, strictness: Strictness | None = None) -> Run:
     """Runs the program on a device of its own."""
     device = d3d12.create_device(d3d12.Adapter(name="dmlemu.reduce"), strictness=strictness)
-    with ExitStack() as stack:
-        stack.push(lambda *_: device.__exit__(Exception, None, None) and False)
+    try:
         done = watched(lambda _: _execute(program, device), device)
+    finally:
+        device.__exit__(Exception, None, None)  # it may have ended in the middle
     for each, call in zip(done.record.dispatches, program.calls, strict=False):
         done.record.dispatches[each.number] = each._replace(site=call.site)
     return done

@@ -14,10 +14,9 @@ from ..checks import catalogue
 from ..errors import Error, Severity, Strictness, shorten
 from .comparison import diff
 from .file import RecordError, read, write
-from .forms import model_of, program_text, run_model_text, run_program_text
+from .forms import model_of, program_text, run_model_text, run_options, run_program_text
 from .model import Record, content_key
-from .program import Program, Run, packed, program_of, run
-from .program import mended as _mended
+from .program import Call, Program, Run, mended, packed, program_of, run
 from .shrink import variants
 
 __all__ = ["Progress", "Reduced", "reduce"]
@@ -41,7 +40,8 @@ class Reduced:
     """The result of :func:`reduce`.
 
     ``record``: of the reduced program's run.  ``model``: its DxDispatch JSON, or None; ``text``: the same
-    as a Python program.  ``notes``: what is not in them, and what was not done.
+    as a Python program.  ``run_options``: those of ``dmlemu run`` for the model.  ``notes``: what is not in
+    them, and what was not done.
     """
 
     what: str
@@ -54,10 +54,11 @@ class Reduced:
     first_elements: int
     notes: list[str] = field(default_factory=list)
     is_interrupted: bool = False
+    run_options: str = ""
 
     def __str__(self) -> str:
         calls = self.program.calls
-        plural = "dispatch" if len(calls) == 1 else "dispatches"
+        plural = "dispatch" if self.first_dispatches == 1 else "dispatches"
         lines = [
             f"{len(calls)} of {self.first_dispatches} {plural}, {self.program.element_count} of "
             f"{self.first_elements} elements still show {self.what} ({self.runs} runs)."
@@ -161,10 +162,11 @@ class _Search:
         """Runs all of it; RecordError if it does not show what is looked for."""
         done = self._run(self.best)
         if not self._predicate(done):
-            ids = ", ".join(sorted(done.ids)) or "nothing"
+            ids = ", ".join(sorted(done.ids)) or "none"
             ended = f"; it ended with an error: {done.error.report.message}" if done.error else ""
             raise RecordError(
-                f"The record does not show {name} when it is run again: {ids} is reported{ended}.  "
+                f"The record does not show {name} when it is run again; the checks that report something are: "
+                f"{ids}{ended}.  "
                 "A record has dispatches and what they read; no barriers, fences, descriptors or "
                 f"declared layouts.{''.join(f'  {each}' for each in notes)}"
             )
@@ -211,7 +213,7 @@ class _Search:
                 steps = self.best.steps
                 rest = self.best._replace(steps=steps[:begin] + steps[at:])
                 if rest.calls:
-                    self._take(_mended(packed(rest)))
+                    self._take(mended(packed(rest)))
                 at = min(begin, len(self.best.steps))
             if size == 1 and len(self.best.steps) < before:
                 continue
@@ -247,6 +249,7 @@ class _Search:
             self.first.element_count,
             notes,
             self.is_interrupted,
+            run_options(self.best, self._strictness),
         )
 
 
@@ -258,7 +261,7 @@ def _fingerprint(program: Program) -> str:
     """The same for programs that do the same."""
     parts: list[Any] = [program.buffers, program.slack]
     for step in program.steps:
-        if hasattr(step, "work"):
+        if isinstance(step, Call):
             arrays = [None if each is None else content_key(each) for each in step.arrays]
             parts.append((repr(step.work.desc), step.places, arrays))
         else:

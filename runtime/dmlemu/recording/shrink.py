@@ -13,8 +13,8 @@ from ..dml.lowering.fields import tensor_fields
 from ..dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 from ..dml.tensor_desc import BufferTensorDesc
 from ..errors import Error
-from .model import RecordedTensor
-from .program import Call, Place, Program, packed
+from .model import Place
+from .program import Call, Program, Upload, packed
 
 __all__ = ["variants"]
 
@@ -28,7 +28,7 @@ Layout = Callable[[BufferTensorDesc, Sizes], Sequence[int] | None]
 
 def variants(program: Program) -> Iterator[Program]:
     """The largest steps first.  Not all of them are legal when they run; the descs are."""
-    for make in (_sizes, _gaps, _offsets, _slack, _values):
+    for make in (_values, _sizes, _uploads, _gaps, _offsets, _slack):
         yield from (each for each in make(program) if each is not None)
 
 
@@ -44,12 +44,17 @@ def _sizes(program: Program) -> Iterator[Program | None]:
     sizes = sorted({size for *_, each in found for size in each if size > 1}, reverse=True)
     for most in (1, 2, 3):
         if sizes and sizes[0] > most:
-            yield from _resized(program, lambda _, __, old, most=most: tuple(min(each, most) for each in old))
+            for few in (_short_uploads(program, 4 * most), program):
+                yield from _resized(few, _at_most(most))
     for size in sizes:
         for smaller in dict.fromkeys((1, 2, size // 2, size - 1)):
             if smaller < size:
                 for choose in _choices(program, size, smaller):
                     yield from _resized(program, choose)
+
+
+def _at_most(most: int) -> Choose:
+    return lambda _, __, old: tuple(min(each, most) for each in old)
 
 
 def _choices(program: Program, size: int, smaller: int) -> Iterator[Choose]:
@@ -92,10 +97,11 @@ def _choice(
 
 def _resized(program: Program, choose: Choose) -> Iterator[Program | None]:
     """With the gaps between elements as they are, and with the strides as they are; with and without
-    arrays in the descs that have the same numbers."""
-    for with_arrays in (False, True):
-        for layout in (_with_gaps, _with_strides):
-            yield _changed(program, choose, layout, with_arrays=with_arrays)
+    arrays in the descs that have the same numbers; the first elements, and the last ones."""
+    for last in (False, True):
+        for with_arrays in (False, True):
+            for layout in (_with_gaps, _with_strides):
+                yield _changed(program, choose, layout, with_arrays=with_arrays, last=last)
 
 
 def _with_strides(desc: BufferTensorDesc, sizes: Sizes) -> Sequence[int] | None:
@@ -126,6 +132,22 @@ def _laid_out(desc: BufferTensorDesc, sizes: Sizes, gaps: Sequence[int]) -> list
         strides[axis] = max(1, step + gap)
         step = strides[axis] * sizes[axis]
     return strides
+
+
+def _character(desc: BufferTensorDesc) -> set[str]:
+    """What is special about a layout, among the axes that have more than one element."""
+    strides, found = desc.effective_strides, set()
+    axes = [axis for axis, _ in _order(desc) if desc.sizes[axis] > 1]
+    if axes != sorted(axes, reverse=True):
+        found.add("permuted")
+    if any(size > 1 and not stride for size, stride in zip(desc.sizes, strides, strict=True)):
+        found.add("broadcast")
+    step = 1
+    for axis in axes:
+        if strides[axis] != step:
+            found.add("padded" if strides[axis] > step else "overlapping")
+        step = strides[axis] * desc.sizes[axis]
+    return found
 
 
 # --- padding ---
@@ -184,6 +206,7 @@ def _changed(
     layout: Layout,
     *,
     with_arrays: bool = False,
+    last: bool = False,
     owner: tuple[int, str] | None = None,
 ) -> Program | None:
     """The program with other sizes and strides; None if nothing changes, or an operator does not allow it."""
@@ -193,7 +216,7 @@ def _changed(
             calls.append(call)
             continue
         try:
-            calls.append(_changed_call(number, call, choose, layout, with_arrays, owner))
+            calls.append(_changed_call(number, call, choose, layout, with_arrays, last, owner))
         except (Error, ValueError):
             return None
     if all(one is other for one, other in zip(calls, program.calls, strict=True)):
@@ -209,6 +232,7 @@ def _changed_call(
     choose: Choose,
     layout: Layout,
     with_arrays: bool,
+    last: bool,
     owner: tuple[int, str] | None,
 ) -> Call:
     desc = call.work.desc
@@ -219,9 +243,7 @@ def _changed_call(
         if field.desc is None:
             continue
         sizes = choose(number, field.path, tuple(field.desc.sizes))
-        strides = (
-            layout(field.desc, sizes) if owner in (None, (number, field.path)) else field.desc.strides
-        )
+        strides = layout(field.desc, sizes) if owner in (None, (number, field.path)) else field.desc.strides
         if sizes == tuple(field.desc.sizes) and strides == field.desc.strides:
             continue
         replaced.update(zip(field.desc.sizes, sizes, strict=True))
@@ -233,12 +255,14 @@ def _changed_call(
             field.desc.guaranteed_base_offset_alignment,
             field.desc.flags,
         )
+        if not _character(new[field.path]) <= _character(field.desc):
+            raise ValueError("another kind of layout than the program had would be another program")
     if not new:
         return call
     changed = _replaced(desc, new, replaced if with_arrays else {})
     check_desc(changed, call.work.level, "CreateOperator")
     arrays = tuple(
-        each if each is None else _cut(each, new.get(tensor.path, tensor.desc))
+        each if each is None else _cut(each, new.get(tensor.path, tensor.desc), last)
         for each, tensor in zip(call.arrays, call.work.tensors, strict=True)
     )
     tensors = tuple(each._replace(desc=new.get(each.path, each.desc)) for each in call.work.tensors)
@@ -260,8 +284,13 @@ def _replaced(desc: OperatorDesc, new: dict[str, BufferTensorDesc], numbers: dic
     return replace(desc, **values)
 
 
-def _cut(array: Any, desc: BufferTensorDesc) -> Any:
-    return array[tuple(slice(0, size) for size in desc.sizes)]
+def _cut(array: Any, desc: BufferTensorDesc, last: bool) -> Any:
+    return array[
+        tuple(
+            slice(old - size, old) if last else slice(0, size)
+            for old, size in zip(array.shape, desc.sizes, strict=True)
+        )
+    ]
 
 
 # --- places and numbers ---
@@ -291,6 +320,24 @@ def _moved(program: Program, first: Place, new: int, *, together: bool) -> Progr
         return step._replace(place=move(step.place))
 
     return packed(program._replace(steps=tuple(map(moved, program.steps))))
+
+
+def _uploads(program: Program) -> Iterator[Program | None]:
+    """Fewer bytes of one upload."""
+    for number, step in enumerate(program.steps):
+        if isinstance(step, Upload):
+            for less in dict.fromkeys((4, 8, step.size // 8 * 4, step.size - 4)):
+                if 0 < less < step.size:
+                    steps = list(program.steps)
+                    steps[number] = step._replace(size=less)
+                    yield packed(program._replace(steps=tuple(steps)))
+
+
+def _short_uploads(program: Program, most: int) -> Program:
+    steps = (
+        each if isinstance(each, Call) else each._replace(size=min(each.size, most)) for each in program.steps
+    )
+    return program._replace(steps=tuple(steps))
 
 
 def _slack(program: Program) -> Iterator[Program]:
