@@ -126,6 +126,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--record", type=Path, metavar="FILE.dmlrec", help="write what each dispatch reads and writes"
     )
+    run.add_argument(
+        "--record-only", default="*", metavar="PATTERN", help="record only operators with such names: conv*"
+    )
+    run.add_argument(
+        "--record-limit",
+        type=_bytes,
+        metavar="SIZE",
+        help="most bytes of elements in the record: 64M, 2G (default: 1G); what is left out is said",
+    )
     run.set_defaults(run=_run)
     _add_records(commands)
     adapters = commands.add_parser("adapters", help="list the emulated adapters")
@@ -139,6 +148,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     checks.set_defaults(run=_checks)
     return parser
+
+
+def _bytes(text: str) -> int:
+    """``64M``: bytes, with a binary unit."""
+    number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    if not number.isascii() or not number.isdecimal() or unit not in ("", "K", "M", "G"):
+        raise argparse.ArgumentTypeError(f"{shorten(text)} is no size, such as 64M")
+    return int(number) << 10 * ("", "K", "M", "G").index(unit)
 
 
 def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -350,7 +367,7 @@ def _run(parsed: argparse.Namespace) -> int:
         raise _UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
         file = _Reports(parsed.report)
-        with _reports_written(file), _recorded(parsed.record):
+        with _reports_written(file), _recorded(parsed.record, parsed.record_only, parsed.record_limit):
             model = dxdispatch.read_model(
                 options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
             )
@@ -360,16 +377,16 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _recorded(path: Path | None) -> Iterator[None]:
+def _recorded(path: Path | None, only: str, limit: int | None) -> Iterator[None]:
     """Records what devices created inside of the block dispatch."""
     if path is None:
         yield
         return
-    from dmlemu.recording import RecordWarning, record
+    from dmlemu.recording import LIMIT, RecordWarning, record
 
     with catch_warnings():
         simplefilter("ignore", RecordWarning)  # printed below
-        recording = record(None, path)
+        recording = record(None, path, only=only, limit=LIMIT if limit is None else limit)
         try:
             with recording:
                 yield

@@ -9,11 +9,12 @@ from .comparison import Comparison, Difference, diff
 from .file import RecordError, read, write
 from .model import Dispatch, GraphWork, Record, RecordedTensor, RecordWarning, Work
 from .program import Run
-from .recorder import Recording, record
+from .recorder import LIMIT, Recording, record
 from .reducer import Progress, Reduced, reduce
 from .replayer import replay
 
 __all__ = [
+    "LIMIT",
     "Comparison",
     "Difference",
     "Dispatch",

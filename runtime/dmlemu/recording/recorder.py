@@ -143,6 +143,8 @@ class Recording:
             f"{count} dispatch{'es' if count > 1 else ''} {reason}."
             for reason, count in self._left_out.items()
         ]
+        if self._device is None and not self._watches:
+            self.record.notes.append("No device was created; those that existed before are not recorded.")
         for note in self.record.notes:
             warnings.warn(note, RecordWarning, stacklevel=2)
         if self._path is not None:

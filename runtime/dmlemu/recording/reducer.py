@@ -165,7 +165,7 @@ class _Search:
             ids = ", ".join(sorted(done.ids)) or "none"
             ended = f"; it ended with an error: {done.error.report.message}" if done.error else ""
             raise RecordError(
-                f"The record does not show {name} when it is run again; the checks that report something are: "
+                f"The record does not show {name} when it is run again; these checks report something: "
                 f"{ids}{ended}.  "
                 "A record has dispatches and what they read; no barriers, fences, descriptors or "
                 f"declared layouts.{''.join(f'  {each}' for each in notes)}"

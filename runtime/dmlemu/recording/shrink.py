@@ -175,7 +175,8 @@ def _gaps(program: Program) -> Iterator[Program | None]:
 
 def _tighter(desc: BufferTensorDesc) -> Iterator[Sequence[int] | None]:
     sizes, order = tuple(desc.sizes), _order(desc)
-    yield None
+    if all(desc.effective_strides):  # a broadcast is worth seeing, even of one element
+        yield None
     gaps = [gap for _, gap in order]
     for i, gap in enumerate(gaps):
         for less in sorted({0, min(gap, 1), gap // 2, gap - 1}):

@@ -222,6 +222,15 @@ def test_what_was_recorded_or_compiled_before_is_named() -> None:
     assert not found.dispatches
 
 
+def test_a_block_without_a_new_device_says_so() -> None:
+    with (
+        dmlemu.Session(),
+        pytest.warns(recording.RecordWarning, match="No device was created"),
+        dmlemu.record(),
+    ):
+        pass
+
+
 # --- diff ---
 
 
