@@ -16,6 +16,7 @@ from ..dml.tensor_desc import BufferTensorDesc, element_bits
 from ..errors import Error, Report, Strictness
 from ..evaluation import pack_tensor
 from ..session import Session
+from .file import RecordError
 from .model import Array, Dispatch, GraphWork, Place, Record, RecordedTensor, RecordWarning, Work
 from .recorder import record as start_recording
 
@@ -35,6 +36,7 @@ __all__ = [
     "watched",
 ]
 
+_MOST_BYTES = 1 << 30  # of all buffers
 _GAP = 256  # bytes: what remains between tensors that lie far apart; offsets modulo this are kept
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -117,7 +119,10 @@ def _ranges(steps: Sequence[Step]) -> Iterator[tuple[Place, int]]:
 
 
 def program_of(record: Record) -> tuple[Program, list[str]]:
-    """The program that a record tells of, and what is not in it, in sentences."""
+    """The program that a record tells of, and what is not in it, in sentences.
+
+    Raises :class:`RecordError` for one that is too large.
+    """
     steps: list[Step] = []
     notes: list[str] = []
     written = sorted(record.written, key=lambda each: each.before)
@@ -140,7 +145,11 @@ def program_of(record: Record) -> tuple[Program, list[str]]:
             place = dispatch.where[i]
             if place is not None:
                 steps.append(Upload(place, tensor.desc.extent_in_bytes))
-    return mended(packed(Program(tuple(record.buffers), tuple(steps), record.array))), notes
+    program = packed(Program(tuple(record.buffers), tuple(steps), record.array))
+    size = sum(program.sizes())
+    if size > _MOST_BYTES:
+        raise RecordError(f"The record's buffers take {size} bytes; at most {_MOST_BYTES} can be run again.")
+    return mended(program), notes
 
 
 def cannot_run(dispatch: Dispatch) -> str:

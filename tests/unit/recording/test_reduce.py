@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,25 @@ def test_the_command_takes_a_function(
     assert main(["reduce", "a.dmlrec", "--while", "large_numbers:found", "--output", "small"]) == 0
     assert "1 of 12 dispatches" in capsys.readouterr().out
     assert (tmp_path / "small.json").exists()
+
+
+@pytest.mark.parametrize("stride", [2**20, 2**29, 2**31])
+def test_tensors_larger_than_this_machine_are_refused(stride: int, tmp_path: Path) -> None:
+    """What a mutated file may say."""
+    path = tmp_path / "a.dmlrec"
+    chain(path, length=1)
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(contents["manifest.json"])
+    for work in manifest["works"]:
+        for each in (*(each["desc"] for each in work["tensors"]), work["operator"]["Desc"]["OutputTensor"]):
+            each["Strides"] = [40, 40, stride, 1]
+            each["TotalTensorSizeInBytes"] = 4 * (3 * stride + 5)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in {**contents, "manifest.json": json.dumps(manifest).encode()}.items():
+            archive.writestr(name, data)
+    with pytest.raises(RecordError, match="does not show" if stride < 2**21 else r"take \d+ bytes; at most"):
+        dmlemu.reduce(path, lambda done: False)
 
 
 # --- what programs consist of ---
