@@ -387,6 +387,7 @@ def test_placed_buffers_over_the_same_bytes_are_one_buffer() -> None:
 
     first, second = record.dispatches
     assert first.where[1] == second.where[0] and first.places[1] != second.places[0]
+    assert dmlemu.replay(record).compared == 2
     found = dmlemu.reduce(record, "LAYOUT_HANDOVER")
     assert len(found.program.calls) == 2 and most(found) <= 4
 
