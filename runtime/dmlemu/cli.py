@@ -229,7 +229,8 @@ Leaves with 0; 2 when the record does not show WHAT or cannot be used; 130 after
 Ctrl-C.
 
 A record has dispatches, what they read, and where; no barriers, fences,
-descriptors or declared layouts: reports about those cannot be reduced."""
+descriptors, declared layouts or memory that nobody wrote: reports about those
+cannot be reduced."""
 
 _REDUCE_EXAMPLES = """\
 examples:

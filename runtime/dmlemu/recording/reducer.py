@@ -167,8 +167,8 @@ class _Search:
             raise RecordError(
                 f"The record does not show {name} when it is run again; these checks report something: "
                 f"{ids}{ended}.  "
-                "A record has dispatches and what they read; no barriers, fences, descriptors or "
-                f"declared layouts.{''.join(f'  {each}' for each in notes)}"
+                "A record has dispatches and what they read; no barriers, fences, descriptors, "
+                f"declared layouts or memory that nobody wrote.{''.join(f'  {each}' for each in notes)}"
             )
         self.done, self._allowed = done, _errors(done)
 
@@ -249,8 +249,13 @@ class _Search:
             self.first.element_count,
             notes,
             self.is_interrupted,
-            run_options(self.best, self._strictness),
+            f"{run_options(self.best, self._strictness)}{self._report_option(name)}",
         )
+
+    def _report_option(self, id: str) -> str:
+        """``dmlemu run`` prints warnings and errors; advice is in the file of reports."""
+        found = [each.severity for each in self.done.reports if each.id == id]
+        return " --report reports.txt" if found and min(found) > Severity.WARNING else ""
 
 
 def _errors(done: Run) -> frozenset[str]:

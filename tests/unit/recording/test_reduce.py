@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from test_recording import chain, dispatch, mixed, tensor
 
 import dmlemu
 from dmlemu import d3d12, dml, recording
-from dmlemu.cli import main
+from dmlemu.cli import _Bar, main
 from dmlemu.dml.operators import declared
 from dmlemu.dml.operators.definition import definition_of, emulated, example_of
 from dmlemu.recording import RecordError, Reduced, Run
@@ -82,17 +83,11 @@ def test_a_layout_bug_becomes_a_few_elements(
     found = dmlemu.reduce(planted(name, reused=reused), id)
 
     assert len(found.program.calls) <= dispatches and most(found) <= elements, str(found)
+    if name == "strides_of_h_and_w_swapped":  # and do not become padding
+        layouts = [each.desc for each in found.program.calls[-1].work.tensors if not each.output]
+        swapped = [each for each in layouts if each.effective_strides[2] < each.effective_strides[3]]
+        assert swapped and min(swapped[0].sizes[2:]) > 1
     check_forms(found, id, tmp_path, capsys)
-
-
-def test_a_permutation_does_not_become_padding() -> None:
-    found = dmlemu.reduce(planted("strides_of_h_and_w_swapped"), "LAYOUT_HANDOVER")
-
-    consumer = found.program.calls[-1].work
-    strides = [each.desc.effective_strides for each in consumer.tensors if not each.output]
-    assert any(each[2] < each[3] for each in strides)
-    sizes = consumer.tensors[0].desc.sizes
-    assert sizes[2] > 1 and sizes[3] > 1
 
 
 def test_every_planted_bug_is_shown_again_by_its_record() -> None:
@@ -210,8 +205,8 @@ def test_every_strictness(strictness: str, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_the_same_record_gives_the_same_result() -> None:
-    record = planted("padded_producer")
-    one, other = (dmlemu.reduce(record, "LAYOUT_HANDOVER") for _ in range(2))
+    record = planted("smaller_frame")
+    one, other = (dmlemu.reduce(record, "READ_MIXED") for _ in range(2))
     assert (one.text, one.model, str(one)) == (other.text, other.model, str(other))
 
 
@@ -231,9 +226,7 @@ def test_ctrl_c_keeps_the_best_so_far() -> None:
 
 def test_what_is_not_shown_is_said() -> None:
     record = planted("padded_producer")
-    with pytest.raises(
-        RecordError, match=r"does not show READ_MIXED when it is run again; .* are: LAYOUT_HANDOVER"
-    ):
+    with pytest.raises(RecordError, match="run again; these checks report something: LAYOUT_HANDOVER"):
         dmlemu.reduce(record, "READ_MIXED")
     with pytest.raises(
         RecordError, match="No check is called 'LAYOUT_HANDOFF'; did you mean LAYOUT_HANDOVER"
@@ -259,6 +252,19 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "does not show READ_MIXED" in capsys.readouterr().err
     assert main(["reduce", str(path), "--while", "nowhere:nothing"]) == 1
     assert "--while nowhere:nothing: No module named 'nowhere'" in capsys.readouterr().err
+
+
+def test_the_bar_is_drawn_and_removed() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    bar = _Bar(stream)
+    bar.show(recording.Progress(7, 30, 100, 300, 1000))
+    bar.end()
+    text = f"[{'#' * 27}...] 30 of 300 dispatches, 100 elements, run 7"
+    assert stream.getvalue() == f"\r\x1b[K{text}\r\x1b[K"
 
 
 def test_the_command_takes_a_function(
