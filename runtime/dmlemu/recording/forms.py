@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import d3d12, dml
+from ..dml.device import check_desc
 from ..dml.lowering.fields import tensor_fields
 from ..dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 from ..dml.tensor_desc import BufferTensorDesc, element_bits
@@ -201,20 +202,29 @@ def _json(value: Any, indent: str = "") -> str:
     return json.dumps(value, allow_nan=False)
 
 
+def _model_level(program: Program) -> dml.FeatureLevel:
+    """What ``dmlemu run`` asks for by itself, if that is enough."""
+    try:
+        for call in program.calls:
+            for desc in call.work.descs:
+                check_desc(desc, _DEFAULT_LEVEL, "CreateOperator")
+    except Error:
+        return program.level
+    return _DEFAULT_LEVEL
+
+
 def run_options(program: Program, strictness: Strictness | None) -> str:
     """The options with which ``dmlemu run`` shows the same."""
-    options = f"--strictness {(strictness or Strictness.STRICT).value}"
-    if program.level > _DEFAULT_LEVEL:
-        number = program.level.name.removeprefix("LEVEL_").replace("_", ".")
+    options, level = f"--strictness {(strictness or Strictness.STRICT).value}", _model_level(program)
+    if level > _DEFAULT_LEVEL:
+        number = level.name.removeprefix("LEVEL_").replace("_", ".")
         options += f" --dml_feature_level {number}"
     return options
 
 
-def run_model_text(text: str, strictness: Strictness | None) -> Run:
+def run_model_text(program: Program, text: str, strictness: Strictness | None) -> Run:
     """What ``dmlemu run`` would do."""
-    options = Options(
-        strictness=strictness or Strictness.STRICT, dml_feature_level=dml.FeatureLevel.LEVEL_6_4
-    )
+    options = Options(strictness=strictness or Strictness.STRICT, dml_feature_level=_model_level(program))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         path.write_text(text, "utf-8")

@@ -164,8 +164,9 @@ class _Search:
         if not self._predicate(done):
             ids = ", ".join(sorted(done.ids)) or "none"
             ended = f"; it ended with an error: {done.error.report.message}" if done.error else ""
+            how = "" if self._strictness is None else f" at strictness {self._strictness.value}"
             raise RecordError(
-                f"The record does not show {name} when it is run again; these checks report something: "
+                f"The record does not show {name} when it is run again{how}; these checks report something: "
                 f"{ids}{ended}.  "
                 "A record has dispatches and what they read; no barriers, fences, descriptors, "
                 f"declared layouts or memory that nobody wrote.{''.join(f'  {each}' for each in notes)}"
@@ -232,7 +233,7 @@ class _Search:
         notes = notes + missing
         if not self._predicate(run_program_text(text)):
             notes.append(f"The Python program does not show {name}.")
-        if model is not None and not self._predicate(run_model_text(model, self._strictness)):
+        if model is not None and not self._predicate(run_model_text(self.best, model, self._strictness)):
             notes.append(f"The DxDispatch model does not show {name}.")
         if self.is_interrupted:
             notes.append("The search was interrupted: this is the best program so far.")

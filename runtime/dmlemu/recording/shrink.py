@@ -42,15 +42,21 @@ def _sizes(program: Program) -> Iterator[Program | None]:
         for tensor in call.work.tensors
     ]
     sizes = sorted({size for *_, each in found for size in each if size > 1}, reverse=True)
-    for most in (1, 2, 3):
-        if sizes and sizes[0] > most:
-            for few in (_short_uploads(program, 4 * most), program):
-                yield from _resized(few, _at_most(most))
-    for size in sizes:
+    if sizes:
+        yield from _limited(program, 1)
+    for size in sizes:  # sizes that differ stay different, so that each can be told from the others
         for smaller in dict.fromkeys((1, 2, size // 2, size - 1)):
             if smaller < size:
                 for choose in _choices(program, size, smaller):
                     yield from _resized(program, choose)
+    for most in (2, 3):
+        if sizes and sizes[0] > most:
+            yield from _limited(program, most)
+
+
+def _limited(program: Program, most: int) -> Iterator[Program | None]:
+    for few in (_short_uploads(program, 4 * most), program):
+        yield from _resized(few, _at_most(most))
 
 
 def _at_most(most: int) -> Choose:

@@ -103,6 +103,68 @@ def test_every_planted_bug_is_shown_again_by_its_record() -> None:
             assert reported <= again.ids, name
 
 
+def test_a_convolution_keeps_what_its_window_needs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Channels, height and width become small one by one; the filter's window is in the desc's padding."""
+    padded, packed = tensor(T.FLOAT32, [1, 8, 12, 10], [2048, 128, 10, 1]), tensor(T.FLOAT32, [1, 8, 12, 10])
+    image, weights = tensor(T.FLOAT32, [1, 3, 12, 10]), tensor(T.FLOAT32, [8, 3, 3, 3])
+    convolution = dml.ConvolutionOperatorDesc(
+        input_tensor=image,
+        filter_tensor=weights,
+        output_tensor=padded,
+        mode=dml.ConvolutionMode.CROSS_CORRELATION,
+        direction=dml.ConvolutionDirection.FORWARD,
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+        output_padding=[0, 0],
+        group_count=1,
+    )
+    relu = dml.ActivationReluOperatorDesc(input_tensor=packed, output_tensor=packed)
+    with dmlemu.Session() as session, dmlemu.record(session.device) as record:
+        x = session.upload("x", np.ones(360, np.float32))
+        w = session.upload("w", np.ones(216, np.float32))
+        middle = session.upload("middle", np.zeros(8192, np.uint8))
+        dispatch(session, convolution, "conv", [x, w, None], middle)
+        dispatch(session, relu, "relu", [middle], session.buffer("y", 4096))
+        session.run()
+
+    found = dmlemu.reduce(record, "LAYOUT_HANDOVER")
+    first, second = found.program.calls
+    assert [list(each.desc.sizes) for each in first.work.tensors] == [
+        [1, 1, 1, 1],
+        [2, 1, 3, 3],
+        [1, 2, 1, 1],
+    ]
+    assert list(second.work.tensors[0].desc.sizes) == [1, 2, 1, 1]
+    check_forms(found, "LAYOUT_HANDOVER", tmp_path, capsys)
+
+
+def test_a_wrong_index_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is the value of an element that the report is about."""
+    x, indices = tensor(T.FLOAT32, [1, 1, 6, 4]), tensor(T.UINT32, [1, 1, 1, 3])
+    gather = dml.GatherOperatorDesc(
+        input_tensor=x,
+        indices_tensor=indices,
+        output_tensor=tensor(T.FLOAT32, [1, 1, 3, 4]),
+        axis=2,
+        index_dimensions=1,
+    )
+    with dmlemu.Session() as session, dmlemu.record(session.device) as record:
+        inputs = [
+            session.upload("x", np.zeros(24, np.float32)),
+            session.upload("i", np.array([1, 9, 2], np.uint32)),
+        ]
+        dispatch(session, gather, "gather", inputs, session.buffer("y", 256))
+        session.run()
+
+    found = dmlemu.reduce(record, "MEM_INDEX_VALUE")
+    assert most(found) == 1
+    check_forms(found, "MEM_INDEX_VALUE", tmp_path, capsys)
+
+
 # --- values ---
 
 
@@ -197,7 +259,8 @@ def test_every_strictness(strictness: str, tmp_path: Path, capsys: pytest.Captur
     if strictness == "strict":
         found = dmlemu.reduce(planted("padded_producer"), "LAYOUT_HANDOVER", strictness=strictness)
     else:
-        with pytest.raises(RecordError, match="does not show LAYOUT_HANDOVER when it is run again"):
+        said = f"does not show LAYOUT_HANDOVER when it is run again at strictness {strictness}"
+        with pytest.raises(RecordError, match=said):
             dmlemu.reduce(planted("padded_producer"), "LAYOUT_HANDOVER", strictness=strictness)
         found = dmlemu.reduce(chain(length=12), is_large, strictness=strictness)
     assert f'strictness="{strictness}"' in found.text
@@ -252,6 +315,28 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "does not show READ_MIXED" in capsys.readouterr().err
     assert main(["reduce", str(path), "--while", "nowhere:nothing"]) == 1
     assert "--while nowhere:nothing: No module named 'nowhere'" in capsys.readouterr().err
+
+
+def test_ctrl_c_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "net.dmlrec"
+    planted("strides_of_h_and_w_swapped", path=path)
+    interrupting = (
+        "import sys\n"
+        "from dmlemu import cli\n"
+        "from signal import SIGINT, raise_signal\n"
+        "def show(self, progress):\n"
+        "    if progress.runs == 5:\n"
+        "        raise_signal(SIGINT)\n"
+        "cli._Bar.show = show\n"
+        "sys.exit(cli.main(['reduce', sys.argv[1], '--while', 'LAYOUT_HANDOVER']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", interrupting, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130, done.stderr
+    assert "The search was interrupted: this is the best program so far." in done.stdout
+    again, _ = program_of(recording.read(tmp_path / "net.reduced.dmlrec"))
+    assert "LAYOUT_HANDOVER" in run(again).ids
 
 
 def test_the_bar_is_drawn_and_removed() -> None:
