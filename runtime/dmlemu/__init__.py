@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .evaluation import evaluate as evaluate
     from .recording import diff as diff
     from .recording import record as record
+    from .recording import reduce as reduce
     from .recording import replay as replay
     from .session import Session as Session
 
@@ -31,6 +32,7 @@ _LATER = {
     "evaluate": ("dmlemu.evaluation", "evaluate"),
     "diff": ("dmlemu.recording", "diff"),
     "record": ("dmlemu.recording", "record"),
+    "reduce": ("dmlemu.recording", "reduce"),
     "replay": ("dmlemu.recording", "replay"),
 }
 
@@ -50,6 +52,7 @@ __all__ = [
     "errors",
     "evaluate",
     "record",
+    "reduce",
     "replay",
     "reporting",
 ]

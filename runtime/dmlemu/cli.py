@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from warnings import catch_warnings, simplefilter
 
 from dmlemu import d3d12
@@ -19,7 +19,7 @@ from dmlemu.frontends.dxdispatch.printing import format_bytes
 from dmlemu.reporting import ReportFile, Stored, defaults, print_reports
 
 if TYPE_CHECKING:
-    from dmlemu.recording import Comparison
+    from dmlemu.recording import Comparison, Progress
 
 __all__ = ["main"]
 
@@ -126,6 +126,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--record", type=Path, metavar="FILE.dmlrec", help="write what each dispatch reads and writes"
     )
+    run.add_argument(
+        "--record-only", default="*", metavar="PATTERN", help="record only operators with such names: conv*"
+    )
+    run.add_argument(
+        "--record-limit",
+        type=_bytes,
+        metavar="SIZE",
+        help="most bytes of elements in the record: 64M, 2G (default: 1G); what is left out is said",
+    )
     run.set_defaults(run=_run)
     _add_records(commands)
     adapters = commands.add_parser("adapters", help="list the emulated adapters")
@@ -139,6 +148,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     checks.set_defaults(run=_checks)
     return parser
+
+
+def _bytes(text: str) -> int:
+    """``64M``: bytes, with a binary unit."""
+    number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    if not number.isascii() or not number.isdecimal() or unit not in ("", "K", "M", "G"):
+        raise argparse.ArgumentTypeError(f"{shorten(text)} is no size, such as 64M")
+    return int(number) << 10 * ("", "K", "M", "G").index(unit)
 
 
 def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -167,6 +184,132 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
     replay.add_argument("--chaos", type=int, metavar="SEED", help="run under dmlemu.chaos(SEED)")
     replay.add_argument("--layouts", type=int, metavar="SEED", help="draw other layouts for the tensors")
     replay.set_defaults(run=partial(_compare, _replay))
+    reduce = commands.add_parser(
+        "reduce",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        help="find the smallest program that still shows a report",
+        description=_REDUCE,
+        epilog=_REDUCE_EXAMPLES,
+    )
+    reduce.add_argument("file", type=Path, metavar="FILE.dmlrec", help="a record")
+    reduce.add_argument(
+        "--while",
+        dest="shows",
+        required=True,
+        metavar="WHAT",
+        help="the id of a check (see 'dmlemu checks'), diff, or module:function",
+    )
+    reduce.add_argument(
+        "--output",
+        type=Path,
+        metavar="STEM",
+        help="where to write: STEM.dmlrec, STEM.json and STEM.py (default: FILE.reduced)",
+    )
+    reduce.add_argument("--strictness", choices=[each.value for each in Strictness], default="strict")
+    reduce.set_defaults(run=_reduce)
+
+
+_REDUCE = """\
+Makes the smallest program that still shows WHAT: the fewest dispatches, then the
+smallest tensors (with the order of their strides, and as much padding as matters),
+then small offsets and plain numbers. Each attempt is run. The result is written as
+a record, as a DxDispatch JSON model, and as a Python program; both texts are run,
+too, and what a model cannot express is said by name.
+
+WHAT is one of
+  CHECK-ID         a check reports something
+  diff             an output differs from the reference of its operator
+  module:function  function(run) is true; run.reports, run.ids, run.record and
+                   run.error tell what happened. The current folder is searched.
+
+An attempt that reports an error of another check does not count. The same record
+gives the same result. Ctrl-C ends the search and writes the best program so far.
+Leaves with 0; 2 when the record does not show WHAT or cannot be used; 130 after
+Ctrl-C.
+
+A record has dispatches, what they read, and where; no barriers, fences,
+descriptors, declared layouts or memory that nobody wrote: reports about those
+cannot be reduced."""
+
+_REDUCE_EXAMPLES = """\
+examples:
+  dmlemu run net.json --record net.dmlrec
+  dmlemu reduce net.dmlrec --while LAYOUT_HANDOVER
+  dmlemu run net.reduced.json --strictness strict
+  dmlemu reduce net.dmlrec --while mychecks:has_negative_output"""
+
+
+def _reduce(parsed: argparse.Namespace) -> int:
+    """Writes the reduced program; 2: the record does not show it, or is not what it should be."""
+    from dmlemu.recording import RecordError, reduce
+
+    bar = _Bar(sys.stderr)
+    try:
+        found = reduce(parsed.file, _predicate(parsed.shows), strictness=parsed.strictness, progress=bar.show)
+        bar.end()
+        stem = parsed.output or parsed.file.with_name(f"{parsed.file.stem}.reduced")
+        files = found.save(stem)
+    except (OSError, RecordError) as error:
+        bar.end()
+        _print_error(f"dmlemu: error: {printable(str(error))}")
+        return 2
+    for line in str(found).splitlines():
+        print(printable(line))
+    for path in files:
+        how = {".json": f"dmlemu run {path} {found.run_options}", ".py": f"python {path}"}.get(path.suffix)
+        print(printable(f"{path}: {how}" if how else f"{path}"))
+    return 130 if found.is_interrupted else 0
+
+
+def _predicate(shows: str) -> Any:
+    """The function that ``module:function`` names, or the text itself."""
+    module, colon, name = shows.partition(":")
+    if not colon:
+        return shows
+    from importlib import import_module
+
+    sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise _UsageError(f"--while {shows}: {error}") from None
+    finally:
+        sys.path.pop(0)
+    if not callable(found):
+        raise _UsageError(f"--while {shows}: it is no function")
+    return found
+
+
+class _Bar:
+    """Progress of a reduction: one line of a terminal, or nothing."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream if stream.isatty() else None
+
+    def show(self, progress: Progress) -> None:
+        """Draws it anew: how much of the elements and dispatches is gone."""
+        if self._stream is None:
+            return
+        left = (
+            progress.dispatches / max(1, progress.first_dispatches)
+            + progress.elements / max(1, progress.first_elements)
+        ) / 2
+        done = round((1 - left) * 30)
+        text = (
+            f"[{'#' * done}{'.' * (30 - done)}] {progress.dispatches} of {progress.first_dispatches} "
+            f"dispatches, {progress.elements} elements, run {progress.runs}"
+        )
+        with suppress(OSError):
+            self._stream.write(f"\r\x1b[K{text}")
+            self._stream.flush()
+
+    def end(self) -> None:
+        """Removes the line."""
+        if self._stream is not None:
+            with suppress(OSError):
+                self._stream.write("\r\x1b[K")
+                self._stream.flush()
 
 
 def _compare(compare: Callable[[argparse.Namespace], Comparison], parsed: argparse.Namespace) -> int:
@@ -225,7 +368,7 @@ def _run(parsed: argparse.Namespace) -> int:
         raise _UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
         file = _Reports(parsed.report)
-        with _reports_written(file), _recorded(parsed.record):
+        with _reports_written(file), _recorded(parsed.record, parsed.record_only, parsed.record_limit):
             model = dxdispatch.read_model(
                 options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
             )
@@ -235,16 +378,16 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _recorded(path: Path | None) -> Iterator[None]:
+def _recorded(path: Path | None, only: str, limit: int | None) -> Iterator[None]:
     """Records what devices created inside of the block dispatch."""
     if path is None:
         yield
         return
-    from dmlemu.recording import RecordWarning, record
+    from dmlemu.recording import LIMIT, RecordWarning, record
 
     with catch_warnings():
         simplefilter("ignore", RecordWarning)  # printed below
-        recording = record(None, path)
+        recording = record(None, path, only=only, limit=LIMIT if limit is None else limit)
         try:
             with recording:
                 yield

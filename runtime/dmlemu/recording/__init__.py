@@ -1,29 +1,37 @@
 """Records of dispatches: what each of them read and wrote; run again, and compared.
 
 :func:`record` watches devices, :func:`read` opens a file of it, :func:`replay` runs its dispatches
-again, and :func:`diff` names the first one whose output differs.
+again, :func:`diff` names the first one whose output differs, and :func:`reduce` finds the least that still
+shows a report.
 """
 
 from .comparison import Comparison, Difference, diff
 from .file import RecordError, read, write
 from .model import Dispatch, GraphWork, Record, RecordedTensor, RecordWarning, Work
-from .recorder import Recording, record
+from .program import Run
+from .recorder import LIMIT, Recording, record
+from .reducer import Progress, Reduced, reduce
 from .replayer import replay
 
 __all__ = [
+    "LIMIT",
     "Comparison",
     "Difference",
     "Dispatch",
     "GraphWork",
+    "Progress",
     "Record",
     "RecordError",
     "RecordWarning",
     "RecordedTensor",
     "Recording",
+    "Reduced",
+    "Run",
     "Work",
     "diff",
     "read",
     "record",
+    "reduce",
     "replay",
     "write",
 ]

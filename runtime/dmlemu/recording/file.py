@@ -27,7 +27,7 @@ from ..frontends.dxdispatch.json_text import parse_json
 from ..frontends.dxdispatch.node import Node
 from ..frontends.dxdispatch.npy import npy_header
 from ..frontends.dxdispatch.operator_desc import read_operator_desc, read_tensor_desc
-from .model import Array, Dispatch, GraphWork, Record, RecordedTensor, Work, content_key
+from .model import Array, Dispatch, GraphWork, Place, Record, RecordedTensor, Work, Written, content_key
 
 __all__ = ["RecordError", "read", "write"]
 
@@ -88,6 +88,8 @@ def _manifest(record: Record) -> dict[str, Any]:
             key: {"dtype": array.dtype.name, "shape": list(array.shape)}
             for key, array in record.contents.items()
         },
+        "buffers": record.buffers,
+        "written": [[each.before, *each.place, each.size] for each in record.written],
         "works": [_written_work(work) for work in works.values()],
         "dispatches": [
             {
@@ -98,6 +100,7 @@ def _manifest(record: Record) -> dict[str, Any]:
                 "contents": each.contents,
                 "undefined": each.undefined,
                 "places": each.places,
+                "where": each.where,
             }
             for each in record.dispatches
         ],
@@ -226,9 +229,11 @@ class _Reader:
         self._found = {key: self._content(key, node) for key, node in root["contents"].members()}
         record = Record(_Contents(self._name, self._archive, self._found))
         record.notes = [each.string() for each in root["notes"].elements()]
+        record.buffers = [each.string() for each in root["buffers"].elements()]
+        record.written = [self._written(each, record) for each in root["written"].elements()]
         works = [self._work(each) for each in root["works"].elements()]
         for number, node in enumerate(root["dispatches"].elements()):
-            record.dispatches.append(self._dispatch(number, node, works))
+            record.dispatches.append(self._dispatch(number, node, works, record))
         return record
 
     def _bad(self, given: str, expected: str) -> RecordError:
@@ -334,7 +339,31 @@ class _Reader:
 
     # --- dispatches ---
 
-    def _dispatch(self, number: int, node: Node, works: list[Work]) -> Dispatch:
+    def _written(self, node: Node, record: Record) -> Written:
+        numbers = node.elements()
+        if len(numbers) != 4:
+            raise self._bad(f"{node.path} has {len(numbers)} elements", "4")
+        before, buffer, offset, size = numbers
+        return Written(before.uint32(), self._place(buffer, offset, record), size.uint64())
+
+    def _place(self, buffer: Node, offset: Node, record: Record) -> Place:
+        if buffer.uint32() >= len(record.buffers):
+            raise self._bad(
+                f"{buffer.path} is {buffer.uint32()}",
+                f"less than {len(record.buffers)}, the number of buffers",
+            )
+        return Place(buffer.uint32(), offset.uint64())
+
+    def _where(self, node: Node, record: Record) -> Place | None:
+        if node.value is None:
+            return None
+        numbers = node.elements()
+        if len(numbers) != 2:
+            raise self._bad(f"{node.path} has {len(numbers)} elements", "2")
+        buffer, offset = numbers
+        return self._place(buffer, offset, record)
+
+    def _dispatch(self, number: int, node: Node, works: list[Work], record: Record) -> Dispatch:
         at = node["work"].uint32()
         if at >= len(works):
             raise self._bad(f"{node.path}.work is {at}", f"less than {len(works)}, the number of works")
@@ -343,6 +372,9 @@ class _Reader:
         places = [each.string() for each in node["places"].elements()]
         if len(places) != len(work.tensors):
             raise self._bad(f"{node.path}.places has {len(places)} elements", f"{len(work.tensors)}")
+        where = [self._where(each, record) for each in node["where"].elements()]
+        if len(where) != len(work.tensors):
+            raise self._bad(f"{node.path}.where has {len(where)} elements", f"{len(work.tensors)}")
         for i, tensor in enumerate(work.tensors):
             self._check(f"{node.path}.contents[{i}]", contents[i], tensor, tensor.desc.dtype)
             self._check(f"{node.path}.undefined[{i}]", undefined[i], tensor, np.dtype(np.bool_))
@@ -355,6 +387,7 @@ class _Reader:
             contents,
             undefined,
             tuple(places),
+            tuple(where),
         )
 
     def _keys(self, node: Node, work: Work) -> tuple[str | None, ...]:

@@ -16,10 +16,12 @@ __all__ = [
     "Array",
     "Dispatch",
     "GraphWork",
+    "Place",
     "Record",
     "RecordWarning",
     "RecordedTensor",
     "Work",
+    "Written",
     "content_key",
 ]
 
@@ -74,13 +76,31 @@ class Work(NamedTuple):
         return (self.desc,) if isinstance(self.desc, OperatorDesc) else ()
 
 
+class Place(NamedTuple):
+    """A byte of a record's buffer, by the buffer's number.  What lies in one heap is one buffer."""
+
+    buffer: int
+    offset: int
+
+
+class Written(NamedTuple):
+    """``size`` bytes that no recorded dispatch wrote, but a copy, a clear or one that was left out.
+
+    ``before``: the number of the dispatch that was completed next.
+    """
+
+    before: int
+    place: Place
+    size: int
+
+
 class Dispatch(NamedTuple):
     """One executed dispatch; ``number`` counts the record's from 0.
 
     ``contents``: for each tensor of the work the key of its elements, inputs before and outputs after the
     run; None: not recorded.  ``undefined``: for each tensor the key of an array of bool, true for elements
     that the operator left undefined; None: there are none.  ``places``: where each tensor lay
-    (``byte 64 of buffer 'act'``).
+    (``byte 64 of buffer 'act'``); ``where``: the same as bytes of the record's buffers.
     """
 
     number: int
@@ -91,6 +111,7 @@ class Dispatch(NamedTuple):
     contents: tuple[str | None, ...]
     undefined: tuple[str | None, ...]
     places: tuple[str, ...]
+    where: tuple[Place | None, ...]
 
     def __str__(self) -> str:
         at = f", recorded at {self.site}" if self.site else ""
@@ -109,12 +130,15 @@ class Dispatch(NamedTuple):
 class Record:
     """Dispatches in the order in which they were completed.
 
-    ``notes``: what is missing, one sentence each.  ``array(key)`` gives contents.
+    ``notes``: what is missing, one sentence each.  ``array(key)`` gives contents.  ``buffers``: the names of
+    the buffers that :class:`Place` counts; ``written``: what else wrote into them, in order.
     """
 
     def __init__(self, contents: Mapping[str, Array] | None = None) -> None:
         self.dispatches: list[Dispatch] = []
         self.notes: list[str] = []
+        self.buffers: list[str] = []
+        self.written: list[Written] = []
         self.contents: Mapping[str, Array] = {} if contents is None else contents
 
     def __len__(self) -> int:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
-from dmlemu_hw.events import READ, Executed, Executing, LeftUndefined, Subscription
+from dmlemu_hw.events import WRITE, Executed, Executing, LeftUndefined, Subscription
 from dmlemu_hw.faults import GpuFault
+from dmlemu_hw.memory_spans import spans
 from dmlemu_hw.packets import Opcode
 
 from .. import d3d12, dml
@@ -29,7 +30,18 @@ from ..evaluation import unpack_tensor
 from ..frontends.dxdispatch.desc_writer import write_operator_desc
 from ..reporting import on_created
 from .file import write
-from .model import Array, Dispatch, GraphWork, Record, RecordedTensor, RecordWarning, Work, content_key
+from .model import (
+    Array,
+    Dispatch,
+    GraphWork,
+    Place,
+    Record,
+    RecordedTensor,
+    RecordWarning,
+    Work,
+    Written,
+    content_key,
+)
 
 __all__ = ["LIMIT", "Recording", "record"]
 
@@ -77,6 +89,7 @@ class _Running:
     entry: _Entry
     left: int
     addresses: list[int] = field(default_factory=list)
+    where: list[Place | None] = field(default_factory=list)
     arrays: list[Array | None] = field(default_factory=list)
     undefined: list[Any] = field(default_factory=list)  # footprints
 
@@ -105,6 +118,7 @@ class Recording:
         self._wants = only if callable(only) else lambda name: fnmatchcase(name, only)
         self._watches: list[_Watch] = []
         self._left_out: Counter[str] = Counter()  # reasons
+        self._buffers: dict[object, int] = {}
 
     def __enter__(self) -> Record:
         if self._device is not None:
@@ -123,10 +137,14 @@ class Recording:
             on_created.remove(self._watch)
         for watch in self._watches:
             watch.close()
+        used = {place.buffer for each in self.record.dispatches for place in each.where if place}
+        self.record.written = [each for each in self.record.written if each.place.buffer in used]
         self.record.notes += [
             f"{count} dispatch{'es' if count > 1 else ''} {reason}."
             for reason, count in self._left_out.items()
         ]
+        if self._device is None and not self._watches:
+            self.record.notes.append("No device was created; those that existed before are not recorded.")
         for note in self.record.notes:
             warnings.warn(note, RecordWarning, stacklevel=2)
         if self._path is not None:
@@ -146,6 +164,18 @@ class Recording:
 
     def leave_out(self, reason: str) -> None:
         self._left_out[reason] += 1
+
+    def place(self, memory: object, name: str, offset: int) -> Place:
+        """A byte of a buffer; ``memory`` identifies it."""
+        number = self._buffers.setdefault(memory, len(self._buffers))
+        if number == len(self.record.buffers):
+            self.record.buffers.append(name)
+        return Place(number, offset)
+
+    def wrote(self, place: Place | None, size: int) -> None:
+        """Something that is not recorded as a dispatch has written."""
+        if place is not None:
+            self.record.written.append(Written(len(self.record.dispatches), place, size))
 
     def keep(self, arrays: list[Array | None]) -> list[str | None]:
         """Stores contents; returns their keys.  None of them when they exceed the limit."""
@@ -224,6 +254,10 @@ class _Watch:
         if entry is None:
             if event.opcode == _DISPATCH and not event.joined:
                 self._recording.leave_out("left out: their lists were recorded before the recording began")
+            for access in event.accesses:
+                if access.access & WRITE:
+                    begin, end = access.footprint.byte_range
+                    self._recording.wrote(self._place(begin, end - begin), end - begin)
             return
         key = (event.queue, event.ticket, event.list_serial, entry.packets.start)
         if key in self._running:
@@ -234,6 +268,10 @@ class _Watch:
             slots = self._slots(dispatchable)
             running.addresses = self._addresses(entry, [slot for _, slot in slots])
             tensors = self._work(dispatchable).tensors
+            running.where = [
+                self._place(address, each.desc.extent_in_bytes) if address else None
+                for each, address in zip(tensors, running.addresses, strict=True)
+            ]
             for (number, _), tensor, address in zip(slots, tensors, running.addresses, strict=True):
                 array = None if tensor.output else self._input(dispatchable, number, tensor, address)
                 running.arrays.append(array)
@@ -261,8 +299,14 @@ class _Watch:
             return
         del self._running[key]
         dispatchable = entry.event.dispatchable
-        if isinstance(dispatchable, CompiledOperator) and self._recording.wants(dispatchable.name):
+        if not isinstance(dispatchable, CompiledOperator):
+            return
+        if self._recording.wants(dispatchable.name):
             self._complete(event, running, dispatchable)
+            return
+        for tensor, place in zip(self._work(dispatchable).tensors, running.where, strict=True):
+            if tensor.output:
+                self._recording.wrote(place, tensor.desc.extent_in_bytes)
 
     def _complete(self, event: Executed, running: _Running, compiled: CompiledOperator) -> None:
         work = self._work(compiled)
@@ -286,6 +330,7 @@ class _Watch:
                 tuple(keys[:count]),
                 tuple(keys[count:]),
                 tuple(self._names.byte(each) if each else "" for each in running.addresses),
+                tuple(running.where),
             )
         )
 
@@ -313,6 +358,22 @@ class _Watch:
             is_bound = slot.descriptor is not None and not slot.absent and content
             addresses.append(Descriptor.decode(content[at : at + DESCRIPTOR_SIZE]).address if is_bound else 0)
         return addresses
+
+    def _place(self, address: int, size: int) -> Place | None:
+        """Bytes in their heap, or in a reserved buffer whose tiles are not one after the other in one."""
+        buffer = self._names.buffer(address)
+        if buffer is None:
+            return None
+        start = address - buffer.get_gpu_virtual_address()
+        try:
+            parts = spans(buffer.allocation)
+        except ValueError:  # it is being released
+            return None
+        for span in parts:
+            if span.start <= start and start + size <= span.start + span.size:
+                heap = self._gpu, span.heap
+                return self._recording.place(heap, buffer.name, span.offset + start - span.start)
+        return self._recording.place(buffer, buffer.name, start)
 
     def _input(
         self, compiled: CompiledOperator, number: int, tensor: RecordedTensor, address: int
@@ -370,8 +431,6 @@ class _Watch:
                 write_operator_desc(desc)
             except ValueError as error:
                 desc = f"{error}"
-        if _updates_outputs(compiled):
-            desc = "it updates an output in place, whose elements before are not recorded"
         return Work(
             compiled.name, compiled.type_name, compiled.flags, compiled.context.level, desc, tuple(tensors)
         )
@@ -411,19 +470,6 @@ def _bytes(data: Any) -> bytes:
 def _desc(compiled: CompiledOperator, slot: Slot) -> BufferTensorDesc | None:
     """The layout of a tensor, owned ones included."""
     return None if slot.descriptor is None else compiled.fields[slot.descriptor].desc
-
-
-def _updates_outputs(compiled: CompiledOperator) -> bool:
-    """Whether elements of an output are read before they are written, as in a cache that grows."""
-    outputs = {slot.descriptor for slot in compiled.outputs}
-    written = set()
-    for call in compiled.calls:
-        for operand in call.operands:
-            if operand.slot in outputs and operand.slot not in written:
-                if int(operand.access) & READ:
-                    return True
-                written.add(operand.slot)
-    return False
 
 
 def _undefined_elements(desc: BufferTensorDesc, address: int, footprints: list[Any]) -> Array | None:

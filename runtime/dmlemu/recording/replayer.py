@@ -19,7 +19,8 @@ from ..evaluation import pack_tensor, unpack_tensor
 from ..session import Session
 from .comparison import Comparison, Difference, compare_arrays
 from .file import RecordError, read
-from .model import Array, Dispatch, GraphWork, Record
+from .model import Array, Dispatch, GraphWork, Record, Work
+from .program import cannot_run, compile_work
 
 __all__ = ["replay"]
 
@@ -51,7 +52,7 @@ def replay(
     with device:
         try:
             for each in source.dispatches:
-                reason = _cannot_run(each)
+                reason = cannot_run(each)
                 if reason:
                     notes.append(f"{str(each)[:1].upper()}{str(each)[1:]}, was not run: {reason}.")
                     continue
@@ -64,12 +65,6 @@ def replay(
     if layouts is not None and any(isinstance(each.work.desc, GraphWork) for each in source.dispatches):
         notes.append("Graphs were run in their recorded layouts.")
     return Comparison(difference, compared, notes, "run again")
-
-
-def _cannot_run(dispatch: Dispatch) -> str:
-    if isinstance(dispatch.work.desc, str):
-        return dispatch.work.desc
-    return "" if dispatch.is_complete else "its contents are not recorded"
 
 
 class _Runner:
@@ -87,7 +82,7 @@ class _Runner:
         """Runs one dispatch; its first difference."""
         session = self._session(dispatch.work.level)
         with _Parts(session) as parts:
-            compiled = self._compile(session, parts, dispatch)
+            compiled = self._compile(session, parts, dispatch.work, dispatch.number)
             fields = [field for field in compiled.fields if field.desc is not None]
             _check(dispatch, fields)
             arrays = [None if key is None else self._record.array(key) for key in dispatch.contents]
@@ -106,40 +101,14 @@ class _Runner:
             self._sessions[level] = Session(dml.create_device(self._device, feature_level=level))
         return self._sessions[level]
 
-    def _compile(self, session: Session, parts: _Parts, dispatch: Dispatch) -> dml.CompiledOperator:
-        work, device = dispatch.work, session.dml
+    def _compile(self, session: Session, parts: _Parts, work: Work, number: int) -> dml.CompiledOperator:
+        if self._random is not None and isinstance(work.desc, OperatorDesc):
+            work = work._replace(desc=_relaid(work.level, work.desc, self._random))
         try:
-            if isinstance(work.desc, GraphWork):
-                graph = self._graph(device, work.desc)
-                return parts.own(device.compile_graph(graph, work.flags))
-            assert isinstance(work.desc, OperatorDesc)
-            desc = work.desc if self._random is None else _relaid(work.level, work.desc, self._random)
-            operator = parts.own(device.create_operator(desc))
-            operator.set_name(work.name)
-            compiled = parts.own(device.compile_operator(operator, work.flags))
+            return compile_work(session.dml, work, self._record.array, parts.own)
         except Error as error:
             text = error.report.message.rstrip(".")
-            raise RecordError(
-                f"Dispatch {dispatch.number} ({work.title}) cannot be compiled: {text}."
-            ) from error
-        compiled.set_name(work.name)
-        return compiled
-
-    def _graph(self, device: dml.Device, graph: GraphWork) -> dml.GraphDesc:
-        nodes: list[dml.OperatorGraphNodeDesc | dml.ConstantDataGraphNodeDesc] = []
-        for node, name in zip(graph.nodes, graph.names, strict=True):
-            if isinstance(node, str):
-                nodes.append(dml.ConstantDataGraphNodeDesc(self._record.array(node), name))
-            else:
-                nodes.append(dml.OperatorGraphNodeDesc(device.create_operator(node), name))
-        return dml.GraphDesc(
-            graph.input_count,
-            graph.output_count,
-            nodes,
-            [dml.InputGraphEdgeDesc(*each) for each in graph.input_edges],
-            [dml.OutputGraphEdgeDesc(*each) for each in graph.output_edges],
-            [dml.IntermediateGraphEdgeDesc(*each) for each in graph.intermediate_edges],
-        )
+            raise RecordError(f"Dispatch {number} ({work.title}) cannot be compiled: {text}.") from error
 
 
 def _check(dispatch: Dispatch, fields: list[TensorField]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -95,6 +96,25 @@ def test_run_records_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert {each.work.name for each in found.dispatches} == {"double"}
     assert found.array(found.dispatches[0].contents[2] or "").ravel().tolist() == list(range(2, 41, 2))
     assert main(["diff", str(path), "--reference"]) == 0
+
+
+def test_run_records_what_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, path = tmp_path / "model.json", tmp_path / "a.dmlrec"
+    model.write_text(json.dumps(MODEL))
+
+    gc.collect()  # the device of the test before: a living one is not created again
+    assert main(["run", str(model), "--record", str(path), "--record-only", "conv*"]) == 0
+    assert "1 dispatch left out by the filter" in capsys.readouterr().err
+    assert not recording.read(path).dispatches
+    gc.collect()
+    assert main(["run", str(model), "--record", str(path), "--record-limit", "0K"]) == 0
+    assert "exceed the limit of 0 bytes" in capsys.readouterr().err
+    gc.collect()
+    assert main(["run", str(model), "--record", str(path), "--record-limit", "1M"]) == 0
+    assert not capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["run", str(model), "--record", str(path), "--record-limit", "much"])
+    assert "much is no size, such as 64M" in capsys.readouterr().err
 
 
 def test_pytest_records_all_devices(pytester: pytest.Pytester) -> None:

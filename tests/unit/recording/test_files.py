@@ -103,6 +103,22 @@ def shorten_contents(manifest: Manifest) -> None:
     manifest["dispatches"][0]["contents"].pop()
 
 
+def set_buffer(manifest: Manifest) -> None:
+    manifest["dispatches"][0]["where"][0] = [9, 0]
+
+
+def set_place(manifest: Manifest) -> None:
+    manifest["dispatches"][0]["where"][0] = [0]
+
+
+def add_written(manifest: Manifest) -> None:
+    manifest["written"].append([0, 0, 0])
+
+
+def shorten_where(manifest: Manifest) -> None:
+    manifest["dispatches"][0]["where"].pop()
+
+
 def set_sizes(manifest: Manifest) -> None:
     manifest["works"][0]["tensors"][0]["desc"]["Sizes"][3] = 4
 
@@ -131,6 +147,10 @@ def set_level(manifest: Manifest) -> None:
         (set_work, r"\$\.dispatches\[1\]\.work is 3; expected less than 3"),
         (set_content, r"\$\.dispatches\[0\]\.contents\[0\] names the content 'abc'"),
         (shorten_contents, r"\$\.dispatches\[0\]\.contents has 2 elements; expected 3"),
+        (set_buffer, r"where\[0\]\[0\] is 9; expected less than \d, the number of buffers"),
+        (set_place, r"where\[0\] has 1 elements; expected 2"),
+        (add_written, r"written\[\d\] has 3 elements; expected 4"),
+        (shorten_where, r"where has 2 elements; expected 3"),
         (set_sizes, r"contents\[0\] is an array of float32 \[1, 1, 4, 5\]; expected float32 \[1, 1, 4, 4\]"),
         (set_dtype, r"is an array of object .*; expected one of float16"),
         (set_shape, r"bytes; expected \d+ for float32"),
@@ -206,5 +226,6 @@ def test_any_manifest_is_read_or_refused(data: st.DataObject, good: Path, tmp_pa
     try:
         read_all(path)
         dmlemu.replay(path)
+        dmlemu.reduce(path, lambda run: False)
     except RecordError as error:
         assert str(error)

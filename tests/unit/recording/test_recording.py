@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dmlemu
-from dmlemu import dml, recording
+from dmlemu import d3d12, dml, recording
 from dmlemu.recording import Record, RecordError
 
 T = dml.TensorDataType
@@ -193,6 +193,80 @@ def test_a_graph_is_recorded_with_its_nodes(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.array(one.contents[1] or ""), ARRAY + 2)
 
 
+def test_a_graph_with_tensors_that_directml_owns(tmp_path: Path) -> None:
+    """Its initializer copies them: they are inputs of the record's dispatch."""
+    x = tensor(T.FLOAT32, [1, 1, 4, 5])
+    owned = tensor(T.FLOAT32, [1, 1, 4, 5], flags=dml.TensorFlags.OWNED_BY_DML)
+    with dmlemu.Session() as session, dmlemu.record(session.device, tmp_path / "a.dmlrec"):
+        add = session.dml.create_operator(
+            dml.ElementWiseAddOperatorDesc(a_tensor=x, b_tensor=owned, output_tensor=x)
+        )
+        graph = dml.GraphDesc(
+            2,
+            1,
+            [dml.OperatorGraphNodeDesc(add, "add")],
+            [dml.InputGraphEdgeDesc(0, 0, 0), dml.InputGraphEdgeDesc(1, 0, 1)],
+            [dml.OutputGraphEdgeDesc(0, 0, 0)],
+        )
+        compiled = session.keep(session.dml.compile_graph(graph))
+        kept = session.persistent_buffer(compiled)
+        weights = session.upload("weights", np.full(20, 3, np.float32))
+        session.initialize(compiled, inputs=[[None, weights]], persistent=None if kept is None else [kept])
+        session.run()
+        weights.release()  # only what was copied counts
+        buffers = session.upload("x", ARRAY), session.buffer("y", 256)
+        session.dispatch(compiled, [buffers[0], None], [buffers[1]], persistent=kept)
+        session.run()
+
+    again = recording.read(tmp_path / "a.dmlrec")
+    [one] = again.dispatches
+    assert [each.owned for each in one.work.tensors] == [False, True, False] and one.where[1] is None
+    np.testing.assert_array_equal(again.array(one.contents[2] or ""), ARRAY + 3)
+    assert dmlemu.replay(again)
+    reduced = dmlemu.reduce(again, lambda run: "add" in str(run.record.dispatches[0].work.desc))
+    assert len(reduced.program.calls) == 1
+
+
+def test_a_reserved_buffer_that_is_remapped(tmp_path: Path) -> None:
+    """The same addresses, other bytes: the record tells them apart, and what both mappings held."""
+    x = tensor(T.FLOAT32, [1, 1, 4, 5])
+    tile = 65536
+    usage = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
+    with dmlemu.Session() as session, dmlemu.record(session.device, tmp_path / "a.dmlrec"):
+        heap = session.keep(
+            session.device.create_heap(
+                d3d12.HeapDesc(
+                    2 * tile,
+                    d3d12.HeapProperties(d3d12.HeapType.DEFAULT),
+                    flags=d3d12.HeapFlags.ALLOW_ONLY_BUFFERS,
+                )
+            )
+        )
+        reserved = session.keep(
+            session.device.create_reserved_resource(
+                d3d12.ResourceDesc.buffer(tile, usage), d3d12.ResourceStates.COMMON
+            )
+        )
+        reserved.set_name("reserved")
+        source = session.upload("x", ARRAY)
+        add = dml.ElementWiseAddOperatorDesc(a_tensor=x, b_tensor=x, output_tensor=x)
+        relu = dml.ActivationReluOperatorDesc(input_tensor=x, output_tensor=x)
+        for number in (0, 1):
+            session.queue.update_tile_mappings(reserved, heap=heap, heap_range_start_offsets=[number])
+            dispatch(session, add, f"write {number}", [source, source], reserved)
+            session.run()
+        session.queue.update_tile_mappings(reserved, heap=heap, heap_range_start_offsets=[0])
+        dispatch(session, relu, "read", [reserved], session.buffer("y", 256))
+        session.run()
+
+    found = recording.read(tmp_path / "a.dmlrec")
+    by_name = {each.work.name: each for each in found.dispatches}
+    first, second, read = by_name["write 0"], by_name["write 1"], by_name["read"]
+    assert first.places[2] == second.places[2] == "byte 0 of buffer 'reserved'"
+    assert first.where[2] != second.where[2] and read.where[0] == first.where[2]
+    assert dmlemu.replay(found) and dmlemu.diff(found, reference=True)
+
+
 # --- what is left out is said ---
 
 
@@ -220,6 +294,15 @@ def test_what_was_recorded_or_compiled_before_is_named() -> None:
         ):
             session.run()
     assert not found.dispatches
+
+
+def test_a_block_without_a_new_device_says_so() -> None:
+    with (
+        dmlemu.Session(),
+        pytest.warns(recording.RecordWarning, match="No device was created"),
+        dmlemu.record(),
+    ):
+        pass
 
 
 # --- diff ---

@@ -13,6 +13,7 @@ from dmlemu import d3d12, dml, recording
 from dmlemu.dml.operators import declared
 from dmlemu.dml.operators.definition import emulated, example_of
 from dmlemu.dml.operators.schema import FieldKind, operator_fields
+from dmlemu_hw.events import READ
 
 KINDS = sorted(emulated())
 
@@ -64,3 +65,17 @@ def test_all_have_the_same_bits_again(path: Path) -> None:
             path, layouts=seed, chaos=dmlemu.chaos(seed), strictness=("strict", "runtime")[seed]
         )
         assert again and again.compared == len(KINDS), again
+
+
+def test_no_operator_reads_an_output_before_it_writes_it() -> None:
+    """A record has outputs as they are after the run: what they held before must not matter."""
+    device = dml.create_device(d3d12.create_device(d3d12.Adapter()))
+    for kind in KINDS:
+        compiled = device.compile_operator(device.create_operator(example_of(declared()[kind])))
+        outputs = {slot.descriptor for slot in compiled.outputs}
+        written = set()
+        for call in compiled.calls:
+            for operand in call.operands:
+                if operand.slot in outputs and operand.slot not in written:
+                    assert not int(operand.access) & READ, kind
+                    written.add(operand.slot)

@@ -1,0 +1,472 @@
+"""A record as one program: dispatches on shared buffers, and what the buffers hold at first."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from .. import d3d12, dml
+from ..dml.tensor_desc import BufferTensorDesc, element_bits
+from ..errors import Error, Report, Strictness
+from ..evaluation import pack_tensor
+from ..session import Session
+from .file import RecordError
+from .model import Array, Dispatch, GraphWork, Place, Record, RecordedTensor, RecordWarning, Work
+from .recorder import record as start_recording
+
+__all__ = [
+    "Call",
+    "Program",
+    "Run",
+    "Upload",
+    "cannot_run",
+    "compile_work",
+    "contents",
+    "laid_bytes",
+    "mended",
+    "packed",
+    "program_of",
+    "run",
+    "watched",
+]
+
+_MOST_BYTES = 1 << 30  # of all buffers
+_GAP = 256  # bytes: what remains between tensors that lie far apart; offsets modulo this are kept
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class Upload(NamedTuple):
+    """``size`` bytes that come from the CPU, or from a command that is not repeated.
+
+    What they are is decided by their first readers.
+    """
+
+    place: Place
+    size: int
+
+
+class Call(NamedTuple):
+    """A dispatch; ``arrays`` are the elements that its inputs had (None for outputs).
+
+    ``places``: None for a tensor with a buffer of its own.
+    """
+
+    work: Work
+    places: tuple[Place | None, ...]
+    arrays: tuple[Array | None, ...]
+    site: str
+
+    def bound(self) -> Iterator[tuple[RecordedTensor, Place, Array | None]]:
+        """The tensors that lie in the program's buffers."""
+        for tensor, place, array in zip(self.work.tensors, self.places, self.arrays, strict=True):
+            if place is not None:
+                yield tensor, place, array
+
+
+Step = Upload | Call
+
+
+class Program(NamedTuple):
+    """``buffers`` are names.  ``array`` gives the constants of graphs by key.
+
+    ``slack``: bytes of each buffer after its last tensor.  A check may ask whether an upload was larger than
+    the tensor that is read from it.
+    """
+
+    buffers: tuple[str, ...]
+    steps: tuple[Step, ...]
+    array: Callable[[str], Array]
+    slack: int = _GAP
+
+    @property
+    def calls(self) -> list[Call]:
+        return [each for each in self.steps if isinstance(each, Call)]
+
+    @property
+    def level(self) -> dml.FeatureLevel:
+        return max((each.work.level for each in self.calls), default=dml.FeatureLevel.LEVEL_1_0)
+
+    @property
+    def element_count(self) -> int:
+        """Of all tensors."""
+        return sum(tensor.desc.element_count for call in self.calls for tensor in call.work.tensors)
+
+    def sizes(self) -> list[int]:
+        """The bytes of each buffer."""
+        found = [0] * len(self.buffers)
+        for place, size in _ranges(self.calls):
+            end = place.offset + size + self.slack
+            found[place.buffer] = max(found[place.buffer], -(-end // 4) * 4)
+        return found
+
+
+def _ranges(steps: Sequence[Step]) -> Iterator[tuple[Place, int]]:
+    for step in steps:
+        if isinstance(step, Upload):
+            yield step
+        else:
+            yield from ((place, tensor.desc.size_in_bytes) for tensor, place, _ in step.bound())
+
+
+# --- from a record ---
+
+
+def program_of(record: Record) -> tuple[Program, list[str]]:
+    """The program that a record tells of, and what is not in it, in sentences.
+
+    Raises :class:`RecordError` for one that is too large.
+    """
+    steps: list[Step] = []
+    notes: list[str] = []
+    written = sorted(record.written, key=lambda each: each.before)
+    at = 0
+    for dispatch in record.dispatches:
+        while at < len(written) and written[at].before <= dispatch.number:
+            steps.append(Upload(written[at].place, written[at].size))
+            at += 1
+        reason = cannot_run(dispatch)
+        if not reason:
+            arrays = [
+                None if key is None or tensor.output else record.array(key)
+                for key, tensor in zip(dispatch.contents, dispatch.work.tensors, strict=True)
+            ]
+            steps.append(Call(dispatch.work, dispatch.where, tuple(arrays), dispatch.site))
+            continue
+        text = str(dispatch)
+        notes.append(f"{text[:1].upper()}{text[1:]}, was taken for an upload of its outputs: {reason}.")
+        for i, tensor in dispatch.tensors(output=True):
+            place = dispatch.where[i]
+            if place is not None:
+                steps.append(Upload(place, tensor.desc.extent_in_bytes))
+    program = packed(Program(tuple(record.buffers), tuple(steps), record.array))
+    size = sum(program.sizes())
+    if size > _MOST_BYTES:
+        raise RecordError(f"The record's buffers take {size} bytes; at most {_MOST_BYTES} can be run again.")
+    return mended(program), notes
+
+
+def cannot_run(dispatch: Dispatch) -> str:
+    """Why a dispatch cannot be run again; empty if it can."""
+    if isinstance(dispatch.work.desc, str):
+        return dispatch.work.desc
+    return "" if dispatch.is_complete else "its contents are not recorded"
+
+
+def packed(program: Program) -> Program:
+    """Without buffers, uploads and distances that no dispatch needs."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for place, size in _ranges(program.calls):
+        spans.setdefault(place.buffer, []).append((place.offset, place.offset + size))
+    numbers = {buffer: number for number, buffer in enumerate(sorted(spans))}
+    maps = {buffer: _Squeezed(each, program.slack) for buffer, each in spans.items()}
+
+    def moved(place: Place) -> Place:
+        return Place(numbers[place.buffer], maps[place.buffer](place.offset))
+
+    steps: list[Step] = []
+    for step in program.steps:
+        if isinstance(step, Call):
+            steps.append(step._replace(places=tuple(None if p is None else moved(p) for p in step.places)))
+        elif step.place.buffer in maps:
+            begin, end = moved(step.place), maps[step.place.buffer](step.place.offset + step.size)
+            if end > begin.offset:
+                steps.append(Upload(begin, end - begin.offset))
+    taken: dict[str, int] = {}
+    names = []
+    for buffer in sorted(spans):
+        name = program.buffers[buffer] or "buffer"
+        taken[name] = taken.get(name, 0) + 1
+        names.append(name if taken[name] == 1 else f"{name} #{taken[name]}")
+    return program._replace(buffers=tuple(names), steps=tuple(steps))
+
+
+class _Squeezed:
+    """New offsets: gaps between tensors become shorter, to the same offset modulo ``_GAP``."""
+
+    def __init__(self, spans: list[tuple[int, int]], slack: int) -> None:
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        self._moved: list[int] = []
+        for begin, end in sorted(spans):
+            if self._begins and begin <= self._ends[-1] + _GAP:
+                self._ends[-1] = max(self._ends[-1], end)
+                continue
+            free = self._moved[-1] + self._ends[-1] - self._begins[-1] if self._begins else 0
+            self._moved.append(-(-free // _GAP) * _GAP + begin % _GAP)
+            self._begins.append(begin)
+            self._ends.append(end)
+        self._ends[-1] += slack
+
+    def __call__(self, offset: int) -> int:
+        at = bisect_right(self._begins, offset) - 1
+        if at < 0:
+            return self._moved[0]
+        return self._moved[at] + min(offset, self._ends[at]) - self._begins[at]
+
+
+# --- what the buffers hold ---
+
+
+def contents(program: Program) -> tuple[list[Bytes], dict[int, Bytes]]:
+    """The bytes of each buffer at the beginning, and those of each upload by its step."""
+    initial = [
+        _content(program.steps, Place(number, 0), size)[0] for number, size in enumerate(program.sizes())
+    ]
+    uploads = {
+        number: _content(program.steps[number + 1 :], each.place, each.size)[0]
+        for number, each in enumerate(program.steps)
+        if isinstance(each, Upload)
+    }
+    return initial, uploads
+
+
+def mended(program: Program) -> Program:
+    """With an upload before each dispatch that reads other bytes than a dispatch before it did, where
+    none of the program writes in between.
+    """
+    steps = list(program.steps)
+    for number, size in enumerate(program.sizes()):
+        at, place = 0, Place(number, 0)
+        while True:
+            _, clash = _content(steps[at:], place, size)
+            if clash is None:
+                break
+            at += clash[0]
+            place, size = clash[1], clash[2]
+            steps.insert(at, Upload(place, size))
+            at += 1
+            place, size = Place(number, 0), program.sizes()[number]
+            if at > 2 * len(program.steps):
+                break
+    return program._replace(steps=tuple(steps))
+
+
+def _content(steps: Sequence[Step], place: Place, size: int) -> tuple[Bytes, tuple[int, Place, int] | None]:
+    """What ``size`` bytes at ``place`` hold before these steps, by what they read; bytes that nobody reads
+    are 0.  And the first step that reads something else, with those bytes."""
+    data, is_open = np.zeros(size, np.uint8), np.ones(size, np.bool_)
+    is_known = np.zeros(size, np.bool_)
+    clash: tuple[int, Place, int] | None = None
+    for number, step in enumerate(steps):
+        if isinstance(step, Upload):
+            if step.place.buffer == place.buffer:
+                begin = max(0, step.place.offset - place.offset)
+                is_open[begin : max(0, step.place.offset + step.size - place.offset)] = False
+            continue
+        for tensor, at, array in sorted(step.bound(), key=lambda each: each[0].output):
+            first = at.offset - place.offset
+            here = slice(max(0, first), max(0, first + tensor.desc.extent_in_bytes))
+            if at.buffer != place.buffer or not is_open[here].any():
+                continue
+            there = slice(here.start - first, here.start - first + len(is_open[here]))
+            mask = _mask(tensor.desc)[there] & is_open[here]
+            if array is None:
+                is_open[here] &= ~mask
+                continue
+            values = laid_bytes(tensor.desc, array)[there]
+            other = mask & is_known[here] & (data[here] != values)
+            if clash is None and other.any():
+                clash = number, at, tensor.desc.extent_in_bytes
+            new = mask & ~is_known[here]
+            data[here][new] = values[new]
+            is_known[here] |= mask
+    return data, clash
+
+
+def _elements(desc: BufferTensorDesc, memory: Bytes, dtype: Any) -> Any:
+    """The elements of a tensor in its bytes."""
+    flat = memory[: desc.extent_in_bytes].view(dtype)
+    strides = [each * flat.itemsize for each in desc.effective_strides]
+    return as_strided(flat, tuple(desc.sizes), strides)
+
+
+def _mask(desc: BufferTensorDesc) -> Any:
+    """Which bytes of its extent belong to elements."""
+    bits = element_bits(desc.data_type)
+    if bits < 8:
+        return np.ones(desc.extent_in_bytes, np.bool_)
+    memory = np.zeros(desc.extent_in_bytes, np.uint8)
+    _elements(desc, memory, f"u{bits // 8}")[...] = np.array(-1, f"i{bits // 8}").astype(f"u{bits // 8}")
+    return memory != 0
+
+
+def laid_bytes(desc: BufferTensorDesc, array: Array) -> Bytes:
+    """The bytes of its extent; where elements share a place, the last one counts."""
+    if element_bits(desc.data_type) < 8:
+        return pack_tensor(desc, array)[: desc.extent_in_bytes]
+    memory = np.zeros(desc.extent_in_bytes, np.uint8)
+    _elements(desc, memory, array.dtype)[...] = array
+    return memory
+
+
+# --- running it ---
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a program did: ``reports``, the ``record`` of its dispatches, and the error that ended it."""
+
+    reports: list[Report]
+    record: Record
+    error: Error | None = None
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Of the checks that reported something."""
+        return frozenset(each.id for each in self.reports)
+
+
+def watched(start: Callable[[d3d12.Device | None], Any], device: d3d12.Device | None = None) -> Run:
+    """Runs something that creates devices, or uses this one.  Its reports go to nobody else."""
+    from ..reporting import defaults
+
+    reports: list[Report] = []
+    error: Error | None = None
+
+    def sink(stored: Any) -> None:
+        reports.append(stored.report)
+
+    sinks, defaults.sinks = defaults.sinks, [sink]
+    try:
+        with catch_warnings():
+            simplefilter("ignore", RecordWarning)
+            with start_recording(device) as found:
+                try:
+                    start(device)
+                except Error as raised:
+                    error = raised
+                    reports.append(raised.report)
+    finally:
+        defaults.sinks = sinks
+    return Run(reports, found, error)
+
+
+def run(program: Program, strictness: Strictness | None = None) -> Run:
+    """Runs the program on a device of its own."""
+    device = d3d12.create_device(d3d12.Adapter(name="dmlemu.reduce"), strictness=strictness)
+    try:
+        done = watched(lambda _: _execute(program, device), device)
+    finally:
+        device.__exit__(Exception, None, None)  # it may have ended in the middle
+    for each, call in zip(done.record.dispatches, program.calls, strict=False):
+        done.record.dispatches[each.number] = each._replace(site=call.site)
+    return done
+
+
+def _execute(program: Program, device: d3d12.Device) -> None:
+    session = Session(dml.create_device(device, feature_level=program.level))
+    with session:
+        initial, uploads = contents(program)
+        buffers = [session.upload(name, data) for name, data in zip(program.buffers, initial, strict=True)]
+        calls = [_Prepared(session, program, call, buffers) for call in program.calls]
+        session.use_descriptors(sum(each.descriptor_count for each in calls) + 1)
+        for each in calls:
+            each.initialize()
+        session.barrier()
+        prepared = iter(calls)
+        for number, step in enumerate(program.steps):
+            if isinstance(step, Upload):
+                session.run()  # the states of buffers decay, so that the copy may write
+                session.write(buffers[step.place.buffer], uploads[number], step.place.offset)
+            else:
+                next(prepared).dispatch()
+                session.barrier()
+        session.run()
+        device.checks.end()
+
+
+class _Prepared:
+    """A compiled dispatch with its bindings."""
+
+    def __init__(
+        self, session: Session, program: Program, call: Call, buffers: Sequence[d3d12.Resource]
+    ) -> None:
+        self._session = session
+        self._compiled = compile_work(session.dml, call.work, program.array, session.keep)
+        by_path = {
+            tensor.path: (tensor, self._binding(session, tensor, place, array, buffers))
+            for tensor, place, array in zip(call.work.tensors, call.places, call.arrays, strict=True)
+        }
+        fields = [(each.output, by_path.get(each.path)) for each in self._compiled.fields]
+        inputs = [found for output, found in fields if not output]
+        self._inputs = [each[1] if each and not each[0].owned else None for each in inputs]
+        self._owned = [each[1] if each and each[0].owned else None for each in inputs]
+        self._outputs = [found[1] if found else None for output, found in fields if output]
+        properties = self._compiled.get_binding_properties()
+        self._persistent = session.persistent_buffer(self._compiled)
+        self._temporary = session.temporary_buffer(self._compiled)
+        self.descriptor_count = 2 * properties.required_descriptor_count + len(fields) + 8
+
+    @staticmethod
+    def _binding(
+        session: Session,
+        tensor: RecordedTensor,
+        place: Place | None,
+        array: Array | None,
+        buffers: Sequence[d3d12.Resource],
+    ) -> dml.BufferBinding:
+        size = tensor.desc.size_in_bytes
+        if place is not None:
+            return dml.BufferBinding(buffers[place.buffer], place.offset, size)
+        if array is None:
+            return dml.BufferBinding(session.buffer(tensor.path, size), 0, size)
+        data = np.zeros(size, np.uint8)
+        data[: tensor.desc.extent_in_bytes] = laid_bytes(tensor.desc, array)
+        return dml.BufferBinding(session.upload(tensor.path, data), 0, size)
+
+    def initialize(self) -> None:
+        owned = [self._owned] if any(self._owned) else None
+        kept = None if self._persistent is None else [self._persistent]
+        self._session.initialize(self._compiled, inputs=owned, persistent=kept)
+
+    def dispatch(self) -> None:
+        self._session.dispatch(
+            self._compiled,
+            self._inputs,
+            self._outputs,
+            persistent=self._persistent,
+            temporary=self._temporary,
+        )
+
+
+def compile_work(
+    device: dml.Device,
+    work: Work,
+    array: Callable[[str], Array],
+    own: Callable[[Any], Any],
+) -> dml.CompiledOperator:
+    """The operator or graph; ``own`` is told what must be released."""
+    if isinstance(work.desc, GraphWork):
+        compiled = own(device.compile_graph(_graph(device, work.desc, array), work.flags))
+    else:
+        assert not isinstance(work.desc, str)
+        operator = own(device.create_operator(work.desc))
+        operator.set_name(work.name)
+        compiled = own(device.compile_operator(operator, work.flags))
+    compiled.set_name(work.name)
+    found: dml.CompiledOperator = compiled
+    return found
+
+
+def _graph(device: dml.Device, graph: GraphWork, array: Callable[[str], Array]) -> dml.GraphDesc:
+    nodes: list[dml.OperatorGraphNodeDesc | dml.ConstantDataGraphNodeDesc] = []
+    for node, name in zip(graph.nodes, graph.names, strict=True):
+        if isinstance(node, str):
+            nodes.append(dml.ConstantDataGraphNodeDesc(array(node), name))
+        else:
+            nodes.append(dml.OperatorGraphNodeDesc(device.create_operator(node), name))
+    return dml.GraphDesc(
+        graph.input_count,
+        graph.output_count,
+        nodes,
+        [dml.InputGraphEdgeDesc(*each) for each in graph.input_edges],
+        [dml.OutputGraphEdgeDesc(*each) for each in graph.output_edges],
+        [dml.IntermediateGraphEdgeDesc(*each) for each in graph.intermediate_edges],
+    )
