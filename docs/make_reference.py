@@ -28,8 +28,8 @@ def pages() -> dict[Path, str]:
     for desc in operators:
         stem, text, drawn = desc.TYPE.name.lower(), describe(desc), picture(desc)
         if drawn is not None:
-            texts[PICTURES / f"{stem}.svg"] = drawn
-            shown = f"![where the elements of an example go](pictures/{stem}.svg)\n\n## Fields"
+            texts[PICTURES / f"{stem}.svg"], what = drawn
+            shown = f"![{what}](pictures/{stem}.svg)\n\n## Fields"
             text = text.replace("## Fields", shown, 1)
         texts[OPERATORS / f"{stem}.md"] = text
     rows = [

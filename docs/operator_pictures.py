@@ -1,21 +1,23 @@
-"""Pictures of the operators that move elements: the example of the definition, with the elements of the input
-numbered, and where the reference puts them."""
+"""Pictures from the references: of operators that move elements, the numbered elements of the input and where
+they go; of operators that compute, what two elements of the output depend on."""
 
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dmlemu.dml import BufferTensorDesc
+from dmlemu import dml
+from dmlemu.dml import BufferTensorDesc, FeatureLevel, RecurrentNetworkDirection
 from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.operators.definition import definition_class, example_of
+from dmlemu.dml.operators.desc_checks import check_operator
 from dmlemu.dml.operators.schema import OperatorDesc, camel
 
-__all__ = ["PICTURED", "picture"]
+__all__ = ["COMPUTED", "PICTURED", "picture"]
 
 Array = np.ndarray[Any, Any]
 
@@ -40,19 +42,215 @@ PICTURED = {
 _CELL, _LINE, _GAP = 34, 24, 28
 
 
-def picture(cls: type[OperatorDesc]) -> str | None:
-    """An SVG, if the operator is one that moves elements and is emulated."""
-    if cls.TYPE.name not in PICTURED or definition_class(cls.TYPE) is None:
+class Case(NamedTuple):
+    """``changes`` of the example: sizes of tensors (None: absent) and other fields; two ``places`` of the
+    first output; ``given``: inputs that are not random."""
+
+    changes: dict[str, Any]
+    places: tuple[tuple[int, ...], tuple[int, ...]]
+    given: Mapping[str, Any] = {}
+
+
+_RECURRENT = {
+    "input_tensor": [1, 3, 1, 2],
+    "bias_tensor": None,
+    "sequence_lengths_tensor": None,
+    "direction": RecurrentNetworkDirection.FORWARD,
+    "hidden_init_tensor": [1, 1, 1, 2],
+    "output_sequence_tensor": [3, 1, 1, 2],
+    "output_single_tensor": [1, 1, 1, 2],
+}
+
+
+def _gates(count: int, *activations: OperatorDesc, **more: Any) -> Case:
+    """Of a recurrent operator with ``count`` gates: the first state, and the second one after 3 steps."""
+    weights = {"weight_tensor": [1, 1, 2 * count, 2], "recurrence_tensor": [1, 1, 2 * count, 2]}
+    changes = _RECURRENT | weights | {"activation_descs": activations} | more
+    return Case(changes, ((0, 0, 0, 0), (2, 0, 0, 1)))
+
+
+_SIGMOID, _TANH = dml.ActivationSigmoidOperatorDesc(), dml.ActivationTanhOperatorDesc()
+_ATTENTION = {
+    "query_tensor": [1, 2, 4],
+    "key_tensor": [1, 3, 4],
+    "value_tensor": [1, 3, 4],
+    "output_tensor": [1, 2, 4],
+    "mask_type": dml.MultiheadAttentionMaskType.KEY_SEQUENCE_LENGTH,
+    "mask_tensor": [1, 1],
+    **dict.fromkeys(("bias_tensor", "relative_position_bias_tensor", "past_key_tensor", "past_value_tensor")),
+    **dict.fromkeys(("output_present_key_tensor", "output_present_value_tensor")),
+}
+_ALIGN = Case(
+    {
+        "input_tensor": [1, 1, 6, 6],
+        "roi_tensor": [1, 4],
+        "batch_indices_tensor": [1],
+        "output_tensor": [1, 1, 2, 2],
+        "spatial_scale_y": 1.0,
+    },
+    ((0, 0, 0, 0), (0, 0, 1, 1)),
+    {"roi_tensor": [[1, 0.5, 4.5, 3.5]]},
+)
+_RESAMPLE = Case({}, ((0, 0, 1, 1), (0, 0, 3, 4)))
+
+COMPUTED = {
+    "CONVOLUTION": Case(
+        {
+            "input_tensor": [1, 1, 5, 6],
+            "filter_tensor": [1, 1, 3, 2],
+            "bias_tensor": [1, 1, 1, 1],
+            "output_tensor": [1, 1, 3, 4],
+            "start_padding": [1, 0],
+            "end_padding": [1, 0],
+            "group_count": 1,
+            "fused_activation": None,
+        },
+        ((0, 0, 0, 0), (0, 0, 2, 3)),
+    ),
+    **dict.fromkeys(("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "UPSAMPLE_2D"), _RESAMPLE),
+    "RESAMPLE3": Case(
+        {
+            "input_tensor": [1, 1, 4, 8],
+            "output_tensor": [1, 1, 2, 4],
+            "scales": [1.0, 1.0, 0.5, 0.5],
+            "antialiased": True,
+        },
+        ((0, 0, 0, 0), (0, 0, 1, 2)),
+    ),
+    "ROI_POOLING": Case(
+        {"input_tensor": [1, 1, 5, 6], "roi_tensor": [1, 1, 1, 5], "output_tensor": [1, 1, 2, 3]},
+        ((0, 0, 0, 0), (0, 0, 1, 2)),
+        {"roi_tensor": [[[[0, 2, 0, 9, 5]]]]},
+    ),
+    **dict.fromkeys(("ROI_ALIGN", "ROI_ALIGN1"), _ALIGN),
+    "RNN": _gates(1, _TANH),
+    "GRU": _gates(3, _SIGMOID, _TANH),
+    "LSTM": _gates(
+        *(4, _SIGMOID, _TANH, _TANH),
+        cell_mem_init_tensor=[1, 1, 1, 2],
+        output_cell_single_tensor=[1, 1, 1, 2],
+        peephole_tensor=None,
+    ),
+    "MAX_UNPOOLING": Case(
+        {
+            "input_tensor": [1, 1, 2, 2],
+            "indices_tensor": [1, 1, 2, 2],
+            "output_tensor": [1, 1, 4, 4],
+        },
+        ((0, 0, 1, 1), (0, 0, 2, 3)),
+        {"indices_tensor": [[[[5, 2], [8, 11]]]]},
+    ),
+    "MULTIHEAD_ATTENTION": Case(
+        _ATTENTION | {"head_count": 2}, ((0, 0, 0), (0, 1, 3)), {"mask_tensor": [[2]]}
+    ),
+    "MULTIHEAD_ATTENTION1": Case(
+        _ATTENTION
+        | {
+            "query_head_count": 2,
+            "key_value_head_count": 1,
+            "key_tensor": [1, 3, 2],
+            "value_tensor": [1, 3, 2],
+        },
+        ((0, 0, 0), (0, 1, 3)),
+        {"mask_tensor": [[2]]},
+    ),
+}
+
+
+def picture(cls: type[OperatorDesc]) -> tuple[str, str] | None:
+    """An SVG and what it shows, if the operator has one and is emulated."""
+    name = cls.TYPE.name
+    if definition_class(cls.TYPE) is None:
         return None
+    if name in PICTURED:
+        return _moved(cls), "where the elements of an example go"
+    if name in COMPUTED:
+        return _computed(cls, COMPUTED[name]), "what two elements of the output depend on"
+    return None
+
+
+# --- elements that move ---
+
+
+def _moved(cls: type[OperatorDesc]) -> str:
     desc = _smaller(example_of(cls))
     inputs = _numbered(desc)
     outputs = desc.reference(inputs)
     total = sum(array.size for name, array in _listed(inputs) if not _is_index(name))
+
+    def colour(name: str, place: tuple[int, ...], value: float) -> str:
+        """Of an element that was numbered, by its number."""
+        known = not _is_index(name) and 1 <= value <= total
+        return _colour((value - 1) / total) if known else "white"
+
+    return _drawn((inputs, outputs), colour)
+
+
+# --- what elements are computed from ---
+
+_FIRST, _SECOND, _BOTH = "#f2b8a8", "#a9c4f5", "#c9a6d9"
+
+
+def _computed(cls: type[OperatorDesc], case: Case) -> str:
+    desc = _changed(example_of(cls), case.changes)
+    check_operator(desc, max(FeatureLevel), f"the picture of {cls.TYPE.name}")
+    inputs, random = {}, np.random.default_rng(7)
+    for field in tensor_fields(desc):
+        if not field.output and field.desc is not None:
+            all_different = random.choice([*range(-99, 0), *range(1, 100)], field.desc.sizes, replace=False)
+            values = case.given.get(field.name, all_different / 100)
+            inputs[field.name] = np.asarray(values).astype(field.desc.dtype).reshape(field.desc.sizes)
+    outputs = desc.reference(inputs)
+    first = next(iter(outputs))
+    changed = {
+        camel(name): _influence(desc, inputs, name, first, case.places)
+        for name, array in inputs.items()
+        if array.dtype.kind == "f" and name not in case.given
+    }
+
+    def colour(name: str, place: tuple[int, ...], value: float) -> str:
+        if name == camel(first) and place in case.places:
+            return _FIRST if place == case.places[0] else _SECOND
+        of_first, of_second = changed[name][place] if name in changed else (False, False)
+        return _BOTH if of_first and of_second else _FIRST if of_first else _SECOND if of_second else "white"
+
+    return _drawn((inputs, outputs), colour)
+
+
+def _changed(desc: OperatorDesc, changes: Mapping[str, Any]) -> OperatorDesc:
+    made = {}
+    for name, value in changes.items():
+        tensor = getattr(desc, name)
+        resized = isinstance(tensor, BufferTensorDesc) and value is not None
+        made[name] = BufferTensorDesc(tensor.data_type, value) if resized else value
+    return replace(desc, **made)  # type: ignore[type-var]
+
+
+def _influence(
+    desc: OperatorDesc, inputs: dict[str, Array], name: str, output: str, places: Sequence[tuple[int, ...]]
+) -> Array:
+    """For each element of an input whether each place of the output changes with it."""
+    before = desc.reference(inputs)[output]
+    found = np.zeros((*inputs[name].shape, len(places)), bool)
+    for at in np.ndindex(inputs[name].shape):
+        array = inputs[name].copy()
+        array[at] += 3  # more than all others: it becomes a maximum
+        after = desc.reference({**inputs, name: array})[output]
+        found[at] = [after[place] != before[place] for place in places]
+    return found
+
+
+# --- drawing ---
+
+_Colour = Callable[[str, tuple[int, ...], float], str]
+
+
+def _drawn(columns: Sequence[Mapping[str, Any]], colour: _Colour) -> str:
     x, height, parts = _GAP, 0, []
-    for fields in (inputs, outputs):
+    for fields in columns:
         y, right = _GAP, x
         for name, array in _listed(fields):
-            drawn, width, y = _grid(name, array, total, x, y)
+            drawn, width, y = _grid(name, array, colour, x, y)
             parts += drawn
             right, height, y = max(right, x + width), max(height, y), y + _GAP
         x = right + 2 * _GAP
@@ -111,23 +309,23 @@ def _colour(part: float) -> str:
     return "#" + "".join(f"{round(255 * each):02x}" for each in channels)
 
 
-def _grid(name: str, array: Array, total: int, x: int, y: int) -> tuple[list[str], int, int]:
+def _grid(name: str, array: Array, colour: _Colour, x: int, y: int) -> tuple[list[str], int, int]:
     """A table of the elements, one line for each along the last dimension, a space between matrices; its
-    width, and where it ends.  Elements that were numbered have a colour by their number."""
+    width, and where it ends."""
     sizes = ", ".join(map(str, array.shape))
     parts = [f'<text x="{x}" y="{y}">{name} {{{sizes}}}</text>']
     columns = array.shape[-1]
     rows_of_matrix = array.shape[-2] if array.ndim > 1 else 1
+    cell = max(_CELL, 6 + 7 * max(len(f"{value:.3g}") for value in array.flat))
     y += 8
-    for i, row in enumerate(array.reshape(-1, columns)):
+    for i, outer in enumerate(np.ndindex(array.shape[:-1])):
         y += _LINE // 3 if i and i % rows_of_matrix == 0 else 0
-        for k, value in enumerate(row.tolist()):
-            known = not _is_index(name) and 1 <= value <= total
-            colour = _colour((value - 1) / total) if known else "white"
-            left = x + k * _CELL
+        for k, value in enumerate(array[outer].tolist()):
+            left = x + k * cell
+            fill = colour(name, (*outer, k), value)
             parts.append(
-                f'<rect x="{left}" y="{y}" width="{_CELL}" height="{_LINE}" fill="{colour}" stroke="gray"/>'
-                f'<text x="{left + _CELL // 2}" y="{y + 16}" text-anchor="middle">{value:g}</text>'
+                f'<rect x="{left}" y="{y}" width="{cell}" height="{_LINE}" fill="{fill}" stroke="gray"/>'
+                f'<text x="{left + cell // 2}" y="{y + 16}" text-anchor="middle">{value:.3g}</text>'
             )
         y += _LINE
-    return parts, max(columns * _CELL, 7 * len(f"{name} {{{sizes}}}")), y
+    return parts, max(columns * cell, 7 * len(f"{name} {{{sizes}}}")), y

@@ -245,6 +245,21 @@ static void mask_scores(const struct line *line, int64_t first, int64_t n, float
     }
 }
 
+/* Whether the mask adds the filter to every score: if finite, it changes no weight, and rounds no score. */
+static bool mask_cancels_out(const struct line *line) {
+    const struct job *job = line->job;
+    const dmlk_view *mask = &job->views[MASK];
+    if (job->k.mask != DMLK_MASK_BOOLEAN || !isfinite(job->k.filter)) {
+        return false;
+    }
+    const int32_t *at = (const int32_t *)(const void *)ELEMENT(mask, line->item, line->head, line->query, 0);
+    int64_t i = 0;
+    while (i < line->keys && DMLK_LOAD(at, i * mask->strides[3]) == 0) {
+        i++;
+    }
+    return i == line->keys;
+}
+
 /* The panels of scores become exponentials, and are added to the sums in the lanes. */
 DMLK_EACH_ISA(find_exponentials, (float *restrict x, int64_t panels, float largest, float *restrict lanes),
               (x, panels, largest, lanes)) {
@@ -278,11 +293,14 @@ static float weigh(const struct line *line) {
     for (int lane = 0; lane < LANES; lane++) {
         largest[lane] = -INFINITY;
     }
+    const bool is_masked = !mask_cancels_out(line);
     scale_scores(line->scores, line->keys, job->k.scale);
     for (int64_t first = 0; first < line->keys; first += PANEL) {
         const int64_t n = dmlk_min(PANEL, line->keys - first);
         add_relative(line, first, n, line->scores + first * QUERIES);
-        mask_scores(line, first, n, line->scores + first * QUERIES);
+        if (is_masked) {
+            mask_scores(line, first, n, line->scores + first * QUERIES);
+        }
     }
     find_largest(line->scores, panels, largest);
     for (int lane = 1; lane < LANES; lane++) {

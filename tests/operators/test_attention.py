@@ -122,6 +122,29 @@ def test_a_boolean_mask_adds_and_the_others_replace() -> None:
     np.testing.assert_allclose(replaced["output_tensor"], mean, rtol=1e-5)
 
 
+@pytest.mark.parametrize("filter", [-10000.0, float(np.finfo(np.float32).min)])
+@pytest.mark.parametrize("keys", [5, 40])
+def test_a_mask_of_all_keys_cancels_out(filter: float, keys: int) -> None:
+    """The scores are not rounded to the precision of the filter; the second query has one key."""
+    inputs = three(1, 3, keys, 4, seed=9)
+    mask = np.zeros((1, 1, 3, keys), np.int32)
+    mask[0, 0, 1, 2] = 1
+    fields = {"mask_type": M.BOOLEAN, "mask_filter_value": filter}
+
+    found = run({**inputs, "mask_tensor": mask}, {"output_tensor": [1, 3, 4]}, **fields)["output_tensor"]
+    unmasked = run(inputs, {"output_tensor": [1, 3, 4]})["output_tensor"]
+
+    np.testing.assert_array_equal(found[0, [0, 2]], unmasked[0, [0, 2]])
+    np.testing.assert_array_equal(found[0, 1], inputs["value_tensor"][0, 2])
+
+
+def test_an_infinite_mask_of_all_keys_gives_nan() -> None:
+    inputs = {**three(1, 1, 3, 2), "mask_tensor": np.zeros((1, 1, 1, 3), np.int32)}
+    fields = {"mask_type": M.BOOLEAN, "mask_filter_value": -np.inf}
+
+    assert np.isnan(run(inputs, {"output_tensor": [1, 1, 2]}, **fields)["output_tensor"]).all()
+
+
 def test_the_past_comes_first_and_alone_suffices() -> None:
     inputs = three(1, 2, 3, 4)
     k, v = (inputs[name].reshape(1, 3, 2, 2).transpose(0, 2, 1, 3) for name in ("key_tensor", "value_tensor"))
@@ -214,7 +237,7 @@ def test_any_sizes(data: st.DataObject) -> None:
     fields: dict[str, Any] = {}
     if data.draw(st.booleans()):
         inputs["mask_tensor"] = np.random.default_rng(5).integers(0, 2, (b, h, s, n)).astype(np.int32)
-        fields = {"mask_type": M.BOOLEAN, "mask_filter_value": -3.0}
+        fields = {"mask_type": M.BOOLEAN, "mask_filter_value": data.draw(st.sampled_from([-3.0, -1e4]))}
     run_close(inputs, {"output_tensor": [b, s, h * v]}, h, g, **fields)
 
 

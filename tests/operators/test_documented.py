@@ -1,9 +1,9 @@
 """The worked examples of Microsoft's pages, as DxDispatch descs: ``documented/<stem>.json``.
 
 Each file names the page and holds examples with a ``type``, a ``desc`` as in a DxDispatch model (packed
-tensors), ``inputs`` and ``outputs`` by field, perhaps a relative ``tolerance`` and the ids of what it
-``reports``.  Each example runs packed, with every tensor permuted and padded, and as a model on the command
-line.
+tensors), ``inputs`` and ``outputs`` by field, perhaps a relative ``tolerance``, how many elements of an
+output are ``defined``, and the ids of what it ``reports``.  Each example runs packed, with every tensor
+permuted and padded, and as a model on the command line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dmlemu.cli import main
 from dmlemu.dml import BufferTensorDesc
 from dmlemu.dml.operators import find_operator
 from dmlemu.dml.operators.definition import emulated
-from dmlemu.dml.operators.schema import Field, OperatorDesc, operator_fields
+from dmlemu.dml.operators.schema import Field, OperatorDesc, camel, operator_fields
 from dmlemu.frontends.dxdispatch.node import Node
 from dmlemu.frontends.dxdispatch.operator_desc import read_operator_desc
 
@@ -99,8 +99,9 @@ def assert_agree(found: Mapping[str, Any], expected: Mapping[str, Any], example:
     tolerance = example.get("tolerance", 1e-6)
     for name, want in expected.items():
         for got, each in zip(listed(found[name]), listed(want), strict=True):
-            got = got.ravel()[: each.size].reshape(each.shape)  # of a file: rounded up to 4 bytes
-            np.testing.assert_allclose(got.astype(float), each.astype(float), tolerance, err_msg=name)
+            count = example.get("defined", {}).get(camel(name), each.size)  # a file is rounded up to 4 bytes
+            got, each = (array.astype(float).ravel()[:count] for array in (got, each))
+            np.testing.assert_allclose(got, each, tolerance, err_msg=name)
 
 
 def model_of(example: Example, desc: OperatorDesc) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import dtype_of, filled, tensors, values
 
-from dmlemu import dml, evaluate
+from dmlemu import d3d12, dml, evaluate
 from dmlemu.dml import BufferTensorDesc, OperatorType
 from dmlemu.dml import TensorDataType as T
 
@@ -385,6 +385,25 @@ def test_elements_are_put_where_the_indices_say(strides: list[int] | None) -> No
     found = compare(op, inputs)["output_tensor"][0, 0]
 
     assert found.tolist() == [[0, 0, 0, 0], [0, 1, 0, 2], [0, 0, 0, 0], [0, 3, 0, 0]]
+
+
+@pytest.mark.dmlemu(expect=["MEM_INDEX_VALUE", "MEM_SCATTER_RACE"])
+@pytest.mark.parametrize("strides", [None, [16, 16, 1, 4]])
+def test_reports_name_the_output_of_an_unpooling(strides: list[int] | None) -> None:
+    """Also where the elements go through the temporary resource; indices count the flattened output."""
+    device = dml.create_device(d3d12.create_device(d3d12.Adapter()))
+    op = dml.MaxUnpoolingOperatorDesc(
+        input_tensor=tensor(T.FLOAT32, 1, 1, 1, 3),
+        indices_tensor=tensor(T.UINT32, 1, 1, 1, 3),
+        output_tensor=BufferTensorDesc(T.FLOAT32, [1, 1, 4, 4], strides),
+    )
+    inputs = {"input_tensor": np.float32([[[[1, 2, 3]]]]), "indices_tensor": np.uint32([[[[5, 5, 16]]]])}
+
+    evaluate(op, device=device, **inputs)
+
+    outside, race = sorted(each.report.message for each in device.get_parent_device().reports)
+    assert "but the flattened OutputTensor has 16 elements: its update is not written" in outside
+    assert "in undefined order to element (5) of the flattened OutputTensor, from elements" in race
 
 
 @pytest.mark.dmlemu(expect=["MEM_INDEX_VALUE", "MEM_SCATTER_RACE"])

@@ -29,22 +29,31 @@ if TYPE_CHECKING:
 __all__ = ["Values"]
 
 _LINES = 12  # of a lineage
-_FLOAT16 = kernels.constant("DMLK_FLOAT16")
+_FLOAT16, _INT8, _UINT8 = (kernels.constant(f"DMLK_{kind}") for kind in ("FLOAT16", "INT8", "UINT8"))
 
 _Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _Operand(NamedTuple):
-    """A tensor of a kernel, or the part it reads: its view, with a copy of its bytes before the run."""
+    """A tensor of a kernel, or the part it reads: its view, with a copy of its bytes before the run.
+
+    In the view each element of 4 bits has a byte.
+    """
 
     access: Access
+    tensor: Tensor
     view: View
+
+    @property
+    def bits(self) -> int:
+        return self.access.footprint.element_bits
 
 
 class Values(Check):
     """Reports the first NaN or infinity born of finite numbers, integers that wrapped, and saturation.
 
-    ``saturated_share``: casts to 8 bits are reported above this share of elements at the type's limits.
+    ``saturated_share``: casts and quantization to 8 or 4 bits are reported above this share of elements
+    beyond the type's limits.
     """
 
     declarations = DECLARATIONS
@@ -74,8 +83,7 @@ class Values(Check):
         assert isinstance(packet, DispatchPacket)
         name, command = kernels.name(packet.kernel), self.names.command(event)
         for output in self._operands(event.packet, self._outputs, WRITE):
-            tensor = packet.tensors[output.access.operand]
-            if packets.type_name(tensor.data_type).startswith("FLOAT"):
+            if packets.type_name(output.tensor.data_type).startswith("FLOAT"):
                 self._born(event, command, name, output)
             else:
                 self._wrapped(event, command, name, packet, output)
@@ -130,14 +138,25 @@ class Values(Check):
     def _saturated(
         self, event: Executed, command: NamedCommand, kernel: str, packet: DispatchPacket, output: _Operand
     ) -> None:
-        """Casts from float to 8 bits: how many elements saturate."""
-        sources = [packets.type_name(each.view.data_type) for each in self._inputs]
-        kind = packets.type_name(output.view.data_type)
-        if kernel != "cast" or kind not in ("INT8", "UINT8") or not sources[0].startswith("FLOAT"):
+        """Casts and quantization of floats to 8 or 4 bits: how many elements saturate."""
+        kind = packets.type_name(output.tensor.data_type)
+        found = {each.access.operand: each for each in self._inputs}
+        if kind not in ("INT8", "UINT8", "INT4", "UINT4") or kernel not in ("cast", "quantize"):
             return
-        limits = np.iinfo(kind.lower())
-        source = _array(self._inputs[0].view)
-        beyond = (source < limits.min) | (source > limits.max)
+        low, high = (-(1 << output.bits - 1), (1 << output.bits - 1) - 1)
+        if kind.startswith("U"):
+            low, high = 0, (1 << output.bits) - 1
+        source, lowest = _array(found[0].view), np.asarray(False)
+        if source.dtype.kind != "f":
+            return
+        if kernel == "quantize":
+            parameters = [_repeated(_array(found[i].view), source.shape) for i in (1, 2) if i in found]
+            centered = packet.constants[0] and low == 0
+            zero = parameters[1] if len(parameters) > 1 else np.asarray((high + 1) // 2 if centered else 0)
+            with np.errstate(all="ignore"):
+                source = np.rint(source / parameters[0].astype(np.float32)) + zero.astype(np.int32)
+            lowest = zero == low  # a ReLU that is part of the quantization cuts off what is negative
+        beyond = ((source < low) & ~lowest) | (source > high)
         share = float(beyond.mean())
         if share > self.saturated_share:
             number = int(np.flatnonzero(beyond.reshape(-1))[0])
@@ -161,13 +180,14 @@ class Values(Check):
         memory = self.device.context.gpu.memory
         for access in accesses:
             tensor: Tensor = decoded.tensors[access.operand]
-            if not access.access & kind or access.footprint.element_bits < 8:
+            if not access.access & kind:
                 continue
-            begin, end = access.footprint.byte_range
+            footprint, data_type = access.footprint, tensor.data_type
+            begin, end = footprint.byte_range
             data = bytes(memory.view(begin, end - begin))
-            yield _Operand(
-                access, View(data, tensor.data_type, access.footprint.sizes, access.footprint.strides)
-            )
+            if footprint.element_bits == 4:
+                data, data_type = _bytes_of_halves(data, packets.type_name(data_type))
+            yield _Operand(access, tensor, View(data, data_type, footprint.sizes, footprint.strides))
 
     def _say(
         self, event: Executed, command: NamedCommand, id: str, output: _Operand, number: int, words: str
@@ -178,7 +198,7 @@ class Values(Check):
         begin, _ = footprint.byte_range
         offset = sum(i * stride for i, stride in zip(index, footprint.strides, strict=True))
         address = begin + offset * footprint.element_bits // 8
-        place = self.names.bytes(address, address + footprint.element_bits // 8)
+        place = self.names.bytes(address, address + max(1, footprint.element_bits // 8))
         name, operand = command.command.name, command.operand(output.access)
         self.report(
             id,
@@ -201,6 +221,22 @@ def _array(view: View) -> _Array:
     base = np.frombuffer(view.data, dtype, len(view.data) // dtype.itemsize)
     strides = [stride * dtype.itemsize for stride in view.strides]
     return np.lib.stride_tricks.as_strided(base, view.sizes, strides, writeable=False)
+
+
+def _bytes_of_halves(data: bytes, kind: str) -> tuple[bytes, int]:
+    """INT4 as INT8, UINT4 as UINT8."""
+    split = np.frombuffer(data, np.uint8)
+    split = np.stack((split & 15, split >> 4), axis=-1).reshape(-1)
+    if kind == "UINT4":
+        return split.tobytes(), _UINT8
+    return ((split ^ 8) - 8).astype(np.uint8).tobytes(), _INT8
+
+
+def _repeated(parameters: _Array, sizes: tuple[int, ...]) -> _Array:
+    """Scales or zero points of blocks, for each element."""
+    for axis, size in enumerate(sizes):
+        parameters = np.repeat(parameters, size // parameters.shape[axis], axis)
+    return parameters
 
 
 def _each_by_itself(kernel: str) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import dml
 from ..errors import Report
-from .memory import Array, Placed
+from .memory import Array, Placed, halves, joined, values_of_halves
 
 __all__ = ["LayoutError", "describe", "picture", "replay_call", "spell_value"]
 
@@ -97,24 +97,24 @@ def picture(
     """A tensor's memory: a line of byte numbers, and for each of ``rows`` the values there.
 
     ``before`` and the rows (title -> bytes) hold the whole buffer; unchanged padding is drawn as
-    ".", and elements of the first row that were never written (``unwritten``, per byte of the buffer) as
-    "?".  Each column is an element wide.  ``focus`` is the byte, from the tensor's begin, that must be
-    shown; where rows differ they are marked.
+    ".", and elements of the first row that were never written (``unwritten``, per half byte of the buffer)
+    as "?".  Each column is an element wide, and of two in a byte the first one has its number.  ``focus`` is
+    the byte, from the tensor's begin, that must be shown; where rows differ they are marked.
     """
-    item = placed.desc.dtype.itemsize
-    count = -(-placed.desc.size_in_bytes // item)
-    first = max(0, min(focus // item - _SLOTS // 2, count - _SLOTS))
+    width, end = placed.width, 2 * placed.end
+    count = -(-2 * placed.desc.size_in_bytes // width)
+    first = max(0, min(2 * focus // width - _SLOTS // 2, count - _SLOTS))
     slots = range(first, min(count, first + _SLOTS))
-    elements = set((placed.elements.reshape(-1) // item).tolist())
-    table = [[str(slot * item) for slot in slots]]
-    for memory in rows.values():
+    elements, old = set(placed.elements.reshape(-1).tolist()), halves(before)
+    table = [["" if slot * width % 2 else str(slot * width // 2) for slot in slots]]
+    for memory in map(halves, rows.values()):
         table.append([])
         for slot in slots:
-            start = placed.offset + slot * item
-            part = slice(start, min(start + item, placed.end))
+            start = 2 * placed.offset + slot * width
+            part = slice(start, min(start + width, end))
             text = _number(memory[part], placed)
             if slot not in elements:
-                text = _PADDING if (memory[part] == before[part]).all() else text
+                text = _PADDING if (memory[part] == old[part]).all() else text
             elif len(table) == 2 and unwritten is not None and unwritten[part].all():
                 text = _UNWRITTEN
             table[-1].append(text)
@@ -124,10 +124,10 @@ def picture(
     return _aligned(["byte", *rows, ""], table, cut=len(slots) < count)
 
 
-def _number(bytes_: Array, placed: Placed) -> str:
-    if len(bytes_) < placed.desc.dtype.itemsize:  # at the end of the tensor
-        return bytes_.tobytes().hex()
-    return spell_value(bytes_.copy().view(placed.desc.dtype)[0])
+def _number(part: Array, placed: Placed) -> str:
+    if len(part) < placed.width:  # at the end of the tensor
+        return joined(part).tobytes().hex()
+    return spell_value(values_of_halves(part, placed.desc.dtype)[0])
 
 
 def _aligned(titles: Sequence[str], table: Sequence[Sequence[str]], cut: bool) -> list[str]:

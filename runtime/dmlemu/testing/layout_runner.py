@@ -16,10 +16,11 @@ from dmlemu_hw.memory import POISON_BYTE
 from .. import dml
 from ..diagnostics import ids
 from ..diagnostics.refusal import declared, report_of
+from ..dml.tensor_desc import element_bits
 from ..frozen import Frozen
 from .explanation import LayoutError, describe, picture, replay_call, spell_value
 from .layout_spec import Case, Shape, results_of, values_of
-from .memory import Array, Memory, Placed
+from .memory import Array, Memory, Placed, halves
 from .run import Run
 from .session import Stage
 from .strategies import packed_strides
@@ -27,6 +28,7 @@ from .strategies import packed_strides
 __all__ = ["Trial"]
 
 _OTHER_FILL = 0x35
+_POISON = halves(np.array([POISON_BYTE], np.uint8))
 _PACKED = "all tensors packed"
 
 
@@ -131,37 +133,41 @@ class _Attempt:
             if (packed.after[part] != packed.before[part]).any():
                 continue
             unwritten = self._unwritten(packed)
-            if unwritten[part].all():
+            if unwritten[2 * placed.offset : 2 * placed.end].all():
                 message = f"The test wrote nothing to output '{placed.name}'."
                 return self._error(packed, ids.LAYOUT_UNWRITTEN, message, placed, None, unwritten=unwritten)
         return None
 
     def damage(self, outcome: _Outcome) -> LayoutError | None:
         """A changed byte that is not part of a result."""
-        allowed = np.zeros(outcome.memory.size, bool)
+        allowed = np.zeros(2 * outcome.memory.size, bool)
         for placed in outcome.outputs:
-            last = int(placed.elements.max()) + placed.desc.dtype.itemsize
-            allowed[placed.offset + last : placed.end] = True  # the rest of the total size is undefined
-            allowed[placed.bytes] = True
-        changed = np.flatnonzero((outcome.before != outcome.after) & ~allowed)
+            allowed[placed.after_last : 2 * placed.end] = True  # the rest of the total size is undefined
+            allowed[placed.halves] = True
+        changed = np.flatnonzero((halves(outcome.before) != halves(outcome.after)) & ~allowed)
         if not len(changed):
             return None
-        at = int(changed[0])
+        half = int(changed[0])
+        at = half // 2
         placed = min(
             outcome.memory.tensors.values(), key=lambda each: max(each.offset - at, at - each.end + 1, 0)
         )
-        byte = at - placed.offset
+        byte, is_part = at - placed.offset, bool(allowed[half ^ 1])
+        place, digits = (_where(placed, byte), "02X") if not is_part else (_half(placed, byte, half), "X")
+        after, before = (
+            halves(each)[half] if is_part else each[at] for each in (outcome.after, outcome.before)
+        )
         return self._error(
             outcome,
             ids.LAYOUT_INPUT
             if not placed.output and placed.offset <= at < placed.end
             else ids.LAYOUT_PADDING,
-            f"{_where(placed, byte)} was changed.",
+            f"{place} was changed.",
             placed,
             None,
             byte,
-            given=f"0x{outcome.after[at]:02X}",
-            expected=f"0x{outcome.before[at]:02X}",
+            given=f"0x{after:{digits}}",
+            expected=f"0x{before:{digits}}",
         )
 
     def deviation(self, packed: _Outcome) -> LayoutError | None:
@@ -176,7 +182,7 @@ class _Attempt:
             if not len(wrong):
                 continue
             at = tuple(int(i) for i in wrong[0])
-            byte, value, wanted = int(placed.elements[at]), spell_value(got[at]), spell_value(want[at])
+            byte, value, wanted = placed.byte(at), spell_value(got[at]), spell_value(want[at])
             return self._error(
                 packed,
                 ids.LAYOUT_REFERENCE,
@@ -199,13 +205,14 @@ class _Attempt:
             if not len(wrong):
                 continue
             at = tuple(int(i) for i in wrong[0])
-            byte, right = int(placed.elements[at]), spell_value(want[at])
-            unwritten = self._unwritten(found) if explain else np.zeros(found.memory.size, bool)
-            is_unwritten, value = bool(unwritten[placed.offset + byte]), spell_value(got[at])
+            byte, right = placed.byte(at), spell_value(want[at])
+            mine = placed.halves[np.ravel_multi_index(at, placed.desc.sizes)]
+            unwritten = self._unwritten(found) if explain else np.zeros(2 * found.memory.size, bool)
+            is_unwritten, value = bool(unwritten[mine[0]]), spell_value(got[at])
             what = f"is {value}"
             if is_unwritten:
                 what, value = "is never written", "nothing"
-            elif set(got[at].tobytes()) == {POISON_BYTE}:
+            elif (halves(found.after)[mine] == _POISON[mine % 2]).all():
                 what = f"is {value}, the poison of padding,"
             return self._error(
                 found,
@@ -224,12 +231,14 @@ class _Attempt:
         return None
 
     def _unwritten(self, found: _Outcome) -> Array:
-        """The bytes that keep what they held before the run, whatever that is.
+        """The half bytes that keep what they held before the run, whatever that is.
 
         A result may equal what was there before, but not two different fillings.
         """
         again = self.run(found.case, fill=_OTHER_FILL)
-        unwritten: Array = (found.after == found.before) & (again.after == again.before)
+        unwritten: Array = np.ones(2 * found.memory.size, bool)
+        for run in (found, again):
+            unwritten &= halves(run.after) == halves(run.before)
         return unwritten
 
     # --- descriptions ---
@@ -340,29 +349,33 @@ def _misreadings(memory: Memory, name: str) -> Iterator[tuple[Placed, str]]:
     placed = memory.tensors[name]
     tried: list[list[int]] = []
     for strides, why in _mistakes(placed.desc):
-        if strides in tried or max(strides) * max(placed.desc.sizes) * placed.desc.dtype.itemsize > 2**31:
+        if strides in tried or max(strides) * max(placed.desc.sizes) * placed.width > 2**32:
             continue
         tried.append(strides)
         desc = dml.BufferTensorDesc(placed.desc.data_type, placed.desc.sizes, strides)
         other = replace(placed, desc=desc)
-        inside = int(other.elements.max()) + desc.dtype.itemsize <= placed.desc.size_in_bytes
+        inside = other.after_last <= 2 * placed.end
         if inside and (other.elements != placed.elements).any():
             yield other, why
 
 
 def _mistakes(desc: dml.BufferTensorDesc) -> Iterator[tuple[list[int], str]]:
-    strides, item = list(desc.effective_strides), desc.dtype.itemsize
+    strides, bits = list(desc.effective_strides), element_bits(desc.data_type)
     yield packed_strides(desc.sizes), "as if it were packed"
     for i, j in combinations(range(desc.rank), 2):
         swapped = strides.copy()
         swapped[i], swapped[j] = strides[j], strides[i]
         yield swapped, f"those of dimensions {i} and {j} swapped"
     yield strides[::-1], "the given ones in reverse order"
-    if item > 1:
-        yield [stride * item for stride in strides], "the given ones in bytes instead of elements"
-        yield [stride // item for stride in strides], f"the given ones divided by {item}"
+    if bits != 8:
+        yield [stride * bits // 8 for stride in strides], "the given ones in bytes instead of elements"
+        yield [stride * 8 // bits for stride in strides], _scaled(8, bits)
     for i in range(desc.rank):
         yield [0 if d == i else stride for d, stride in enumerate(strides)], f"as if dimension {i} repeated"
+
+
+def _scaled(number: int, by: int) -> str:
+    return f"the given ones {f'times {number // by}' if number > by else f'divided by {by // number}'}"
 
 
 def _where(placed: Placed, byte: int) -> str:
@@ -375,6 +388,12 @@ def _where(placed: Placed, byte: int) -> str:
     if not placed.output:
         return f"Byte {byte} of input '{placed.name}', which is only to be read,"
     return f"Byte {byte} of output '{placed.name}', which is padding,"
+
+
+def _half(placed: Placed, byte: int, half: int) -> str:
+    """ "The high half of byte 12 of output 'y', which is padding," """
+    where = _where(placed, byte)
+    return f"The {'high' if half % 2 else 'low'} half of {where[0].lower()}{where[1:]}"
 
 
 def _spell_index(index: tuple[int, ...]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from .. import dml
+from ..dml.tensor_desc import element_bits
 from ..errors import quote
 from ..frozen import Frozen
 from .memory import Array, Placed
@@ -129,10 +130,6 @@ def _tensor(name: str, spec: TensorSpec, output: bool) -> _Tensor:
     data_type, sizes, *more = spec
     if not isinstance(data_type, dml.TensorDataType) or data_type not in DATA_TYPES:
         raise TypeError(f"{name}: {quote(data_type)} is no TensorDataType")
-    if data_type in (dml.TensorDataType.INT4, dml.TensorDataType.UINT4):
-        raise NotImplementedError(
-            f"{name}: layout tests of {data_type.name}, two in a byte, are not implemented"
-        )
     entries: tuple[Any, ...] = (...,) if sizes is ... else tuple(sizes)
     for entry in entries:
         if not (entry is ... or isinstance(entry, (int, str)) or callable(entry)):
@@ -244,11 +241,11 @@ def values_of(shape: Shape, case: Case) -> dict[str, Array]:
         first = first[which.reshape(-1)]  # for each element the first one at its place
         if tensor.values is None:
             order = np.unique(first, return_inverse=True)[1].reshape(-1)
-            flat = _numbers(desc.dtype, start + order)
+            flat = _numbers(desc, start + order)
             start += int(order.max()) + 1
         else:
             made = np.asarray(_call(tensor.values, {**case.dims, "sizes": list(desc.sizes)}))
-            flat = _fitting(name, made.astype(desc.dtype), desc.sizes).reshape(-1)[first]
+            flat = _fitting(name, made.astype(desc.dtype), desc).reshape(-1)[first]
         values[name] = flat.reshape(desc.sizes)
     return values
 
@@ -272,17 +269,20 @@ def results_of(
     return results
 
 
-def _fitting(name: str, made: Array, sizes: Sequence[int]) -> Array:
+def _fitting(name: str, made: Array, desc: dml.BufferTensorDesc) -> Array:
+    least, most = (-8, 7) if desc.data_type is dml.TensorDataType.INT4 else (0, 15)
+    if element_bits(desc.data_type) == 4 and ((made < least) | (made > most)).any():
+        raise ValueError(f"the values of {name} are not all from {least} to {most}, as {desc.data_type.name}")
     try:
-        return np.broadcast_to(made, sizes)
+        return np.broadcast_to(made, desc.sizes)
     except ValueError:
-        told = f"the values of {name} have the shape {list(made.shape)}, and its Sizes are {list(sizes)}"
+        told = f"the values of {name} have the shape {list(made.shape)}, and its Sizes are {list(desc.sizes)}"
         raise ValueError(told) from None
 
 
-def _numbers(dtype: np.dtype[Any], k: Array) -> Array:
+def _numbers(desc: dml.BufferTensorDesc, k: Array) -> Array:
     """Different numbers for different ``k``: 1, 2, 3 and so on.  Floats stay below 10, with exact sums and
     products of moderate size: after 8 come 1 + 1/64, 2 + 1/64 and so on."""
-    if dtype.kind == "f":
-        return (1 + k % 8 + (k // 8 % 64) / 64).astype(dtype)
-    return (1 + k % int(np.iinfo(dtype).max)).astype(dtype)
+    bits = element_bits(desc.data_type) - (desc.dtype.kind == "i")
+    numbers: Array = 1 + k % 8 + (k // 8 % 64) / 64 if desc.dtype.kind == "f" else 1 + k % (2**bits - 1)
+    return numbers.astype(desc.dtype)

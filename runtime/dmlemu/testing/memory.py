@@ -1,4 +1,4 @@
-"""Memory of a layout test: its tensors in one buffer, byte for byte as their descs specify."""
+"""Memory of a layout test: its tensors in one buffer, half byte for half byte as their descs specify."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 from dmlemu_hw.memory import POISON_BYTE
 
 from .. import dml
+from ..dml.tensor_desc import element_bits
 from ..frozen import Frozen
 
-__all__ = ["Array", "Memory", "Placed"]
+__all__ = ["Array", "Memory", "Placed", "halves", "joined", "values_of_halves"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -33,30 +34,65 @@ class Placed(Frozen):
     def end(self) -> int:
         return self.offset + self.desc.size_in_bytes
 
+    @property
+    def width(self) -> int:
+        """The halves of an element."""
+        return element_bits(self.desc.data_type) // 4
+
     @cached_property
     def elements(self) -> Array:
-        """The byte offset of each element from the tensor's begin, by logical index."""
+        """The place of each element, counted in elements from the tensor's begin, by logical index."""
         places = np.zeros(self.desc.sizes, np.int64)
         for d, (size, stride) in enumerate(zip(self.desc.sizes, self.desc.effective_strides, strict=True)):
             shape = [1] * self.desc.rank
             shape[d] = size
             places += np.arange(size, dtype=np.int64).reshape(shape) * stride
-        return places * self.desc.dtype.itemsize
+        return places
 
     @cached_property
-    def bytes(self) -> Array:
-        """The place of each element's bytes in the buffer: a row for each element, in logical order."""
-        item = self.desc.dtype.itemsize
-        places: Array = (self.offset + self.elements.reshape(-1))[:, None] + np.arange(item)
+    def halves(self) -> Array:
+        """The place of each element's halves in the buffer: a row for each element, in logical order."""
+        first = 2 * self.offset + self.elements.reshape(-1) * self.width
+        places: Array = first[:, None] + np.arange(self.width)
         return places
+
+    @property
+    def after_last(self) -> int:
+        """The half of the buffer behind the last element."""
+        return int(self.halves.max()) + 1
+
+    def byte(self, element: tuple[int, ...]) -> int:
+        """The first byte of an element, from the tensor's begin."""
+        return int(self.elements[element]) * self.width // 2
 
     def read(self, memory: Array) -> Array:
         """The logical values, from the bytes of the whole buffer."""
-        values: Array = memory[self.bytes].view(self.desc.dtype).reshape(self.desc.sizes)
-        return values
+        return values_of_halves(halves(memory)[self.halves], self.desc.dtype).reshape(self.desc.sizes)
 
     def write(self, memory: Array, values: Array) -> None:
-        memory[self.bytes] = np.ascontiguousarray(values).reshape(-1, 1).view(np.uint8)
+        split = halves(memory)
+        item = halves(np.ascontiguousarray(values).reshape(-1, 1).view(np.uint8))
+        split[self.halves] = item[:, : self.width]
+        memory[:] = joined(split)
+
+
+def halves(memory: Array) -> Array:
+    """The half bytes, low ones first: elements of 4 bits are one each."""
+    split: Array = np.stack((memory & 15, memory >> 4), axis=-1)
+    return split.reshape(*memory.shape[:-1], -1)
+
+
+def joined(split: Array) -> Array:
+    """The bytes of halves."""
+    return np.ascontiguousarray(split[..., ::2] | split[..., 1::2] << 4)
+
+
+def values_of_halves(split: Array, dtype: np.dtype[Any]) -> Array:
+    """The element of each row; one half alone is of 4 bits."""
+    if split.shape[-1] > 1:
+        return joined(split).view(dtype)
+    values = split.astype(dtype)
+    return (values ^ 8) - 8 if dtype.kind == "i" else values
 
 
 class Memory:

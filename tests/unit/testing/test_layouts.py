@@ -658,6 +658,140 @@ def test_every_run_is_the_same() -> None:
     assert texts[0] == texts[1] and seen[0] == seen[1]
 
 
+# --- elements of 4 bits, two in a byte ---
+
+U4, I4 = dml.TensorDataType.UINT4, dml.TensorDataType.INT4
+
+
+def dequantize(x: Tensor, y: Tensor) -> dml.OperatorDesc:
+    one = Tensor(F32, [1] * x.rank)
+    how = dml.QuantizationType.SCALE
+    return dml.DequantizeOperatorDesc(
+        input_tensor=x, quantization_type=how, quantization_tensors=[one], output_tensor=y
+    )
+
+
+def quantize(x: Tensor, y: Tensor) -> dml.OperatorDesc:
+    one = Tensor(F32, [1] * x.rank)
+    how = dml.QuantizationType.SCALE
+    return dml.QuantizeOperatorDesc(
+        input_tensor=x, quantization_type=how, quantization_tensors=[one], output_tensor=y
+    )
+
+
+def of_halves(data_type: dml.TensorDataType) -> dict[str, Any]:
+    one = (F32, [1, 1], lambda: 1)
+    return {"inputs": {"x": (data_type, ["M", "N"]), "one": one}, "outputs": {"y": (F32, ["M", "N"])}}
+
+
+INTO_HALVES: dict[str, Any] = {
+    "inputs": {"x": (F32, ["M", "N"], lambda sizes: np.arange(np.prod(sizes)).reshape(sizes) % 16 - 8)},
+    "outputs": {"y": (I4, ["M", "N"])},
+}
+INTO_HALVES["inputs"]["one"] = (F32, [1, 1], lambda: 1)
+
+
+@pytest.mark.parametrize("data_type", [U4, I4])
+def test_halves_are_read_in_any_layout(data_type: dml.TensorDataType) -> None:
+    """The values are 1 to 15, or 1 to 7; without a zero point UINT4 counts from 8."""
+
+    @layouts(
+        **of_halves(data_type), max_examples=25, reference=lambda x: x.astype(int) - 8 * (data_type is U4)
+    )
+    def test(run: Run, x: Tensor, one: Tensor, y: Tensor) -> None:
+        assert run.array("x").max() <= (15 if data_type is U4 else 7)
+        run(dequantize(x, y), ["x", "one"], ["y"])
+
+    test()
+
+
+def test_halves_are_written_in_any_layout() -> None:
+    @layouts(**INTO_HALVES, max_examples=25, reference=lambda x: x)
+    def test(run: Run, x: Tensor, one: Tensor, y: Tensor) -> None:
+        run(quantize(x, y), ["x", "one"], ["y"])
+
+    test()
+
+
+@pytest.mark.parametrize(
+    ("mistake", "hint"),
+    [
+        (lambda x: with_strides(x, None), "as if it were packed"),
+        (swapped, "those of dimensions 0 and 1 swapped"),
+        (
+            lambda x: with_strides(x, [stride // 2 for stride in x.strides or ()]),
+            "the given ones in bytes instead of elements",
+        ),
+    ],
+)
+def test_a_wrong_layout_of_halves_is_found(mistake: Callable[[Tensor], Tensor], hint: str) -> None:
+    """Where there are gaps; packed, the program is right."""
+
+    def test(run: Run, x: Tensor, one: Tensor, y: Tensor) -> None:
+        run(dequantize(mistake(x) if x.strides == (10, 2) else x, y), ["x", "one"], ["y"])
+
+    with pytest.raises(LayoutError) as caught:
+        layouts(**of_halves(I4))(test).replay(
+            x=([2, 2], [10, 2]), one=([1, 1], [1, 1]), y=([2, 2], [2, 1]), dims={}
+        )
+
+    assert hint in caught.value.report.hint, caught.value
+
+
+def test_the_other_half_of_a_byte_is_no_element() -> None:
+    """Who writes whole bytes spoils it: the report shows both halves of each byte."""
+
+    def test(run: Run, x: Tensor, one: Tensor, y: Tensor) -> None:
+        run(quantize(x, y), ["x", "one"], ["y"])
+        if y.strides == (2,):
+            whole = Tensor(U8, [2], [1])
+            fill = dml.FillValueConstantOperatorDesc(
+                output_tensor=whole, value_data_type=U8, value=dml.ScalarUnion.of(U8, 0x21)
+            )
+            run(fill, [], ["y"])
+
+    inputs = {"x": (F32, [2], lambda: 1), "one": (F32, [1], lambda: 1)}
+    decorated = layouts(inputs=inputs, outputs={"y": (I4, [2])})(test)
+    with pytest.raises(LayoutError) as caught:
+        decorated.replay(x=([2], [1]), one=([1], [1]), y=([2], [2]))
+
+    report = caught.value.report
+    assert (report.id, report.given, report.expected) == ("LAYOUT_PADDING", "0x2", "0xC")
+    assert report.message == "The high half of byte 0 of output 'y', which is padding, was changed."
+    picture = str(caught.value).partition("- output 'y'")[2].splitlines()[1:4]
+    assert [line.split()[:5] for line in picture] == [
+        ["byte", "0", "1", "2", "3"],
+        ["before", "-5", ".", "-5", "."],
+        ["after", "1", "2", "1", "2"],
+    ]
+
+
+def test_an_unwritten_half_is_told() -> None:
+    def test(run: Run, x: Tensor, one: Tensor, y: Tensor) -> None:
+        desc = y if y.strides == (1,) else Tensor(I4, [1])
+        run(quantize(Tensor(F32, desc.sizes, [1]), desc), ["x", "one"], ["y"])
+
+    inputs = {"x": (F32, [2], lambda: 3), "one": (F32, [1], lambda: 1)}
+    with pytest.raises(LayoutError) as caught:
+        layouts(inputs=inputs, outputs={"y": (I4, [2])})(test).replay(
+            x=([2], [1]), one=([1], [1]), y=([2], [9])
+        )
+
+    assert caught.value.report.message == (
+        "Element (1) of 'y' (byte 4) is never written in these layouts; with all tensors packed it is 3."
+    )
+
+
+def test_values_of_halves_must_fit() -> None:
+    inputs = {"x": (I4, [2], lambda: [7, 8]), "one": (F32, [1], lambda: 1)}
+
+    @layouts(inputs=inputs, outputs={"y": (F32, [2])})
+    def test(run: Run, x: Tensor, one: Tensor, y: Tensor) -> None: ...
+
+    with pytest.raises(ValueError, match="the values of x are not all from -8 to 7, as INT4"):
+        test()
+
+
 @REFUSED
 def test_the_device_works_after_an_error() -> None:
     failure(planted_swap, **MATRIX)
@@ -676,7 +810,6 @@ def test_the_device_works_after_an_error() -> None:
         ({"inputs": {"run": (F32, [1])}}, ValueError, "'run' cannot name a tensor"),
         ({"inputs": {"x": F32}}, TypeError, r"x must be \(data type, sizes\)"),
         ({"inputs": {"x": ("FLOAT32", [1])}}, TypeError, "'FLOAT32' is no TensorDataType"),
-        ({"inputs": {"x": (dml.TensorDataType.INT4, [1])}}, NotImplementedError, "layout tests of INT4"),
         ({"inputs": {"x": (F32, [0])}}, ValueError, "the size 0 is below 1"),
         ({"inputs": {"x": (F32, [1.5])}}, TypeError, "1.5 is no size"),
         ({"inputs": {"x": (F32, [])}}, ValueError, "x has 0 sizes"),

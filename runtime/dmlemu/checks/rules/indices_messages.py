@@ -27,6 +27,8 @@ def outside(
     least, most = -size if bad.is_signed else 0, size - 1
     what, several = "index", "indices"
     limit = f"{target}.Sizes[{bad.axis}] is {size}"
+    if target.startswith("the flattened"):
+        limit = f"{target} has {size} elements"
     if bad.is_length:
         instead = f"{0 if value < 0 else size} is used instead"
         limit = f"{target} has room for {size} in dimension {bad.axis}"

@@ -48,7 +48,7 @@ DECLARATIONS = (
     ),
     _value(
         ids.VAL_QUANT_SATURATE,
-        "a cast to 8 bits saturates more than a small share of the elements",
+        "a cast or quantization to 8 or 4 bits saturates more than a small share of the elements",
         Severity.INFO,
         "Values beyond the limits become equal: usually the scale is wrong.",
         "Compute the scale from the range of the values.",

@@ -88,7 +88,8 @@ class Operand(Frozen):
 
     ``slot`` is a descriptor of the table, or TEMPORARY or PERSISTENT until
     the program is packed.  ``offset`` and ``byte_size`` are bytes inside the descriptor's range.
-    ``kept``: the layout that the kernel reads fastest, used for OWNED_BY_DML inputs.
+    ``kept``: the layout that the kernel reads fastest, used for OWNED_BY_DML inputs.  ``name``: in messages,
+    for a tensor of the desc in another shape; otherwise it is called as its binding.
     """
 
     slot: int
@@ -99,6 +100,7 @@ class Operand(Frozen):
     byte_size: int
     offset: int = 0
     kept: Kept | None = None
+    name: str = ""
 
     @property
     def sizes_once(self) -> tuple[int, ...]:

@@ -157,7 +157,9 @@ class Dispatchable(DeviceChild):
     def operand_names(self) -> tuple[tuple[str, ...], ...]:
         """The names of each call's tensors in messages: the paths of their bindings."""
         paths = {slot.descriptor: slot.path for slot in self.slots() if slot.descriptor is not None}
-        return tuple(tuple(paths.get(each.slot, "") for each in call.operands) for call in self.calls)
+        return tuple(
+            tuple(each.name or paths.get(each.slot, "") for each in call.operands) for call in self.calls
+        )
 
     @cached_property
     def paths(self) -> tuple[str, ...]:

@@ -341,11 +341,11 @@ class Attention(Definition):
             scores = np.float32(desc.scale) * (q @ k.swapaxes(-1, -2))
             if "relative_position_bias_tensor" in read:
                 scores = scores + read["relative_position_bias_tensor"].reshape(b, h, s, t)
-            scores = self._masked(scores, inputs, d)
+            seen = np.ones((b, 1, s, t), bool)
             if lengths is not None:
                 last = np.minimum(lengths[:, None] + np.arange(s), lengths[:, None] + n - 1)
                 seen = np.arange(t) <= last[:, None, :, None]
-                scores = np.where(seen, scores, -np.inf)
+            scores = np.where(seen, self._masked(scores, inputs, d, seen), -np.inf)
             weights = np.exp(scores - scores.max(-1, keepdims=True))
             y = weights / weights.sum(-1, keepdims=True) @ values
         found = {"output_tensor": y.transpose(0, 2, 1, 3), **dict(zip(_PRESENT, whole, strict=True))}
@@ -356,13 +356,15 @@ class Attention(Definition):
             if each is not None
         }
 
-    def _masked(self, scores: Array, inputs: Mapping[str, Any], d: Dimensions) -> Array:
+    def _masked(self, scores: Array, inputs: Mapping[str, Any], d: Dimensions, seen: Array) -> Array:
         kind, value = self.desc.mask_type, np.float32(self.desc.mask_filter_value)
         if kind is _M.NONE:
             return scores
         mask, j = np.asarray(inputs["mask_tensor"]).astype(np.int64), np.arange(d.t)
         if kind is _M.BOOLEAN:
-            return np.where(mask.reshape(scores.shape) == 0, scores + value, scores)
+            is_masked = mask.reshape(scores.shape) == 0
+            cancels_out = np.all(is_masked | ~seen, axis=-1, keepdims=True) & np.isfinite(value)
+            return np.where(is_masked & ~cancels_out, scores + value, scores)
         rows = mask.reshape(2, d.b) if kind is _M.KEY_SEQUENCE_END_START else mask.reshape(1, -1)[:, : d.b]
         end, start = rows[0], rows[1] if len(rows) > 1 else np.zeros(d.b, np.int64)
         inside = (j >= start[:, None]) & (j < end[:, None])

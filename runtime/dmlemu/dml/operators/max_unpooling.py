@@ -59,7 +59,7 @@ class MaxUnpooling(Definition, of="MAX_UNPOOLING"):
             replace(zero.read(), sizes=(count,), strides=(0,)),
             program.read("indices_tensor"),
             program.read("input_tensor"),
-            table,
+            replace(table, name="the flattened OutputTensor"),
             constants=kernels.pack("scatter", axis=0, count=1, own=desc.input_tensor.rank),
         )
         if flat is not None:

@@ -16,9 +16,9 @@ class MultiheadAttention(Attention, of="MULTIHEAD_ATTENTION"):
     Q, K and V are separate tensors or stacked; Bias is added to them first. Past keys and values come
     before the new ones, and the present tensors receive both; with neither keys nor values, those of the
     past are all there are. With a MaskType of BOOLEAN, MaskFilterValue is added to the scores of keys
-    whose mask is 0; with the others it replaces the scores of keys outside the lengths, of which
-    KEY_QUERY_SEQUENCE_LENGTH_START_END uses only the lengths of keys. With NONE, MaskTensor is ignored.
-    Computed in FLOAT32.
+    whose mask is 0: to those of all keys, it changes nothing unless it is infinite. With the other types it
+    replaces the scores of keys outside the lengths, of which KEY_QUERY_SEQUENCE_LENGTH_START_END uses only
+    the lengths of keys. With NONE, MaskTensor is ignored. Computed in FLOAT32.
     """
 
     LARGEST_ERROR = 2.0**-16
