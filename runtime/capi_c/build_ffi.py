@@ -1,7 +1,7 @@
-"""Generates the extension ``_capi`` from interfaces.txt.  Run by CMake: ``python -m cffi.gen_src exec-python``.
+"""Generates the extension ``_capi`` from interfaces.txt.  Run by CMake: ``python -m cffi.gen_src``.
 
-Every method of every claimed interface becomes one ``extern "Python"`` function, shared by the interfaces derived
-from the one that declares it.  Pointers are passed as numbers, structs by value as their bytes.
+Every method of every claimed interface becomes one ``extern "Python"`` function, shared by the interfaces
+derived from the one that declares it.  Pointers are passed as numbers, structs by value as their bytes.
 """
 
 from __future__ import annotations
@@ -87,7 +87,10 @@ def counts() -> str:
 
 
 def vtables() -> str:
-    """The vtables of the newest versions, which have the slots of all others.  Two zero words precede each, where C++ looks for the type of the object."""
+    """The vtables of the newest versions, which have the slots of all others.
+
+    Two zero words precede each, where C++ looks for the type of the object.
+    """
     lines, rows = [], []
     for name in LEAVES:
         slots = [method.symbol for each in chain(name) for method in INTERFACES[each][2]]
@@ -104,7 +107,9 @@ def vtables() -> str:
 
 def externs() -> list[str]:
     """The declarations of all functions that Python implements."""
-    exports = re.findall(r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", (HERE / "exports.h").read_text(encoding="utf-8"))
+    exports = re.findall(
+        r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", (HERE / "exports.h").read_text(encoding="utf-8")
+    )
     found = [
         "void Object_Released(uintptr_t, uint32_t);",
         "uint32_t Object_QueryInterface(uintptr_t, uintptr_t, uintptr_t);",

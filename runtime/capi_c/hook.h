@@ -14,13 +14,13 @@ static inline void capi_call_python(struct _cffi_externpy_s *method, char *argum
 static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_t site)
 {
     if (!atomic_load_explicit(&capi_is_alive, memory_order_relaxed)) {
+        capi_client = 0;
         capi_fail(method, arguments);
         return;
     }
-    uintptr_t outer = capi_site, self;
-    memcpy(&self, arguments, sizeof self);
-    if (self != (uintptr_t)&capi_exports) /* whose caller is known already */
-        capi_site = site;
+    uintptr_t outer = capi_site;
+    capi_site = capi_client != 0 ? capi_client : site;
+    capi_client = 0;
     capi_call_python(method, arguments);
     capi_site = outer;
 }

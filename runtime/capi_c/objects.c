@@ -43,8 +43,10 @@ static uint32_t IUnknown_Release(uintptr_t object)
     uint32_t before = atomic_load(&self->count);
     while (before != 0 && !atomic_compare_exchange_weak(&self->count, &before, before - 1))
         continue;
-    if (before <= 1 && atomic_load(&capi_is_alive))
-        Object_Released((uintptr_t)self, before); /* 0: released once too often */
+    if (before <= 1) { /* 0: released once too often */
+        capi_client = (uintptr_t)__builtin_return_address(0);
+        Object_Released((uintptr_t)self, before);
+    }
     return before == 0 ? 0 : before - 1;
 }
 
@@ -66,6 +68,7 @@ static uint32_t IUnknown_QueryInterface(uintptr_t object, uintptr_t riid, uintpt
     const struct capi_iid *iid = (const struct capi_iid *)riid;
     uintptr_t found = memcmp(iid, &unknown, sizeof unknown) == 0 || capi_supports(self, iid) ? self : 0;
     *result = found;
+    capi_client = found == 0 ? (uintptr_t)__builtin_return_address(0) : 0;
     if (found == 0)
         return Object_QueryInterface(self, riid, out);
     IUnknown_AddRef(found);
@@ -114,7 +117,7 @@ static void capi_fail(struct _cffi_externpy_s *method, char *result)
 
 static void capi_enter(uintptr_t site)
 {
-    capi_site = site;
+    capi_client = site;
 }
 
 #define WITHOUT_PARENTHESES(...) __VA_ARGS__

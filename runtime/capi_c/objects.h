@@ -28,6 +28,9 @@ struct capi_interface {
 /* Where the method that this thread is in was called from. */
 static _Thread_local uintptr_t capi_site;
 
+/* Where a function of ours was called from, which now calls such a method itself; 0: none does. */
+static _Thread_local uintptr_t capi_client;
+
 /* The exports are methods of an object that nobody sees. */
 static struct capi_object capi_exports;
 

@@ -29,7 +29,8 @@ def start(table: int) -> None:
 
 
 def _subclasses(kind: type) -> list[type]:
-    return [each for direct in kind.__subclasses__() for each in (direct, *_subclasses(direct))]
+    direct: list[type] = kind.__subclasses__()
+    return [each for found in direct for each in (found, *_subclasses(found))]
 
 
 def finish() -> None:

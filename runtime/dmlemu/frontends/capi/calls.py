@@ -9,14 +9,13 @@ from ...diagnostics.refusal import not_implemented
 from ...errors import Error, HResult
 from . import objects, reports
 from ._capi import ffi, lib
-from .objects import Interface
 
 __all__ = ["attach"]
 
 _COUNTS = {ffi.string(name).decode() for name in lib.capi_counts}
 
 
-def attach(interfaces: list[type[Interface]]) -> None:
+def attach(interfaces: list[type]) -> None:
     """Gives every function of the vtables its Python function: a method, or a refusal by name."""
     known = {name for kind in interfaces for name in dir(kind)}
     for symbol in dir(lib):

@@ -42,9 +42,7 @@ class D3D12Object(Interface):
     def SetPrivateData(self, name: int, size: int, data: int) -> HResult:
         key = guid(name, "SetPrivateData")
         had_interface = self._drop(key)
-        if data:
-            return self.thing.set_private_data(key, read_bytes(data, size))
-        result: HResult = self.thing.set_private_data(key, None)
+        result: HResult = self.thing.set_private_data(key, read_bytes(data, size) if data else None)
         return HResult.S_OK if had_interface else result
 
     def SetPrivateDataInterface(self, name: int, data: int) -> None:

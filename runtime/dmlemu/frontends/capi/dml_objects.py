@@ -31,7 +31,7 @@ class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
     thing: dml.Device
 
     def offers(self, kind: type[Interface]) -> bool:
-        return bool(self.thing.context.flags & dml.CreateDeviceFlags.DEBUG)
+        return self.is_debug
 
     def CheckFeatureSupport(
         self, feature: Any, query_size: int, query: int, data_size: int, data: int

@@ -10,7 +10,7 @@ from ...reporting import defaults
 from . import objects
 from .debug import DebugLayer
 from .dxcore import factory
-from .objects import Interface, hand_out, invalid, write_pointer
+from .objects import Interface, hand_out, interface_of, invalid, write_pointer
 from .values import create
 
 __all__ = ["Exports"]
@@ -34,7 +34,14 @@ class Exports:
 
     def DMLCreateDevice1(self, device: int, flags: Any, level: Any, riid: int, out: int) -> HResult:
         found: Any = objects.thing(device, d3d12.Device, "d3d12Device", "DMLCreateDevice1")
-        return create(riid, out, lambda: dml.create_device(found, flags, level))
+
+        def make() -> dml.Device:
+            made = dml.create_device(found, flags, level)
+            if out:
+                interface_of(made).is_debug = bool(flags & dml.CreateDeviceFlags.DEBUG)
+            return made
+
+        return create(riid, out, make)
 
     def DMLCreateDevice(self, device: int, flags: Any, riid: int, out: int) -> HResult:
         return self.DMLCreateDevice1(device, flags, dml.FeatureLevel.LEVEL_1_0, riid, out)

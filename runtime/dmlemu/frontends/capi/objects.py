@@ -55,6 +55,7 @@ class Interface:
 
     NAME: ClassVar[str] = ""  # the newest version
     OTHERS: ClassVar[tuple[type[Interface], ...]] = ()  # further interfaces of the object
+    is_debug = False  # of a DirectML device: created with the flag DEBUG
     keeps_released: ClassVar[bool] = False  # set at strictness debug and strict
 
     def __init__(self, thing: Any, owner: Interface | None = None) -> None:
