@@ -4,6 +4,7 @@
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <glob.h>
 #include <limits.h>
 #include <link.h>
 #include <locale.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -124,10 +126,31 @@ static int ask(struct place *place, const char *program)
     return found && strstr(place->library, ".so") != NULL;
 }
 
+/* The version of the only Python under a prefix; 0: there is none, or several. */
+static int only_version(const char *prefix)
+{
+    char pattern[PATH_MAX + 32];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/lib/python3.*", prefix);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return 0;
+    int minor = found.gl_pathc == 1 ? atoi(strrchr(found.gl_pathv[0], '.') + 1) : 0;
+    globfree(&found);
+    return minor;
+}
+
 /* DMLEMU_PYTHON: an interpreter, or the prefix of one. */
 static int find_by_variable(struct place *place, const char *given)
 {
-    char program[PATH_MAX];
+    char prefix[PATH_MAX], program[PATH_MAX + 16];
+    struct stat status;
+    snprintf(prefix, sizeof prefix, "%s", given);
+    if (stat(given, &status) == 0 && S_ISREG(status.st_mode))
+        for (int i = 0; i < 2 && strrchr(prefix, '/') != NULL; i++) /* PREFIX/bin/python */
+            *strrchr(prefix, '/') = '\0';
+    int minor = only_version(prefix);
+    if (minor != 0 && find_under(place, prefix, minor) && strchr(place->library, '/') != NULL)
+        return 1;
     snprintf(program, sizeof program, "%s/bin/python3", given);
     return ask(place, access(program, X_OK) == 0 ? program : given);
 }
@@ -214,7 +237,7 @@ static int start_python(void)
 static void finish(void)
 {
     int state = python.ensure();
-    python.run("import sys\nsys.modules['dmlemu.frontends.capi'].finish()");
+    python.run("import sys\nsys.modules['dmlemu.frontends.capi.startup'].finish()");
     exports.end();
     python.release(state);
 }
@@ -228,7 +251,7 @@ static int load_frontend(void)
 {
     char code[256];
     snprintf(code, sizeof code,
-             "import dmlemu.frontends.capi as _dmlemu\n_dmlemu.start(%zu)\ndel _dmlemu\n", (size_t)&exports);
+             "import dmlemu.frontends.capi.startup as _dmlemu\n_dmlemu.start(%zu)\ndel _dmlemu\n", (size_t)&exports);
     if (python.run(code) != 0 || exports.end == NULL)
         return failed("dmlemu cannot be imported", "see the traceback above");
     atexit(finish);

@@ -6,6 +6,7 @@ The C object has the vtable and the reference count; it is found by its address.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict
 from typing import Any, ClassVar, TypeVar
@@ -24,6 +25,7 @@ __all__ = [
     "interface_of",
     "invalid",
     "is_known",
+    "print_alive",
     "publish",
     "stale",
     "thing",
@@ -141,6 +143,15 @@ def is_known(thing: Any) -> bool:
 def publish(address: int, methods: Any) -> None:
     """Makes ``methods`` what functions with this first argument are called on."""
     _live[address] = methods
+
+
+def print_alive() -> None:
+    """Prints the objects that the program has not released, with the lines that made them."""
+    left = [each for each in _of_things.values() if hasattr(each.thing, "created_at")]
+    if left:
+        print(f"{len(left)} objects are still alive:", file=sys.stderr)
+    for each in left:
+        print(f"  {each.thing}, {lib.capi_count(each.address)} references", file=sys.stderr)
 
 
 def hand_out(thing: Any, riid: int, out: int) -> HResult:

@@ -10,12 +10,15 @@ import sys
 import traceback
 
 from ...errors import Error, HResult, Severity, Strictness
-from ...reporting import Stored, defaults, print_reports
+from ...reporting import Sink, Stored, defaults, print_reports
 
 __all__ = ["bug", "install", "refused"]
 
 _printed: set[tuple[str, str]] = set()  # id and message
 _bugs: set[str] = set()
+refusals: dict[tuple[str, str], Stored] = {}  # by id and message
+sinks: list[Sink] = []
+"""Take refused calls, too, which are no reports of a device."""
 
 
 def install() -> None:
@@ -27,7 +30,11 @@ def install() -> None:
 def refused(error: Error) -> None:
     """A call of the program was refused.  At strictness runtime that is only an HRESULT."""
     if defaults.strictness is not Strictness.RUNTIME or error.hresult is HResult.E_NOTIMPL:
-        _take(Stored(error.report, hresult=error.hresult))
+        key = (error.report.id, error.report.message)
+        stored = refusals.setdefault(key, Stored(error.report, 0, hresult=error.hresult))
+        stored.count += 1
+        for sink in [_take, *sinks]:
+            sink(stored)
 
 
 def _take(stored: Stored) -> None:
