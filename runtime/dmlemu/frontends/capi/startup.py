@@ -11,6 +11,7 @@ import sys
 
 import dmlemu
 
+from ...errors import Severity
 from ...reporting import ReportFile, Response, defaults, living, summarize
 from . import calls, d3d12_list, dml_objects, objects, reports, sites  # noqa: F401
 from ._capi import lib
@@ -49,9 +50,8 @@ def _subclasses(kind: type) -> list[type]:
 def finish() -> None:
     """The process ends: what Python would do at its own end, without ending it."""
     if os.environ.get("DMLEMU_EXEC"):
-        text = summarize(
-            [*reports.refusals.values(), *(stored for reporter in living for stored in reporter)]
-        )
+        stored = [*reports.refusals.values(), *(each for reporter in living for each in reporter)]
+        text = summarize(each for each in stored if each.report.severity <= Severity.WARNING)
         if text:
             print(text, file=sys.stderr)
         if Interface.keeps_released:
