@@ -25,8 +25,8 @@ def add_commands(commands: Any) -> None:
         allow_abbrev=False,
         help="run a C++ program on the emulator",
         description="Runs a program that is linked with libd3d12, libdxcore and libdirectml, or a debugger "
-        "or script that starts one. Leaves with the program's own status; with 1 where that is 0 and an error "
-        "was reported; with 128 + n after signal n.",
+        "or script that starts one. Leaves with the program's own status; with 1 where that is 0 and an "
+        "error was reported; with 128 + n after signal n.",
     )
     levels = run.add_mutually_exclusive_group()
     levels.add_argument("--strict", action="store_const", const="strict", dest="strictness")
