@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/pip install -q --disable-pip-version-check
-KERNELS := $(shell find kernels_c -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name CMakeLists.txt -o -name build_ffi.py)
+KERNELS := $(shell find kernels_c runtime/capi_c -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name CMakeLists.txt -o -name build_ffi.py -o -name interfaces.txt -o -name '*.map')
 
 # Where this is set, every process that the tests start would compile all modules anew, and there are hundreds.
 export PYTHONDONTWRITEBYTECODE :=
@@ -16,6 +16,7 @@ help:
 	@echo "make fuzz    random input, an hour of each kind (FUZZ_SECONDS=60 make fuzz: a minute)"
 	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-quick: a few rows, a minute)"
 	@echo "make test-long  all tests (more than an hour); make measured  what the tests of operators cover"
+	@echo "make interfaces  the table of the C ABI from Microsoft's headers, and DirectML.h"
 	@echo "make wheel, make docs, make clean"
 
 run: .venv/installed
@@ -99,6 +100,11 @@ docs: .venv/installed
 	$(BIN)/python runtime/spec/generate.py
 	$(BIN)/python docs/make_reference.py
 
+# The table of the C ABI and DirectML.h.  HEADERS=FOLDER: with current headers, which have DirectML's interfaces.
+interfaces: .venv/installed
+	$(BIN)/python runtime/capi_c/make_interfaces.py $(HEADERS)
+	$(BIN)/python runtime/capi_c/make_header.py
+
 # auditwheel bundles the OpenMP runtime: a machine without gcc may not have it.
 wheel: .venv/build-tools
 	rm -rf dist build/wheel
@@ -144,4 +150,4 @@ clean:
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long test-ci measured dev check ctest ctest-build fuzz bench bench-quick docs wheel check-wheel clean
+.PHONY: help run test test-long test-ci measured dev check ctest ctest-build fuzz bench bench-quick docs interfaces wheel check-wheel clean

@@ -15,6 +15,7 @@ from warnings import catch_warnings, simplefilter
 from dmlemu import d3d12
 from dmlemu.errors import Error, Severity, Strictness, printable, shorten
 from dmlemu.frontends import dxdispatch
+from dmlemu.frontends.capi.command import add_commands
 from dmlemu.frontends.dxdispatch.printing import format_bytes
 from dmlemu.reporting import ReportFile, Stored, defaults, print_reports
 
@@ -137,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.set_defaults(run=_run)
     _add_records(commands)
+    add_commands(commands)
     adapters = commands.add_parser("adapters", help="list the emulated adapters")
     adapters.set_defaults(run=_adapters)
     explain = commands.add_parser("explain", help="describe an operator, or list the operators")

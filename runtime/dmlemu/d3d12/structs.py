@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..frozen import Frozen
 from .arguments import Struct
+from .c_types import FLOAT, INT, UINT16, UINT64
 from .enums import (
     BufferSrvFlags,
     BufferUavFlags,
@@ -44,7 +45,7 @@ class Luid(Struct):
     """``LUID``: names an adapter for as long as the process lives."""
 
     low_part: int
-    high_part: int = 0
+    high_part: INT = 0
 
 
 class HeapProperties(Struct):
@@ -60,9 +61,9 @@ class HeapProperties(Struct):
 class HeapDesc(Struct):
     """``D3D12_HEAP_DESC``; sizes in bytes, alignment 0 means 65536."""
 
-    size_in_bytes: int
+    size_in_bytes: UINT64
     properties: HeapProperties = HeapProperties()
-    alignment: int = 0
+    alignment: UINT64 = 0
     flags: HeapFlags = HeapFlags.NONE
 
 
@@ -77,11 +78,11 @@ class ResourceDesc(Struct):
     """``D3D12_RESOURCE_DESC``.  Only buffers are emulated: see :meth:`buffer`."""
 
     dimension: ResourceDimension
-    alignment: int = 0
-    width: int = 0
+    alignment: UINT64 = 0
+    width: UINT64 = 0
     height: int = 1
-    depth_or_array_size: int = 1
-    mip_levels: int = 1
+    depth_or_array_size: UINT16 = 1
+    mip_levels: UINT16 = 1
     format: Format = Format.UNKNOWN
     sample_desc: SampleDesc = SampleDesc()
     layout: TextureLayout = TextureLayout.UNKNOWN
@@ -99,21 +100,21 @@ class ClearValue(Frozen):
     """``D3D12_CLEAR_VALUE``: not allowed for buffers (must be left out)."""
 
     format: Format
-    color: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    color: tuple[FLOAT, FLOAT, FLOAT, FLOAT] = (0.0, 0.0, 0.0, 0.0)
 
 
 class Range(Struct):
     """``D3D12_RANGE``: bytes ``[begin, end)``; empty when ``end <= begin``."""
 
-    begin: int = 0
-    end: int = 0
+    begin: UINT64 = 0
+    end: UINT64 = 0
 
 
 class ResourceAllocationInfo(Frozen):
     """``D3D12_RESOURCE_ALLOCATION_INFO``; ``size_in_bytes`` is 2**64 - 1 for an invalid desc."""
 
-    size_in_bytes: int
-    alignment: int
+    size_in_bytes: UINT64
+    alignment: UINT64
 
 
 class SubresourceFootprint(Frozen):
@@ -129,7 +130,7 @@ class SubresourceFootprint(Frozen):
 class PlacedSubresourceFootprint(Frozen):
     """``D3D12_PLACED_SUBRESOURCE_FOOTPRINT``."""
 
-    offset: int
+    offset: UINT64
     footprint: SubresourceFootprint
 
 
@@ -146,7 +147,7 @@ class CommandQueueDesc(Struct):
     """``D3D12_COMMAND_QUEUE_DESC``."""
 
     type: CommandListType = CommandListType.DIRECT
-    priority: int = 0
+    priority: INT = 0
     flags: CommandQueueFlags = CommandQueueFlags.NONE
     node_mask: int = 0
 
@@ -163,17 +164,17 @@ class DescriptorHeapDesc(Struct):
 class ConstantBufferViewDesc(Struct):
     """``D3D12_CONSTANT_BUFFER_VIEW_DESC``: a GPU virtual address and a size, both multiples of 256."""
 
-    buffer_location: int
+    buffer_location: UINT64
     size_in_bytes: int
 
 
 class BufferUav(Struct):
     """``D3D12_BUFFER_UAV``; ``first_element`` and ``num_elements`` count elements, not bytes."""
 
-    first_element: int = 0
+    first_element: UINT64 = 0
     num_elements: int = 0
     structure_byte_stride: int = 0
-    counter_offset_in_bytes: int = 0
+    counter_offset_in_bytes: UINT64 = 0
     flags: BufferUavFlags = BufferUavFlags.NONE
 
 
@@ -188,7 +189,7 @@ class UnorderedAccessViewDesc(Struct):
 class BufferSrv(Struct):
     """``D3D12_BUFFER_SRV``; ``first_element`` and ``num_elements`` count elements, not bytes."""
 
-    first_element: int = 0
+    first_element: UINT64 = 0
     num_elements: int = 0
     structure_byte_stride: int = 0
     flags: BufferSrvFlags = BufferSrvFlags.NONE
@@ -226,24 +227,24 @@ class TileRegionSize(Struct):
     num_tiles: int
     use_box: bool = False
     width: int = 0
-    height: int = 0
-    depth: int = 0
+    height: UINT16 = 0
+    depth: UINT16 = 0
 
 
 class WriteBufferImmediateParameter(Struct):
     """``D3D12_WRITEBUFFERIMMEDIATE_PARAMETER``: a GPU virtual address (multiple of 4) and a 32-bit value."""
 
-    dest: int
+    dest: UINT64
     value: int
 
 
 class Rect(Struct):
     """``D3D12_RECT``; a buffer's clear uses only ``left`` and ``right``, in elements."""
 
-    left: int
-    top: int
-    right: int
-    bottom: int
+    left: INT
+    top: INT
+    right: INT
+    bottom: INT
 
 
 class ClockCalibration(Frozen):
@@ -256,10 +257,10 @@ class ClockCalibration(Frozen):
 class MemoryBudget(Frozen):
     """The output of DXCore's ``AdapterMemoryBudget`` state, in bytes."""
 
-    budget: int
-    current_usage: int
-    available_for_reservation: int = 0
-    current_reservation: int = 0
+    budget: UINT64
+    current_usage: UINT64
+    available_for_reservation: UINT64 = 0
+    current_reservation: UINT64 = 0
 
 
 class HardwareId(Frozen):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ..d3d12.c_types import FLOAT, UINT64
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import quote
@@ -32,8 +33,8 @@ __all__ = [
 class ScaleBias(Frozen):
     """Mirrors ``DML_SCALE_BIAS``: the operator works on ``x * scale + bias``."""
 
-    scale: float
-    bias: float
+    scale: FLOAT
+    bias: FLOAT
 
 
 class Size2D(Frozen):
@@ -181,5 +182,5 @@ class BindingProperties(Frozen):
     """Mirrors ``DML_BINDING_PROPERTIES``: descriptors and bytes that a dispatchable needs."""
 
     required_descriptor_count: int = 0
-    temporary_resource_size: int = 0
-    persistent_resource_size: int = 0
+    temporary_resource_size: UINT64 = 0
+    persistent_resource_size: UINT64 = 0

@@ -1,0 +1,168 @@
+"""Generates the extension ``_capi`` from interfaces.txt.  Run by CMake: ``python -m cffi.gen_src``.
+
+Every method of every claimed interface becomes one ``extern "Python"`` function, shared by the interfaces
+derived from the one that declares it.  Pointers are passed as numbers, structs by value as their bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from uuid import UUID
+
+from cffi import FFI
+
+HERE = Path(__file__).parent
+NATIVE = ("QueryInterface", "AddRef", "Release")  # of IUnknown
+
+WIDE = {"UINT64", "SIZE_T", "size_t", "LUID", "D3D12_GPU_VIRTUAL_ADDRESS"}
+WIDE |= {"D3D12_CPU_DESCRIPTOR_HANDLE", "D3D12_GPU_DESCRIPTOR_HANDLE"}
+PLAIN = {
+    "FLOAT": "float",
+    "UINT8": "uint8_t",
+    "UINT16": "uint16_t",
+    "INT": "int32_t",
+    "bool": "_Bool",
+    "void": "void",
+}
+POINTERS = re.compile(
+    r"[*&\[]|\bREF[CI]?[GIL]\w*ID\b|\bP?L?P?C?W?STR\b|\bLPC\w+\b|\bHANDLE\b|\bPFN_\w+|\bD3D12MessageFunc\b"
+)
+
+
+class Method:
+    """A method, by the interface that declares it."""
+
+    def __init__(self, owner: str, line: str, sizes: dict[str, int]) -> None:
+        result, self.name, parameters = re.fullmatch(r"  ([\w ]+) (\w+)\((.*)\)", line).groups()
+        self.symbol = f"{owner}_{self.name}"
+        self.is_hresult = result == "HRESULT"
+        self.result = c_type(result, sizes)
+        kinds = [c_type(each, sizes) for each in parameters.split(", ") if each]
+        self.parameters = ", ".join(["uintptr_t", *kinds])
+
+
+def c_type(text: str, sizes: dict[str, int]) -> str:
+    """The C type that is passed as the type of a parameter or result is."""
+    if POINTERS.search(text):
+        return "uintptr_t"
+    kind = text.split()[0]
+    if kind in WIDE:
+        return "uint64_t"
+    if kind in sizes:
+        return f"struct capi_{sizes[kind]}"
+    return PLAIN.get(kind, "uint32_t")
+
+
+def read_table() -> tuple[dict[str, tuple[str, str, list[Method]]], dict[str, int]]:
+    """Interfaces (base, IID, own methods) and the sizes of structs."""
+    text = (HERE / "interfaces.txt").read_text(encoding="utf-8")
+    sizes = {name: int(size) for name, size in re.findall(r"^struct (\w+) (\d+)", text, re.MULTILINE)}
+    found = {}
+    for name, base, iid, rows in re.findall(
+        r"^interface (\w+)(?: : (\w+))? (\S+)\n((?:  .*\n)*)", text, re.MULTILINE
+    ):
+        found[name] = (base, iid, [Method(name, row, sizes) for row in rows.splitlines()])
+    return found, sizes
+
+
+INTERFACES, SIZES = read_table()
+
+
+def chain(name: str) -> list[str]:
+    """The interface and its bases, IUnknown first."""
+    base = INTERFACES[name][0]
+    return [*(chain(base) if base else []), name]
+
+
+LEAVES = [name for name in INTERFACES if name not in {base for base, _, _ in INTERFACES.values()}]
+
+
+def counts() -> str:
+    """The symbols of the methods that return a number of 32 bits which is no HRESULT."""
+    methods = [method for _, _, own in INTERFACES.values() for method in own]
+    return ", ".join(
+        f'"{each.symbol}"' for each in methods if each.result == "uint32_t" and not each.is_hresult
+    )
+
+
+def vtables() -> str:
+    """The vtables of the newest versions, which have the slots of all others.
+
+    Two zero words precede each, where C++ looks for the type of the object.
+    """
+    lines, rows = [], []
+    for name in LEAVES:
+        slots = [method.symbol for each in chain(name) for method in INTERFACES[each][2]]
+        iids = [UUID(INTERFACES[each][1]).bytes_le for each in chain(name)[1:]]
+        words = [[int.from_bytes(iid[i : i + 4], "little") for i in range(0, 16, 4)] for iid in iids]
+        lines.append(f"static const void *const vtable_{name}[] = {{0, 0, {', '.join(slots)}}};")
+        initial = (
+            ", ".join("{{" + ", ".join(f"0x{word:08X}" for word in each) + "}}" for each in words) or "{{0}}"
+        )
+        lines.append(f"static const struct capi_iid iids_{name}[] = {{{initial}}};")
+        rows.append(f"    {{vtable_{name} + 2, iids_{name}, {len(iids)}}},")
+    return "\n".join([*lines, "static const struct capi_interface capi_interfaces[] = {", *rows, "};"])
+
+
+def externs() -> list[str]:
+    """The declarations of all functions that Python implements."""
+    exports = re.findall(
+        r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", (HERE / "exports.h").read_text(encoding="utf-8")
+    )
+    found = [
+        "void Object_Released(uintptr_t, uint32_t);",
+        "uint32_t Object_QueryInterface(uintptr_t, uintptr_t, uintptr_t);",
+    ]
+    found += [f"uint32_t Exports_{name}(uintptr_t, {parameters});" for name, parameters in exports]
+    for base, _, methods in INTERFACES.values():
+        found += [f"{method.result} {method.symbol}({method.parameters});" for method in methods if base]
+    return found
+
+
+STRUCTS = "\n".join(
+    f"struct capi_{size} {{ uint64_t words[2]; }};"
+    if size == 16
+    else f"struct capi_{size} {{ uint8_t bytes[{size}]; }};"
+    for size in sorted(set(SIZES.values()))
+)
+
+ffibuilder = FFI()
+ffibuilder.cdef(f"""
+{STRUCTS}
+extern "Python+C" {{ {" ".join(externs())} }}
+extern const char *const capi_names[{len(LEAVES)}];
+extern const char *const capi_counts[{counts().count(",") + 1}];
+uintptr_t capi_new(uint32_t interface, uintptr_t owner);
+void capi_free(uintptr_t object);
+uint32_t capi_count(uintptr_t object);
+int capi_supports_iid(uintptr_t object, uintptr_t iid);
+uint32_t IUnknown_AddRef(uintptr_t object);
+uint32_t IUnknown_Release(uintptr_t object);
+void capi_add_ref_any(uintptr_t pointer);
+void capi_release_any(uintptr_t pointer);
+uintptr_t capi_caller(void);
+uintptr_t capi_fill(uintptr_t exports);
+""")
+ffibuilder.set_source(
+    "dmlemu.frontends.capi._capi",
+    f"""
+#include "exports.h"
+#include "objects.h"
+{STRUCTS}
+#include "hook.h"
+static uint32_t IUnknown_QueryInterface(uintptr_t, uintptr_t, uintptr_t);
+static uint32_t IUnknown_AddRef(uintptr_t);
+static uint32_t IUnknown_Release(uintptr_t);
+{chr(10).join(externs())}
+{vtables()}
+static const char *const capi_counts[] = {{{counts()}}};
+static const char *const capi_names[] = {{{", ".join(f'"{name}"' for name in LEAVES)}}};
+#include "objects.c"
+static int capi_supports_iid(uintptr_t object, uintptr_t iid)
+{{
+    return capi_supports(object, (const struct capi_iid *)iid);
+}}
+""",
+    py_limited_api=True,
+)

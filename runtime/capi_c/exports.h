@@ -1,0 +1,41 @@
+/* What the three libraries export.  They forward to the functions that the extension fills in, in this order. */
+
+#ifndef DMLEMU_EXPORTS_H
+#define DMLEMU_EXPORTS_H
+
+#include <stdint.h>
+
+#define DMLEMU_D3D12_EXPORTS(EXPORT) \
+    EXPORT(D3D12CreateDevice, (uintptr_t adapter, uint32_t level, uintptr_t riid, uintptr_t out), (adapter, level, riid, out)) \
+    EXPORT(D3D12GetDebugInterface, (uintptr_t riid, uintptr_t out), (riid, out)) \
+    EXPORT(D3D12GetInterface, (uintptr_t clsid, uintptr_t riid, uintptr_t out), (clsid, riid, out)) \
+    EXPORT(D3D12EnableExperimentalFeatures, (uint32_t count, uintptr_t iids, uintptr_t structs, uintptr_t sizes), \
+           (count, iids, structs, sizes)) \
+    EXPORT(D3D12SerializeRootSignature, (uintptr_t desc, uint32_t version, uintptr_t blob, uintptr_t error), \
+           (desc, version, blob, error)) \
+    EXPORT(D3D12SerializeVersionedRootSignature, (uintptr_t desc, uintptr_t blob, uintptr_t error), (desc, blob, error)) \
+    EXPORT(D3D12CreateRootSignatureDeserializer, (uintptr_t data, uintptr_t size, uintptr_t riid, uintptr_t out), \
+           (data, size, riid, out)) \
+    EXPORT(D3D12CreateVersionedRootSignatureDeserializer, \
+           (uintptr_t data, uintptr_t size, uintptr_t riid, uintptr_t out), (data, size, riid, out))
+
+#define DMLEMU_DXCORE_EXPORTS(EXPORT) EXPORT(DXCoreCreateAdapterFactory, (uintptr_t riid, uintptr_t out), (riid, out))
+
+#define DMLEMU_DIRECTML_EXPORTS(EXPORT) \
+    EXPORT(DMLCreateDevice, (uintptr_t device, uint32_t flags, uintptr_t riid, uintptr_t out), (device, flags, riid, out)) \
+    EXPORT(DMLCreateDevice1, (uintptr_t device, uint32_t flags, uint32_t level, uintptr_t riid, uintptr_t out), \
+           (device, flags, level, riid, out))
+
+#define DMLEMU_EXPORTS(EXPORT) \
+    DMLEMU_D3D12_EXPORTS(EXPORT) DMLEMU_DXCORE_EXPORTS(EXPORT) DMLEMU_DIRECTML_EXPORTS(EXPORT)
+
+/* One function for each; NULL until Python has started. */
+struct dmlemu_exports {
+#define FIELD(name, parameters, arguments) uint32_t (*name) parameters;
+    DMLEMU_EXPORTS(FIELD)
+#undef FIELD
+    void (*enter)(uintptr_t site); /* where the next export was called from */
+    void (*end)(void); /* from here on every call fails */
+};
+
+#endif

@@ -1,0 +1,30 @@
+/* libdxcore.so and libdirectml.so: their exports, forwarded to the libd3d12.so beside them. */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "start.h"
+
+static const struct dmlemu_exports *find_start(void)
+{
+    static const struct dmlemu_exports *(*start)(void);
+    Dl_info info;
+    char path[PATH_MAX + 16];
+    if (start == NULL && dladdr((void *)find_start, &info) && realpath(info.dli_fname, path) != NULL) {
+        strcpy(strrchr(path, '/') + 1, "libd3d12.so");
+        void *library = dlopen(path, RTLD_NOW);
+        if (library == NULL)
+            fprintf(stderr, "dmlemu: DirectML cannot start: %s\n", dlerror());
+        else
+            *(void **)&start = dlsym(library, "dmlemu_start");
+    }
+    return start != NULL ? start() : NULL;
+}
+
+#define dmlemu_start find_start
+#define DEFINE(name, parameters, arguments) DMLEMU_EXPORT(name, parameters, arguments)
+DMLEMU_FORWARDED(DEFINE)

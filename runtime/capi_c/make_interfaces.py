@@ -1,0 +1,208 @@
+"""Makes interfaces.txt, the table of the C ABI, from Microsoft's headers: ``make interfaces``; ``--check``.
+
+The table holds facts only: IIDs, bases, slots with their C types, sizes and offsets of structs.  The build
+reads the table, so that it needs no header.  Without a folder the headers of Debian's directx-headers-dev are
+read, which have no DirectML.h: its rows stay as they are.
+
+    python make_interfaces.py [--check] [FOLDER]     FOLDER/directx/d3d12.h, FOLDER/wsl/winadapter.h
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+TABLE = Path(__file__).with_name("interfaces.txt")
+HEADERS = ("d3d12.h", "d3d12sdklayers.h", "dxcore_interface.h", "DirectML.h")
+
+# The versions that are claimed, with all their bases.
+CLAIMED = """
+    ID3D12Device9 ID3D12CommandQueue ID3D12CommandAllocator ID3D12GraphicsCommandList2 ID3D12Fence1
+    ID3D12Heap1 ID3D12Resource2 ID3D12DescriptorHeap ID3D12QueryHeap ID3D12Debug3 ID3D12DebugDevice
+    ID3D12InfoQueue1 IDMLDevice1 IDMLOperator IDMLCompiledOperator IDMLOperatorInitializer
+    IDMLBindingTable IDMLCommandRecorder IDMLDebugDevice IDXCoreAdapterFactory IDXCoreAdapterList
+    IDXCoreAdapter
+""".split()  # noqa: SIM905
+
+STRUCTS = """
+    LUID D3D12_HEAP_PROPERTIES D3D12_HEAP_DESC DXGI_SAMPLE_DESC D3D12_RESOURCE_DESC D3D12_RESOURCE_DESC1
+    D3D12_RANGE D3D12_RESOURCE_ALLOCATION_INFO D3D12_SUBRESOURCE_FOOTPRINT
+    D3D12_PLACED_SUBRESOURCE_FOOTPRINT D3D12_COMMAND_QUEUE_DESC D3D12_DESCRIPTOR_HEAP_DESC
+    D3D12_CONSTANT_BUFFER_VIEW_DESC D3D12_BUFFER_UAV D3D12_BUFFER_SRV D3D12_SHADER_RESOURCE_VIEW_DESC
+    D3D12_QUERY_HEAP_DESC D3D12_TILED_RESOURCE_COORDINATE D3D12_TILE_REGION_SIZE
+    D3D12_WRITEBUFFERIMMEDIATE_PARAMETER D3D12_RECT D3D12_CLEAR_VALUE D3D12_RESOURCE_BARRIER
+    D3D12_RESOURCE_TRANSITION_BARRIER D3D12_RESOURCE_ALIASING_BARRIER D3D12_RESOURCE_UAV_BARRIER
+    D3D12_CPU_DESCRIPTOR_HANDLE D3D12_GPU_DESCRIPTOR_HANDLE D3D12_MESSAGE
+    D3D12_FEATURE_DATA_D3D12_OPTIONS D3D12_FEATURE_DATA_ARCHITECTURE D3D12_FEATURE_DATA_ARCHITECTURE1
+    D3D12_FEATURE_DATA_FEATURE_LEVELS D3D12_FEATURE_DATA_FORMAT_SUPPORT D3D12_FEATURE_DATA_SHADER_MODEL
+    D3D12_FEATURE_DATA_GPU_VIRTUAL_ADDRESS_SUPPORT D3D12_FEATURE_DATA_ROOT_SIGNATURE
+    D3D12_FEATURE_DATA_COMMAND_QUEUE_PRIORITY D3D12_FEATURE_DATA_D3D12_OPTIONS1
+    D3D12_FEATURE_DATA_D3D12_OPTIONS2 D3D12_FEATURE_DATA_D3D12_OPTIONS3
+    D3D12_FEATURE_DATA_D3D12_OPTIONS4 D3D12_FEATURE_DATA_D3D12_OPTIONS12
+    D3D12_FEATURE_DATA_EXISTING_HEAPS D3D12_FEATURE_DATA_CROSS_NODE DXCoreHardwareID
+    DXCoreHardwareIDParts DXCoreAdapterMemoryBudget DXCoreAdapterMemoryBudgetNodeSegmentGroup
+    DML_BINDING_PROPERTIES DML_BUFFER_TENSOR_DESC DML_TENSOR_DESC DML_OPERATOR_DESC DML_BINDING_DESC
+    DML_BUFFER_BINDING DML_BUFFER_ARRAY_BINDING DML_BINDING_TABLE_DESC DML_GRAPH_DESC
+    DML_GRAPH_NODE_DESC DML_GRAPH_EDGE_DESC DML_OPERATOR_GRAPH_NODE_DESC
+    DML_CONSTANT_DATA_GRAPH_NODE_DESC DML_INPUT_GRAPH_EDGE_DESC DML_OUTPUT_GRAPH_EDGE_DESC
+    DML_INTERMEDIATE_GRAPH_EDGE_DESC DML_SCALE_BIAS DML_SIZE_2D DML_SCALAR_UNION
+    DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT
+    DML_FEATURE_QUERY_FEATURE_LEVELS DML_FEATURE_DATA_FEATURE_LEVELS
+""".split()  # noqa: SIM905
+
+UNKNOWN = """interface IUnknown 00000000-0000-0000-c000-000000000046
+  HRESULT QueryInterface(REFIID riid, void **ppvObject)
+  ULONG AddRef()
+  ULONG Release()
+"""
+
+_INTERFACE = re.compile(
+    r"(?:MIDL_INTERFACE|DML_DECLARE_INTERFACE)\(\"([0-9a-fA-F-]{36})\"\)\s*(\w+)\s*:\s*(?:public\s+)?(\w+)\s*\{(.*?)\n\s*\};",
+    re.DOTALL,
+)
+_METHOD = re.compile(
+    r"virtual\s+([\w\s*]+?)\s*STDMETHODCALLTYPE\s+(\w+)\s*\(([^;{]*?)\)\s*=\s*0;"
+    r"|IFACEMETHOD(?:_\((\w+),\s*(\w+)\)|\((\w+)\))\s*\(([^;{]*?)\)\s*(?:= 0|PURE);",
+    re.DOTALL,
+)
+_OTHER_VIEWS = r"Texture|Raytracing|BufferByteOffset"  # of unions; newer headers have more
+
+
+def read(folder: Path) -> dict[str, str]:
+    """The texts of the headers that the folder has."""
+    found = [(name, folder / "directx" / name) for name in HEADERS]
+    return {name: path.read_text(encoding="utf-8", errors="replace") for name, path in found if path.exists()}
+
+
+def plain(text: str) -> str:
+    """Without comments and without the branch for Windows compilers."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
+    outside = r"#if defined\(_MSC_VER\) \|\| !defined\(_WIN32\)\n(.*?)#else\n.*?#endif"
+    return re.sub(outside, r"\1", text, flags=re.DOTALL)
+
+
+def interfaces(texts: dict[str, str]) -> dict[str, str]:
+    """The rows of each interface, by name."""
+    rows = {}
+    for text in texts.values():
+        for iid, name, base, body in _INTERFACE.findall(plain(text)):
+            lines = [f"interface {name} : {base} {iid.lower()}"]
+            for kind, method, arguments, kind2, method2, method3, arguments2 in _METHOD.findall(body):
+                result = " ".join((kind or kind2 or "HRESULT").split())
+                lines.append(
+                    f"  {result} {method or method2 or method3}({parameters(arguments or arguments2)})"
+                )
+            rows[name] = "\n".join(lines) + "\n"
+    return rows
+
+
+def parameters(text: str) -> str:
+    """``const T *name, ...`` without annotations."""
+    text = re.sub(r"\b_\w+_\w*(?:\s*\((?:[^()]|\([^()]*\))*\))?|\b(?:IN|OUT)\b|\bOPTIONAL\b", " ", text)
+    each = [
+        " ".join(part.replace("*", " * ").split())
+        .replace("* ", "*")
+        .replace("* ", "*")
+        .replace("*const", "* const")
+        for part in text.split(",")
+    ]
+    return ", ".join(part for part in each if part not in ("", "void"))
+
+
+def structs(folder: Path, texts: dict[str, str]) -> dict[str, str]:
+    """``struct NAME SIZE Field@OFFSET ...``, computed by the compiler."""
+    source = [
+        "#include <cstddef>",
+        "#include <cstdio>",
+        "#include <wsl/winadapter.h>",
+        "#include <directx/d3d12.h>",
+    ]
+    source += ["#include <directx/dxcore_interface.h>"]
+    source += ["#include <directx/DirectML.h>"] if "DirectML.h" in texts else []
+    source.append("int main() {")
+    everything = "\n".join(map(plain, texts.values())) + "\n".join(
+        plain(path.read_text(encoding="utf-8", errors="replace"))
+        for path in (folder / "directx/dxgicommon.h", folder / "wsl/winadapter.h")
+    )
+    known = [name for name in STRUCTS if re.search(rf"\b{name}\b", everything)]
+    for name in known:
+        source.append(f'printf("struct {name} %zu", sizeof({name}));')
+        for member in members(everything, name):
+            source.append(f'printf(" {member}@%zu", offsetof({name}, {member}));')
+        source.append('puts("");')
+    with TemporaryDirectory() as place:
+        program = Path(place) / "sizes.cpp"
+        program.write_text("\n".join([*source, "}"]))
+        command = [
+            "g++",
+            "-w",
+            "-DDML_TARGET_VERSION_USE_LATEST",
+            f"-I{folder}",
+            f"-I{folder}/wsl/stubs",
+            f"-I{folder}/directx",
+        ]
+        subprocess.run([*command, program, "-o", program.with_suffix("")], check=True)
+        lines = subprocess.run([program.with_suffix("")], check=True, capture_output=True, text=True).stdout
+    return {line.split()[1]: line + "\n" for line in lines.splitlines()}
+
+
+def members(text: str, name: str) -> list[str]:
+    """The names of a struct's members, those of anonymous unions included."""
+    name = {"D3D12_RECT": "tagRECT", "LUID": "_LUID"}.get(name, name)
+    found = re.search(
+        rf"\b(?:struct|union) (?:_)?{name}\s*\{{(.*?)\n\s*\}}\s*(?:{name}|\w*LUID\w*|\w*RECT\w*)?[^;]*;",
+        text,
+        re.DOTALL,
+    )
+    names = re.findall(r"(\w+)(?:\[\s*\d+\s*\])?\s*;", found[1]) if found else []
+    return [each for each in names if not re.match(_OTHER_VIEWS, each)]
+
+
+def table(folder: Path) -> str:
+    """The whole table."""
+    texts = read(folder)
+    found = interfaces(texts)
+    if "DirectML.h" not in texts:
+        found |= {name: rows for name, rows in existing("interface").items() if name.startswith("IDML")}
+    wanted: list[str] = []
+    for name in CLAIMED:
+        chain = [name]
+        while chain[-1] != "IUnknown":
+            chain.append(re.match(r"interface \w+ : (\w+)", found[chain[-1]])[1])  # type: ignore[index]
+        wanted += [each for each in reversed(chain[:-1]) if each not in wanted]
+    sizes = structs(folder, texts)
+    if "DirectML.h" not in texts:
+        sizes |= {name: row for name, row in existing("struct").items() if name.startswith("DML_")}
+    return "\n".join(
+        [
+            UNKNOWN,
+            *(found[name] for name in wanted),
+            "".join(sizes[name] for name in STRUCTS if name in sizes),
+        ]
+    )
+
+
+def existing(what: str) -> dict[str, str]:
+    """The interfaces or structs of the table as it is."""
+    text = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
+    rows = re.findall(rf"^{what} (\w+).*\n(?:  .*\n)*", text, re.MULTILINE)
+    blocks = re.findall(rf"^{what} \w+.*\n(?:  .*\n)*", text, re.MULTILINE)
+    return dict(zip(rows, blocks, strict=True))
+
+
+def main(arguments: list[str]) -> int:
+    folders = [each for each in arguments if each != "--check"]
+    made = table(Path(folders[0]) if folders else Path("/usr/include"))
+    if "--check" not in arguments:
+        TABLE.write_text(made, encoding="utf-8")
+    elif made != TABLE.read_text(encoding="utf-8"):
+        print(f"{TABLE} differs from the headers; run 'make interfaces'")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,139 @@
+/* IUnknown and the functions with which Python makes objects; included after the generated vtables. */
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPI_E_NOINTERFACE = 0x80004002u, CAPI_E_POINTER = 0x80004003u };
+
+static uintptr_t capi_new(uint32_t interface, uintptr_t owner)
+{
+    struct capi_object *object = calloc(1, sizeof *object);
+    if (object == NULL)
+        return 0;
+    object->slots = capi_interfaces[interface].slots;
+    object->owner = (struct capi_object *)owner;
+    object->interface = interface;
+    return (uintptr_t)object;
+}
+
+static void capi_free(uintptr_t object)
+{
+    free((void *)object);
+}
+
+static struct capi_object *identity(uintptr_t object)
+{
+    struct capi_object *self = (struct capi_object *)object;
+    return self->owner != NULL ? self->owner : self;
+}
+
+static uint32_t capi_count(uintptr_t object)
+{
+    return atomic_load(&identity(object)->count);
+}
+
+static uint32_t IUnknown_AddRef(uintptr_t object)
+{
+    return atomic_fetch_add(&identity(object)->count, 1) + 1;
+}
+
+static uint32_t IUnknown_Release(uintptr_t object)
+{
+    struct capi_object *self = identity(object);
+    uint32_t before = atomic_load(&self->count);
+    while (before != 0 && !atomic_compare_exchange_weak(&self->count, &before, before - 1))
+        continue;
+    if (before <= 1) { /* 0: released once too often */
+        capi_client = (uintptr_t)__builtin_return_address(0);
+        Object_Released((uintptr_t)self, before);
+    }
+    return before == 0 ? 0 : before - 1;
+}
+
+static int capi_supports(uintptr_t object, const struct capi_iid *iid)
+{
+    const struct capi_interface *interface = &capi_interfaces[((struct capi_object *)object)->interface];
+    for (uint32_t i = 0; i < interface->iid_count; i++)
+        if (memcmp(&interface->iids[i], iid, sizeof *iid) == 0)
+            return 1;
+    return 0;
+}
+
+static uint32_t IUnknown_QueryInterface(uintptr_t object, uintptr_t riid, uintptr_t out)
+{
+    static const struct capi_iid unknown = {{0, 0, 0xC0, 0x46000000}};
+    uintptr_t *result = (uintptr_t *)out, self = (uintptr_t)identity(object);
+    if (out == 0 || riid == 0)
+        return CAPI_E_POINTER;
+    const struct capi_iid *iid = (const struct capi_iid *)riid;
+    uintptr_t found = memcmp(iid, &unknown, sizeof unknown) == 0 || capi_supports(self, iid) ? self : 0;
+    *result = found;
+    capi_client = found == 0 ? (uintptr_t)__builtin_return_address(0) : 0;
+    if (found == 0)
+        return Object_QueryInterface(self, riid, out);
+    IUnknown_AddRef(found);
+    return 0;
+}
+
+/* Any COM object, the client's own, too. */
+static void call_slot(uintptr_t pointer, int slot)
+{
+    uint32_t (*const *slots)(uintptr_t) = *(uint32_t (*const **)(uintptr_t))pointer;
+    slots[slot](pointer);
+}
+
+static void capi_add_ref_any(uintptr_t pointer)
+{
+    call_slot(pointer, 1);
+}
+
+static void capi_release_any(uintptr_t pointer)
+{
+    call_slot(pointer, 2);
+}
+
+static uintptr_t capi_caller(void)
+{
+    return capi_site;
+}
+
+static void capi_end(void)
+{
+    atomic_store(&capi_is_alive, 0);
+}
+
+/* What a method returns once Python is gone: a failing HRESULT; for counts, handles and structs zeros. */
+static void capi_fail(struct _cffi_externpy_s *method, char *result)
+{
+    static const uint32_t removed = 0x887A0005u; /* DXGI_ERROR_DEVICE_REMOVED */
+    const char *name = strrchr(method->name, '.') + 1;
+    int is_hresult = method->size_of_result == sizeof removed;
+    for (size_t i = 0; i < sizeof capi_counts / sizeof *capi_counts; i++)
+        is_hresult &= strcmp(capi_counts[i], name) != 0;
+    memset(result, 0, method->size_of_result);
+    if (is_hresult)
+        memcpy(result, &removed, sizeof removed);
+}
+
+static void capi_enter(uintptr_t site)
+{
+    capi_client = site;
+}
+
+#define WITHOUT_PARENTHESES(...) __VA_ARGS__
+#define FORWARD(name, parameters, arguments) \
+    static uint32_t forward_##name parameters \
+    { \
+        return Exports_##name((uintptr_t)&capi_exports, WITHOUT_PARENTHESES arguments); \
+    }
+DMLEMU_EXPORTS(FORWARD)
+
+static uintptr_t capi_fill(uintptr_t address)
+{
+    struct dmlemu_exports *table = (struct dmlemu_exports *)address;
+#define FILL(name, parameters, arguments) table->name = forward_##name;
+    DMLEMU_EXPORTS(FILL)
+    table->enter = capi_enter;
+    table->end = capi_end;
+    return (uintptr_t)&capi_exports;
+}

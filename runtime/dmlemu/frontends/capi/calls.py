@@ -1,0 +1,87 @@
+"""Connects the functions of the vtables with the methods of the interfaces, and translates errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...diagnostics.refusal import not_implemented
+from ...errors import Error, HResult
+from . import objects, reports
+from ._capi import ffi, lib
+
+__all__ = ["attach"]
+
+_COUNTS = {ffi.string(name).decode() for name in lib.capi_counts}
+
+
+def attach(interfaces: list[type]) -> None:
+    """Gives every function of the vtables its Python function: a method, or a refusal by name."""
+    known = {name for kind in interfaces for name in dir(kind)}
+    for symbol in dir(lib):
+        owner, _, name = symbol.partition("_")
+        if owner == "IUnknown" or owner == "capi" or not name:
+            continue
+        result = ffi.typeof(getattr(lib, symbol)).result
+        is_hresult = result.cname == "uint32_t" and symbol not in _COUNTS
+        call = (
+            _method(owner, name, is_hresult, result)
+            if name in known
+            else _missing(symbol, is_hresult, result)
+        )
+        ffi.def_extern(name=symbol)(call)
+
+
+def _nothing(result: Any) -> Any:
+    """What a method returns that fails: zeros."""
+    if result.kind == "void":
+        return None
+    return ffi.new(ffi.getctype(result, "*"))[0] if result.kind == "struct" else 0
+
+
+def _method(owner: str, name: str, is_hresult: bool, result: Any) -> Callable[..., Any]:
+    """The function that calls the method ``name`` of the object at its first argument."""
+    find = objects.find
+    operation = f"{owner}::{name}"
+    if is_hresult:
+
+        def hresult(address: int, *arguments: int) -> int:
+            try:
+                return getattr(find(address), name)(*arguments) or 0
+            except BaseException as error:
+                return _failed(error, address, operation)
+
+        return hresult
+
+    def value(address: int, *arguments: int) -> Any:
+        try:
+            return getattr(find(address), name)(*arguments)
+        except BaseException as error:
+            _failed(error, address, operation)
+            return _nothing(result)
+
+    return value
+
+
+def _missing(symbol: str, is_hresult: bool, result: Any) -> Callable[..., Any]:
+    """The function of a slot that is not emulated."""
+    operation = symbol.replace("_", "::", 1)
+
+    def refuse(address: int, *_: int) -> Any:
+        code = _failed(not_implemented(operation, operation), address, operation)
+        return code if is_hresult else _nothing(result)
+
+    return refuse
+
+
+def _failed(error: BaseException, address: int, operation: str) -> int:
+    """The HRESULT of an exception, which is reported."""
+    if isinstance(error, KeyError):
+        error = objects.stale(address, operation) or error
+    if isinstance(error, Error):
+        reports.refused(error)
+        return int(error.hresult)
+    if isinstance(error, MemoryError):
+        return int(HResult.E_OUTOFMEMORY)
+    reports.bug(error, operation)
+    return int(HResult.E_FAIL)

@@ -1,0 +1,107 @@
+"""``dmlemu exec`` and ``dmlemu capi``: C++ programs run on the emulator as they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...errors import Strictness
+
+__all__ = ["add_commands"]
+
+_BUG = 70  # EX_SOFTWARE
+
+
+def add_commands(commands: Any) -> None:
+    """Adds both commands to the command line."""
+    run = commands.add_parser(
+        "exec",
+        allow_abbrev=False,
+        help="run a C++ program on the emulator",
+        description="Runs a program that is linked with libd3d12, libdxcore and libdirectml, or a debugger "
+        "or script that starts one. Leaves with the program's own status; with 1 where that is 0 and an "
+        "error was reported; with 128 + n after signal n.",
+    )
+    levels = run.add_mutually_exclusive_group()
+    levels.add_argument("--strict", action="store_const", const="strict", dest="strictness")
+    levels.add_argument("--strictness", choices=[each.value for each in Strictness])
+    run.add_argument("--chaos", type=int, metavar="SEED", help="run under dmlemu.chaos(SEED)")
+    run.add_argument(
+        "--report", type=Path, metavar="FILE", help="write what is reported, as 'dmlemu run' does"
+    )
+    run.add_argument(
+        "--suppress", action="append", default=[], metavar="ID=REASON", help="do not report a check"
+    )
+    run.add_argument("program", metavar="PROGRAM")
+    run.add_argument("arguments", nargs="...", metavar="ARGS")
+    run.set_defaults(run=_exec)
+    capi = commands.add_parser("capi", help="print the options for compiling and linking C++ programs")
+    what = capi.add_mutually_exclusive_group(required=True)
+    what.add_argument("--cflags", action="store_const", const=_cflags, dest="what")
+    what.add_argument("--libs", action="store_const", const=_libs, dest="what")
+    what.add_argument("--libdir", action="store_const", const=_libdir, dest="what")
+    capi.set_defaults(run=_print)
+
+
+def _libdir() -> str:
+    """The folder of the libraries: beside the package as it is installed, an editable one included."""
+    from . import _capi
+
+    return str(Path(_capi.__file__).parents[2] / "lib")
+
+
+def _cflags() -> str:
+    include = Path(__file__).parents[2] / "include"
+    return f"-I{include} -I/usr/include/wsl/stubs"
+
+
+def _libs() -> str:
+    return f"-L{_libdir()} -ldirectml -ldxcore -ld3d12"
+
+
+def _print(parsed: Namespace) -> int:
+    print(parsed.what())
+    return 0
+
+
+def _exec(parsed: Namespace) -> int:
+    with TemporaryDirectory(prefix="dmlemu-exec-") as folder:
+        notes = Path(folder) / "notes"
+        sys.stdout.flush()
+        try:
+            process = subprocess.Popen([parsed.program, *parsed.arguments], env=_environment(parsed, notes))
+        except OSError as error:
+            print(f"dmlemu: error: '{parsed.program}' cannot be run: {error.strerror}", file=sys.stderr)
+            return 127
+        ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program's to handle
+        try:
+            status = process.wait()
+        finally:
+            signal.signal(signal.SIGINT, ignored)
+        found = set(notes.read_text(encoding="utf-8").split()) if notes.exists() else set()
+    if "bug" in found:
+        return _BUG
+    if status == 0 and "error" in found:
+        return 1
+    return 128 - status if status < 0 else status
+
+
+def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:
+    """The environment of the program: where our libraries and this Python are, and the options."""
+    libraries = [_libdir(), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+    given = {
+        "LD_LIBRARY_PATH": ":".join(libraries),
+        "DMLEMU_PYTHON": sys.executable,
+        "DMLEMU_EXEC": str(notes),
+        "DMLEMU_STRICTNESS": parsed.strictness,
+        "DMLEMU_CHAOS": None if parsed.chaos is None else str(parsed.chaos),
+        "DMLEMU_REPORT": None if parsed.report is None else str(parsed.report.absolute()),
+        "DMLEMU_SUPPRESS": "\n".join(parsed.suppress) or None,
+    }
+    return {**os.environ, **{name: value for name, value in given.items() if value is not None}}

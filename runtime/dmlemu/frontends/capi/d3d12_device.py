@@ -1,0 +1,279 @@
+"""ID3D12Device, up to ID3D12Device9."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import d3d12
+from ...d3d12.c_memory import c_size, pack, read, read_array, read_bytes, write
+from ...d3d12.features import FeatureDataFeatureLevels
+from ...errors import HResult, Strictness
+from .d3d12_objects import D3D12Object
+from .debug import ID3D12DebugDevice, ID3D12InfoQueue
+from .objects import Interface, invalid, thing, things
+from .values import by_value, create, luid_number, needed, write_numbers
+
+__all__ = ["ID3D12Device"]
+
+
+class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
+    OTHERS = (ID3D12InfoQueue, ID3D12DebugDevice)
+    thing: d3d12.Device
+
+    def offers(self, kind: type[Interface]) -> bool:
+        return self.thing.context.strictness is not Strictness.RUNTIME
+
+    def GetNodeCount(self) -> int:
+        return self.thing.get_node_count()
+
+    def GetAdapterLuid(self) -> int:
+        return luid_number(self.thing.get_adapter_luid())
+
+    def GetDeviceRemovedReason(self) -> HResult:
+        return self.thing.get_device_removed_reason()
+
+    def RemoveDevice(self) -> None:
+        self.thing.remove_device()
+
+    # --- queues, lists, fences ---
+
+    def CreateCommandQueue(self, desc: int, riid: int, out: int) -> HResult:
+        given = needed(d3d12.CommandQueueDesc, desc, "pDesc", "CreateCommandQueue")
+        return create(riid, out, lambda: self.thing.create_command_queue(given))
+
+    def CreateCommandQueue1(self, desc: int, creator: int, riid: int, out: int) -> HResult:
+        return self.CreateCommandQueue(desc, riid, out)
+
+    def CreateCommandAllocator(self, type: Any, riid: int, out: int) -> HResult:
+        return create(riid, out, lambda: self.thing.create_command_allocator(type))
+
+    def CreateCommandList(
+        self, mask: int, type: Any, allocator: int, state: Any, riid: int, out: int
+    ) -> HResult:
+        operation = "CreateCommandList"
+
+        def make() -> d3d12.CommandList:
+            found: Any = thing(allocator, d3d12.CommandAllocator, "pCommandAllocator", operation)
+            return self.thing.create_command_list(mask, type, found, state or None)
+
+        return create(riid, out, make)
+
+    def CreateCommandList1(self, mask: int, type: Any, flags: Any, riid: int, out: int) -> HResult:
+        return create(riid, out, lambda: self.thing.create_command_list1(mask, type, flags))
+
+    def CreateFence(self, value: int, flags: Any, riid: int, out: int) -> HResult:
+        return create(riid, out, lambda: self.thing.create_fence(value, d3d12.FenceFlags(flags)))
+
+    def SetEventOnMultipleFenceCompletion(
+        self, fences: int, values: int, count: int, flags: Any, event: int
+    ) -> None:
+        operation = "SetEventOnMultipleFenceCompletion"
+        found: Any = things(fences, count, d3d12.Fence, "ppFences", operation)
+        numbers = read_array("Q", values, count, "pFenceValues", operation)
+        self.thing.set_event_on_multiple_fence_completion(found, numbers, flags, event or None)
+
+    # --- memory ---
+
+    def CreateHeap(self, desc: int, riid: int, out: int) -> HResult:
+        given = needed(d3d12.HeapDesc, desc, "pDesc", "CreateHeap")
+        return create(riid, out, lambda: self.thing.create_heap(given))
+
+    def CreateHeap1(self, desc: int, session: int, riid: int, out: int) -> HResult:
+        _unprotected(session, "CreateHeap1")
+        return self.CreateHeap(desc, riid, out)
+
+    def CreateCommittedResource(
+        self, properties: int, flags: Any, desc: int, state: Any, clear: int, riid: int, out: int
+    ) -> HResult:
+        operation = "CreateCommittedResource"
+
+        def make() -> d3d12.Resource:
+            return self.thing.create_committed_resource(
+                needed(d3d12.HeapProperties, properties, "pHeapProperties", operation),
+                d3d12.HeapFlags(flags),
+                needed(d3d12.ResourceDesc, desc, "pDesc", operation),
+                d3d12.ResourceStates(state),
+                read(d3d12.ClearValue, clear),
+            )
+
+        return create(riid, out, make)
+
+    def CreateCommittedResource1(
+        self,
+        properties: int,
+        flags: Any,
+        desc: int,
+        state: Any,
+        clear: int,
+        session: int,
+        riid: int,
+        out: int,
+    ) -> HResult:
+        _unprotected(session, "CreateCommittedResource1")
+        return self.CreateCommittedResource(properties, flags, desc, state, clear, riid, out)
+
+    CreateCommittedResource2 = CreateCommittedResource1  # D3D12_RESOURCE_DESC1 begins as D3D12_RESOURCE_DESC
+
+    def CreatePlacedResource(
+        self, heap: int, offset: int, desc: int, state: Any, clear: int, riid: int, out: int
+    ) -> HResult:
+        operation = "CreatePlacedResource"
+        found: Any = thing(heap, d3d12.Heap, "pHeap", operation)
+
+        def make() -> d3d12.Resource:
+            return self.thing.create_placed_resource(
+                found,
+                offset,
+                needed(d3d12.ResourceDesc, desc, "pDesc", operation),
+                d3d12.ResourceStates(state),
+                read(d3d12.ClearValue, clear),
+            )
+
+        return create(riid, out, make, holds={"heap": found})
+
+    CreatePlacedResource1 = CreatePlacedResource
+
+    def CreateReservedResource(self, desc: int, state: Any, clear: int, riid: int, out: int) -> HResult:
+        given = needed(d3d12.ResourceDesc, desc, "pDesc", "CreateReservedResource")
+        states, value = d3d12.ResourceStates(state), read(d3d12.ClearValue, clear)
+        return create(riid, out, lambda: self.thing.create_reserved_resource(given, states, value))
+
+    def CreateReservedResource1(
+        self, desc: int, state: Any, clear: int, session: int, riid: int, out: int
+    ) -> HResult:
+        _unprotected(session, "CreateReservedResource1")
+        return self.CreateReservedResource(desc, state, clear, riid, out)
+
+    def GetResourceAllocationInfo(self, mask: int, count: int, descs: int) -> Any:
+        rows = read_array(d3d12.ResourceDesc, descs, count, "pResourceDescs", "GetResourceAllocationInfo")
+        return by_value(pack(self.thing.get_resource_allocation_info(mask, rows)))
+
+    def GetCustomHeapProperties(self, mask: int, type: Any) -> Any:
+        return by_value(pack(self.thing.get_custom_heap_properties(mask, type)))
+
+    def GetCopyableFootprints(
+        self, desc: int, first: int, count: int, base: int, layouts: int, rows: int, sizes: int, total: int
+    ) -> None:
+        given = needed(d3d12.ResourceDesc, desc, "pResourceDesc", "GetCopyableFootprints")
+        found = self.thing.get_copyable_footprints(given, first, count, base)
+        if layouts:
+            write(layouts, b"".join(map(pack, found.layouts)))
+        write_numbers(rows, f"{len(found.num_rows)}I", *found.num_rows)
+        write_numbers(sizes, f"{len(found.row_size_in_bytes)}Q", *found.row_size_in_bytes)
+        write_numbers(total, "Q", found.total_bytes)
+
+    def GetCopyableFootprints1(self, *arguments: int) -> None:
+        self.GetCopyableFootprints(*arguments)
+
+    def MakeResident(self, count: int, objects: int) -> None:
+        self.thing.make_resident(_pageables(objects, count, "MakeResident"))
+
+    def Evict(self, count: int, objects: int) -> None:
+        self.thing.evict(_pageables(objects, count, "Evict"))
+
+    def SetResidencyPriority(self, count: int, objects: int, priorities: int) -> None:
+        _pageables(objects, count, "SetResidencyPriority")  # all memory stays resident
+
+    def EnqueueMakeResident(self, flags: int, count: int, objects: int, fence: int, value: int) -> None:
+        self.MakeResident(count, objects)
+        signalled = thing(fence, d3d12.Fence, "pFenceToSignal", "EnqueueMakeResident")
+        if signalled is None:
+            raise invalid("pFenceToSignal", None, "a fence", "EnqueueMakeResident")
+        signalled.signal(value)
+
+    # --- descriptors ---
+
+    def CreateDescriptorHeap(self, desc: int, riid: int, out: int) -> HResult:
+        given = needed(d3d12.DescriptorHeapDesc, desc, "pDescriptorHeapDesc", "CreateDescriptorHeap")
+        return create(riid, out, lambda: self.thing.create_descriptor_heap(given))
+
+    def GetDescriptorHandleIncrementSize(self, type: Any) -> int:
+        return self.thing.get_descriptor_handle_increment_size(type)
+
+    def CreateConstantBufferView(self, desc: int, handle: int) -> None:
+        self.thing.create_constant_buffer_view(read(d3d12.ConstantBufferViewDesc, desc), handle)
+
+    def CreateShaderResourceView(self, resource: int, desc: int, handle: int) -> None:
+        found = thing(resource, d3d12.Resource, "pResource", "CreateShaderResourceView")
+        self.thing.create_shader_resource_view(found, read(d3d12.ShaderResourceViewDesc, desc), handle)
+
+    def CreateUnorderedAccessView(self, resource: int, counter: int, desc: int, handle: int) -> None:
+        operation = "CreateUnorderedAccessView"
+        found = thing(resource, d3d12.Resource, "pResource", operation)
+        counts = thing(counter, d3d12.Resource, "pCounterResource", operation)
+        self.thing.create_unordered_access_view(
+            found, counts, read(d3d12.UnorderedAccessViewDesc, desc), handle
+        )
+
+    def CopyDescriptors(
+        self,
+        to_count: int,
+        to_starts: int,
+        to_sizes: int,
+        from_count: int,
+        from_starts: int,
+        from_sizes: int,
+        type: Any,
+    ) -> None:
+        def rows(code: str, address: int, count: int, field: str) -> list[int]:
+            return read_array(code, address, count, field, "CopyDescriptors")
+
+        self.thing.copy_descriptors(
+            rows("Q", to_starts, to_count, "pDestDescriptorRangeStarts"),
+            rows("I", to_sizes, to_count, "pDestDescriptorRangeSizes") if to_sizes else None,
+            rows("Q", from_starts, from_count, "pSrcDescriptorRangeStarts"),
+            rows("I", from_sizes, from_count, "pSrcDescriptorRangeSizes") if from_sizes else None,
+            type,
+        )
+
+    def CopyDescriptorsSimple(self, count: int, destination: int, source: int, type: Any) -> None:
+        self.thing.copy_descriptors_simple(count, destination, source, type)
+
+    def CreateQueryHeap(self, desc: int, riid: int, out: int) -> HResult:
+        given = needed(d3d12.QueryHeapDesc, desc, "pDesc", "CreateQueryHeap")
+        return create(riid, out, lambda: self.thing.create_query_heap(given))
+
+    # --- features and settings ---
+
+    def CheckFeatureSupport(self, feature: Any, data: int, size: int) -> None:
+        if not data:
+            raise invalid("pFeatureSupportData", None, "the address of a struct", "CheckFeatureSupport")
+        if feature == d3d12.Feature.FEATURE_LEVELS:
+            self._feature_levels(data, size)
+            return
+        found = self.thing.check_feature_support(feature)
+        kind = type(found)
+        if size != c_size(kind):
+            raise invalid("FeatureSupportDataSize", size, str(c_size(kind)), "CheckFeatureSupport")
+        write(data, pack(self.thing.check_feature_support(feature, read(kind, data))))
+
+    def _feature_levels(self, data: int, size: int) -> None:
+        if size != 24:
+            raise invalid("FeatureSupportDataSize", size, "24", "CheckFeatureSupport")
+        count, levels = (
+            int.from_bytes(read_bytes(data + at, length), "little") for at, length in ((0, 4), (8, 8))
+        )
+        asked = read_array("I", levels, count, "pFeatureLevelsRequested", "CheckFeatureSupport")
+        answer = self.thing.check_feature_support(
+            d3d12.Feature.FEATURE_LEVELS, FeatureDataFeatureLevels(tuple(asked))
+        )
+        write_numbers(data + 16, "I", answer.max_supported_feature_level)
+
+    def SetStablePowerState(self, enable: int) -> None:
+        """The clock of the simulated GPU is always stable."""
+
+    def SetBackgroundProcessingMode(self, mode: int, action: int, event: int, further: int) -> None:
+        """There is no background processing to set."""
+        write_numbers(further, "I", 0)
+
+    def ShaderCacheControl(self, kinds: int, control: int) -> None:
+        """There is no shader cache to control."""
+
+
+def _pageables(objects: int, count: int, operation: str) -> Any:
+    return things(objects, count, d3d12.DeviceChild, "ppObjects", operation)
+
+
+def _unprotected(session: int, operation: str) -> None:
+    if session:
+        raise invalid("pProtectedSession", f"0x{session:X}", "NULL", operation)

@@ -1,0 +1,118 @@
+"""The debug layer: ID3D12Debug, ID3D12InfoQueue and ID3D12DebugDevice."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from typing import Any
+
+from ... import d3d12
+from ...d3d12.c_memory import read_text, write
+from ...errors import HResult, Severity, Strictness
+from ...reporting import defaults
+from ._capi import ffi
+from .objects import Interface
+from .values import write_numbers
+
+__all__ = ["DebugLayer", "ID3D12Debug", "ID3D12DebugDevice", "ID3D12InfoQueue"]
+
+
+class DebugLayer:
+    """What D3D12GetDebugInterface gives: the settings of devices that are created later."""
+
+    is_set_outside = False  # by DMLEMU_STRICTNESS, which wins
+
+    def enable(self) -> None:
+        if not self.is_set_outside and defaults.strictness is Strictness.RUNTIME:
+            defaults.strictness = Strictness.DEBUG
+            Interface.keeps_released = True
+
+    def release(self) -> None:
+        """Nothing: the settings stay."""
+
+
+class ID3D12Debug(Interface, of=DebugLayer, name="ID3D12Debug3"):
+    def EnableDebugLayer(self) -> None:
+        self.thing.enable()
+
+    def SetEnableGPUBasedValidation(self, enable: int) -> None:
+        """Strictness ``strict`` watches the GPU; this flag changes nothing."""
+
+    def SetEnableSynchronizedCommandQueueValidation(self, enable: int) -> None:
+        """Queues are always validated together."""
+
+    def SetGPUBasedValidationFlags(self, flags: int) -> None:
+        """As SetEnableGPUBasedValidation."""
+
+
+class ID3D12DebugDevice(Interface):
+    thing: d3d12.Device
+
+    def SetFeatureMask(self, mask: int) -> None:
+        """No feature can be turned off."""
+
+    def GetFeatureMask(self) -> int:
+        return 0
+
+    def ReportLiveDeviceObjects(self, flags: int) -> None:
+        print(self.thing.report_live_device_objects(), file=sys.stderr, flush=True)
+
+
+class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
+    thing: d3d12.Device
+
+    def ClearStoredMessages(self) -> None:
+        self.thing.info_queue.clear_stored_messages()
+
+    def GetMessage(self, index: int, message: int, length: int) -> HResult:
+        report = self.thing.info_queue.get_message(index)
+        text = f"{report.message}".encode() + b"\0"
+        size = 32 + len(text)
+        if message:
+            head = struct.pack("@IIIQQ", 9, int(report.severity), report.d3d12_id, message + 32, len(text))
+            write(message, head + text)
+        write_numbers(length, "Q", size)
+        return HResult.S_OK
+
+    def GetNumStoredMessages(self) -> int:
+        return self.thing.info_queue.get_num_stored_messages()
+
+    def GetNumStoredMessagesAllowedByRetrievalFilter(self) -> int:
+        return self.thing.info_queue.get_num_stored_messages()
+
+    def PushEmptyStorageFilter(self) -> None:
+        self.thing.info_queue.push_empty_storage_filter()
+
+    def PushCopyOfStorageFilter(self) -> None:
+        self.thing.info_queue.push_copy_of_storage_filter()
+
+    def PopStorageFilter(self) -> None:
+        self.thing.info_queue.pop_storage_filter()
+
+    def ClearStorageFilter(self) -> None:
+        self.thing.info_queue.clear_storage_filter()
+
+    def GetStorageFilterStackSize(self) -> int:
+        return self.thing.info_queue.get_storage_filter_stack_size()
+
+    def SetBreakOnSeverity(self, severity: int, enable: int) -> None:
+        """Accepted: ``dmlemu exec --break`` stops at reports."""
+
+    def SetMuteDebugOutput(self, mute: int) -> None:
+        """Reports are printed once each, whatever is set here."""
+
+    def AddApplicationMessage(self, severity: int, text: int) -> None:
+        print(f"D3D12 {Severity(severity).name}: {read_text(text)}", file=sys.stderr, flush=True)
+
+    def RegisterMessageCallback(self, function: int, flags: int, context: int, cookie: int) -> None:
+        call = ffi.cast("void(*)(uint32_t, uint32_t, uint32_t, char *, uintptr_t)", function)
+
+        def deliver(report: Any) -> None:
+            text = ffi.new("char[]", report.text().encode())
+            call(9, int(report.severity), report.d3d12_id, text, context)  # category EXECUTION
+
+        write_numbers(cookie, "I", 0)
+        write_numbers(cookie, "I", self.thing.info_queue.register_message_callback(deliver))
+
+    def UnregisterMessageCallback(self, cookie: int) -> None:
+        self.thing.info_queue.unregister_message_callback(cookie)

@@ -1,0 +1,168 @@
+"""The interfaces of DirectML."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ... import d3d12, dml
+from ...d3d12.c_memory import pack, read_array, read_bytes
+from ...dml.c_descs import DescReader
+from ...errors import HResult
+from .d3d12_objects import D3D12Child, D3D12Object
+from .objects import Interface, hand_out, invalid, thing, things, write_pointer
+from .values import by_value, create, write_numbers
+
+__all__ = ["IDMLDevice"]
+
+
+def _reader(operation: str, kind: Any) -> DescReader:
+    """A reader of descs in which interface pointers are objects of one kind."""
+    return DescReader(operation, lambda pointer: thing(pointer, kind, "", operation))
+
+
+class IDMLDebugDevice(Interface):
+    def SetMuteDebugOutput(self, mute: int) -> None:
+        """Reports are printed once each, whatever is set here."""
+
+
+class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
+    OTHERS = (IDMLDebugDevice,)
+    thing: dml.Device
+
+    def offers(self, kind: type[Interface]) -> bool:
+        return self.is_debug
+
+    def CheckFeatureSupport(
+        self, feature: Any, query_size: int, query: int, data_size: int, data: int
+    ) -> None:
+        operation = "CheckFeatureSupport"
+        sizes = {0: (4, 4), 1: (16, 4)}.get(feature, (query_size, data_size))
+        if (query_size, data_size) != sizes or not query or not data:
+            raise invalid(
+                "featureQueryDataSize", query_size, f"{sizes[0]}, with {sizes[1]} of data", operation
+            )
+        asked: Any
+        if feature == dml.Feature.FEATURE_LEVELS:
+            raw = read_bytes(query, 16)
+            count, levels = int.from_bytes(raw[:4], "little"), int.from_bytes(raw[8:], "little")
+            rows = read_array("I", levels, count, "RequestedFeatureLevels", operation, api="DML")
+            asked = dml.FeatureQueryFeatureLevels(rows)
+        else:
+            kind = int.from_bytes(read_bytes(query, 4), "little")
+            asked = dml.FeatureQueryTensorDataTypeSupport(kind)  # type: ignore[arg-type]
+        answer: Any = self.thing.check_feature_support(feature, asked)
+        (value,) = (getattr(answer, name) for name in answer.__dataclass_fields__)
+        write_numbers(data, "I", value)
+
+    def CreateOperator(self, desc: int, riid: int, out: int) -> HResult:
+        read = _reader("CreateOperator", dml.Operator).operator
+        return create(riid, out, lambda: self.thing.create_operator(read(desc)))
+
+    def CompileOperator(self, operator: int, flags: Any, riid: int, out: int) -> HResult:
+        def make() -> Any:
+            found: Any = thing(operator, dml.Operator, "op", "CompileOperator")
+            return self.thing.compile_operator(found, flags)
+
+        return create(riid, out, make)
+
+    def CompileGraph(self, desc: int, flags: Any, riid: int, out: int) -> HResult:
+        read = _reader("CompileGraph", dml.Operator).graph
+        return create(riid, out, lambda: self.thing.compile_graph(read(desc), flags))
+
+    def CreateOperatorInitializer(self, count: int, operators: int, riid: int, out: int) -> HResult:
+        def make() -> Any:
+            return self.thing.create_operator_initializer(
+                _compiled(operators, count, "CreateOperatorInitializer")
+            )
+
+        return create(riid, out, make)
+
+    def CreateCommandRecorder(self, riid: int, out: int) -> HResult:
+        return create(riid, out, self.thing.create_command_recorder)
+
+    def CreateBindingTable(self, desc: int, riid: int, out: int) -> HResult:
+        found = _reader("CreateBindingTable", dml.Dispatchable).binding_table(desc)
+        holds = {"dispatchable": found.dispatchable} if found is not None else {}
+        return create(riid, out, lambda: self.thing.create_binding_table(found), holds)
+
+    def Evict(self, count: int, objects: int) -> None:
+        self.thing.evict(_pageables(objects, count, "Evict"))
+
+    def MakeResident(self, count: int, objects: int) -> None:
+        self.thing.make_resident(_pageables(objects, count, "MakeResident"))
+
+    def GetDeviceRemovedReason(self) -> HResult:
+        return self.thing.get_device_removed_reason()
+
+    def GetParentDevice(self, riid: int, out: int) -> HResult:
+        if not out:
+            return HResult.E_POINTER
+        write_pointer(out, 0)
+        return hand_out(self.thing.get_parent_device(), riid, out)
+
+
+def _compiled(operators: int, count: int, operation: str) -> Any:
+    return things(operators, count, dml.CompiledOperator, "operators", operation)
+
+
+def _pageables(objects: int, count: int, operation: str) -> Any:
+    return things(objects, count, dml.Dispatchable, "ppObjects", operation)
+
+
+class IDMLOperator(D3D12Child, of=dml.Operator):
+    pass
+
+
+class IDMLCompiledOperator(D3D12Child, of=dml.CompiledOperator):
+    def GetBindingProperties(self) -> Any:
+        return by_value(pack(self.thing.get_binding_properties()))
+
+
+class IDMLOperatorInitializer(D3D12Child, of=dml.OperatorInitializer):
+    thing: dml.OperatorInitializer
+
+    def GetBindingProperties(self) -> Any:
+        return by_value(pack(self.thing.get_binding_properties()))
+
+    def Reset(self, count: int, operators: int) -> None:
+        self.thing.reset(_compiled(operators, count, "Reset"))
+
+
+class IDMLBindingTable(D3D12Child, of=dml.BindingTable):
+    """Keeps its dispatchable until its own Reset or last Release: programs release theirs before."""
+
+    thing: dml.BindingTable
+
+    def BindInputs(self, count: int, bindings: int) -> None:
+        read = _reader("BindInputs", d3d12.Resource).bindings
+        self.thing.bind_inputs(read(bindings, count) if count else None)
+
+    def BindOutputs(self, count: int, bindings: int) -> None:
+        read = _reader("BindOutputs", d3d12.Resource).bindings
+        self.thing.bind_outputs(read(bindings, count) if count else None)
+
+    def BindTemporaryResource(self, binding: int) -> None:
+        read = _reader("BindTemporaryResource", d3d12.Resource).binding
+        self.thing.bind_temporary_resource(read(binding, "Binding"))
+
+    def BindPersistentResource(self, binding: int) -> None:
+        read = _reader("BindPersistentResource", d3d12.Resource).binding
+        self.thing.bind_persistent_resource(read(binding, "Binding"))
+
+    def Reset(self, desc: int) -> None:
+        found = _reader("Reset", dml.Dispatchable).binding_table(desc)
+        self.thing.reset(found)
+        self.hold("dispatchable", None if found is None else found.dispatchable)
+
+
+class IDMLCommandRecorder(D3D12Child, of=dml.CommandRecorder):
+    thing: dml.CommandRecorder
+
+    def RecordDispatch(self, commands: int, dispatchable: int, bindings: int) -> None:
+        argument: Any = partial(thing, operation="RecordDispatch")
+        self.thing.record_dispatch(
+            argument(commands, d3d12.CommandList, "CommandList"),
+            argument(dispatchable, dml.Dispatchable, "Dispatchable"),
+            argument(bindings, dml.BindingTable, "Bindings"),
+        )

@@ -1,0 +1,77 @@
+"""The exported functions of the three libraries, as methods of one object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import d3d12, dml
+from ...errors import HResult, Strictness
+from ...reporting import defaults
+from . import objects
+from .debug import DebugLayer
+from .dxcore import factory
+from .objects import Interface, hand_out, interface_of, invalid, write_pointer
+from .values import create
+
+__all__ = ["Exports"]
+
+debug_layer = DebugLayer()
+
+
+class Exports:
+    """The exports; :mod:`.calls` treats them as it does methods."""
+
+    def D3D12CreateDevice(self, adapter: int, level: Any, riid: int, out: int) -> HResult:
+        if out:
+            write_pointer(out, 0)
+        found = objects.thing(adapter, d3d12.Adapter, "pAdapter", "D3D12CreateDevice")
+        device = d3d12.create_device(found, level)
+        is_known = objects.is_known(device)
+        result = hand_out(device, riid, out) if out else HResult.S_FALSE
+        if is_known or result is not HResult.S_OK:
+            device.release()  # the COM object has one reference, whatever its own count is
+        return result
+
+    def DMLCreateDevice1(self, device: int, flags: Any, level: Any, riid: int, out: int) -> HResult:
+        found: Any = objects.thing(device, d3d12.Device, "d3d12Device", "DMLCreateDevice1")
+
+        def make() -> dml.Device:
+            made = dml.create_device(found, flags, level)
+            if out:
+                interface_of(made).is_debug = bool(flags & dml.CreateDeviceFlags.DEBUG)
+            return made
+
+        return create(riid, out, make)
+
+    def DMLCreateDevice(self, device: int, flags: Any, riid: int, out: int) -> HResult:
+        return self.DMLCreateDevice1(device, flags, dml.FeatureLevel.LEVEL_1_0, riid, out)
+
+    def DXCoreCreateAdapterFactory(self, riid: int, out: int) -> HResult:
+        if not out:
+            return HResult.E_POINTER
+        write_pointer(out, 0)
+        return hand_out(factory, riid, out)
+
+    def D3D12GetDebugInterface(self, riid: int, out: int) -> HResult:
+        if not out:
+            return HResult.S_FALSE
+        write_pointer(out, 0)
+        return hand_out(debug_layer, riid, out)
+
+    def D3D12GetInterface(self, clsid: int, riid: int, out: int) -> HResult:
+        if out:
+            write_pointer(out, 0)
+        return HResult.E_NOINTERFACE
+
+    def D3D12EnableExperimentalFeatures(self, count: int, iids: int, structs: int, sizes: int) -> None:
+        if count:
+            raise invalid(
+                "NumFeatures", count, "0: there are no experimental features", "EnableExperimentalFeatures"
+            )
+
+
+def set_strictness(given: str | None) -> None:
+    """``given``: DMLEMU_STRICTNESS, which wins over the program's own calls."""
+    DebugLayer.is_set_outside = bool(given)
+    defaults.strictness = Strictness(given) if given else Strictness.RUNTIME
+    Interface.keeps_released = defaults.strictness is not Strictness.RUNTIME

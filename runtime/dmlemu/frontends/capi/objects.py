@@ -1,0 +1,260 @@
+"""Live COM objects: one for each object of the Python API that the program holds.
+
+The C object has the vtable and the reference count; it is found by its address.  The Python side
+(:class:`Interface`) is kept while the count is positive, and so keeps the object of the Python API.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import OrderedDict
+from typing import Any, ClassVar, TypeVar
+from uuid import UUID
+
+from ...d3d12.c_memory import read_array, read_bytes, write
+from ...diagnostics import ids
+from ...diagnostics.refusal import refusal
+from ...errors import Error, HResult, call_site, spell_site
+from ._capi import ffi, lib
+
+__all__ = [
+    "Interface",
+    "guid",
+    "hand_out",
+    "interface_of",
+    "invalid",
+    "is_known",
+    "print_alive",
+    "publish",
+    "stale",
+    "thing",
+    "things",
+    "write_pointer",
+]
+
+_Kind = TypeVar("_Kind")
+
+_MOST_RELEASED = 65_536  # whose memory is kept, so that a call on them is a message and not a crash
+_NUMBERS = {ffi.string(name).decode(): i for i, name in enumerate(lib.capi_names)}
+_IUNKNOWN = UUID("00000000-0000-0000-c000-000000000046")
+
+_lock = threading.RLock()
+_live: dict[int, Interface] = {}  # by address
+_of_things: dict[int, Interface] = {}  # by id of the object
+_released: OrderedDict[int, str] = OrderedDict()  # what a released object was, by its address
+
+find = _live.__getitem__  # of the object at an address; KeyError: there is none
+classes: dict[type, type[Interface]] = {}  # the interface of each class of the Python API
+
+
+class Interface:
+    """A COM object; a subclass has the methods of one interface, all its versions included.
+
+    Methods take what C passes: pointers and handles are numbers.  What they return is the HRESULT (None:
+    S_OK), or the value.  ``held``: objects that this one keeps, by what they are to it.
+    """
+
+    NAME: ClassVar[str] = ""  # the newest version
+    OTHERS: ClassVar[tuple[type[Interface], ...]] = ()  # further interfaces of the object
+    is_debug = False  # of a DirectML device: created with the flag DEBUG
+    keeps_released: ClassVar[bool] = False  # set at strictness debug and strict
+
+    def __init__(self, thing: Any, owner: Interface | None = None) -> None:
+        self.thing = thing
+        self.address: int = lib.capi_new(_NUMBERS[self.NAME], 0 if owner is None else owner.address)
+        if not self.address:
+            raise MemoryError
+        self.held: dict[str, Interface] = {}
+        self.others: list[Interface] = []
+
+    def __init_subclass__(cls, *, of: type | None = None, name: str = "", **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.NAME = name or cls.__name__
+        if of is not None:
+            classes[of] = cls
+
+    def hold(self, role: str, other: Any) -> None:
+        """Keeps the COM object of ``other`` (None: nothing) in place of what had the role."""
+        found = None if other is None else interface_of(other)
+        if found is not None:
+            lib.IUnknown_AddRef(found.address)
+        before = self.held.pop(role, None)
+        if found is not None:
+            self.held[role] = found
+        if before is not None:
+            lib.IUnknown_Release(before.address)
+
+    def query(self, iid: int) -> Interface | None:
+        """The COM object with an interface of the object; None: it has no such interface."""
+        if read_bytes(iid, 16) == _IUNKNOWN.bytes_le or lib.capi_supports_iid(self.address, iid):
+            return self
+        if not self.others:
+            self.others = [kind(self.thing, self) for kind in self.OTHERS if self.offers(kind)]
+            _live.update((each.address, each) for each in self.others)
+        return next((each for each in self.others if lib.capi_supports_iid(each.address, iid)), None)
+
+    def offers(self, kind: type[Interface]) -> bool:
+        """Whether the object has one of :attr:`OTHERS` now."""
+        return True
+
+    def release(self) -> None:
+        """The program has released its last reference."""
+        self.thing.release()
+
+    # --- IUnknown, as far as it is not C ---
+
+    def Released(self, before: int) -> None:
+        """The count has become 0; ``before`` is 0 if it was 0 already."""
+        if before and not lib.capi_count(self.address):
+            held = dict(self.held)  # the device outlives its child
+            for each in held.values():
+                lib.IUnknown_AddRef(each.address)
+            try:
+                if _forget(self):
+                    self.release()
+            finally:
+                for each in held.values():
+                    lib.IUnknown_Release(each.address)
+
+    def QueryInterface(self, riid: int, out: int) -> HResult:
+        """For interfaces that are not in the vtable."""
+        return hand_out(self.thing, riid, out)
+
+
+def interface_of(thing: Any) -> Interface:
+    """The COM object of an object."""
+    with _lock:
+        found = _of_things.get(id(thing))
+        if found is None:
+            found = classes[type(thing)](thing)
+            _of_things[id(thing)] = _live[found.address] = found
+            parent = getattr(thing, "get_device", None) or getattr(thing, "get_parent_device", None)
+            if parent is not None:
+                found.hold("device", parent())
+        return found
+
+
+def is_known(thing: Any) -> bool:
+    """Whether the object has a COM object."""
+    return id(thing) in _of_things
+
+
+def publish(address: int, methods: Any) -> None:
+    """Makes ``methods`` what functions with this first argument are called on."""
+    _live[address] = methods
+
+
+def print_alive() -> None:
+    """Prints the objects that the program has not released, with the lines that made them."""
+    left = [each for each in _of_things.values() if hasattr(each.thing, "created_at")]
+    if left:
+        print(f"{len(left)} objects are still alive:", file=sys.stderr)
+    for each in left:
+        print(f"  {each.thing}, {lib.capi_count(each.address)} references", file=sys.stderr)
+
+
+def hand_out(thing: Any, riid: int, out: int) -> HResult:
+    """Writes the object's interface ``riid`` with a reference; E_NOINTERFACE: it has no such interface."""
+    with _lock:
+        whole = interface_of(thing)
+        found = whole.query(riid) if riid else None
+        if found is None:
+            _forget(whole)
+            return HResult.E_NOINTERFACE
+        lib.IUnknown_AddRef(found.address)
+    write_pointer(out, found.address)
+    return HResult.S_OK
+
+
+def _forget(whole: Interface) -> bool:
+    """Forgets a COM object that nobody holds; False: somebody does."""
+    with _lock:
+        if whole.address not in _live or lib.capi_count(whole.address):
+            return False  # forgotten, or handed out again, by another thread meanwhile
+        for each in [whole, *whole.others]:
+            del _live[each.address]
+            _keep_memory(each)
+        del _of_things[id(whole.thing)]
+    for role in list(whole.held):
+        whole.hold(role, None)
+    return True
+
+
+def _keep_memory(each: Interface) -> None:
+    if not Interface.keeps_released:
+        lib.capi_free(each.address)
+        return
+    site = spell_site(call_site())
+    _released[each.address] = f"{each.thing}, released at {site}" if site else str(each.thing)
+    while len(_released) > _MOST_RELEASED:
+        lib.capi_free(_released.popitem(last=False)[0])
+
+
+def _stale(address: int, operation: str) -> Error:
+    """The error of a call on a released object, or on what was never one."""
+    what = _released.get(address, "")
+    return refusal(
+        ids.OBJECT_DELETED_IN_USE if what else ids.ARGUMENT_RANGE,
+        f"{operation} is called on {what}."
+        if what
+        else f"{operation} gets a pointer to no object (0x{address:X}).",
+        api="D3D12",
+        operation=operation,
+        rule="IUnknown",
+        field="this",
+        given=what or f"0x{address:X}",
+        expected="an object that is not released",
+    )
+
+
+def stale(address: int, operation: str) -> Error | None:
+    """The error of a method called on a released object; None: the object lives."""
+    return None if address in _live else _stale(address, operation)
+
+
+# --- arguments ---
+
+
+def thing(pointer: int, kind: type[_Kind], field: str, operation: str = "") -> _Kind | None:
+    """The object of an interface pointer; None for NULL.  E_INVALIDARG: it points to none of the kind."""
+    if not pointer:
+        return None
+    found = _live.get(pointer)
+    if found is None:
+        raise _stale(pointer, operation or field)
+    if not isinstance(found.thing, kind):
+        raise invalid(field, str(found.thing), f"a {kind.__name__}", operation)
+    return found.thing
+
+
+def things(address: int, count: int, kind: type[_Kind], field: str, operation: str) -> list[_Kind | None]:
+    """The objects of an array of interface pointers."""
+    pointers = read_array("Q", address, count, field, operation)
+    return [thing(each, kind, f"{field}[{i}]", operation) for i, each in enumerate(pointers)]
+
+
+def invalid(field: str, given: object, expected: str, operation: str) -> Error:
+    """E_INVALIDARG for an argument of C that the Python API cannot be given."""
+    return refusal(
+        ids.ARGUMENT_RANGE,
+        f"{{field}} ({{given}}) is not {expected}.",
+        api="D3D12",
+        operation=operation,
+        rule="",
+        field=field,
+        given=given,
+        expected=expected,
+    )
+
+
+def guid(address: int, operation: str) -> UUID:
+    """The GUID at an address."""
+    if not address:
+        raise invalid("guid", None, "the address of a GUID", operation)
+    return UUID(bytes_le=read_bytes(address, 16))
+
+
+def write_pointer(out: int, value: int) -> None:
+    """Stores an interface pointer, or NULL."""
+    write(out, value.to_bytes(8, "little"))

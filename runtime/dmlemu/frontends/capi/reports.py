@@ -1,0 +1,68 @@
+"""What a C++ program is told: refused calls and the reports of checks, on stderr, each once.
+
+``dmlemu exec`` says by DMLEMU_EXEC to which file the process notes that something was wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+from ...errors import Error, HResult, Severity, Strictness
+from ...reporting import Sink, Stored, defaults, print_reports
+
+__all__ = ["bug", "install", "refused"]
+
+_printed: set[tuple[str, str]] = set()  # id and message
+_bugs: set[str] = set()
+refusals: dict[tuple[str, str], Stored] = {}  # by id and message
+sinks: list[Sink] = []
+"""Take refused calls, too, which are no reports of a device."""
+
+
+def install() -> None:
+    """Takes the reports of all devices from here on."""
+    if _take not in defaults.sinks:
+        defaults.sinks.append(_take)
+
+
+def refused(error: Error) -> None:
+    """A call of the program was refused.  At strictness runtime that is only an HRESULT."""
+    if defaults.strictness is not Strictness.RUNTIME or error.hresult is HResult.E_NOTIMPL:
+        key = (error.report.id, error.report.message)
+        stored = refusals.setdefault(key, Stored(error.report, 0, hresult=error.hresult))
+        stored.count += 1
+        for sink in [_take, *sinks]:
+            sink(stored)
+
+
+def _take(stored: Stored) -> None:
+    report = stored.report
+    key = (report.id, report.message)
+    if stored.suppressed or report.severity > Severity.WARNING or key in _printed:
+        return
+    _printed.add(key)
+    if report.severity <= Severity.ERROR and stored.hresult is not HResult.E_NOTIMPL:
+        _note("error")
+    print_reports([stored])
+
+
+def bug(error: BaseException, operation: str) -> None:
+    """An exception that no call should raise: its traceback is printed once."""
+    text = "".join(traceback.format_exception(error))
+    if text not in _bugs:
+        _bugs.add(text)
+        _note("bug")
+        print(
+            f"dmlemu: a bug of dmlemu in {operation}, which returns E_FAIL:\n{text}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _note(what: str) -> None:
+    path = os.environ.get("DMLEMU_EXEC")
+    if path:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{what}\n")

@@ -1,0 +1,17 @@
+// Mistakes, each on a line of its own, which the test finds by its comment.
+
+#include "program.h"
+
+int main()
+{
+    Gpu gpu;
+    ComPtr<ID3D12Resource> made = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
+    ID3D12Resource *buffer = made.Detach();
+    ID3D12PipelineState *state = nullptr;
+    for (int i = 0; i < 2; i++)
+        gpu.list->CopyBufferRegion(buffer, 0, buffer, 0, 1000); // a copy beyond the end
+    buffer->Release(); // the last Release
+    buffer->GetGPUVirtualAddress(); // use after Release
+    for (int i = 0; i < 2; i++)
+        gpu.device->CreateComputePipelineState(nullptr, IID_PPV_ARGS(&state));
+}

@@ -1,0 +1,200 @@
+// What the programs share: a device, a queue, buffers, and the few calls around a dispatch.
+
+#pragma once
+
+#include <wsl/winadapter.h>
+
+#include <directx/d3d12.h>
+#include <dxguids/dxguids.h>
+
+#include <DirectML.h>
+
+#include <wrl/client.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+using Microsoft::WRL::ComPtr;
+
+#define CHECK(call) check((call), #call, __LINE__)
+
+inline void check(HRESULT result, const char *what, int line)
+{
+    if (result < 0) {
+        std::fprintf(stderr, "line %d: %s: 0x%08X\n", line, what, static_cast<unsigned>(result));
+        std::exit(2);
+    }
+}
+
+inline D3D12_RESOURCE_DESC buffer_desc(UINT64 size, D3D12_RESOURCE_FLAGS flags)
+{
+    return {D3D12_RESOURCE_DIMENSION_BUFFER, 0,      size, 1, 1, 1, DXGI_FORMAT_UNKNOWN, {1, 0},
+            D3D12_TEXTURE_LAYOUT_ROW_MAJOR,  flags};
+}
+
+struct Gpu {
+    ComPtr<ID3D12Device> device;
+    ComPtr<IDMLDevice> dml;
+    ComPtr<ID3D12CommandQueue> queue;
+    ComPtr<ID3D12CommandAllocator> allocator;
+    ComPtr<ID3D12GraphicsCommandList> list;
+    ComPtr<ID3D12Fence> fence;
+    ComPtr<IDMLCommandRecorder> recorder;
+    ComPtr<ID3D12DescriptorHeap> descriptors;
+    std::vector<ComPtr<IUnknown>> kept; // until the GPU is done
+    UINT64 value = 0;
+    UINT used = 0;
+
+    Gpu()
+    {
+        CHECK(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device)));
+        CHECK(DMLCreateDevice(device.Get(), DML_CREATE_DEVICE_FLAG_NONE, IID_PPV_ARGS(&dml)));
+        const D3D12_COMMAND_QUEUE_DESC desc = {D3D12_COMMAND_LIST_TYPE_DIRECT, 0, D3D12_COMMAND_QUEUE_FLAG_NONE, 0};
+        CHECK(device->CreateCommandQueue(&desc, IID_PPV_ARGS(&queue)));
+        CHECK(device->CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_DIRECT, IID_PPV_ARGS(&allocator)));
+        CHECK(device->CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, allocator.Get(), nullptr,
+                                        IID_PPV_ARGS(&list)));
+        CHECK(device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
+        CHECK(dml->CreateCommandRecorder(IID_PPV_ARGS(&recorder)));
+        const D3D12_DESCRIPTOR_HEAP_DESC heap = {D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV, 64,
+                                                 D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE, 0};
+        CHECK(device->CreateDescriptorHeap(&heap, IID_PPV_ARGS(&descriptors)));
+    }
+
+    ComPtr<ID3D12Resource> committed(D3D12_HEAP_TYPE type, UINT64 size, D3D12_RESOURCE_FLAGS flags,
+                                     D3D12_RESOURCE_STATES state)
+    {
+        const D3D12_HEAP_PROPERTIES properties = {type, D3D12_CPU_PAGE_PROPERTY_UNKNOWN, D3D12_MEMORY_POOL_UNKNOWN, 0,
+                                                  0};
+        const D3D12_RESOURCE_DESC desc = buffer_desc(size, flags);
+        ComPtr<ID3D12Resource> made;
+        CHECK(device->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, nullptr,
+                                              IID_PPV_ARGS(&made)));
+        return made;
+    }
+
+    ComPtr<ID3D12Resource> buffer(UINT64 size, D3D12_RESOURCE_STATES state)
+    {
+        return committed(D3D12_HEAP_TYPE_DEFAULT, size, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, state);
+    }
+
+    void transition(ID3D12Resource *resource, D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after)
+    {
+        D3D12_RESOURCE_BARRIER barrier = {};
+        barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_TRANSITION;
+        barrier.Transition = {resource, D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES, before, after};
+        list->ResourceBarrier(1, &barrier);
+    }
+
+    // A buffer in state UNORDERED_ACCESS with these bytes.
+    ComPtr<ID3D12Resource> upload(const void *bytes, UINT64 size)
+    {
+        ComPtr<ID3D12Resource> staging = committed(D3D12_HEAP_TYPE_UPLOAD, size, D3D12_RESOURCE_FLAG_NONE,
+                                                   D3D12_RESOURCE_STATE_GENERIC_READ);
+        void *memory = nullptr;
+        const D3D12_RANGE nothing = {0, 0};
+        CHECK(staging->Map(0, &nothing, &memory));
+        std::memcpy(memory, bytes, size);
+        staging->Unmap(0, nullptr);
+        ComPtr<ID3D12Resource> made = buffer(size, D3D12_RESOURCE_STATE_COPY_DEST);
+        list->CopyBufferRegion(made.Get(), 0, staging.Get(), 0, size);
+        transition(made.Get(), D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+        kept.push_back(staging);
+        return made;
+    }
+
+    // Executes the list, waits, and opens it again.
+    void run()
+    {
+        CHECK(list->Close());
+        ID3D12CommandList *lists[] = {list.Get()};
+        queue->ExecuteCommandLists(1, lists);
+        CHECK(queue->Signal(fence.Get(), ++value));
+        CHECK(fence->SetEventOnCompletion(value, nullptr));
+        kept.clear();
+        CHECK(device->GetDeviceRemovedReason());
+        CHECK(dml->GetDeviceRemovedReason());
+        CHECK(allocator->Reset());
+        CHECK(list->Reset(allocator.Get(), nullptr));
+    }
+
+    // A table over descriptors of its own.
+    ComPtr<IDMLBindingTable> table(IDMLDispatchable *dispatchable, DML_BINDING_PROPERTIES properties)
+    {
+        const UINT step = device->GetDescriptorHandleIncrementSize(D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+        D3D12_CPU_DESCRIPTOR_HANDLE cpu = descriptors->GetCPUDescriptorHandleForHeapStart();
+        D3D12_GPU_DESCRIPTOR_HANDLE gpu = descriptors->GetGPUDescriptorHandleForHeapStart();
+        cpu.ptr += used * step;
+        gpu.ptr += used * step;
+        used += properties.RequiredDescriptorCount;
+        const DML_BINDING_TABLE_DESC desc = {dispatchable, cpu, gpu, properties.RequiredDescriptorCount};
+        ComPtr<IDMLBindingTable> made;
+        CHECK(dml->CreateBindingTable(&desc, IID_PPV_ARGS(&made)));
+        if (properties.TemporaryResourceSize != 0) {
+            ComPtr<ID3D12Resource> temporary =
+                buffer(properties.TemporaryResourceSize, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+            const DML_BUFFER_BINDING bound = {temporary.Get(), 0, properties.TemporaryResourceSize};
+            const DML_BINDING_DESC binding = {DML_BINDING_TYPE_BUFFER, &bound};
+            made->BindTemporaryResource(&binding);
+            kept.push_back(temporary);
+        }
+        return made;
+    }
+
+    void record(IDMLDispatchable *dispatchable, IDMLBindingTable *table)
+    {
+        ID3D12DescriptorHeap *heaps[] = {descriptors.Get()};
+        list->SetDescriptorHeaps(1, heaps);
+        recorder->RecordDispatch(list.Get(), dispatchable, table);
+        D3D12_RESOURCE_BARRIER barrier = {};
+        barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_UAV;
+        list->ResourceBarrier(1, &barrier);
+    }
+
+    // For operators without a persistent resource.
+    void initialize(IDMLCompiledOperator *compiled)
+    {
+        ComPtr<IDMLOperatorInitializer> initializer;
+        IDMLCompiledOperator *operators[] = {compiled};
+        CHECK(dml->CreateOperatorInitializer(1, operators, IID_PPV_ARGS(&initializer)));
+        record(initializer.Get(), table(initializer.Get(), initializer->GetBindingProperties()).Get());
+        run();
+    }
+
+    void dispatch(IDMLCompiledOperator *compiled, std::vector<DML_BUFFER_BINDING> inputs,
+                  std::vector<DML_BUFFER_BINDING> outputs)
+    {
+        ComPtr<IDMLBindingTable> bindings = table(compiled, compiled->GetBindingProperties());
+        auto described = [](const std::vector<DML_BUFFER_BINDING> &buffers) {
+            std::vector<DML_BINDING_DESC> descs;
+            for (const DML_BUFFER_BINDING &each : buffers)
+                descs.push_back({each.Buffer != nullptr ? DML_BINDING_TYPE_BUFFER : DML_BINDING_TYPE_NONE, &each});
+            return descs;
+        };
+        std::vector<DML_BINDING_DESC> in = described(inputs), out = described(outputs);
+        bindings->BindInputs(static_cast<UINT>(in.size()), in.data());
+        bindings->BindOutputs(static_cast<UINT>(out.size()), out.data());
+        record(compiled, bindings.Get());
+    }
+
+    // The bytes of a buffer in state UNORDERED_ACCESS, as 32-bit words.
+    void print(ID3D12Resource *resource, UINT64 size)
+    {
+        ComPtr<ID3D12Resource> readback =
+            committed(D3D12_HEAP_TYPE_READBACK, size, D3D12_RESOURCE_FLAG_NONE, D3D12_RESOURCE_STATE_COPY_DEST);
+        transition(resource, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_SOURCE);
+        list->CopyBufferRegion(readback.Get(), 0, resource, 0, size);
+        transition(resource, D3D12_RESOURCE_STATE_COPY_SOURCE, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+        run();
+        void *memory = nullptr;
+        CHECK(readback->Map(0, nullptr, &memory));
+        const uint32_t *words = static_cast<const uint32_t *>(memory);
+        for (UINT64 i = 0; i < size / 4; i++)
+            std::printf("%08x%c", words[i], i % 8 == 7 || i + 1 == size / 4 ? '\n' : ' ');
+        const D3D12_RANGE nothing = {0, 0};
+        readback->Unmap(0, &nothing);
+    }
+};

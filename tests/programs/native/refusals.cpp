@@ -1,0 +1,154 @@
+// HRESULTs of wrong calls, out pointers of failed ones, identity and counts of COM objects.
+
+#include "program.h"
+
+#define EXPECT(condition) \
+    do { \
+        if (!(condition)) \
+            std::printf("line %d: %s\n", __LINE__, #condition); \
+    } while (0)
+
+static void *const untouched = reinterpret_cast<void *>(0x1234);
+
+static void out_pointers(Gpu &gpu)
+{
+    void *out = untouched;
+    const GUID unknown = {0x12345678, 1, 2, {3, 4, 5, 6, 7, 8, 9, 10}};
+    EXPECT(gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, unknown, &out) == E_NOINTERFACE && out == nullptr);
+    EXPECT(gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, unknown, nullptr) == S_FALSE);
+    out = untouched;
+    EXPECT(gpu.device->CreateCommandQueue(nullptr, __uuidof(ID3D12CommandQueue), &out) == E_INVALIDARG);
+    EXPECT(gpu.device->CreateFence(0, static_cast<D3D12_FENCE_FLAGS>(0x40), __uuidof(ID3D12Fence), &out) ==
+           E_INVALIDARG);
+    EXPECT(out == nullptr);
+    out = untouched;
+    EXPECT(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_9_1, __uuidof(ID3D12Device), &out) == E_INVALIDARG);
+    EXPECT(out == nullptr);
+    EXPECT(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, __uuidof(ID3D12Device), nullptr) == S_FALSE);
+    ComPtr<ID3D12Resource> buffer = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
+    out = untouched;
+    EXPECT(buffer->Map(0, nullptr, &out) == E_INVALIDARG && out == untouched);
+    EXPECT(buffer->QueryInterface(__uuidof(IUnknown), nullptr) == E_POINTER);
+}
+
+static void identity(Gpu &gpu)
+{
+    ComPtr<IUnknown> first, second;
+    ComPtr<ID3D12Device> device;
+    CHECK(gpu.device.As(&first));
+    CHECK(gpu.queue->GetDevice(IID_PPV_ARGS(&device)));
+    CHECK(device.As(&second));
+    EXPECT(first.Get() == second.Get() && device.Get() == gpu.device.Get());
+    ComPtr<ID3D12Device> parent, again;
+    CHECK(gpu.dml->GetParentDevice(IID_PPV_ARGS(&parent)));
+    CHECK(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&again)));
+    EXPECT(parent.Get() == gpu.device.Get() && again.Get() == gpu.device.Get());
+    ComPtr<ID3D12Device9> newest;
+    CHECK(gpu.device.As(&newest));
+    ComPtr<ID3D12GraphicsCommandList2> list;
+    CHECK(gpu.list.As(&list));
+    ComPtr<IDMLOperator> none;
+    EXPECT(gpu.list.As(&none) == E_NOINTERFACE && none == nullptr);
+
+    ID3D12Fence *fence = nullptr;
+    CHECK(gpu.device->CreateFence(7, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
+    EXPECT(fence->AddRef() == 2 && fence->Release() == 1 && fence->GetCompletedValue() == 7);
+    EXPECT(fence->Release() == 0);
+}
+
+static void structs(Gpu &gpu)
+{
+    const D3D12_COMMAND_QUEUE_DESC queue = gpu.queue->GetDesc();
+    EXPECT(queue.Type == D3D12_COMMAND_LIST_TYPE_DIRECT && queue.NodeMask == 1);
+    EXPECT(gpu.descriptors->GetDesc().NumDescriptors == 64);
+    ComPtr<ID3D12Resource> buffer = gpu.buffer(4096, D3D12_RESOURCE_STATE_COMMON);
+    const D3D12_RESOURCE_DESC desc = buffer->GetDesc();
+    EXPECT(desc.Width == 4096 && desc.Alignment == 65536 && desc.Flags == D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+    const D3D12_RESOURCE_ALLOCATION_INFO info = gpu.device->GetResourceAllocationInfo(0, 1, &desc);
+    EXPECT(info.SizeInBytes == 65536 && info.Alignment == 65536);
+    const D3D12_HEAP_PROPERTIES custom = gpu.device->GetCustomHeapProperties(0, D3D12_HEAP_TYPE_UPLOAD);
+    EXPECT(custom.Type == D3D12_HEAP_TYPE_CUSTOM);
+    UINT64 total = 0;
+    D3D12_PLACED_SUBRESOURCE_FOOTPRINT footprint = {};
+    gpu.device->GetCopyableFootprints(&desc, 0, 1, 512, &footprint, nullptr, nullptr, &total);
+    EXPECT(footprint.Offset == 512 && footprint.Footprint.Width == 4096 && total == 4096);
+    D3D12_FEATURE_DATA_ARCHITECTURE1 architecture = {};
+    CHECK(gpu.device->CheckFeatureSupport(D3D12_FEATURE_ARCHITECTURE1, &architecture, sizeof architecture));
+    EXPECT(gpu.device->CheckFeatureSupport(D3D12_FEATURE_ARCHITECTURE1, &architecture, 16) == E_INVALIDARG);
+    EXPECT(gpu.device->CheckFeatureSupport(D3D12_FEATURE_ARCHITECTURE, nullptr, 16) == E_INVALIDARG);
+    const D3D_FEATURE_LEVEL levels[] = {static_cast<D3D_FEATURE_LEVEL>(0x1000), D3D_FEATURE_LEVEL_11_0};
+    D3D12_FEATURE_DATA_FEATURE_LEVELS asked = {2, levels, {}};
+    CHECK(gpu.device->CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, &asked, sizeof asked));
+    EXPECT(asked.MaxSupportedFeatureLevel == D3D_FEATURE_LEVEL_11_0);
+}
+
+static int released; // of an object of the program's own
+
+struct Own : IUnknown {
+    HRESULT STDMETHODCALLTYPE QueryInterface(REFIID, void **) override { return E_NOINTERFACE; }
+    ULONG STDMETHODCALLTYPE AddRef() override { return 2; }
+    ULONG STDMETHODCALLTYPE Release() override { return static_cast<ULONG>(++released); }
+};
+
+static void private_data(Gpu &gpu)
+{
+    const GUID key = {1, 2, 3, {4, 5, 6, 7, 8, 9, 10, 11}};
+    ComPtr<ID3D12Resource> buffer = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
+    UINT size = 99;
+    char bytes[8] = {};
+    EXPECT(buffer->GetPrivateData(key, &size, nullptr) == DXGI_ERROR_NOT_FOUND && size == 0);
+    CHECK(buffer->SetPrivateData(key, 5, "four"));
+    EXPECT(buffer->GetPrivateData(key, &size, nullptr) == S_OK && size == 5);
+    size = 3;
+    EXPECT(buffer->GetPrivateData(key, &size, bytes) == DXGI_ERROR_MORE_DATA && size == 5);
+    size = 8;
+    EXPECT(buffer->GetPrivateData(key, &size, bytes) == S_OK && std::strcmp(bytes, "four") == 0);
+    static Own own;
+    CHECK(buffer->SetPrivateDataInterface(key, &own));
+    void *found = nullptr;
+    size = sizeof found;
+    EXPECT(buffer->GetPrivateData(key, &size, &found) == S_OK && found == &own);
+    CHECK(buffer->SetName(L"a name"));
+    buffer.Reset();
+    EXPECT(released == 1);
+}
+
+static void dml(Gpu &gpu)
+{
+    void *out = untouched;
+    DML_OPERATOR_DESC desc = {static_cast<DML_OPERATOR_TYPE>(9999), &gpu};
+    EXPECT(gpu.dml->CreateOperator(&desc, __uuidof(IDMLOperator), &out) == E_INVALIDARG && out == nullptr);
+    EXPECT(gpu.dml->CreateOperator(nullptr, __uuidof(IDMLOperator), &out) == E_INVALIDARG);
+    DML_GEMM_OPERATOR_DESC gemm = {};
+    desc = {DML_OPERATOR_GEMM, &gemm};
+    gemm.FusedActivation = &desc; // itself
+    EXPECT(gpu.dml->CreateOperator(&desc, __uuidof(IDMLOperator), &out) == E_INVALIDARG);
+    DML_GRAPH_DESC graph = {};
+    graph.NodeCount = 0xFFFFFFFF;
+    ComPtr<IDMLDevice1> device;
+    CHECK(gpu.dml.As(&device));
+    EXPECT(device->CompileGraph(&graph, DML_EXECUTION_FLAG_NONE, __uuidof(IDMLCompiledOperator), &out) == E_INVALIDARG);
+    EXPECT(gpu.dml->CompileOperator(nullptr, DML_EXECUTION_FLAG_NONE, __uuidof(IDMLCompiledOperator), &out) ==
+           E_INVALIDARG);
+    ComPtr<IDMLOperatorInitializer> initializer;
+    CHECK(gpu.dml->CreateOperatorInitializer(0, nullptr, IID_PPV_ARGS(&initializer)));
+    EXPECT(initializer->GetBindingProperties().TemporaryResourceSize == 0);
+    const DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT query = {DML_TENSOR_DATA_TYPE_FLOAT16};
+    DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT data = {};
+    CHECK(gpu.dml->CheckFeatureSupport(DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, sizeof query, &query, sizeof data, &data));
+    EXPECT(data.IsSupported == TRUE);
+    EXPECT(gpu.dml->CheckFeatureSupport(DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, 3, &query, 4, &data) == E_INVALIDARG);
+}
+
+int main()
+{
+    {
+        Gpu gpu;
+        out_pointers(gpu);
+        identity(gpu);
+        structs(gpu);
+        private_data(gpu);
+        dml(gpu);
+    }
+    std::printf("done\n");
+}

@@ -1,0 +1,157 @@
+"""C++ programs, unchanged, on the emulator: compiled with g++ against Debian's headers and our DirectML.h."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlemu import dml
+from dmlemu.session import Session
+
+HERE = Path(__file__).parent
+HEADERS = Path("/usr/include/directx/d3d12.h")
+DMLEMU = [sys.executable, "-m", "dmlemu"]
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed"),
+    pytest.mark.skipif(not HEADERS.exists(), reason="directx-headers-dev is not installed"),
+]
+
+
+def _capi(option: str) -> list[str]:
+    return subprocess.run(
+        [*DMLEMU, "capi", option], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory):
+    """A function that compiles a program once."""
+    folder = tmp_path_factory.mktemp("native")
+    programs: dict[str, Path] = {}
+
+    def build(name: str) -> Path:
+        if name not in programs:
+            flags = ["-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Wno-ignored-attributes"]
+            program = folder / name
+            source = HERE / f"{name}.cpp"
+            command = [
+                "g++",
+                *flags,
+                f"-I{HERE}",
+                *_capi("--cflags"),
+                str(source),
+                "-o",
+                str(program),
+                *_capi("--libs"),
+            ]
+            subprocess.run(command, check=True)
+            programs[name] = program
+        return programs[name]
+
+    return build
+
+
+def _run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DMLEMU_")}
+    return subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, env={**environment, **variables}, timeout=110
+    )
+
+
+def _identity() -> str:
+    """What identity.cpp prints, computed by the same program in Python."""
+    tensor = dml.BufferTensorDesc(dml.TensorDataType.FLOAT32, [1, 2, 3, 4])
+    desc = dml.ElementWiseIdentityOperatorDesc(
+        input_tensor=tensor, output_tensor=tensor, scale_bias=dml.ScaleBias(2.0, 1.0)
+    )
+    with Session() as session:
+        values = np.float32(1.5) * np.arange(24, dtype=np.float32) - np.float32(7.0)
+        compiled = session.compile(desc, "identity")
+        source, output = session.upload("input", values), session.buffer("output", 96)
+        session.use_descriptors(4)
+        session.initialize(compiled)
+        session.barrier()
+        session.dispatch(compiled, [source], [output])
+        found = session.read(output, np.uint32)
+    rows = np.asarray(found).reshape(3, 8)
+    return "".join(" ".join(f"{word:08x}" for word in row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize("strictness", ["runtime", "debug", "strict"])
+def test_identity_gives_the_bits_of_the_same_program_in_python(built, strictness: str) -> None:
+    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("identity"))
+    assert (done.stdout, done.stderr, done.returncode) == (_identity(), "", 0)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_identity_under_chaos(built, seed: int) -> None:
+    done = _run(*DMLEMU, "exec", "--strict", "--chaos", str(seed), built("identity"))
+    assert (done.stdout, done.returncode) == (_identity(), 0), done.stderr
+
+
+def test_identity_without_dmlemu_exec(built) -> None:
+    """The libraries find the Python that they are installed in."""
+    (libraries,) = _capi("--libdir")
+    done = _run(
+        built("identity"), LD_LIBRARY_PATH=libraries, PYTHONHOME="/nonexistent", PYTHONPATH="/nonexistent"
+    )
+    assert (done.stdout, done.stderr, done.returncode) == (_identity(), "", 0)
+
+
+def test_mistakes_are_reported_with_their_lines(built) -> None:
+    source = (HERE / "mistakes.cpp").read_text().splitlines()
+    lines = {
+        text.split("// ")[1]: number for number, text in enumerate(source, 1) if "// " in text and number > 2
+    }
+    done = _run(*DMLEMU, "exec", "--strict", built("mistakes"))
+    assert done.returncode == 1
+    assert "COPY_RANGE [CopyBufferRegion]" in done.stderr
+    assert f"at mistakes.cpp:{lines['a copy beyond the end']}\n" in done.stderr
+    assert f"released at mistakes.cpp:{lines['the last Release']}" in done.stderr
+    assert (
+        f"While calling ID3D12Resource::GetGPUVirtualAddress at mistakes.cpp:{lines['use after Release']}\n"
+        in done.stderr
+    )
+    assert done.stderr.count("CreateComputePipelineState is not emulated.\n  -") == 1
+
+
+def test_refusals_give_their_hresults(built) -> None:
+    for strictness in ("runtime", "strict"):
+        done = _run(*DMLEMU, "exec", "--strictness", strictness, built("refusals"))
+        assert done.stdout == "done\n", done.stdout + done.stderr
+
+
+def test_a_missing_python_is_said_once(built) -> None:
+    (libraries,) = _capi("--libdir")
+    done = _run(built("identity"), LD_LIBRARY_PATH=libraries, DMLEMU_PYTHON="/nonexistent")
+    assert done.returncode == 2
+    assert "0x887A002D" in done.stderr
+    assert done.stderr.count("DMLEMU_PYTHON names no Python") == 1
+
+
+def test_a_process_with_a_python_is_refused_by_name() -> None:
+    (libraries,) = _capi("--libdir")
+    code = f"""
+import ctypes
+create = ctypes.CDLL("{libraries}/libd3d12.so").D3D12CreateDevice
+create.restype = ctypes.c_uint32
+print(hex(create(None, 0xB000, None, None)))
+"""
+    done = _run(sys.executable, "-c", code)
+    assert done.stdout == "0x887a002d\n"
+    assert "this process has a Python of its own" in done.stderr
+    done = _run(sys.executable, "-c", code, DMLEMU_CAPI_MODE="direct")
+    assert (done.stdout, done.stderr) == ("0x1\n", "")  # S_FALSE
+
+
+def test_exec_keeps_the_status_of_the_program() -> None:
+    assert _run(*DMLEMU, "exec", "sh", "-c", "exit 7").returncode == 7
+    assert _run(*DMLEMU, "exec", "sh", "-c", "kill -9 $$").returncode == 137
+    assert _run(*DMLEMU, "exec", "/nonexistent").returncode == 127
