@@ -31,7 +31,7 @@ DMLK_INLINE float dmlk_at_leastf(float x, float limit) { return x < limit ? limi
 extern const struct dmlk_limitsf {
     float exp_low, exp_high; /* results beyond are 0 or infinite */
     float expm1_low;         /* where expm1 is -1 */
-    float sigmoid;           /* of |x| */
+    float sigmoid;           /* where sigmoid is 1 */
     float silu_low;
     float tanh;              /* where tanh is 1 */
     float half_exp;
@@ -105,12 +105,16 @@ DMLK_INLINE float dmlk_expm1f(float x) {
     return dmlk_choosef(fabsf(x) < 0x1p-25f, x, y);
 }
 
-/* 1 / (1 + exp(-x)); for x < 0 it is exp(x) / (1 + exp(x)). */
+/* exp(x) = 2^n (c + r) / (c - r) with c = r coth(r / 2), a function of r^2.  exp(x) / (1 + exp(x)) is then t / (t + c - r)
+ * with t = 2^n (c + r), which has one division and is accurate in the tail.  All are 2^24 times as large, so that 2^n is
+ * normal where the result is denormal. */
 DMLK_INLINE float dmlk_sigmoidf(float x) {
-    const float exponential = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), dmlk_limitsf.sigmoid), 0);
-    const float sum = 1 + exponential, lost = exponential - (sum - 1);
-    const float y = (x < 0 ? exponential : 1) / sum;
-    return fmaf(-y, lost, y);
+    const float a = dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.sigmoid);
+    const float bias = DMLK_ROUNDINGF + 127 + 24, shifted = fmaf(a, 1.44269504f, bias), n = shifted - bias;
+    const float r = fmaf(n, -0x1.7f7d1cp-20f, fmaf(n, -0x1.62e4p-1f, a)), z = r * r;
+    const float c = fmaf(fmaf(z, -0.00276392088f * 0x1p24f, 0.166665835f * 0x1p24f), z, 0x1p25f);
+    const float t = dmlk_bits_float(dmlk_float_bits(shifted) << 23) * fmaf(c, 0x1p-24f, r);
+    return t / (t + fmaf(r, -0x1p24f, c));
 }
 
 /* x sigmoid(x), where the power of 2 of exp(x) is applied last, as it may be denormal.  -infinity gives NaN, as
@@ -126,18 +130,15 @@ DMLK_INLINE float dmlk_siluf(float x) {
     return a < INFINITY ? dmlk_signedf(scaled, x) : x + a;
 }
 
+/* (exp(2 x) - 1) / (exp(2 x) + 1) with exp(2 x) = power (c + r) / (c - r), where c = r coth(r).  Signs are such that -0
+ * stays. */
 DMLK_INLINE float dmlk_tanhf(float x) {
-    const float a = fabsf(x), z = x * x;
-    float p = -0.00571703678f;
-    p = fmaf(p, z, 0.0206505787f);
-    p = fmaf(p, z, -0.0537434965f);
-    p = fmaf(p, z, 0.133314908f);
-    p = fmaf(p, z, -0.333332837f);
-    const float small = fmaf(a, z * p, a);
-    const dmlk_exponentialf e = dmlk_reduce_expf(2 * dmlk_at_mostf(a, dmlk_limitsf.tanh), 0, 127);
-    const float power = dmlk_powerf(e);
-    const float large = 1 - 2 / fmaf(power, e.less1, power + 1);
-    return dmlk_signedf(a < 0.625f ? small : large, x);
+    const float a = dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.tanh), dmlk_limitsf.tanh);
+    const float bias = DMLK_ROUNDINGF + 127, shifted = fmaf(a, 2.88539008f, bias), n = shifted - bias;
+    const float r = fmaf(n, -0.34657359f, a), z = r * r;
+    const float c = fmaf(fmaf(z, -0.0221113671f, 0.33333167f), z, 1);
+    const float power = dmlk_bits_float(dmlk_float_bits(shifted) << 23), more = 1 + power, less = 1 - power;
+    return fmaf(-less, c, more * r) / fmaf(-less, r, more * c);
 }
 
 /* exp(|x|) / 2 for finite results; infinite beyond. */
@@ -188,28 +189,22 @@ DMLK_INLINE float dmlk_logf(float x) {
 
 /* --- error function ---
  *
- * erf(x) = x + x P(x^2) up to 1; beyond, 1 - exp(Q(x)). */
+ * 2 t / (1 + t^2) with t = erf(x) / (1 + sqrt(1 - erf(x)^2)), of which t = x P(x^2) / Q(x^2): errors of t vanish where the result is
+ * almost 1. */
 
 DMLK_INLINE float dmlk_erff(float x) {
-    const float a = fabsf(x), z = x * x;
-    float p = 7.85385419e-05f;
-    p = fmaf(p, z, -0.000801019138f);
-    p = fmaf(p, z, 0.00518832728f);
-    p = fmaf(p, z, -0.026853811f);
-    p = fmaf(p, z, 0.112835854f);
-    p = fmaf(p, z, -0.37612626f);
-    p = fmaf(p, z, 0.128379166f);
-    const float b = dmlk_at_mostf(a, dmlk_limitsf.erf);
-    float q = 0.0001855749f;
-    q = fmaf(q, b, -0.00293961563f);
-    q = fmaf(q, b, 0.0218053516f);
-    q = fmaf(q, b, -0.103037432f);
-    q = fmaf(q, b, -0.638225615f);
-    q = fmaf(q, b, -1.12704003f);
-    q = fmaf(q, b, -0.000353708921f);
-    const dmlk_exponentialf e = dmlk_reduce_expf(q, 0, 127);
-    const float power = dmlk_powerf(e), large = fmaf(-power, e.less1, 1 - power);
-    return dmlk_signedf(a <= 1 ? fmaf(a, p, a) : large, x);
+    const float a = dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.erf), dmlk_limitsf.erf), z = a * a;
+    float p = -4.4853e-06f;
+    p = fmaf(p, z, 0.000419695629f);
+    p = fmaf(p, z, 0.0131229116f);
+    p = fmaf(p, z, 0.105931707f);
+    p = fmaf(p, z, 0.740492821f);
+    float q = 0.00298894104f;
+    q = fmaf(q, z, 0.0469392277f);
+    q = fmaf(q, z, 0.207476884f);
+    q = fmaf(q, z, 1.31248939f);
+    const float u = a * p;
+    return (u + u) * q / fmaf(u, u, q * q);
 }
 
 /* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(2 s - 1) with s = |x| / (|x| + 3.5).
