@@ -53,7 +53,7 @@ typedef struct dmlk_exponentialf {
     float less1; /* exp(r) - 1 */
 } dmlk_exponentialf;
 
-/* Of x + low, where |x| < 2^9 and |low| is not more than a unit in the last place of x. */
+/* Of x + low, where |x| < 2^15 and |low| is not more than a unit in the last place of x; -0 is none. */
 DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float low, float bias) {
     const float shifted = fmaf(x, 1.44269504f, DMLK_ROUNDINGF + bias), n = shifted - (DMLK_ROUNDINGF + bias);
     const float r = fmaf(n, -0x1.7f7d1cp-20f, fmaf(n, -0x1.62e4p-1f, x) + low), z = r * r;
@@ -86,21 +86,36 @@ DMLK_INLINE float dmlk_exp_of_partsf(float x, float low) {
 }
 
 DMLK_INLINE float dmlk_expf(float x) {
-    return dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), 0);
+    return dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), -0.0f);
 }
 
-/* exp(x - most) for x <= most, with what their difference loses.  Differences below -120 would do, but are rounded where
- * `most` is large; there differences that are not 0 are much larger. */
-DMLK_INLINE float dmlk_exp_of_differencef(float x, float most) {
-    const float least = (most - 120) - fabsf(most) * 0x1p-20f, a = least > x ? least : x; /* a NaN stays */
-    const float difference = a - most, back = difference - a, lost = (a - (difference - back)) - (most + back);
-    return dmlk_exp_of_partsf(dmlk_at_leastf(difference, dmlk_limitsf.exp_low), lost);
+/* Exponentials relative to that of the largest number of a group.  A difference of the two would be rounded; therefore
+ * numbers are reduced themselves, and powers of 2 are relative to the largest one's.  Beyond DMLK_LARGEF differences that
+ * are not small are exact, and taken first. */
+#define DMLK_LARGEF 0x1p14f
+
+typedef struct dmlk_relativef {
+    float shift, low;
+    uint32_t offset; /* of the power */
+} dmlk_relativef;
+
+DMLK_INLINE dmlk_relativef dmlk_relative_tof(float most) {
+    const float shift = fabsf(most) <= DMLK_LARGEF ? 0 : most, rest = most - shift;
+    const float shifted = fmaf(rest, 1.44269504f, DMLK_ROUNDINGF);
+    return (dmlk_relativef){shift, rest + dmlk_limitsf.exp_low, 127 + 25 - dmlk_float_bits(shifted)};
+}
+
+/* For x <= most: exp(x - most) times a number from 2^24 to 2^26 that is the same for the whole group. */
+DMLK_INLINE float dmlk_exp_relativef(float x, dmlk_relativef to) {
+    const dmlk_exponentialf e = dmlk_reduce_expf(dmlk_at_leastf(x - to.shift, to.low), -0.0f, 0);
+    const float power = dmlk_bits_float((e.n + to.offset) << 23);
+    return fmaf(power, e.less1, power);
 }
 
 /* exp(x) - 1, accurate near 0. */
 DMLK_INLINE float dmlk_expm1f(float x) {
     const float a = dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.expm1_low), dmlk_limitsf.exp_high);
-    const dmlk_exponentialf e = dmlk_reduce_expf(a, 0, 126);
+    const dmlk_exponentialf e = dmlk_reduce_expf(a, -0.0f, 126);
     const float half = dmlk_powerf(e), y = 2 * fmaf(half, e.less1, half - 0.5f); /* 2^n may be infinite */
     return dmlk_choosef(fabsf(x) < 0x1p-25f, x, y);
 }
@@ -121,7 +136,7 @@ DMLK_INLINE float dmlk_sigmoidf(float x) {
  * -infinity times 0. */
 DMLK_INLINE float dmlk_siluf(float x) {
     const float factor = dmlk_at_leastf(x, dmlk_limitsf.silu_low), a = fabsf(x);
-    const dmlk_exponentialf e = dmlk_reduce_expf(-dmlk_at_mostf(a, -dmlk_limitsf.silu_low), 0, DMLK_WIDELYF);
+    const dmlk_exponentialf e = dmlk_reduce_expf(-dmlk_at_mostf(a, -dmlk_limitsf.silu_low), -0.0f, DMLK_WIDELYF);
     const dmlk_powersf by = dmlk_wide_powersf(e);
     const float exponential = dmlk_scale_widelyf(1 + e.less1, by);
     const float sum = 1 + exponential, lost = exponential - (sum - 1);
@@ -144,7 +159,7 @@ DMLK_INLINE float dmlk_tanhf(float x) {
 /* exp(|x|) / 2 for finite results; infinite beyond. */
 DMLK_INLINE float dmlk_half_expf(float x) {
     const dmlk_exponentialf e =
-        dmlk_reduce_expf(dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp), 0, DMLK_WIDELYF - 1);
+        dmlk_reduce_expf(dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp), -0.0f, DMLK_WIDELYF - 1);
     return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e));
 }
 
@@ -162,7 +177,7 @@ DMLK_INLINE float dmlk_sinhf(float x) {
 
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); log(1 + y) = y - y^2 / 2 + ... of s = y / (2 + y), as below. */
 DMLK_INLINE float dmlk_softplusf(float x) {
-    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), 0);
+    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), -0.0f);
     const float s = y / (2 + y), z = s * s, square = 0.5f * y * y;
     const float p12 = fmaf(z, 0.286168844f, 0.39998877f), p34 = fmaf(z, 0.243009329f, 0.214276582f);
     const float p = fmaf(z, fmaf(z * z, p34, p12), 0.666666746f);
