@@ -31,7 +31,7 @@ DMLK_INLINE float dmlk_at_leastf(float x, float limit) { return x < limit ? limi
 extern const struct dmlk_limitsf {
     float exp_low, exp_high; /* results beyond are 0 or infinite */
     float expm1_low;         /* where expm1 is -1 */
-    float sigmoid;           /* of |x| */
+    float sigmoid;           /* where sigmoid is 1 */
     float silu_low;
     float tanh;              /* where tanh is 1 */
     float half_exp;
@@ -53,7 +53,7 @@ typedef struct dmlk_exponentialf {
     float less1; /* exp(r) - 1 */
 } dmlk_exponentialf;
 
-/* Of x + low, where |x| < 2^9 and |low| is not more than a unit in the last place of x. */
+/* Of x + low, where |x| < 2^15 and |low| is not more than a unit in the last place of x; -0 is none. */
 DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float low, float bias) {
     const float shifted = fmaf(x, 1.44269504f, DMLK_ROUNDINGF + bias), n = shifted - (DMLK_ROUNDINGF + bias);
     const float r = fmaf(n, -0x1.7f7d1cp-20f, fmaf(n, -0x1.62e4p-1f, x) + low), z = r * r;
@@ -86,38 +86,57 @@ DMLK_INLINE float dmlk_exp_of_partsf(float x, float low) {
 }
 
 DMLK_INLINE float dmlk_expf(float x) {
-    return dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), 0);
+    return dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), -0.0f);
 }
 
-/* exp(x - most) for x <= most, with what their difference loses.  Differences below -120 would do, but are rounded where
- * `most` is large; there differences that are not 0 are much larger. */
-DMLK_INLINE float dmlk_exp_of_differencef(float x, float most) {
-    const float least = (most - 120) - fabsf(most) * 0x1p-20f, a = least > x ? least : x; /* a NaN stays */
-    const float difference = a - most, back = difference - a, lost = (a - (difference - back)) - (most + back);
-    return dmlk_exp_of_partsf(dmlk_at_leastf(difference, dmlk_limitsf.exp_low), lost);
+/* Exponentials relative to that of the largest number of a group.  A difference of the two would be rounded; therefore
+ * numbers are reduced themselves, and powers of 2 are relative to the largest one's.  Beyond DMLK_LARGEF differences that
+ * are not small are exact, and taken first. */
+#define DMLK_LARGEF 0x1p14f
+
+typedef struct dmlk_relativef {
+    float shift, low;
+    uint32_t offset; /* of the power */
+} dmlk_relativef;
+
+DMLK_INLINE dmlk_relativef dmlk_relative_tof(float most) {
+    const float shift = fabsf(most) <= DMLK_LARGEF ? 0 : most, rest = most - shift;
+    const float shifted = fmaf(rest, 1.44269504f, DMLK_ROUNDINGF);
+    return (dmlk_relativef){shift, rest + dmlk_limitsf.exp_low, 127 + 25 - dmlk_float_bits(shifted)};
+}
+
+/* For x <= most: exp(x - most) times a number from 2^24 to 2^26 that is the same for the whole group. */
+DMLK_INLINE float dmlk_exp_relativef(float x, dmlk_relativef to) {
+    const dmlk_exponentialf e = dmlk_reduce_expf(dmlk_at_leastf(x - to.shift, to.low), -0.0f, 0);
+    const float power = dmlk_bits_float((e.n + to.offset) << 23);
+    return fmaf(power, e.less1, power);
 }
 
 /* exp(x) - 1, accurate near 0. */
 DMLK_INLINE float dmlk_expm1f(float x) {
     const float a = dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.expm1_low), dmlk_limitsf.exp_high);
-    const dmlk_exponentialf e = dmlk_reduce_expf(a, 0, 126);
+    const dmlk_exponentialf e = dmlk_reduce_expf(a, -0.0f, 126);
     const float half = dmlk_powerf(e), y = 2 * fmaf(half, e.less1, half - 0.5f); /* 2^n may be infinite */
     return dmlk_choosef(fabsf(x) < 0x1p-25f, x, y);
 }
 
-/* 1 / (1 + exp(-x)); for x < 0 it is exp(x) / (1 + exp(x)). */
+/* exp(x) = 2^n (c + r) / (c - r) with c = r coth(r / 2), a function of r^2.  exp(x) / (1 + exp(x)) is then t / (t + c - r)
+ * with t = 2^n (c + r), which has one division and is accurate in the tail.  All are 2^24 times as large, so that 2^n is
+ * normal where the result is denormal. */
 DMLK_INLINE float dmlk_sigmoidf(float x) {
-    const float exponential = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), dmlk_limitsf.sigmoid), 0);
-    const float sum = 1 + exponential, lost = exponential - (sum - 1);
-    const float y = (x < 0 ? exponential : 1) / sum;
-    return fmaf(-y, lost, y);
+    const float a = dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.sigmoid);
+    const float bias = DMLK_ROUNDINGF + 127 + 24, shifted = fmaf(a, 1.44269504f, bias), n = shifted - bias;
+    const float r = fmaf(n, -0x1.7f7d1cp-20f, fmaf(n, -0x1.62e4p-1f, a)), z = r * r;
+    const float c = fmaf(fmaf(z, -0.00276392088f * 0x1p24f, 0.166665835f * 0x1p24f), z, 0x1p25f);
+    const float t = dmlk_bits_float(dmlk_float_bits(shifted) << 23) * fmaf(c, 0x1p-24f, r);
+    return t / (t + fmaf(r, -0x1p24f, c));
 }
 
 /* x sigmoid(x), where the power of 2 of exp(x) is applied last, as it may be denormal.  -infinity gives NaN, as
  * -infinity times 0. */
 DMLK_INLINE float dmlk_siluf(float x) {
     const float factor = dmlk_at_leastf(x, dmlk_limitsf.silu_low), a = fabsf(x);
-    const dmlk_exponentialf e = dmlk_reduce_expf(-dmlk_at_mostf(a, -dmlk_limitsf.silu_low), 0, DMLK_WIDELYF);
+    const dmlk_exponentialf e = dmlk_reduce_expf(-dmlk_at_mostf(a, -dmlk_limitsf.silu_low), -0.0f, DMLK_WIDELYF);
     const dmlk_powersf by = dmlk_wide_powersf(e);
     const float exponential = dmlk_scale_widelyf(1 + e.less1, by);
     const float sum = 1 + exponential, lost = exponential - (sum - 1);
@@ -126,24 +145,21 @@ DMLK_INLINE float dmlk_siluf(float x) {
     return a < INFINITY ? dmlk_signedf(scaled, x) : x + a;
 }
 
+/* (exp(2 x) - 1) / (exp(2 x) + 1) with exp(2 x) = power (c + r) / (c - r), where c = r coth(r).  Signs are such that -0
+ * stays. */
 DMLK_INLINE float dmlk_tanhf(float x) {
-    const float a = fabsf(x), z = x * x;
-    float p = -0.00571703678f;
-    p = fmaf(p, z, 0.0206505787f);
-    p = fmaf(p, z, -0.0537434965f);
-    p = fmaf(p, z, 0.133314908f);
-    p = fmaf(p, z, -0.333332837f);
-    const float small = fmaf(a, z * p, a);
-    const dmlk_exponentialf e = dmlk_reduce_expf(2 * dmlk_at_mostf(a, dmlk_limitsf.tanh), 0, 127);
-    const float power = dmlk_powerf(e);
-    const float large = 1 - 2 / fmaf(power, e.less1, power + 1);
-    return dmlk_signedf(a < 0.625f ? small : large, x);
+    const float a = dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.tanh), dmlk_limitsf.tanh);
+    const float bias = DMLK_ROUNDINGF + 127, shifted = fmaf(a, 2.88539008f, bias), n = shifted - bias;
+    const float r = fmaf(n, -0.34657359f, a), z = r * r;
+    const float c = fmaf(fmaf(z, -0.0221113671f, 0.33333167f), z, 1);
+    const float power = dmlk_bits_float(dmlk_float_bits(shifted) << 23), more = 1 + power, less = 1 - power;
+    return fmaf(-less, c, more * r) / fmaf(-less, r, more * c);
 }
 
 /* exp(|x|) / 2 for finite results; infinite beyond. */
 DMLK_INLINE float dmlk_half_expf(float x) {
     const dmlk_exponentialf e =
-        dmlk_reduce_expf(dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp), 0, DMLK_WIDELYF - 1);
+        dmlk_reduce_expf(dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp), -0.0f, DMLK_WIDELYF - 1);
     return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e));
 }
 
@@ -161,7 +177,7 @@ DMLK_INLINE float dmlk_sinhf(float x) {
 
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); log(1 + y) = y - y^2 / 2 + ... of s = y / (2 + y), as below. */
 DMLK_INLINE float dmlk_softplusf(float x) {
-    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), 0);
+    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), -0.0f);
     const float s = y / (2 + y), z = s * s, square = 0.5f * y * y;
     const float p12 = fmaf(z, 0.286168844f, 0.39998877f), p34 = fmaf(z, 0.243009329f, 0.214276582f);
     const float p = fmaf(z, fmaf(z * z, p34, p12), 0.666666746f);
@@ -188,28 +204,22 @@ DMLK_INLINE float dmlk_logf(float x) {
 
 /* --- error function ---
  *
- * erf(x) = x + x P(x^2) up to 1; beyond, 1 - exp(Q(x)). */
+ * 2 t / (1 + t^2) with t = erf(x) / (1 + sqrt(1 - erf(x)^2)), of which t = x P(x^2) / Q(x^2): errors of t vanish where the result is
+ * almost 1. */
 
 DMLK_INLINE float dmlk_erff(float x) {
-    const float a = fabsf(x), z = x * x;
-    float p = 7.85385419e-05f;
-    p = fmaf(p, z, -0.000801019138f);
-    p = fmaf(p, z, 0.00518832728f);
-    p = fmaf(p, z, -0.026853811f);
-    p = fmaf(p, z, 0.112835854f);
-    p = fmaf(p, z, -0.37612626f);
-    p = fmaf(p, z, 0.128379166f);
-    const float b = dmlk_at_mostf(a, dmlk_limitsf.erf);
-    float q = 0.0001855749f;
-    q = fmaf(q, b, -0.00293961563f);
-    q = fmaf(q, b, 0.0218053516f);
-    q = fmaf(q, b, -0.103037432f);
-    q = fmaf(q, b, -0.638225615f);
-    q = fmaf(q, b, -1.12704003f);
-    q = fmaf(q, b, -0.000353708921f);
-    const dmlk_exponentialf e = dmlk_reduce_expf(q, 0, 127);
-    const float power = dmlk_powerf(e), large = fmaf(-power, e.less1, 1 - power);
-    return dmlk_signedf(a <= 1 ? fmaf(a, p, a) : large, x);
+    const float a = dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.erf), dmlk_limitsf.erf), z = a * a;
+    float p = -4.4853e-06f;
+    p = fmaf(p, z, 0.000419695629f);
+    p = fmaf(p, z, 0.0131229116f);
+    p = fmaf(p, z, 0.105931707f);
+    p = fmaf(p, z, 0.740492821f);
+    float q = 0.00298894104f;
+    q = fmaf(q, z, 0.0469392277f);
+    q = fmaf(q, z, 0.207476884f);
+    q = fmaf(q, z, 1.31248939f);
+    const float u = a * p;
+    return (u + u) * q / fmaf(u, u, q * q);
 }
 
 /* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(2 s - 1) with s = |x| / (|x| + 3.5).

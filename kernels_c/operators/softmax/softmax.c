@@ -1,7 +1,7 @@
 /* softmax: functions of an element and its group, the elements along the axes, as defined in functions.inc.
  *
  * Three passes over a block of groups: the largest element, the sum of exponentials, the outputs.  Exponentials are
- * FLOAT32, of differences without a rounding error; sums are double, in logical order (sums.h), and outputs are computed
+ * FLOAT32, relative to that of the largest element (dmlk_exp_relativef); sums are double, in logical order (sums.h), and outputs are computed
  * with these and rounded once.  Exponentials are kept for the third pass if the cache holds them; otherwise
  * they are computed again, to the same bits.
  *
@@ -21,7 +21,7 @@
 /* A line of functions.inc.  n values, with the parameters of one group (step 0) or of n groups (step 1). */
 struct function {
     bool of_exp;
-    void (*factors)(double *y, int64_t n);
+    void (*factors)(double *y, const float *largest, int64_t n);
     void (*results)(float *out, const float *in, int64_t n, const float *largest, const double *f, int64_t step);
 };
 
@@ -35,6 +35,8 @@ struct job {
 struct block {
     const struct job *job;
     float largest[DMLK_CHUNK];
+    float shift[DMLK_CHUNK], low[DMLK_CHUNK]; /* dmlk_relativef of these */
+    uint32_t offset[DMLK_CHUNK];
     double factor[DMLK_CHUNK];
     dmlk_sums sums;
     int64_t lines; /* of the block */
@@ -51,20 +53,22 @@ DMLK_EACH_ISA(find_largest, (float *largest, const float *x, int64_t n), (larges
     for (int lane = 0; lane < LANES; lane++) {
         lanes[lane] = *largest;
     }
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
+    /* The last ones overlap with those before. */
+    for (int64_t i = 0; n >= LANES && i < n; i += LANES) {
+        const float *from = x + dmlk_min(i, n - LANES);
         for (int lane = 0; lane < LANES; lane++) {
-            lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
+            lanes[lane] = from[lane] > lanes[lane] ? from[lane] : lanes[lane];
         }
     }
-    for (; i < n; i++) {
+    for (int64_t i = 0; n < LANES && i < n; i++) {
         lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
     }
-    for (int half = LANES / 2; half > 0; half /= 2) {
-        for (int lane = 0; lane < half; lane++) {
-            lanes[lane] = lanes[lane] > lanes[lane + half] ? lanes[lane] : lanes[lane + half];
-        }
+#define HALVE(half)                                                                              \
+    for (int lane = 0; lane < (half); lane++) {                                                  \
+        lanes[lane] = lanes[lane] > lanes[lane + (half)] ? lanes[lane] : lanes[lane + (half)];   \
     }
+    HALVE(16) HALVE(8) HALVE(4) HALVE(2) HALVE(1)
+#undef HALVE
     *largest = lanes[0];
 }
 
@@ -78,16 +82,28 @@ DMLK_EACH_ISA(find_each_largest, (float *restrict largest, const float *restrict
  * numbers that are `step` apart one by one. */
 #define FOR_STEP(loop, ...) step == 0 ? loop(__VA_ARGS__, 0) : loop(__VA_ARGS__, 1)
 
-DMLK_INLINE void exponentials_loop(float *restrict e, const float *restrict x, int64_t n,
-                                   const float *restrict largest, int64_t step) {
+/* What exponentials of the groups are relative to. */
+DMLK_EACH_ISA(relate, (struct block *block, int64_t n), (block, n)) {
     for (int64_t i = 0; i < n; i++) {
-        e[i] = dmlk_exp_of_differencef(x[i], largest[i * step]);
+        const dmlk_relativef to = dmlk_relative_tof(block->largest[i]);
+        block->shift[i] = to.shift;
+        block->low[i] = to.low;
+        block->offset[i] = to.offset;
     }
 }
 
-DMLK_EACH_ISA(exponentials, (float *e, const float *x, int64_t n, const float *largest, int64_t step),
-              (e, x, n, largest, step)) {
-    FOR_STEP(exponentials_loop, e, x, n, largest);
+DMLK_INLINE void exponentials_loop(float *restrict e, const float *restrict x, int64_t n,
+                                   const struct block *restrict block, int64_t line, int64_t step) {
+    const float *shift = block->shift + line, *low = block->low + line;
+    const uint32_t *offset = block->offset + line;
+    for (int64_t i = 0; i < n; i++) {
+        e[i] = dmlk_exp_relativef(x[i], (dmlk_relativef){shift[i * step], low[i * step], offset[i * step]});
+    }
+}
+
+DMLK_EACH_ISA(exponentials, (float *e, const float *x, int64_t n, const struct block *block, int64_t line, int64_t step),
+              (e, x, n, block, line, step)) {
+    FOR_STEP(exponentials_loop, e, x, n, block, line);
 }
 
 #define SUMS_NAME(x) x##_exponentials
@@ -114,10 +130,18 @@ DMLK_INLINE float product(float e, double f) {
     return fmaf(e, high, e * low);
 }
 
+/* log(y / e), where e is the term of the largest element: accurate if the others are small. */
+DMLK_INLINE double log_of_sum(double y, float most) {
+    const double e = (double)dmlk_exp_relativef(most, dmlk_relative_tof(most));
+    return dmlk_log1p((y - e) / e);
+}
+
 #define FUNCTION(name, is_of_exp, value, factor, result)                                                     \
-    DMLK_EACH_ISA(name##_factors, (double *values, int64_t n), (values, n)) {                                \
+    DMLK_EACH_ISA(name##_factors, (double *values, const float *largest, int64_t n), (values, largest, n)) { \
         for (int64_t i = 0; i < n; i++) {                                                                    \
             const double y = values[i];                                                                      \
+            const float most = largest[i];                                                                   \
+            (void)most;                                                                                      \
             values[i] = (factor);                                                                            \
         }                                                                                                    \
     }                                                                                                        \
@@ -196,7 +220,7 @@ static void sum_along(void *context, int64_t line, uint8_t *const *at, const int
         const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
         const float *x = load(job, at[0] + i * step, strides[0], count, room);
         float *e = block->kept != NULL ? block->kept + first + i : forgotten;
-        exponentials(e, x, count, &block->largest[line], 0);
+        exponentials(e, x, count, block, line, 0);
         add_along(&block->sums, line, e, count, index + i);
     }
 }
@@ -206,7 +230,7 @@ static void sum_across(void *context, uint8_t *const *at, const int64_t *strides
     float room[DMLK_CHUNK], forgotten[DMLK_CHUNK];
     const float *x = load(block->job, at[0], strides[0], count, room);
     float *e = block->kept != NULL ? block->kept + index * block->lines : forgotten;
-    exponentials(e, x, count, block->largest, 1);
+    exponentials(e, x, count, block, 0, 1);
     rows_exponentials(&block->sums, e, 1, 0, index);
 }
 
@@ -220,7 +244,7 @@ static void put(struct block *block, int64_t line, int64_t step, const uint8_t *
         from = load(job, in, in_stride, count, room);
     }
     if (block->kept == NULL && job->function->of_exp) {
-        exponentials(e, from, count, largest, step);
+        exponentials(e, from, count, block, line, step);
         from = e;
     }
 #ifdef DMLK_CHECKED
@@ -270,10 +294,11 @@ static void run_block(const dmlk_line_block *lines, void *context) {
         block.largest[i] = -INFINITY;
     }
     dmlk_visit_lines(&job->lines, lines, 0, n, &find_them, &block);
+    relate(&block, lines->count);
     dmlk_sums_start(&block.sums, false, lines->count, n);
     dmlk_visit_lines(&job->lines, lines, 0, n, &sum_them, &block);
     dmlk_sums_finish(&block.sums, block.factor);
-    job->function->factors(block.factor, lines->count);
+    job->function->factors(block.factor, block.largest, lines->count);
     dmlk_visit_lines(&job->lines, lines, 0, n, &put_them, &block);
     dmlk_give(far);
 }
