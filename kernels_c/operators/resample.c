@@ -14,6 +14,7 @@
 #include "cancellation.h"
 #include "cpu.h"
 #include "narrow.h"
+#include "nontemporal.h"
 #include "scratch.h"
 
 #define FAR 0x1p52      /* positions beyond it are clamped like this one */
@@ -26,6 +27,8 @@
 #define LANES 8         /* elements that are mixed at once; their taps are among WINDOW + 1 that follow each other */
 #define WINDOW 16
 #define WIDE 8          /* elements of a column that are worth a loop */
+#define LINE 64
+#define STREAMED 1024   /* bytes; in shorter parts of rows, lines that are partly filled cost more than streaming gains */
 
 /* --- the taps of one axis --- */
 
@@ -167,7 +170,7 @@ typedef struct state {
     bool stopped;
     line kept_lines[DMLK_MAX_RANK][LINES], *lines[DMLK_MAX_RANK]; /* of the row's elements */
     const uint8_t *rows[SLOTS]; /* of the input, that are in the slots; NULL: none */
-    double slots[SLOTS][BLOCK], sums[DMLK_MAX_RANK][BLOCK];
+    double slots[SLOTS][BLOCK], sums[DMLK_MAX_RANK][BLOCK], results[BLOCK]; /* results: in the output's type */
     block block;
 } state;
 
@@ -264,6 +267,7 @@ struct job {
     functions f;
     axis axes[DMLK_MAX_RANK];
     bool nearest;
+    bool streams;    /* the output bypasses the caches */
     int64_t element; /* bytes */
     uint32_t x;      /* the axis of the columns */
     uint32_t inner;  /* the axis inside of them; the rank: none */
@@ -427,6 +431,28 @@ static void begin_state(state *s, const struct job *job) {
     }
 }
 
+/* Computes the block's part of a row. */
+static void put_row(state *s, uint8_t *to) {
+    const struct job *job = s->job;
+    const block *b = &s->block;
+    const int64_t step = job->out->strides[job->x], bytes = b->columns * b->width * job->element;
+    const bool lines = bytes >= STREAMED || ((uintptr_t)to | (uintptr_t)bytes) % LINE == 0;
+    const bool streams = job->streams && step == b->width && lines;
+    const void *results = s->results;
+    if (job->nearest) {
+        results = picked(s);
+    } else {
+        rows last = {0};
+        last.row = mixed(s, 0, job->in->base + b->first * job->element, 0, &last);
+        job->f.put(&last, b->columns, b->width, streams ? (uint8_t *)s->results : to, step);
+    }
+    if (streams) {
+        dmlk_stream_copy(to, results, (size_t)bytes);
+    } else if (job->nearest) {
+        job->f.put_bits(results, b->columns, b->width, to, step);
+    }
+}
+
 static void resample_rows(int64_t begin, int64_t end, int part, void *context) {
     const struct job *job = context;
     const dmlk_view *out = job->out;
@@ -441,16 +467,10 @@ static void resample_rows(int64_t begin, int64_t end, int part, void *context) {
         }
         set_lines(s, index);
         const int64_t step = out->strides[job->x];
-        uint8_t *to = dmlk_element(out, index) + (b->column * step + b->first) * job->element;
-        if (job->nearest) {
-            job->f.put_bits(picked(s), b->columns, b->width, to, step);
-        } else {
-            rows last = {0};
-            last.row = mixed(s, 0, job->in->base + b->first * job->element, 0, &last);
-            job->f.put(&last, b->columns, b->width, to, step);
-        }
+        put_row(s, dmlk_element(out, index) + (b->column * step + b->first) * job->element);
         s->stopped = s->stopped || dmlk_stopped(&s->work, b->columns * b->width);
     }
+    dmlk_streamed();
 }
 
 static bool is_valid(const dmlk_call *call, dmlk_resample *k) {
@@ -541,6 +561,7 @@ int dmlk_run_resample(const dmlk_call *call) {
         return DMLK_NOT_IMPLEMENTED;
     }
     job.f = by_type[in->type];
+    job.streams = dmlk_stream_pays(dmlk_view_elements(out), job.element);
     set_axes(&k, in, out, job.axes);
     set_blocks(&job);
     const int64_t count = job.row_count * job.blocks, length = job.columns * job.width;

@@ -4,6 +4,8 @@
 
 #include "cpu.h"
 
+#define LINE 64
+
 /* For a constant stride compilers vectorize the loop. */
 #define GATHER(type)                                                       \
     {                                                                      \
@@ -22,27 +24,29 @@
         break;                                                             \
     }
 
-#define SCATTER(type)                                                      \
+#define AHEAD 2048 /* bytes between what is stored and what is fetched meanwhile: lines stored in part are read first */
+#define ROUND 8    /* elements */
+
+#define STORE_APART(type, from_stride, count, to_stride)                   \
     {                                                                      \
         const type *restrict in = (const type *)from;                      \
         type *restrict out = (type *)to;                                   \
-        const int64_t stride = step / (int64_t)sizeof(type);               \
-        for (int64_t i = 0; i < count; i++) {                              \
-            out[i * stride] = in[i];                                       \
+        int64_t i = 0;                                                     \
+        for (; i + ROUND <= (count); i += ROUND) {                         \
+            for (int64_t b = 0; b < near; b += LINE) {                     \
+                __builtin_prefetch(to + i * step + AHEAD + b, 1);          \
+            }                                                              \
+            for (int64_t k = 0; k < ROUND; k++) {                          \
+                out[(i + k) * (to_stride)] = in[(i + k) * (from_stride)];  \
+            }                                                              \
+        }                                                                  \
+        for (; i < (count); i++) {                                         \
+            out[i * (to_stride)] = in[i * (from_stride)];                  \
         }                                                                  \
         break;                                                             \
     }
-
-#define COPY(type)                                                         \
-    {                                                                      \
-        const type *in = (const type *)from;                               \
-        type *out = (type *)to;                                            \
-        const int64_t stride = step / (int64_t)sizeof(type);               \
-        for (int64_t i = 0; i < count; i += stride) {                      \
-            out[i] = in[i];                                                \
-        }                                                                  \
-        break;                                                             \
-    }
+#define SCATTER(type) STORE_APART(type, 1, count, step / (int64_t)sizeof(type))
+#define COPY(type) STORE_APART(type, step / (int64_t)sizeof(type), elements, step / (int64_t)sizeof(type))
 
 DMLK_EACH_ISA(gather_any_step, (const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to),
               (from, step, bytes, count, to)) {
@@ -55,6 +59,7 @@ DMLK_EACH_ISA(gather_any_step, (const uint8_t *from, int64_t step, int64_t bytes
 }
 
 static void scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step) {
+    const int64_t near = step <= LINE / 2 ? ROUND * step : 0;
     switch (bytes) {
     case 1: SCATTER(uint8_t)
     case 2: SCATTER(uint16_t)
@@ -64,6 +69,7 @@ static void scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *
 }
 
 static void copy(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, int64_t count) {
+    const int64_t near = step <= LINE / 2 ? ROUND * step : 0, elements = (count * bytes + step - 1) / step;
     switch (bytes) {
     case 1: COPY(uint8_t)
     case 2: COPY(uint16_t)

@@ -11,6 +11,7 @@
 
 #define LINE 64
 #define SHORT 512 /* bytes; below that partial lines dominate */
+#define AHEAD 1024 /* bytes between what is copied and what is fetched meanwhile */
 
 /* An AMD EPYC (2026) with 32 MiB of third-level cache. */
 #define WORTH_BYTES (INT64_C(16) << 20)
@@ -22,7 +23,18 @@ bool dmlk_stream_pays(int64_t elements, int64_t element_bytes) {
 /* Whole cache lines; `to` is aligned to a line. */
 DMLK_AVX512 static void copy_lines_avx512(uint8_t *to, const uint8_t *from, size_t bytes) {
     for (size_t i = 0; i < bytes; i += LINE) {
+        __builtin_prefetch(from + i + AHEAD);
         _mm512_stream_si512((__m512i *)(to + i), _mm512_loadu_si512(from + i));
+    }
+}
+
+DMLK_AVX2 static void copy_lines_avx2(uint8_t *to, const uint8_t *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += LINE) {
+        __builtin_prefetch(from + i + AHEAD);
+        const __m256i a = _mm256_loadu_si256((const __m256i *)(from + i));
+        const __m256i b = _mm256_loadu_si256((const __m256i *)(from + i + LINE / 2));
+        _mm256_stream_si256((__m256i *)(to + i), a);
+        _mm256_stream_si256((__m256i *)(to + i + LINE / 2), b);
     }
 }
 
@@ -51,11 +63,8 @@ void dmlk_stream_copy(void *to, const void *from, size_t bytes) {
     head = head < bytes ? head : bytes;
     memmove(out, in, head);
     const size_t whole = (bytes - head) / LINE * LINE;
-    if (dmlk_isa() == DMLK_ISA_AVX512) {
-        copy_lines_avx512(out + head, in + head, whole);
-    } else {
-        copy_lines(out + head, in + head, whole);
-    }
+    static void (*const each[])(uint8_t *, const uint8_t *, size_t) = {copy_lines, copy_lines_avx2, copy_lines_avx512};
+    each[dmlk_isa()](out + head, in + head, whole);
     memmove(out + head + whole, in + head + whole, bytes - head - whole);
 }
 

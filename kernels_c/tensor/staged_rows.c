@@ -13,7 +13,6 @@
 #define LINE 64
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache, where partial lines are cheap */
 #define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
-#define FETCHED (2 * PIECE) /* bytes of an operand; more would evict each other from the first-level cache */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
@@ -45,10 +44,10 @@ static uint8_t *load(const struct packed *job, uint32_t k, uint8_t *at, int64_t 
     return at;
 }
 
-/* Prefetches output lines that will be written in part, while inputs are read. */
+/* While results are streamed, nothing else reads ahead. */
 static inline void fetch(const uint8_t *at, int64_t size) {
-    for (int64_t i = 0; i < size && size <= FETCHED; i += LINE) {
-        __builtin_prefetch(at + i, 1);
+    for (int64_t i = 0; i < size; i += LINE) {
+        __builtin_prefetch(at + i);
     }
 }
 
@@ -78,15 +77,15 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
     const bool in_place = job->row != NULL && strides[out] == 1 && !job->stream && !job->halves[out];
     uint8_t *packed[DMLK_MAX_OPERANDS]; /* to clear all of it would take longer than a short row */
     packed[0] = at[0];
-    if (out > 1 && strides[out] > 1) {
-        fetch(at[out], count * strides[out] * job->bytes[out]);
-    }
     for (uint32_t k = 0; k < out; k++) {
         packed[k] = load(job, k, at[k], strides[k], count, pieces + k * job->room);
     }
     packed[out] = job->row == NULL ? packed[0] : in_place ? at[out] : pieces + out * job->room;
     if (job->row != NULL) {
         job->row(packed, ones, count, job->context);
+    }
+    for (uint32_t k = 0; k < out && job->stream; k++) {
+        fetch(at[k] + count * strides[k] * job->bytes[k], strides[k] == 1 ? count * job->bytes[k] : 0);
     }
     if (!in_place) {
         store(job, packed[out], count, at[out], strides[out]);
@@ -102,7 +101,6 @@ static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t st
     uint16_t halves[PIECE / sizeof(float)];
     uint8_t *packed[DMLK_MAX_OPERANDS]; /* to clear all of it would take longer than a short row */
     packed[0] = at[0];
-    fetch(at[out], all * job->bytes[out]);
     for (uint32_t k = 0; k < out; k++) {
         packed[k] = load(job, k, at[k], 1, all, pieces + k * job->room);
     }
@@ -115,6 +113,14 @@ static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t st
         packed[out] = (uint8_t *)halves;
     }
     dmlk_copy_apart(packed[out], at[out], stride * job->bytes[out], job->bytes[out], all);
+}
+
+/* Elements.  Shorter pieces let reading and partly written or streamed lines overlap. */
+static int64_t piece_length(const struct packed *job, int64_t stride, bool whole) {
+    if (whole) { /* half of the room, in whole vectors: the other half is for the output */
+        return job->most / (2 * stride) / LINE * LINE;
+    }
+    return stride != 1 ? job->most / 4 : job->stream ? job->most / 2 : job->most;
 }
 
 static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
@@ -135,8 +141,7 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
     }
     const bool cheap = job->row == NULL || out > 1; /* functions of one input gain little, and may be slow */
     const bool whole = job->far && job->operands <= FEW && alike && cheap && strides[out] > 1 && strides[out] <= APART && count >= SHORT;
-    /* Half of the room, in whole vectors: the other half is for the output. */
-    const int64_t most = whole ? job->most / (2 * strides[out]) / LINE * LINE : job->most;
+    const int64_t most = piece_length(job, strides[out], whole);
     for (int64_t i = 0; i < count; i += most) {
         uint8_t *piece[DMLK_MAX_OPERANDS];
         for (uint32_t k = 0; k < job->operands; k++) {

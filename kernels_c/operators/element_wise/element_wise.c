@@ -58,6 +58,40 @@ static void promoted_row(uint8_t *const *at, const int64_t *strides, int64_t cou
     }
 }
 
+#ifndef DMLK_CHECKED
+
+/* --- FLOAT32 scaled, piece by piece --- */
+
+DMLK_EACH_ISA(scale_floats, (const float *in, int64_t stride, float scale, float bias, int64_t count, float *out),
+              (in, stride, scale, bias, count, out)) {
+    for (int64_t i = 0; i < count && stride == 1; i++) {
+        out[i] = in[i] * scale + bias;
+    }
+    for (int64_t i = 0; i < count && stride != 1; i++) {
+        out[i] = in[i * stride] * scale + bias;
+    }
+}
+
+static void scaled_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    enum { PIECE = 1024 };
+    const struct dmlk_job *job = context;
+    const uint32_t inputs = job->function->inputs;
+    float piece[PIECE];
+    for (int64_t i = 0; i < count; i += PIECE) {
+        const int64_t n = dmlk_min(count - i, PIECE);
+        scale_floats((const float *)at[0] + i * strides[0], strides[0], job->k.scale, job->k.bias, n, piece);
+        uint8_t *pieces[4] = {(uint8_t *)piece};
+        int64_t steps[4] = {1};
+        for (uint32_t k = 1; k <= inputs; k++) {
+            steps[k] = strides[k];
+            pieces[k] = at[k] + i * strides[k] * dmlk_type_bytes(k < inputs ? job->in[k] : job->out);
+        }
+        job->row(pieces, steps, n, job);
+    }
+}
+
+#endif
+
 /* --- types --- */
 
 static bool is_long(uint32_t type) { return dmlk_type_bytes(type) == 8 && dmlk_type_kind(type) != DMLK_KIND_FLOAT; }
@@ -150,7 +184,22 @@ static dmlk_row *find_row(const struct dmlk_job *job, uint32_t in, uint32_t out)
     return NULL;
 }
 
+/* The same for a call that may be scaled. */
+static dmlk_row *choose_row(struct dmlk_job *job, uint32_t in, uint32_t out) {
+    job->row = find_row(job, in, out);
+    const bool is_scaled = job->k.has_scale_bias != 0;
+    return job->row == NULL || !is_scaled ? job->row : in == DMLK_FLOAT32 ? scaled_row : NULL;
+}
+
 static bool is_half(uint32_t type) { return type == DMLK_FLOAT16; }
+
+/* FLOAT16 operands become FLOAT32. */
+static void widen(struct dmlk_job *job) {
+    for (uint32_t k = 0; k < job->function->inputs; k++) {
+        job->in[k] = is_half(job->in[k]) ? DMLK_FLOAT32 : job->in[k];
+    }
+    job->out = is_half(job->out) ? DMLK_FLOAT32 : job->out;
+}
 #endif
 
 /* The job of a call without its row; views in the order of the row's operands. */
@@ -187,16 +236,15 @@ int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *functio
         views[k] = &call->views[order[k]];
     }
 #ifndef DMLK_CHECKED
-    if (!job.k.has_scale_bias) {
-        const uint32_t in = job.in[inputs - 1];
-        dmlk_row *row = find_row(&job, in, job.out);
-        if (row != NULL) {
-            return dmlk_staged_rows(views, inputs + 1, row, &job);
-        }
-        row = find_row(&job, DMLK_FLOAT32, is_half(job.out) ? DMLK_FLOAT32 : job.out);
-        if (function->own_type && is_half(in) && row != NULL) { /* rounded to the output's type */
-            return dmlk_float_rows(views, inputs + 1, row, &job);
-        }
+    const uint32_t in = job.in[inputs - 1];
+    dmlk_row *row = choose_row(&job, in, job.out);
+    if (row != NULL) {
+        return dmlk_staged_rows(views, inputs + 1, row, &job);
+    }
+    row = choose_row(&job, DMLK_FLOAT32, is_half(job.out) ? DMLK_FLOAT32 : job.out);
+    if (function->own_type && is_half(in) && row != NULL) { /* rounded to the output's type */
+        widen(&job);
+        return dmlk_float_rows(views, inputs + 1, row, &job);
     }
 #endif
     return dmlk_staged_rows(views, inputs + 1, promoted_row, &job);
@@ -209,7 +257,7 @@ bool dmlk_prepare_function(const dmlk_call *call, const struct dmlk_function *fu
     if (set_up(call, function, &job, follower->order) != DMLK_OK || is_half(job.in[function->inputs - 1])) {
         return false; /* (FLOAT16 is staged as FLOAT32) */
     }
-    dmlk_row *row = job.k.has_scale_bias ? NULL : find_row(&job, job.in[function->inputs - 1], job.out);
+    dmlk_row *row = choose_row(&job, job.in[function->inputs - 1], job.out);
     follower->row = row != NULL ? row : promoted_row;
     follower->operands = function->inputs + 1;
     memcpy(follower->context, &job, sizeof job);

@@ -60,6 +60,7 @@ struct dmlk_job {
     uint32_t in[3], out;           /* types */
     enum dmlk_kind kinds[3], kind; /* that pieces of the inputs are promoted to, and that of the result */
     dmlk_row *promoted;            /* the row of these */
+    dmlk_row *row;                 /* the row that receives a first input of FLOAT32, scaled */
     dmlk_scalar low, high;           /* bounds; a NaN is ignored ... */
     dmlk_scalar low_test, high_test; /* ... because every number passes these */
 };

@@ -143,16 +143,7 @@ static void store_bytes(bool is_half, const uint8_t *from, uint8_t *at, int64_t 
 
 /* --- arithmetic on pieces --- */
 
-/* Rounded half to even, at most 1024 from 0: past that, whatever the zero point is, the result is a limit.  NaN: 0.
- * Bits are limited instead of floats, which compilers would turn into branches. */
-static inline int32_t rounded(float x) {
-    const uint32_t bits = dmlk_float_bits(x), magnitude = bits & 0x7fffffffu, most = dmlk_float_bits(1024);
-    const float near = dmlk_bits_float((magnitude < most ? magnitude : most) | (bits & 0x80000000u));
-    const float integer = near + 0x1.8p23f; /* floats of this size are 1 apart */
-    const int32_t result = (int32_t)(dmlk_float_bits(integer) - dmlk_float_bits(0x1.8p23f));
-    return magnitude <= dmlk_float_bits(INFINITY) ? result : 0;
-}
-
+/* Rounded half to even, at most 1024 from 0: past that, whatever the zero point is, the result is a limit.  NaN: 0. */
 static inline int32_t rounded_double(double x) {
     const double least = x > -1024 ? x : -1024, near = least < 1024 ? least : 1024;
     return x == x ? (int32_t)rint(near) : 0;
@@ -165,12 +156,21 @@ static inline uint8_t quantized(int32_t number, uint8_t zero, const struct integ
     return (uint8_t)((least < range ? least : range) ^ type->flip);
 }
 
+/* The same of a quotient in FLOAT32, rounded half to even; NaN: 0.  It is limited before it is rounded, as the limits are integers. */
+static inline uint8_t quantized_float(float x, uint8_t zero, const struct integers *type) {
+    const int32_t base = zero ^ type->flip;
+    const float low = (float)-base, high = (float)(type->high - type->low - base);
+    const float number = x == x ? x : 0, least = number > low ? number : low, near = least < high ? least : high;
+    const float integer = near + 0x1.8p23f; /* floats of this size are 1 apart */
+    return (uint8_t)((dmlk_float_bits(integer) - dmlk_float_bits(0x1.8p23f) + (uint32_t)base) ^ (uint32_t)type->flip);
+}
+
 DMLK_EACH_ISA(divide, (const float *restrict x, const float *restrict scale, const uint8_t *restrict zero,
                        const struct integers *type, int64_t count, uint8_t *restrict out),
               (x, scale, zero, type, count, out)) {
     const struct integers of = *type;
     for (int64_t i = 0; i < count; i++) {
-        out[i] = quantized(rounded(x[i] / scale[i]), zero[i], &of);
+        out[i] = quantized_float(x[i] / scale[i], zero[i], &of);
     }
 }
 
@@ -180,7 +180,7 @@ DMLK_EACH_ISA(divide_all, (const float *restrict x, float scale, uint8_t zero, c
               (x, scale, zero, type, count, out)) {
     const struct integers of = *type;
     for (int64_t i = 0; i < count; i++) {
-        out[i] = quantized(rounded(x[i] / scale), zero, &of);
+        out[i] = quantized_float(x[i] / scale, zero, &of);
     }
 }
 
@@ -486,7 +486,7 @@ DMLK_ROW_OF_EACH_ISA(add_row) {
     for (int64_t i = 0; i < count; i++) {
         const float x = (float)((DMLK_LOAD(a, i * a_stride) ^ k.a.flip) - k.a_zero) * k.a_scale;
         const float y = (float)((DMLK_LOAD(b, i * b_stride) ^ k.b.flip) - k.b_zero) * k.b_scale;
-        DMLK_STORE(out, i * out_stride, quantized(rounded((x + y) / k.out_scale), k.out_zero, &k.out));
+        DMLK_STORE(out, i * out_stride, quantized_float((x + y) / k.out_scale, k.out_zero, &k.out));
     }
 }
 
@@ -561,7 +561,7 @@ DMLK_EACH_ISA(quantize_sums, (float *restrict x, const float *restrict a, const 
         x[i] = joint ? x[i] * (a[i] * b[i] / scale[i]) : x[i] * (a[i] * b[i]) / scale[i];
     }
     for (int64_t i = 0; i < count; i++) {
-        out[i] = quantized(rounded(x[i]), zero[i], &of);
+        out[i] = quantized_float(x[i], zero[i], &of);
     }
 }
 
@@ -721,7 +721,7 @@ static int run_dynamic(const dmlk_call *call) {
     const float scale = low == high ? 1 / (most - least) : (high - low) / (most - least);
     const float exact = least - low / scale;
     const float from_least = exact > least ? exact : least; /* NaN: the range is infinite */
-    const uint8_t zero = (uint8_t)rounded(from_least < most ? from_least : most);
+    const uint8_t zero = (uint8_t)(int32_t)rintf(from_least < most ? from_least : most);
     DMLK_STORE((float *)out_scale->base, 0, scale);
     DMLK_STORE(out_zero->base, 0, zero);
     dmlk_view views[OPERANDS] = {*in, constant_view(in, DMLK_FLOAT32, &scale), constant_view(in, out->type, &zero), *out};
