@@ -91,7 +91,7 @@ static void plain_part(int64_t begin, int64_t end, int part, void *context) {
         for (int64_t channel = 0; channel < f->sizes[OF_GROUP]; channel++) {
             const int64_t of_input = group * f->sizes[OF_GROUP] + channel;
             sum = add_channel(c, index + Z, index[N] * in->strides[N] + of_input * in->strides[CHANNEL],
-                              group * f->strides[GROUP] + filter * f->strides[FILTER] + channel * f->strides[OF_GROUP],
+                              group * f->strides[GROUP] + dmlk_filter_at(c, filter) + channel * f->strides[OF_GROUP],
                               sum, &work);
             if (dmlk_stopped(&work, 0)) {
                 return;
@@ -140,15 +140,34 @@ static bool set_axis(dmlk_taps_axis *axis, const dmlk_convolution_float *k, uint
     return true;
 }
 
+/* Filters that are split into two axes, blocks and those of a block, are one axis again. */
+static dmlk_view join_blocks(const dmlk_view *view, uint32_t spatial, dmlk_float_convolution *c) {
+    dmlk_view filter = *view;
+    c->block = 0;
+    if (view->rank == spatial + 4) {
+        c->block = view->sizes[2];
+        c->block_step = view->strides[1];
+        filter.rank--;
+        filter.sizes[1] *= view->sizes[2];
+        filter.strides[1] = view->strides[2];
+        for (uint32_t axis = 2; axis < filter.rank; axis++) {
+            filter.sizes[axis] = view->sizes[axis + 1];
+            filter.strides[axis] = view->strides[axis + 1];
+        }
+    }
+    return filter;
+}
+
 /* Sets the convolution from views and constants; false if they do not match. */
 static bool set_up(dmlk_float_convolution *c, const dmlk_convolution_float *k, const dmlk_view *views) {
     const dmlk_view *bias = &views[2];
     if (k->spatial < 1 || k->spatial > DMLK_SPATIAL || views[0].rank != k->spatial + 2 ||
-        views[1].rank != k->spatial + 3 || views[3].rank != k->spatial + 2) {
+        (views[1].rank != k->spatial + 3 && views[1].rank != k->spatial + 4) || views[3].rank != k->spatial + 2) {
         return false;
     }
     c->input = with_all_axes(&views[0], k->spatial);
-    c->filter = with_all_axes(&views[1], k->spatial);
+    const dmlk_view filter = join_blocks(&views[1], k->spatial, c);
+    c->filter = with_all_axes(&filter, k->spatial);
     c->output = with_all_axes(&views[3], k->spatial);
     c->bias = *bias;
     c->followers = NULL;

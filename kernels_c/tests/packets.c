@@ -135,11 +135,24 @@ static void begin_convolution_integer(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+/* {group, filter, channel, window} with blocks of 16 filters: as tuned kernels take them, or in any layout. */
+static void add_float_filters_in_blocks(device *d, enum dmlk_type type, uint32_t spatial, const int64_t *sizes) {
+    int64_t split[7] = {sizes[0], sizes[1] / 16, 16}, strides[7], elements = 16;
+    memcpy(split + 3, sizes + 2, (spatial + 1) * sizeof *sizes);
+    for (uint32_t axis = spatial + 4; axis-- > 0;) {
+        strides[axis] = axis == 2 ? 1 : elements;
+        elements *= axis == 2 ? 1 : split[axis];
+    }
+    add(d, type, spatial + 4, split, random_flag() ? strides : NULL, DMLK_READ);
+}
+
 static void begin_convolution_float(device *d) {
     static const int64_t few[] = {1, 1, 2, 3, 5, 17};
     dmlk_convolution_float k = {
         .spatial = (uint32_t)random_between(1, 3), .backward = random_flag(), .reversed = random_flag()};
-    const int64_t groups = PICK(few), filters = groups > 3 ? 1 : PICK(few), channels = groups > 3 ? 1 : PICK(few);
+    const bool in_blocks = random_between(0, 5) == 0;
+    const int64_t groups = PICK(few), filters = in_blocks ? 16 * random_between(1, 2) : groups > 3 ? 1 : PICK(few);
+    const int64_t channels = groups > 3 ? 1 : PICK(few);
     const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
     int64_t in[5] = {random_between(1, 2), channels * groups}, out[5] = {in[0], filters * groups};
     int64_t window[6] = {groups, filters, channels};
@@ -156,7 +169,11 @@ static void begin_convolution_float(device *d) {
         out[2 + i] = k.backward ? wide : narrow;
     }
     add_in(d, type, k.spatial + 2, in);
-    add_in(d, type, k.spatial + 3, window);
+    if (in_blocks) {
+        add_float_filters_in_blocks(d, type, k.spatial, window);
+    } else {
+        add_in(d, type, k.spatial + 3, window);
+    }
     random_flag() ? add_in(d, type, 1, SIZES(out[1])) : device_no_tensor(d);
     add_out(d, random_flag() ? DMLK_FLOAT32 : type, k.spatial + 2, out);
     device_constants(d, &k, sizeof k, 0);

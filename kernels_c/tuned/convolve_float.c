@@ -8,12 +8,15 @@
 #include "cancellation.h"
 #include "gemm_blocked.h"
 #include "kernel.h"
+#include "microkernel_f32.h"
 #include "parallel.h"
 #include "scratch.h"
 #include "singles.h"
 
 enum { N, CHANNEL, Z, Y, X };
 enum { GROUP, FILTER, OF_GROUP, WINDOW };
+
+#define MANY_POSITIONS 128 /* fewer fill panels worse than filters do */
 
 static const float no_bias = 0;
 
@@ -58,6 +61,13 @@ static bool line_up_filters(const dmlk_view *filter, dmlk_view *lined, int64_t *
     }
     lined->base = *memory;
     return *memory != NULL && dmlk_copy_elements(filter, lined) == DMLK_OK;
+}
+
+/* Whether blocks of filters are columns of a product: the elements of each are lines that follow each other. */
+static bool are_columns(const dmlk_float_convolution *c) {
+    int64_t stride;
+    return c->filter.type == DMLK_FLOAT32 && c->block == DMLK_F32_BLOCK && c->filter.strides[FILTER] == 1 &&
+           merge(&c->filter, OF_GROUP, WINDOW + 2, &stride) && stride == DMLK_F32_BLOCK;
 }
 
 static bool is_finite(uint32_t type, const uint8_t *at) {
@@ -108,6 +118,7 @@ struct product {
     int64_t tap_stride;
     bool in_rows;    /* one output row at a time */
     bool by_channel; /* channels are closer than positions in the output: they are its columns */
+    bool in_blocks;  /* filters are read in place, as columns */
     const int64_t *position_at, *tap_at; /* not NULL: places in the input, which is FLOAT32 and has all the windows */
 };
 
@@ -160,7 +171,8 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     const int64_t *sizes = p->filter.sizes;
     const bool has_bias = c->bias.base != NULL;
     dmlk_matrix filters = {
-        .type = p->filter.type, .row_stride = p->filter.strides[FILTER], .column_stride = p->tap_stride};
+        .type = p->filter.type, .row_stride = p->filter.strides[FILTER], .column_stride = p->tap_stride,
+        .block_step = p->in_blocks ? c->block_step : 0};
     dmlk_matrix inputs = {.type = c->input.type, .patches = &p->patches}; /* its columns are positions */
     if (!p->in_rows && is_pointwise(c, &inputs.column_stride)) {
         inputs.row_stride = c->input.strides[CHANNEL];
@@ -175,7 +187,8 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     g->b = inputs;
     g->c = bias;
     g->out = to;
-    p->by_channel = p->position_at != NULL || (sizes[FILTER] > 1 && to.row_stride < to.column_stride);
+    p->by_channel = p->position_at != NULL || (p->in_blocks && count < MANY_POSITIONS) ||
+                    (sizes[FILTER] > 1 && to.row_stride < to.column_stride);
     if (p->by_channel) {
         g->m = count;
         g->n = sizes[FILTER];
@@ -366,11 +379,12 @@ static bool multiply_in_place(struct product *p, struct stage *s, int64_t stride
     return done;
 }
 
-/* Whether patches take longer to pack: elements along a line are not contiguous, and windows overlap. */
+/* Whether patches take longer to pack: elements along a line are not contiguous, and windows overlap; or only they would
+ * be packed. */
 static bool is_better_in_place(const struct product *p) {
     const dmlk_float_convolution *c = p->c;
     const int64_t *filter = p->filter.sizes;
-    const bool packs = c->input.strides[CHANNEL] < c->input.strides[X] || (c->axes[2].step > 1 && filter[WINDOW + 2] > 1);
+    const bool packs = (p->in_blocks && filter[WINDOW + 2] > 1) || c->input.strides[CHANNEL] < c->input.strides[X] || (c->axes[2].step > 1 && filter[WINDOW + 2] > 1);
     return packs && filter[FILTER] >= LEAST_FILTERS;
 }
 
@@ -396,6 +410,12 @@ bool dmlk_convolve_floats(const dmlk_float_convolution *c) {
     }
     if (!c->pads && !are_finite(&c->filter)) {
         return false;
+    }
+    if (c->block != 0) {
+        p.in_blocks = true;
+        p.filter = c->filter;
+        p.tap_stride = c->block;
+        return are_columns(c) && multiply_all(&p);
     }
     if (dmlk_convolve_floats_by_channel(c)) {
         return true;

@@ -22,11 +22,18 @@ typedef struct dmlk_taps_axis {
 typedef struct dmlk_float_convolution {
     dmlk_view input, output; /* rank 5 */
     dmlk_view filter;        /* rank 6 */
+    int64_t block, block_step; /* block not 0: filters are in blocks of so many, block_step elements apart */
     dmlk_view bias;          /* rank 1; base NULL: none */
     dmlk_taps_axis axes[DMLK_SPATIAL];
     bool pads;
     const dmlk_followers *followers;
 } dmlk_float_convolution;
+
+/* From the first element of a group to that of one of its filters. */
+static inline int64_t dmlk_filter_at(const dmlk_float_convolution *c, int64_t filter) {
+    const int64_t stride = c->filter.strides[1];
+    return c->block == 0 ? filter * stride : filter / c->block * c->block_step + filter % c->block * stride;
+}
 
 /* Runs it, bit-identical to the plain kernel.  false: nothing was done: not applicable, or out of memory. */
 bool dmlk_convolve_floats(const dmlk_float_convolution *convolution);

@@ -24,9 +24,9 @@
 #include "promoted.h"
 #include "singles.h"
 
-#define ROWS DMLK_F32_ROWS
+#define ROWS 24 /* of a tile: a multiple of what any instructions take at a time */
 #define PANEL DMLK_F32_COLUMNS
-#define A_PANEL 16 /* rows: a line of the cache for each step */
+#define A_PANEL ROWS
 #define MOST_ROWS 384 /* of a block: together with the sums they fit into a second-level cache */
 #define MOST_COLUMNS (5 * PANEL)
 #define SHIFT 2 /* where a is not packed, blocks are higher by this power of 2, and narrower: b is packed less often */
@@ -61,6 +61,7 @@ struct job {
     bool turned; /* p is the transposed product, with a and b swapped */
     bool is_near; /* everything fits into a second-level cache: no prefetching */
     int64_t row_blocks, column_blocks;
+    int64_t tile_rows;
     int64_t panel, group; /* columns of a panel of b, and of those that are packed at a time */
     enum dmlk_isa isa;
     atomic_bool failed; /* a thread ran out of memory */
@@ -95,8 +96,8 @@ static inline __attribute__((always_inline)) void copy_lines_of(int64_t count, c
 static void copy_lines(const uint8_t *from, int64_t step, int64_t lines, int64_t count, float *to, int64_t pitch) {
     switch (count) { /* constant sizes avoid calls */
     case PANEL: copy_lines_of(PANEL, from, step, lines, to, pitch); return;
-    case A_PANEL: copy_lines_of(A_PANEL, from, step, lines, to, pitch); return;
     case PANEL / 2: copy_lines_of(PANEL / 2, from, step, lines, to, pitch); return;
+    case PANEL / 3: copy_lines_of(PANEL / 3, from, step, lines, to, pitch); return;
     default: break;
     }
     int64_t i = 0;
@@ -342,6 +343,11 @@ static void pack_b(const struct job *job, const struct block *block, int64_t col
     }
 }
 
+/* Step `k` of the block of columns of b, or of rows of a, that begins at `first`. */
+static const float *in_block(const dmlk_matrix *matrix, const uint8_t *base, int64_t first, int64_t k) {
+    return (const float *)(const void *)base + first / DMLK_F32_BLOCK * matrix->block_step + k * DMLK_F32_BLOCK;
+}
+
 /* The group after the one that begins at `column`: the next columns, or the first of the next piece of the depth. */
 static struct source source_of_b(const struct job *job, const struct block *block, int64_t column, int64_t shares) {
     const dmlk_matrix *b = &job->p->b;
@@ -350,6 +356,10 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
     if (first >= job->p->depth || b->patches != NULL) {
         return (struct source){0};
     }
+    if (b->block_step != 0) {
+        const uint8_t *from = (const uint8_t *)in_block(b, block->at[1], block->column + next, first);
+        return source_of(b->type, from, DMLK_F32_BLOCK, 1, dmlk_min(DEPTH, job->p->depth - first), DMLK_F32_BLOCK, shares);
+    }
     return source_of(b->type, element(b, block->at[1], first, block->column + next), b->row_stride, b->column_stride,
                      dmlk_min(block->depth, job->p->depth - first), dmlk_min(job->group, block->columns - next), shares);
 }
@@ -357,7 +367,7 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
 /* Whether rows of a can be read in place.  (Contiguous columns would be lines of the cache that are far apart.) */
 static bool is_direct(const dmlk_matrix *a) {
     return a->patches == NULL && a->type == DMLK_FLOAT32 &&
-           (a->column_stride == 1 || a->row_at != NULL);
+           (a->column_stride == 1 || a->row_at != NULL || a->block_step != 0);
 }
 
 /* The rows of the tile that begins at `row`. */
@@ -365,6 +375,9 @@ static const float *rows_at(const struct job *job, const struct block *block, in
     const dmlk_matrix *a = &job->p->a;
     if (a->row_at != NULL) {
         return (const float *)(const void *)block->at[0];
+    }
+    if (a->block_step != 0) {
+        return in_block(a, block->at[0], block->row + row, block->first);
     }
     return is_direct(a) ? (const float *)(const void *)element(a, block->at[0], block->row + row, block->first)
                         : &s->a[row / A_PANEL][row % A_PANEL];
@@ -374,20 +387,22 @@ static const float *rows_at(const struct job *job, const struct block *block, in
 static void multiply_panel(const struct job *job, const struct block *block, int64_t column, struct source *next_b,
                            struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
-    const bool direct = is_direct(a), in_panels = is_stored_in_panels(job->p);
-    const int64_t tiles = (block->rows + ROWS - 1) / ROWS;
+    const bool direct = is_direct(a), in_blocks = job->p->b.block_step != 0, in_panels = is_stored_in_panels(job->p);
+    const int64_t tiles = (block->rows + job->tile_rows - 1) / job->tile_rows;
     dmlk_f32_kernel tile = {.columns = dmlk_min(job->panel, block->columns - column),
                        .depth = block->depth,
                        .is_first = block->first == 0,
                        .row_stride = direct ? a->row_stride : 1,
                        .row_step = direct ? a->column_stride : A_PANEL,
                        .step_at = a->row_at == NULL ? NULL : a->column_at + block->first,
-                       .column = s->b + column % job->group * DEPTH,
-                       .column_step = job->panel,
+                       .column = in_blocks ? in_block(&job->p->b, block->at[1], block->column + column, block->first)
+                                           : s->b + column % job->group * DEPTH,
+                       .column_step = in_blocks ? DMLK_F32_BLOCK : job->panel,
+                       .block_step = job->p->b.block_step,
                        .sums_stride = job->panel};
     struct source next_a = {0};
     for (int64_t i = 0; i < tiles; i++) {
-        const int64_t row = i * ROWS;
+        const int64_t row = i * job->tile_rows;
         if (!direct && column == 0) {
             if (row % A_PANEL == 0) {
                 pack_a(job, block, row, s);
@@ -396,7 +411,7 @@ static void multiply_panel(const struct job *job, const struct block *block, int
             fetch_share(&next_a);
         }
         fetch_share(next_b);
-        tile.rows = dmlk_min(ROWS, block->rows - row);
+        tile.rows = dmlk_min(job->tile_rows, block->rows - row);
         tile.row = rows_at(job, block, row, s);
         tile.row_at = a->row_at == NULL ? NULL : a->row_at + block->row + row;
         tile.sums = s->sums + column * block->rows + row * job->panel;
@@ -415,7 +430,7 @@ static void multiply_panel(const struct job *job, const struct block *block, int
 }
 
 static void multiply_block(const struct job *job, struct block *block, struct scratch *s, int64_t *work) {
-    const int64_t depth = job->p->depth, tiles = (block->rows + ROWS - 1) / ROWS;
+    const int64_t depth = job->p->depth, tiles = (block->rows + job->tile_rows - 1) / job->tile_rows;
     for (block->first = 0; block->first < depth; block->first += DEPTH) {
         block->depth = dmlk_min(DEPTH, depth - block->first);
         block->is_last = block->first + DEPTH >= depth;
@@ -426,7 +441,9 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
             }
             if (column % job->group == 0) {
                 const int64_t end = dmlk_min(column + job->group, block->columns);
-                pack_b(job, block, column, end, s);
+                if (job->p->b.block_step == 0) {
+                    pack_b(job, block, column, end, s);
+                }
                 next = job->is_near ? next : source_of_b(job, block, column, tiles * ((end - column + job->panel - 1) / job->panel));
             }
             multiply_panel(job, block, column, &next, s);
@@ -439,7 +456,7 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
 static bool has_few_rows(const dmlk_gemm_blocked *p) {
     const bool by_columns = p->b.row_stride == 1 && p->b.type == DMLK_FLOAT32 && p->n >= DMLK_FEW_COLUMNS &&
                             dmlk_isa() != DMLK_ISA_GENERIC;
-    return p->m <= FEW_ROWS && p->a.row_at == NULL && p->a.patches == NULL && p->b.patches == NULL &&
+    return p->m <= FEW_ROWS && p->a.row_at == NULL && p->a.patches == NULL && p->b.patches == NULL && p->a.block_step == 0 && p->b.block_step == 0 &&
            (p->b.column_stride == 1 || by_columns);
 }
 
@@ -552,7 +569,7 @@ static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
         struct block block;
         split(job->p->n, job->panel, job->column_blocks, item % job->column_blocks, &block.column, &block.columns);
         const int64_t rest = item / job->column_blocks;
-        split(job->p->m, ROWS, job->row_blocks, rest % job->row_blocks, &block.row, &block.rows);
+        split(job->p->m, job->tile_rows, job->row_blocks, rest % job->row_blocks, &block.row, &block.rows);
         dmlk_cursor cursor;
         dmlk_iter_seek(&job->p->batch, rest / job->row_blocks, &cursor);
         memcpy(block.at, cursor.at, sizeof block.at);
@@ -588,7 +605,7 @@ static dmlk_gemm_blocked turn(const dmlk_gemm_blocked *p) {
 /* Splits the output into blocks, evenly for the threads.  Returns the number of blocks. */
 static int64_t plan_blocks(struct job *job, int threads) {
     const dmlk_gemm_blocked *p = job->p;
-    const int64_t panels = (p->n + job->panel - 1) / job->panel, tiles = (p->m + ROWS - 1) / ROWS;
+    const int64_t panels = (p->n + job->panel - 1) / job->panel, tiles = (p->m + job->tile_rows - 1) / job->tile_rows;
     const int shift = p->a.row_at == NULL ? 0 : SHIFT;
     const int64_t most_rows = MOST_ROWS << shift;
     const int64_t most = has_few_rows(p) ? MOST_OF_ROW : (MOST_COLUMNS >> shift) / PANEL * PANEL;
@@ -612,10 +629,12 @@ static int64_t plan_blocks(struct job *job, int threads) {
 bool dmlk_multiply(const dmlk_gemm_blocked *product) {
     const dmlk_gemm_blocked turned = turn(product);
     struct job job = {.p = product, .isa = dmlk_isa()};
-    job.panel = dmlk_f32_width(job.isa);
-    job.turned = product->a.row_at == NULL && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
+    const bool in_blocks = product->b.block_step != 0;
+    job.tile_rows = product->a.block_step != 0 ? DMLK_F32_BLOCK : ROWS;
+    job.panel = in_blocks && product->depth <= DEPTH / 4 ? PANEL : dmlk_f32_width(job.isa, in_blocks || product->a.row_at != NULL);
+    job.turned = product->a.row_at == NULL && !in_blocks && product->a.block_step == 0 && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
     job.p = job.turned ? &turned : product;
-    job.group = job.p->b.patches == NULL ? GROUP : job.panel;
+    job.group = job.p->b.patches != NULL || in_blocks ? job.panel : GROUP / job.panel * job.panel;
     const double m = (double)product->m, n = (double)product->n, depth = (double)product->depth;
     job.is_near = (m * n + m * depth + depth * n) * (double)sizeof(float) <= (double)NEAR_BYTES;
     const double work = (m * n * depth + 16 * (m * depth + depth * n)) * (double)product->batch.count;

@@ -14,10 +14,12 @@ typedef struct dmlk_matrix {
     int64_t row_stride, column_stride;
     const dmlk_patches *patches; /* not NULL: a is that matrix, or b its transpose, and the batch has the input's starts */
     const int64_t *row_at, *column_at; /* not NULL: of a, FLOAT32: places of rows and columns, to be added, in elements */
+    int64_t block_step; /* not 0: FLOAT32, columns of b (or rows of a) are in blocks of DMLK_F32_BLOCK, so far apart: the
+                         * elements of one step are contiguous, and the steps of a block follow each other */
 } dmlk_matrix;
 
 static inline dmlk_matrix dmlk_transposed(dmlk_matrix m) {
-    return (dmlk_matrix){m.type, m.column_stride, m.row_stride, m.patches, m.column_at, m.row_at};
+    return (dmlk_matrix){m.type, m.column_stride, m.row_stride, m.patches, m.column_at, m.row_at, m.block_step};
 }
 
 /* out = (alpha a b + beta c) + last for each of a batch: a is m x depth, b depth x n. */

@@ -164,7 +164,7 @@ def convolutions(draw: st.DrawFn, most: int = 6, depthwise: bool = False) -> dml
     direction, mode = draw(st.sampled_from(ConvolutionDirection)), draw(st.sampled_from(ConvolutionMode))
     groups = draw(st.sampled_from([2, 8, 17, 40] if depthwise else [1, 1, 2, 3]))
     few = st.sampled_from([1, 2, 3, 5, most])
-    channels, filters, batch = draw(few), draw(few | st.just(13)), draw(st.integers(1, 2))
+    channels, filters, batch = draw(few), draw(few | st.sampled_from([13, 16, 32])), draw(st.integers(1, 2))
     if depthwise:
         channels, filters = 1, draw(st.sampled_from([1, 1, 2]))
     source, target, window = [], [], []
@@ -214,6 +214,68 @@ def test_any_layout(data: st.DataObject, depthwise: bool) -> None:
     compare(
         op, inputs, scale=None if op.fused_activation else magnitude(op, inputs), offset=data.draw(offsets)
     )
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1), (0, 1, 3, 2)])
+@pytest.mark.parametrize(
+    ("shape", "filters", "window", "more"),
+    [
+        ((2, 5, 13, 13), 16, (3, 3), {"start_padding": [1, 1], "end_padding": [1, 1]}),
+        ((1, 70, 6, 9), 48, (3, 2), {"start_padding": [0, 1], "dilations": [1, 2]}),
+        ((1, 6, 14, 15), 64, (3, 3), {"strides": [2, 2], "group_count": 2}),
+        ((1, 300, 7, 7), 112, (1, 1), {}),
+        ((2, 300, 14, 14), 80, (1, 1), {}),
+        ((1, 32, 20, 20), 48, (1, 1), {"strides": [2, 2]}),
+        ((1, 20, 3, 3), 16, (3, 3), {}),
+    ],
+)
+def test_filters_that_are_packed_once_give_the_same_bits(
+    shape: tuple[int, ...],
+    filters: int,
+    window: tuple[int, ...],
+    more: dict[str, Any],
+    order: tuple[int, ...],
+) -> None:
+    """Other orders of the axes of input and output; filters OWNED_BY_DML in blocks of 16."""
+
+    def strided(sizes: list[int]) -> dml.BufferTensorDesc:
+        strides, step = [0] * 4, 1
+        for axis in reversed(order):
+            strides[axis], step = step, step * sizes[axis]
+        return dml.BufferTensorDesc(T.FLOAT32, sizes, strides)
+
+    numbers = {"strides": [1, 1], "dilations": [1, 1], "start_padding": [0, 0], "end_padding": [0, 0]}
+    numbers, groups = {**numbers, **more}, more.get("group_count", 1)
+    numbers.pop("group_count", None)
+    out = [
+        (shape[2 + i] + numbers["start_padding"][i] + numbers["end_padding"][i]
+         - (window[i] - 1) * numbers["dilations"][i] - 1) // numbers["strides"][i] + 1
+        for i in range(2)
+    ]  # fmt: skip
+    random = np.random.default_rng(1)
+    w = random.normal(0, 1, (filters, shape[1] // groups, *window)).astype(np.float32)
+    bias = random.normal(0, 1, (1, filters, 1, 1)).astype(np.float32)
+    inputs = {
+        "input_tensor": random.normal(0, 1, shape).astype(np.float32),
+        "filter_tensor": w,
+        "bias_tensor": bias,
+    }
+    found = []
+    for flags in (dml.TensorFlags.OWNED_BY_DML, dml.TensorFlags.NONE):
+        op = dml.ConvolutionOperatorDesc(
+            input_tensor=strided(list(shape)),
+            filter_tensor=dml.BufferTensorDesc(T.FLOAT32, list(w.shape), flags=flags),
+            bias_tensor=tensor(T.FLOAT32, *bias.shape),
+            output_tensor=strided([shape[0], filters, *out]),
+            mode=CROSS_CORRELATION,
+            direction=FORWARD,
+            **numbers,
+            output_padding=[0, 0],
+            group_count=groups,
+        )
+        found.append(evaluate(op, **inputs)["output_tensor"])
+    assert np.array_equal(found[0].view(np.uint32), found[1].view(np.uint32))
+    assert np.abs(found[0]).max() > 1
 
 
 def magnitude(op: Any, inputs: dict[str, Array]) -> Array:

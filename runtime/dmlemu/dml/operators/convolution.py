@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..enums import (
     OperatorType,
     TensorDataType,
 )
+from ..lowering.compile import Kept
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, float64
 from ._convolution import BIAS, AnyConvolution, batch_and_channels, input_channels
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from ..lowering.compile import Operand, Program
     from .descs import ConvolutionOperatorDesc
     from .schema import OperatorDesc
+
+_FILTERS = 16  # filters of a block of the kernel
 
 _BACKWARD, _FORWARD = ConvolutionDirection.BACKWARD, ConvolutionDirection.FORWARD
 
@@ -175,9 +179,24 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
             sizes, strides = [group, second], [step, next]
         else:
             sizes, strides = [second, group], [next, step]
-        return program.read(
+        read = program.read(
             "filter_tensor", sizes=[groups, *sizes, *window], strides=[apart, *strides, *steps]
         )
+        return replace(read, kept=self._kept(group, second, len(window)))
+
+    def _kept(self, filters: int, channels: int, spatial: int) -> Kept | None:
+        """Blocks of 16 filters, which the kernel reads in place; it has other ways for FLOAT16, backward
+        and for a group of one channel."""
+        desc = self.desc
+        if (
+            desc.filter_tensor.data_type is not TensorDataType.FLOAT32
+            or desc.direction is not _FORWARD
+            or filters % _FILTERS
+            or channels == 1
+        ):
+            return None
+        ones = [1] * spatial
+        return Kept((1, _FILTERS, 1, *ones), order=(0, 1, *range(3, 4 + spatial), 2))
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         desc = self.desc
