@@ -161,7 +161,7 @@ bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
     if (joined > 1) {
         join_rows(&turned, joined);
     }
-    if (dmlk_convolve_depthwise(c)) {
+    if (dmlk_convolve_depthwise(c) || dmlk_convolve_bytes_by_channel(c)) {
         return true;
     }
     dmlk_plan plan;

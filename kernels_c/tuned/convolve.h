@@ -53,7 +53,8 @@ static inline int dmlk_flipped_zero(const dmlk_convolution *c) {
 /* Runs it, bit-identical to the plain kernel.  false: nothing was done, out of memory. */
 bool dmlk_convolve_bytes(const dmlk_convolution *convolution);
 
-/* The same for groups of one channel with small windows.  false: not applicable. */
+/* The same for groups of one channel with small windows, in bytes and in floats.  false: not applicable. */
 bool dmlk_convolve_depthwise(const dmlk_convolution *convolution);
+bool dmlk_convolve_bytes_by_channel(const dmlk_convolution *convolution);
 
 #endif

@@ -2,7 +2,9 @@
  * convolve_float.h), and poolings (see pool_float.h).
  *
  * The lanes of a vector are adjacent outputs of a plane or, if channels are adjacent, the channels of an output.  Each is
- * one chain over the taps: of fused multiply-adds, sums or maxima.  FLOAT16s are widened as they are copied. */
+ * one chain over the taps: of fused multiply-adds, sums or maxima.  FLOAT16s are widened as they are copied, and so are
+ * bytes (see convolve.h), less their zero point: 128 products of at most 255 x 255 have an exact sum. */
+#include "convolve.h"
 #include "convolve_float.h"
 #include "pool_float.h"
 
@@ -26,18 +28,24 @@ enum { GROUP, FILTER, OF_GROUP, WINDOW };
 #define BLOCK 64                  /* lanes of a plane that are computed at once */
 #define STRIP 3072                /* floats of a copy, if possible: with the sums they fit the first-level cache */
 #define MOST_COPIED (1 << 19)     /* floats of a copy */
+#define KEPT 5120                 /* floats of copies of rows, if possible: they fit the first-level cache */
 #define FEWEST_CHANNELS LANES
+#define FEWEST_OF_BLOCK 48        /* with fewer, too little is used of each line of the input's cache */
 #define POSITIONS 4               /* outputs whose channels are computed at once */
 
 typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
+typedef uint8_t vector_of_bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
 #define INLINE static inline __attribute__((always_inline))
 
-enum what { PRODUCTS, SUMS, MAXIMA };
+enum what { PRODUCTS, BYTES, SUMS, MAXIMA }; /* BYTES: products of bytes, stored as INT32 */
 
 struct job {
     const dmlk_float_convolution *c;
     enum what what;
+    const dmlk_convolution *bytes;              /* of BYTES */
+    uint8_t flip;                               /* a byte of the input is (byte ^ flip) - zero */
+    int32_t zero;
     float outside;                              /* what taps meet outside of the input */
     const float *counts[DMLK_SPATIAL];          /* of poolings; NULL: of maxima */
     int64_t taps, channels; /* of the output */
@@ -55,6 +63,17 @@ struct job {
     float *around;              /* [channels]: what is outside */
     int64_t kept_z, kept_y;     /* copies of input rows: row (z, y) is number (z % kept_z, y % kept_y); 0: none is copied */
     bool is_direct;             /* results are stored in place */
+    int64_t block, blocks;      /* channels at once; the last block has more if they do not divide all */
+};
+
+/* Lanes are channels: channels first .. first + count - 1 of a row of the output. */
+struct row {
+    const float *const *lines; /* the input's rows that it meets, from the first channel on; NULL: outside */
+    int64_t step;              /* floats between places along X */
+    int64_t first, count;
+    float of_row;              /* what the counts along X are multiplied by */
+    float *to;
+    int64_t to_step;
 };
 
 INLINE void add_products(const vector *a, const vector *b, vector *sum) {
@@ -67,7 +86,7 @@ INLINE void add_products(const vector *a, const vector *b, vector *sum) {
 
 /* One more tap; `weight` is that of PRODUCTS. */
 INLINE void add_tap(const enum what what, const vector *weight, const vector *x, vector *sum) {
-    if (what == PRODUCTS) {
+    if (what == PRODUCTS || what == BYTES) {
         add_products(weight, x, sum);
     } else if (what == SUMS) {
         *sum += *x;
@@ -80,7 +99,11 @@ INLINE void add_tap(const enum what what, const vector *weight, const vector *x,
     }
 }
 
-INLINE void finish(const vector *bias, vector *sum) {
+INLINE void finish(const enum what what, const vector *bias, vector *sum) {
+    if (what == BYTES) {
+        *sum = (vector)__builtin_convertvector(*sum, mask);
+        return;
+    }
     const vector y = *sum + *bias + 0.0f;
     const mask is_number = y == y;
     *sum = (vector)(((mask)y & is_number) | (~is_number & (int32_t)DMLK_NAN_BITS));
@@ -99,6 +122,26 @@ INLINE void copy_floats(const float *from, int64_t from_step, int64_t rows, int6
         }
         *(vector *)(to + count - LANES) = *(const vector *)(from + count - LANES);
     }
+}
+
+INLINE void widen(const uint8_t *from, const vector_of_bytes *flip, const mask *zero, float *to) {
+    const mask x = __builtin_convertvector(*(const vector_of_bytes *)from ^ *flip, mask) - *zero;
+    *(vector *)to = __builtin_convertvector(x, vector);
+}
+
+INLINE void widen_bytes(const struct job *job, const uint8_t *from, int64_t count, float *to) {
+    const vector_of_bytes flip = job->flip - (vector_of_bytes){0};
+    const mask zero = job->zero - (mask){0};
+    if (count < LANES) {
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = (float)((from[i] ^ job->flip) - job->zero);
+        }
+        return;
+    }
+    for (int64_t i = 0; i + LANES < count; i += LANES) {
+        widen(from + i, &flip, &zero, to + i);
+    }
+    widen(from + count - LANES, &flip, &zero, to + count - LANES);
 }
 
 static float read(const dmlk_view *view, int64_t at) {
@@ -194,6 +237,18 @@ INLINE void copy_row(const struct job *job, const uint8_t *base, int64_t at, int
         from = line;
         stride = 1;
     }
+    if (job->what == BYTES) {
+        const uint8_t *single = base + at;
+        if (stride == 1) {
+            widen_bytes(job, single, count, line);
+        } else {
+            for (int64_t i = 0; i < count; i++) {
+                line[i] = (float)((single[i * stride] ^ job->flip) - job->zero);
+            }
+        }
+        from = line;
+        stride = 1;
+    }
     if (stride == 1 && step == 1) {
         copy_floats(from, 0, 1, count, row + begin, 0);
     } else if (stride == 1 && step == 2) {
@@ -267,6 +322,10 @@ INLINE void copy_strip(const struct job *job, const struct strip *s, int64_t pla
         if (is_there && is_plain && c->input.type == DMLK_FLOAT16) {
             widen_rows((const uint16_t *)(const void *)c->input.base + at, strides[Y], bottom - top, count, line);
             copy_floats(line, count, bottom - top, count, copy + place_of(job, z, top, begin), job->pitch);
+        } else if (is_there && is_plain && job->what == BYTES) {
+            for (y = top; y < bottom; y++, at += strides[Y]) {
+                widen_bytes(job, c->input.base + at, count, copy + place_of(job, z, y, begin));
+            }
         } else if (is_there && is_plain) {
             copy_floats((const float *)(const void *)c->input.base + at, strides[Y], bottom - top, count,
                         copy + place_of(job, z, top, begin), job->pitch);
@@ -291,7 +350,7 @@ INLINE void add_taps(const enum what what, const struct job *job, const float *c
             sum[v] = job->outside - (vector){0};
         }
         for (int64_t t = 0; t < job->taps; t++) {
-            const vector weight = (what == PRODUCTS ? weights[t] : 0) - (vector){0};
+            const vector weight = (weights == NULL ? 0 : weights[t]) - (vector){0};
             const float *from = copy + first + job->offset[t];
 #pragma GCC unroll 8
             for (int v = 0; v < BLOCK / LANES; v++) {
@@ -301,8 +360,8 @@ INLINE void add_taps(const enum what what, const struct job *job, const float *c
         const vector offset = bias - (vector){0};
 #pragma GCC unroll 8
         for (int v = 0; v < BLOCK / LANES; v++) {
-            if (what == PRODUCTS) {
-                finish(&offset, &sum[v]);
+            if (what == PRODUCTS || what == BYTES) {
+                finish(what, &offset, &sum[v]);
             }
             *(vector *)(sums + first + v * LANES) = sum[v];
         }
@@ -314,7 +373,7 @@ INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at,
     const dmlk_view *out = &job->c->output;
     const int64_t stride = out->strides[X];
     float *floats = (float *)(void *)out->base + at;
-    if (stride == 1 && out->type == DMLK_FLOAT32) {
+    if (stride == 1 && out->type != DMLK_FLOAT16) { /* (INT32s are only copied) */
         copy_floats(from, job->pitch, s->height, s->width, floats, out->strides[Y]);
         return;
     }
@@ -330,7 +389,7 @@ INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at,
             continue;
         }
         for (int64_t x = 0; x < s->width; x++) {
-            if (out->type == DMLK_FLOAT32) {
+            if (out->type != DMLK_FLOAT16) {
                 floats[x * stride] = from[x];
             } else {
                 halves[x * stride] = dmlk_float_to_float16(from[x]);
@@ -415,6 +474,8 @@ DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t 
     copy_strip(job, s, image * in->strides[N] + of_input * in->strides[CHANNEL], line, memory);
     if (job->what == PRODUCTS) {
         add_taps(PRODUCTS, job, memory, job->weights + channel * job->taps, job->bias[channel], lanes, sums);
+    } else if (job->what == BYTES) {
+        add_taps(BYTES, job, memory, job->weights + channel * job->taps, 0, lanes, sums);
     } else if (job->what == SUMS) {
         add_taps(SUMS, job, memory, NULL, 0, lanes, sums);
         divide_strip(job, s, sums);
@@ -461,21 +522,21 @@ struct places {
     int64_t step[MOST_TAPS];
 };
 
-/* All channels of `positions` outputs; of SUMS, the means of `counts` elements.  The last vectors overlap others if they
+/* The channels of `positions` outputs; of SUMS, the means of `counts` elements.  The last vectors overlap others if they
  * must: results are the same.  Whether a maximum is LOWEST. */
-INLINE bool run_positions(const enum what what, const struct job *job, const struct places *p, const int positions,
-                          const int vectors, const float *counts, float *to, int64_t to_step) {
+INLINE bool run_positions(const enum what what, const struct job *job, const struct row *r, const struct places *p,
+                          const int positions, const int vectors, const float *counts, float *to) {
     const int64_t size = vectors * LANES;
     mask are_lowest = {0};
-    for (int64_t next = 0; next < job->channels; next += size) {
-        const int64_t first = dmlk_min(next, job->channels - size);
+    for (int64_t next = 0; next < r->count; next += size) {
+        const int64_t first = dmlk_min(next, r->count - size);
         vector sums[POSITIONS * 2];
 #pragma GCC unroll 8
         for (int i = 0; i < positions * vectors; i++) {
             sums[i] = job->outside - (vector){0};
         }
         for (int64_t t = 0; t < job->taps; t++) {
-            const float *weight = what == PRODUCTS ? job->weights + t * job->channels + first : NULL;
+            const float *weight = job->weights + t * job->channels + r->first + first;
             const float *from = p->at[t] + first;
 #pragma GCC unroll 4
             for (int i = 0; i < positions; i++, from += p->step[t]) {
@@ -490,15 +551,15 @@ INLINE bool run_positions(const enum what what, const struct job *job, const str
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; v++) {
                 vector *sum = &sums[i * vectors + v];
-                if (what == PRODUCTS) {
-                    finish((const vector *)(job->bias + first) + v, sum);
+                if (what == PRODUCTS || what == BYTES) {
+                    finish(what, (const vector *)(job->bias + r->first + first) + v, sum);
                 } else if (what == SUMS) {
                     const vector count = counts[i] - (vector){0};
                     divide(&count, sum);
                 } else {
                     are_lowest |= *sum == LOWEST - (vector){0};
                 }
-                *(vector *)(to + i * to_step + first + v * LANES) = *sum;
+                *(vector *)(to + i * r->to_step + first + v * LANES) = *sum;
             }
         }
     }
@@ -509,92 +570,124 @@ INLINE bool run_positions(const enum what what, const struct job *job, const str
     return any != 0;
 }
 
-/* A row of the output; `lines`: the input's rows that it meets, NULL: outside.  Places along X are `step` floats apart.
- * `of_row`: what the counts along X are multiplied by.  Whether a maximum is LOWEST. */
-INLINE bool run_row_of(const enum what what, const struct job *job, const float *const *lines, int64_t step, float of_row,
-                       float *to, int64_t to_step) {
+/* What the taps meet at output x.  Without `tests` they are all between the ends of the rows. */
+INLINE void find_places(const struct job *job, const struct row *r, int64_t x, const bool tests, struct places *p) {
+    const dmlk_taps_axis *along = &job->c->axes[2];
+    for (int64_t t = 0, row = 0; t < job->taps; row++) {
+        int64_t at = x * along->step + along->origin;
+        for (int64_t k = 0; k < along->window; k++, t++, at += along->tap) {
+            const bool is_there = r->lines[row] != NULL && (!tests || (at >= 0 && at < along->input));
+            p->at[t] = is_there ? r->lines[row] + at * r->step : job->around;
+            p->step[t] = is_there ? along->step * r->step : 0;
+        }
+    }
+}
+
+INLINE void move_places(const struct job *job, int64_t outputs, struct places *p) {
+    for (int64_t t = 0; t < job->taps; t++) {
+        p->at[t] += outputs * p->step[t];
+    }
+}
+
+/* Whether a maximum is LOWEST. */
+INLINE bool run_row_of(const enum what what, const struct job *job, const struct row *r) {
     const dmlk_taps_axis *along = &job->c->axes[2];
     const int64_t first = along->origin + low_of(along), last = along->input - span_of(along) - first;
-    const bool are_few = job->channels < 2 * LANES;
-    bool is_lowest = false;
+    bool is_lowest = false, was_inside = false;
     struct places p;
-    for (int64_t x = 0, count = 1; x < along->output; x += count, to += count * to_step) {
-        const int64_t left = x * along->step + along->origin;
-        const bool inside = x * along->step + first >= 0 && (x + POSITIONS - 1) * along->step <= last;
-        count = inside && x + POSITIONS <= along->output ? POSITIONS : 1;
-        float counts[POSITIONS] = {0};
-        for (int64_t i = 0; i < count && what == SUMS; i++) {
-            counts[i] = of_row * job->counts[2][x + i];
-        }
-        for (int64_t t = 0, row = 0; t < job->taps; row++) {
-            for (int64_t k = 0; k < along->window; k++, t++) {
-                const int64_t at = left + k * along->tap;
-                const bool is_there = lines[row] != NULL && at >= 0 && at < along->input;
-                p.at[t] = is_there ? lines[row] + at * step : job->around;
-                p.step[t] = is_there ? along->step * step : 0;
-            }
-        }
-        if (job->channels >= 8 * LANES && (count == 1 || what != PRODUCTS)) { /* no weights that outputs could share */
-            for (int64_t i = 0; i < count; i++) {
-                is_lowest |= run_positions(what, job, &p, 1, 8, counts + i, to + i * to_step, 0);
-                for (int64_t t = 0; t < job->taps; t++) {
-                    p.at[t] += p.step[t];
-                }
-            }
-        } else if (count == 1) {
-            is_lowest |= run_positions(what, job, &p, 1, 1, counts, to, to_step);
-        } else if (are_few) {
-            is_lowest |= run_positions(what, job, &p, POSITIONS, 1, counts, to, to_step);
+    for (int64_t x = 0, count = 1; x < along->output; x += count) {
+        const bool is_inside = x * along->step + first >= 0 && (x + POSITIONS - 1) * along->step <= last &&
+                               x + POSITIONS <= along->output;
+        if (was_inside && is_inside) {
+            move_places(job, POSITIONS, &p);
         } else {
-            is_lowest |= run_positions(what, job, &p, POSITIONS, 2, counts, to, to_step);
+            find_places(job, r, x, !is_inside, &p);
+        }
+        was_inside = is_inside;
+        count = is_inside ? POSITIONS : 1;
+        float counts[POSITIONS] = {0}, *to = r->to + x * r->to_step;
+        for (int64_t i = 0; i < count && what == SUMS; i++) {
+            counts[i] = r->of_row * job->counts[2][x + i];
+        }
+        if (r->count >= 8 * LANES && (count == 1 || job->weights == NULL)) { /* no weights that outputs could share */
+            for (int64_t i = 0; i < count; i++) {
+                is_lowest |= run_positions(what, job, r, &p, 1, 8, counts + i, to + i * r->to_step);
+                move_places(job, 1, &p);
+            }
+            was_inside = false;
+        } else if (count == 1) {
+            is_lowest |= run_positions(what, job, r, &p, 1, 1, counts, to);
+        } else if (r->count < 2 * LANES) {
+            is_lowest |= run_positions(what, job, r, &p, POSITIONS, 1, counts, to);
+        } else {
+            is_lowest |= run_positions(what, job, r, &p, POSITIONS, 2, counts, to);
         }
     }
     return is_lowest;
 }
 
-DMLK_EACH_ISA(run_row, (const struct job *job, const float *const *lines, int64_t step, float of_row, float *to,
-                        int64_t to_step, bool *is_lowest),
-              (job, lines, step, of_row, to, to_step, is_lowest)) {
+DMLK_EACH_ISA(run_row, (const struct job *job, const struct row *r, bool *is_lowest), (job, r, is_lowest)) {
     if (job->what == PRODUCTS) {
-        run_row_of(PRODUCTS, job, lines, step, 0, to, to_step);
+        run_row_of(PRODUCTS, job, r);
+    } else if (job->what == BYTES) {
+        run_row_of(BYTES, job, r);
     } else if (job->what == SUMS) {
-        run_row_of(SUMS, job, lines, step, of_row, to, to_step);
+        run_row_of(SUMS, job, r);
     } else {
-        *is_lowest = run_row_of(MAXIMA, job, lines, step, 0, to, to_step);
+        *is_lowest = run_row_of(MAXIMA, job, r);
+    }
+}
+
+/* Bytes as floats, `count` at each of `rows` places. */
+DMLK_EACH_ISA(widen_rows_of_bytes, (const struct job *job, const uint8_t *from, int64_t step, int64_t rows, int64_t count,
+                                    float *to),
+              (job, from, step, rows, count, to)) {
+    if (step == count) {
+        count *= rows;
+        rows = 1;
+    }
+    for (; rows > 0; rows--, from += step, to += count) {
+        widen_bytes(job, from, count, to);
     }
 }
 
 /* A row of the input as floats, [X][channels]; `halves` is memory for as many FLOAT16s. */
-static void load_row(const struct job *job, int64_t at, uint16_t *halves, float *to) {
+static void load_row(const struct job *job, int64_t at, int64_t channels, uint16_t *halves, float *to) {
     const dmlk_view *in = &job->c->input;
-    const int64_t bytes = dmlk_type_bytes(in->type), *strides = in->strides, line = job->channels * bytes;
+    const int64_t bytes = dmlk_type_bytes(in->type), *strides = in->strides, line = channels * bytes;
     const uint8_t *from = in->base + at * bytes;
     uint8_t *packed = in->type == DMLK_FLOAT32 ? (uint8_t *)to : (uint8_t *)halves;
+    if (strides[CHANNEL] == 1 && job->what == BYTES) {
+        widen_rows_of_bytes(job, from, strides[X], in->sizes[X], channels, to);
+        return;
+    }
     if (strides[CHANNEL] != 1) {
         dmlk_transpose(bytes, from, strides[CHANNEL] * bytes, strides[X] * bytes, packed, line, in->sizes[X],
-                       job->channels, 0);
+                       channels, 0);
     } else {
         for (int64_t x = 0; x < in->sizes[X]; x++) {
             memcpy(packed + x * line, from + x * strides[X] * bytes, (size_t)line);
         }
     }
     if (in->type == DMLK_FLOAT16) {
-        dmlk_widen_float16(halves, in->sizes[X] * job->channels, to);
+        dmlk_widen_float16(halves, in->sizes[X] * channels, to);
+    } else if (job->what == BYTES) {
+        widen_rows_of_bytes(job, packed, line, in->sizes[X], line, to);
     }
 }
 
 /* The reverse, of the output. */
-static void unload_row(const struct job *job, int64_t at, const float *from, uint16_t *halves) {
+static void unload_row(const struct job *job, int64_t at, int64_t channels, const float *from, uint16_t *halves) {
     const dmlk_view *out = &job->c->output;
-    const int64_t bytes = dmlk_type_bytes(out->type), *strides = out->strides, line = job->channels * bytes;
+    const int64_t bytes = dmlk_type_bytes(out->type), *strides = out->strides, line = channels * bytes;
     uint8_t *to = out->base + at * bytes;
     const uint8_t *packed = (const uint8_t *)from;
     if (out->type == DMLK_FLOAT16) {
-        dmlk_narrow_floats(from, out->sizes[X] * job->channels, halves);
+        dmlk_narrow_floats(from, out->sizes[X] * channels, halves);
         packed = (const uint8_t *)halves;
     }
     if (strides[CHANNEL] != 1) {
-        dmlk_transpose(bytes, packed, line, bytes, to, strides[CHANNEL] * bytes, job->channels, out->sizes[X], 0);
+        dmlk_transpose(bytes, packed, line, bytes, to, strides[CHANNEL] * bytes, channels, out->sizes[X], 0);
         return;
     }
     for (int64_t x = 0; x < out->sizes[X]; x++) {
@@ -602,69 +695,89 @@ static void unload_row(const struct job *job, int64_t at, const float *from, uin
     }
 }
 
+/* Of the last block. */
+static int64_t most_channels(const struct job *job) { return job->channels - (job->blocks - 1) * job->block; }
+
 /* Memory of a part: kept rows, a row of the output, and a row of halves of either. */
 struct part {
+    int64_t first, channels;
     float *kept, *out;
     uint16_t *halves;
     int64_t number[MOST_TAPS]; /* of each kept row, in the input; -1: none */
 };
 
-/* The row of the input at (z, y) of image `n`. */
+/* The row of the input at (z, y) of image `n`, from the part's first channel on. */
 static const float *find_row(const struct job *job, struct part *part, int64_t n, int64_t z, int64_t y) {
     const dmlk_view *in = &job->c->input;
-    const int64_t at = n * in->strides[N] + z * in->strides[Z] + y * in->strides[Y];
+    const int64_t at = n * in->strides[N] + z * in->strides[Z] + y * in->strides[Y] + part->first * in->strides[CHANNEL];
     if (job->kept_y == 0) {
         return (const float *)(const void *)in->base + at;
     }
     const int64_t slot = z % job->kept_z * job->kept_y + y % job->kept_y;
     const int64_t number = (n * in->sizes[Z] + z) * in->sizes[Y] + y;
-    float *kept = part->kept + slot * in->sizes[X] * job->channels;
+    float *kept = part->kept + slot * in->sizes[X] * part->channels;
     if (part->number[slot] != number) {
-        load_row(job, at, part->halves, kept);
+        load_row(job, at, part->channels, part->halves, kept);
         part->number[slot] = number;
     }
     return kept;
 }
 
-/* Items: rows of the output of all images. */
-static void rows_part(int64_t begin, int64_t end, int number, void *context) {
-    const struct job *job = context;
+/* Row (z, y) of image `n` of the output. */
+static void run_channels(const struct job *job, struct part *part, int64_t n, int64_t z, int64_t y) {
     const dmlk_float_convolution *c = job->c;
     const dmlk_view *in = &c->input, *out = &c->output;
     const dmlk_taps_axis *axes = c->axes;
+    const float *lines[MOST_TAPS];
+    for (int64_t row = 0; row < axes[0].window * axes[1].window; row++) {
+        const int64_t from_z = z * axes[0].step + row / axes[1].window * axes[0].tap + axes[0].origin;
+        const int64_t from_y = y * axes[1].step + row % axes[1].window * axes[1].tap + axes[1].origin;
+        const bool is_inside = from_z >= 0 && from_z < axes[0].input && from_y >= 0 && from_y < axes[1].input;
+        lines[row] = is_inside ? find_row(job, part, n, from_z, from_y) : NULL;
+    }
+    const int64_t channels = part->channels;
+    const int64_t to = n * out->strides[N] + z * out->strides[Z] + y * out->strides[Y] + part->first * out->strides[CHANNEL];
+    const struct row r = {.lines = lines,
+                          .step = job->kept_y == 0 ? in->strides[X] : channels,
+                          .first = part->first,
+                          .count = channels,
+                          .of_row = job->what == SUMS ? job->counts[0][z] * job->counts[1][y] : 0,
+                          .to = job->is_direct ? (float *)(void *)out->base + to : part->out,
+                          .to_step = job->is_direct ? out->strides[X] : channels};
+    bool is_lowest = false;
+    run_row(job, &r, &is_lowest);
+    for (int64_t i = 0; i < out->sizes[X] * channels && is_lowest; i++) {
+        const int64_t output[DMLK_SPATIAL] = {z, y, i / channels}, channel = i % channels;
+        float *maximum = r.to + output[2] * r.to_step + channel;
+        *maximum = *maximum == LOWEST ? find_nan(job, n, part->first + channel, output) : *maximum;
+    }
+    if (!job->is_direct) {
+        unload_row(job, to, channels, part->out, part->halves);
+    }
+    dmlk_follow(c->followers, out->base + to * dmlk_type_bytes(out->type), out->sizes[X], out->strides[X], channels,
+                out->strides[CHANNEL]);
+}
+
+/* Items: rows of the output of all images, for one block of channels after the other. */
+static void rows_part(int64_t begin, int64_t end, int number, void *context) {
+    const struct job *job = context;
+    const dmlk_view *in = &job->c->input, *out = &job->c->output;
+    const int64_t rows = out->sizes[N] * out->sizes[Z] * out->sizes[Y];
     float *memory = job->memory + number * job->part_floats;
-    struct part part = {.out = memory, .kept = memory + out->sizes[X] * job->channels};
-    part.halves = (uint16_t *)(void *)(part.kept + job->kept_z * job->kept_y * in->sizes[X] * job->channels);
-    memset(part.number, -1, sizeof part.number);
-    const int64_t amount = out->sizes[X] * job->channels * job->taps / 8 + 1;
+    const int64_t most = most_channels(job);
+    struct part part = {.out = memory, .kept = memory + out->sizes[X] * most};
+    part.halves = (uint16_t *)(void *)(part.kept + job->kept_z * job->kept_y * in->sizes[X] * most);
+    const int64_t amount = out->sizes[X] * job->block * job->taps / 8 + 1;
     int64_t work = 0;
     for (int64_t item = begin; item < end && !dmlk_stopped(&work, amount); item++) {
-        const int64_t n = item / out->sizes[Y] / out->sizes[Z], oy = item % out->sizes[Y];
-        const int64_t oz = item / out->sizes[Y] % out->sizes[Z];
-        const float *lines[MOST_TAPS];
-        for (int64_t row = 0; row < axes[0].window * axes[1].window; row++) {
-            const int64_t z = oz * axes[0].step + row / axes[1].window * axes[0].tap + axes[0].origin;
-            const int64_t y = oy * axes[1].step + row % axes[1].window * axes[1].tap + axes[1].origin;
-            const bool is_inside = z >= 0 && z < axes[0].input && y >= 0 && y < axes[1].input;
-            lines[row] = is_inside ? find_row(job, &part, n, z, y) : NULL;
+        const int64_t block = item / rows, row = item % rows;
+        if (item == begin || row == 0) {
+            part.first = block * job->block;
+            part.channels = block == job->blocks - 1 ? most : job->block;
+            memset(part.number, -1, sizeof part.number);
         }
-        const int64_t to = n * out->strides[N] + oz * out->strides[Z] + oy * out->strides[Y];
-        const int64_t step = job->kept_y == 0 ? in->strides[X] : job->channels;
-        float *row = job->is_direct ? (float *)(void *)out->base + to : part.out;
-        const int64_t row_step = job->is_direct ? out->strides[X] : job->channels;
-        const float of_row = job->what == SUMS ? job->counts[0][oz] * job->counts[1][oy] : 0;
-        bool is_lowest = false;
-        run_row(job, lines, step, of_row, row, row_step, &is_lowest);
-        for (int64_t i = 0; i < out->sizes[X] * job->channels && is_lowest; i++) {
-            const int64_t output[DMLK_SPATIAL] = {oz, oy, i / job->channels}, channel = i % job->channels;
-            float *y = row + output[2] * row_step + channel;
-            *y = *y == LOWEST ? find_nan(job, n, channel, output) : *y;
-        }
-        if (!job->is_direct) {
-            unload_row(job, to, part.out, part.halves);
-        }
-        dmlk_follow(c->followers, out->base + to * dmlk_type_bytes(out->type), out->sizes[X], out->strides[X],
-                    job->channels, out->strides[CHANNEL]);
+        run_channels(job, &part, row / out->sizes[Y] / out->sizes[Z], row / out->sizes[Y] % out->sizes[Z],
+                     row % out->sizes[Y]);
     }
 }
 
@@ -679,7 +792,7 @@ static bool plan_rows(struct job *job) {
         return false;
     }
     const bool is_copied = in->type != DMLK_FLOAT32 || in->strides[CHANNEL] != 1;
-    job->is_direct = out->type == DMLK_FLOAT32 && out->strides[CHANNEL] == 1;
+    job->is_direct = out->type != DMLK_FLOAT16 && out->strides[CHANNEL] == 1;
     const int64_t most = MOST_TAPS, widest = in->sizes[X] > out->sizes[X] ? in->sizes[X] : out->sizes[X];
     if (is_copied) {
         job->kept_z = dmlk_min(span_of(&c->axes[0]), most + 1);
@@ -688,7 +801,14 @@ static bool plan_rows(struct job *job) {
     if (job->kept_z * job->kept_y > MOST_TAPS) {
         return false;
     }
-    const double floats = ((double)(job->kept_z * job->kept_y) + 2) * (double)widest * (double)job->channels;
+    job->block = job->channels;
+    if (is_copied) {
+        const double fit = KEPT / ((double)(job->kept_z * job->kept_y) * (double)in->sizes[X]);
+        const int64_t block = (int64_t)fit / (2 * LANES) * 2 * LANES;
+        job->block = dmlk_min(job->channels, block > FEWEST_OF_BLOCK ? block : FEWEST_OF_BLOCK);
+    }
+    job->blocks = job->channels / job->block;
+    const double floats = ((double)(job->kept_z * job->kept_y) + 2) * (double)widest * (double)most_channels(job);
     if ((is_copied || !job->is_direct) && floats > MOST_COPIED) {
         return false;
     }
@@ -710,11 +830,15 @@ static void pack(const struct job *job, bool by_channel) {
     }
     const int64_t step = by_channel ? job->channels : 1;
     for (int64_t channel = 0; channel < job->channels; channel++) {
-        const int64_t from = channel / f->sizes[FILTER] * f->strides[GROUP] +
-                             channel % f->sizes[FILTER] * f->strides[FILTER];
+        const int64_t from = job->bytes != NULL ? dmlk_filter_at(job->bytes, channel)
+                                                : channel / f->sizes[FILTER] * f->strides[GROUP] +
+                                                      channel % f->sizes[FILTER] * f->strides[FILTER];
+        const int sign = f->type == DMLK_INT8 ? 0x80 : 0;
+        const int zero = job->bytes != NULL ? sign + dmlk_filter_zero(job->bytes, channel) : 0;
         float *to = job->weights + (by_channel ? channel : channel * job->taps);
         for (int64_t t = 0; t < job->taps; t++) {
-            to[t * step] = read(f, from + offsets[t]);
+            const int64_t at = from + offsets[t];
+            to[t * step] = job->bytes != NULL ? (float)((f->base[at] ^ sign) - zero) : read(f, at);
         }
         job->bias[channel] = c->bias.base == NULL ? 0 : read(&c->bias, channel * c->bias.strides[0]);
     }
@@ -726,27 +850,28 @@ static bool run(struct job *job) {
     if (!by_channel && !plan_strips(job)) {
         return false;
     }
-    if (!by_channel && job->what != PRODUCTS && job->height * job->width < LANES) {
+    const bool multiplies = job->what == PRODUCTS || job->what == BYTES;
+    if (!by_channel && !multiplies && job->height * job->width < LANES) {
         return false; /* most lanes would be empty */
     }
-    int64_t items = out->sizes[N] * out->sizes[Z] * out->sizes[Y]; /* rows */
+    int64_t items = out->sizes[N] * out->sizes[Z] * out->sizes[Y] * job->blocks; /* rows */
     if (!by_channel) {
         const int64_t down = (out->sizes[Y] - 1) / job->height + 1, across = (out->sizes[X] - 1) / job->width + 1;
         items = out->sizes[N] * job->channels * out->sizes[Z] * down * across;
     }
     const int64_t products = dmlk_view_elements(out) * job->taps / items;
     const int parts = dmlk_parts(items, 1000000 / (products + 1) + 1);
-    const int64_t weights = job->what == PRODUCTS ? (job->taps + 1) * job->channels : 0;
+    const int64_t weights = multiplies ? (job->taps + 1) * job->channels : 0;
     float *memory = dmlk_take((weights + job->channels + parts * job->part_floats) * (int64_t)sizeof *memory);
     if (memory == NULL) {
         return false;
     }
-    job->weights = memory;
+    job->weights = multiplies ? memory : NULL;
     job->bias = memory + job->taps * job->channels;
     job->around = memory + weights;
     job->memory = job->around + job->channels;
     fill(job->around, job->channels, job->outside);
-    if (job->what == PRODUCTS) {
+    if (multiplies) {
         pack(job, by_channel);
     }
     dmlk_parallel(items, parts, by_channel ? rows_part : strips_part, job);
@@ -771,4 +896,50 @@ bool dmlk_pool_floats(const dmlk_float_convolution *c, const float *const *count
     }
     job.outside = counts == NULL ? LOWEST : 0;
     return job.taps <= MOST_TAPS && run(&job);
+}
+
+/* The view with a Z axis of size 1. */
+static dmlk_view with_z_axis(const dmlk_view *view) {
+    dmlk_view result = *view;
+    result.rank = 5;
+    result.sizes[Z] = 1;
+    result.strides[Z] = 0;
+    for (int k = 0; k < 2; k++) {
+        result.sizes[Y + k] = view->sizes[DMLK_Y + k];
+        result.strides[Y + k] = view->strides[DMLK_Y + k];
+    }
+    return result;
+}
+
+bool dmlk_convolve_bytes_by_channel(const dmlk_convolution *convolution) {
+    const dmlk_view *f = &convolution->filter;
+    dmlk_float_convolution c = {
+        .input = with_z_axis(&convolution->input),
+        .output = with_z_axis(&convolution->output),
+        .filter = {.base = f->base,
+                   .type = f->type,
+                   .rank = 6,
+                   .sizes = {convolution->groups, convolution->filter_sizes[N] / convolution->groups, 1, 1, f->sizes[4], f->sizes[5]},
+                   .strides = {0, 0, 0, 0, f->strides[4], f->strides[5]}},
+        .axes = {{.input = 1, .output = 1, .window = 1, .step = 1, .tap = 1, .spread = 1}},
+    };
+    for (int k = 1; k < DMLK_SPATIAL; k++) {
+        const int axis = DMLK_Y + k - 1;
+        c.axes[k] = (dmlk_taps_axis){.input = convolution->input.sizes[axis],
+                                     .output = convolution->output.sizes[axis],
+                                     .window = convolution->filter_sizes[axis],
+                                     .step = convolution->strides[axis],
+                                     .tap = convolution->dilations[axis],
+                                     .origin = -convolution->start[axis],
+                                     .spread = 1};
+    }
+    struct job job = {.c = &c,
+                      .what = BYTES,
+                      .bytes = convolution,
+                      .flip = convolution->input.type == DMLK_INT8 ? 0x80 : 0,
+                      .zero = convolution->input_zero + (convolution->input.type == DMLK_INT8 ? 0x80 : 0),
+                      .channels = convolution->output.sizes[DMLK_CHANNEL],
+                      .taps = f->sizes[4] * f->sizes[5]};
+    return convolution->filter_sizes[DMLK_CHANNEL] == 1 && dmlk_isa() != DMLK_ISA_GENERIC && /* without FMA slower than tiles */
+           job.taps <= MOST_TAPS && run(&job);
 }

@@ -162,7 +162,7 @@ def convolutions(draw: st.DrawFn, most: int = 6, depthwise: bool = False) -> dml
     data_type = draw(st.sampled_from([T.FLOAT32, T.FLOAT16]))
     spatial = draw(st.integers(1, 3))
     direction, mode = draw(st.sampled_from(ConvolutionDirection)), draw(st.sampled_from(ConvolutionMode))
-    groups = draw(st.sampled_from([2, 8, 17, 40] if depthwise else [1, 1, 2, 3]))
+    groups = draw(st.sampled_from([2, 8, 17, 40, 110] if depthwise else [1, 1, 2, 3]))
     few = st.sampled_from([1, 2, 3, 5, most])
     channels, filters, batch = draw(few), draw(few | st.sampled_from([13, 16, 32])), draw(st.integers(1, 2))
     if depthwise:
