@@ -91,7 +91,7 @@ static void plain_part(int64_t begin, int64_t end, int part, void *context) {
         for (int64_t channel = 0; channel < f->sizes[OF_GROUP]; channel++) {
             const int64_t of_input = group * f->sizes[OF_GROUP] + channel;
             sum = add_channel(c, index + Z, index[N] * in->strides[N] + of_input * in->strides[CHANNEL],
-                              group * f->strides[GROUP] + dmlk_filter_at(c, filter) + channel * f->strides[OF_GROUP],
+                              group * f->strides[GROUP] + dmlk_float_filter_at(c, filter) + channel * f->strides[OF_GROUP],
                               sum, &work);
             if (dmlk_stopped(&work, 0)) {
                 return;

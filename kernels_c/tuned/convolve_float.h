@@ -30,7 +30,7 @@ typedef struct dmlk_float_convolution {
 } dmlk_float_convolution;
 
 /* From the first element of a group to that of one of its filters. */
-static inline int64_t dmlk_filter_at(const dmlk_float_convolution *c, int64_t filter) {
+static inline int64_t dmlk_float_filter_at(const dmlk_float_convolution *c, int64_t filter) {
     const int64_t stride = c->filter.strides[1];
     return c->block == 0 ? filter * stride : filter / c->block * c->block_step + filter % c->block * stride;
 }
