@@ -32,7 +32,7 @@ from dmlemu_hw.memory_spans import heap_number, spans
 from dmlemu_hw.packets import KERNEL, Opcode
 
 from ...d3d12.recording import Command
-from ...d3d12.resource import HostAccessed, HostMapped, Resource, TensorExpected
+from ...d3d12.resource import HostAccessed, HostMapped, TensorExpected
 from ...diagnostics import ids
 from ...diagnostics.declarations.provenance import DECLARATIONS
 from ...dml.events import DispatchRecorded
@@ -337,8 +337,9 @@ class WhoseBytes(Check):
 
     def _where(self, begin: int, end: int) -> str:
         """Bytes of physical memory, in words; empty if no buffer lies there."""
-        for buffer in self.device.context.names.resources.values():
-            if isinstance(buffer, Resource) and not buffer.allocation.closed:
+        for alive in self.device.context.names.resources.valuerefs():  # other threads may add some
+            buffer = alive()
+            if buffer is not None and not buffer.allocation.closed:
                 for span in spans(buffer.allocation):
                     low, high = physical(span.heap + span.offset, span.size)
                     if low <= begin and end <= high:
