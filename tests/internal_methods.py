@@ -1,7 +1,7 @@
 """Public methods of API objects that are for the layers above and not part of the API."""
 
 INTERNAL = {
-    *("title", "discard", "check_open", "forget", "use", "slots"),
+    *("title", "part", "discard", "check_open", "forget", "use", "slots"),
     *("start", "records_with", "may_record", "reject", "use_all", "need", "announce"),
     *("descriptors", "complete", "alone", "uses"),
 }

@@ -99,17 +99,24 @@ def test_a_read_of_the_gaps_is_no_read() -> None:
     assert "the dispatch of compiled operator 'write'" in message
 
 
+def gatherer(stage: Stage) -> Any:
+    """An operator that takes two of eight rows."""
+    indices = tensor([1, 1, 1, 2], data_type=dml.TensorDataType.UINT32)
+    desc = dml.GatherOperatorDesc(
+        input_tensor=tensor([1, 1, 8, 4]),
+        indices_tensor=indices,
+        output_tensor=tensor([1, 1, 2, 4]),
+        axis=2,
+        index_dimensions=1,
+    )
+    gather = stage.compile(desc, "gather")
+    stage.initialize(gather)
+    return gather
+
+
 def test_rows_that_indices_choose_count_as_read() -> None:
     stage = Stage()
-    table, rows = tensor([1, 1, 8, 4]), tensor([1, 1, 2, 4])
-    indices = tensor([1, 1, 1, 2], data_type=dml.TensorDataType.UINT32)
-    gather = stage.compile(
-        dml.GatherOperatorDesc(
-            input_tensor=table, indices_tensor=indices, output_tensor=rows, axis=2, index_dimensions=1
-        ),
-        "gather",
-    )
-    stage.initialize(gather)
+    gather = gatherer(stage)
     source = stage.upload("table", np.arange(32, dtype=np.float32))
     chosen = stage.upload("chosen", np.uint32([1, 5]))
     result = stage.buffer("result", 32)
@@ -320,3 +327,30 @@ def test_a_warning_beside_a_wrong_read(accepted: bool) -> None:
     severities = {each.report.id: each.report.severity for each in stage.device.reports}
     assert severities["READ_MIXED"] is Severity.WARNING
     assert severities["WRITTEN_NEVER_READ"] is (Severity.INFO if accepted else Severity.WARNING)
+
+
+def test_readers_that_repeat_read_whatever_was_written_by_then() -> None:
+    stage = Stage()
+    makers = [stage.copy_operator(f"maker {i}") for i in range(3)]
+    reader, image = stage.copy_operator("reader"), stage.filled("image", 64)
+    act, result = stage.buffer("act", 64), stage.buffer("result", 64)
+    for _ in range(2):
+        for maker in makers:
+            stage.dispatch(maker, [image], [act])
+            stage.barrier()
+            stage.dispatch(reader, [act], [result])
+            stage.run()
+    assert looked(stage, result) == []
+
+
+def test_tables_that_are_written_anew_count_as_read() -> None:
+    stage = Stage()
+    gather, makers = gatherer(stage), [stage.copy_operator(f"maker {i}", 32) for i in range(2)]
+    image, chosen = stage.filled("image", 128), stage.upload("chosen", np.uint32([1, 5]))
+    table, result = stage.buffer("table", 128), stage.buffer("result", 32)
+    for maker in (*makers, *makers):
+        stage.dispatch(maker, [image], [table])
+        stage.barrier()
+        stage.dispatch(gather, [table, chosen], [result])
+        stage.run()
+    assert looked(stage, result) == []

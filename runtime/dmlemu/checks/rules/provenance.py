@@ -32,7 +32,7 @@ from dmlemu_hw.memory_spans import heap_number, spans
 from dmlemu_hw.packets import KERNEL, Opcode
 
 from ...d3d12.recording import Command
-from ...d3d12.resource import HostAccessed, HostMapped, Resource, TensorExpected
+from ...d3d12.resource import HostAccessed, HostMapped, TensorExpected
 from ...diagnostics import ids
 from ...diagnostics.declarations.provenance import DECLARATIONS
 from ...dml.events import DispatchRecorded
@@ -72,6 +72,7 @@ class _Dispatch(NamedTuple):
 
     first: int
     tensors: _Tensors
+    is_initializer: bool
 
 
 class _Known:
@@ -137,14 +138,17 @@ class WhoseBytes(Check):
         """Remembers the tensors of a dispatch."""
         dispatchable = event.dispatchable
         tensors = self._tensors.get(dispatchable)
-        if tensors is None or isinstance(dispatchable, OperatorInitializer):  # which may be reset
+        is_initializer = isinstance(dispatchable, OperatorInitializer)  # which may be reset
+        if tensors is None or is_initializer:
             tensors = {
                 slot.path: _whole(slot.path, slot.desc)
                 for slot in dispatchable.slots()
                 if slot.desc is not None
             }
             self._tensors[dispatchable] = tensors
-        self._dispatches.setdefault(event.list_serial, []).append(_Dispatch(event.first, tensors))
+        self._dispatches.setdefault(event.list_serial, []).append(
+            _Dispatch(event.first, tensors, is_initializer)
+        )
         if len(self._dispatches) > _KEPT:
             recordings = self.device.context.recordings
             for serial in [serial for serial in self._dispatches if recordings.get(serial) is None]:
@@ -333,8 +337,9 @@ class WhoseBytes(Check):
 
     def _where(self, begin: int, end: int) -> str:
         """Bytes of physical memory, in words; empty if no buffer lies there."""
-        for buffer in self.device.context.names.resources.values():
-            if isinstance(buffer, Resource) and not buffer.allocation.closed:
+        for alive in self.device.context.names.resources.valuerefs():  # other threads may add some
+            buffer = alive()
+            if buffer is not None and not buffer.allocation.closed:
                 for span in spans(buffer.allocation):
                     low, high = physical(span.heap + span.offset, span.size)
                     if low <= begin and end <= high:
@@ -424,7 +429,9 @@ class WhoseBytes(Check):
             if written is None:
                 continue
             relation = relate(written, tensor, is_all=len(sources) == 1)
-            if relation is Relation.SAME or (relation is Relation.OTHER_TYPE and _only_moves(event.packet)):
+            if relation is Relation.SAME or (
+                relation is Relation.OTHER_TYPE and _only_moves(event, dispatch)
+            ):
                 continue
             words = messages.handover(self.names.command(event), tensor, each, relation)
             if words["cause"] not in self._advised:
@@ -565,9 +572,10 @@ def _first_of_box(elements: _Marks) -> tuple[int, ...] | None:
     return tuple(first) if count == np.count_nonzero(elements) else None
 
 
-def _only_moves(packet: bytes) -> bool:
-    """Whether a kernel moves elements without looking at them."""
-    return kernels.name(KERNEL.unpack_from(packet)[0]) in _MOVING
+def _only_moves(event: Executing, dispatch: _Dispatch | None) -> bool:
+    """Whether a kernel moves elements without looking at them; an initializer's are looked at later."""
+    is_initializer = dispatch is not None and dispatch.is_initializer
+    return not is_initializer and kernels.name(KERNEL.unpack_from(event.packet)[0]) in _MOVING
 
 
 def _tensor(pattern: Pattern, path: str, dispatch: _Dispatch | None) -> Tensor | None:

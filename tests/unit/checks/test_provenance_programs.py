@@ -1,0 +1,144 @@
+"""Whose bytes are read: through graphs, initializers, buffers in one place, and tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from stage import OWNED, UAV, Stage, States, chain, give_weights, product, tensor
+
+from dmlemu import d3d12, dml
+
+pytestmark = pytest.mark.dmlemu(expect=["*"])
+TILE = 65536
+PADDED = tensor([4, 5], [8, 1])
+PACKED = tensor([4, 5])
+
+
+def said(stage: Stage, *ids: str) -> list[str]:
+    return [each.report.message for each in stage.device.reports if each.report.id in ids]
+
+
+def relu(stage: Stage, name: str, source: Any, target: Any) -> Any:
+    desc = dml.ActivationReluOperatorDesc(input_tensor=source, output_tensor=target)
+    compiled = stage.compile(desc, name)
+    stage.initialize(compiled)
+    return compiled
+
+
+def whole(buffer: Any, desc: dml.BufferTensorDesc) -> dml.BufferBinding:
+    return dml.BufferBinding(buffer, 0, desc.size_in_bytes)
+
+
+def test_after_a_restart_what_was_before_is_unknown() -> None:
+    stage = Stage()
+    pad, use = relu(stage, "pad", PACKED, PADDED), relu(stage, "use", PACKED, PACKED)
+    image, result = stage.filled("image", 80), stage.buffer("result", 80)
+    act = stage.upload("act", np.zeros(32, np.float32))
+    for restarts in (True, False):
+        stage.dispatch(pad, [image], [whole(act, PADDED)])
+        stage.run()
+        if restarts:
+            stage.device.checks.rest()
+            stage.device.checks.resume()
+        stage.dispatch(use, [whole(act, PACKED)], [result])
+        stage.run()
+        assert len(said(stage, "LAYOUT_HANDOVER")) == (0 if restarts else 1)
+
+
+def test_tensors_of_a_graph() -> None:
+    stage = Stage()
+    graph = stage.dml.compile_graph(chain(stage, PACKED, PACKED))
+    graph.set_name("net")
+    stage.initialize(graph)
+    image, act, result = stage.filled("image", 80), stage.buffer("act", 128), stage.buffer("result", 80)
+    stage.dispatch(graph, [image], [whole(act, PACKED)])
+    stage.barrier()
+    stage.dispatch(relu(stage, "use", PADDED, PACKED), [whole(act, PADDED)], [result])
+    stage.run()
+    [message] = said(stage, "LAYOUT_HANDOVER", "READ_MIXED")
+    assert "the dispatch of compiled operator 'net'" in message
+
+
+def test_a_graph_that_reads_another_layout() -> None:
+    stage = Stage()
+    graph = stage.dml.compile_graph(chain(stage, PACKED, PACKED))
+    pad = relu(stage, "pad", PACKED, PADDED)
+    stage.initialize(graph)
+    act, result = stage.upload("act", np.zeros(32, np.float32)), stage.buffer("result", 80)
+    stage.dispatch(pad, [stage.filled("image", 80)], [whole(act, PADDED)])
+    stage.barrier()
+    stage.dispatch(graph, [whole(act, PACKED)], [result])
+    stage.run()
+    [message] = said(stage, "LAYOUT_HANDOVER")
+    assert "'pad'" in message
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_weights_that_an_initializer_reads(wrong: bool) -> None:
+    stage = Stage()
+    compiled = stage.compile(product(OWNED), "product")
+    weights, persistent = stage.filled("weights", 64), stage.buffer("kept")
+    weights.expect(
+        0, tensor([1, 1, 4, 4], data_type=dml.TensorDataType.INT32 if wrong else PACKED.data_type), "w"
+    )
+    give_weights(stage, compiled, weights, persistent)
+    messages = said(stage, "LAYOUT_HANDOVER", "READ_MIXED")
+    assert len(messages) == wrong
+    assert not wrong or ("'w' INT32" in messages[0] and "BTensor" in messages[0])
+
+
+def test_half_of_the_weights() -> None:
+    stage = Stage()
+    compiled = stage.compile(product(OWNED), "product")
+    weights, persistent = stage.upload("weights", np.zeros(64, np.float32)), stage.buffer("kept")
+    stage.write(weights, np.ones(8, np.float32))
+    give_weights(stage, compiled, dml.BufferBinding(weights, 0, 64), persistent)
+    [message] = said(stage, "READ_MIXED")
+    assert "8 elements, element (0, 0, 2, 0) first, are older" in message
+
+
+def placed(stage: Stage, heap: Any, name: str) -> Any:
+    made = stage.device.create_placed_resource(heap, 0, d3d12.ResourceDesc.buffer(256, UAV), States.COMMON)
+    made.set_name(name)
+    return made
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_what_another_buffer_left_in_this_place(wrong: bool) -> None:
+    stage = Stage()
+    rows, half = tensor([4, 8]), tensor([2, 8])
+    heap = stage.device.create_heap(d3d12.HeapDesc(TILE))
+    first, second = placed(stage, heap, "first"), placed(stage, heap, "second")
+    image, result = stage.filled("image", 128), stage.buffer("result", 128)
+    stage.dispatch(relu(stage, "old", rows, rows), [image], [whole(first, rows)])
+    stage.run()
+    stage.list.resource_barrier([d3d12.ResourceBarrier.aliasing(first, second)])
+    new = half if wrong else rows
+    stage.dispatch(relu(stage, "new", new, new), [whole(image, new)], [whole(second, new)])
+    stage.barrier()
+    stage.dispatch(relu(stage, "use", rows, rows), [whole(second, rows)], [result])
+    stage.run()
+    messages = said(stage, "READ_MIXED")
+    assert len(messages) == wrong
+    assert not wrong or ("'new'" in messages[0] and "'old'" in messages[0])
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_tensor_whose_tiles_are_mapped_elsewhere(wrong: bool) -> None:
+    stage = Stage()
+    heap = stage.device.create_heap(d3d12.HeapDesc(2 * TILE))
+    desc = d3d12.ResourceDesc.buffer(TILE, UAV)
+    first, second = (stage.device.create_reserved_resource(desc, States.COMMON) for _ in range(2))
+    stage.queue.update_tile_mappings(first, heap=heap)
+    image, result = stage.filled("image", 80), stage.buffer("result", 80)
+    stage.write(first, np.zeros(32, np.float32))
+    stage.dispatch(relu(stage, "pad", PACKED, PADDED), [image], [whole(first, PADDED)])
+    stage.run()
+    stage.queue.update_tile_mappings(first, range_flags=[d3d12.TileRangeFlags.NULL])
+    stage.queue.update_tile_mappings(second, heap=heap)
+    view = PACKED if wrong else PADDED
+    stage.dispatch(relu(stage, "use", view, PACKED), [whole(second, view)], [result])
+    stage.run()
+    assert len(said(stage, "LAYOUT_HANDOVER")) == wrong
