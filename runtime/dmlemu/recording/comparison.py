@@ -401,17 +401,19 @@ def _worst(given: Array, expected: Array, wrong: Any) -> tuple[int, ...]:
 # --- lineage ---
 
 
+_Writer = tuple[Dispatch, int]  # and the position of its output
+
+
 def _lineage(record: Record, dispatch: Dispatch) -> list[str]:
     """The dispatches that the inputs come from, a line each."""
-    writers: dict[str, tuple[Dispatch, int]] = {}  # by place
-    before: dict[int, dict[str, tuple[Dispatch, int]]] = {}
+    written: list[_Writer] = []  # those that have not been overwritten
+    before: dict[tuple[int, int], list[_Writer]] = {}  # by reader and position
     for each in record.dispatches[: dispatch.number + 1]:
-        before[each.number] = {
-            each.places[i]: writers[each.places[i]]
-            for i, _ in each.tensors(output=False)
-            if each.places[i] in writers
-        }
-        writers.update({each.places[i]: (each, i) for i, _ in each.tensors(output=True)})
+        for i, _ in each.tensors(output=False):
+            before[each.number, i] = [writer for writer in written if _overlap(writer, (each, i))]
+        for i, _ in each.tensors(output=True):
+            written = [writer for writer in written if not _covers((each, i), writer)]
+            written.append((each, i))
     queue = [dispatch]
     lines: list[str] = []
     for reader in queue:
@@ -419,19 +421,42 @@ def _lineage(record: Record, dispatch: Dispatch) -> list[str]:
             return [*lines, "... and more"]
         origins = []
         for i, tensor in reader.tensors(output=False):
-            writer = before[reader.number].get(reader.places[i])
-            origins.append(f"{tensor.path} from {_origin(reader, i, writer)}")
-            if writer is not None and writer[0] not in queue:
-                queue.append(writer[0])
+            writers = before[reader.number, i]
+            origins.append(f"{tensor.path} from {_origin(reader, i, writers)}")
+            queue += [source for source, _ in reversed(writers) if source not in queue]
         lines.append(f"dispatch {reader.number}, {reader.work.title}: {'; '.join(origins) or 'no inputs'}")
     return lines
 
 
-def _origin(reader: Dispatch, i: int, writer: tuple[Dispatch, int] | None) -> str:
-    """The output that lay at the same place, or the place, if no recorded dispatch wrote there."""
-    if writer is None:
+def _span(tensor: _Writer) -> tuple[int, int, int] | None:
+    """The buffer, the first byte and the byte after the last one."""
+    dispatch, i = tensor
+    place = dispatch.where[i]
+    if place is None:
+        return None
+    return place.buffer, place.offset, place.offset + dispatch.work.tensors[i].desc.extent_in_bytes
+
+
+def _overlap(a: _Writer, b: _Writer) -> bool:
+    one, other = _span(a), _span(b)
+    return bool(one and other and one[0] == other[0] and one[1] < other[2] and other[1] < one[2])
+
+
+def _covers(a: _Writer, b: _Writer) -> bool:
+    one, other = _span(a), _span(b)
+    return bool(one and other and one[0] == other[0] and one[1] <= other[1] and other[2] <= one[2])
+
+
+def _origin(reader: Dispatch, i: int, writers: Sequence[_Writer]) -> str:
+    """The outputs that lay there, or the place, if no recorded dispatch wrote there."""
+    if not writers:
         return reader.places[i] or "memory that DirectML owns"
-    source, j = writer
-    is_same = source.contents[j] is not None and source.contents[j] == reader.contents[i]
-    how = "" if is_same else ", with other elements or sizes than were written"
-    return f"{source.work.tensors[j].path} of dispatch {source.number}{how}"
+    sources = [f"{source.work.tensors[j].path} of dispatch {source.number}" for source, j in writers]
+    source, j = writers[0]
+    is_same = (
+        len(writers) == 1
+        and source.where[j] == reader.where[i]
+        and source.contents[j] == reader.contents[i] is not None
+    )
+    how = "" if is_same or len(writers) > 1 else ", with other elements or sizes than were written"
+    return f"{' and '.join(sources)}{how}"

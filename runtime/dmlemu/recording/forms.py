@@ -77,7 +77,7 @@ def model_of(program: Program) -> tuple[str | None, list[str]]:
     missing = [problem for call in program.calls for problem in _problems(call)]
     if missing:
         return None, [f"There is no DxDispatch model: {each}." for each in missing]
-    types, notes = _buffer_types(program), []
+    types, copied = _buffer_types(program), 0
     initial, uploads = contents(program)
     resources = {
         name: _values(kind, data) for name, kind, data in zip(program.buffers, types, initial, strict=True)
@@ -98,11 +98,12 @@ def model_of(program: Program) -> tuple[str | None, list[str]]:
             resources[source] = _values(kind, uploads[number])
             dispatchable = _identity(kind, step.size)
             bindings = {"InputTensor": source, "OutputTensor": _bound(program, types, step.place)}
-            notes.append(f"The DxDispatch model has '{name}', a dispatch, for an upload between dispatches.")
+            copied += 1
         dispatchables[name] = dispatchable
         commands.append({"type": "dispatch", "dispatchable": name, "bindings": bindings})
     model = {"resources": resources, "dispatchables": dispatchables, "commands": commands}
-    return f"{_json(model)}\n", notes
+    notes = ["An upload between dispatches is a dispatch of ELEMENT_WISE_IDENTITY in the DxDispatch model."]
+    return f"{_json(model)}\n", notes if copied else []
 
 
 def _problems(call: Call) -> Iterator[str]:

@@ -256,6 +256,8 @@ def _content(steps: Sequence[Step], place: Place, size: int) -> tuple[Bytes, tup
     clash: tuple[int, Place, int] | None = None
     for number, step in enumerate(steps):
         if isinstance(step, Upload):
+            if not is_open.any():
+                break
             if step.place.buffer == place.buffer:
                 begin = max(0, step.place.offset - place.offset)
                 is_open[begin : max(0, step.place.offset + step.size - place.offset)] = False

@@ -17,8 +17,9 @@ import numpy as np
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import WRITE, Executed, Executing, LeftUndefined, Subscription
 from dmlemu_hw.faults import GpuFault
-from dmlemu_hw.memory_spans import spans
 from dmlemu_hw.packets import Opcode
+from dmlemu_hw.reservation import Reservation
+from dmlemu_hw.storage import TILE_SIZE, Storage
 
 from .. import d3d12, dml
 from ..checks.framework.names import Names
@@ -118,7 +119,7 @@ class Recording:
         self._wants = only if callable(only) else lambda name: fnmatchcase(name, only)
         self._watches: list[_Watch] = []
         self._left_out: Counter[str] = Counter()  # reasons
-        self._buffers: dict[object, int] = {}
+        self._buffers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def __enter__(self) -> Record:
         if self._device is not None:
@@ -165,12 +166,12 @@ class Recording:
     def leave_out(self, reason: str) -> None:
         self._left_out[reason] += 1
 
-    def place(self, memory: object, name: str, offset: int) -> Place:
-        """A byte of a buffer; ``memory`` identifies it."""
-        number = self._buffers.setdefault(memory, len(self._buffers))
-        if number == len(self.record.buffers):
+    def place(self, memory: Any, name: str, offset: int) -> Place:
+        """A byte of a buffer; ``memory``, its heap, identifies it and may go."""
+        if memory not in self._buffers:
+            self._buffers[memory] = len(self.record.buffers)
             self.record.buffers.append(name)
-        return Place(number, offset)
+        return Place(self._buffers[memory], offset)
 
     def wrote(self, place: Place | None, size: int) -> None:
         """Something that is not recorded as a dispatch has written."""
@@ -366,13 +367,18 @@ class _Watch:
             return None
         start = address - buffer.get_gpu_virtual_address()
         try:
-            parts = spans(buffer.allocation)
+            mapped = buffer.allocation.opened()
         except ValueError:  # it is being released
             return None
-        for span in parts:
-            if span.start <= start and start + size <= span.start + span.size:
-                heap = self._gpu, span.heap
-                return self._recording.place(heap, buffer.name, span.offset + start - span.start)
+        if isinstance(mapped, Storage):
+            return self._recording.place(mapped, buffer.name, buffer.allocation.offset + start)
+        assert isinstance(mapped, Reservation)
+        for run in mapped.runs:
+            first = run.first * TILE_SIZE
+            if run.storage and first <= start and start + size <= first + run.count * TILE_SIZE:
+                return self._recording.place(
+                    run.storage, buffer.name, run.heap_tile * TILE_SIZE + start - first
+                )
         return self._recording.place(buffer, buffer.name, start)
 
     def _input(

@@ -21,6 +21,8 @@ from .shrink import variants
 
 __all__ = ["Progress", "Reduced", "reduce"]
 
+_MOST_SHOWN = 12  # dispatches
+
 Predicate = Callable[[Run], bool]
 
 
@@ -63,12 +65,14 @@ class Reduced:
             f"{len(calls)} of {self.first_dispatches} {plural}, {self.program.element_count} of "
             f"{self.first_elements} elements still show {self.what} ({self.runs} runs)."
         ]
-        for call in calls:
+        for call in calls[:_MOST_SHOWN]:
             lines.append(f"  {call.work.title}")
             for tensor in call.work.tensors:
                 desc = tensor.desc
                 strides = f" with strides {list(desc.strides)}" if desc.strides is not None else ""
                 lines.append(f"    {tensor.path}: {desc.data_type.name} {list(desc.sizes)}{strides}")
+        if len(calls) > _MOST_SHOWN:
+            lines.append(f"  ... and {len(calls) - _MOST_SHOWN} more")
         return "\n".join([*lines, *self.notes])
 
     def save(self, stem: str | os.PathLike[str]) -> list[Path]:

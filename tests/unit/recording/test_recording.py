@@ -386,6 +386,30 @@ def test_expected_arrays_are_named_by_operator(tmp_path: Path) -> None:
         dmlemu.diff(found)
 
 
+def test_a_lineage_names_all_that_wrote_an_input() -> None:
+    """Two halves of a buffer, written by two dispatches and read as one tensor."""
+    half, whole = tensor(T.FLOAT32, [1, 1, 4, 5]), tensor(T.FLOAT32, [1, 1, 8, 5])
+
+    def halves(last: float) -> Record:
+        with dmlemu.Session() as session, dmlemu.record(session.device) as found:
+            x, both = session.upload("x", ARRAY), session.buffer("both", 256)
+            relu = dml.ActivationReluOperatorDesc(input_tensor=half, output_tensor=half)
+            for i in range(2):
+                dispatch(session, relu, f"half{i}", [x], dml.BufferBinding(both, 80 * i, 80))
+            linear = dml.ActivationLinearOperatorDesc(
+                input_tensor=whole, output_tensor=whole, alpha=last, beta=0.0
+            )
+            dispatch(session, linear, "whole", [both], session.buffer("y", 256))
+            session.run()
+        return found
+
+    difference = dmlemu.diff(halves(1.0), halves(2.0)).difference
+    assert difference is not None
+    first = difference.lineage[0]
+    assert first.endswith("InputTensor from OutputTensor of dispatch 0 and OutputTensor of dispatch 1")
+    assert len(difference.lineage) == 3
+
+
 def test_other_dispatches_differ() -> None:
     longer, shorter = chain(length=3), chain(length=2)
 

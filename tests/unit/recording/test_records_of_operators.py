@@ -13,6 +13,8 @@ from dmlemu import d3d12, dml, recording
 from dmlemu.dml.operators import declared
 from dmlemu.dml.operators.definition import emulated, example_of
 from dmlemu.dml.operators.schema import FieldKind, operator_fields
+from dmlemu.recording.forms import model_of, program_text, run_model_text, run_program_text
+from dmlemu.recording.program import program_of, run
 from dmlemu_hw.events import READ
 
 KINDS = sorted(emulated())
@@ -65,6 +67,27 @@ def test_all_have_the_same_bits_again(path: Path) -> None:
             path, layouts=seed, chaos=dmlemu.chaos(seed), strictness=("strict", "runtime")[seed]
         )
         assert again and again.compared == len(KINDS), again
+
+
+@pytest.mark.parametrize("form", ["program", "model", "text"])
+def test_all_have_the_same_outputs_as_programs(path: Path, form: str) -> None:
+    """As one program on shared buffers, as a DxDispatch model, and as Python."""
+    found = recording.read(path)
+    program, notes = program_of(found)
+    assert not notes
+    if form == "model":
+        model, missing = model_of(program)
+        assert model is not None and missing == [  # what was copied into the buffer that all of them use
+            "An upload between dispatches is a dispatch of ELEMENT_WISE_IDENTITY in the DxDispatch model."
+        ]
+        done = run_model_text(program, model, None)
+    elif form == "text":
+        done = run_program_text(program_text(program, "nothing", None))
+    else:
+        done = run(program)
+    assert done.error is None, done.error
+    compared = dmlemu.diff(found, done.record)
+    assert compared and compared.compared == len(KINDS), compared
 
 
 def test_no_operator_reads_an_output_before_it_writes_it() -> None:

@@ -248,7 +248,7 @@ def test_bytes_that_changed_in_between_are_uploaded_in_between() -> None:
     reduced = dmlemu.reduce(found, shows)
     assert [each.work.name for each in reduced.program.calls] == ["first", "last"]
     assert shows(run_program_text(reduced.text))
-    assert any("a dispatch, for an upload" in each for each in reduced.notes)
+    assert any("upload between dispatches is a dispatch" in each for each in reduced.notes)
 
 
 # --- how ---
