@@ -90,6 +90,20 @@ def short_batch_stride(scene: Scene, wrong: bool) -> None:
 
 
 @bug
+def depth_and_width_swapped(scene: Scene, wrong: bool) -> None:
+    """D and W strides swapped in five dimensions"""
+    scene.fill(at(0, [1, 2, 3, 4, 5]))
+    scene.read(at(0, [1, 2, 3, 4, 5], [120, 60, 1, 5, 20] if wrong else None))
+
+
+@bug
+def stride_of_an_element(scene: Scene, wrong: bool) -> None:
+    """every axis has stride 1, so that rows overlap"""
+    scene.fill(at(0, [4, 6]))
+    scene.read(at(0, [4, 6], [1, 1] if wrong else None))
+
+
+@bug
 def nchw_read_as_nhwc(scene: Scene, wrong: bool) -> None:
     """written NCHW, read with NHWC strides"""
     scene.fill(at(0, [1, 3, 4, 5]))
@@ -421,6 +435,7 @@ _pun(Type.FLOAT32, Type.FLOAT16, (4, 4), (4, 8))
 _pun(Type.INT32, Type.FLOAT32, (4, 4), (4, 4))
 _pun(Type.UINT8, Type.INT32, (4, 16), (4, 4))
 _pun(Type.INT64, Type.INT32, (4, 4), (4, 4))
+_pun(Type.UINT32, Type.FLOAT16, (4, 4), (4, 8))
 _pun(Type.INT8, Type.UINT16, (4, 16), (4, 8))
 
 
