@@ -73,7 +73,7 @@ struct job {
     dmlk_lines lines; /* of in; operands: in, out */
     const struct methods *methods;
     enum comparison how;
-    uint64_t flip, infinity; /* of comparisons: see reduce.inc */
+    uint64_t flip, infinity, raise, nothing; /* of comparisons: see reduce.inc */
     uint64_t sign;           /* the sign bit of integers that have one, or 0 */
     int parts;               /* threads that share the segments of a block */
 };
@@ -347,6 +347,9 @@ static void choose_methods(struct job *job) {
     job->sign = sign;
     job->flip = (kind == DMLK_KIND_UNSIGNED ? UINT64_C(1) << (bits - 1) : 0) ^ job->function->flip;
     job->infinity = bits == 16 ? 0x7c00 : bits == 32 ? 0x7f800000 : 0x7ff0000000000000;
+    const uint64_t lowest = UINT64_C(1) << (bits - 1);
+    job->raise = is_float ? lowest - 1 - job->infinity : 0;
+    job->nothing = is_float ? lowest + 2 * job->raise - 1 : lowest;
 }
 
 /* exp(x) overflows where log(sum(exp(x))) does not: sum exp(x - maximum), and add the maximum at the end. */

@@ -13,8 +13,7 @@
 #include "scratch.h"
 #include "walkers.h"
 
-#define KEPT (1 << 18)  /* floats: 1 MiB, in the second- or third-level cache */
-#define BLOCK (1 << 16) /* floats of a block of several groups across memory, in the second-level cache */
+#define KEPT (1 << 18)  /* floats: 1 MiB, in the second- or third-level cache; also of a block of groups across memory */
 #define NEAR (1 << 12)  /* floats on the stack: a block of groups along memory, in the first-level cache */
 #define GRAIN (1 << 15) /* elements worth a thread: about 0.05 ms */
 
@@ -319,7 +318,7 @@ static int run(const dmlk_call *call, const struct function *function) {
         dmlk_lines_init(&job.lines, DMLK_LOGICAL_ORDER, k.axes_mask, (const dmlk_view *[]){in, out}, 2, 2);
     if (status == DMLK_OK) {
         const int64_t n = job.lines.along.count, size = sizeof(float);
-        const int64_t across = dmlk_lines_together(&job.lines, n * size, BLOCK * size);
+        const int64_t across = dmlk_lines_together(&job.lines, n * size, KEPT * size);
         const int64_t together = job.lines.across || n > NEAR ? across : NEAR / n;
         dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
     }
