@@ -337,7 +337,7 @@ static void begin_block(state *s, int64_t number) {
     b->width = dmlk_min(job->width, width - b->first);
     b->stride = job->in->strides[job->x];
     for (uint32_t d = outer_axis(job, 0); d < job->in->rank; d = outer_axis(job, d + 1)) {
-        b->ahead = 2 * job->in->strides[d];
+        b->ahead = job->in->sizes[d] > 1 ? 2 * job->in->strides[d] : 0; /* that of one element may be huge */
     }
     for (int64_t x = 0; x < b->columns; x++) {
         b->taps[x] = taps_of(a, b->column + x);
