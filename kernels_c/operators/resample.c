@@ -145,6 +145,7 @@ typedef struct block {
     int64_t number; /* -1: none */
     int64_t column, columns, first, width;
     int64_t stride; /* of columns of the input */
+    int64_t ahead;  /* from a row of the input to one that is soon needed */
     bool is_kept;   /* the weights, from kept[start] of each column on */
     span taps[BLOCK];
     int64_t start[BLOCK];
@@ -316,6 +317,14 @@ static void keep_weights(block *b, const axis *a, int64_t *work) {
     }
 }
 
+/* The next of the axes that rows are mixed along; the rank: none. */
+static uint32_t outer_axis(const struct job *job, uint32_t d) {
+    while (d < job->in->rank && (d == job->x || d == job->inner)) {
+        d++;
+    }
+    return d;
+}
+
 static void begin_block(state *s, int64_t number) {
     const struct job *job = s->job;
     const axis *a = &job->axes[job->x];
@@ -327,6 +336,9 @@ static void begin_block(state *s, int64_t number) {
     b->first = number % job->width_blocks * job->width;
     b->width = dmlk_min(job->width, width - b->first);
     b->stride = job->in->strides[job->x];
+    for (uint32_t d = outer_axis(job, 0); d < job->in->rank; d = outer_axis(job, d + 1)) {
+        b->ahead = job->in->sizes[d] > 1 ? 2 * job->in->strides[d] : 0; /* that of one element may be huge */
+    }
     for (int64_t x = 0; x < b->columns; x++) {
         b->taps[x] = taps_of(a, b->column + x);
     }
@@ -350,14 +362,6 @@ static const double *mixed_row(state *s, const uint8_t *from, uint64_t key) {
         s->job->f.mix(s, &s->job->axes[s->job->x], from, s->slots[slot]);
     }
     return s->slots[slot];
-}
-
-/* The next of the axes that rows are mixed along; the rank: none. */
-static uint32_t outer_axis(const struct job *job, uint32_t d) {
-    while (d < job->in->rank && (d == job->x || d == job->inner)) {
-        d++;
-    }
-    return d;
 }
 
 /* The same, mixed along axis d and those behind it, too; `last`, if not NULL, may get two rows instead. */
