@@ -982,7 +982,7 @@ static bool run(struct job *job) {
         items = out->sizes[N] * job->channels * out->sizes[Z] * down * across;
     }
     const int64_t products = dmlk_view_elements(out) * job->taps / items;
-    const int parts = dmlk_parts(items, 1000000 / (products + 1) + 1);
+    const int parts = dmlk_parts(items, 500000 / (products + 1) + 1); /* some 0.1 ms for each */
     const int64_t weights = multiplies ? (job->taps + 1) * job->channels : 0;
     float *memory = dmlk_take((weights + job->channels + parts * job->part_floats) * (int64_t)sizeof *memory);
     if (memory == NULL) {
