@@ -2,7 +2,8 @@
 
 Each case runs on so many OpenMP threads, which may be more than the machine has CPUs, and the CPU time of
 each is read from Linux.  Printed are how many threads did something (a fiftieth of the mean) and what the
-busiest did, relative to an even share: with 1.00 the work can become as many times faster as there are threads.
+busiest did, relative to an even share: with 1.00 the work can become as many times faster as there are
+threads.
 The thread that submits is one of them, so the share of the busiest includes what is not divided.
 """
 
