@@ -19,6 +19,7 @@ enum axis { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define PATCHES 2 /* multiplied with ... */
 #define FILTERS 4 /* ... at a time */
 #define MAX_BLOCK 64
+#define MOST_PACKED (1 << 24) /* taps of a filter */
 
 struct job {
     dmlk_convolution c; /* arrays by enum axis */
@@ -196,6 +197,65 @@ static void convolution_part(int64_t begin, int64_t end, int part, void *context
     }
 }
 
+/* --- filters that are too large to be packed: most of their taps, or of their elements in memory, are the same --- */
+
+/* The taps of an axis that meet the input, for one output; `from`: where tap 0 would be. */
+static void find_inside(const dmlk_convolution *c, enum axis axis, int64_t output, int64_t *from, int64_t *begin,
+                        int64_t *end) {
+    const int64_t dilation = c->dilations[axis], size = c->input.sizes[axis];
+    *from = output * c->strides[axis] - c->start[axis];
+    *begin = *from >= 0 ? 0 : dmlk_ceil_div(-*from, dilation);
+    *end = *from >= size ? 0 : dmlk_min(c->filter_sizes[axis], (size - 1 - *from) / dilation + 1);
+}
+
+/* One output; returns early when stopped. */
+static uint32_t add_inside(const struct job *job, int64_t n, int64_t channel, int64_t y, int64_t x, int64_t *work) {
+    const dmlk_convolution *c = &job->c;
+    const dmlk_view *in = &c->input, *f = &c->filter;
+    const int64_t channels = c->filter_sizes[CHANNEL], first = channel / job->filters_per_group * channels;
+    const int zero = read_zero(c->filter_zero, channel);
+    int64_t from_y, begin_y, end_y, from_x, begin_x, end_x;
+    find_inside(c, Y, y, &from_y, &begin_y, &end_y);
+    find_inside(c, X, x, &from_x, &begin_x, &end_x);
+    uint32_t sum = 0;
+    for (int64_t k = 0; k < channels; k++) {
+        const uint8_t *plane = in->base + n * in->strides[N] + (first + k) * in->strides[CHANNEL];
+        const uint8_t *filter = f->base + dmlk_filter_at(c, channel) + k / f->sizes[3] * f->strides[2] +
+                                k % f->sizes[3] * f->strides[3];
+        for (int64_t ty = begin_y; ty < end_y && !dmlk_stopped(work, end_x - begin_x + 1); ty++) {
+            const int64_t row = (from_y + ty * c->dilations[Y]) * in->strides[Y];
+            for (int64_t tx = begin_x; tx < end_x; tx++) {
+                const int64_t at = row + (from_x + tx * c->dilations[X]) * in->strides[X];
+                const int a = read(DMLK_LOAD(plane, at), sign_bit(in->type), c->input_zero);
+                const int b = read(DMLK_LOAD(filter, ty * f->strides[4] + tx * f->strides[5]), sign_bit(f->type), zero);
+                sum += (uint32_t)(a * b);
+            }
+        }
+    }
+    return sum;
+}
+
+/* Items: output elements in logical order. */
+static void inside_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct job *job = context;
+    const dmlk_view *out = &job->c.output;
+    int64_t work = 0;
+    for (int64_t item = begin; item < end && !dmlk_stopped(&work, 1); item++) {
+        const int64_t x = item % out->sizes[X], line = item / out->sizes[X], y = line % out->sizes[Y];
+        const int64_t plane = line / out->sizes[Y], channel = plane % out->sizes[CHANNEL], n = plane / out->sizes[CHANNEL];
+        const uint32_t sum = add_inside(job, n, channel, y, x, &work);
+        DMLK_STORE((uint32_t *)out->base, n * out->strides[N] + channel * out->strides[CHANNEL] + y * out->strides[Y] +
+                   x * out->strides[X], sum);
+    }
+}
+
+static int run_inside(struct job *job) {
+    const int64_t outputs = dmlk_view_elements(&job->c.output);
+    dmlk_parallel(outputs, dmlk_parts(outputs, 1), inside_part, job);
+    return DMLK_OK;
+}
+
 /* The view with rank 4: without a Y axis it gets one of size 1. */
 static dmlk_view with_y_axis(const dmlk_view *view) {
     dmlk_view result = *view;
@@ -355,6 +415,10 @@ int dmlk_run_convolution_integer(const dmlk_call *call) {
     }
     job.c.input_zero = read_zero(&call->views[1], 0);
     job.c.filter_zero = &call->views[3];
+    const int64_t *sizes = job.c.filter_sizes;
+    if ((double)sizes[CHANNEL] * (double)sizes[Y] * (double)sizes[X] > MOST_PACKED) {
+        return run_inside(&job);
+    }
 #ifndef DMLK_CHECKED
     if (dmlk_convolve_bytes(&job.c)) {
         return DMLK_OK; /* the tuned kernel gives the same bits */
@@ -365,7 +429,9 @@ int dmlk_run_convolution_integer(const dmlk_call *call) {
     if (status == DMLK_OK) {
         status = pack_filters(&job);
     }
-    if (status == DMLK_OK) {
+    if (status == DMLK_OUT_OF_MEMORY) {
+        status = run_inside(&job);
+    } else if (status == DMLK_OK) {
         dmlk_parallel(job.blocks * job.c.groups, parts, convolution_part, &job);
     }
     free(job.filters);

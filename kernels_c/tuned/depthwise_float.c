@@ -31,6 +31,7 @@ enum { GROUP, FILTER, OF_GROUP, WINDOW };
 #define KEPT 5120                 /* floats of copies of rows, if possible: they fit the first-level cache */
 #define FEWEST_CHANNELS LANES
 #define FEWEST_OF_BLOCK 48        /* with fewer, too little is used of each line of the input's cache */
+#define NOWHERE (-1)              /* the place of no tap */
 #define POSITIONS 4               /* outputs whose channels are computed at once */
 
 typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
@@ -38,7 +39,8 @@ typedef int32_t mask __attribute__((vector_size(LANES * sizeof(float))));
 typedef uint8_t vector_of_bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
 #define INLINE static inline __attribute__((always_inline))
 
-enum what { PRODUCTS, BYTES, SUMS, MAXIMA }; /* BYTES: products of bytes, stored as INT32 */
+/* BYTES: products of bytes, stored as INT32; PLACES: maxima, and where they are. */
+enum what { PRODUCTS, BYTES, SUMS, MAXIMA, PLACES };
 
 struct job {
     const dmlk_float_convolution *c;
@@ -48,6 +50,9 @@ struct job {
     int32_t zero;
     float outside;                              /* what taps meet outside of the input */
     const float *counts[DMLK_SPATIAL];          /* of poolings; NULL: of maxima */
+    const dmlk_view *positions;                 /* of PLACES */
+    uint64_t packed[5];                         /* elements between neighbours of the packed input */
+    int32_t place[MOST_TAPS];                   /* such elements from tap 0 to each tap */
     int64_t taps, channels; /* of the output */
     float *weights;         /* lanes are channels: [taps][channels]; otherwise [channels][taps] */
     float *bias;            /* [channels] */
@@ -74,6 +79,7 @@ struct row {
     float of_row;              /* what the counts along X are multiplied by */
     float *to;
     int64_t to_step;
+    int32_t *places;           /* [X][count], of PLACES */
 };
 
 INLINE void add_products(const vector *a, const vector *b, vector *sum) {
@@ -84,7 +90,21 @@ INLINE void add_products(const vector *a, const vector *b, vector *sum) {
     *sum = result;
 }
 
-/* One more tap; `weight` is that of PRODUCTS. */
+/* The first of the largest elements stays; `number` is where x is. */
+INLINE void take_larger(const vector *x, int32_t number, vector *maximum, mask *place) {
+    vector larger;
+    mask its_place;
+    for (int l = 0; l < LANES; l++) {
+        its_place[l] = (*x)[l] > (*maximum)[l] ? number : (*place)[l];
+    }
+    for (int l = 0; l < LANES; l++) {
+        larger[l] = (*x)[l] > (*maximum)[l] ? (*x)[l] : (*maximum)[l];
+    }
+    *maximum = larger;
+    *place = its_place;
+}
+
+/* One more tap; `weight` is that of products. */
 INLINE void add_tap(const enum what what, const vector *weight, const vector *x, vector *sum) {
     if (what == PRODUCTS || what == BYTES) {
         add_products(weight, x, sum);
@@ -199,7 +219,7 @@ static bool plan_strips(struct job *job) {
         job->offset[t] = place_of(job, row / y->window, at_y, t % x->window * x->tap - low_of(x));
     }
     job->clears = job->height < y->output || axes[0].output > 1;
-    job->part_floats = 2 * job->copied + job->height * job->pitch + BLOCK;
+    job->part_floats = 2 * job->copied + 2 * (job->height * job->pitch + BLOCK);
     return true;
 }
 
@@ -368,6 +388,32 @@ INLINE void add_taps(const enum what what, const struct job *job, const float *c
     }
 }
 
+/* The same of maxima and their places. */
+INLINE void add_places(const struct job *job, const float *copy, int64_t count, float *maxima, int32_t *places) {
+    enum { VECTORS = BLOCK / LANES / 2 }; /* of each in registers */
+    for (int64_t first = 0; first < count; first += VECTORS * LANES) {
+        vector maximum[VECTORS];
+        mask place[VECTORS];
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) {
+            maximum[v] = job->outside - (vector){0};
+            place[v] = NOWHERE - (mask){0};
+        }
+        for (int64_t t = 0; t < job->taps; t++) {
+            const float *from = copy + first + job->offset[t];
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++) {
+                take_larger((const vector *)(from + v * LANES), job->place[t], &maximum[v], &place[v]);
+            }
+        }
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) {
+            *(vector *)(maxima + first + v * LANES) = maximum[v];
+            memcpy(places + first + v * LANES, &place[v], sizeof place[v]);
+        }
+    }
+}
+
 /* Rows of a strip's results to the output, from element `at` on. */
 INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at, const float *from, float *line) {
     const dmlk_view *out = &job->c->output;
@@ -402,11 +448,13 @@ INLINE void store_rows(const struct job *job, const struct strip *s, int64_t at,
 
 #define LOWEST (-INFINITY)
 
-/* The maximum of an output whose taps are all -infinity, NaN or outside: NaN if a tap is inside and no number. */
-static float find_nan(const struct job *job, int64_t image, int64_t channel, const int64_t *output) {
+/* The maximum of an output whose taps are all -infinity, NaN or outside: NaN if a tap is inside and no number.  `found`:
+ * where the first number is, or else the first NaN. */
+static float find_nan(const struct job *job, int64_t image, int64_t channel, const int64_t *output, int32_t *found) {
     const dmlk_float_convolution *c = job->c;
     const dmlk_taps_axis *axes = c->axes;
     bool is_nan = false;
+    *found = NOWHERE;
     for (int64_t t = 0; t < job->taps; t++) {
         const int64_t row = t / axes[2].window;
         const int64_t tap[DMLK_SPATIAL] = {row / axes[1].window, row % axes[1].window, t % axes[2].window};
@@ -418,8 +466,10 @@ static float find_nan(const struct job *job, int64_t image, int64_t channel, con
             at += is_inside ? place * c->input.strides[Z + k] : 0;
         }
         if (is_inside && !isnan(read(&c->input, at))) {
+            *found = job->place[t];
             return LOWEST;
         }
+        *found = is_inside && !is_nan ? job->place[t] : *found;
         is_nan |= is_inside;
     }
     return is_nan ? (float)NAN : LOWEST;
@@ -450,16 +500,57 @@ INLINE void divide_strip(const struct job *job, const struct strip *s, float *su
     }
 }
 
-INLINE void find_nans(const struct job *job, const struct strip *s, int64_t image, int64_t channel, float *maxima) {
-    for (int64_t y = 0; y < s->height; y++, maxima += job->pitch) {
+INLINE void find_nans(const struct job *job, const struct strip *s, int64_t image, int64_t channel, float *maxima,
+                      int32_t *places) {
+    for (int64_t y = 0; y < s->height; y++, maxima += job->pitch, places += job->pitch) {
         uint32_t are_lowest = 0;
         for (int64_t x = 0; x < s->width; x++) {
             are_lowest |= maxima[x] == LOWEST;
         }
         for (int64_t x = 0; x < s->width && are_lowest; x++) {
             const int64_t output[DMLK_SPATIAL] = {s->z, s->y + y, s->x + x};
-            maxima[x] = maxima[x] == LOWEST ? find_nan(job, image, channel, output) : maxima[x];
+            maxima[x] = maxima[x] == LOWEST ? find_nan(job, image, channel, output, &places[x]) : maxima[x];
         }
+    }
+}
+
+/* Where the first tap of an output is in the packed input. */
+INLINE uint64_t origin_of(const struct job *job, int64_t image, int64_t channel, int64_t z, int64_t y, int64_t x) {
+    const int64_t output[DMLK_SPATIAL] = {z, y, x};
+    uint64_t at = (uint64_t)image * job->packed[N] + (uint64_t)channel * job->packed[CHANNEL];
+    for (int k = 0; k < DMLK_SPATIAL; k++) {
+        at += (uint64_t)(output[k] * job->c->axes[k].step + job->c->axes[k].origin) * job->packed[Z + k];
+    }
+    return at;
+}
+
+/* Positions from element `at` of theirs on: each output's first tap is `step` after that of the one before. */
+INLINE void store_positions(const dmlk_view *to, int64_t at, int64_t stride, const int32_t *places, int64_t count,
+                            uint64_t origin, uint64_t step) {
+    if (to->type == DMLK_UINT32) {
+        uint32_t *narrow = (uint32_t *)(void *)to->base + at;
+        const uint32_t first = (uint32_t)origin, next = (uint32_t)step;
+        for (int64_t i = 0; i < count && stride == 1; i++) { /* a loop of vectors */
+            narrow[i] = places[i] < 0 ? 0 : first + (uint32_t)i * next + (uint32_t)places[i];
+        }
+        for (int64_t i = 0; i < count && stride != 1; i++) {
+            narrow[i * stride] = places[i] < 0 ? 0 : first + (uint32_t)i * next + (uint32_t)places[i];
+        }
+        return;
+    }
+    uint64_t *wide = (uint64_t *)(void *)to->base + at;
+    for (int64_t i = 0; i < count; i++, origin += step) {
+        wide[i * stride] = places[i] < 0 ? 0 : origin + (uint64_t)places[i];
+    }
+}
+
+INLINE void store_strip_positions(const struct job *job, const struct strip *s, int64_t image, int64_t channel,
+                                  const int32_t *places) {
+    const int64_t *strides = job->positions->strides;
+    int64_t at = image * strides[N] + channel * strides[CHANNEL] + s->z * strides[Z] + s->y * strides[Y] + s->x * strides[X];
+    for (int64_t y = s->y; y < s->y + s->height; y++, at += strides[Y], places += job->pitch) {
+        store_positions(job->positions, at, strides[X], places, s->width, origin_of(job, image, channel, s->z, y, s->x),
+                        (uint64_t)job->c->axes[2].step * job->packed[X]);
     }
 }
 
@@ -468,7 +559,8 @@ INLINE void find_nans(const struct job *job, const struct strip *s, int64_t imag
 DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t image, int64_t channel, float *memory),
               (job, s, image, channel, memory)) {
     const dmlk_view *in = &job->c->input;
-    float *sums = memory + job->copied, *line = sums + job->height * job->pitch + BLOCK;
+    float *sums = memory + job->copied, *line = sums + 2 * (job->height * job->pitch + BLOCK);
+    int32_t *places = (int32_t *)(void *)(sums + job->height * job->pitch + BLOCK);
     const int64_t filters = job->c->filter.sizes[FILTER], of_input = filters == 1 ? channel : channel / filters;
     const int64_t lanes = (s->height - 1) * job->pitch + s->width;
     copy_strip(job, s, image * in->strides[N] + of_input * in->strides[CHANNEL], line, memory);
@@ -479,9 +571,13 @@ DMLK_EACH_ISA(run_strip, (const struct job *job, const struct strip *s, int64_t 
     } else if (job->what == SUMS) {
         add_taps(SUMS, job, memory, NULL, 0, lanes, sums);
         divide_strip(job, s, sums);
-    } else {
+    } else if (job->what == MAXIMA) {
         add_taps(MAXIMA, job, memory, NULL, 0, lanes, sums);
-        find_nans(job, s, image, channel, sums);
+        find_nans(job, s, image, channel, sums, places);
+    } else {
+        add_places(job, memory, lanes, sums, places);
+        find_nans(job, s, image, channel, sums, places);
+        store_strip_positions(job, s, image, channel, places);
     }
     store_rows(job, s, s->to, sums, line);
 }
@@ -525,15 +621,17 @@ struct places {
 /* The channels of `positions` outputs; of SUMS, the means of `counts` elements.  The last vectors overlap others if they
  * must: results are the same.  Whether a maximum is LOWEST. */
 INLINE bool run_positions(const enum what what, const struct job *job, const struct row *r, const struct places *p,
-                          const int positions, const int vectors, const float *counts, float *to) {
+                          const int positions, const int vectors, const float *counts, float *to, int32_t *to_places) {
     const int64_t size = vectors * LANES;
     mask are_lowest = {0};
     for (int64_t next = 0; next < r->count; next += size) {
         const int64_t first = dmlk_min(next, r->count - size);
         vector sums[POSITIONS * 2];
+        mask found[POSITIONS * 2];
 #pragma GCC unroll 8
         for (int i = 0; i < positions * vectors; i++) {
             sums[i] = job->outside - (vector){0};
+            found[i] = NOWHERE - (mask){0};
         }
         for (int64_t t = 0; t < job->taps; t++) {
             const float *weight = job->weights + t * job->channels + r->first + first;
@@ -542,7 +640,12 @@ INLINE bool run_positions(const enum what what, const struct job *job, const str
             for (int i = 0; i < positions; i++, from += p->step[t]) {
 #pragma GCC unroll 8
                 for (int v = 0; v < vectors; v++) {
-                    add_tap(what, (const vector *)weight + v, (const vector *)from + v, &sums[i * vectors + v]);
+                    const vector *x = (const vector *)from + v;
+                    if (what == PLACES) {
+                        take_larger(x, job->place[t], &sums[i * vectors + v], &found[i * vectors + v]);
+                    } else {
+                        add_tap(what, (const vector *)weight + v, x, &sums[i * vectors + v]);
+                    }
                 }
             }
         }
@@ -560,6 +663,9 @@ INLINE bool run_positions(const enum what what, const struct job *job, const str
                     are_lowest |= *sum == LOWEST - (vector){0};
                 }
                 *(vector *)(to + i * r->to_step + first + v * LANES) = *sum;
+                if (what == PLACES) {
+                    memcpy(to_places + i * r->count + first + v * LANES, &found[i * vectors + v], sizeof found[0]);
+                }
             }
         }
     }
@@ -606,21 +712,22 @@ INLINE bool run_row_of(const enum what what, const struct job *job, const struct
         was_inside = is_inside;
         count = is_inside ? POSITIONS : 1;
         float counts[POSITIONS] = {0}, *to = r->to + x * r->to_step;
+        int32_t *places = what == PLACES ? r->places + x * r->count : NULL;
         for (int64_t i = 0; i < count && what == SUMS; i++) {
             counts[i] = r->of_row * job->counts[2][x + i];
         }
-        if (r->count >= 8 * LANES && (count == 1 || job->weights == NULL)) { /* no weights that outputs could share */
+        if (what != PLACES && r->count >= 8 * LANES && (count == 1 || job->weights == NULL)) { /* no weights to share */
             for (int64_t i = 0; i < count; i++) {
-                is_lowest |= run_positions(what, job, r, &p, 1, 8, counts + i, to + i * r->to_step);
+                is_lowest |= run_positions(what, job, r, &p, 1, 8, counts + i, to + i * r->to_step, places);
                 move_places(job, 1, &p);
             }
             was_inside = false;
         } else if (count == 1) {
-            is_lowest |= run_positions(what, job, r, &p, 1, 1, counts, to);
-        } else if (r->count < 2 * LANES) {
-            is_lowest |= run_positions(what, job, r, &p, POSITIONS, 1, counts, to);
+            is_lowest |= run_positions(what, job, r, &p, 1, 1, counts, to, places);
+        } else if (what == PLACES || r->count < 2 * LANES) {
+            is_lowest |= run_positions(what, job, r, &p, POSITIONS, 1, counts, to, places);
         } else {
-            is_lowest |= run_positions(what, job, r, &p, POSITIONS, 2, counts, to);
+            is_lowest |= run_positions(what, job, r, &p, POSITIONS, 2, counts, to, places);
         }
     }
     return is_lowest;
@@ -633,8 +740,10 @@ DMLK_EACH_ISA(run_row, (const struct job *job, const struct row *r, bool *is_low
         run_row_of(BYTES, job, r);
     } else if (job->what == SUMS) {
         run_row_of(SUMS, job, r);
-    } else {
+    } else if (job->what == MAXIMA) {
         *is_lowest = run_row_of(MAXIMA, job, r);
+    } else {
+        *is_lowest = run_row_of(PLACES, job, r);
     }
 }
 
@@ -702,6 +811,7 @@ static int64_t most_channels(const struct job *job) { return job->channels - (jo
 struct part {
     int64_t first, channels;
     float *kept, *out;
+    int32_t *places;
     uint16_t *halves;
     int64_t number[MOST_TAPS]; /* of each kept row, in the input; -1: none */
 };
@@ -743,13 +853,23 @@ static void run_channels(const struct job *job, struct part *part, int64_t n, in
                           .count = channels,
                           .of_row = job->what == SUMS ? job->counts[0][z] * job->counts[1][y] : 0,
                           .to = job->is_direct ? (float *)(void *)out->base + to : part->out,
-                          .to_step = job->is_direct ? out->strides[X] : channels};
+                          .to_step = job->is_direct ? out->strides[X] : channels,
+                          .places = part->places};
     bool is_lowest = false;
     run_row(job, &r, &is_lowest);
     for (int64_t i = 0; i < out->sizes[X] * channels && is_lowest; i++) {
         const int64_t output[DMLK_SPATIAL] = {z, y, i / channels}, channel = i % channels;
         float *maximum = r.to + output[2] * r.to_step + channel;
-        *maximum = *maximum == LOWEST ? find_nan(job, n, part->first + channel, output) : *maximum;
+        if (*maximum == LOWEST) {
+            int32_t unused;
+            *maximum = find_nan(job, n, part->first + channel, output, job->what == PLACES ? &part->places[i] : &unused);
+        }
+    }
+    for (int64_t x = 0; x < out->sizes[X] && job->what == PLACES; x++) {
+        const int64_t *strides = job->positions->strides;
+        const int64_t at = n * strides[N] + z * strides[Z] + y * strides[Y] + part->first * strides[CHANNEL];
+        store_positions(job->positions, at + x * strides[X], strides[CHANNEL], part->places + x * channels, channels,
+                        origin_of(job, n, part->first, z, y, x), job->packed[CHANNEL]);
     }
     if (!job->is_direct) {
         unload_row(job, to, channels, part->out, part->halves);
@@ -765,7 +885,8 @@ static void rows_part(int64_t begin, int64_t end, int number, void *context) {
     const int64_t rows = out->sizes[N] * out->sizes[Z] * out->sizes[Y];
     float *memory = job->memory + number * job->part_floats;
     const int64_t most = most_channels(job);
-    struct part part = {.out = memory, .kept = memory + out->sizes[X] * most};
+    const int64_t row_floats = out->sizes[X] * most;
+    struct part part = {.out = memory, .places = (int32_t *)(void *)(memory + row_floats), .kept = memory + 2 * row_floats};
     part.halves = (uint16_t *)(void *)(part.kept + job->kept_z * job->kept_y * in->sizes[X] * most);
     const int64_t amount = out->sizes[X] * job->block * job->taps / 8 + 1;
     int64_t work = 0;
@@ -808,11 +929,12 @@ static bool plan_rows(struct job *job) {
         job->block = dmlk_min(job->channels, block > FEWEST_OF_BLOCK ? block : FEWEST_OF_BLOCK);
     }
     job->blocks = job->channels / job->block;
-    const double floats = ((double)(job->kept_z * job->kept_y) + 2) * (double)widest * (double)most_channels(job);
-    if ((is_copied || !job->is_direct) && floats > MOST_COPIED) {
+    const double floats = ((double)(job->kept_z * job->kept_y) + 3) * (double)widest * (double)most_channels(job);
+    const bool needs_memory = is_copied || !job->is_direct || job->what == PLACES;
+    if (needs_memory && floats > MOST_COPIED) {
         return false;
     }
-    job->part_floats = is_copied || !job->is_direct ? (int64_t)floats : 0;
+    job->part_floats = needs_memory ? (int64_t)floats : 0;
     return true;
 }
 
@@ -860,7 +982,7 @@ static bool run(struct job *job) {
         items = out->sizes[N] * job->channels * out->sizes[Z] * down * across;
     }
     const int64_t products = dmlk_view_elements(out) * job->taps / items;
-    const int parts = dmlk_parts(items, 1000000 / (products + 1) + 1);
+    const int parts = dmlk_parts(items, 500000 / (products + 1) + 1); /* some 0.1 ms for each */
     const int64_t weights = multiplies ? (job->taps + 1) * job->channels : 0;
     float *memory = dmlk_take((weights + job->channels + parts * job->part_floats) * (int64_t)sizeof *memory);
     if (memory == NULL) {
@@ -885,8 +1007,28 @@ bool dmlk_convolve_floats_by_channel(const dmlk_float_convolution *c) {
     return f[OF_GROUP] == 1 && job.taps <= MOST_TAPS && run(&job);
 }
 
-bool dmlk_pool_floats(const dmlk_float_convolution *c, const float *const *counts) {
-    struct job job = {.c = c, .channels = c->output.sizes[CHANNEL], .what = counts == NULL ? MAXIMA : SUMS, .taps = 1};
+/* The places of all taps; false: 32 bits do not hold them. */
+static bool find_taps(struct job *job) {
+    const dmlk_taps_axis *axes = job->c->axes;
+    double most = 0;
+    uint64_t step = 1;
+    for (int a = X; a >= N; step *= (uint64_t)job->c->input.sizes[a], a--) {
+        job->packed[a] = step;
+        most += a >= Z ? (double)step * (double)(axes[a - Z].window - 1) * (double)axes[a - Z].tap : 0;
+    }
+    for (int64_t t = 0; t < job->taps && most <= INT32_MAX; t++) {
+        const int64_t row = t / axes[2].window;
+        const int64_t tap[DMLK_SPATIAL] = {row / axes[1].window, row % axes[1].window, t % axes[2].window};
+        for (int k = 0; k < DMLK_SPATIAL; k++) {
+            job->place[t] += (int32_t)(tap[k] * axes[k].tap * (int64_t)job->packed[Z + k]);
+        }
+    }
+    return most <= INT32_MAX;
+}
+
+bool dmlk_pool_floats(const dmlk_float_convolution *c, const float *const *counts, const dmlk_view *positions) {
+    const enum what what = counts != NULL ? SUMS : positions == NULL ? MAXIMA : PLACES;
+    struct job job = {.c = c, .channels = c->output.sizes[CHANNEL], .what = what, .positions = positions, .taps = 1};
     for (int k = 0; k < DMLK_SPATIAL; k++) {
         if (c->axes[k].window > MOST_TAPS) {
             return false;
@@ -895,7 +1037,7 @@ bool dmlk_pool_floats(const dmlk_float_convolution *c, const float *const *count
         job.counts[k] = counts == NULL ? NULL : counts[k];
     }
     job.outside = counts == NULL ? LOWEST : 0;
-    return job.taps <= MOST_TAPS && run(&job);
+    return job.taps <= MOST_TAPS && (positions == NULL || find_taps(&job)) && run(&job);
 }
 
 /* The view with a Z axis of size 1. */

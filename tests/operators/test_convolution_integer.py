@@ -372,3 +372,41 @@ def test_filter_zero_points_are_one_or_one_per_channel(
 
 def test_zero_points_are_optional() -> None:
     accepted(example(O, input_zero_point_tensor=None, filter_zero_point_tensor=None), LEVEL_2_1)
+
+
+@pytest.mark.parametrize("strides", [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], ids=str)
+def test_a_window_that_is_too_large_to_be_packed(strides: list[int]) -> None:
+    """2^24 taps and more, few elements; most taps are in the padding."""
+    x = np.random.default_rng(3).integers(0, 256, (1, 2, 5, 7)).astype(np.uint8)
+    line = np.random.default_rng(4).integers(-128, 128, 4200).astype(np.int8)
+    filter_desc = dml.BufferTensorDesc(T.INT8, [2, 1, 4200, 4000], strides)
+    w = np.lib.stride_tricks.as_strided(line, tuple(filter_desc.sizes), tuple(strides))
+    op = dml.ConvolutionIntegerOperatorDesc(
+        input_tensor=tensor(T.UINT8, 1, 2, 5, 7),
+        input_zero_point_tensor=tensor(T.UINT8, 1, 1, 1, 1),
+        filter_tensor=filter_desc,
+        filter_zero_point_tensor=tensor(T.INT8, 1, 2, 1, 1),
+        output_tensor=tensor(T.INT32, 1, 2, 2, 3),
+        strides=[2, 1],
+        dilations=[1, 1],
+        start_padding=[4195, 3990],
+        end_padding=[2, 5],
+        group_count=2,
+    )
+    zeros = np.uint8([[[[9]]]]), np.int8([[[[3]], [[-7]]]])
+
+    found = dmlemu.evaluate(
+        op,
+        input_tensor=x,
+        input_zero_point_tensor=zeros[0],
+        filter_tensor=w,
+        filter_zero_point_tensor=zeros[1],
+    )
+
+    a, b = x.astype(int) - 9, w[:, 0].astype(int) - zeros[1].reshape(2, 1, 1)
+    padded = np.pad(a[0], ((0, 0), (4195, 2), (3990, 5)))
+    expected = [
+        [[(padded[c, y : y + 4200, z : z + 4000] * b[c]).sum() for z in range(3)] for y in (0, 2)]
+        for c in range(2)
+    ]
+    np.testing.assert_array_equal(found["output_tensor"][0], expected)

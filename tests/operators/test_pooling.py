@@ -99,6 +99,21 @@ def test_a_nan_is_skipped_unless_all_are() -> None:
     assert np.isnan(largest[0][0]) and largest[0][1:] == [-INF, -INF, 3, 3]
 
 
+@pytest.mark.parametrize("strides", [None, [16 * 99, 1, 16 * 11, 16]])
+@pytest.mark.parametrize("place", [T.UINT32, T.UINT64])
+def test_nans_and_infinities_anywhere(strides: list[int] | None, place: T) -> None:
+    x = np.random.default_rng(4).choice(np.float32([NAN, NAN, -INF, -INF, 0.0, -0.0, 1]), (2, 16, 9, 11))
+    sizes, fields = window([9, 11], [2, 2], start_padding=[1, 0], end_padding=[2, 1])
+    op = dml.MaxPooling2OperatorDesc(
+        input_tensor=BufferTensorDesc(T.FLOAT32, x.shape, strides),
+        output_tensor=tensor(T.FLOAT32, 2, 16, *sizes),
+        output_indices_tensor=tensor(place, 2, 16, *sizes),
+        **fields,
+    )
+
+    compare(op, {"input_tensor": x}, bits=True)
+
+
 @pytest.mark.parametrize("data_type", [T.FLOAT32, T.FLOAT16, *INTEGERS])
 def test_a_window_in_the_padding_gives_the_lowest_value(data_type: T) -> None:
     dtype = dtype_of(data_type)

@@ -179,7 +179,18 @@ static bool run_tuned(const struct job *job, uint32_t type, bool is_max) {
         }
     }
     if (is_max) {
-        return dmlk_pool_floats(&c, NULL);
+        dmlk_view positions = c.output;
+        if (job->positions == NULL) {
+            return dmlk_pool_floats(&c, NULL, NULL);
+        }
+        positions.base = job->positions->base;
+        positions.type = job->positions->type;
+        for (uint32_t a = 0; a < DMLK_WINDOW_AXES; a++) {
+            const uint32_t missing = DMLK_WINDOW_AXES - job->positions->rank;
+            const bool is_there = a < 2 || a >= 2 + missing;
+            positions.strides[a] = is_there ? job->positions->strides[a < 2 ? a : a - missing] : 0;
+        }
+        return dmlk_pool_floats(&c, NULL, &positions);
     }
     float *memory = dmlk_take(outputs * (int64_t)sizeof *memory), *next = memory;
     const float *counts[DMLK_SPATIAL];
@@ -190,7 +201,7 @@ static bool run_tuned(const struct job *job, uint32_t type, bool is_max) {
             *next++ = (float)dmlk_count_along(axis, o, job->padded);
         }
     }
-    const bool done = memory != NULL && dmlk_pool_floats(&c, counts);
+    const bool done = memory != NULL && dmlk_pool_floats(&c, counts, NULL);
     dmlk_give(memory);
     return done;
 }
@@ -239,13 +250,12 @@ static int run_float(const dmlk_call *call, pool_row *const *rows, enum tuned tu
 }
 
 static int run_max(const dmlk_call *call, pool_row *const *rows, pool_row *const *rows_with_places) {
-    struct job job = {.row = NULL};
+    struct job job = {.tuned = MAXIMA};
     if (!dmlk_has_views(call, 3, 1 << 2)) {
         return DMLK_BAD_PACKET;
     }
     const dmlk_view *in = &call->views[0], *out = &call->views[1], *positions = &call->views[2];
     if (positions->base == NULL) {
-        job.tuned = MAXIMA;
         return in->type == out->type ? run(call, in, out, rows, &job) : DMLK_NOT_IMPLEMENTED;
     }
     if (!dmlk_same_sizes(out, positions)) {
