@@ -172,7 +172,7 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     const bool has_bias = c->bias.base != NULL;
     dmlk_matrix filters = {
         .type = p->filter.type, .row_stride = p->filter.strides[FILTER], .column_stride = p->tap_stride,
-        .block_step = p->in_blocks ? c->block_step : 0};
+        .block = p->in_blocks ? c->block : 0, .block_step = c->block_step};
     dmlk_matrix inputs = {.type = c->input.type, .patches = &p->patches}; /* its columns are positions */
     if (!p->in_rows && is_pointwise(c, &inputs.column_stride)) {
         inputs.row_stride = c->input.strides[CHANNEL];
