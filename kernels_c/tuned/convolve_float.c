@@ -408,14 +408,14 @@ bool dmlk_convolve_floats(const dmlk_float_convolution *c) {
         p.patches.strides[k] = c->axes[k].input == 1 ? 0 : c->input.strides[Z + k]; /* unused, and perhaps huge */
         p.patches.sizes[k] = c->output.sizes[Z + k];
     }
-    if (!c->pads && !are_finite(&c->filter)) {
-        return false;
-    }
-    if (c->block != 0) {
+    if (c->block != 0) { /* (backward, they are not kept so) */
         p.in_blocks = true;
         p.filter = c->filter;
         p.tap_stride = c->block;
-        return are_columns(c) && multiply_all(&p);
+        return c->pads && are_columns(c) && multiply_all(&p);
+    }
+    if (!c->pads && !are_finite(&c->filter)) {
+        return false;
     }
     if (dmlk_convolve_floats_by_channel(c)) {
         return true;
