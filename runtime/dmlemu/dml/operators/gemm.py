@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _COLUMNS = 16  # of a block of the kernel
+_FEW_ROWS = 8
 
 
 def _dimensions(desc: GemmOperatorDesc) -> tuple[int, int, int, int]:
@@ -97,9 +98,11 @@ class Gemm(Definition, of="GEMM"):
         )
 
     def _kept(self, b: Operand) -> Kept | None:
-        """Blocks of 16 columns, which the kernel reads in place; it copies FLOAT16 in any case."""
-        _, _, depth, columns = _dimensions(self.desc)
-        if b.data_type is not TensorDataType.FLOAT32 or b.sizes[columns] % _COLUMNS:
+        """Blocks of 16 columns, which the kernel reads in place; it copies FLOAT16 in any case, and reads b
+        faster as it is for few rows."""
+        rows, _, depth, columns = _dimensions(self.desc)
+        few = self.desc.a_tensor.sizes[rows] <= _FEW_ROWS
+        if few or b.data_type is not TensorDataType.FLOAT32 or b.sizes[columns] % _COLUMNS:
             return None
         blocks = [1] * len(b.sizes)
         blocks[columns] = _COLUMNS
