@@ -143,7 +143,7 @@ static bool set_axis(dmlk_taps_axis *axis, const dmlk_convolution_float *k, uint
 /* Filters that are split into two axes, blocks and those of a block, are one axis again. */
 static dmlk_view join_blocks(const dmlk_view *view, uint32_t spatial, dmlk_float_convolution *c) {
     dmlk_view filter = *view;
-    c->block = 0;
+    c->block = c->block_step = 0;
     if (view->rank == spatial + 4) {
         c->block = view->sizes[2];
         c->block_step = view->strides[1];

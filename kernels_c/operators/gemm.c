@@ -10,7 +10,9 @@
 #include "gemm_blocked.h"
 
 static inline float read(const dmlk_matrix *matrix, const uint8_t *base, int64_t row, int64_t column) {
-    const int64_t at = row * matrix->row_stride + column * matrix->column_stride;
+    const int64_t block = matrix->block, inner = block == 0 ? column : column % block;
+    const int64_t at = row * matrix->row_stride + inner * matrix->column_stride +
+                       (block == 0 ? 0 : column / block * matrix->block_step);
     return matrix->type == DMLK_FLOAT32 ? DMLK_LOAD((const float *)base, at)
                                         : dmlk_float16_to_float(DMLK_LOAD((const uint16_t *)base, at));
 }
@@ -52,6 +54,24 @@ static dmlk_matrix last_axes(const dmlk_view *view, bool transposed) {
     return (dmlk_matrix){.type = view->type, .row_stride = view->strides[row], .column_stride = view->strides[column]};
 }
 
+/* Columns that are split into two axes, blocks and those of a block, are one axis again. */
+static dmlk_view join_blocks(const dmlk_view *b, uint32_t rank, bool transposed, dmlk_matrix *matrix) {
+    dmlk_view joined = *b;
+    if (b->rank == rank + 1) {
+        const uint32_t axis = rank - 1 - transposed; /* of the blocks */
+        matrix->block = b->sizes[axis + 1];
+        matrix->block_step = b->strides[axis];
+        joined.rank = rank;
+        joined.sizes[axis] *= b->sizes[axis + 1];
+        joined.strides[axis] = b->strides[axis + 1];
+        for (uint32_t i = axis + 1; i < rank; i++) {
+            joined.sizes[i] = b->sizes[i + 1];
+            joined.strides[i] = b->strides[i + 1];
+        }
+    }
+    return joined;
+}
+
 /* Checks that the sizes match, and sets m, n and depth. */
 static bool set_sizes(dmlk_gemm_blocked *p, const dmlk_gemm *k, const dmlk_view *a, const dmlk_view *b,
                       const dmlk_view *out) {
@@ -85,7 +105,9 @@ int dmlk_run_gemm(const dmlk_call *call) {
     if (!dmlk_has_views(call, 4, 1 << 2) || !dmlk_get_constants(call, &k, sizeof k)) {
         return DMLK_BAD_PACKET;
     }
-    const dmlk_view *a = &call->views[0], *b = &call->views[1], *c = &call->views[2], *out = &call->views[3];
+    const dmlk_view *a = &call->views[0], *c = &call->views[2], *out = &call->views[3];
+    dmlk_matrix blocks = {0};
+    const dmlk_view joined = join_blocks(&call->views[1], out->rank, k.trans_b != 0, &blocks), *b = &joined;
     if (!types_fit(a, b, c, out)) {
         return DMLK_NOT_IMPLEMENTED;
     }
@@ -101,6 +123,8 @@ int dmlk_run_gemm(const dmlk_call *call) {
     c = p.has_c ? c : out; /* so that the batch always has four operands */
     p.a = last_axes(a, k.trans_a != 0);
     p.b = last_axes(b, k.trans_b != 0);
+    p.b.block = blocks.block;
+    p.b.block_step = blocks.block_step;
     p.c = last_axes(c, false);
     p.out = last_axes(out, false);
     const uint32_t leading = (1u << (out->rank - 2)) - 1;

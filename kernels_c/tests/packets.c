@@ -135,6 +135,25 @@ static void begin_convolution_integer(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
+/* A matrix {.., row, column}, or turned {.., column, row}, with blocks of 16 columns: as tuned kernels take them, or in any
+ * layout. */
+static void add_columns_in_blocks(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, bool turned) {
+    const uint32_t axis = rank - 1 - turned, row = turned ? rank : rank - 2;
+    int64_t split[5], strides[5];
+    memcpy(split, sizes, rank * sizeof *sizes);
+    split[rank] = sizes[rank - 1];
+    split[axis] = sizes[axis] / 16;
+    split[axis + 1] = 16;
+    strides[axis + 1] = 1;
+    strides[row] = 16;
+    strides[axis] = 16 * split[row];
+    int64_t elements = strides[axis] * split[axis];
+    for (uint32_t i = rank - 2; i-- > 0; elements *= split[i]) {
+        strides[i] = elements;
+    }
+    add(d, type, rank + 1, split, random_flag() ? strides : NULL, DMLK_READ);
+}
+
 /* {group, filter, channel, window} with blocks of 16 filters: as tuned kernels take them, or in any layout. */
 static void add_float_filters_in_blocks(device *d, enum dmlk_type type, uint32_t spatial, const int64_t *sizes) {
     int64_t split[7] = {sizes[0], sizes[1] / 16, 16}, strides[7], elements = 16;
@@ -337,7 +356,9 @@ static void begin_gemm(device *d) {
         .trans_a = random_flag(), .trans_b = random_flag(), .alpha = 1.5f, .beta = (float)random_between(0, 2)};
     const uint32_t rank = (uint32_t)random_between(2, 4);
     const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
-    const int64_t m = random_between(1, 30), n = random_between(1, 60), depth = random_between(1, 20);
+    const bool in_blocks = random_between(0, 5) == 0;
+    const int64_t m = random_between(1, 30), depth = random_between(1, 20);
+    const int64_t n = in_blocks ? 16 * random_between(1, 4) : random_between(1, 60);
     int64_t sizes[3][4] = {{1, 1, 1, 1}};
     for (uint32_t axis = 0; axis + 2 < rank; axis++) {
         sizes[0][axis] = sizes[1][axis] = sizes[2][axis] = random_between(1, 3);
@@ -346,7 +367,11 @@ static void begin_gemm(device *d) {
     sizes[1][rank - 2] = k.trans_b ? n : depth, sizes[1][rank - 1] = k.trans_b ? depth : n;
     sizes[2][rank - 2] = m, sizes[2][rank - 1] = n;
     add_in(d, type, rank, sizes[0]);
-    add_in(d, type, rank, sizes[1]);
+    if (in_blocks) {
+        add_columns_in_blocks(d, type, rank, sizes[1], k.trans_b);
+    } else {
+        add_in(d, type, rank, sizes[1]);
+    }
     random_flag() ? add_in(d, type, rank, sizes[2]) : device_no_tensor(d);
     add_out(d, random_flag() ? DMLK_FLOAT32 : type, rank, sizes[2]);
     device_constants(d, &k, sizeof k, 0);

@@ -172,7 +172,7 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     const bool has_bias = c->bias.base != NULL;
     dmlk_matrix filters = {
         .type = p->filter.type, .row_stride = p->filter.strides[FILTER], .column_stride = p->tap_stride,
-        .block_step = p->in_blocks ? c->block_step : 0};
+        .block = p->in_blocks ? c->block : 0, .block_step = c->block_step};
     dmlk_matrix inputs = {.type = c->input.type, .patches = &p->patches}; /* its columns are positions */
     if (!p->in_rows && is_pointwise(c, &inputs.column_stride)) {
         inputs.row_stride = c->input.strides[CHANNEL];
@@ -408,14 +408,14 @@ bool dmlk_convolve_floats(const dmlk_float_convolution *c) {
         p.patches.strides[k] = c->axes[k].input == 1 ? 0 : c->input.strides[Z + k]; /* unused, and perhaps huge */
         p.patches.sizes[k] = c->output.sizes[Z + k];
     }
-    if (!c->pads && !are_finite(&c->filter)) {
-        return false;
-    }
-    if (c->block != 0) {
+    if (c->block != 0) { /* (backward, they are not kept so) */
         p.in_blocks = true;
         p.filter = c->filter;
         p.tap_stride = c->block;
-        return are_columns(c) && multiply_all(&p);
+        return c->pads && are_columns(c) && multiply_all(&p);
+    }
+    if (!c->pads && !are_finite(&c->filter)) {
+        return false;
     }
     if (dmlk_convolve_floats_by_channel(c)) {
         return true;

@@ -62,6 +62,7 @@ struct job {
     bool is_near; /* everything fits into a second-level cache: no prefetching */
     int64_t row_blocks, column_blocks;
     int64_t tile_rows;
+    int64_t depth; /* of a piece */
     int64_t panel, group; /* columns of a panel of b, and of those that are packed at a time */
     enum dmlk_isa isa;
     atomic_bool failed; /* a thread ran out of memory */
@@ -356,9 +357,9 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
     if (first >= job->p->depth || b->patches != NULL) {
         return (struct source){0};
     }
-    if (b->block_step != 0) {
+    if (b->block != 0) {
         const uint8_t *from = (const uint8_t *)in_block(b, block->at[1], block->column + next, first);
-        return source_of(b->type, from, DMLK_F32_BLOCK, 1, dmlk_min(DEPTH, job->p->depth - first), DMLK_F32_BLOCK, shares);
+        return source_of(b->type, from, DMLK_F32_BLOCK, 1, dmlk_min(job->depth, job->p->depth - first), DMLK_F32_BLOCK, shares);
     }
     return source_of(b->type, element(b, block->at[1], first, block->column + next), b->row_stride, b->column_stride,
                      dmlk_min(block->depth, job->p->depth - first), dmlk_min(job->group, block->columns - next), shares);
@@ -367,7 +368,7 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
 /* Whether rows of a can be read in place.  (Contiguous columns would be lines of the cache that are far apart.) */
 static bool is_direct(const dmlk_matrix *a) {
     return a->patches == NULL && a->type == DMLK_FLOAT32 &&
-           (a->column_stride == 1 || a->row_at != NULL || a->block_step != 0);
+           (a->column_stride == 1 || a->row_at != NULL || a->block != 0);
 }
 
 /* The rows of the tile that begins at `row`. */
@@ -376,7 +377,7 @@ static const float *rows_at(const struct job *job, const struct block *block, in
     if (a->row_at != NULL) {
         return (const float *)(const void *)block->at[0];
     }
-    if (a->block_step != 0) {
+    if (a->block != 0) {
         return in_block(a, block->at[0], block->row + row, block->first);
     }
     return is_direct(a) ? (const float *)(const void *)element(a, block->at[0], block->row + row, block->first)
@@ -387,7 +388,7 @@ static const float *rows_at(const struct job *job, const struct block *block, in
 static void multiply_panel(const struct job *job, const struct block *block, int64_t column, struct source *next_b,
                            struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
-    const bool direct = is_direct(a), in_blocks = job->p->b.block_step != 0, in_panels = is_stored_in_panels(job->p);
+    const bool direct = is_direct(a), in_blocks = job->p->b.block != 0, in_panels = is_stored_in_panels(job->p);
     const int64_t tiles = (block->rows + job->tile_rows - 1) / job->tile_rows;
     dmlk_f32_kernel tile = {.columns = dmlk_min(job->panel, block->columns - column),
                        .depth = block->depth,
@@ -398,7 +399,7 @@ static void multiply_panel(const struct job *job, const struct block *block, int
                        .column = in_blocks ? in_block(&job->p->b, block->at[1], block->column + column, block->first)
                                            : s->b + column % job->group * DEPTH,
                        .column_step = in_blocks ? DMLK_F32_BLOCK : job->panel,
-                       .block_step = job->p->b.block_step,
+                       .block_step = in_blocks ? job->p->b.block_step : 0,
                        .sums_stride = job->panel};
     struct source next_a = {0};
     for (int64_t i = 0; i < tiles; i++) {
@@ -431,9 +432,9 @@ static void multiply_panel(const struct job *job, const struct block *block, int
 
 static void multiply_block(const struct job *job, struct block *block, struct scratch *s, int64_t *work) {
     const int64_t depth = job->p->depth, tiles = (block->rows + job->tile_rows - 1) / job->tile_rows;
-    for (block->first = 0; block->first < depth; block->first += DEPTH) {
-        block->depth = dmlk_min(DEPTH, depth - block->first);
-        block->is_last = block->first + DEPTH >= depth;
+    for (block->first = 0; block->first < depth; block->first += job->depth) {
+        block->depth = dmlk_min(job->depth, depth - block->first);
+        block->is_last = block->first + job->depth >= depth;
         struct source next = {0};
         for (int64_t column = 0; column < block->columns; column += job->panel) {
             if (dmlk_stopped(work, block->rows * job->panel * block->depth / 16)) {
@@ -441,7 +442,7 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
             }
             if (column % job->group == 0) {
                 const int64_t end = dmlk_min(column + job->group, block->columns);
-                if (job->p->b.block_step == 0) {
+                if (job->p->b.block == 0) {
                     pack_b(job, block, column, end, s);
                 }
                 next = job->is_near ? next : source_of_b(job, block, column, tiles * ((end - column + job->panel - 1) / job->panel));
@@ -456,7 +457,7 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
 static bool has_few_rows(const dmlk_gemm_blocked *p) {
     const bool by_columns = p->b.row_stride == 1 && p->b.type == DMLK_FLOAT32 && p->n >= DMLK_FEW_COLUMNS &&
                             dmlk_isa() != DMLK_ISA_GENERIC;
-    return p->m <= FEW_ROWS && p->a.row_at == NULL && p->a.patches == NULL && p->b.patches == NULL && p->a.block_step == 0 && p->b.block_step == 0 &&
+    return p->m <= FEW_ROWS && p->a.row_at == NULL && p->a.patches == NULL && p->b.patches == NULL && p->a.block == 0 && p->b.block == 0 &&
            (p->b.column_stride == 1 || by_columns);
 }
 
@@ -626,14 +627,25 @@ static int64_t plan_blocks(struct job *job, int threads) {
     }
 }
 
+/* Whether blocks, if there are any, are read in place. */
+static bool blocks_fit(const dmlk_matrix *matrix, int64_t stride, int64_t step) {
+    return matrix->block == 0 || (matrix->block == DMLK_F32_BLOCK && matrix->type == DMLK_FLOAT32 && stride == 1 &&
+                                  step == DMLK_F32_BLOCK);
+}
+
 bool dmlk_multiply(const dmlk_gemm_blocked *product) {
+    if (!blocks_fit(&product->a, product->a.row_stride, product->a.column_stride) ||
+        !blocks_fit(&product->b, product->b.column_stride, product->b.row_stride)) {
+        return false;
+    }
     const dmlk_gemm_blocked turned = turn(product);
     struct job job = {.p = product, .isa = dmlk_isa()};
-    const bool in_blocks = product->b.block_step != 0;
-    job.tile_rows = product->a.block_step != 0 ? DMLK_F32_BLOCK : ROWS;
+    const bool in_blocks = product->b.block != 0;
+    job.tile_rows = product->a.block != 0 ? DMLK_F32_BLOCK : ROWS;
     job.panel = in_blocks && product->depth <= DEPTH / 4 ? PANEL : dmlk_f32_width(job.isa, in_blocks || product->a.row_at != NULL);
-    job.turned = product->a.row_at == NULL && !in_blocks && product->a.block_step == 0 && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
+    job.turned = product->a.row_at == NULL && !in_blocks && product->a.block == 0 && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
     job.p = job.turned ? &turned : product;
+    job.depth = in_blocks && product->m <= FEW_ROWS && is_direct(&product->a) ? product->depth : DEPTH;
     job.group = job.p->b.patches != NULL || in_blocks ? job.panel : GROUP / job.panel * job.panel;
     const double m = (double)product->m, n = (double)product->n, depth = (double)product->depth;
     job.is_near = (m * n + m * depth + depth * n) * (double)sizeof(float) <= (double)NEAR_BYTES;

@@ -14,12 +14,11 @@ typedef struct dmlk_matrix {
     int64_t row_stride, column_stride;
     const dmlk_patches *patches; /* not NULL: a is that matrix, or b its transpose, and the batch has the input's starts */
     const int64_t *row_at, *column_at; /* not NULL: of a, FLOAT32: places of rows and columns, to be added, in elements */
-    int64_t block_step; /* not 0: FLOAT32, columns of b (or rows of a) are in blocks of DMLK_F32_BLOCK, so far apart: the
-                         * elements of one step are contiguous, and the steps of a block follow each other */
+    int64_t block, block_step; /* block not 0: columns of b (or rows of a) are in blocks of so many, block_step apart */
 } dmlk_matrix;
 
 static inline dmlk_matrix dmlk_transposed(dmlk_matrix m) {
-    return (dmlk_matrix){m.type, m.column_stride, m.row_stride, m.patches, m.column_at, m.row_at, m.block_step};
+    return (dmlk_matrix){m.type, m.column_stride, m.row_stride, m.patches, m.column_at, m.row_at, m.block, m.block_step};
 }
 
 /* out = (alpha a b + beta c) + last for each of a batch: a is m x depth, b depth x n. */
@@ -34,7 +33,8 @@ typedef struct dmlk_gemm_blocked {
 } dmlk_gemm_blocked;
 
 /* Runs it.  Each element is one chain of float32 fused multiply-adds, in ascending order of the summed index,
- * whatever the layout and the number of threads.  false: out of memory. */
+ * whatever the layout and the number of threads.  false: nothing was done: out of memory, or blocks that are not read in
+ * place (FLOAT32, of DMLK_F32_BLOCK, the elements of a step contiguous and the steps of a block one after the other). */
 bool dmlk_multiply(const dmlk_gemm_blocked *product);
 
 #endif

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from activations import ACTIVATIONS, activation
 from examples import EXAMPLES, accepted, example, refused, tensor
 from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import Array, filled, tensors, values
 
-from dmlemu import dml
+from dmlemu import dml, evaluate
 from dmlemu.dml import FeatureLevel, MatrixTransform, OperatorType
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.operators._conversion import float64
@@ -188,3 +189,28 @@ def test_TN10_clip1_is_not_fusable() -> None:
 
     given = "DML_OPERATOR_ELEMENT_WISE_CLIP1"
     refused(op, "OP_FUSED_ACTIVATION", "FusedActivation.Type", given, "a fusable activation")
+
+
+@pytest.mark.parametrize("transform", dml.MatrixTransform)
+@pytest.mark.parametrize(("m", "k", "n"), [(1, 600, 64), (7, 300, 48), (50, 20, 112), (70, 530, 64)])
+def test_a_matrix_that_is_packed_once_gives_the_same_bits(
+    m: int, k: int, n: int, transform: dml.MatrixTransform
+) -> None:
+    random = np.random.default_rng(1)
+    turned = transform is dml.MatrixTransform.TRANSPOSE
+    a = random.normal(0, 1, (1, 2, m, k)).astype(np.float32)
+    b = random.normal(0, 1, (1, 2, n, k) if turned else (1, 2, k, n)).astype(np.float32)
+    found = []
+    for flags in (dml.TensorFlags.OWNED_BY_DML, dml.TensorFlags.NONE):
+        op = dml.GemmOperatorDesc(
+            a_tensor=dml.BufferTensorDesc(T.FLOAT32, list(a.shape)),
+            b_tensor=dml.BufferTensorDesc(T.FLOAT32, list(b.shape), flags=flags),
+            output_tensor=dml.BufferTensorDesc(T.FLOAT32, [1, 2, m, n]),
+            trans_a=dml.MatrixTransform.NONE,
+            trans_b=transform,
+            alpha=1.0,
+            beta=0.0,
+        )
+        found.append(evaluate(op, a_tensor=a, b_tensor=b)["output_tensor"])
+    assert np.array_equal(found[0].view(np.uint32), found[1].view(np.uint32))
+    assert np.abs(found[0]).max() > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .schema import OperatorDesc
 
 _FILTERS = 16  # filters of a block of the kernel
+_FEW_POSITIONS = 8
 
 _BACKWARD, _FORWARD = ConvolutionDirection.BACKWARD, ConvolutionDirection.FORWARD
 
@@ -185,14 +187,15 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
         return replace(read, kept=self._kept(group, second, len(window)))
 
     def _kept(self, filters: int, channels: int, spatial: int) -> Kept | None:
-        """Blocks of 16 filters, which the kernel reads in place; it has other ways for FLOAT16, backward
-        and for a group of one channel."""
+        """Blocks of 16 filters, which the kernel reads in place; it has other ways for FLOAT16, backward,
+        for a group of one channel and for few positions."""
         desc = self.desc
         if (
             desc.filter_tensor.data_type is not TensorDataType.FLOAT32
             or desc.direction is not _FORWARD
             or filters % _FILTERS
             or channels == 1
+            or math.prod(desc.output_tensor.sizes[2:]) <= _FEW_POSITIONS
         ):
             return None
         ones = [1] * spatial
