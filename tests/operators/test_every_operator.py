@@ -174,6 +174,7 @@ def test_each_type(operator: OperatorType) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("operator", sorted(emulated()), ids=lambda operator: operator.name)
 def test_each_type_at_each_level(operator: OperatorType) -> None:
     compare_each(operator, one_rank_each(places(operator)), examples=1)
