@@ -48,6 +48,9 @@ def small_inputs(desc: OperatorDesc, seed: int) -> dict[str, Any]:
             arrays[field.name] = value
         else:
             arrays.setdefault(field.name, []).append(value)
+    lengths = arrays.get("past_sequence_lengths_tensor")
+    if lengths is not None and desc.past_key_tensor is None:  # type: ignore[attr-defined]
+        lengths[...] = 0  # the present tensors are the past, and hold nothing before the dispatch
     return arrays
 
 
