@@ -122,6 +122,28 @@ def test_a_boolean_mask_adds_and_the_others_replace() -> None:
     np.testing.assert_allclose(replaced["output_tensor"], mean, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("stacked", ["query_key", "key_value", "query_key_value"])
+def test_stacks_of_the_newer_operator(stacked: str, dtype: Any) -> None:
+    """Two heads of two elements: the same as with separate tensors."""
+    names = ["query", "key", "value"]
+    apart = {name: some(1, 3, 4, seed=place).astype(dtype) for place, name in enumerate(names)}
+    members = [name for name in names if name in stacked.split("_")]
+    stack = np.stack([apart[name].reshape(1, 3, 2, 2) for name in members], axis=3)
+    rest = {f"{name}_tensor": array for name, array in apart.items() if name not in members}
+    heads = {"query_head_count": 2, "key_value_head_count": 2}
+
+    found, expected = (
+        run(inputs, {"output_tensor": [1, 3, 4]}, one=True, **heads)["output_tensor"]
+        for inputs in (
+            {f"stacked_{stacked}_tensor": stack, **rest},
+            {f"{name}_tensor": array for name, array in apart.items()},
+        )
+    )
+
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("filter", [-10000.0, float(np.finfo(np.float32).min)])
 @pytest.mark.parametrize("keys", [5, 40])
 def test_a_mask_of_all_keys_cancels_out(filter: float, keys: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from dmlemu import Error, HResult, d3d12, dml
 from dmlemu.dml import FeatureLevel, ReduceFunction, TensorDataType
 from dmlemu.dml.operator_page import describe, documentation
 from dmlemu.dml.operators import declared, find_operator
-from dmlemu.dml.operators.definition import definition_class, emulated
+from dmlemu.dml.operators.definition import Definition, definition_class, emulated
 from dmlemu.dml.operators.schema import (
     Allowed,
     FieldKind,
@@ -30,6 +31,7 @@ from dmlemu.dml.operators.schema import (
 )
 
 SPEC = Path(__file__).parents[2] / "runtime" / "spec"
+DML = Path(__file__).parents[2] / "runtime" / "dmlemu" / "dml"
 FACTS: dict[str, Any] = json.loads((SPEC / "operators.json").read_text())
 CHOICES: dict[str, Any] = json.loads((SPEC / "choices.json").read_text())
 DECLARED = list(declared().values())
@@ -44,6 +46,34 @@ def facts_of(desc: type[OperatorDesc]) -> dict[str, Any]:
 def test_all_177_are_declared() -> None:
     assert len(DECLARED) == len(FACTS) == 177
     assert [desc.TYPE.value for desc in DECLARED] == list(range(1, 178))
+
+
+def test_all_177_run_and_none_raises_e_notimpl() -> None:
+    """Each has a definition that lowers it, and no module of operators refuses a desc so; what kernels do
+    with each type and rank of the tables is seen by ``test_every_operator``."""
+    assert set(emulated()) == set(declared())
+    for operator in emulated():
+        definition = definition_class(operator)
+        assert definition is not None
+        assert definition.lower is not Definition.lower, operator
+        assert definition.reference is not Definition.reference, operator
+
+    for module in [*(DML / "operators").glob("*.py"), *(DML / "lowering").glob("*.py")]:
+        for function in functions(ast.parse(module.read_text())):
+            raised = [node for node in ast.walk(function) if is_not_implemented(node)]
+            is_abstract = len(function.body) <= 2 and function.body[-1] in raised
+            finds_definitions = function.name in ("definition_of", "example_of")
+            assert not raised or is_abstract or finds_definitions, f"{module.name}: {function.name}"
+
+
+def functions(module: ast.Module) -> list[ast.FunctionDef]:
+    return [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
+
+
+def is_not_implemented(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Raise):
+        return False
+    return any(word in ast.unparse(node) for word in ("NotImplementedError", "E_NOTIMPL", "not_implemented"))
 
 
 def test_what_is_generated_is_up_to_date_and_nothing_is_undecided() -> None:

@@ -48,6 +48,9 @@ def small_inputs(desc: OperatorDesc, seed: int) -> dict[str, Any]:
             arrays[field.name] = value
         else:
             arrays.setdefault(field.name, []).append(value)
+    lengths = arrays.get("past_sequence_lengths_tensor")
+    if lengths is not None and desc.past_key_tensor is None:  # type: ignore[attr-defined]
+        lengths[...] = 0  # the present tensors are the past, and hold nothing before the dispatch
     return arrays
 
 
@@ -114,13 +117,11 @@ def places(operator: OperatorType) -> list[Place]:
     return sorted(found)
 
 
-def newest_types(operator: OperatorType) -> list[Place]:
-    """Of the newest table each type of each field, with one rank after the other."""
-    every = places(operator)
-    of_types: dict[tuple[str, TensorDataType], list[Place]] = {}
-    for place in every:
-        if place.level == every[-1].level:
-            of_types.setdefault((place.field, place.data_type), []).append(place)
+def one_rank_each(places: Sequence[Place]) -> list[Place]:
+    """Of each type of each field in each table one rank, and with the next type the next one."""
+    of_types: dict[tuple[FeatureLevel, str, TensorDataType], list[Place]] = {}
+    for place in places:
+        of_types.setdefault(place[:3], []).append(place)
     return [ranks[number % len(ranks)] for number, ranks in enumerate(of_types.values())]
 
 
@@ -168,7 +169,18 @@ def compared(
 
 @each_operator("operator", by_default=FEW_REPRESENTATIVES)
 def test_each_type(operator: OperatorType) -> None:
-    compare_each(operator, newest_types(operator), examples=1)
+    """Of the newest table."""
+    every = places(operator)
+    compare_each(
+        operator, one_rank_each([each for each in every if each.level == every[-1].level]), examples=1
+    )
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("operator", sorted(emulated()), ids=lambda operator: operator.name)
+def test_each_type_at_each_level(operator: OperatorType) -> None:
+    compare_each(operator, one_rank_each(places(operator)), examples=1)
 
 
 @pytest.mark.long

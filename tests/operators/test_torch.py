@@ -41,8 +41,23 @@ def from_torch(tensor: Any, dtype: Any) -> Array:
     return np.array(tensor.contiguous().tolist(), dtype)
 
 
-def window(sizes: list[int], *, start: list[int], end: list[int], **fields: list[int]) -> dict[str, Any]:
-    return {"window_sizes": sizes, "start_padding": start, "end_padding": end, **fields}
+def pooling(size: list[int], strides: list[int], padding: list[int], **more: Any) -> dict[str, Any]:
+    ends = {"start_padding": padding, "end_padding": padding}
+    return {"window_size": size, "strides": strides, **ends, **more}
+
+
+def convolution(direction: str, *, strides: list[int], output_padding: list[int]) -> dict[str, Any]:
+    """Two groups, padding of 1 and dilations of 2 and 1."""
+    return {
+        "mode": dml.ConvolutionMode.CROSS_CORRELATION,
+        "direction": dml.ConvolutionDirection[direction],
+        "strides": strides,
+        "dilations": [2, 1],
+        "start_padding": [1, 1],
+        "end_padding": [1, 1],
+        "output_padding": output_padding,
+        "group_count": 2,
+    }
 
 
 Compute = Callable[..., Any]
@@ -178,7 +193,78 @@ ROWS: list[tuple[str, Mapping[str, Array], Mapping[str, Any], Compute]] = [
         {"cross_channel": True, "local_size": 3, "alpha": 0.5, "beta": 0.75, "bias": 2.0},
         lambda x: F.local_response_norm(x, 3, 0.5, 0.75, 2.0),
     ),
+    (
+        "AVERAGE_POOLING",
+        {"input_tensor": X},
+        pooling([2, 3], [2, 1], [1, 1], include_padding=True),
+        lambda x: F.avg_pool2d(x, (2, 3), (2, 1), (1, 1)),
+    ),
+    (
+        "AVERAGE_POOLING",
+        {"input_tensor": X},
+        pooling([2, 3], [2, 1], [1, 1], include_padding=False),
+        lambda x: F.avg_pool2d(x, (2, 3), (2, 1), (1, 1), count_include_pad=False),
+    ),
+    (
+        "MAX_POOLING2",
+        {"input_tensor": X},
+        pooling([2, 2], [1, 2], [1, 1], dilations=[2, 1]),
+        lambda x: F.max_pool2d(x, 2, (1, 2), 1, (2, 1)),
+    ),
+    (
+        "LP_POOLING",
+        {"input_tensor": X},
+        pooling([2, 3], [2, 1], [0, 0], p=2),
+        lambda x: F.lp_pool2d(x, 2, (2, 3), (2, 1)),
+    ),
+    (
+        "RESAMPLE",
+        {"input_tensor": X},
+        {"interpolation_mode": dml.InterpolationMode.LINEAR, "scales": [1.0, 1.0, 2.0, 3.0]},
+        lambda x: F.interpolate(x, scale_factor=(2.0, 3.0), mode="bilinear", align_corners=False),
+    ),
+    (
+        "CONVOLUTION",
+        {
+            "input_tensor": X.reshape(2, 6, 2, 5),
+            "filter_tensor": MATRIX[:4, :18].reshape(4, 3, 2, 3),
+            "bias_tensor": X[:1, :1, :1, :4].reshape(1, 4, 1, 1),
+        },
+        convolution("FORWARD", strides=[1, 2], output_padding=[0, 0]),
+        lambda x, w, b: F.conv2d(x, w, b.ravel(), (1, 2), 1, (2, 1), 2),
+    ),
+    (
+        "CONVOLUTION",
+        {
+            "input_tensor": X.reshape(2, 6, 2, 5),
+            "filter_tensor": MATRIX[:, :12].reshape(6, 2, 2, 3),
+            "bias_tensor": X[:1, :1, :1, :4].reshape(1, 4, 1, 1),
+        },
+        convolution("BACKWARD", strides=[2, 3], output_padding=[1, 2]),
+        lambda x, w, b: F.conv_transpose2d(x, w, b.ravel(), (2, 3), 1, (1, 2), 2, (2, 1)),
+    ),
+    (
+        "MULTIHEAD_ATTENTION",
+        {
+            "query_tensor": X.reshape(2, 5, 12),
+            "key_tensor": X[::-1].reshape(2, 5, 12),
+            "value_tensor": X.reshape(2, 5, 12) + 1,
+        },
+        {
+            "scale": 0.5,
+            "mask_filter_value": 0.0,
+            "head_count": 3,
+            "mask_type": dml.MultiheadAttentionMaskType.NONE,
+        },
+        lambda q, k, v: attention(q, k, v, 3, 0.5),
+    ),
 ]
+
+
+def attention(q: Any, k: Any, v: Any, heads: int, scale: float) -> Any:
+    q, k, v = (each.reshape(2, 5, heads, -1).transpose(1, 2) for each in (q, k, v))
+    weights = F.softmax(q @ k.transpose(2, 3) * scale, -1)
+    return (weights @ v).transpose(1, 2).reshape(2, 5, -1)
 
 
 def active() -> list[Any]:
@@ -194,13 +280,16 @@ def packed(array: Array) -> BufferTensorDesc:
 def test_the_same_as_pytorch(
     operator: str, inputs: Mapping[str, Array], fields: Mapping[str, Any], compute: Compute
 ) -> None:
+    scale = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         want = from_torch(compute(*map(to_torch, inputs.values())), np.float32)
+        if operator == "CONVOLUTION":
+            scale = from_torch(compute(*(to_torch(abs(each)) for each in inputs.values())), np.float32)
     tensors = {name: packed(array) for name, array in inputs.items()}
     desc = declared()[OperatorType[operator]](**tensors, output_tensor=packed(want), **fields)
 
-    found = compare(desc, inputs)
+    found = compare(desc, inputs, scale=scale)
 
     np.testing.assert_allclose(found["output_tensor"], want, 2e-6, 1e-6)
 
@@ -254,6 +343,145 @@ def test_the_gradients_of_pytorch(operator: str, fields: Mapping[str, Any], forw
 
     for name, array in want.items():
         np.testing.assert_allclose(found[name], array, 2e-5, 2e-6, err_msg=name)
+
+
+# Operator, its fields, and PyTorch's forward function of the input alone.
+GRADIENTS_OF_INPUT: list[tuple[str, Mapping[str, Any], Compute]] = [
+    ("ACTIVATION_RELU_GRAD", {}, F.relu),
+    ("ELEMENT_WISE_CLIP_GRAD", {"min": -0.5, "max": 1.0}, lambda x: x.clamp(-0.5, 1.0)),
+    (
+        "AVERAGE_POOLING_GRAD",
+        pooling([2, 3], [2, 1], [1, 1], include_padding=False),
+        lambda x: F.avg_pool2d(x, (2, 3), (2, 1), (1, 1), count_include_pad=False),
+    ),
+    (
+        "MAX_POOLING_GRAD",
+        pooling([2, 2], [1, 2], [1, 1], dilations=[2, 1]),
+        lambda x: F.max_pool2d(x, 2, (1, 2), 1, (2, 1)),
+    ),
+    (
+        "RESAMPLE_GRAD",
+        {
+            "interpolation_mode": dml.InterpolationMode.LINEAR,
+            "scales": [1.0, 1.0, 2.0, 3.0],
+            "input_pixel_offsets": [-0.5] * 4,
+            "output_pixel_offsets": [0.5] * 4,
+        },
+        lambda x: F.interpolate(x, scale_factor=(2.0, 3.0), mode="bilinear", align_corners=False),
+    ),
+    (
+        "SLICE_GRAD",
+        {
+            "input_window_offsets": [0, 0, 1, 1],
+            "input_window_sizes": [2, 3, 3, 4],
+            "input_window_strides": [1, 1, 2, 3],
+        },
+        lambda x: x[:, :, 1:4:2, 1:5:3],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("operator", "fields", "forward"), GRADIENTS_OF_INPUT, ids=[row[0] for row in GRADIENTS_OF_INPUT]
+)
+def test_the_gradients_of_inputs_of_pytorch(
+    operator: str, fields: Mapping[str, Any], forward: Compute
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = to_torch(X).requires_grad_()
+        y = forward(x)
+        g = np.random.default_rng(9).normal(0, 1, tuple(y.shape)).astype(np.float32)
+        y.backward(to_torch(g))
+    want = from_torch(x.grad, np.float32)
+    cls = declared()[OperatorType[operator]]
+    inputs = {"input_tensor": X, "input_gradient_tensor": g}
+    inputs = {name: array for name, array in inputs.items() if name in cls.__dataclass_fields__}
+    tensors = {name: packed(array) for name, array in inputs.items()}
+
+    found = compare(cls(**tensors, output_gradient_tensor=packed(want), **fields), inputs)
+
+    np.testing.assert_allclose(found["output_gradient_tensor"], want, 2e-6, 1e-6)
+
+
+def test_max_unpooling() -> None:
+    x, places = X, np.random.default_rng(4).permuted(np.tile(np.arange(80), (6, 1)), axis=1)[:, :20]
+    indices = places.reshape(X.shape).astype(np.int64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = from_torch(F.max_unpool2d(to_torch(x), to_torch(indices), 2, output_size=(8, 10)), np.float32)
+    planes = 80 * np.arange(6).reshape(2, 3, 1, 1)  # DirectML counts the whole tensor, PyTorch a plane
+    inputs = {"input_tensor": x, "indices_tensor": (indices + planes).astype(np.uint32)}
+    tensors = {name: packed(array) for name, array in inputs.items()}
+
+    found = compare(dml.MaxUnpoolingOperatorDesc(**tensors, output_tensor=packed(want)), inputs)
+
+    np.testing.assert_array_equal(found["output_tensor"], want)
+
+
+_SIGMOID, _TANH = dml.ActivationSigmoidOperatorDesc(), dml.ActivationTanhOperatorDesc()
+# Operator, PyTorch's module, the gates in the order of the operator, activations and other fields.
+RECURRENT: list[tuple[str, str, list[int], list[Any], dict[str, Any]]] = [
+    ("RNN", "RNN", [0], [_TANH], {}),
+    ("GRU", "GRU", [1, 0, 2], [_SIGMOID, _TANH], {"linear_before_reset": True}),
+    (
+        "LSTM",
+        "LSTM",
+        [0, 3, 1, 2],
+        [_SIGMOID, _TANH, _TANH],
+        {"clip_threshold": 0.0, "use_clip_threshold": False, "couple_input_forget": False},
+    ),
+]
+
+
+@pytest.mark.parametrize("row", RECURRENT, ids=[row[0] for row in RECURRENT])
+@pytest.mark.parametrize("directions", [1, 2])
+def test_recurrence(row: tuple[str, str, list[int], list[Any], dict[str, Any]], directions: int) -> None:
+    operator, module, order, activations, fields = row
+    steps, items, elements, hidden, gates = 4, 3, 5, 6, len(order)
+    random = np.random.default_rng(11)
+    both = {
+        name: random.normal(0, 0.5, (directions, gates, *sizes)).astype(np.float32)
+        for name, sizes in {
+            "weight_ih": (hidden, elements),
+            "weight_hh": (hidden, hidden),
+            "bias_ih": (hidden,),
+            "bias_hh": (hidden,),
+        }.items()
+    }
+    x = random.normal(0, 1, (steps, items, elements)).astype(np.float32)
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        network = getattr(torch.nn, module)(elements, hidden, bidirectional=directions == 2)
+        for name, array in both.items():
+            for direction, end in enumerate(["_l0", "_l0_reverse"][:directions]):
+                flat = array[direction].reshape(gates * hidden, *array.shape[3:])
+                getattr(network, name + end).copy_(to_torch(flat))
+        want = from_torch(network(to_torch(x))[0], np.float32)
+    want = want.reshape(steps, items, directions, hidden).transpose(0, 2, 1, 3)
+    weight, recurrence, *biases = (array[:, order] for array in both.values())
+    inputs = {
+        "input_tensor": x[None],
+        "weight_tensor": weight.reshape(1, directions, -1, elements),
+        "recurrence_tensor": recurrence.reshape(1, directions, -1, hidden),
+        "bias_tensor": np.concatenate([each.reshape(1, 1, directions, -1) for each in biases], -1),
+    }
+    tensors = {name: packed(array) for name, array in inputs.items()}
+    direction = dml.RecurrentNetworkDirection.BIDIRECTIONAL
+    if directions == 1:
+        direction = dml.RecurrentNetworkDirection.FORWARD
+    cls = declared()[OperatorType[operator]]
+    desc = cls(
+        **tensors,
+        output_sequence_tensor=packed(want),
+        activation_descs=activations * directions,
+        direction=direction,
+        **fields,
+    )
+
+    found = compare(desc, inputs)
+
+    np.testing.assert_allclose(found["output_sequence_tensor"], want, 1e-5, 2e-6)
 
 
 @pytest.mark.skipif(OperatorType.TOP_K1 not in emulated(), reason="TOP_K1 is not emulated")
