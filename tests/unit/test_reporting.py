@@ -645,3 +645,18 @@ def test_a_value_that_looks_like_a_placeholder_is_told_as_it_is() -> None:
         expected="{",
     )
     assert error.report.message == "{given} ({expected}) is not {."
+
+
+@pytest.mark.dmlemu(expect=["HAZARD_RAW"])
+def test_sinks_are_called_without_a_lock_of_the_device() -> None:
+    device = d3d12.create_device(d3d12.Adapter(), raises=False)
+    lock, held = device.context.gpu.lock, []
+    device.reports.add_sink(lambda stored: held.append(lock.is_mine()))
+    device.events.subscribe(lambda event: device.reports.add(event), Report)
+    device.context.emit(ERROR, ERROR)
+    assert held == [False, False]
+    with lock:
+        device.context.emit(ERROR)
+        assert len(held) == 2
+    device.reports.raise_pending()
+    assert held == [False] * 3

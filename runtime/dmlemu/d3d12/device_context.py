@@ -77,6 +77,7 @@ class DeviceContext:
         self.adapter = adapter
         self._device = weakref.ref(device)
         self.reports = Reporter(None if self.raises else Response.COLLECT)
+        self.reports.may_call_out = lambda: not gpu.lock.is_mine()
         if gpu.chaos is not None:
             self.reports.context = (f"The GPU runs under {gpu.chaos}",)
         self.info_queue = InfoQueue(self.reports, enabled=self.has_layer)

@@ -11,6 +11,7 @@ import sys
 import threading
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -44,6 +45,9 @@ class Reporter:
     Iterates over the stored reports, oldest first.  ``responses`` maps each severity to a response:
     CORRUPTION and ERROR are raised, the others only stored.  ``filters`` is a stack whose last entry
     applies.  ``context`` are lines added to every report.  All methods may be called from any thread.
+
+    Sinks run on the thread that found the report, as soon as it ``may_call_out``: a sink may take locks
+    of the program, which another thread may hold in a call of the device.
     """
 
     limit = 100  # different causes stored per check
@@ -60,6 +64,8 @@ class Reporter:
         self._suppressions: dict[str, str] = {}
         self._announced: set[str] = set()
         self._sinks: list[Sink] = []
+        self._undelivered: deque[tuple[int, Stored]] = deque()  # with the threads that found them
+        self.may_call_out: Callable[[], bool] = lambda: True
         self._pending: dict[int, tuple[Report, Response]] = {}  # the first of each cause
         living.add(self)
 
@@ -147,8 +153,20 @@ class Reporter:
                 self._announce(report, stored.suppressed)
             elif response is not Response.COLLECT and hresult is None:
                 self._pending.setdefault(id(stored), (report, response))
-        for sink in [*self._sinks, *defaults.sinks]:
-            sink(stored)
+            self._undelivered.append((threading.get_ident(), stored))
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Calls the sinks with what this thread has found, unless it holds a lock of the device."""
+        if not self._undelivered or not self.may_call_out():
+            return
+        me = threading.get_ident()
+        with self._lock:
+            mine = [stored for thread, stored in self._undelivered if thread == me]
+            self._undelivered = deque(each for each in self._undelivered if each[0] != me)
+        for stored in mine:
+            for sink in [*self._sinks, *defaults.sinks]:
+                sink(stored)
 
     def again(self, id: str, cause: Hashable) -> bool:
         """Counts a further occurrence of a stored cause; False: not stored, or to be raised or warned about,
@@ -186,7 +204,8 @@ class Reporter:
             print(f"{report.text().splitlines()[0]} is suppressed: {reason}\n", file=sys.stderr)
 
     def raise_pending(self) -> None:
-        """Issues pending Python warnings, then raises the first report that is to be raised."""
+        """Calls sinks, issues pending Python warnings, then raises the first report that is to be raised."""
+        self.deliver()
         if not self._pending:
             return
         with self._lock:
