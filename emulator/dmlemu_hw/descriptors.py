@@ -96,6 +96,16 @@ class DescriptorHeap:
     def label(self, label: str) -> None:
         self.allocation.label = label
 
+    def put(self, index: int, encoded: bytes) -> None:
+        """Writes encoded descriptors.  ValueError: they do not lie in the heap, or it is closed."""
+        count = len(encoded) // DESCRIPTOR_SIZE
+        with self._owner._lock:
+            if self.allocation.closed or not 0 <= index <= self.count - count:
+                raise ValueError(
+                    f"{count} descriptors from {index} on do not lie in {self.label or 'the heap'}."
+                )
+            ffi.memmove(_bytes_at(self, index), encoded, len(encoded))
+
     def close(self) -> None:
         """Frees the heap; its handles are never reused."""
         self._owner._heaps.pop(self.allocation.address, None)
@@ -191,4 +201,8 @@ class Descriptors:
                 f"{count} descriptors from {index} on do not lie in "
                 f"{heap.label or 'the heap'} of {heap.count}."
             )
-        return ffi.cast("uint8_t *", heap.allocation.host + index * DESCRIPTOR_SIZE)
+        return _bytes_at(heap, index)
+
+
+def _bytes_at(heap: DescriptorHeap, index: int) -> object:
+    return ffi.cast("uint8_t *", heap.allocation.host + index * DESCRIPTOR_SIZE)

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.descriptors import (
     DESCRIPTOR_RAW,
@@ -62,8 +62,7 @@ class BindingTable(DeviceChild):
     kind = "binding table"
 
     def __init__(self, context: DeviceContext, desc: BindingTableDesc | None) -> None:
-        if desc is not None:
-            check_range(context, desc, "CreateBindingTable")
+        place = None if desc is None else check_range(context, desc, "CreateBindingTable")
         super().__init__(context)
         self.desc: BindingTableDesc | None = None
         self.bound: dict[Slot, Bound] = {}
@@ -74,7 +73,7 @@ class BindingTable(DeviceChild):
         self._expected: tuple[bytes | None, ...] | None = None
         self._turn = threading.RLock()  # held by the thread that is inside a method
         self._inside: tuple[str, str, CallSite | None] = ("", "", None)  # thread name, method, line
-        self._set(desc)
+        self._set(desc, place)
 
     @property
     def dispatchable(self) -> Dispatchable | None:
@@ -89,28 +88,26 @@ class BindingTable(DeviceChild):
         """
         self.context.check_alive("Reset")
         with self.alone("Reset"):
-            if desc is not None:
-                check_range(self.context, desc, "Reset")
-            self._set(desc)
+            self._set(desc, None if desc is None else check_range(self.context, desc, "Reset"))
 
-    def _set(self, desc: BindingTableDesc | None) -> None:
+    def _set(self, desc: BindingTableDesc | None, place: _Place | None) -> None:
         self.heap, self.visible_start = None, 0
-        if desc is not None and desc.dispatchable.descriptor_count:
-            descriptors = self.context.gpu.descriptors
-            found = descriptors.locate_gpu(desc.gpu_descriptor_handle)
-            written = descriptors.locate(desc.cpu_descriptor_handle)
-            assert found is not None and written is not None  # check_range
-            self.heap = found[0]
-            if written[0].gpu_start:
-                self.visible_start = written[0].gpu_start + written[1] * DESCRIPTOR_SIZE
+        if place is not None:
+            self.heap = place.heap
+            if place.written.gpu_start:
+                self.visible_start = place.written.gpu_start + place.first * DESCRIPTOR_SIZE
         self.desc = desc
+        self._place = place
+        self._count = (
+            0 if desc is None else desc.dispatchable.descriptor_count
+        )  # that the range was checked for
         self.bound = {}
         self._written: dict[int, bytes] = {}  # descriptors by their index in the range
         self._changed()
 
     def _release(self, *, emit: bool) -> None:
         super()._release(emit=emit)
-        self._set(None)  # a released table keeps no buffer alive (BT13)
+        self._set(None, None)  # a released table keeps no buffer alive (BT13)
 
     def _changed(self) -> None:
         """Invalidates everything computed from the bindings."""
@@ -173,16 +170,16 @@ class BindingTable(DeviceChild):
             return
         try:
             with self.alone(method):
-                target, start = self._opened(method)
+                target = self._opened(method)
                 bound = [(slot, SlotCheck(context, target, slot).find(desc)) for slot, desc in find(target)]
                 if context.d3d12.has_layer:
                     with context.d3d12.layer:
                         self._check_in_flight(target, role, [slot for slot, _ in bound])
-                self._write(bound, start, method)
+                self._write(bound, method)
         except Error as error:
             context.reject(error)
 
-    def _write(self, bound: Sequence[tuple[Slot, Bound | None]], start: int, method: str) -> None:
+    def _write(self, bound: Sequence[tuple[Slot, Bound | None]], method: str) -> None:
         """Stores the bindings and writes their descriptors."""
         written: dict[int, bytes] = {}
         for slot, buffer in bound:
@@ -193,20 +190,27 @@ class BindingTable(DeviceChild):
                 written[slot.descriptor] = _descriptor(buffer).encode()
         self._written |= written
         self._changed()
-        gpu, parent = self.context.gpu, self.context.d3d12
+        place, parent = self._place, self.context.d3d12
+        if not written or place is None:
+            return
 
         def write() -> None:
-            for at, data in written.items():
-                gpu.descriptors.put(start + at * DESCRIPTOR_SIZE, data)
+            first, data = -1, b""
+            for at in sorted(written):  # neighbours together
+                if data and at * DESCRIPTOR_SIZE != first * DESCRIPTOR_SIZE + len(data):
+                    place.written.put(place.first + first, data)
+                    data = b""
+                first, data = at if not data else first, data + written[at]
+            place.written.put(place.first + first, data)
 
-        if not written or not parent.has_layer:
+        if not parent.has_layer:
             write()
             return
         if self.visible_start:
             places = [self.visible_start + at * DESCRIPTOR_SIZE for at in written]
             parent.descriptor_uses.bound(places, Binder(weakref.ref(self), str(self), method, call_site()))
         first, last = min(written), max(written)
-        row = (start + first * DESCRIPTOR_SIZE, last + 1 - first)
+        row = (place.written.cpu_start + (place.first + first) * DESCRIPTOR_SIZE, last + 1 - first)
         write_descriptors(parent, [row], method, write, str(self))
 
     def alone(self, method: str) -> _Alone:
@@ -300,7 +304,7 @@ class BindingTable(DeviceChild):
             context=(reader.context,),
         )
 
-    def _opened(self, method: str) -> tuple[Dispatchable, int]:
+    def _opened(self, method: str) -> Dispatchable:
         desc = self.desc
         if desc is None:
             raise refusal(
@@ -312,8 +316,11 @@ class BindingTable(DeviceChild):
                 given="an empty table",
                 expected="a table that was reset with a desc",
             )
-        check_range(self.context, desc, method)  # an initializer may have been reset or a heap released
-        return desc.dispatchable, desc.cpu_descriptor_handle
+        target, place = desc.dispatchable, self._place
+        is_as_before = target.descriptor_count == self._count and (place is None or place.lives)
+        if target.released or not is_as_before:  # an initializer may have been reset or a heap released
+            self._place, self._count = check_range(self.context, desc, method), target.descriptor_count
+        return target
 
 
 class _Alone:
@@ -362,8 +369,23 @@ def _descriptor(buffer: Bound | None) -> Descriptor:
     return Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, Format.R32_TYPELESS, buffer.address, buffer.size)
 
 
-def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) -> None:
-    """BT1 to BT3: dispatchable and range belong to this device; the range is large enough and visible."""
+class _Place(NamedTuple):
+    """Where a table writes its descriptors, and the heap of those that the GPU reads."""
+
+    written: DescriptorHeap
+    first: int
+    heap: DescriptorHeap
+
+    @property
+    def lives(self) -> bool:
+        return not (self.written.allocation.closed or self.heap.allocation.closed)
+
+
+def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) -> _Place | None:
+    """BT1 to BT3: dispatchable and range belong to this device; the range is large enough and visible.
+
+    Returns where it is; None: no descriptors are needed.
+    """
 
     refused = partial(refusal, operation=operation, page="DML_BINDING_TABLE_DESC")
 
@@ -406,11 +428,13 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
             rule="BT2",
         )
     if not needed:
-        return  # the handles are ignored
+        return None  # the handles are ignored
     hardware = context.gpu.descriptors
+    written = hardware.locate(desc.cpu_descriptor_handle)
+    read = hardware.locate_gpu(desc.gpu_descriptor_handle)
     for field, handle, place in (
-        ("CPUDescriptorHandle", desc.cpu_descriptor_handle, hardware.locate(desc.cpu_descriptor_handle)),
-        ("GPUDescriptorHandle", desc.gpu_descriptor_handle, hardware.locate_gpu(desc.gpu_descriptor_handle)),
+        ("CPUDescriptorHandle", desc.cpu_descriptor_handle, written),
+        ("GPUDescriptorHandle", desc.gpu_descriptor_handle, read),
     ):
         shown = f"0x{handle:X}"
         if place is None:
@@ -437,3 +461,5 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
                 expected=f"room for {size} descriptors",
                 rule="BT2",
             )
+    assert written is not None and read is not None
+    return _Place(*written, read[0])
