@@ -38,7 +38,7 @@ def built(tmp_path_factory: pytest.TempPathFactory):
 
     def build(name: str) -> Path:
         if name not in programs:
-            flags = ["-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Wno-ignored-attributes"]
+            flags = ["-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Wno-ignored-attributes", "-pthread"]
             program = folder / name
             source = HERE / f"{name}.cpp"
             command = [
@@ -155,3 +155,17 @@ def test_exec_keeps_the_status_of_the_program() -> None:
     assert _run(*DMLEMU, "exec", "sh", "-c", "exit 7").returncode == 7
     assert _run(*DMLEMU, "exec", "sh", "-c", "kill -9 $$").returncode == 137
     assert _run(*DMLEMU, "exec", "/nonexistent").returncode == 127
+
+
+@pytest.mark.parametrize("strictness", ["runtime", "strict"])
+def test_native_threads_compute_the_right_values(built, strictness: str) -> None:
+    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("threads"), "8", "10")
+    assert (done.stdout, done.stderr, done.returncode) == ("0 wrong of 80\n", "", 0)
+
+
+@pytest.mark.parametrize("busy", [0, 4])
+@pytest.mark.parametrize("way", ["return", "exit", "thread", "quick", "fork"])
+def test_every_way_to_end_keeps_the_status(built, way: str, busy: int) -> None:
+    """With static objects released afterwards, threads inside of calls, and calls in a forked child."""
+    done = _run(*DMLEMU, "exec", built("exits"), way, str(busy))
+    assert (done.stdout, done.stderr, done.returncode) == ("ends\n", "", 3)
