@@ -169,3 +169,17 @@ def test_every_way_to_end_keeps_the_status(built, way: str, busy: int) -> None:
     """With static objects released afterwards, threads inside of calls, and calls in a forked child."""
     done = _run(*DMLEMU, "exec", built("exits"), way, str(busy))
     assert (done.stdout, done.stderr, done.returncode) == ("ends\n", "", 3)
+
+
+@pytest.mark.parametrize("strictness", ["runtime", "strict"])
+def test_waits_for_what_another_native_thread_does(built, strictness: str) -> None:
+    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("waits"), "300")
+    assert done.stdout == "1\n2\n3\n5\n"
+    assert strictness == "runtime" or "FENCE_EVENT" in done.stderr  # the closed event
+    assert "FENCE_NEVER" not in done.stderr
+
+
+def test_a_wait_that_nothing_seems_to_end_is_reported(built) -> None:
+    done = _run(*DMLEMU, "exec", "--strictness", "debug", built("waits"), "2600")
+    assert done.stdout == "1\n2\n3\n5\n"
+    assert "D3D12 WARNING FENCE_NEVER" in done.stderr
