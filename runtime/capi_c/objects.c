@@ -92,9 +92,20 @@ static void capi_release_any(uintptr_t pointer)
     call_slot(pointer, 2);
 }
 
-static uintptr_t capi_caller(void)
+static int capi_frames(uintptr_t frames[CAPI_FRAMES])
 {
-    return capi_site;
+    memcpy(frames, capi_site.frames, sizeof capi_site.frames);
+    return capi_site.count;
+}
+
+static void capi_want_frames(void)
+{
+    atomic_store(&capi_has_frames, 1);
+}
+
+static void capi_stop(void)
+{
+    capi_must_stop = 1;
 }
 
 static void capi_end(void)

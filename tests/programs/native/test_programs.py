@@ -119,6 +119,9 @@ def test_mistakes_are_reported_with_their_lines(built) -> None:
         f"While calling ID3D12Resource::GetGPUVirtualAddress at mistakes.cpp:{lines['use after Release']}\n"
         in done.stderr
     )
+    assert (
+        f"released at mistakes.cpp:{lines['a Release inside of a helper']} (in wrladapter.h:" in done.stderr
+    )
     assert done.stderr.count("CreateComputePipelineState is not emulated.\n  -") == 1
 
 
@@ -183,3 +186,15 @@ def test_a_wait_that_nothing_seems_to_end_is_reported(built) -> None:
     done = _run(*DMLEMU, "exec", "--strictness", "debug", built("waits"), "2600")
     assert done.stdout == "1\n2\n3\n5\n"
     assert "D3D12 WARNING FENCE_NEVER" in done.stderr
+
+
+def test_break_stops_at_the_line_of_a_report(built) -> None:
+    if shutil.which("gdb") is None:
+        pytest.skip("gdb is not installed")
+    gdb = ["gdb", "-q", "-batch", "-ex", "run", "-ex", "bt 2", "--args", str(built("mistakes"))]
+    done = _run(*DMLEMU, "exec", "--strict", "--break", *gdb)
+    slot, line = [row for row in done.stdout.splitlines() if row.startswith("#")][:2]
+    assert "ID3D12Fence_Signal" in slot
+    source = (HERE / "mistakes.cpp").read_text().splitlines()
+    number = next(i for i, text in enumerate(source, 1) if "use of the fence" in text)
+    assert line.endswith(f"mistakes.cpp:{number}")

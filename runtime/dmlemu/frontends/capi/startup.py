@@ -1,6 +1,7 @@
 """Start and end of the Python side, in the process of a C++ program.
 
-Variables, which ``dmlemu exec`` sets: DMLEMU_STRICTNESS, DMLEMU_CHAOS, DMLEMU_REPORT, DMLEMU_SUPPRESS.
+Variables, which ``dmlemu exec`` sets: DMLEMU_STRICTNESS, DMLEMU_CHAOS, DMLEMU_REPORT, DMLEMU_SUPPRESS,
+DMLEMU_BREAK.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def start(table: int) -> None:
         id, _, reason = row.partition("=")
         defaults.suppressions[id] = reason
     reports.install()
+    reports.stops = bool(os.environ.get("DMLEMU_BREAK"))
     if path := os.environ.get("DMLEMU_REPORT"):
         file = ReportFile(path)
         defaults.sinks.append(file)
