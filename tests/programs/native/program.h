@@ -2,11 +2,6 @@
 
 #pragma once
 
-#include <wsl/winadapter.h>
-
-#include <directx/d3d12.h>
-#include <dxguids/dxguids.h>
-
 #include <DirectML.h>
 
 #include <wrl/client.h>

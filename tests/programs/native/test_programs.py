@@ -198,3 +198,16 @@ def test_break_stops_at_the_line_of_a_report(built) -> None:
     source = (HERE / "mistakes.cpp").read_text().splitlines()
     number = next(i for i, text in enumerate(source, 1) if "use of the fence" in text)
     assert line.endswith(f"mistakes.cpp:{number}")
+
+
+def test_dxcore_finds_the_adapter(built) -> None:
+    done = _run(*DMLEMU, "exec", "--strict", built("dxcore"))
+    expected = (
+        "1 adapter, factory shared, graphics 1\n"
+        "dmlemu Virtual GPU, hardware 1, d311\n"
+        "budget 8 GiB\n"
+        "luid equal, adapter shared\n"
+    )
+    assert done.stdout == expected
+    assert done.stderr.count("HRESULT 0x80070057") == 1  # the small buffer
+    assert done.returncode == 1
