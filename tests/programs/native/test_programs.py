@@ -211,3 +211,9 @@ def test_dxcore_finds_the_adapter(built) -> None:
     assert done.stdout == expected
     assert done.stderr.count("HRESULT 0x80070057") == 1  # the small buffer
     assert done.returncode == 1
+
+
+def test_debug_layer_and_message_callback(built) -> None:
+    (libraries,) = _capi("--libdir")
+    done = _run(built("debug_layer"), LD_LIBRARY_PATH=libraries)
+    assert (done.stdout, done.returncode) == ("called 1, stored 2, identity 1, text 1\n", 0)
