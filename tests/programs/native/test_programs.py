@@ -129,6 +129,7 @@ def test_refusals_give_their_hresults(built) -> None:
     for strictness in ("runtime", "strict"):
         done = _run(*DMLEMU, "exec", "--strictness", strictness, built("refusals"))
         assert done.stdout == "done\n", done.stdout + done.stderr
+        assert "a bug of dmlemu" not in done.stderr
 
 
 def test_a_missing_python_is_said_once(built) -> None:
