@@ -138,10 +138,12 @@ void capi_free(uintptr_t object);
 uint32_t capi_count(uintptr_t object);
 int capi_supports_iid(uintptr_t object, uintptr_t iid);
 uint32_t IUnknown_AddRef(uintptr_t object);
-uint32_t IUnknown_Release(uintptr_t object);
+void capi_release(uintptr_t object);
 void capi_add_ref_any(uintptr_t pointer);
 void capi_release_any(uintptr_t pointer);
-uintptr_t capi_caller(void);
+int capi_frames(uintptr_t frames[8]);
+void capi_want_frames(void);
+void capi_stop(void);
 uintptr_t capi_fill(uintptr_t exports);
 """)
 ffibuilder.set_source(

@@ -2,7 +2,9 @@
  *
  * It relies on a name inside cffi, which tests/programs/native pins. */
 
+#include <signal.h>
 #include <string.h>
+#include <unwind.h>
 
 static void capi_fail(struct _cffi_externpy_s *method, char *result);
 
@@ -11,19 +13,58 @@ static inline void capi_call_python(struct _cffi_externpy_s *method, char *argum
     _cffi_call_python(method, arguments);
 }
 
-static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_t site)
+static _Unwind_Reason_Code capi_add_frame(struct _Unwind_Context *context, void *data)
 {
+    struct capi_site *site = data;
+    const uintptr_t address = _Unwind_GetIP(context);
+    if (site->count == 0 && address != site->frames[0])
+        return _URC_NO_REASON; /* still a frame of ours */
+    site->frames[site->count++] = address;
+    return site->count < CAPI_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/* The call that returns to this address, and its callers. */
+static struct capi_site capi_find_site(uintptr_t address)
+{
+    struct capi_site site = {{address}, 0};
+    if (atomic_load_explicit(&capi_has_frames, memory_order_relaxed))
+        _Unwind_Backtrace(capi_add_frame, &site);
+    if (site.count == 0)
+        site.count = 1;
+    return site;
+}
+
+static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_t address)
+{
+    if (capi_client != 0)
+        address = capi_client;
+    capi_client = 0;
     if (!atomic_load_explicit(&capi_is_alive, memory_order_relaxed)) {
-        capi_client = 0;
         capi_fail(method, arguments);
         return;
     }
-    uintptr_t outer = capi_site;
-    capi_site = capi_client != 0 ? capi_client : site;
-    capi_client = 0;
+    const struct capi_site outer = capi_site;
+    capi_site = capi_find_site(address);
     capi_call_python(method, arguments);
     capi_site = outer;
 }
 
+/* Inlined, so that a debugger stops in the slot itself, with the client's line above it. */
+static inline __attribute__((always_inline)) void capi_stop_here(void)
+{
+    if (capi_must_stop) {
+        capi_must_stop = 0;
+#if defined(__x86_64__)
+        __asm__ volatile("int3");
+#else
+        raise(SIGTRAP);
+#endif
+    }
+}
+
 #undef _cffi_call_python
-#define _cffi_call_python(method, arguments) capi_call(method, arguments, (uintptr_t)__builtin_return_address(0))
+#define _cffi_call_python(method, arguments) \
+    do { \
+        capi_call(method, arguments, (uintptr_t)__builtin_return_address(0)); \
+        capi_stop_here(); \
+    } while (0)

@@ -37,17 +37,28 @@ static uint32_t IUnknown_AddRef(uintptr_t object)
     return atomic_fetch_add(&identity(object)->count, 1) + 1;
 }
 
-static uint32_t IUnknown_Release(uintptr_t object)
+static uint32_t release(uintptr_t object, uintptr_t client)
 {
     struct capi_object *self = identity(object);
     uint32_t before = atomic_load(&self->count);
     while (before != 0 && !atomic_compare_exchange_weak(&self->count, &before, before - 1))
         continue;
     if (before <= 1) { /* 0: released once too often */
-        capi_client = (uintptr_t)__builtin_return_address(0);
+        capi_client = client;
         Object_Released((uintptr_t)self, before);
     }
     return before == 0 ? 0 : before - 1;
+}
+
+static uint32_t IUnknown_Release(uintptr_t object)
+{
+    return release(object, (uintptr_t)__builtin_return_address(0));
+}
+
+/* For Python, inside of a method: the client is the one that called the method. */
+static void capi_release(uintptr_t object)
+{
+    release(object, capi_site.frames[0]);
 }
 
 static int capi_supports(uintptr_t object, const struct capi_iid *iid)
@@ -92,9 +103,20 @@ static void capi_release_any(uintptr_t pointer)
     call_slot(pointer, 2);
 }
 
-static uintptr_t capi_caller(void)
+static int capi_frames(uintptr_t frames[CAPI_FRAMES])
 {
-    return capi_site;
+    memcpy(frames, capi_site.frames, sizeof capi_site.frames);
+    return capi_site.count;
+}
+
+static void capi_want_frames(void)
+{
+    atomic_store(&capi_has_frames, 1);
+}
+
+static void capi_stop(void)
+{
+    capi_must_stop = 1;
 }
 
 static void capi_end(void)

@@ -25,11 +25,24 @@ struct capi_interface {
     uint32_t iid_count;
 };
 
-/* Where the method that this thread is in was called from. */
-static _Thread_local uintptr_t capi_site;
+enum { CAPI_FRAMES = 8 };
+
+/* Where the method that this thread is in was called from: return addresses, the innermost first. */
+struct capi_site {
+    uintptr_t frames[CAPI_FRAMES];
+    int count;
+};
+
+static _Thread_local struct capi_site capi_site;
 
 /* Where a function of ours was called from, which now calls such a method itself; 0: none does. */
 static _Thread_local uintptr_t capi_client;
+
+/* Set by a report under --break: this thread stops before it returns to the client. */
+static _Thread_local int capi_must_stop;
+
+/* Whether sites have all their frames; else only the first. */
+static _Atomic int capi_has_frames;
 
 /* The exports are methods of an object that nobody sees. */
 static struct capi_object capi_exports;

@@ -7,7 +7,8 @@
 #include <wsl/winadapter.h>
 
 #include <directx/d3d12.h>
-#include <dxguids/dxguids.h>
+#include <directx/dxcore_interface.h>
+#include <dxguids/dxguids.h> // has the IIDs of what is declared before it
 
 #ifndef DML_TARGET_VERSION
 #define DML_TARGET_VERSION 0x6400

@@ -5,6 +5,11 @@
 int main()
 {
     Gpu gpu;
+    ComPtr<ID3D12Fence> fence;
+    CHECK(gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
+    ID3D12Fence *stale = fence.Get();
+    fence.Reset(); // a Release inside of a helper
+    stale->Signal(1); // use of the fence
     ComPtr<ID3D12Resource> made = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
     ID3D12Resource *buffer = made.Detach();
     ID3D12PipelineState *state = nullptr;

@@ -2,11 +2,6 @@
 
 #pragma once
 
-#include <wsl/winadapter.h>
-
-#include <directx/d3d12.h>
-#include <dxguids/dxguids.h>
-
 #include <DirectML.h>
 
 #include <wrl/client.h>
@@ -15,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 using Microsoft::WRL::ComPtr;
@@ -54,6 +50,14 @@ struct Gpu {
         CHECK(DMLCreateDevice(device.Get(), DML_CREATE_DEVICE_FLAG_NONE, IID_PPV_ARGS(&dml)));
         const D3D12_COMMAND_QUEUE_DESC desc = {D3D12_COMMAND_LIST_TYPE_DIRECT, 0, D3D12_COMMAND_QUEUE_FLAG_NONE, 0};
         CHECK(device->CreateCommandQueue(&desc, IID_PPV_ARGS(&queue)));
+        create_own();
+    }
+
+    // For another thread: the same devices and queue, everything else its own.
+    explicit Gpu(const Gpu &shared) : device(shared.device), dml(shared.dml), queue(shared.queue) { create_own(); }
+
+    void create_own()
+    {
         CHECK(device->CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_DIRECT, IID_PPV_ARGS(&allocator)));
         CHECK(device->CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, allocator.Get(), nullptr,
                                         IID_PPV_ARGS(&list)));
@@ -181,7 +185,7 @@ struct Gpu {
     }
 
     // The bytes of a buffer in state UNORDERED_ACCESS, as 32-bit words.
-    void print(ID3D12Resource *resource, UINT64 size)
+    std::vector<uint32_t> read(ID3D12Resource *resource, UINT64 size)
     {
         ComPtr<ID3D12Resource> readback =
             committed(D3D12_HEAP_TYPE_READBACK, size, D3D12_RESOURCE_FLAG_NONE, D3D12_RESOURCE_STATE_COPY_DEST);
@@ -191,10 +195,17 @@ struct Gpu {
         run();
         void *memory = nullptr;
         CHECK(readback->Map(0, nullptr, &memory));
-        const uint32_t *words = static_cast<const uint32_t *>(memory);
-        for (UINT64 i = 0; i < size / 4; i++)
-            std::printf("%08x%c", words[i], i % 8 == 7 || i + 1 == size / 4 ? '\n' : ' ');
+        std::vector<uint32_t> words(size / 4);
+        std::memcpy(words.data(), memory, size);
         const D3D12_RANGE nothing = {0, 0};
         readback->Unmap(0, &nothing);
+        return words;
+    }
+
+    void print(ID3D12Resource *resource, UINT64 size)
+    {
+        const std::vector<uint32_t> words = read(resource, size);
+        for (size_t i = 0; i < words.size(); i++)
+            std::printf("%08x%c", words[i], i % 8 == 7 || i + 1 == words.size() ? '\n' : ' ');
     }
 };

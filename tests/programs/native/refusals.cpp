@@ -140,6 +140,69 @@ static void dml(Gpu &gpu)
     EXPECT(gpu.dml->CheckFeatureSupport(DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, 3, &query, 4, &data) == E_INVALIDARG);
 }
 
+// Wrong arguments of every kind: NULL, counts of nothing, pointers to other objects, unknown numbers.
+static void bad_arguments(Gpu &gpu)
+{
+    static Own own;
+    void *out = nullptr;
+    IUnknown *foreign = &own, *other = gpu.queue.Get();
+    const IID list = __uuidof(ID3D12GraphicsCommandList), buffer = __uuidof(ID3D12Resource);
+    ID3D12CommandAllocator *allocators[] = {nullptr, static_cast<ID3D12CommandAllocator *>(foreign),
+                                            static_cast<ID3D12CommandAllocator *>(other)};
+    for (ID3D12CommandAllocator *each : allocators)
+        EXPECT(gpu.device->CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, each, nullptr, list, &out) ==
+               E_INVALIDARG);
+    EXPECT(gpu.device->CreateCommandAllocator(static_cast<D3D12_COMMAND_LIST_TYPE>(77), list, &out) == E_INVALIDARG);
+    EXPECT(gpu.device->CreateCommittedResource(nullptr, D3D12_HEAP_FLAG_NONE, nullptr, D3D12_RESOURCE_STATE_COMMON,
+                                               nullptr, buffer, &out) == E_INVALIDARG);
+    EXPECT(gpu.device->CreatePlacedResource(nullptr, 0, nullptr, D3D12_RESOURCE_STATE_COMMON, nullptr, buffer,
+                                            &out) == E_INVALIDARG);
+    EXPECT(gpu.queue->Signal(nullptr, 1) == E_INVALIDARG && gpu.queue->Wait(nullptr, 1) == E_INVALIDARG);
+    EXPECT(gpu.device->MakeResident(3, nullptr) == E_INVALIDARG);
+    EXPECT(gpu.device->Evict(0xFFFFFFFF, nullptr) == E_INVALIDARG);
+    EXPECT(gpu.device->CheckFeatureSupport(static_cast<D3D12_FEATURE>(999), &out, 8) == E_INVALIDARG);
+    EXPECT(gpu.fence->SetEventOnCompletion(1, reinterpret_cast<HANDLE>(12345)) == E_HANDLE);
+    EXPECT(gpu.device->SetName(nullptr) == E_INVALIDARG);
+    IDMLCompiledOperator *nothing[] = {nullptr};
+    const IID initializer = __uuidof(IDMLOperatorInitializer), device = __uuidof(IDMLDevice);
+    EXPECT(gpu.dml->CreateOperatorInitializer(1, nothing, initializer, &out) == E_INVALIDARG);
+    EXPECT(gpu.dml->CreateOperatorInitializer(0xFFFFFFFF, nothing, initializer, &out) == E_INVALIDARG);
+    const DML_BINDING_TABLE_DESC empty = {};
+    EXPECT(gpu.dml->CreateBindingTable(&empty, __uuidof(IDMLBindingTable), &out) == E_INVALIDARG);
+    EXPECT(DMLCreateDevice(nullptr, DML_CREATE_DEVICE_FLAG_NONE, device, &out) == E_INVALIDARG);
+    EXPECT(DMLCreateDevice(static_cast<ID3D12Device *>(foreign), DML_CREATE_DEVICE_FLAG_NONE, device, &out) ==
+           E_INVALIDARG);
+    EXPECT(D3D12CreateDevice(foreign, D3D_FEATURE_LEVEL_11_0, __uuidof(ID3D12Device), &out) == E_INVALIDARG);
+}
+
+// The same for methods without a result: whatever they do, they return.
+static void bad_arguments_of_void_methods(Gpu &gpu)
+{
+    static Own own;
+    IUnknown *foreign = &own;
+    const UINT values[4] = {};
+    ID3D12DescriptorHeap *no_heap[] = {nullptr};
+    D3D12_RESOURCE_BARRIER barrier = {};
+    gpu.list->ResourceBarrier(1, &barrier); // of nothing
+    barrier.Type = static_cast<D3D12_RESOURCE_BARRIER_TYPE>(9);
+    gpu.list->ResourceBarrier(1, &barrier);
+    gpu.list->ResourceBarrier(0xFFFFFFFF, nullptr);
+    gpu.list->SetDescriptorHeaps(2, nullptr);
+    gpu.list->SetDescriptorHeaps(1, no_heap);
+    gpu.list->CopyBufferRegion(nullptr, 0, nullptr, 0, 8);
+    gpu.list->DrawInstanced(1, 1, 0, 0);
+    gpu.list->ClearUnorderedAccessViewUint({1}, {2}, nullptr, values, 0, nullptr);
+    gpu.list->ResolveQueryData(nullptr, D3D12_QUERY_TYPE_TIMESTAMP, 0, 1, nullptr, 0);
+    gpu.recorder->RecordDispatch(nullptr, nullptr, nullptr);
+    gpu.recorder->RecordDispatch(static_cast<ID3D12CommandList *>(foreign), nullptr, nullptr);
+    gpu.device->CreateUnorderedAccessView(nullptr, nullptr, nullptr, {0});
+    gpu.device->CopyDescriptors(4, nullptr, nullptr, 4, nullptr, nullptr, D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+    gpu.device->CopyDescriptorsSimple(0xFFFFFFFF, {7}, {9}, static_cast<D3D12_DESCRIPTOR_HEAP_TYPE>(99));
+    gpu.device->GetCustomHeapProperties(0, static_cast<D3D12_HEAP_TYPE>(99));
+    gpu.device->GetCopyableFootprints(nullptr, 0, 1, 0, nullptr, nullptr, nullptr, nullptr);
+    gpu.queue->ExecuteCommandLists(5, nullptr);
+}
+
 int main()
 {
     {
@@ -149,6 +212,8 @@ int main()
         structs(gpu);
         private_data(gpu);
         dml(gpu);
+        bad_arguments(gpu);
+        bad_arguments_of_void_methods(gpu);
     }
     std::printf("done\n");
 }

@@ -38,7 +38,7 @@ def built(tmp_path_factory: pytest.TempPathFactory):
 
     def build(name: str) -> Path:
         if name not in programs:
-            flags = ["-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Wno-ignored-attributes"]
+            flags = ["-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Wno-ignored-attributes", "-pthread"]
             program = folder / name
             source = HERE / f"{name}.cpp"
             command = [
@@ -119,6 +119,9 @@ def test_mistakes_are_reported_with_their_lines(built) -> None:
         f"While calling ID3D12Resource::GetGPUVirtualAddress at mistakes.cpp:{lines['use after Release']}\n"
         in done.stderr
     )
+    assert (
+        f"released at mistakes.cpp:{lines['a Release inside of a helper']} (in wrladapter.h:" in done.stderr
+    )
     assert done.stderr.count("CreateComputePipelineState is not emulated.\n  -") == 1
 
 
@@ -126,6 +129,7 @@ def test_refusals_give_their_hresults(built) -> None:
     for strictness in ("runtime", "strict"):
         done = _run(*DMLEMU, "exec", "--strictness", strictness, built("refusals"))
         assert done.stdout == "done\n", done.stdout + done.stderr
+        assert "a bug of dmlemu" not in done.stderr
 
 
 def test_a_missing_python_is_said_once(built) -> None:
@@ -155,3 +159,62 @@ def test_exec_keeps_the_status_of_the_program() -> None:
     assert _run(*DMLEMU, "exec", "sh", "-c", "exit 7").returncode == 7
     assert _run(*DMLEMU, "exec", "sh", "-c", "kill -9 $$").returncode == 137
     assert _run(*DMLEMU, "exec", "/nonexistent").returncode == 127
+
+
+@pytest.mark.parametrize("strictness", ["runtime", "strict"])
+def test_native_threads_compute_the_right_values(built, strictness: str) -> None:
+    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("threads"), "8", "10")
+    assert (done.stdout, done.stderr, done.returncode) == ("0 wrong of 80\n", "", 0)
+
+
+@pytest.mark.parametrize("busy", [0, 4])
+@pytest.mark.parametrize("way", ["return", "exit", "thread", "quick", "fork"])
+def test_every_way_to_end_keeps_the_status(built, way: str, busy: int) -> None:
+    """With static objects released afterwards, threads inside of calls, and calls in a forked child."""
+    done = _run(*DMLEMU, "exec", built("exits"), way, str(busy))
+    assert (done.stdout, done.stderr, done.returncode) == ("ends\n", "", 3)
+
+
+@pytest.mark.parametrize("strictness", ["runtime", "strict"])
+def test_waits_for_what_another_native_thread_does(built, strictness: str) -> None:
+    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("waits"), "300")
+    assert done.stdout == "1\n2\n3\n5\n"
+    assert strictness == "runtime" or "FENCE_EVENT" in done.stderr  # the closed event
+    assert "FENCE_NEVER" not in done.stderr
+
+
+def test_a_wait_that_nothing_seems_to_end_is_reported(built) -> None:
+    done = _run(*DMLEMU, "exec", "--strictness", "debug", built("waits"), "2600")
+    assert done.stdout == "1\n2\n3\n5\n"
+    assert "D3D12 WARNING FENCE_NEVER" in done.stderr
+
+
+def test_break_stops_at_the_line_of_a_report(built) -> None:
+    if shutil.which("gdb") is None:
+        pytest.skip("gdb is not installed")
+    gdb = ["gdb", "-q", "-batch", "-ex", "run", "-ex", "bt 2", "--args", str(built("mistakes"))]
+    done = _run(*DMLEMU, "exec", "--strict", "--break", *gdb)
+    slot, line = [row for row in done.stdout.splitlines() if row.startswith("#")][:2]
+    assert "ID3D12Fence_Signal" in slot
+    source = (HERE / "mistakes.cpp").read_text().splitlines()
+    number = next(i for i, text in enumerate(source, 1) if "use of the fence" in text)
+    assert line.endswith(f"mistakes.cpp:{number}")
+
+
+def test_dxcore_finds_the_adapter(built) -> None:
+    done = _run(*DMLEMU, "exec", "--strict", built("dxcore"))
+    expected = (
+        "1 adapter, factory shared, graphics 1\n"
+        "dmlemu Virtual GPU, hardware 1, d311\n"
+        "budget 8 GiB\n"
+        "luid equal, adapter shared\n"
+    )
+    assert done.stdout == expected
+    assert done.stderr.count("HRESULT 0x80070057") == 1  # the small buffer
+    assert done.returncode == 1
+
+
+def test_debug_layer_and_message_callback(built) -> None:
+    (libraries,) = _capi("--libdir")
+    done = _run(built("debug_layer"), LD_LIBRARY_PATH=libraries)
+    assert (done.stdout, done.returncode) == ("called 1, stored 2, identity 1, text 1\n", 0)

@@ -38,6 +38,9 @@ def add_commands(commands: Any) -> None:
     run.add_argument(
         "--suppress", action="append", default=[], metavar="ID=REASON", help="do not report a check"
     )
+    run.add_argument(
+        "--break", action="store_true", dest="stops", help="raise SIGTRAP at each new report, for gdb"
+    )
     run.add_argument("program", metavar="PROGRAM")
     run.add_argument("arguments", nargs="...", metavar="ARGS")
     run.set_defaults(run=_exec)
@@ -102,6 +105,7 @@ def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:
         "DMLEMU_STRICTNESS": parsed.strictness,
         "DMLEMU_CHAOS": None if parsed.chaos is None else str(parsed.chaos),
         "DMLEMU_REPORT": None if parsed.report is None else str(parsed.report.absolute()),
+        "DMLEMU_BREAK": "1" if parsed.stops else None,
         "DMLEMU_SUPPRESS": "\n".join(parsed.suppress) or None,
     }
     return {**os.environ, **{name: value for name, value in given.items() if value is not None}}

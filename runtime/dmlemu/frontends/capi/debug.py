@@ -12,9 +12,17 @@ from ...errors import HResult, Severity, Strictness
 from ...reporting import defaults
 from ._capi import ffi
 from .objects import Interface
+from .sites import want_frames
 from .values import write_numbers
 
-__all__ = ["DebugLayer", "ID3D12Debug", "ID3D12DebugDevice", "ID3D12InfoQueue"]
+__all__ = ["DebugLayer", "ID3D12Debug", "ID3D12DebugDevice", "ID3D12InfoQueue", "watch"]
+
+
+def watch(strictness: Strictness) -> None:
+    """Devices created from now on have checks, and reports have all they can name."""
+    defaults.strictness = strictness
+    Interface.keeps_released = True
+    want_frames()
 
 
 class DebugLayer:
@@ -24,8 +32,7 @@ class DebugLayer:
 
     def enable(self) -> None:
         if not self.is_set_outside and defaults.strictness is Strictness.RUNTIME:
-            defaults.strictness = Strictness.DEBUG
-            Interface.keeps_released = True
+            watch(Strictness.DEBUG)
 
     def release(self) -> None:
         """Nothing: the settings stay."""

@@ -8,9 +8,9 @@ from ... import d3d12, dml
 from ...errors import HResult, Strictness
 from ...reporting import defaults
 from . import objects
-from .debug import DebugLayer
+from .debug import DebugLayer, watch
 from .dxcore import factory
-from .objects import Interface, hand_out, interface_of, invalid, write_pointer
+from .objects import hand_out, interface_of, invalid, write_pointer
 from .values import create
 
 __all__ = ["Exports"]
@@ -72,6 +72,7 @@ class Exports:
 
 def set_strictness(given: str | None) -> None:
     """``given``: DMLEMU_STRICTNESS, which wins over the program's own calls."""
-    DebugLayer.is_set_outside = bool(given)
-    defaults.strictness = Strictness(given) if given else Strictness.RUNTIME
-    Interface.keeps_released = defaults.strictness is not Strictness.RUNTIME
+    debug_layer.is_set_outside = bool(given)
+    defaults.strictness = Strictness.RUNTIME
+    if given and Strictness(given) is not Strictness.RUNTIME:
+        watch(Strictness(given))

@@ -83,7 +83,7 @@ class Interface:
         if found is not None:
             self.held[role] = found
         if before is not None:
-            lib.IUnknown_Release(before.address)
+            lib.capi_release(before.address)
 
     def query(self, iid: int) -> Interface | None:
         """The COM object with an interface of the object; None: it has no such interface."""
@@ -115,7 +115,7 @@ class Interface:
                     self.release()
             finally:
                 for each in held.values():
-                    lib.IUnknown_Release(each.address)
+                    lib.capi_release(each.address)
 
     def QueryInterface(self, riid: int, out: int) -> HResult:
         """For interfaces that are not in the vtable."""

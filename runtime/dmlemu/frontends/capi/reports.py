@@ -11,11 +11,13 @@ import traceback
 
 from ...errors import Error, HResult, Severity, Strictness
 from ...reporting import Sink, Stored, defaults, print_reports
+from ._capi import lib
 
 __all__ = ["bug", "install", "refused"]
 
 _printed: set[tuple[str, str]] = set()  # id and message
 _bugs: set[str] = set()
+stops = False  # --break: the thread of a new report stops before its call returns
 refusals: dict[tuple[str, str], Stored] = {}  # by id and message
 sinks: list[Sink] = []
 """Take refused calls, too, which are no reports of a device."""
@@ -46,6 +48,9 @@ def _take(stored: Stored) -> None:
     if report.severity <= Severity.ERROR and stored.hresult is not HResult.E_NOTIMPL:
         _note("error")
     print_reports([stored])
+    if stops:
+        sys.stderr.flush()
+        lib.capi_stop()
 
 
 def bug(error: BaseException, operation: str) -> None:

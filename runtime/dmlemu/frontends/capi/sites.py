@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
 
 from ...diagnostics.location import CallSite, set_provider
-from ._capi import lib
+from ._capi import ffi, lib
 
-__all__ = ["install"]
+__all__ = ["install", "want_frames"]
+
+# Code that only forwards calls: the program's own line is the one that called it.
+_HELPERS = re.compile(
+    r"(d3dx12\w*|DirectMLX|wrladapter|dxcore_interface)\.h:|/wrl/\w+\.h:|/include/c\+\+/|/bits/"
+)
 
 
 def install() -> None:
@@ -17,38 +23,56 @@ def install() -> None:
     set_provider(_site)
 
 
+def want_frames() -> None:
+    """Call sites have all their frames, not only the innermost one."""
+    lib.capi_want_frames()
+
+
 def _site() -> CallSite | None:
-    address = lib.capi_caller()
-    return CallSite((_Frame(address),)) if address else None
+    frames = ffi.new("uintptr_t[8]")
+    count = lib.capi_frames(frames)
+    return CallSite((_Stack(tuple(frames[0:count])),)) if count and frames[0] else None
 
 
-class _Frame:
-    """A place in machine code, by the return address of a call."""
+class _Stack:
+    """A place in machine code, by the return addresses of the call and of its callers."""
 
-    __slots__ = ("_address",)
+    __slots__ = ("_addresses",)
 
-    def __init__(self, address: int) -> None:
-        self._address = address
+    def __init__(self, addresses: tuple[int, ...]) -> None:
+        self._addresses = addresses
 
     def __str__(self) -> str:
-        return _spell(self._address)
+        return _spell(self._addresses)
 
 
 @cache
-def _spell(address: int) -> str:
-    """``file:line`` with debug information, ``file+offset`` without."""
+def _spell(addresses: tuple[int, ...]) -> str:
+    """The program's own line, and the line of the helper that it called, if there is one."""
+    helper = ""
+    for address in addresses:
+        for line in _lines(address):
+            name = line.rpartition("/")[2]
+            if not _HELPERS.search(line):
+                return f"{name} (in {helper})" if helper else name
+            helper = helper or name
+    return helper
+
+
+@cache
+def _lines(address: int) -> list[str]:
+    """``path:line`` with debug information, inlined functions first; else ``file+offset``."""
     file, offset = _locate(address)
     if not file:
-        return f"0x{address:X}"
+        return [f"0x{address:X}"]
     try:
-        command = ["addr2line", "-e", file, hex(offset - 1)]  # inside of the call instruction
+        command = ["addr2line", "-i", "-e", file, hex(offset - 1)]  # inside of the call instruction
         answer = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError):
         answer = ""
-    line = answer.partition(" (discriminator")[0].strip()
-    if not line or line.startswith("??") or line.endswith((":?", ":0")):
-        return f"{Path(file).name}+0x{offset:X}"
-    return Path(line).name
+    lines = [line.partition(" (discriminator")[0].strip() for line in answer.splitlines()]
+    known = [line for line in lines if not line.startswith("??") and not line.endswith((":?", ":0"))]
+    return known or [f"{Path(file).name}+0x{offset:X}"]
 
 
 def _locate(address: int) -> tuple[str, int]:

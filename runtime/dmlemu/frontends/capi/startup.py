@@ -1,6 +1,7 @@
 """Start and end of the Python side, in the process of a C++ program.
 
-Variables, which ``dmlemu exec`` sets: DMLEMU_STRICTNESS, DMLEMU_CHAOS, DMLEMU_REPORT, DMLEMU_SUPPRESS.
+Variables, which ``dmlemu exec`` sets: DMLEMU_STRICTNESS, DMLEMU_CHAOS, DMLEMU_REPORT, DMLEMU_SUPPRESS,
+DMLEMU_BREAK.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import atexit
 import os
 import sys
 
-import dmlemu
+from dmlemu_hw.chaos import chaos
 
 from ...errors import Severity
 from ...reporting import ReportFile, Response, defaults, living, summarize
@@ -27,11 +28,12 @@ def start(table: int) -> None:
     defaults.response = Response.COLLECT
     set_strictness(os.environ.get("DMLEMU_STRICTNESS"))
     if seed := os.environ.get("DMLEMU_CHAOS"):
-        defaults.policy = dmlemu.chaos(int(seed))
+        defaults.policy = chaos(int(seed))
     for row in os.environ.get("DMLEMU_SUPPRESS", "").splitlines():
         id, _, reason = row.partition("=")
         defaults.suppressions[id] = reason
     reports.install()
+    reports.stops = bool(os.environ.get("DMLEMU_BREAK"))
     if path := os.environ.get("DMLEMU_REPORT"):
         file = ReportFile(path)
         defaults.sinks.append(file)

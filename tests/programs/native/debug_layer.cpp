@@ -1,0 +1,48 @@
+// The debug layer: messages through a callback and the info queue; a device made anew without it.
+
+#include "program.h"
+
+#include <directx/d3d12sdklayers.h>
+
+static int called;
+
+static void STDMETHODCALLTYPE on_message(D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID,
+                                         LPCSTR text, void *context)
+{
+    called += severity == D3D12_MESSAGE_SEVERITY_INFO && std::strstr(text, "RES_STATE_IGNORED") != nullptr &&
+              context == &called;
+}
+
+int main()
+{
+    for (int i = 0; i < 3; i++) {
+        Gpu gpu;
+        ComPtr<ID3D12InfoQueue1> none;
+        if (gpu.device.As(&none) != E_NOINTERFACE)
+            std::puts("an info queue without the debug layer");
+    }
+    ComPtr<ID3D12Debug3> debug;
+    CHECK(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)));
+    debug->EnableDebugLayer();
+    debug->SetEnableGPUBasedValidation(TRUE);
+
+    Gpu gpu;
+    ComPtr<ID3D12InfoQueue1> messages;
+    CHECK(gpu.device.As(&messages));
+    ComPtr<IUnknown> first, second;
+    CHECK(messages.As(&first));
+    CHECK(gpu.device.As(&second));
+    DWORD cookie = 0;
+    CHECK(messages->RegisterMessageCallback(on_message, D3D12_MESSAGE_CALLBACK_FLAG_NONE, &called, &cookie));
+    gpu.buffer(64, D3D12_RESOURCE_STATE_COPY_DEST); // initial states of buffers are ignored
+    CHECK(messages->UnregisterMessageCallback(cookie));
+    gpu.buffer(64, D3D12_RESOURCE_STATE_COPY_SOURCE);
+    SIZE_T size = 0;
+    CHECK(messages->GetMessage(0, nullptr, &size));
+    std::vector<char> bytes(size);
+    D3D12_MESSAGE *message = reinterpret_cast<D3D12_MESSAGE *>(bytes.data());
+    CHECK(messages->GetMessage(0, message, &size));
+    std::printf("called %d, stored %d, identity %d, text %d\n", called,
+                static_cast<int>(messages->GetNumStoredMessages()), first == second,
+                std::strlen(message->pDescription) + 1 == message->DescriptionByteLength);
+}
