@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from dmlemu import Strictness
+from dmlemu.checks.analysis import unread
 from dmlemu.d3d12 import (
     BufferUav,
     DescriptorHeapDesc,
@@ -152,6 +153,7 @@ def test_what_the_gpu_never_sees_leaves_nothing(
     strictness: Strictness, close: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(descriptor_uses, "_FEW", 8)  # so many of released heaps are kept
+    monkeypatch.setattr(unread, "_KEPT", 4)  # so many unread writes are remembered until the end
     stage, rounds = Stage(strictness), 100
 
     def objects() -> Counter[str]:

@@ -104,7 +104,8 @@ class Unread:
         if key not in self._found and len(self._found) < _KEPT:
             where = where or self._where(write.begin, write.end)
             now = Author(author.commands, author.number, author.list, None, author.before, author.use)
-            self._found[key] = UnreadWrite(write, now, by, write.number, where)
+            kept = Write(now, write.operand, write.begin, write.end, None, write.tensor, write.number)
+            self._found[key] = UnreadWrite(kept, now, by, write.number, where)
 
 
 def _identity(author: Author) -> Hashable:
