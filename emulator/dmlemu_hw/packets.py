@@ -54,7 +54,6 @@ HEADER = struct.Struct("<II")  # opcode, size
 
 # Fields of a whole dispatch packet that are read without decoding it.
 KERNEL = struct.Struct("<8xI")
-TENSOR_COUNT = struct.Struct("<24xI")
 _OPCODE_AND_FLAGS = struct.Struct("<I8xI")  # of DISPATCH and DISCARD packets
 FLAGS_AT = 12  # the byte with FLAG_JOINED and FLAG_FUSED
 
@@ -353,6 +352,8 @@ DISPATCH_HEADER_SIZE = HEADER.size + DispatchPacket.form.size
 BARRIER_SIZE = HEADER.size + BARRIER.size
 _HEAPS_SIZE = HEADER.size + SetDescriptorHeapsPacket.form.size  # without the heaps
 assert ffi.sizeof("dmlk_dispatch_header") == DISPATCH_HEADER_SIZE
+assert lib.DMLK_BARRIER_SIZE == BARRIER_SIZE
+assert (lib.DMLK_OPCODE_DISPATCH, lib.DMLK_OPCODE_BARRIER) == (Opcode.DISPATCH, Opcode.BARRIER)
 
 
 # --- writing ---

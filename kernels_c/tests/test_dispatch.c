@@ -377,7 +377,7 @@ static void append(device *d, const char *kernel, uint32_t in, uint32_t out, uin
 /* Dispatches: so many packets ran with the first one, and the product's output is 0 only if RELU did. */
 static void expect_followers(device *d, uint32_t count) {
     CHECK_EQUAL(device_dispatch(d), DMLK_OK);
-    CHECK_EQUAL(d->fault.followers, count);
+    CHECK_EQUAL(d->fault.ran, 1 + count);
     for (int64_t i = 0; i < 9; i++) {
         const float x = ((const float *)(const void *)d->views[d->tensor_count - 1].base)[i];
         CHECK(count > 0 ? x == 0 : x < 0);
@@ -405,7 +405,7 @@ TEST(packets_without_tensors_have_no_followers) {
     header.tensor_count = 0;
     device_set_header(&d, &header);
     CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET);
-    CHECK_EQUAL(d.fault.followers, 0);
+    CHECK_EQUAL(d.fault.ran, 0);
     device_end(&d);
 }
 
