@@ -46,7 +46,6 @@ from .packets import (
     Opcode,
     Packet,
     ResolveQueryPacket,
-    SignalPacket,
     TimestampPacket,
     WaitPacket,
     WriteImmediatePacket,
@@ -133,18 +132,20 @@ class Processor:
             elif self._run_list(queue, entry, end):
                 queue.pop()
             return
-        packet = decode_one(entry)
         try:
+            if opcode == Opcode.SIGNAL:
+                fence, value = packets.SIGNAL.unpack_from(entry, _HEADER_SIZE)
+                self._fences.write(fence, value)
+                queue.pop()
+                self._fences.emit_signalled(fence, value, queue.serial)
+                return
+            packet = decode_one(entry)
             if isinstance(packet, MapTilesPacket):
                 entry.promise = None
                 self._map_tiles(packet)
                 queue.pop()
                 if self._events:
                     self._events.emit(TilesMapped(queue.serial, entry.ticket))
-            elif isinstance(packet, SignalPacket):
-                self._fences.write(packet.fence, packet.value)
-                queue.pop()
-                self._fences.emit_signalled(packet.fence, packet.value, queue.serial)
             elif isinstance(packet, WaitPacket):
                 queue.pop()
                 if self._events:
@@ -160,7 +161,7 @@ class Processor:
         position, command = queue.position or packets.EXECUTE_HEADER_SIZE, queue.command
         header, events, fault = packets.HEADER.unpack_from, self._events, self._fault
         number, ticket = queue.serial, entry.ticket
-        ran = 0
+        ran, watched = 0, False
         try:
             while position < end:
                 fault.ran = fault.ran_bytes = 0  # before the start changes, for the handlers below
@@ -168,7 +169,8 @@ class Processor:
                 opcode, size = header(entry, start)
                 if size < packets.HEADER.size or size % 8 or start + size > end:
                     self._decode(entry, start)
-                if events:
+                watched = bool(events)
+                if watched:
                     self._run_watched((number, ticket, serial, command), opcode, size, entry, base, start)
                 elif opcode != _DISPATCH or self._memory.has_null_tiles:
                     # NULL tiles lose what the first kernel writes, before the next one reads it
@@ -181,11 +183,14 @@ class Processor:
                 queue.reach(position, command + ran)
                 if until is not None and position < end and time.monotonic() >= until:
                     return False
-        except BaseException as error:
-            position, command = start + fault.ran_bytes, command + fault.ran
-            queue.reach(position, command)
-            if isinstance(error, GpuFault):
-                error.locate(queue.label, serial, command, entry[position : packets.skip(entry, position, 1)])
+        except GpuFault as error:
+            if not watched:  # packets before the one that failed may have been executed
+                start, command = start + fault.ran_bytes, command + fault.ran
+                queue.reach(start, command)
+            error.locate(queue.label, serial, command, entry[start : packets.skip(entry, start, 1)])
+            raise
+        except BaseException:
+            queue.reach(start + fault.ran_bytes, command + fault.ran)
             raise
         return True
 
