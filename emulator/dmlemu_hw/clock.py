@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from .kernels import lib
+
 COMMAND_TICKS = 1000  # fixed cost of a command, in ticks
-BYTES_PER_TICK = 64
+BYTES_PER_TICK: int = lib.DMLK_BYTES_PER_TICK
 
 
 class Clock:
@@ -21,3 +23,7 @@ class Clock:
     def advance(self, moved: int = 0) -> None:
         """Adds the cost of one command that moves ``moved`` bytes."""
         self.now += COMMAND_TICKS + (moved + BYTES_PER_TICK - 1) // BYTES_PER_TICK
+
+    def advance_by(self, commands: int, ticks: int) -> None:
+        """Adds the cost of commands that move what takes so many ticks."""
+        self.now += commands * COMMAND_TICKS + ticks

@@ -124,7 +124,6 @@ class Fences:
 
     def __init__(self, memory: Memory, events: EventStream, lock: Lock) -> None:
         self.removed = False
-        self.on_write: Callable[[], None] = lambda: None  # the scheduler rechecks its waits
         self.after_host_signal: Callable[[], None] = lambda: None
         self._memory = memory
         self._events = events
@@ -164,15 +163,13 @@ class Fences:
 
     def write(self, address: int, value: int) -> None:
         """Sets the value at an address; idempotent."""
-        slot = self._memory.view(address, _SLOT_SIZE)
         fence = self.find(address)
-        if fence is not None and fence.closed:
-            return
-        _VALUE.pack_into(slot, 0, value)
-        if fence is not None:
+        if fence is None:
+            _VALUE.pack_into(self._memory.view(address, _SLOT_SIZE), 0, value)
+        elif not fence.closed:
+            _VALUE.pack_into(fence._slot, 0, value)
             fence.end_waits()
             self._collect_due(fence, value)
-        self.on_write()
 
     def emit_signalled(self, address: int, value: int, queue: int) -> None:
         """Emits the event for a signal by a queue, or by the host (0)."""

@@ -31,7 +31,7 @@ _FOOTPRINT_SIZE = ffi.sizeof("dmlk_footprint")
 _PIECES = 64  # footprints of one tensor read in several parts; beyond that, some are merged
 _CHOSEN = 1024  # footprints of one tensor read by index; beyond that, MAYBE_READ is reported
 _KEPT = 2048  # cached accesses
-_KERNEL_AND_TENSOR_COUNT = struct.Struct("<8xI12xI")  # KERNEL and TENSOR_COUNT at once
+_KERNEL_AND_TENSOR_COUNT = struct.Struct("<8xI12xI")  # KERNEL and the number of tensors
 
 
 def dispatch_accesses(packet: bytes, pointer: Any, memory: Memory, *, planned: bool = False) -> Accesses:

@@ -87,7 +87,6 @@ class Gpu:
         self._fences = Fences(self.memory, self.events, self._lock)
         self._scheduler = Scheduler(self._fences, self.random(Mode.ORDER))
         self._processor = Processor(self.memory, self._fences, self.clock, self.events, self.random)
-        self._fences.on_write = self._scheduler.refresh
         self._fences.after_host_signal = self._changed
         self._queue_serial = 0
         self._running = False
@@ -223,6 +222,9 @@ class Gpu:
     def _run_next(self, end: float | None) -> bool:
         queue = self._scheduler.next_queue()
         if queue is None:
+            self._scheduler.refresh()
+            queue = self._scheduler.next_queue()
+        if queue is None:
             return False
         try:
             self._processor.run(queue, end)
@@ -231,15 +233,11 @@ class Gpu:
             if fault.interrupt is not None:
                 raise fault.interrupt from None
             raise
-        finally:  # also when a subscriber has raised: the queues continue
-            self._scheduler.refresh()
         self._notify()
         return True
 
     def _changed(self) -> None:
         """Called when an entry was queued or the host signalled a fence."""
-        with self._lock:
-            self._scheduler.refresh()
         self._notify()
         if self.policy is Policy.EAGER:
             self.drain()

@@ -54,7 +54,6 @@ HEADER = struct.Struct("<II")  # opcode, size
 
 # Fields of a whole dispatch packet that are read without decoding it.
 KERNEL = struct.Struct("<8xI")
-TENSOR_COUNT = struct.Struct("<24xI")
 _OPCODE_AND_FLAGS = struct.Struct("<I8xI")  # of DISPATCH and DISCARD packets
 FLAGS_AT = 12  # the byte with FLAG_JOINED and FLAG_FUSED
 
@@ -347,12 +346,14 @@ _PACKETS: dict[int, type[Packet]] = {
 }
 assert len(_PACKETS) == len(Opcode)
 
-BARRIER = BarrierPacket.form
+BARRIER, SIGNAL = BarrierPacket.form, SignalPacket.form
 EXECUTE_HEADER_SIZE = HEADER.size + ExecutePacket.form.size
 DISPATCH_HEADER_SIZE = HEADER.size + DispatchPacket.form.size
 BARRIER_SIZE = HEADER.size + BARRIER.size
 _HEAPS_SIZE = HEADER.size + SetDescriptorHeapsPacket.form.size  # without the heaps
 assert ffi.sizeof("dmlk_dispatch_header") == DISPATCH_HEADER_SIZE
+assert lib.DMLK_BARRIER_SIZE == BARRIER_SIZE
+assert (lib.DMLK_OPCODE_DISPATCH, lib.DMLK_OPCODE_BARRIER) == (Opcode.DISPATCH, Opcode.BARRIER)
 
 
 # --- writing ---
@@ -484,15 +485,15 @@ class PacketWriter:
 
 def pack(kind: type[Packet], fields: tuple[int, ...], *tail: bytes) -> bytes:
     """One packet, padded to a multiple of 8 bytes."""
-    body = b"".join(tail)
-    size = HEADER.size + kind.form.size + len(body)
+    size = HEADER.size + kind.form.size + sum(map(len, tail))
     padding = -size % 8
     try:
-        return HEADER.pack(kind.opcode, size + padding) + kind.form.pack(*fields) + body + bytes(padding)
+        head = HEADER.pack(kind.opcode, size + padding) + kind.form.pack(*fields)
     except struct.error as error:
         raise ValueError(
             f"A number of the {kind.opcode.name} packet does not fit its field ({error})."
         ) from None
+    return b"".join((head, *tail, bytes(padding)))
 
 
 def _rows(form: struct.Struct, rows: Sequence[tuple[int, ...]]) -> list[bytes]:

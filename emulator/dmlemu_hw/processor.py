@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +46,6 @@ from .packets import (
     Opcode,
     Packet,
     ResolveQueryPacket,
-    SignalPacket,
     TimestampPacket,
     WaitPacket,
     WriteImmediatePacket,
@@ -65,7 +62,7 @@ _TOUCH_NOTHING = frozenset({int(Opcode.MARKER), _BARRIER, _SET_HEAPS})
 _HEADER_SIZE, _NO_SLOT = packets.HEADER.size, packets.SLOT_NONE
 _FLAGS_AT, _FUSED = packets.FLAGS_AT, packets.FLAG_FUSED
 _new = tuple.__new__  # creates an event in less time than its class does
-_NOT_BEGUN = 2**32 - 1  # placeholder for a status of dmlk_dispatch
+_AT_ONCE = 0.001  # seconds for which C code runs packets; signal handlers wait for its end
 _TRAIL = 64  # commands kept for the report when the GPU is removed
 _TURN = 8  # most commands that a queue executes before another may run
 
@@ -135,18 +132,20 @@ class Processor:
             elif self._run_list(queue, entry, end):
                 queue.pop()
             return
-        packet = decode_one(entry)
         try:
+            if opcode == Opcode.SIGNAL:
+                fence, value = packets.SIGNAL.unpack_from(entry, _HEADER_SIZE)
+                self._fences.write(fence, value)
+                queue.pop()
+                self._fences.emit_signalled(fence, value, queue.serial)
+                return
+            packet = decode_one(entry)
             if isinstance(packet, MapTilesPacket):
                 entry.promise = None
                 self._map_tiles(packet)
                 queue.pop()
                 if self._events:
                     self._events.emit(TilesMapped(queue.serial, entry.ticket))
-            elif isinstance(packet, SignalPacket):
-                self._fences.write(packet.fence, packet.value)
-                queue.pop()
-                self._fences.emit_signalled(packet.fence, packet.value, queue.serial)
             elif isinstance(packet, WaitPacket):
                 queue.pop()
                 if self._events:
@@ -160,48 +159,54 @@ class Processor:
         base = ffi.from_buffer("uint8_t[]", entry)
         serial, end = _serial(entry), len(entry)
         position, command = queue.position or packets.EXECUTE_HEADER_SIZE, queue.command
-        header, events = packets.HEADER.unpack_from, self._events
+        header, events, fault = packets.HEADER.unpack_from, self._events, self._fault
         number, ticket = queue.serial, entry.ticket
+        ran, watched = 0, False
         try:
             while position < end:
-                start = position
+                fault.ran = fault.ran_bytes = 0  # before the start changes, for the handlers below
+                start, command = position, command + ran
                 opcode, size = header(entry, start)
-                position += size
-                if size < packets.HEADER.size or size % 8 or position > end:
+                if size < packets.HEADER.size or size % 8 or start + size > end:
                     self._decode(entry, start)
-                self._fault.status = _NOT_BEGUN
-                if events:
+                watched = bool(events)
+                if watched:
                     self._run_watched((number, ticket, serial, command), opcode, size, entry, base, start)
-                elif opcode == _DISPATCH and size > _FLAGS_AT and entry[start + _FLAGS_AT] & _FUSED:
-                    position = self._run_fused(entry, base, start, size)
-                    command += self._fault.followers
-                else:
+                elif opcode != _DISPATCH or self._memory.has_null_tiles:
+                    # NULL tiles lose what the first kernel writes, before the next one reads it
                     self._run_command(opcode, entry, base, start, size)
-                command += 1
-                queue.reach(position, command)
+                elif size > _FLAGS_AT and entry[start + _FLAGS_AT] & _FUSED:
+                    self._run_fused(entry, base, start)
+                else:
+                    self._run_many(entry, base, start, until)
+                position, ran = start + fault.ran_bytes, fault.ran
+                queue.reach(position, command + ran)
                 if until is not None and position < end and time.monotonic() >= until:
                     return False
-        except GpuFault as fault:
-            fault.locate(queue.label, serial, command, entry[start:position])
+        except GpuFault as error:
+            if not watched:  # packets before the one that failed may have been executed
+                start, command = start + fault.ran_bytes, command + fault.ran
+                queue.reach(start, command)
+            error.locate(queue.label, serial, command, entry[start : packets.skip(entry, start, 1)])
             raise
         except BaseException:
-            if self._fault.status != _NOT_BEGUN:  # the command has been executed
-                ran = 1 + (self._fault.followers if opcode == _DISPATCH else 0)
-                queue.reach(packets.skip(entry, start, ran), command + ran)
+            queue.reach(start + fault.ran_bytes, command + fault.ran)
             raise
         return True
 
-    def _run_fused(self, data: bytes, base: Any, start: int, size: int) -> int:
-        """Runs a dispatch, perhaps together with packets behind it; returns where the next one begins."""
-        if (
-            self._memory.has_null_tiles
-        ):  # they lose what the first kernel writes, before the next one reads it
-            self._run_command(_DISPATCH, data, base, start, size)
-            return start + size
-        self._run_command(_DISPATCH, data, base, start, len(data) - start)
-        for number in range(self._fault.followers):
-            self._advance(data, packets.skip(data, start, 1 + number))
-        return packets.skip(data, start, 1 + self._fault.followers)
+    def _run_fused(self, data: bytes, base: Any, start: int) -> None:
+        """Runs a dispatch, perhaps together with packets behind it."""
+        segments, count = self._memory.segments()
+        status = lib.dmlk_dispatch(base + start, len(data) - start, segments, count, self._fault)
+        self._finish(status, data, start)
+
+    def _run_many(self, data: bytes, base: Any, start: int, until: float | None) -> None:
+        """Runs a dispatch, and the dispatches and barriers behind it for which there is time."""
+        pause = time.monotonic() + _AT_ONCE
+        end = pause if until is None else min(pause, until)
+        segments, count = self._memory.segments()
+        status = lib.dmlk_run_packets(base + start, len(data) - start, segments, count, end, self._fault)
+        self._finish(status, data, start)
 
     def _run_group(self, queue: Queue, random: Random, until: float | None) -> None:
         """Runs some commands of the lists at the head in random order; removes the lists after the last one.
@@ -215,7 +220,7 @@ class Processor:
             if is_over and not packets.is_joined(data[step.start : step.end]):
                 return
             place = (queue.serial, group.entries[step.list].ticket, serial, step.command)
-            self._fault.status = _NOT_BEGUN
+            self._fault.ran = 0
             try:
                 opcode, size = packets.HEADER.unpack_from(data, step.start)
                 if size != step.end - step.start:
@@ -226,7 +231,7 @@ class Processor:
                 fault.locate(queue.label, serial, step.command, data[step.start : step.end])
                 raise
             except BaseException:
-                group.done += self._fault.status != _NOT_BEGUN
+                group.done += self._fault.ran
                 raise
             group.done += 1
         while queue.pending and queue.pending[0].group == group.entries[-1].ticket:
@@ -281,7 +286,7 @@ class Processor:
                 is_part, continues = is_joined(content), is_joined(data, start + size)
                 events.emit(_new(Accessing, (*place, opcode, content, is_part, touched, continues)))
         except Exception:  # a subscriber rejected the command
-            self._fault.status = lib.DMLK_OK
+            self._ran(size)
             raise
         before = self._clock.now
         self._run_command(opcode, data, base, start, size)
@@ -350,7 +355,7 @@ class Processor:
         elif (opcode == _BARRIER and size == packets.BARRIER_SIZE) or (
             opcode == _SET_HEAPS and packets.names_heaps(data, start, size)
         ):  # nothing to do or decode
-            self._fault.status = lib.DMLK_OK
+            self._ran(size)
             self._clock.advance()
             return
         else:
@@ -360,27 +365,31 @@ class Processor:
                 message = f"A command list holds a {packet.opcode.name} packet, which only a queue may hold."
                 raise GpuFault(FaultKind.BAD_PACKET, message)
             moved = run(packet)
-            self._fault.status = lib.DMLK_OK
+            self._ran(size)
             self._clock.advance(moved)
         self._memory.drop_null_writes()
 
     def _dispatch(self, data: bytes, base: Any, start: int, size: int) -> None:
         segments, count = self._memory.segments()
         status = lib.dmlk_dispatch(base + start, size, segments, count, self._fault)
-        if status != lib.DMLK_OK:
-            packet = self._decode(data, start)
-            assert isinstance(packet, DispatchPacket)
-            fault = dispatch_fault(status, self._fault, packet, self._memory)
-            if status == lib.DMLK_STOPPED:
-                fault.interrupt = take_interrupt()
-            raise fault
-        self._advance(data, start)
+        self._finish(status, data, start)
 
-    def _advance(self, data: bytes, start: int) -> None:
-        """Advances the clock by the time that a dispatch takes."""
-        tensors = packets.TENSOR_COUNT.unpack_from(data, start)[0]
-        moved = _byte_sizes(tensors).unpack_from(data, start + packets.DISPATCH_HEADER_SIZE)
-        self._clock.advance(sum(moved))
+    def _finish(self, status: int, data: bytes, start: int) -> None:
+        """After dispatches in C: advances the clock; GpuFault if one failed."""
+        fault = self._fault
+        self._clock.advance_by(fault.ran, fault.ticks)
+        if status != lib.DMLK_OK:
+            packet = self._decode(data, start + fault.ran_bytes)
+            assert isinstance(packet, DispatchPacket)
+            error = dispatch_fault(status, fault, packet, self._memory)
+            if status == lib.DMLK_STOPPED:
+                error.interrupt = take_interrupt()
+            raise error
+
+    def _ran(self, size: int) -> None:
+        """Records that a command was executed, as the C code does."""
+        self._fault.ran_bytes = size
+        self._fault.ran = 1
 
     def _copy_buffer(self, packet: CopyBufferPacket) -> int:
         self._copy(packet.destination, packet.source, packet.byte_count)
@@ -456,9 +465,3 @@ def _nothing(packet: Packet) -> int:
 def _serial(entry: bytes) -> int:
     """The list serial in an EXECUTE entry."""
     return int.from_bytes(entry[8:16], "little")
-
-
-@cache
-def _byte_sizes(tensors: int) -> struct.Struct:
-    """Reads the byte_size of each dmlk_tensor."""
-    return struct.Struct("<" + "24xQ64x" * tensors)

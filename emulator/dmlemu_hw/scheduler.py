@@ -46,7 +46,7 @@ class Scheduler:
     def refresh(self) -> None:
         """Drops closed empty queues, and rechecks the fences that queues wait for.
 
-        A fence normally ends waits itself, unless a signal handler raised first.
+        Called when no queue can run: a fence ends waits itself, unless a signal handler raised first.
         """
         for queue in list(self.queues):
             entries = queue.pending

@@ -40,6 +40,8 @@ static int64_t now(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+double dmlk_seconds(void) { return (double)now() / 1e9; }
+
 /* Polls the host if it is time to. */
 static void ask(dmlk_watch *watch) {
     int (*const poll)(void) = atomic_load_explicit(&poll_host, memory_order_relaxed);

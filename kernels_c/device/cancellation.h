@@ -23,6 +23,9 @@ void dmlk_watch_begin(dmlk_watch *watch);
 /* Ends that; returns whether the dispatch was stopped. */
 bool dmlk_watch_end(dmlk_watch *watch);
 
+/* CLOCK_MONOTONIC. */
+double dmlk_seconds(void);
+
 /* Whether the dispatch that the calling thread works for was stopped. */
 bool dmlk_watch_stopped(void);
 

@@ -333,6 +333,22 @@ static void find_followers(struct chain *c, const dmlk_call *call, const uint8_t
     }
 }
 
+/* Adds an executed packet to the fault's sums; returns its size. */
+static uint32_t count_packet(const uint8_t *packet, dmlk_fault *fault) {
+    dmlk_dispatch_header header;
+    uint64_t moved = DMLK_BYTES_PER_TICK - 1;
+    memcpy(&header, packet, sizeof header);
+    for (uint32_t k = 0; k < header.tensor_count; k++) {
+        dmlk_tensor tensor;
+        memcpy(&tensor, packet + sizeof header + k * sizeof tensor, sizeof tensor);
+        moved += tensor.byte_size;
+    }
+    fault->ran++;
+    fault->ran_bytes += header.size;
+    fault->ticks += moved / DMLK_BYTES_PER_TICK;
+    return header.size;
+}
+
 static int run(const uint8_t *packet, uint64_t size, const dmlk_dispatch_header *header, const struct memory *memory,
                dmlk_view *views, dmlk_fault *fault) {
     dmlk_call call;
@@ -351,8 +367,11 @@ static int run(const uint8_t *packet, uint64_t size, const dmlk_dispatch_header 
     if (dmlk_watch_end(&watch) && status == DMLK_OK) {
         status = DMLK_STOPPED;
     }
-    fault->followers = call.followers != NULL && chain.followers.done ? chain.followers.count : 0;
     fault->status = (uint32_t)status;
+    const uint32_t ran = call.followers != NULL && chain.followers.done ? 1 + chain.followers.count : 1;
+    for (uint32_t i = 0; status == DMLK_OK && i < ran; i++) {
+        packet += count_packet(packet, fault);
+    }
     return status;
 }
 
@@ -376,6 +395,44 @@ int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segmen
     if (views != few) {
         free(views);
     }
+    return status;
+}
+
+/* Whether dmlk_run_packets may go on with the packet. */
+static bool continues(const uint8_t *packet, uint64_t size, dmlk_dispatch_header *header) {
+    if (size < sizeof *header) {
+        return false;
+    }
+    memcpy(header, packet, sizeof *header);
+    if (header->size > size) {
+        return false;
+    }
+    return header->opcode == DMLK_OPCODE_BARRIER
+               ? header->size == DMLK_BARRIER_SIZE
+               : header->opcode == DMLK_OPCODE_DISPATCH && header->size >= sizeof *header && header->size % 8 == 0 &&
+                     !(header->flags & DMLK_FLAG_FUSED);
+}
+
+int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *segments, uint64_t segment_count, double until,
+             dmlk_fault *fault) {
+    dmlk_dispatch_header header = {.opcode = DMLK_OPCODE_DISPATCH};
+    memcpy(&header.size, packets + offsetof(dmlk_dispatch_header, size), sizeof header.size);
+    uint32_t ran = 0;
+    uint64_t at = 0, ticks = 0;
+    int status = DMLK_OK;
+    do {
+        if (header.opcode == DMLK_OPCODE_DISPATCH) {
+            status = dmlk_dispatch(packets + at, header.size, segments, segment_count, fault);
+            ticks += fault->ticks;
+        }
+        if (status == DMLK_OK) {
+            ran++;
+            at += header.size;
+        }
+    } while (status == DMLK_OK && dmlk_seconds() < until && continues(packets + at, size - at, &header));
+    fault->ran = ran;
+    fault->ran_bytes = at;
+    fault->ticks = ticks;
     return status;
 }
 

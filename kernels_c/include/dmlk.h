@@ -119,6 +119,11 @@ typedef struct dmlk_tensor {
     uint32_t strides[8];
 } dmlk_tensor;
 
+#define DMLK_OPCODE_DISPATCH 1
+#define DMLK_OPCODE_BARRIER 4
+#define DMLK_BARRIER_SIZE 40 /* of the whole packet */
+#define DMLK_BYTES_PER_TICK 64 /* of the virtual clock */
+
 /* Header of a dispatch packet, followed by `tensor_count` dmlk_tensor and then the constants. */
 typedef struct dmlk_dispatch_header {
     uint32_t opcode;
@@ -143,21 +148,29 @@ typedef struct dmlk_fault {
     uint32_t status; /* enum dmlk_status */
     uint32_t tensor; /* index in the packet */
     uint32_t slot;   /* descriptor slot */
-    uint32_t followers; /* packets behind it that were run with it */
+    uint32_t ran;    /* packets that were executed */
     uint64_t address; /* GPU virtual address concerned */
     uint64_t needed;  /* bytes */
     uint64_t given;   /* bytes */
     uint32_t partial_tensor; /* DMLK_SLOT_NONE: all outputs are defined */
     uint32_t partial_dimension;
     uint64_t partial_count;
+    uint64_t ran_bytes; /* size of the packets that were executed */
+    uint64_t ticks;     /* time that moving their tensors takes, rounded up for each packet */
 } dmlk_fault;
 
 /* Decodes a dispatch packet, reads its descriptors from descriptor-heap memory, translates their
  * addresses (segments are sorted by address) and calls the kernel.  Returns an enum dmlk_status, with details in
  * *fault; nothing was written unless it is DMLK_OK or DMLK_STOPPED.  If `packet_size` exceeds the size of the packet and
- * that has DMLK_FLAG_FUSED, packets behind it may run too: fault->followers says how many did. */
+ * that has DMLK_FLAG_FUSED, packets behind it may run too: fault->ran says how many did. */
 int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
                   uint64_t segment_count, dmlk_fault *fault);
+
+/* Runs the dispatch packet at `packets`, and the dispatches and barriers behind it, until something else follows, a
+ * dispatch fails or is fused, or CLOCK_MONOTONIC reaches `until` seconds.  Returns as dmlk_dispatch; fault->ran counts
+ * the packets before the one that failed. */
+int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *segments, uint64_t segment_count, double until,
+             dmlk_fault *fault);
 
 /* Sets the callback that a long-running kernel calls about every 100 ms, on the thread that called dmlk_dispatch: a
  * nonzero result stops the kernel.  NULL, the default: kernels are never stopped. */

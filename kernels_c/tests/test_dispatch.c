@@ -1,4 +1,6 @@
 /* Packets that dmlk_dispatch rejects; a rejected dispatch writes nothing. */
+#include <math.h>
+
 #include "element_wise.h"
 #include "fold.h"
 #include "gemm.h"
@@ -377,7 +379,7 @@ static void append(device *d, const char *kernel, uint32_t in, uint32_t out, uin
 /* Dispatches: so many packets ran with the first one, and the product's output is 0 only if RELU did. */
 static void expect_followers(device *d, uint32_t count) {
     CHECK_EQUAL(device_dispatch(d), DMLK_OK);
-    CHECK_EQUAL(d->fault.followers, count);
+    CHECK_EQUAL(d->fault.ran, 1 + count);
     for (int64_t i = 0; i < 9; i++) {
         const float x = ((const float *)(const void *)d->views[d->tensor_count - 1].base)[i];
         CHECK(count > 0 ? x == 0 : x < 0);
@@ -405,7 +407,7 @@ TEST(packets_without_tensors_have_no_followers) {
     header.tensor_count = 0;
     device_set_header(&d, &header);
     CHECK_EQUAL(device_dispatch(&d), DMLK_BAD_PACKET);
-    CHECK_EQUAL(d.fault.followers, 0);
+    CHECK_EQUAL(d.fault.ran, 0);
     device_end(&d);
 }
 
@@ -434,6 +436,56 @@ TEST(packets_that_cannot_run_with_a_product) {
     expect_followers(&d, 0);
 }
 
+/* --- packets that are run in one call --- */
+
+static void append_barrier(device *d) {
+    const uint32_t barrier[DMLK_BARRIER_SIZE / 4] = {DMLK_OPCODE_BARRIER, DMLK_BARRIER_SIZE};
+    memcpy(d->packet + d->packet_size, barrier, sizeof barrier);
+    d->packet_size += (uint32_t)sizeof barrier;
+}
+
+/* A product, a barrier, RELU and a barrier. */
+static void begin_list(device *d, uint32_t row_stride, uint32_t flags) {
+    begin_product(d, 0);
+    dmlk_dispatch_header header = device_get_header(d);
+    header.opcode = DMLK_OPCODE_DISPATCH;
+    device_set_header(d, &header);
+    append_barrier(d);
+    append(d, "relu", 3, 3, row_stride, flags);
+    append_barrier(d);
+}
+
+static void expect_ran(device *d, double until, int status, uint32_t ran) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < ran; i++) {
+        uint32_t size;
+        memcpy(&size, d->packet + bytes + sizeof size, sizeof size);
+        bytes += size;
+    }
+    uint8_t *packets = malloc(d->packet_size); /* as in device_dispatch */
+    memcpy(packets, d->packet, d->packet_size);
+    CHECK_EQUAL(dmlk_run_packets(packets, d->packet_size, d->segments, d->segment_count, until, &d->fault), status);
+    free(packets);
+    CHECK_EQUAL(d->fault.ran, ran);
+    CHECK_EQUAL(d->fault.ran_bytes, bytes);
+    device_end(d);
+}
+
+TEST(a_list_runs_as_far_as_possible) {
+    device d;
+    begin_list(&d, 3, 0);
+    expect_ran(&d, INFINITY, DMLK_OK, 4);
+    begin_list(&d, 3, 0);
+    expect_ran(&d, 0, DMLK_OK, 1); /* one packet, even if there is no time */
+    begin_list(&d, 3, DMLK_FLAG_FUSED);
+    expect_ran(&d, INFINITY, DMLK_OK, 2);
+    begin_list(&d, 1000, 0); /* out of range */
+    expect_ran(&d, INFINITY, DMLK_OUT_OF_RANGE, 2);
+    begin_list(&d, 3, 0);
+    d.packet_size -= 8; /* truncated */
+    expect_ran(&d, INFINITY, DMLK_OK, 3);
+}
+
 int main(void) {
     RUN(a_good_packet_runs);
     RUN(truncated_packets);
@@ -459,5 +511,6 @@ int main(void) {
     RUN(functions_run_with_a_product);
     RUN(packets_without_tensors_have_no_followers);
     RUN(packets_that_cannot_run_with_a_product);
+    RUN(a_list_runs_as_far_as_possible);
     return RESULT();
 }

@@ -30,7 +30,7 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counted(self: Processor, *arguments: Any) -> int:
         end = run(self, *arguments)
-        counts.append(self._fault.followers)
+        counts.append(self._fault.ran - 1)
         return end
 
     monkeypatch.setattr(Processor, "_run_fused", counted)

@@ -152,6 +152,20 @@ class TestDispatch:
         assert "copy" in packets.disassemble(fault.packet)
         return fault
 
+    def test_the_fault_names_the_command_in_a_row_of_dispatches(self, gpu):
+        data = buffer(gpu)
+        heap = uav(gpu, raw(data), raw(data, 128))
+        writer = PacketWriter()
+        for count in (4, 4, 4, 1000, 4):
+            copy_kernel(writer, heap.gpu_start, count)
+            writer.barrier(2, 0, 0, 0, 0, 0)
+        with pytest.raises(GpuFault) as raised:
+            run(gpu, writer, serial=9)
+        fault = raised.value
+        assert (fault.kind, fault.command) == (FaultKind.OUT_OF_RANGE, 6)
+        assert "1000" in packets.disassemble(fault.packet)
+        assert fault.progress[0].executed == tuple((9, command) for command in range(6))
+
     def test_DH7_a_slot_never_written(self, gpu):
         data = buffer(gpu)
         fault = self.fault(gpu, raw(data))
@@ -480,6 +494,17 @@ class TestClock:
         timestamp = COMMAND_TICKS + 1
         assert first[3] - first[2] == timestamp + copy
         assert first[4] == 0
+
+    def test_dispatches_and_barriers_in_a_row_cost_the_sum(self, gpu):
+        data = buffer(gpu, TILE_SIZE)
+        heap = uav(gpu, raw(data), raw(data, TILE_SIZE // 2))
+        writer = PacketWriter()
+        for _ in range(100):
+            copy_kernel(writer, heap.gpu_start, 5)  # of each dispatch, the last tick is begun only
+            writer.barrier(2, 0, 0, 0, 0, 0)
+        before = gpu.clock.now
+        run(gpu, writer)
+        assert gpu.clock.now - before == 201 * COMMAND_TICKS + 100
 
     def test_a_dispatch_costs_by_its_tensors_bytes(self, gpu):
         data = buffer(gpu, TILE_SIZE)
