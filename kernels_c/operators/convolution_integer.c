@@ -217,12 +217,15 @@ static uint32_t add_inside(const struct job *job, int64_t n, int64_t channel, in
     int64_t from_y, begin_y, end_y, from_x, begin_x, end_x;
     find_inside(c, Y, y, &from_y, &begin_y, &end_y);
     find_inside(c, X, x, &from_x, &begin_x, &end_x);
+    if (begin_y >= end_y || begin_x >= end_x) {
+        return 0;
+    }
     uint32_t sum = 0;
     for (int64_t k = 0; k < channels; k++) {
         const uint8_t *plane = in->base + n * in->strides[N] + (first + k) * in->strides[CHANNEL];
         const uint8_t *filter = f->base + dmlk_filter_at(c, channel) + k / f->sizes[3] * f->strides[2] +
                                 k % f->sizes[3] * f->strides[3];
-        for (int64_t ty = begin_y; ty < end_y && !dmlk_stopped(work, end_x - begin_x + 1); ty++) {
+        for (int64_t ty = begin_y; ty < end_y && !dmlk_stopped(work, end_x - begin_x); ty++) {
             const int64_t row = (from_y + ty * c->dilations[Y]) * in->strides[Y];
             for (int64_t tx = begin_x; tx < end_x; tx++) {
                 const int64_t at = row + (from_x + tx * c->dilations[X]) * in->strides[X];

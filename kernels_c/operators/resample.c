@@ -336,6 +336,7 @@ static void begin_block(state *s, int64_t number) {
     b->first = number % job->width_blocks * job->width;
     b->width = dmlk_min(job->width, width - b->first);
     b->stride = job->in->strides[job->x];
+    b->ahead = 0;
     for (uint32_t d = outer_axis(job, 0); d < job->in->rank; d = outer_axis(job, d + 1)) {
         b->ahead = job->in->sizes[d] > 1 ? 2 * job->in->strides[d] : 0; /* that of one element may be huge */
     }

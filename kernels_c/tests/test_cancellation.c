@@ -164,6 +164,22 @@ TEST(convolutions) {
     }
 }
 
+/* Filters that are too large to be packed; all windows but the last are outside of the input. */
+TEST(windows_outside_of_the_input) {
+    const int64_t sizes[] = {1, INT64_C(1) << 28, 1, 1}, out[] = {1, 1, 1, (INT64_C(1) << 22) + 1};
+    device d;
+    device_begin(&d, "convolution_integer");
+    repeated(&d, DMLK_INT8, 4, sizes);
+    device_no_tensor(&d);
+    repeated(&d, DMLK_INT8, 4, sizes);
+    device_no_tensor(&d);
+    repeated(&d, DMLK_INT32, 4, out);
+    const dmlk_convolution_integer k = {
+        .spatial = 2, .groups = 1, .strides = {1, 1}, .dilations = {1, 1}, .start_padding = {0, 1 << 22}};
+    device_constants(&d, &k, sizeof k, 0);
+    expect_stopped(&d);
+}
+
 TEST(a_row_of_few_columns) {
     device d;
     device_begin(&d, "gemm");
@@ -344,6 +360,7 @@ int main(void) {
     RUN(lines);
     RUN(products);
     RUN(convolutions);
+    RUN(windows_outside_of_the_input);
     RUN(a_row_of_few_columns);
     RUN(filters_of_floats);
     RUN(coordinates);
