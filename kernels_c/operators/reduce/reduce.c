@@ -244,9 +244,9 @@ static void floats_across(void *context, uint8_t *const *at, const int64_t *stri
     dmlk_sums_across(&block->sums, x.f, index);
 }
 
-static void floats_rows(void *context, const uint8_t *at, int64_t rows, int64_t step, int64_t index) {
+static void floats_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index) {
     struct block *block = context;
-    block->job->function->direct->rows(&block->sums, (const float *)at, rows, step, index);
+    block->job->function->direct->rows(&block->sums, (const float *)at[0], rows, steps[0], index);
 }
 
 static void settle_floats(struct block *block, struct results *results) {
