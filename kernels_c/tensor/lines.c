@@ -105,8 +105,10 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
     uint8_t *start[DMLK_MAX_OPERANDS];
     if (visitor->rows != NULL && block->strides[0] == 1) {
         for (int64_t i = 0; i < n && !dmlk_stopped(block->work, DMLK_MOST_ROWS * block->count); i += DMLK_MOST_ROWS) {
-            visitor->rows(context, at[0] + i * along[0] * lines->along.bytes[0], dmlk_min(n - i, DMLK_MOST_ROWS),
-                          along[0], index + i);
+            for (uint32_t k = 0; k < lines->along.operands; k++) {
+                start[k] = at[k] + i * along[k] * lines->along.bytes[k];
+            }
+            visitor->rows(context, start, along, dmlk_min(n - i, DMLK_MOST_ROWS), index + i);
         }
         return;
     }
@@ -135,12 +137,12 @@ static void visit_turned(const dmlk_lines *lines, const dmlk_line_block *block, 
         const int64_t rows = dmlk_min(n - i, most), ahead = i + most < n ? most * stride : 0;
         dmlk_transpose(bytes, at + i * stride, block->strides[0] * bytes, stride, copies, block->count * bytes, rows,
                        block->count, ahead);
+        uint8_t *copy = copies;
         if (visitor->rows != NULL && rows <= DMLK_MOST_ROWS) {
-            visitor->rows(context, copies, rows, block->count, index + i);
+            visitor->rows(context, &copy, &block->count, rows, index + i);
             continue;
         }
-        for (int64_t row = 0; row < rows; row++) {
-            uint8_t *copy = copies + row * block->count * bytes;
+        for (int64_t row = 0; row < rows; row++, copy += block->count * bytes) {
             visitor->across(context, &copy, &packed, block->count, index + i + row);
         }
     }

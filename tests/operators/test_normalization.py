@@ -305,7 +305,10 @@ def test_any_layout(kind: OperatorType, data: st.DataObject) -> None:
     ("sizes", "axes"), [((40_000,), [0]), ((3000, 19), [0]), ((2, 300, 19, 3), [1, 3]), ((19, 3001), [1])]
 )
 @pytest.mark.parametrize("data_type", [T.FLOAT32, T.FLOAT16], ids=lambda each: each.name)
-def test_bits_do_not_depend_on_layouts(sizes: tuple[int, ...], axes: list[int], data_type: T) -> None:
+@pytest.mark.parametrize("adds", [False, True])
+def test_bits_do_not_depend_on_layouts(
+    sizes: tuple[int, ...], axes: list[int], data_type: T, adds: bool
+) -> None:
     x = np.random.default_rng(1).normal(5, 3, sizes).astype(dtype_of(data_type))
     kept = [1 if d in axes else size for d, size in enumerate(sizes)]
     strides = [int(np.prod(sizes[:d])) for d in range(len(sizes))]  # the first dimension is the nearest
@@ -317,6 +320,7 @@ def test_bits_do_not_depend_on_layouts(sizes: tuple[int, ...], axes: list[int], 
             input_tensor=packed,
             scale_tensor=groups,
             bias_tensor=groups,
+            fused_add_tensor=packed if adds else None,
             output_tensor=packed,
             output_mean_tensor=groups,
             output_variance_tensor=groups,
@@ -324,6 +328,8 @@ def test_bits_do_not_depend_on_layouts(sizes: tuple[int, ...], axes: list[int], 
         )
         factors = np.random.default_rng(2).normal(0, 1, (2, *kept)).astype(x.dtype)
         inputs = {"input_tensor": x, "scale_tensor": factors[0], "bias_tensor": factors[1]}
+        if adds:
+            inputs["fused_add_tensor"] = x[::-1].copy()
         found.append(evaluate(desc, **inputs))
 
     for name, want in found[0].items():

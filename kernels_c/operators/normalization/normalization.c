@@ -41,6 +41,7 @@ struct block {
     double m[DMLK_CHUNK], r[DMLK_CHUNK];
     double variance[DMLK_CHUNK]; /* GIVEN, MOMENTS */
     dmlk_promoted scale, bias;   /* is_constant */
+    double factor[DMLK_CHUNK];   /* r * scale, is_constant */
     /* Lane k of line i is number i * LANES + k along lines, k * lines + i across them. */
     double sums[LANES * DMLK_CHUNK], squares[LANES * DMLK_CHUNK];
 };
@@ -162,7 +163,15 @@ static void sum_across(void *context, uint8_t *const *at, const int64_t *strides
     add_rows(block, dmlk_floats(block->job->types[IN], at[IN], strides[IN], count, room), 1, 0, index);
 }
 
+static void sum_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index) {
+    for (int64_t first = 0; first < dmlk_min(rows, LANES); first++) {
+        const float *x = (const float *)at[IN] + first * steps[IN];
+        add_rows(context, x, (rows - first - 1) / LANES + 1, LANES * steps[IN], index + first);
+    }
+}
+
 static const dmlk_line_visitor sum_them = {.along = sum_along, .across = sum_across};
+static const dmlk_line_visitor sum_in_rows = {.along = sum_along, .across = sum_across, .rows = sum_rows};
 
 /* The sum of the lanes of each line, pairwise.  With fewer numbers than lanes the others are absent. */
 static const double *total(const struct block *block, double *lanes, double *room) {
@@ -190,7 +199,8 @@ static void add_up(struct block *block, const dmlk_line_block *lines) {
     const int64_t used = job->lines.across ? dmlk_min(job->lines.along.count, LANES) : LANES;
     memset(block->sums, 0, (size_t)(used * lines->count) * sizeof *block->sums);
     memset(block->squares, 0, (size_t)(used * lines->count) * sizeof *block->squares);
-    dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, &sum_them, block);
+    const bool are_floats = dmlk_are_floats(job->types[IN], lines->strides[IN]);
+    dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, are_floats ? &sum_in_rows : &sum_them, block);
 }
 
 static void set_statistics(struct block *block) {
@@ -327,7 +337,43 @@ static void put_across(void *context, uint8_t *const *at, const int64_t *strides
     put(context, 0, true, at, strides, count, index);
 }
 
+/* FLOAT32s of neighbouring groups: `rows` times n elements, of which each has its own m, factor and bias. */
+#define PUT_ROWS(name, has_add)                                                                            \
+    DMLK_EACH_ISA(name, (const struct block *block, uint8_t *const *at, const int64_t *steps, int64_t rows), \
+                  (block, at, steps, rows)) {                                                              \
+        const double *m = block->m, *factor = block->factor, *bias = block->bias.f;                        \
+        const int64_t n = block->lines;                                                                    \
+        for (int64_t row = 0; row < rows; row++) {                                                         \
+            const float *x = (const float *)at[IN] + row * steps[IN];                                      \
+            const float *add = has_add ? (const float *)at[ADD] + row * steps[ADD] : x;                    \
+            float *restrict y = (float *)at[OUT] + row * steps[OUT];                                       \
+            int64_t i = 0;                                                                                 \
+            for (; i + 8 <= n; i += 8) {                                                                   \
+                dmlk_doubles4 v[2];                                                                        \
+                for (int64_t k = 0; k < 2; k++) {                                                          \
+                    const float *f = x + i + 4 * k, *g = add + i + 4 * k;                                  \
+                    v[k] = (DMLK_WIDE(f) - EACH(m, i + 4 * k)) * EACH(factor, i + 4 * k) + EACH(bias, i + 4 * k); \
+                    v[k] = has_add ? v[k] + DMLK_WIDE(g) : v[k];                                           \
+                }                                                                                          \
+                DMLK_STORE_EIGHT(y + i, v[0], v[1]);                                                       \
+            }                                                                                              \
+            for (; i < n; i++) {                                                                           \
+                const double v = ((double)x[i] - m[i]) * factor[i] + bias[i];                              \
+                y[i] = dmlk_one_nan_float((float)(has_add ? v + (double)add[i] : v));                      \
+            }                                                                                              \
+        }                                                                                                  \
+    }
+PUT_ROWS(put_each, false)
+PUT_ROWS(put_each_add, true)
+
+static void put_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index) {
+    const struct block *block = context;
+    (void)index;
+    block->job->has_add ? put_each_add(block, at, steps, rows) : put_each(block, at, steps, rows);
+}
+
 static const dmlk_line_visitor put_them = {.along = put_along, .across = put_across};
+static const dmlk_line_visitor put_in_rows = {.along = put_along, .across = put_across, .rows = put_rows};
 
 /* A number for each group, if the tensor is present. */
 static void put_statistic(const struct job *job, enum operand k, const dmlk_line_block *lines, const double *from) {
@@ -361,8 +407,14 @@ static void run_block(const dmlk_line_block *lines, void *context) {
     if (job->is_constant) {
         dmlk_load_promoted(job->types[SCALE], lines->at[SCALE], lines->strides[SCALE], lines->count, &block.scale);
         dmlk_load_promoted(job->types[BIAS], lines->at[BIAS], lines->strides[BIAS], lines->count, &block.bias);
+        for (int64_t i = 0; i < lines->count; i++) {
+            block.factor[i] = block.r[i] * block.scale.f[i];
+        }
     }
-    dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, &put_them, &block);
+    const bool in_rows = job->is_constant && dmlk_are_floats(job->types[IN], lines->strides[IN]) &&
+                         dmlk_are_floats(job->types[OUT], lines->strides[OUT]) &&
+                         (!job->has_add || dmlk_are_floats(job->types[ADD], lines->strides[ADD]));
+    dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, in_rows ? &put_in_rows : &put_them, &block);
 }
 
 static bool are_fixed(const dmlk_iter *iter) {

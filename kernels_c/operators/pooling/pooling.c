@@ -149,8 +149,8 @@ static void set_axes(const dmlk_pooling *k, dmlk_window_axis axes[3]) {
     }
 }
 
-/* A second thread is not worthwhile below 0.2 ms (see for_rows.c). */
-#define INPUTS_WORTH_A_THREAD (1 << 18)
+/* 0.02 ms (see for_rows.c). */
+#define INPUTS_WORTH_A_THREAD (1 << 13)
 
 #ifndef DMLK_CHECKED
 /* Maxima, or means, by the tuned kernel; false: nothing was done. */
