@@ -272,6 +272,9 @@ class WhoseBytes(Check):
         if known is not None and known.latest is not None and known.version == self._memory.version:
             self._name(known.latest, event)
             known.read(known.latest, self._memory)
+            for write in known.writes:
+                self._written += 1
+                write.number = self._written
             return
         if event.opcode == _COPY:
             self._copy(event)
