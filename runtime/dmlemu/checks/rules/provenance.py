@@ -455,6 +455,8 @@ class WhoseBytes(Check):
             above = [each for each in known[:i] if _is_beneath(older, each) and not _is_patch(each)]
             if all(_is_upload(each) for each in (*above, older)) and not _is_cut(read, older):
                 continue  # the program overwrites a part of its data
+            if _is_blank(older) and not any(_is_cut(read, each) for each in (*above, older)):
+                continue  # this tensor was cleared to be filled: a cache, or channels that are padded
             if above and not self._fills(read, tensor, known[:i]):
                 return above[0], older
         if len(known) == len(sources) and all(_is_cut(read, each) for each in known):
@@ -539,6 +541,15 @@ def _is_upload(source: Source) -> bool:
     while author.before is not None:
         author = author.before
     return author.commands is None
+
+
+def _is_blank(source: Source) -> bool:
+    """Whether it was only cleared or filled with a number, or the CPU wrote it."""
+    command = None if source.write is None else source.write.author.command
+    is_clear = command is not None and (
+        command.name.startswith("ClearUnorderedAccessView") or "FILL_VALUE_CONSTANT" in command.name
+    )
+    return is_clear or _is_upload(source)
 
 
 def _is_undeclared(write: Write) -> bool:
