@@ -14,6 +14,7 @@ from dmlemu import dml
 from dmlemu.checks.analysis.access_history import physical
 from dmlemu.checks.analysis.provenance import Author, Provenance, Write
 from dmlemu.checks.analysis.visible import place_of
+from dmlemu.checks.rules import provenance as rule
 from dmlemu.checks.rules.provenance import WhoseBytes
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
@@ -74,6 +75,26 @@ def test_which_of_two_that_repeat_is_older() -> None:
     dispatch(stage, use, middle, result)
     [message] = [each.report.message for each in stage.device.reports if each.report.id == "READ_MIXED"]
     assert message.index("'sigmoid'") < message.index("older, from") < message.index("'relu'")
+
+
+@pytest.mark.parametrize("others", ["copies", "dispatches"])
+def test_the_lineage_of_what_repeats_is_remembered(others: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many other commands there were since it was first executed."""
+    monkeypatch.setattr(rule, "_AUTHORS", 4)
+    stage = Stage()
+    desc = tensor([16])
+    relu = operator(stage, OPERATORS[0], desc, desc, "relu")
+    image, result, other = stage.filled("image", 64), stage.buffer("result", 64), stage.filled("other", 1024)
+    for i in range(8):
+        dispatch(stage, relu, image, result)
+        if others == "copies":
+            stage.read(other, np.float32, [16])
+        elif i < 7:
+            dispatch(
+                stage, relu, dml.BufferBinding(other, 64 * i, 64), dml.BufferBinding(other, 64 * i + 64, 64)
+            )
+    text = str(stage.device.lineage(result, 0))
+    assert "no longer remembered" not in text and "CopyBufferRegion" in text
 
 
 def steps_of(rng: random.Random) -> list[list[tuple[Any, ...]]]:

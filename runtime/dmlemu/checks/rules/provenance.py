@@ -269,9 +269,10 @@ class WhoseBytes(Check):
         dispatch = self._dispatch(event) if event.opcode == _DISPATCH else None
         key = accesses.content, 0 if dispatch is None else id(dispatch.tensors)
         known = self._known.get(key)
-        if known is not None and known.latest is not None and known.version == self._memory.version:
-            self._name(known.latest, event)
-            known.read(known.latest, self._memory)
+        latest = None if known is None or known.version != self._memory.version else known.latest
+        if known is not None and latest is not None and latest.inputs is not None:
+            self._name(latest, event)
+            known.read(latest, self._memory)
             for write in known.writes:
                 self._written += 1
                 write.number = self._written
@@ -389,7 +390,8 @@ class WhoseBytes(Check):
                 self._memory.forget(pattern.begin, pattern.end)
 
     def _copy(self, event: Executing) -> None:
-        author, accesses = self._author(event), event.accesses
+        author, accesses = Author(inputs=[]), event.accesses
+        self._name(author, event)
         patterns = self._places.reached(accesses).patterns
         sources = [pattern for pattern, operand in patterns if operand == accesses.pointer[0].operand]
         targets = [pattern for pattern, operand in patterns if operand == accesses.pointer[1].operand]
