@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -341,6 +342,18 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "does not show READ_MIXED" in capsys.readouterr().err
     assert main(["reduce", str(path), "--while", "nowhere:nothing"]) == 1
     assert "--while nowhere:nothing: No module named 'nowhere'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", ["net", "nowhere/net", "."])
+def test_where_nothing_is_written(output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Over the record itself, or into a folder that is not there: it is said before the search."""
+    path = tmp_path / "net.dmlrec"
+    chain(path, length=1)
+    before = path.read_bytes()
+    stem = output if output == "." else str(tmp_path / output)
+    assert main(["reduce", str(path), "--while", "builtins:bool", "--output", stem]) == 1
+    assert f"--output {stem}: " in capsys.readouterr().err
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["net.dmlrec"]
 
 
 @LONG
