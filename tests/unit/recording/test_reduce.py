@@ -356,6 +356,14 @@ def test_where_nothing_is_written(output: str, tmp_path: Path, capsys: pytest.Ca
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["net.dmlrec"]
 
 
+def test_a_file_beside_the_record_stays(tmp_path: Path) -> None:
+    beside = tmp_path / "net.dmlrec.part"
+    beside.write_text("of another program")
+    chain(tmp_path / "net.dmlrec", length=1)
+    assert beside.read_text() == "of another program"
+    assert sorted(os.listdir(tmp_path)) == ["net.dmlrec", "net.dmlrec.part"]
+
+
 @LONG
 def test_ctrl_c_on_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "net.dmlrec"
