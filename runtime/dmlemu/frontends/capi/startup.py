@@ -9,7 +9,7 @@ import atexit
 import os
 import sys
 
-import dmlemu
+from dmlemu_hw.chaos import chaos
 
 from ...errors import Severity
 from ...reporting import ReportFile, Response, defaults, living, summarize
@@ -27,7 +27,7 @@ def start(table: int) -> None:
     defaults.response = Response.COLLECT
     set_strictness(os.environ.get("DMLEMU_STRICTNESS"))
     if seed := os.environ.get("DMLEMU_CHAOS"):
-        defaults.policy = dmlemu.chaos(int(seed))
+        defaults.policy = chaos(int(seed))
     for row in os.environ.get("DMLEMU_SUPPRESS", "").splitlines():
         id, _, reason = row.partition("=")
         defaults.suppressions[id] = reason
