@@ -231,8 +231,8 @@ Leaves with 0; 2 when the record does not show WHAT or cannot be used; 130 after
 Ctrl-C.
 
 A record has dispatches, what they read, and where; no barriers, fences,
-descriptors, declared layouts or memory that nobody wrote: reports about those
-cannot be reduced."""
+descriptors, declared layouts, uploads that nobody reads or memory that nobody
+wrote: reports about those cannot be reduced."""
 
 _REDUCE_EXAMPLES = """\
 examples:
@@ -246,11 +246,16 @@ def _reduce(parsed: argparse.Namespace) -> int:
     """Writes the reduced program; 2: the record does not show it, or is not what it should be."""
     from dmlemu.recording import RecordError, reduce
 
+    stem: Path = parsed.output or parsed.file.with_name(f"{parsed.file.stem}.reduced")
+    if not stem.name or not stem.parent.is_dir():  # said before a long search
+        raise _UsageError(f"--output {stem}: expected the beginning of a file's name in a folder that exists")
+    target = stem.with_name(f"{stem.name}.dmlrec")
+    if target.exists() and parsed.file.exists() and target.samefile(parsed.file):
+        raise _UsageError(f"--output {stem}: {target} is the record that is to be reduced")
     bar = _Bar(sys.stderr)
     try:
         found = reduce(parsed.file, _predicate(parsed.shows), strictness=parsed.strictness, progress=bar.show)
         bar.end()
-        stem = parsed.output or parsed.file.with_name(f"{parsed.file.stem}.reduced")
         files = found.save(stem)
     except (OSError, RecordError) as error:
         bar.end()

@@ -58,7 +58,7 @@ class RecordError(ValueError):
 def write(record: Record, path: str | os.PathLike[str]) -> None:
     """Writes a record; a file that is there is replaced once the new one is complete."""
     target = Path(path)
-    part = target.with_name(f"{target.name}.part")
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")  # nobody else's
     try:
         with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             archive.writestr(_MANIFEST, json.dumps(_manifest(record), allow_nan=False))

@@ -97,11 +97,12 @@ def reduce(
 ) -> Reduced:
     """Makes the smallest program that shows what the program of a record shows.
 
-    ``shows``: the id of a check, which reports something; ``"diff"``, an output differs from the operator's
-    reference; or a function of the :class:`Run` that is called with each attempt.  First dispatches are left
-    out; then tensors become smaller, axis by axis, with the order of their strides and their padding as far
-    as it matters; then offsets, and numbers become 0 or 1.  What is left out counts as uploaded.  An
-    attempt that reports an error of another check does not count.  The same record gives the same result.
+    ``shows``: the id of a check, which reports something, as severely as for the record; ``"diff"``, an
+    output differs from the operator's reference; or a function of the :class:`Run` that is called with each
+    attempt.  First dispatches are left out; then tensors become smaller, axis by axis, with the order of
+    their strides and their padding as far as it matters; then offsets, and numbers become 0 or 1.  What is
+    left out counts as uploaded.  An attempt that reports an error of another check does not count.  The
+    same record gives the same result.
 
     Ctrl-C ends the search with the best program so far.
 
@@ -129,7 +130,22 @@ def _predicate(shows: str) -> Predicate:
         near = get_close_matches(shows.upper(), catalogue(), 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise RecordError(f"No check is called '{shorten(shows)}'{hint}")
-    return lambda done: shows in done.ids
+    return _Reports(shows)
+
+
+class _Reports:
+    """Whether a run reports a check, as severely as the first one did: advice is not the same mistake."""
+
+    def __init__(self, id: str) -> None:
+        self._id = id
+        self._severity: Severity | None = None
+
+    def __call__(self, done: Run) -> bool:
+        found = min((each.severity for each in done.reports if each.id == self._id), default=None)
+        if found is None:
+            return False
+        self._severity = self._severity or found
+        return found <= self._severity
 
 
 def _differs(done: Run) -> bool:
@@ -173,7 +189,8 @@ class _Search:
                 f"The record does not show {name} when it is run again{how}; these checks report something: "
                 f"{ids}{ended}.  "
                 "A record has dispatches and what they read; no barriers, fences, descriptors, "
-                f"declared layouts or memory that nobody wrote.{''.join(f'  {each}' for each in notes)}"
+                "declared layouts, uploads that nobody reads or memory that nobody wrote."
+                f"{''.join(f'  {each}' for each in notes)}"
             )
         self.done, self._allowed = done, _errors(done)
 

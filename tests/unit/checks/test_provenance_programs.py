@@ -142,3 +142,46 @@ def test_a_tensor_whose_tiles_are_mapped_elsewhere(wrong: bool) -> None:
     stage.dispatch(relu(stage, "use", view, PACKED), [whole(second, view)], [result])
     stage.run()
     assert len(said(stage, "LAYOUT_HANDOVER")) == wrong
+
+
+CACHE = tensor([2, 8, 4])
+
+
+def cleared(stage: Stage, by: str, size: int) -> Any:
+    """A buffer of zeros, as caches begin."""
+    if by == "the CPU":
+        return stage.upload("cache", np.zeros(size // 4, np.float32))
+    made, desc = stage.buffer("cache", size), tensor([size // 4])
+    zero = dml.ScalarUnion(bytes(8))
+    fill = dml.FillValueConstantOperatorDesc(output_tensor=desc, value_data_type=desc.data_type, value=zero)
+    compiled = stage.compile(fill, "fill")
+    stage.initialize(compiled)
+    stage.dispatch(compiled, [], [made])
+    stage.barrier()
+    return made
+
+
+@pytest.mark.parametrize("by", ["the CPU", "a dispatch"])
+@pytest.mark.parametrize(
+    ("written", "source"),
+    [
+        (tensor([2, 1, 4], [32, 4, 1]), tensor([2, 1, 4])),  # the first row of each head
+        (tensor([1, 3, 4]), tensor([1, 3, 4])),  # the first rows, as of a prompt
+        (tensor([2, 8, 3], [32, 4, 1]), tensor([2, 8, 3])),  # padded columns
+    ],
+)
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_tensor_that_was_cleared_to_be_filled(
+    by: str, written: dml.BufferTensorDesc, source: dml.BufferTensorDesc, wrong: bool
+) -> None:
+    """Not an arena that was cleared as a whole, where the rest is what happened to lie there."""
+    stage = Stage()
+    size = CACHE.size_in_bytes
+    cache = cleared(stage, by, 2 * size if wrong else size)
+    image, result = stage.filled("image", size), stage.buffer("result", size)
+    stage.dispatch(relu(stage, "row", source, written), [whole(image, source)], [whole(cache, written)])
+    stage.barrier()
+    stage.dispatch(relu(stage, "use", CACHE, CACHE), [whole(cache, CACHE)], [result])
+    stage.run()
+    messages = said(stage, "READ_MIXED", "LAYOUT_HANDOVER")
+    assert len(messages) == wrong

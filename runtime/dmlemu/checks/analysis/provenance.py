@@ -134,13 +134,13 @@ class Write:
         self.number = number
         self.is_dense = pattern is None or pattern.is_dense
 
-    def is_like(self, other: Write) -> bool:
-        """Whether both write the same elements of the same tensor."""
-        if self.pattern is not other.pattern:
-            is_same = self.begin == other.begin and self.end == other.end
-            if not (is_same and self.is_dense and other.is_dense):
-                return False
-        return self.tensor == other.tensor
+    def is_again(self, older: Write) -> bool:
+        """Whether it is the older write: of the same command, or of the same bytes by the CPU."""
+        if self is older:
+            return True
+        is_host = self.author.commands is None and older.author.commands is None
+        is_same = self.begin == older.begin and self.end == older.end and self.tensor == older.tensor
+        return is_host and is_same and self.is_dense and older.is_dense
 
     def copied(self, begin: int, end: int, shift: int, author: Author, number: float) -> Write:
         """Those of its elements in the range, after a copy."""
@@ -223,7 +223,7 @@ class Provenance:
         if at < len(starts) and starts[at] == begin and self._ends[at] == end:
             newest = self._writes[at][0]
             self._hides(self._writes[at], write)
-            if newest.is_like(write):  # as in every frame
+            if write.is_again(newest):  # as in every frame
                 newest.author, newest.operand, newest.number = write.author, write.operand, write.number
                 return
             self.version += 1

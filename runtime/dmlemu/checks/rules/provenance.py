@@ -269,9 +269,13 @@ class WhoseBytes(Check):
         dispatch = self._dispatch(event) if event.opcode == _DISPATCH else None
         key = accesses.content, 0 if dispatch is None else id(dispatch.tensors)
         known = self._known.get(key)
-        if known is not None and known.latest is not None and known.version == self._memory.version:
-            self._name(known.latest, event)
-            known.read(known.latest, self._memory)
+        latest = None if known is None or known.version != self._memory.version else known.latest
+        if known is not None and latest is not None and latest.inputs is not None:
+            self._name(latest, event)
+            known.read(latest, self._memory)
+            for write in known.writes:
+                self._written += 1
+                write.number = self._written
             return
         if event.opcode == _COPY:
             self._copy(event)
@@ -386,7 +390,8 @@ class WhoseBytes(Check):
                 self._memory.forget(pattern.begin, pattern.end)
 
     def _copy(self, event: Executing) -> None:
-        author, accesses = self._author(event), event.accesses
+        author, accesses = Author(inputs=[]), event.accesses
+        self._name(author, event)
         patterns = self._places.reached(accesses).patterns
         sources = [pattern for pattern, operand in patterns if operand == accesses.pointer[0].operand]
         targets = [pattern for pattern, operand in patterns if operand == accesses.pointer[1].operand]
@@ -452,6 +457,8 @@ class WhoseBytes(Check):
             above = [each for each in known[:i] if _is_beneath(older, each) and not _is_patch(each)]
             if all(_is_upload(each) for each in (*above, older)) and not _is_cut(read, older):
                 continue  # the program overwrites a part of its data
+            if _is_blank(older) and not any(_is_cut(read, each) for each in (*above, older)):
+                continue  # this tensor was cleared to be filled: a cache, or channels that are padded
             if above and not self._fills(read, tensor, known[:i]):
                 return above[0], older
         if len(known) == len(sources) and all(_is_cut(read, each) for each in known):
@@ -536,6 +543,15 @@ def _is_upload(source: Source) -> bool:
     while author.before is not None:
         author = author.before
     return author.commands is None
+
+
+def _is_blank(source: Source) -> bool:
+    """Whether it was only cleared or filled with a number, or the CPU wrote it."""
+    command = None if source.write is None else source.write.author.command
+    is_clear = command is not None and (
+        command.name.startswith("ClearUnorderedAccessView") or "FILL_VALUE_CONSTANT" in command.name
+    )
+    return is_clear or _is_upload(source)
 
 
 def _is_undeclared(write: Write) -> bool:

@@ -25,8 +25,8 @@ DECLARATIONS = (
         When.EXECUTE,
         why="The rest is what happened to lie there: a cleared byte, a row of the previous frame, the end of another "
         "tensor. Results look plausible and change with what ran before.",
-        fix="Compare the offsets in bytes and the sizes of the two tensors that are named. What is meant to be filled "
-        "up must be written after the clear, or before every use.",
+        fix="Compare the offsets in bytes and the sizes of the two tensors that are named. A tensor that is meant to "
+        "be filled bit by bit is cleared by itself, from its first byte to its last, not with the memory around it.",
         rule="DML_BUFFER_BINDING; DML_BUFFER_TENSOR_DESC",
     ),
     Declaration(
