@@ -43,6 +43,7 @@ static void write_rows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct rows *rows = context;
     const int64_t elements = rows->length * rows->times;
+    const dmlk_row_spans row = {{{0, 1, rows->length, false}}, .count = 1, .stride = rows->stride};
     dmlk_packed_output o;
     dmlk_cursor cursor;
     dmlk_packed_begin(&o, rows->out, begin * elements);
@@ -50,16 +51,15 @@ static void write_rows(int64_t begin, int64_t end, int part, void *context) {
     const int64_t step = dmlk_iter_row_strides(&rows->iter)[0] * o.bytes;
     for (int64_t count = 0; begin < end && !dmlk_stopped(&o.work, 1); begin += count) {
         count = dmlk_min(dmlk_iter_row_left(&rows->iter, &cursor), end - begin);
-        for (int64_t i = 0; i < count && !dmlk_stopped(&o.work, 1); i++) {
+        if (rows->times == 1) {
+            dmlk_packed_rows(&o, cursor.at[0], step, count, &row);
+        }
+        for (int64_t i = 0; rows->times > 1 && i < count && !dmlk_stopped(&o.work, 1); i++) {
             const uint8_t *from = cursor.at[0] + i * step;
             for (int64_t b = 0; b < rows->length * o.bytes; b += LINE) {
                 __builtin_prefetch(from + AHEAD * step + b);
             }
-            if (rows->times > 1) {
-                dmlk_packed_repeat(&o, from, rows->stride, rows->length, rows->times);
-            } else {
-                dmlk_packed_copy(&o, from, rows->stride, rows->length);
-            }
+            dmlk_packed_repeat(&o, from, rows->stride, rows->length, rows->times);
         }
         dmlk_iter_advance(&rows->iter, &cursor, count);
     }

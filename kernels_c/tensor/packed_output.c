@@ -8,11 +8,11 @@
 
 #define LINE 64
 #define AHEAD 1024 /* bytes of an input that are fetched before they are copied */
+#define ROWS_AHEAD 8
 #define VECTOR 16 /* bytes */
 #define SHORT 512 /* bytes of a row that is not worth a call */
 #define FEW 8     /* elements that are not, either */
 #define THREAD_BYTES (1 << 20) /* see for_rows.c */
-#define MOST_SPANS 16           /* that are listed at a time */
 #define ITEMS 256              /* parts of the output that threads share */
 
 bool dmlk_is_packed(const dmlk_view *view) {
@@ -181,49 +181,135 @@ static int64_t elements_behind(const dmlk_spans *spans, uint32_t d) {
     return count;
 }
 
-/* The spans of axis d from *index on, at most MOST_SPANS; their number. */
+/* The spans of axis d from *index on, at most DMLK_MOST_SPANS; their number. */
 static int list_spans(const dmlk_spans *spans, uint32_t d, int64_t *index, dmlk_span *list) {
     int count = 0;
-    for (; *index < spans->sizes[d] && count < MOST_SPANS; *index += list[count++].count) {
+    for (; *index < spans->sizes[d] && count < DMLK_MOST_SPANS; *index += list[count++].count) {
         list[count] = spans->span_of(spans->context, d, *index);
         list[count].count = dmlk_min(list[count].count, spans->sizes[d] - *index);
     }
     return count;
 }
 
-/* Appends `count` spans of the last axis. */
-static inline void append(dmlk_packed_output *o, const dmlk_spans *spans, const dmlk_span *list, int count,
-                          const uint8_t *at) {
-    const int64_t stride = spans->in->strides[spans->rank - 1];
-    for (const dmlk_span *span = list; span < list + count; span++) {
+/* Appends a row. */
+static inline void append(dmlk_packed_output *o, const dmlk_row_spans *row, const uint8_t *at) {
+    for (const dmlk_span *span = row->list; span < row->list + row->count; span++) {
         if (span->is_constant) {
-            dmlk_packed_fill(o, spans->bits, span->count);
+            dmlk_packed_fill(o, row->bits, span->count);
         } else {
-            dmlk_packed_copy(o, at + span->in * stride * o->bytes, span->step * stride, span->count);
+            dmlk_packed_copy(o, at + span->in * row->stride * o->bytes, span->step * row->stride, span->count);
         }
+    }
+}
+
+/* A span of a short row. */
+struct piece {
+    const uint8_t *constant;      /* or NULL */
+    int64_t in;                   /* from the row's first input to the span's; in bytes */
+    int64_t stride, count, bytes; /* bytes: of the output */
+    int64_t low, extent;          /* the inputs; in bytes */
+};
+
+static void set_up_piece(const dmlk_row_spans *row, const dmlk_span *span, int64_t bytes, struct piece *piece) {
+    const int64_t stride = span->is_constant ? 0 : span->step * row->stride;
+    *piece = (struct piece){.count = span->count, .bytes = span->count * bytes, .stride = span->count == 1 ? 1 : stride};
+    if (span->is_constant) {
+        piece->constant = row->bits;
+        return;
+    }
+    piece->in = span->in * row->stride * bytes;
+    const int64_t last = (span->count - 1) * stride * bytes;
+    piece->low = piece->in + (last < 0 ? last : 0);
+    piece->extent = (last < 0 ? -last : last) + bytes;
+}
+
+/* memcpy, of vectors of which the last two overlap. */
+static inline __attribute__((always_inline)) void copy_short(uint8_t *to, const uint8_t *from, int64_t bytes) {
+#define OVERLAPPING(vector)                                                   \
+    if (bytes >= (vector)) {                                                  \
+        for (int64_t b = 0; b < bytes - (vector); b += (vector)) {            \
+            memcpy(to + b, from + b, (vector));                               \
+        }                                                                     \
+        memcpy(to + bytes - (vector), from + bytes - (vector), (vector));     \
+        return;                                                               \
+    }
+    OVERLAPPING(32)
+    OVERLAPPING(16)
+    OVERLAPPING(8)
+    OVERLAPPING(4)
+    OVERLAPPING(2)
+    OVERLAPPING(1)
+}
+
+/* `fetched`: from a row to the one that is fetched meanwhile, in bytes; 0: none. */
+DMLK_EACH_ISA(put_rows, (const uint8_t *from, int64_t step, int64_t fetched, int64_t rows, const struct piece *pieces,
+                         int count, int64_t bytes, uint8_t *to),
+              (from, step, fetched, rows, pieces, count, bytes, to)) {
+    for (int64_t r = 0; r < rows; r++, from += step) {
+        for (const struct piece *p = pieces; p < pieces + count; to += p++->bytes) {
+            const uint8_t *at = p->constant == NULL ? from + p->in : p->constant;
+            for (int64_t b = 0; fetched != 0 && b < p->extent; b += LINE) {
+                __builtin_prefetch(from + p->low + fetched + b);
+            }
+            if (p->stride == 1) {
+                copy_short(to, at, p->bytes);
+            } else if (p->count <= FEW) {
+                copy_few(at, p->stride * bytes, bytes, p->count, to);
+            } else if (p->stride == -1) {
+                reverse(at, bytes, p->count, to);
+            } else {
+                dmlk_gather(at, p->stride * bytes, bytes, p->count, to);
+            }
+        }
+    }
+}
+
+void dmlk_packed_rows(dmlk_packed_output *o, const uint8_t *from, int64_t step, int64_t rows, const dmlk_row_spans *row) {
+    struct piece pieces[DMLK_MOST_SPANS];
+    int64_t elements = 0;
+    for (int i = 0; i < row->count; i++) {
+        set_up_piece(row, &row->list[i], o->bytes, &pieces[i]);
+        elements += row->list[i].count;
+    }
+    const int64_t most = elements > 0 ? o->most / elements : 0;
+    if (most == 0) {
+        for (int64_t i = 0; i < rows && !dmlk_stopped(&o->work, 1); i++) {
+            append(o, row, from + i * step);
+        }
+        return;
+    }
+    for (int64_t n = 0; rows > 0 && !dmlk_stopped(&o->work, n * elements); rows -= n, from += n * step) {
+        n = dmlk_min(rows, most);
+        uint8_t *to = next(o, n * elements * o->bytes);
+        put_rows(from, step, o->stream ? ROWS_AHEAD * step : 0, n, pieces, row->count, o->bytes, to);
     }
 }
 
 void dmlk_packed_spans(dmlk_packed_output *o, const dmlk_spans *spans, uint32_t d, const uint8_t *at) {
     const int64_t size = spans->sizes[d], stride = spans->in->strides[d] * o->bytes;
-    dmlk_span list[MOST_SPANS], row[MOST_SPANS];
+    dmlk_span list[DMLK_MOST_SPANS];
+    dmlk_row_spans row = {.stride = spans->in->strides[spans->rank - 1], .bits = spans->bits};
     int64_t end = 0;
-    const int in_row = d + 2 == spans->rank ? list_spans(spans, d + 1, &end, row) : 0;
+    row.count = d + 2 == spans->rank ? list_spans(spans, d + 1, &end, row.list) : 0;
     const bool same_rows = d + 2 == spans->rank && end == spans->sizes[d + 1]; /* `row` is all of it */
     for (int64_t index = 0; index < size && !dmlk_stopped(&o->work, 1);) {
-        const int count = list_spans(spans, d, &index, list);
         if (d + 1 == spans->rank) {
-            append(o, spans, list, count, at);
+            row.count = list_spans(spans, d, &index, row.list);
+            append(o, &row, at);
             continue;
         }
+        const int count = list_spans(spans, d, &index, list);
         for (const dmlk_span *span = list; span < list + count; span++) {
             if (span->is_constant) {
                 dmlk_packed_fill(o, spans->bits, span->count * elements_behind(spans, d));
                 continue;
             }
+            if (same_rows) {
+                dmlk_packed_rows(o, at + span->in * stride, span->step * stride, span->count, &row);
+                continue;
+            }
             for (int64_t i = 0; i < span->count && !dmlk_stopped(&o->work, 1); i++) {
-                const uint8_t *from = at + (span->in + i * span->step) * stride;
-                same_rows ? append(o, spans, row, in_row, from) : dmlk_packed_spans(o, spans, d + 1, from);
+                dmlk_packed_spans(o, spans, d + 1, at + (span->in + i * span->step) * stride);
             }
         }
     }

@@ -46,6 +46,19 @@ typedef struct dmlk_span {
     bool is_constant;
 } dmlk_span;
 
+#define DMLK_MOST_SPANS 16
+
+/* Rows of the output that consist of the same spans. */
+typedef struct dmlk_row_spans {
+    dmlk_span list[DMLK_MOST_SPANS];
+    int count;
+    int64_t stride;   /* of the inputs */
+    const void *bits; /* of the constant */
+} dmlk_row_spans;
+
+/* Appends `rows` of them; `from` is input 0 of the first, and `step` bytes before that of the second. */
+void dmlk_packed_rows(dmlk_packed_output *o, const uint8_t *from, int64_t step, int64_t rows, const dmlk_row_spans *row);
+
 /* The run of axis d that index `o` begins, or is in. */
 typedef dmlk_span dmlk_span_of(const void *context, uint32_t d, int64_t o);
 

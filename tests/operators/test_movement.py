@@ -220,6 +220,20 @@ def test_padding_longer_than_the_input(mode: PaddingMode, expected: list[int]) -
     ]
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.uint64])
+@pytest.mark.parametrize("mode", PaddingMode, ids=lambda each: each.name)
+def test_short_rows_of_every_length(mode: PaddingMode, dtype: Any) -> None:
+    """Copied by vectors of which the last two overlap, forwards and backwards."""
+    for width in [*range(2, 18), 31, 33, 56, 70]:
+        padded(numbers(2, 3, width, dtype=dtype), mode, [1, 0, 1], [0, 1, width - 1])
+
+
+@pytest.mark.parametrize("columns", [14, 58, 600])
+def test_rows_of_an_output_larger_than_the_caches(columns: int) -> None:
+    x = numbers((17 << 18) // columns // 8, 8, columns)
+    padded(x, PaddingMode.CONSTANT, [0, 1, 1], [0, 1, 2], 7)
+
+
 @pytest.mark.parametrize("mode", [each for each in PaddingMode if each], ids=lambda each: each.name)
 def test_padding_of_one_element_repeats_it(mode: PaddingMode) -> None:
     assert padded(np.int16([5]), mode, [2], [3]) == [5] * 6
