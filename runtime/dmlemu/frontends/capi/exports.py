@@ -25,7 +25,7 @@ class Exports:
         if out:
             write_pointer(out, 0)
         found = objects.thing(adapter, d3d12.Adapter, "pAdapter", "D3D12CreateDevice")
-        device = d3d12.create_device(found, level)
+        device = d3d12.create_device(found, level, raises=False)
         is_known = objects.is_known(device)
         result = hand_out(device, riid, out) if out else HResult.S_FALSE
         if is_known or result is not HResult.S_OK:

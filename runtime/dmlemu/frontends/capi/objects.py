@@ -12,10 +12,12 @@ from collections import OrderedDict
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
+from ... import d3d12
 from ...d3d12.c_memory import read_array, read_bytes, write
 from ...diagnostics import ids
 from ...diagnostics.refusal import refusal
 from ...errors import Error, HResult, call_site, spell_site
+from ...reporting import Reporter
 from ._capi import ffi, lib
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "is_known",
     "print_alive",
     "publish",
+    "reject",
+    "reporter",
     "stale",
     "thing",
     "things",
@@ -143,6 +147,24 @@ def is_known(thing: Any) -> bool:
 def publish(address: int, methods: Any) -> None:
     """Makes ``methods`` what functions with this first argument are called on."""
     _live[address] = methods
+
+
+def reporter(address: int) -> Reporter | None:
+    """The reports of the device that the object at an address belongs to."""
+    thing: Any = getattr(_live.get(address), "thing", None)
+    while thing is not None and not isinstance(thing, d3d12.Device):
+        parent = getattr(thing, "get_parent_device", None) or getattr(thing, "get_device", None)
+        thing = parent() if parent is not None else None
+    return None if thing is None else thing.reports
+
+
+def reject(address: int, error: Error) -> None:
+    """A method without a result got arguments that no Python call can be given: Close fails, or the device
+    is removed, as for all others."""
+    thing: Any = getattr(_live.get(address), "thing", None)
+    reject = getattr(thing, "reject", None) or getattr(getattr(thing, "context", None), "reject", None)
+    if reject is not None:
+        reject(error)
 
 
 def print_alive() -> None:
