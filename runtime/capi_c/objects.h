@@ -11,7 +11,7 @@
 struct capi_object {
     const void *slots;         /* the client's pointer to the vtable */
     struct capi_object *owner; /* counted instead: another interface of one object; NULL: this one */
-    _Atomic uint32_t count;
+    _Atomic uint64_t count;    /* references; in the upper half those of them that are ours, not the client's */
     uint32_t interface;
 };
 
@@ -25,15 +25,26 @@ struct capi_interface {
     uint32_t iid_count;
 };
 
+/* Where a method was called from.  The frames are found when a report may need them. */
 enum { CAPI_FRAMES = 8 };
-
-/* Where the method that this thread is in was called from: return addresses, the innermost first. */
 struct capi_site {
-    uintptr_t frames[CAPI_FRAMES];
-    int count;
+    const void *method;
+    uintptr_t frames[CAPI_FRAMES]; /* return addresses, the innermost first */
+    int count;                     /* 0: only the first is known, the others were not looked for */
 };
 
+/* Of the method that this thread is in. */
 static _Thread_local struct capi_site capi_site;
+
+/* Methods that asked for their frames.  They find them before Python is called, which is faster: the frames of
+ * Python need not be passed.  Two that share a place are only slower. */
+enum { CAPI_ASKERS = 1024 };
+static const void *_Atomic capi_askers[CAPI_ASKERS];
+
+static const void *_Atomic *capi_asker(const void *method)
+{
+    return &capi_askers[((uintptr_t)method >> 5) % CAPI_ASKERS];
+}
 
 /* Where a function of ours was called from, which now calls such a method itself; 0: none does. */
 static _Thread_local uintptr_t capi_client;

@@ -238,3 +238,17 @@ def test_consequences_are_those_of_windows_whatever_is_looked_for(built) -> None
     for id in ("BIND_ALIAS", "COPY_RANGE", "LIST_CLOSED", "ARGUMENT_RANGE", "STATE_BEFORE"):
         assert f" {id}" in done.stderr, done.stderr
     assert done.stderr.count("D3D12 ERROR COPY_RANGE") == 1  # and none for Close
+
+
+def test_settings_without_effect_and_wrong_references_are_said_once(built) -> None:
+    (libraries,) = _capi("--libdir")
+    done = _run(built("settings"), LD_LIBRARY_PATH=libraries)
+    assert (done.stdout, done.returncode) == ("same 1, counted 1\n", 0), done.stderr
+    settings = ("SetEnableGPUBasedValidation", "SetMuteDebugOutput", "SetBreakOnSeverity")
+    for name in (*settings, "DML_CREATE_DEVICE_FLAG_DEBUG"):
+        assert done.stderr.count(f"dmlemu: {name} has no effect: ") == 1
+    assert done.stderr.count("D3D12 ERROR API_FOREIGN_POINTER [D3D12CreateDevice]") == 1
+    source = (HERE / "settings.cpp").read_text().splitlines()
+    number = next(i for i, text in enumerate(source, 1) if "once too often" in text)
+    assert "Release is called once too often on device" in done.stderr
+    assert f"While calling Release at settings.cpp:{number}\n" in done.stderr

@@ -82,12 +82,12 @@ class Interface:
         """Keeps the COM object of ``other`` (None: nothing) in place of what had the role."""
         found = None if other is None else interface_of(other)
         if found is not None:
-            lib.IUnknown_AddRef(found.address)
+            lib.capi_hold(found.address)
         before = self.held.pop(role, None)
         if found is not None:
             self.held[role] = found
         if before is not None:
-            lib.capi_release(before.address)
+            lib.capi_let_go(before.address)
 
     def query(self, iid: int) -> Interface | None:
         """The COM object with an interface of the object; None: it has no such interface."""
@@ -109,17 +109,25 @@ class Interface:
     # --- IUnknown, as far as it is not C ---
 
     def Released(self, before: int) -> None:
-        """The count has become 0; ``before`` is 0 if it was 0 already."""
-        if before and not lib.capi_count(self.address):
+        """The count has become 0; ``before`` is 0 if the program had no reference left."""
+        if not before:
+            raise _refused(
+                ids.OBJECT_DELETED_IN_USE,
+                f"Release is called once too often on {self.thing}.",
+                "Release",
+                str(self.thing),
+                "an object of which the program has a reference",
+            )
+        if not lib.capi_count(self.address):
             held = dict(self.held)  # the device outlives its child
             for each in held.values():
-                lib.IUnknown_AddRef(each.address)
+                lib.capi_hold(each.address)
             try:
                 if _forget(self):
                     self.release()
             finally:
                 for each in held.values():
-                    lib.capi_release(each.address)
+                    lib.capi_let_go(each.address)
 
     def QueryInterface(self, riid: int, out: int) -> HResult:
         """For interfaces that are not in the vtable."""
@@ -216,17 +224,28 @@ def _keep_memory(each: Interface) -> None:
 def _stale(address: int, operation: str) -> Error:
     """The error of a call on a released object, or on what was never one."""
     what = _released.get(address, "")
-    return refusal(
-        ids.OBJECT_DELETED_IN_USE if what else ids.ARGUMENT_RANGE,
+    operation = "Release" if operation == "Object::Released" else operation
+    return _refused(
+        ids.OBJECT_DELETED_IN_USE if what else ids.API_FOREIGN_POINTER,
         f"{operation} is called on {what}."
         if what
-        else f"{operation} gets a pointer to no object (0x{address:X}).",
+        else f"{operation} gets a pointer (0x{address:X}) to no object of dmlemu.",
+        operation,
+        what or f"0x{address:X}",
+        "an object that is not released" if what else "a pointer that dmlemu gave out",
+    )
+
+
+def _refused(id: ids.Id, text: str, operation: str, given: str, expected: str) -> Error:
+    return refusal(
+        id,
+        text,
         api="D3D12",
         operation=operation,
         rule="IUnknown",
         field="this",
-        given=what or f"0x{address:X}",
-        expected="an object that is not released",
+        given=given,
+        expected=expected,
     )
 
 

@@ -13,10 +13,11 @@ from ...errors import Error, HResult, Severity, Strictness
 from ...reporting import Reporter, Sink, Stored, defaults, print_reports
 from ._capi import lib
 
-__all__ = ["bug", "found", "install", "refused"]
+__all__ = ["bug", "found", "install", "no_effect", "refused"]
 
 _printed: set[tuple[str, str]] = set()  # id and message
 _bugs: set[str] = set()
+_said: set[str] = set()  # settings without effect
 stops = False  # --break: the thread of a new report stops before its call returns
 _refusals: dict[tuple[str, str], Stored] = {}  # of no device, by id and message
 _found: dict[int, Stored] = {}  # all that was found, by its id: devices may be gone
@@ -80,6 +81,13 @@ def bug(error: BaseException, operation: str) -> None:
             file=sys.stderr,
             flush=True,
         )
+
+
+def no_effect(operation: str, why: str) -> None:
+    """Says once that a setting of the program does nothing."""
+    if operation not in _said:
+        _said.add(operation)
+        print(f"dmlemu: {operation} has no effect: {why}.", file=sys.stderr, flush=True)
 
 
 def _note(what: str) -> None:
