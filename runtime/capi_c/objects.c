@@ -21,6 +21,26 @@ static void capi_free(uintptr_t object)
     free((void *)object);
 }
 
+/* What a getter has returned stays: it is constant while the object lives. */
+static void keep_value(struct capi_object *object, uint32_t bit, uint32_t word, const void *value, size_t size)
+{
+    if (capi_is_passing)
+        return;
+    memcpy(object->values + word, value, size);
+    atomic_fetch_or_explicit(&object->kept, bit, memory_order_release);
+}
+
+/* The object is released: calls on it are reported. */
+static void capi_forget(uintptr_t object)
+{
+    atomic_store(&((struct capi_object *)object)->kept, 0);
+}
+
+static void capi_do_not_keep(void)
+{
+    capi_is_passing = 1;
+}
+
 static struct capi_object *identity(uintptr_t object)
 {
     struct capi_object *self = (struct capi_object *)object;

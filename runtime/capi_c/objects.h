@@ -8,11 +8,15 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+enum { CAPI_VALUES = 8 }; /* words for the values of an object's getters */
+
 struct capi_object {
     const void *slots;         /* the client's pointer to the vtable */
     struct capi_object *owner; /* counted instead: another interface of one object; NULL: this one */
     _Atomic uint64_t count;    /* references; in the upper half those of them that are ours, not the client's */
     uint32_t interface;
+    _Atomic uint32_t kept;     /* getters whose values are known, a bit each */
+    uint64_t values[CAPI_VALUES];
 };
 
 struct capi_iid {
@@ -48,6 +52,9 @@ static const void *_Atomic *capi_asker(const void *method)
 
 /* Where a function of ours was called from, which now calls such a method itself; 0: none does. */
 static _Thread_local uintptr_t capi_client;
+
+/* The value that this thread has got may change: it failed, or is of an object that can be reset. */
+static _Thread_local int capi_is_passing;
 
 /* Set by a report under --break: this thread stops before it returns to the client. */
 static _Thread_local int capi_must_stop;

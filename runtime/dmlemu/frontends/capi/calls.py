@@ -57,6 +57,7 @@ def _method(owner: str, name: str, is_hresult: bool, result: Any) -> Callable[..
         try:
             return getattr(find(address), name)(*arguments)
         except BaseException as error:
+            lib.capi_do_not_keep()
             _failed(error, address, operation, is_void=result.kind == "void")
             return _nothing(result)
 

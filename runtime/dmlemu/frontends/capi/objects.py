@@ -204,6 +204,7 @@ def _forget(whole: Interface) -> bool:
             return False  # forgotten, or handed out again, by another thread meanwhile
         for each in [whole, *whole.others]:
             del _live[each.address]
+            lib.capi_forget(each.address)
             _keep_memory(each)
         del _of_things[id(whole.thing)]
     for role in list(whole.held):
