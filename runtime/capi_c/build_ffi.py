@@ -13,6 +13,19 @@ from uuid import UUID
 from cffi import FFI
 
 HERE = Path(__file__).parent
+# Getters whose values are constant: the first call asks Python, all others are C.  Grouped by object.
+KEPT = (
+    ("ID3D12Resource_GetDesc", "ID3D12Resource_GetGPUVirtualAddress"),
+    (
+        "ID3D12DescriptorHeap_GetDesc",
+        "ID3D12DescriptorHeap_GetCPUDescriptorHandleForHeapStart",
+        "ID3D12DescriptorHeap_GetGPUDescriptorHandleForHeapStart",
+    ),
+    ("ID3D12Heap_GetDesc",),
+    ("ID3D12CommandQueue_GetDesc",),
+    ("IDMLDispatchable_GetBindingProperties",),
+    ("ID3D12Device_GetNodeCount", "ID3D12Device_GetAdapterLuid"),
+)
 NATIVE = ("QueryInterface", "AddRef", "Release")  # of IUnknown
 
 WIDE = {"UINT64", "SIZE_T", "size_t", "LUID", "D3D12_GPU_VIRTUAL_ADDRESS"}
@@ -78,6 +91,35 @@ def chain(name: str) -> list[str]:
 LEAVES = [name for name in INTERFACES if name not in {base for base, _, _ in INTERFACES.values()}]
 
 
+def kept() -> str:
+    """The functions in front of :data:`KEPT`, which are in the vtables instead."""
+    types = {each.symbol: each.result for _, _, own in INTERFACES.values() for each in own}
+    found = []
+    for group in KEPT:
+        word = 0
+        for bit, symbol in enumerate(group):
+            kind = types[symbol]
+            size = int(kind.rpartition("_")[2]) if kind.startswith("struct") else 8
+            found.append(f"""
+static {kind} kept_{symbol}(uintptr_t self)
+{{
+    struct capi_object *object = (struct capi_object *)self;
+    {kind} value;
+    if (atomic_load_explicit(&object->kept, memory_order_acquire) & {1 << bit}u) {{
+        memcpy(&value, object->values + {word}, sizeof value);
+        return value;
+    }}
+    capi_client = (uintptr_t)__builtin_return_address(0);
+    capi_is_passing = 0;
+    value = {symbol}(self);
+    keep_value(object, {1 << bit}u, {word}, &value, sizeof value);
+    return value;
+}}""")
+            word += -(-size // 8)
+        assert word <= 8, group
+    return "".join(found)
+
+
 def counts() -> str:
     """The symbols of the methods that return a number of 32 bits which is no HRESULT."""
     methods = [method for _, _, own in INTERFACES.values() for method in own]
@@ -93,7 +135,10 @@ def vtables() -> str:
     """
     lines, rows = [], []
     for name in LEAVES:
-        slots = [method.symbol for each in chain(name) for method in INTERFACES[each][2]]
+        front = {symbol: f"kept_{symbol}" for group in KEPT for symbol in group}
+        slots = [
+            front.get(method.symbol, method.symbol) for each in chain(name) for method in INTERFACES[each][2]
+        ]
         iids = [UUID(INTERFACES[each][1]).bytes_le for each in chain(name)[1:]]
         words = [[int.from_bytes(iid[i : i + 4], "little") for i in range(0, 16, 4)] for iid in iids]
         lines.append(f"static const void *const vtable_{name}[] = {{0, 0, {', '.join(slots)}}};")
@@ -138,12 +183,15 @@ void capi_free(uintptr_t object);
 uint32_t capi_count(uintptr_t object);
 int capi_supports_iid(uintptr_t object, uintptr_t iid);
 uint32_t IUnknown_AddRef(uintptr_t object);
-void capi_release(uintptr_t object);
+void capi_hold(uintptr_t object);
+void capi_let_go(uintptr_t object);
 void capi_add_ref_any(uintptr_t pointer);
 void capi_release_any(uintptr_t pointer);
 int capi_frames(uintptr_t frames[8]);
 void capi_want_frames(void);
 void capi_stop(void);
+void capi_forget(uintptr_t object);
+void capi_do_not_keep(void);
 uintptr_t capi_fill(uintptr_t exports);
 """)
 ffibuilder.set_source(
@@ -157,6 +205,8 @@ static uint32_t IUnknown_QueryInterface(uintptr_t, uintptr_t, uintptr_t);
 static uint32_t IUnknown_AddRef(uintptr_t);
 static uint32_t IUnknown_Release(uintptr_t);
 {chr(10).join(externs())}
+static void keep_value(struct capi_object *, uint32_t, uint32_t, const void *, size_t);
+{kept()}
 {vtables()}
 static const char *const capi_counts[] = {{{counts()}}};
 static const char *const capi_names[] = {{{", ".join(f'"{name}"' for name in LEAVES)}}};

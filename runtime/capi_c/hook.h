@@ -18,20 +18,18 @@ static _Unwind_Reason_Code capi_add_frame(struct _Unwind_Context *context, void 
     struct capi_site *site = data;
     const uintptr_t address = _Unwind_GetIP(context);
     if (site->count == 0 && address != site->frames[0])
-        return _URC_NO_REASON; /* still a frame of ours */
+        return _URC_NO_REASON; /* still a frame of ours, or of Python */
     site->frames[site->count++] = address;
     return site->count < CAPI_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/* The call that returns to this address, and its callers. */
-static struct capi_site capi_find_site(uintptr_t address)
+/* Finds the callers of the method that this thread is in. */
+static void capi_find_frames(void)
 {
-    struct capi_site site = {{address}, 0};
     if (atomic_load_explicit(&capi_has_frames, memory_order_relaxed))
-        _Unwind_Backtrace(capi_add_frame, &site);
-    if (site.count == 0)
-        site.count = 1;
-    return site;
+        _Unwind_Backtrace(capi_add_frame, &capi_site);
+    if (capi_site.count == 0)
+        capi_site.count = 1;
 }
 
 static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_t address)
@@ -44,7 +42,11 @@ static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_
         return;
     }
     const struct capi_site outer = capi_site;
-    capi_site = capi_find_site(address);
+    capi_site.method = method;
+    capi_site.frames[0] = address;
+    capi_site.count = 0;
+    if (atomic_load_explicit(capi_asker(method), memory_order_relaxed) == method)
+        capi_find_frames();
     capi_call_python(method, arguments);
     capi_site = outer;
 }

@@ -21,6 +21,26 @@ static void capi_free(uintptr_t object)
     free((void *)object);
 }
 
+/* What a getter has returned stays: it is constant while the object lives. */
+static void keep_value(struct capi_object *object, uint32_t bit, uint32_t word, const void *value, size_t size)
+{
+    if (capi_is_passing)
+        return;
+    memcpy(object->values + word, value, size);
+    atomic_fetch_or_explicit(&object->kept, bit, memory_order_release);
+}
+
+/* The object is released: calls on it are reported. */
+static void capi_forget(uintptr_t object)
+{
+    atomic_store(&((struct capi_object *)object)->kept, 0);
+}
+
+static void capi_do_not_keep(void)
+{
+    capi_is_passing = 1;
+}
+
 static struct capi_object *identity(uintptr_t object)
 {
     struct capi_object *self = (struct capi_object *)object;
@@ -29,36 +49,46 @@ static struct capi_object *identity(uintptr_t object)
 
 static uint32_t capi_count(uintptr_t object)
 {
-    return atomic_load(&identity(object)->count);
+    return (uint32_t)atomic_load(&identity(object)->count);
 }
 
 static uint32_t IUnknown_AddRef(uintptr_t object)
 {
-    return atomic_fetch_add(&identity(object)->count, 1) + 1;
-}
-
-static uint32_t release(uintptr_t object, uintptr_t client)
-{
-    struct capi_object *self = identity(object);
-    uint32_t before = atomic_load(&self->count);
-    while (before != 0 && !atomic_compare_exchange_weak(&self->count, &before, before - 1))
-        continue;
-    if (before <= 1) { /* 0: released once too often */
-        capi_client = client;
-        Object_Released((uintptr_t)self, before);
-    }
-    return before == 0 ? 0 : before - 1;
+    return (uint32_t)atomic_fetch_add(&identity(object)->count, 1) + 1;
 }
 
 static uint32_t IUnknown_Release(uintptr_t object)
 {
-    return release(object, (uintptr_t)__builtin_return_address(0));
+    struct capi_object *self = identity(object);
+    uint64_t before = atomic_load(&self->count);
+    uint32_t count, ours;
+    do {
+        count = (uint32_t)before;
+        ours = (uint32_t)(before >> 32);
+    } while (count > ours && !atomic_compare_exchange_weak(&self->count, &before, before - 1));
+    if (count <= ours || count == 1) { /* once too often, or the last one */
+        capi_client = (uintptr_t)__builtin_return_address(0);
+        Object_Released((uintptr_t)self, count > ours);
+    }
+    return count <= ours ? 0 : count - 1;
 }
 
-/* For Python, inside of a method: the client is the one that called the method. */
-static void capi_release(uintptr_t object)
+/* A reference of another object's, which the client cannot release. */
+static const uint64_t one_of_ours = ((uint64_t)1 << 32) + 1;
+
+static void capi_hold(uintptr_t object)
 {
-    release(object, capi_site.frames[0]);
+    atomic_fetch_add(&identity(object)->count, one_of_ours);
+}
+
+/* Inside of a method: the client is the one that called the method. */
+static void capi_let_go(uintptr_t object)
+{
+    struct capi_object *self = identity(object);
+    if ((uint32_t)atomic_fetch_sub(&self->count, one_of_ours) == 1) {
+        capi_client = capi_site.frames[0];
+        Object_Released((uintptr_t)self, 1);
+    }
 }
 
 static int capi_supports(uintptr_t object, const struct capi_iid *iid)
@@ -105,6 +135,10 @@ static void capi_release_any(uintptr_t pointer)
 
 static int capi_frames(uintptr_t frames[CAPI_FRAMES])
 {
+    if (capi_site.count == 0) {
+        atomic_store_explicit(capi_asker(capi_site.method), capi_site.method, memory_order_relaxed);
+        capi_find_frames();
+    }
     memcpy(frames, capi_site.frames, sizeof capi_site.frames);
     return capi_site.count;
 }

@@ -8,11 +8,15 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+enum { CAPI_VALUES = 8 }; /* words for the values of an object's getters */
+
 struct capi_object {
     const void *slots;         /* the client's pointer to the vtable */
     struct capi_object *owner; /* counted instead: another interface of one object; NULL: this one */
-    _Atomic uint32_t count;
+    _Atomic uint64_t count;    /* references; in the upper half those of them that are ours, not the client's */
     uint32_t interface;
+    _Atomic uint32_t kept;     /* getters whose values are known, a bit each */
+    uint64_t values[CAPI_VALUES];
 };
 
 struct capi_iid {
@@ -25,18 +29,32 @@ struct capi_interface {
     uint32_t iid_count;
 };
 
+/* Where a method was called from.  The frames are found when a report may need them. */
 enum { CAPI_FRAMES = 8 };
-
-/* Where the method that this thread is in was called from: return addresses, the innermost first. */
 struct capi_site {
-    uintptr_t frames[CAPI_FRAMES];
-    int count;
+    const void *method;
+    uintptr_t frames[CAPI_FRAMES]; /* return addresses, the innermost first */
+    int count;                     /* 0: only the first is known, the others were not looked for */
 };
 
+/* Of the method that this thread is in. */
 static _Thread_local struct capi_site capi_site;
+
+/* Methods that asked for their frames.  They find them before Python is called, which is faster: the frames of
+ * Python need not be passed.  Two that share a place are only slower. */
+enum { CAPI_ASKERS = 1024 };
+static const void *_Atomic capi_askers[CAPI_ASKERS];
+
+static const void *_Atomic *capi_asker(const void *method)
+{
+    return &capi_askers[((uintptr_t)method >> 5) % CAPI_ASKERS];
+}
 
 /* Where a function of ours was called from, which now calls such a method itself; 0: none does. */
 static _Thread_local uintptr_t capi_client;
+
+/* The value that this thread has got may change: it failed, or is of an object that can be reset. */
+static _Thread_local int capi_is_passing;
 
 /* Set by a report under --break: this thread stops before it returns to the client. */
 static _Thread_local int capi_must_stop;

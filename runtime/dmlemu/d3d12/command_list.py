@@ -120,7 +120,9 @@ class CommandList(ListRecorder):
         if self._error is not None:
             error, self._error = self._error, None
             self.failed = True
-            raise Error(HResult.E_INVALIDARG, error.report)
+            failed = Error(HResult.E_INVALIDARG, error.report)
+            failed.is_stored = error.is_stored
+            raise failed
 
     def reset(self, allocator: CommandAllocator, initial_state: None = None) -> None:
         """Starts a new recording with an allocator; legal right after ExecuteCommandLists (CL6).

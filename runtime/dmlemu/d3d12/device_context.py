@@ -153,6 +153,7 @@ class DeviceContext:
         """Stores an error that the failing call raises itself."""
         if self.has_layer:
             self.reports.add(error.report, hresult=error.hresult)
+            error.is_stored = True
 
     def object_to(self, error: Error) -> None:
         """What only a debug layer finds was found: raises, or reports it."""

@@ -158,7 +158,10 @@ def _printed(entry: str, is_picture: bool) -> str:
 
 
 class Error(Exception):
-    """A call failed: ``hresult`` is what the real API returns, ``report`` says why."""
+    """A call failed: ``hresult`` is what the real API returns, ``report`` says why.
+
+    ``is_stored``: the reports of the device have it.
+    """
 
     __module__ = "dmlemu"  # tracebacks show the public name
 
@@ -169,6 +172,7 @@ class Error(Exception):
         super().__init__(report.text(hresult))
         self.hresult = hresult
         self.report = report
+        self.is_stored = False
         if self._watch is not None:
             self._watch.created(self)
 

@@ -4,6 +4,10 @@
 
 #include <directx/d3d12sdklayers.h>
 
+#include <atomic>
+#include <mutex>
+#include <thread>
+
 static int called;
 
 static void STDMETHODCALLTYPE on_message(D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID,
@@ -11,6 +15,39 @@ static void STDMETHODCALLTYPE on_message(D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_S
 {
     called += severity == D3D12_MESSAGE_SEVERITY_INFO && std::strstr(text, "RES_STATE_IGNORED") != nullptr &&
               context == &called;
+}
+
+static std::mutex mutex;
+static std::atomic<int> waiting;
+
+static void STDMETHODCALLTYPE take_mutex(D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_SEVERITY, D3D12_MESSAGE_ID, LPCSTR,
+                                         void *)
+{
+    waiting = 1;
+    std::lock_guard<std::mutex> lock(mutex);
+}
+
+// A callback waits for a mutex whose owner calls the device.
+static void share_mutex(Gpu &gpu, ID3D12InfoQueue1 *messages)
+{
+    DWORD cookie = 0;
+    CHECK(messages->RegisterMessageCallback(take_mutex, D3D12_MESSAGE_CALLBACK_FLAG_NONE, nullptr, &cookie));
+    std::atomic<int> has_mutex{0};
+    std::thread owner([&] {
+        std::lock_guard<std::mutex> lock(mutex);
+        has_mutex = 1;
+        while (waiting == 0)
+            std::this_thread::yield();
+        Gpu own(gpu);
+        own.buffer(64, D3D12_RESOURCE_STATE_COMMON);
+        own.run();
+    });
+    while (has_mutex == 0)
+        std::this_thread::yield();
+    gpu.buffer(64, D3D12_RESOURCE_STATE_COPY_DEST);
+    owner.join();
+    std::puts("the callback took the mutex");
+    CHECK(messages->UnregisterMessageCallback(cookie));
 }
 
 int main()
@@ -45,4 +82,5 @@ int main()
     std::printf("called %d, stored %d, identity %d, text %d\n", called,
                 static_cast<int>(messages->GetNumStoredMessages()), first == second,
                 std::strlen(message->pDescription) + 1 == message->DescriptionByteLength);
+    share_mutex(gpu, messages.Get());
 }

@@ -15,6 +15,7 @@ int main()
     ID3D12PipelineState *state = nullptr;
     for (int i = 0; i < 2; i++)
         gpu.list->CopyBufferRegion(buffer, 0, buffer, 0, 1000); // a copy beyond the end
+    buffer->GetGPUVirtualAddress();
     buffer->Release(); // the last Release
     buffer->GetGPUVirtualAddress(); // use after Release
     for (int i = 0; i < 2; i++)

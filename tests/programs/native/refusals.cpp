@@ -64,6 +64,13 @@ static void structs(Gpu &gpu)
     ComPtr<ID3D12Resource> buffer = gpu.buffer(4096, D3D12_RESOURCE_STATE_COMMON);
     const D3D12_RESOURCE_DESC desc = buffer->GetDesc();
     EXPECT(desc.Width == 4096 && desc.Alignment == 65536 && desc.Flags == D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
+    const D3D12_RESOURCE_DESC again = buffer->GetDesc(); // kept by the object
+    EXPECT(std::memcmp(&again, &desc, sizeof desc) == 0);
+    const UINT64 place = buffer->GetGPUVirtualAddress();
+    EXPECT(place != 0 && buffer->GetGPUVirtualAddress() == place);
+    const D3D12_CPU_DESCRIPTOR_HANDLE cpu = gpu.descriptors->GetCPUDescriptorHandleForHeapStart();
+    EXPECT(gpu.descriptors->GetDesc().NumDescriptors == 64 && gpu.device->GetNodeCount() == 1);
+    EXPECT(gpu.descriptors->GetCPUDescriptorHandleForHeapStart().ptr == cpu.ptr && gpu.device->GetNodeCount() == 1);
     const D3D12_RESOURCE_ALLOCATION_INFO info = gpu.device->GetResourceAllocationInfo(0, 1, &desc);
     EXPECT(info.SizeInBytes == 65536 && info.Alignment == 65536);
     const D3D12_HEAP_PROPERTIES custom = gpu.device->GetCustomHeapProperties(0, D3D12_HEAP_TYPE_UPLOAD);

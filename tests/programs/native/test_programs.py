@@ -217,4 +217,38 @@ def test_dxcore_finds_the_adapter(built) -> None:
 def test_debug_layer_and_message_callback(built) -> None:
     (libraries,) = _capi("--libdir")
     done = _run(built("debug_layer"), LD_LIBRARY_PATH=libraries)
-    assert (done.stdout, done.returncode) == ("called 1, stored 2, identity 1, text 1\n", 0)
+    assert (done.stdout, done.returncode) == (
+        "called 1, stored 2, identity 1, text 1\nthe callback took the mutex\n",
+        0,
+    )
+
+
+def test_consequences_are_those_of_windows_whatever_is_looked_for(built) -> None:
+    expected = (
+        "in place 2\n"
+        "Close 0x80070057\nremoved 0x00000000\nClose again 0x80004005\nReset 0x00000000\n"
+        "Close of an unknown barrier 0x80070057\n"
+        "copied 8\n"
+        "removed 0x887A0001\nCreateFence 0x887A0005\nremoved, of DirectML 0x887A0001\n"
+    )
+    for strictness in ("runtime", "debug", "strict"):
+        done = _run(*DMLEMU, "exec", "--strictness", strictness, built("consequences"))
+        assert done.stdout == expected, strictness + done.stdout + done.stderr
+        assert (done.stderr == "") == (strictness == "runtime"), done.stderr
+    for id in ("BIND_ALIAS", "COPY_RANGE", "LIST_CLOSED", "ARGUMENT_RANGE", "STATE_BEFORE"):
+        assert f" {id}" in done.stderr, done.stderr
+    assert done.stderr.count("D3D12 ERROR COPY_RANGE") == 1  # and none for Close
+
+
+def test_settings_without_effect_and_wrong_references_are_said_once(built) -> None:
+    (libraries,) = _capi("--libdir")
+    done = _run(built("settings"), LD_LIBRARY_PATH=libraries)
+    assert (done.stdout, done.returncode) == ("same 1, counted 1\n", 0), done.stderr
+    settings = ("SetEnableGPUBasedValidation", "SetMuteDebugOutput", "SetBreakOnSeverity")
+    for name in (*settings, "DML_CREATE_DEVICE_FLAG_DEBUG"):
+        assert done.stderr.count(f"dmlemu: {name} has no effect: ") == 1
+    assert done.stderr.count("D3D12 ERROR API_FOREIGN_POINTER [D3D12CreateDevice]") == 1
+    source = (HERE / "settings.cpp").read_text().splitlines()
+    number = next(i for i, text in enumerate(source, 1) if "once too often" in text)
+    assert "Release is called once too often on device" in done.stderr
+    assert f"While calling Release at settings.cpp:{number}\n" in done.stderr

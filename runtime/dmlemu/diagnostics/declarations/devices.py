@@ -73,6 +73,15 @@ DECLARATIONS = (
         "Python's integers have no limit, the API's do",
     ),
     refused(
+        ids.API_FOREIGN_POINTER,
+        "a C++ program passes an interface pointer that does not come from dmlemu",
+        When.CALL,
+        "The runtime reads private fields of the object, so that on Windows the program crashes or worse.",
+        "Pass the pointers that the API gave out; those of other implementations, and wrappers, are none.",
+        "IUnknown: https://learn.microsoft.com/windows/win32/api/unknwn/nn-unknwn-iunknown",
+        no_example="No Python program can bring it about.",
+    ),
+    refused(
         ids.GPU_STOPPED,
         "a kernel is ended in the middle, by Ctrl-C for example",
         When.EXECUTE,

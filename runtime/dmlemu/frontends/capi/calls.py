@@ -57,7 +57,8 @@ def _method(owner: str, name: str, is_hresult: bool, result: Any) -> Callable[..
         try:
             return getattr(find(address), name)(*arguments)
         except BaseException as error:
-            _failed(error, address, operation)
+            lib.capi_do_not_keep()
+            _failed(error, address, operation, is_void=result.kind == "void")
             return _nothing(result)
 
     return value
@@ -74,12 +75,14 @@ def _missing(symbol: str, is_hresult: bool, result: Any) -> Callable[..., Any]:
     return refuse
 
 
-def _failed(error: BaseException, address: int, operation: str) -> int:
+def _failed(error: BaseException, address: int, operation: str, *, is_void: bool = False) -> int:
     """The HRESULT of an exception, which is reported."""
     if isinstance(error, KeyError):
         error = objects.stale(address, operation) or error
     if isinstance(error, Error):
-        reports.refused(error)
+        if is_void and error.hresult is not HResult.E_NOTIMPL:
+            objects.reject(address, error)
+        reports.refused(error, objects.reporter(address))
         return int(error.hresult)
     if isinstance(error, MemoryError):
         return int(HResult.E_OUTOFMEMORY)

@@ -11,6 +11,7 @@ from ...errors import HResult, Strictness
 from .d3d12_objects import D3D12Object
 from .debug import ID3D12DebugDevice, ID3D12InfoQueue
 from .objects import Interface, invalid, thing, things
+from .reports import no_effect
 from .values import by_value, create, luid_number, needed, write_numbers
 
 __all__ = ["ID3D12Device"]
@@ -263,11 +264,11 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
         """The clock of the simulated GPU is always stable."""
 
     def SetBackgroundProcessingMode(self, mode: int, action: int, event: int, further: int) -> None:
-        """There is no background processing to set."""
+        no_effect("SetBackgroundProcessingMode", "there is no background processing")
         write_numbers(further, "I", 0)
 
     def ShaderCacheControl(self, kinds: int, control: int) -> None:
-        """There is no shader cache to control."""
+        no_effect("ShaderCacheControl", "there is no shader cache")
 
 
 def _pageables(objects: int, count: int, operation: str) -> Any:

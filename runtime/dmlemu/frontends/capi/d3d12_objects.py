@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from typing import Any
 
 from ... import d3d12
 from ...d3d12.c_memory import pack, read, read_array, read_bytes, read_wide_text, write
-from ...diagnostics import ids
-from ...errors import Error, HResult, Report, Severity
+from ...errors import HResult
 from ._capi import ffi, lib
 from .objects import Interface, guid, hand_out, invalid, thing, things, write_pointer
 from .values import by_value, write_numbers
 
 __all__ = ["D3D12Child", "D3D12Object"]
-
-_PATIENCE = 2.0  # seconds until a wait that nothing can end is reported
 
 
 class D3D12Object(Interface):
@@ -165,23 +161,7 @@ class ID3D12Fence(D3D12Child, of=d3d12.Fence, name="ID3D12Fence1"):
         return self.thing.get_completed_value()
 
     def SetEventOnCompletion(self, value: int, event: int) -> None:
-        if event:
-            self.thing.set_event_on_completion(value, event)
-            return
-        try:
-            self.thing.wait(value)
-        except Error as error:
-            if error.report.id != ids.FENCE_NEVER:
-                raise
-            self._wait_for_others(value, error.report)
-
-    def _wait_for_others(self, value: int, report: Report) -> None:
-        """Nothing that is queued reaches the value: a thread that Python does not know may still do so."""
-        if self.thing.wait(value, _PATIENCE):
-            return
-        self.thing.get_device().reports.add(replace(report, severity=Severity.WARNING))
-        while not self.thing.wait(value, _PATIENCE):
-            pass
+        self.thing.set_event_on_completion(value, event or None)
 
     def Signal(self, value: int) -> None:
         self.thing.signal(value)

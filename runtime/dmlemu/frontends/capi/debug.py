@@ -12,10 +12,15 @@ from ...errors import HResult, Severity, Strictness
 from ...reporting import defaults
 from ._capi import ffi
 from .objects import Interface
+from .reports import no_effect
 from .sites import want_frames
 from .values import write_numbers
 
-__all__ = ["DebugLayer", "ID3D12Debug", "ID3D12DebugDevice", "ID3D12InfoQueue", "watch"]
+__all__ = ["MUTED", "DebugLayer", "ID3D12Debug", "ID3D12DebugDevice", "ID3D12InfoQueue", "watch"]
+
+
+MUTED = "every report is printed once"
+_GPU_BASED = "strictness strict watches the GPU (dmlemu exec --strict, or DMLEMU_STRICTNESS=strict)"
 
 
 def watch(strictness: Strictness) -> None:
@@ -43,20 +48,24 @@ class ID3D12Debug(Interface, of=DebugLayer, name="ID3D12Debug3"):
         self.thing.enable()
 
     def SetEnableGPUBasedValidation(self, enable: int) -> None:
-        """Strictness ``strict`` watches the GPU; this flag changes nothing."""
+        if enable:
+            no_effect("SetEnableGPUBasedValidation", _GPU_BASED)
 
     def SetEnableSynchronizedCommandQueueValidation(self, enable: int) -> None:
-        """Queues are always validated together."""
+        if not enable:
+            no_effect("SetEnableSynchronizedCommandQueueValidation", "queues are always validated together")
 
     def SetGPUBasedValidationFlags(self, flags: int) -> None:
-        """As SetEnableGPUBasedValidation."""
+        if flags:
+            no_effect("SetGPUBasedValidationFlags", _GPU_BASED)
 
 
 class ID3D12DebugDevice(Interface):
     thing: d3d12.Device
 
     def SetFeatureMask(self, mask: int) -> None:
-        """No feature can be turned off."""
+        if mask:
+            no_effect("ID3D12DebugDevice::SetFeatureMask", "no feature of the checks can be turned off")
 
     def GetFeatureMask(self) -> int:
         return 0
@@ -103,10 +112,12 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
         return self.thing.info_queue.get_storage_filter_stack_size()
 
     def SetBreakOnSeverity(self, severity: int, enable: int) -> None:
-        """Accepted: ``dmlemu exec --break`` stops at reports."""
+        if enable:
+            no_effect("SetBreakOnSeverity", "dmlemu exec --break stops at reports")
 
     def SetMuteDebugOutput(self, mute: int) -> None:
-        """Reports are printed once each, whatever is set here."""
+        if mute:
+            no_effect("SetMuteDebugOutput", MUTED)
 
     def AddApplicationMessage(self, severity: int, text: int) -> None:
         print(f"D3D12 {Severity(severity).name}: {read_text(text)}", file=sys.stderr, flush=True)

@@ -9,8 +9,11 @@ from ... import d3d12, dml
 from ...d3d12.c_memory import pack, read_array, read_bytes
 from ...dml.c_descs import DescReader
 from ...errors import HResult
+from ._capi import lib
 from .d3d12_objects import D3D12Child, D3D12Object
+from .debug import MUTED
 from .objects import Interface, hand_out, invalid, thing, things, write_pointer
+from .reports import no_effect
 from .values import by_value, create, write_numbers
 
 __all__ = ["IDMLDevice"]
@@ -23,7 +26,8 @@ def _reader(operation: str, kind: Any) -> DescReader:
 
 class IDMLDebugDevice(Interface):
     def SetMuteDebugOutput(self, mute: int) -> None:
-        """Reports are printed once each, whatever is set here."""
+        if mute:
+            no_effect("IDMLDebugDevice::SetMuteDebugOutput", MUTED)
 
 
 class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
@@ -123,6 +127,7 @@ class IDMLOperatorInitializer(D3D12Child, of=dml.OperatorInitializer):
     thing: dml.OperatorInitializer
 
     def GetBindingProperties(self) -> Any:
+        lib.capi_do_not_keep()  # Reset changes them
         return by_value(pack(self.thing.get_binding_properties()))
 
     def Reset(self, count: int, operators: int) -> None:

@@ -11,6 +11,7 @@ from . import objects
 from .debug import DebugLayer, watch
 from .dxcore import factory
 from .objects import hand_out, interface_of, invalid, write_pointer
+from .reports import no_effect
 from .values import create
 
 __all__ = ["Exports"]
@@ -25,7 +26,7 @@ class Exports:
         if out:
             write_pointer(out, 0)
         found = objects.thing(adapter, d3d12.Adapter, "pAdapter", "D3D12CreateDevice")
-        device = d3d12.create_device(found, level)
+        device = d3d12.create_device(found, level, raises=False)
         is_known = objects.is_known(device)
         result = hand_out(device, riid, out) if out else HResult.S_FALSE
         if is_known or result is not HResult.S_OK:
@@ -34,6 +35,8 @@ class Exports:
 
     def DMLCreateDevice1(self, device: int, flags: Any, level: Any, riid: int, out: int) -> HResult:
         found: Any = objects.thing(device, d3d12.Device, "d3d12Device", "DMLCreateDevice1")
+        if flags & dml.CreateDeviceFlags.DEBUG:
+            self._debug(found)
 
         def make() -> dml.Device:
             made = dml.create_device(found, flags, level)
@@ -42,6 +45,16 @@ class Exports:
             return made
 
         return create(riid, out, make)
+
+    def _debug(self, device: d3d12.Device | None) -> None:
+        """DML_CREATE_DEVICE_FLAG_DEBUG: selects strictness debug, for devices that do not exist yet."""
+        debug_layer.enable()
+        if device is not None and not device.context.has_layer and not debug_layer.is_set_outside:
+            no_effect(
+                "DML_CREATE_DEVICE_FLAG_DEBUG",
+                "the Direct3D 12 device was created without the debug layer (call EnableDebugLayer before "
+                "D3D12CreateDevice, or run the program under dmlemu exec --strictness debug)",
+            )
 
     def DMLCreateDevice(self, device: int, flags: Any, riid: int, out: int) -> HResult:
         return self.DMLCreateDevice1(device, flags, dml.FeatureLevel.LEVEL_1_0, riid, out)

@@ -12,10 +12,12 @@ from collections import OrderedDict
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
+from ... import d3d12
 from ...d3d12.c_memory import read_array, read_bytes, write
 from ...diagnostics import ids
 from ...diagnostics.refusal import refusal
 from ...errors import Error, HResult, call_site, spell_site
+from ...reporting import Reporter
 from ._capi import ffi, lib
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "is_known",
     "print_alive",
     "publish",
+    "reject",
+    "reporter",
     "stale",
     "thing",
     "things",
@@ -78,12 +82,12 @@ class Interface:
         """Keeps the COM object of ``other`` (None: nothing) in place of what had the role."""
         found = None if other is None else interface_of(other)
         if found is not None:
-            lib.IUnknown_AddRef(found.address)
+            lib.capi_hold(found.address)
         before = self.held.pop(role, None)
         if found is not None:
             self.held[role] = found
         if before is not None:
-            lib.capi_release(before.address)
+            lib.capi_let_go(before.address)
 
     def query(self, iid: int) -> Interface | None:
         """The COM object with an interface of the object; None: it has no such interface."""
@@ -105,17 +109,25 @@ class Interface:
     # --- IUnknown, as far as it is not C ---
 
     def Released(self, before: int) -> None:
-        """The count has become 0; ``before`` is 0 if it was 0 already."""
-        if before and not lib.capi_count(self.address):
+        """The count has become 0; ``before`` is 0 if the program had no reference left."""
+        if not before:
+            raise _refused(
+                ids.OBJECT_DELETED_IN_USE,
+                f"Release is called once too often on {self.thing}.",
+                "Release",
+                str(self.thing),
+                "an object of which the program has a reference",
+            )
+        if not lib.capi_count(self.address):
             held = dict(self.held)  # the device outlives its child
             for each in held.values():
-                lib.IUnknown_AddRef(each.address)
+                lib.capi_hold(each.address)
             try:
                 if _forget(self):
                     self.release()
             finally:
                 for each in held.values():
-                    lib.capi_release(each.address)
+                    lib.capi_let_go(each.address)
 
     def QueryInterface(self, riid: int, out: int) -> HResult:
         """For interfaces that are not in the vtable."""
@@ -143,6 +155,24 @@ def is_known(thing: Any) -> bool:
 def publish(address: int, methods: Any) -> None:
     """Makes ``methods`` what functions with this first argument are called on."""
     _live[address] = methods
+
+
+def reporter(address: int) -> Reporter | None:
+    """The reports of the device that the object at an address belongs to."""
+    thing: Any = getattr(_live.get(address), "thing", None)
+    while thing is not None and not isinstance(thing, d3d12.Device):
+        parent = getattr(thing, "get_parent_device", None) or getattr(thing, "get_device", None)
+        thing = parent() if parent is not None else None
+    return None if thing is None else thing.reports
+
+
+def reject(address: int, error: Error) -> None:
+    """A method without a result got arguments that no Python call can be given: Close fails, or the device
+    is removed, as for all others."""
+    thing: Any = getattr(_live.get(address), "thing", None)
+    reject = getattr(thing, "reject", None) or getattr(getattr(thing, "context", None), "reject", None)
+    if reject is not None:
+        reject(error)
 
 
 def print_alive() -> None:
@@ -174,6 +204,7 @@ def _forget(whole: Interface) -> bool:
             return False  # forgotten, or handed out again, by another thread meanwhile
         for each in [whole, *whole.others]:
             del _live[each.address]
+            lib.capi_forget(each.address)
             _keep_memory(each)
         del _of_things[id(whole.thing)]
     for role in list(whole.held):
@@ -194,17 +225,28 @@ def _keep_memory(each: Interface) -> None:
 def _stale(address: int, operation: str) -> Error:
     """The error of a call on a released object, or on what was never one."""
     what = _released.get(address, "")
-    return refusal(
-        ids.OBJECT_DELETED_IN_USE if what else ids.ARGUMENT_RANGE,
+    operation = "Release" if operation == "Object::Released" else operation
+    return _refused(
+        ids.OBJECT_DELETED_IN_USE if what else ids.API_FOREIGN_POINTER,
         f"{operation} is called on {what}."
         if what
-        else f"{operation} gets a pointer to no object (0x{address:X}).",
+        else f"{operation} gets a pointer (0x{address:X}) to no object of dmlemu.",
+        operation,
+        what or f"0x{address:X}",
+        "an object that is not released" if what else "a pointer that dmlemu gave out",
+    )
+
+
+def _refused(id: ids.Id, text: str, operation: str, given: str, expected: str) -> Error:
+    return refusal(
+        id,
+        text,
         api="D3D12",
         operation=operation,
         rule="IUnknown",
         field="this",
-        given=what or f"0x{address:X}",
-        expected="an object that is not released",
+        given=given,
+        expected=expected,
     )
 
 

@@ -10,15 +10,17 @@ import sys
 import traceback
 
 from ...errors import Error, HResult, Severity, Strictness
-from ...reporting import Sink, Stored, defaults, print_reports
+from ...reporting import Reporter, Sink, Stored, defaults, print_reports
 from ._capi import lib
 
-__all__ = ["bug", "install", "refused"]
+__all__ = ["bug", "found", "install", "no_effect", "refused"]
 
 _printed: set[tuple[str, str]] = set()  # id and message
 _bugs: set[str] = set()
+_said: set[str] = set()  # settings without effect
 stops = False  # --break: the thread of a new report stops before its call returns
-refusals: dict[tuple[str, str], Stored] = {}  # by id and message
+_refusals: dict[tuple[str, str], Stored] = {}  # of no device, by id and message
+_found: dict[int, Stored] = {}  # all that was found, by its id: devices may be gone
 sinks: list[Sink] = []
 """Take refused calls, too, which are no reports of a device."""
 
@@ -29,11 +31,25 @@ def install() -> None:
         defaults.sinks.append(_take)
 
 
-def refused(error: Error) -> None:
-    """A call of the program was refused.  At strictness runtime that is only an HRESULT."""
+def found() -> list[Stored]:
+    """Everything that was reported, the oldest first."""
+    return list(_found.values())
+
+
+def refused(error: Error, reporter: Reporter | None) -> None:
+    """A call of the program was refused.  At strictness runtime that is only an HRESULT.
+
+    ``reporter``: of the device; None: there is no device yet.
+    """
+    if error.is_stored:
+        return
     if defaults.strictness is not Strictness.RUNTIME or error.hresult is HResult.E_NOTIMPL:
+        error.is_stored = True
+        if reporter is not None:
+            reporter.add(error.report, hresult=error.hresult)
+            return
         key = (error.report.id, error.report.message)
-        stored = refusals.setdefault(key, Stored(error.report, 0, hresult=error.hresult))
+        stored = _refusals.setdefault(key, Stored(error.report, 0, hresult=error.hresult))
         stored.count += 1
         for sink in [_take, *sinks]:
             sink(stored)
@@ -41,6 +57,7 @@ def refused(error: Error) -> None:
 
 def _take(stored: Stored) -> None:
     report = stored.report
+    _found[id(stored)] = stored
     key = (report.id, report.message)
     if stored.suppressed or report.severity > Severity.WARNING or key in _printed:
         return
@@ -64,6 +81,13 @@ def bug(error: BaseException, operation: str) -> None:
             file=sys.stderr,
             flush=True,
         )
+
+
+def no_effect(operation: str, why: str) -> None:
+    """Says once that a setting of the program does nothing."""
+    if operation not in _said:
+        _said.add(operation)
+        print(f"dmlemu: {operation} has no effect: {why}.", file=sys.stderr, flush=True)
 
 
 def _note(what: str) -> None:

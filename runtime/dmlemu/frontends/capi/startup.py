@@ -13,7 +13,7 @@ import sys
 from dmlemu_hw.chaos import chaos
 
 from ...errors import Severity
-from ...reporting import ReportFile, Response, defaults, living, summarize
+from ...reporting import ReportFile, defaults, summarize
 from . import calls, d3d12_list, dml_objects, objects, reports, sites  # noqa: F401
 from ._capi import lib
 from .d3d12_device import ID3D12Device  # noqa: F401
@@ -25,7 +25,6 @@ __all__ = ["finish", "start"]
 
 def start(table: int) -> None:
     """Fills in the functions of the libraries; called by the first export of the process."""
-    defaults.response = Response.COLLECT
     set_strictness(os.environ.get("DMLEMU_STRICTNESS"))
     if seed := os.environ.get("DMLEMU_CHAOS"):
         defaults.policy = chaos(int(seed))
@@ -52,8 +51,7 @@ def _subclasses(kind: type) -> list[type]:
 def finish() -> None:
     """The process ends: what Python would do at its own end, without ending it."""
     if os.environ.get("DMLEMU_EXEC"):
-        stored = [*reports.refusals.values(), *(each for reporter in living for each in reporter)]
-        text = summarize(each for each in stored if each.report.severity <= Severity.WARNING)
+        text = summarize(each for each in reports.found() if each.report.severity <= Severity.WARNING)
         if text:
             print(text, file=sys.stderr)
         if Interface.keeps_released:
