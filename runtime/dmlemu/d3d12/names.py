@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import Any
 
 from dmlemu_hw.gpu import Gpu
 
 from .recording import Command, Recording
-
-if TYPE_CHECKING:
-    from .resource import Resource
 
 __all__ = ["Names"]
 
@@ -23,10 +20,10 @@ class Names:
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
-        self.resources: weakref.WeakValueDictionary[int, Resource] = weakref.WeakValueDictionary()
+        self.resources: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.recordings: weakref.WeakValueDictionary[int, Recording] = weakref.WeakValueDictionary()
 
-    def resource_at(self, address: int) -> Resource | None:
+    def resource_at(self, address: int) -> Any:
         """The live buffer that holds a GPU virtual address."""
         allocation = self.gpu.memory.find(address)
         return None if allocation is None else self.resources.get(allocation.address)
@@ -42,7 +39,8 @@ class Names:
         if allocation is None or resource is None:
             return f"{size} bytes at {self.gpu.memory.describe_address(address)}"
         start = address - allocation.address
-        return resource.part(start, start + size)
+        part: str = resource.part(start, start + size)
+        return part
 
     def place(self, place: int) -> str:
         """``slot 3 of descriptor heap 'main'``, by the GPU handle."""

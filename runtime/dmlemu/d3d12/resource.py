@@ -499,4 +499,5 @@ class Resource(DeviceChild):
 
 def resource_at(context: DeviceContext, address: int) -> Resource | None:
     """The live buffer that holds a GPU virtual address."""
-    return context.names.resource_at(address)
+    found: Resource | None = context.names.resource_at(address)
+    return found
