@@ -15,6 +15,8 @@ from ..lineage import layout, spell
 __all__ = ["Suspect", "Unread", "handover", "mixed", "not_compared", "unread"]
 
 _LISTED = 8
+_CELLS = 6  # of a picture
+_SEARCHED = 64  # for the first difference
 
 
 def handover(command: NamedCommand, tensor: Tensor, source: Source, relation: Relation) -> dict[str, Any]:
@@ -28,7 +30,7 @@ def handover(command: NamedCommand, tensor: Tensor, source: Source, relation: Re
         "field": f"{tensor.path}.{'DataType' if relation is Relation.OTHER_TYPE else 'Strides'}",
         "given": _bare(tensor),
         "expected": _bare(write.tensor),
-        "context": (command.context,),
+        "context": (command.context, *_picture(write.tensor, tensor)),
         "cause": (command.command.site, command.command.name, tensor.path, relation),
     }
 
@@ -127,6 +129,33 @@ def _example(written: Tensor, read: Tensor, relation: Relation) -> str:
         "lies between the elements that were written" if there is None else f"is element {_at(there)} there"
     )
     return f"; element {_at(element)} {what}"
+
+
+def _picture(written: Tensor, read: Tensor) -> list[str]:
+    """The elements of both tensors in the same bytes, around the first byte in which they differ."""
+    step, base = max(1, min(written.bits, read.bits) // 8), max(written.address, read.address)
+
+    def cells(begin: int, count: int) -> list[tuple[str, str, str]]:
+        places = [begin + i * step for i in range(count)]
+        return [(str(each - read.address), _cell(written, each), _cell(read, each)) for each in places]
+
+    differs = (i for i, (_, one, other) in enumerate(cells(base, _SEARCHED)) if one != other)
+    shown = cells(base + max(0, next(differs, 0) - 1) * step, _CELLS)
+    widths = [max(map(len, column)) for column in shown]
+    titles = f"byte of {read.path}", "written as element", "read as element"
+    margin = max(map(len, titles))
+    return [
+        " ".join([title.ljust(margin), *(cell.rjust(width) for cell, width in zip(row, widths, strict=True))])
+        for title, row in zip(titles, zip(*shown, strict=True), strict=True)
+    ]
+
+
+def _cell(tensor: Tensor, address: int) -> str:
+    """The element that begins at the byte, ``..`` where one goes on, ``-`` where there is none."""
+    element = tensor.element(address)
+    if element is None:
+        return "-"
+    return _at(element) if tensor.byte(element) == address else ".."
 
 
 def _as(write: Write) -> str:
