@@ -98,13 +98,17 @@ class DescriptorHeap:
 
     def put(self, index: int, encoded: bytes) -> None:
         """Writes encoded descriptors.  ValueError: they do not lie in the heap, or it is closed."""
-        count = len(encoded) // DESCRIPTOR_SIZE
         with self._owner._lock:
-            if self.allocation.closed or not 0 <= index <= self.count - count:
-                raise ValueError(
-                    f"{count} descriptors from {index} on do not lie in {self.label or 'the heap'}."
-                )
-            ffi.memmove(_bytes_at(self, index), encoded, len(encoded))
+            ffi.memmove(self.bytes_at(index, len(encoded) // DESCRIPTOR_SIZE), encoded, len(encoded))
+
+    def bytes_at(self, index: int, count: int) -> object:
+        """Pointer to ``count`` descriptors.  ValueError: they do not lie in the heap, or it is closed."""
+        if self.allocation.closed or not 0 <= index <= self.count - count:
+            raise ValueError(
+                f"{count} descriptors from {index} on do not lie in "
+                f"{self.label or 'the heap'} of {self.count}."
+            )
+        return ffi.cast("uint8_t *", self.allocation.host + index * DESCRIPTOR_SIZE)
 
     def close(self) -> None:
         """Frees the heap; its handles are never reused."""
@@ -196,13 +200,4 @@ class Descriptors:
         if found is None:
             raise ValueError(f"CPU descriptor handle {cpu_handle:#x} belongs to no descriptor heap.")
         heap, index = found
-        if index + count > heap.count:
-            raise ValueError(
-                f"{count} descriptors from {index} on do not lie in "
-                f"{heap.label or 'the heap'} of {heap.count}."
-            )
-        return _bytes_at(heap, index)
-
-
-def _bytes_at(heap: DescriptorHeap, index: int) -> object:
-    return ffi.cast("uint8_t *", heap.allocation.host + index * DESCRIPTOR_SIZE)
+        return heap.bytes_at(index, count)

@@ -5,19 +5,7 @@
 int main()
 {
     Gpu gpu;
-    const UINT sizes[] = {1, 2, 3, 4};
-    const float scale = 2.0f, bias = 1.0f;
-    DML_BUFFER_TENSOR_DESC buffer = {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 4, sizes, nullptr, 96, 0};
-    DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &buffer};
-    DML_SCALE_BIAS scaled = {scale, bias};
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC identity = {&tensor, &tensor, &scaled};
-    DML_OPERATOR_DESC desc = {DML_OPERATOR_ELEMENT_WISE_IDENTITY, &identity};
-
-    ComPtr<IDMLOperator> op;
-    CHECK(gpu.dml->CreateOperator(&desc, IID_PPV_ARGS(&op)));
-    ComPtr<IDMLCompiledOperator> compiled;
-    CHECK(gpu.dml->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)));
-    gpu.initialize(compiled.Get());
+    ComPtr<IDMLCompiledOperator> compiled = gpu.identity({1, 2, 3, 4}, {2.0f, 1.0f});
 
     float values[24];
     for (int i = 0; i < 24; i++)

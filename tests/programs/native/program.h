@@ -168,6 +168,22 @@ struct Gpu {
         run();
     }
 
+    // ELEMENT_WISE_IDENTITY of floats, initialized.
+    ComPtr<IDMLCompiledOperator> identity(const UINT (&sizes)[4], DML_SCALE_BIAS scaled)
+    {
+        const UINT64 size = 4ull * sizes[0] * sizes[1] * sizes[2] * sizes[3];
+        DML_BUFFER_TENSOR_DESC buffer = {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 4, sizes, nullptr, size, 0};
+        DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &buffer};
+        DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC identity = {&tensor, &tensor, &scaled};
+        DML_OPERATOR_DESC desc = {DML_OPERATOR_ELEMENT_WISE_IDENTITY, &identity};
+        ComPtr<IDMLOperator> op;
+        CHECK(dml->CreateOperator(&desc, IID_PPV_ARGS(&op)));
+        ComPtr<IDMLCompiledOperator> compiled;
+        CHECK(dml->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)));
+        initialize(compiled.Get());
+        return compiled;
+    }
+
     void dispatch(IDMLCompiledOperator *compiled, std::vector<DML_BUFFER_BINDING> inputs,
                   std::vector<DML_BUFFER_BINDING> outputs)
     {

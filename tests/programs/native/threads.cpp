@@ -10,17 +10,7 @@ static std::atomic<int> wrong, done;
 static void work(Gpu *shared, int number, int rounds)
 {
     Gpu gpu(*shared);
-    const UINT sizes[] = {1, 1, 1, 16};
-    DML_BUFFER_TENSOR_DESC buffer = {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 4, sizes, nullptr, 64, 0};
-    DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &buffer};
-    DML_SCALE_BIAS scaled = {2.0f, static_cast<float>(number)};
-    DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC identity = {&tensor, &tensor, &scaled};
-    DML_OPERATOR_DESC desc = {DML_OPERATOR_ELEMENT_WISE_IDENTITY, &identity};
-    ComPtr<IDMLOperator> op;
-    CHECK(gpu.dml->CreateOperator(&desc, IID_PPV_ARGS(&op)));
-    ComPtr<IDMLCompiledOperator> compiled;
-    CHECK(gpu.dml->CompileOperator(op.Get(), DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)));
-    gpu.initialize(compiled.Get());
+    ComPtr<IDMLCompiledOperator> compiled = gpu.identity({1, 1, 1, 16}, {2.0f, static_cast<float>(number)});
     for (int round = 0; round < rounds; round++) {
         gpu.used = 0;
         float values[16];

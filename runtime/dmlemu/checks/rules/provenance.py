@@ -93,10 +93,8 @@ class _Known:
 
     def read(self, author: Author, memory: Provenance) -> None:
         """Its author reads again: whoever wrote that by now is not unread."""
-        for each in author.inputs or ():
-            for source in each.sources:
-                if source.write is not None:
-                    source.write.author.use.is_over = True
+        sources = (source for each in author.inputs or () for source in each.sources)
+        _used(source.write for source in sources if source.write is not None)
         for pattern in self.unseen:
             _used(memory.writes(pattern.begin, pattern.end))
 
