@@ -28,6 +28,7 @@ __all__ = ["Gpu", "Policy", "QueueKind"]
 
 _LOOK_AGAIN = 0.05  # seconds; how often a sleeping wait checks that other threads are alive
 _WARN_AFTER = 2.0  # seconds; then a wait that only another thread can end warns
+_SHARE = 0.00025  # seconds that the GPU runs before it gives way once more
 
 
 class _Sleeper:
@@ -86,10 +87,13 @@ class Gpu:
         self.descriptors = Descriptors(self.memory, self._lock)
         self._fences = Fences(self.memory, self.events, self._lock)
         self._scheduler = Scheduler(self._fences, self.random(Mode.ORDER))
-        self._processor = Processor(self.memory, self._fences, self.clock, self.events, self.random)
+        self._processor = Processor(
+            self.memory, self._fences, self.clock, self.events, self.random, self._give_way
+        )
         self._fences.after_host_signal = self._changed
         self._queue_serial = 0
-        self._running = False
+        self._runner = 0  # the thread that runs an entry; 0: none does
+        self._may_give_way_at = 0.0
         self._wake = threading.RLock()  # a Condition does not survive an exception inside it
         self._changes = 0
         self._sleepers: list[weakref.ref[_Sleeper]] = []
@@ -133,9 +137,10 @@ class Gpu:
         return self._fences.find(address)
 
     def step(self, end: float | None = None) -> bool:
-        """Runs one queue entry; False: nothing can run.
+        """Runs one queue entry; False: nothing can run, or another thread runs an entry.
 
-        A command list is suspended when ``time.monotonic()`` reaches ``end``; the next step of its queue
+        Threads that wait for the lock get it between two commands; the entry is then continued here, whatever
+        they did.  A command list is suspended when ``time.monotonic()`` reaches ``end``; the next step of its queue
         resumes it.  GpuFault: the entry could not be executed.  The GPU is then removed, as it is when an
         exception such as KeyboardInterrupt stopped a kernel.
         """
@@ -143,21 +148,26 @@ class Gpu:
         self.memory.free_closed()
         try:
             with self._lock:
-                if self._running:  # called by an event subscriber during a step
+                if self._runner:  # another thread, or this one, which an event subscriber called
                     return False
-                self._running = True
+                self._runner = threading.get_ident()
                 try:
+                    self._give_way()
                     return self._run_next(end)
                 finally:
-                    self._running = False
+                    self._runner = 0
         finally:
             self.memory.free_closed()
             self._fences.fire()
 
     def drain(self) -> None:
         """Runs until nothing can run.  GpuFault as :meth:`step`."""
-        while self.step():
-            pass
+        while True:
+            changes = self._changes
+            if not self.step():
+                if not self._others_run():
+                    return
+                self._sleep(changes, time.monotonic() + _LOOK_AGAIN, str)
 
     def wait(self, fence: Fence, value: int, timeout: float | None = None) -> bool:
         """Runs the GPU until the fence reaches the value; False: ``timeout`` seconds passed.
@@ -195,6 +205,8 @@ class Gpu:
                 stuck_at = max(stuck_at, time.monotonic() + _WARN_AFTER)
             elif not self._sleep(changes, end, why):
                 return reached()
+            elif self._others_run():
+                stuck_at = max(stuck_at, time.monotonic() + _WARN_AFTER)
             elif time.monotonic() > stuck_at:
                 stuck_at = math.inf
                 self.on_stuck(self._explain(why))
@@ -209,7 +221,7 @@ class Gpu:
                     queue.remove()
                 self._fences.remove_all()
         self._notify()
-        if not self._running:
+        if not self._runs():
             self._fences.fire()
 
     def close(self) -> None:
@@ -236,12 +248,29 @@ class Gpu:
         self._notify()
         return True
 
+    def _runs(self) -> bool:
+        """Whether this thread runs an entry."""
+        return self._runner == threading.get_ident()
+
+    def _others_run(self) -> bool:
+        """Whether another thread runs an entry."""
+        return self._runner not in (0, threading.get_ident())
+
+    def _give_way(self) -> None:
+        """Lets the threads in that wait for the lock; called by the running thread between two commands.
+
+        Each time costs as much as many short commands: the GPU runs for a while before the next one.
+        """
+        if self._lock.waiting and time.monotonic() >= self._may_give_way_at:
+            self._lock.give_way()
+            self._may_give_way_at = time.monotonic() + _SHARE
+
     def _changed(self) -> None:
         """Called when an entry was queued or the host signalled a fence."""
         self._notify()
         if self.policy is Policy.EAGER:
             self.drain()
-        elif not self._running:
+        elif not self._runs():
             self._fences.fire()
             for _ in range(self._scheduler.steps_before_host()):
                 self.step()
@@ -266,6 +295,7 @@ class Gpu:
             sleeper = _Sleeper(end is None)
             may_sleep = (
                 self.has_native_threads
+                or self._others_run()
                 or not sleeper.forever
                 or self._sleeping_forever() + 1 < threading.active_count()
             )

@@ -80,7 +80,8 @@ class _Group:
 class Processor:
     """Executes packets on one GPU's memory; it handles only bytes and addresses.
 
-    ``draw`` returns the random generator of a chaos mode, None for one that is off.
+    ``draw`` returns the random generator of a chaos mode, None for one that is off.  ``give_way`` is called
+    between two commands: other threads may then change anything, and even remove the device.
     """
 
     def __init__(
@@ -90,11 +91,13 @@ class Processor:
         clock: Clock,
         events: EventStream,
         draw: Callable[[Mode], Random | None],
+        give_way: Callable[[], None],
     ) -> None:
         self._memory = memory
         self._fences = fences
         self._clock = clock
         self._events = events
+        self._give_way = give_way
         self._order = draw(Mode.ORDER)
         self._groups: dict[int, _Group] = {}  # being executed, by queue serial
         self._fillings = {packets.FLAG_TAIL: draw(Mode.PADDING), 0: draw(Mode.POISON)}
@@ -155,12 +158,12 @@ class Processor:
             raise
 
     def _run_list(self, queue: Queue, entry: Entry, until: float | None) -> bool:
-        """False: the time ran out before the end of the list."""
+        """False: the time ran out before the end of the list, or the device was removed."""
         base = ffi.from_buffer("uint8_t[]", entry)
         serial, end = _serial(entry), len(entry)
         position, command = queue.position or packets.EXECUTE_HEADER_SIZE, queue.command
         header, events, fault = packets.HEADER.unpack_from, self._events, self._fault
-        number, ticket = queue.serial, entry.ticket
+        number, ticket, lock = queue.serial, entry.ticket, self._memory.lock
         ran, watched = 0, False
         try:
             while position < end:
@@ -180,17 +183,21 @@ class Processor:
                 else:
                     self._run_many(entry, base, start, until)
                 position, ran = start + fault.ran_bytes, fault.ran
-                queue.reach(position, command + ran)
+                queue.reach(entry, position, command + ran)
+                if lock.waiting and position < end and not (watched and packets.is_joined(entry, position)):
+                    self._give_way()
+                    if not queue.is_head(entry):
+                        return False
                 if until is not None and position < end and time.monotonic() >= until:
                     return False
         except GpuFault as error:
             if not watched:  # packets before the one that failed may have been executed
                 start, command = start + fault.ran_bytes, command + fault.ran
-                queue.reach(start, command)
+                queue.reach(entry, start, command)
             error.locate(queue.label, serial, command, entry[start : packets.skip(entry, start, 1)])
             raise
         except BaseException:
-            queue.reach(start + fault.ran_bytes, command + fault.ran)
+            queue.reach(entry, start + fault.ran_bytes, command + fault.ran)
             raise
         return True
 
@@ -217,8 +224,12 @@ class Processor:
         for ran, step in enumerate(group.steps[group.done :]):
             serial, data = group.lists[step.list]
             is_over = ran >= turn or (ran and until is not None and time.monotonic() >= until)
-            if is_over and not packets.is_joined(data[step.start : step.end]):
-                return
+            if (is_over or self._memory.lock.waiting) and not packets.is_joined(data[step.start : step.end]):
+                if is_over:
+                    return
+                self._give_way()
+                if not queue.is_head(group.entries[0]):
+                    return
             place = (queue.serial, group.entries[step.list].ticket, serial, step.command)
             self._fault.ran = 0
             try:

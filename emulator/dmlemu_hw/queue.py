@@ -187,9 +187,13 @@ class Queue:
         entry, _, command = self._progress
         return command if entry is self._entries[0] else 0
 
-    def reach(self, position: int, command: int) -> None:
-        """Records the progress of the list at the head."""
-        self._progress = (self._entries[0], position, command)
+    def is_head(self, entry: Entry) -> bool:
+        """Whether the entry is at the head; it no longer is when the device was removed meanwhile."""
+        return bool(self._entries) and self._entries[0] is entry
+
+    def reach(self, entry: Entry, position: int, command: int) -> None:
+        """Records the progress of a list, which is at the head."""
+        self._progress = (entry, position, command)
 
     def pop(self) -> None:
         """Completes the entry at the head."""

@@ -98,7 +98,7 @@ class DeviceContext:
         self.descriptor_uses = DescriptorUses(gpu.descriptors)
         self.maps_lock = threading.RLock()
         self.late_visibility: LateCopies | None = None
-        self._watchers = 0  # host events not set yet: the GPU must run by itself
+        self._watches: set[object] = set()  # host events not set yet: the GPU must run by itself
 
     @property
     def device(self) -> Object:
@@ -213,21 +213,29 @@ class DeviceContext:
 
     def let_run(self) -> None:
         """Lets the GPU run by itself while a host event is pending: the program may wait outside dmlemu."""
-        if self._watchers:
+        if self._watches:
             self.run_gpu(self.gpu.drain, None)
 
     def watch(self, pairs: list[tuple[Fence, int]], *, all_of_them: bool, fire: Callable[[], object]) -> None:
-        """Sets the event once all, or any, of the fences have reached their values."""
+        """Sets the event once all, or any, of the fences have reached their values.
+
+        Fences may reach them on several threads at once: what counts is done in one step each.
+        """
         self.check_process()
-        left = len(pairs) if all_of_them else 1
-        self._watchers += 1
+        left = list(range(len(pairs) if all_of_them else 1))
+        watch = object()
+        self._watches.add(watch)
 
         def reached(fence: Fence, value: int) -> None:
-            nonlocal left
+            if not left:  # any of them, and another one was the first
+                return
             fence.observe(value)
-            left -= 1
-            if left == 0:
-                self._watchers -= 1
+            try:
+                number = left.pop()
+            except IndexError:
+                return
+            if number == 0:
+                self._watches.discard(watch)
                 fire()
 
         for each, value in pairs:

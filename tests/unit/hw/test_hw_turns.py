@@ -1,0 +1,317 @@
+"""Several threads: who gets in while a list is executed, what it may change meanwhile, and the lock itself."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+
+from dmlemu_hw import events, kernels, packets
+from dmlemu_hw.allocation import Allocation
+from dmlemu_hw.chaos import Chaos
+from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorHeap, DescriptorKind
+from dmlemu_hw.faults import FaultKind, GpuFault
+from dmlemu_hw.gpu import Gpu, Policy, QueueKind
+from dmlemu_hw.lock import Lock
+from dmlemu_hw.packets import PacketWriter
+from dmlemu_hw.queue import Queue
+from dmlemu_hw.storage import TILE_SIZE
+
+MOST = 60.0  # seconds; nothing here waits that long
+
+
+class Work:
+    """A queue with a list of equal dispatches, which a thread executes; ``begun`` after the first ones."""
+
+    def __init__(self, gpu: Gpu, elements: int, count: int) -> None:
+        self.gpu = gpu
+        self.memory: Allocation = gpu.memory.place(gpu.memory.create_heap(TILE_SIZE), 0, TILE_SIZE)
+        self.heap: DescriptorHeap = gpu.descriptors.create_heap(2, True)
+        for i in range(2):
+            view = Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, 39, self.memory.address + 4 * i, 4)
+            gpu.descriptors.write(self.heap.cpu_start + 32 * i, view)
+        tensors = [packets.tensor(slot, 3, 1, (elements,), (0,), 4) for slot in range(2)]
+        writer = PacketWriter()
+        writer.dispatch(kernels.number("copy"), self.heap.gpu_start, tensors, b"", 0)
+        self.queue: Queue = gpu.create_queue(QueueKind.DIRECT)
+        self.queue.submit([(1, writer.bytes() * count)])
+        self.fence = gpu.create_fence()
+        self.queue.signal(self.fence, 1)
+        self.raised: list[BaseException] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def begin(self) -> Work:
+        """Returns in the middle of the list."""
+        self._thread.start()
+        while self.queue.position == 0 and self._thread.is_alive():
+            pass
+        assert self.is_running()
+        return self
+
+    def is_running(self) -> bool:
+        return self.queue.completed == 0
+
+    def end(self) -> None:
+        self._thread.join(MOST)
+        assert not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            self.gpu.wait(self.fence, 1)
+        except BaseException as error:
+            self.raised.append(error)
+
+
+def ignore(event: object) -> None:
+    pass
+
+
+CALLS: list[Callable[[Work], object]] = [
+    lambda work: work.gpu.create_fence(),
+    lambda work: work.gpu.create_queue(QueueKind.COPY),
+    lambda work: work.gpu.memory.place(work.gpu.memory.create_heap(TILE_SIZE), 0, TILE_SIZE),
+    lambda work: work.gpu.create_fence().signal(1),
+    lambda work: work.gpu.create_queue(QueueKind.COPY).signal(work.gpu.create_fence(), 1),
+    lambda work: work.gpu.descriptors.create_heap(1, False),
+    lambda work: work.gpu.descriptors.read(work.heap.cpu_start),
+    lambda work: work.gpu.step(),
+]
+
+
+@pytest.mark.parametrize("elements, count", [(1 << 21, 200), (1, 400_000)], ids=["long", "short"])
+@pytest.mark.parametrize("watched", [False, True])
+def test_other_threads_get_in_between_two_dispatches(elements: int, count: int, watched: bool) -> None:
+    gpu = Gpu(name="test", memory_bytes=64 << 20)
+    if watched:
+        count = min(count, 20_000)
+        gpu.events.subscribe(ignore, events.Accessing, events.Executed)
+    work = Work(gpu, elements, count).begin()
+    for call in CALLS:
+        call(work)
+    assert work.is_running()
+    gpu.close()  # ends the list
+    work.fence.signal(1)
+    work.end()
+    assert not work.raised
+
+
+def test_other_threads_get_in_under_chaos() -> None:
+    gpu = Gpu(name="test", memory_bytes=64 << 20, policy=Chaos(1))
+    work = Work(gpu, 1 << 18, 300)
+    thread = threading.Thread(target=work.end)
+    gpu.events.subscribe(ignore, events.Accessing)
+    work._thread.start()
+    while gpu.clock.now == 0:
+        pass
+    gpu.create_fence()
+    assert work.is_running()
+    thread.start()
+    thread.join()
+    assert not work.raised and work.fence.value == 1
+    gpu.close()
+
+
+def test_a_thread_that_polls_all_the_time_does_not_stop_the_gpu(gpu: Gpu) -> None:
+    work = Work(gpu, 1, 200_000).begin()
+    polls = 0
+    while work.fence.observe() < 1:
+        gpu.step()
+        gpu.create_fence()
+        polls += 1
+    work.end()
+    assert polls > 0 and not work.raised
+
+
+def test_memory_released_meanwhile_is_missing_in_the_next_dispatch(gpu: Gpu) -> None:
+    work = Work(gpu, 1 << 20, 100).begin()
+    work.memory.close()
+    work.end()
+    (raised,) = work.raised
+    assert isinstance(raised, GpuFault) and raised.kind is FaultKind.DESCRIPTOR_STALE
+    assert raised.list_serial == 1 and 0 < raised.command < 100
+
+
+def test_descriptors_written_meanwhile_are_read_by_the_next_dispatch(gpu: Gpu) -> None:
+    work = Work(gpu, 1 << 20, 100).begin()
+    other = gpu.memory.place(gpu.memory.create_heap(4), 0, 4)
+    view = Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, 39, other.address, 4)
+    work.memory.buffer()[:4] = b"abcd"
+    gpu.descriptors.write(work.heap.cpu_start + 32, view)
+    work.end()
+    assert not work.raised and bytes(other.buffer()) == b"abcd"
+
+
+def test_removal_meanwhile_ends_the_list_and_the_wait(gpu: Gpu) -> None:
+    work = Work(gpu, 1 << 20, 2000).begin()
+    called: list[int] = []
+    other = gpu.create_fence()
+    other.on_value(1, lambda: called.append(1))
+    gpu.remove(GpuFault(FaultKind.REMOVED, "by the other thread"))
+    assert called == [1]
+    work.end()
+    assert not work.raised
+    assert gpu.fault is not None and gpu.fault.message == "by the other thread"
+    assert not work.queue.pending
+
+
+def test_two_threads_that_wait_for_the_same_gpu_both_end(gpu: Gpu) -> None:
+    """The one that does not run the GPU neither takes part nor counts as one that waits for ever."""
+    first = Work(gpu, 1 << 19, 40)
+    second = Work(gpu, 1 << 19, 40)
+    first.begin()
+    second._thread.start()
+    first.end()
+    second.end()
+    assert not first.raised and not second.raised
+    assert (first.fence.value, second.fence.value) == (1, 1)
+
+
+def test_a_wait_with_a_timeout_ends_while_another_thread_runs(gpu: Gpu) -> None:
+    work = Work(gpu, 1 << 20, 2000).begin()
+    assert not gpu.wait(gpu.create_fence(), 1, timeout=0.01)
+    assert work.is_running()
+    gpu.close()
+    work.fence.signal(1)
+    work.end()
+
+
+def test_eager_submit_has_run_when_it_returns_though_another_thread_runs() -> None:
+    gpu = Gpu(name="test", memory_bytes=64 << 20, policy=Policy.EAGER)
+    memory = gpu.memory.place(gpu.memory.create_heap(TILE_SIZE), 0, TILE_SIZE)
+    wrong: list[int] = []
+
+    def submit(place: int) -> None:
+        queue = gpu.create_queue(QueueKind.DIRECT)
+        for i in range(1, 200):
+            writer = PacketWriter()
+            for _ in range(20):
+                writer.write_immediate([(memory.address + 4 * place, i, 0)])
+            ticket = queue.submit([(1, writer.bytes())])
+            if not queue.done(ticket) or memory.buffer()[4 * place] != i:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=submit, args=(place,)) for place in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(MOST)
+    assert not any(thread.is_alive() for thread in threads)
+    assert not wrong
+    gpu.close()
+
+
+# --- the lock ---
+
+
+def test_the_lock_is_reentrant_and_knows_its_thread() -> None:
+    lock = Lock()
+    with lock:
+        with lock:
+            assert lock.is_mine()
+        assert lock.is_mine()
+    assert not lock.is_mine()
+    with pytest.raises(RuntimeError, match="does not hold the lock"):
+        lock.__exit__(None, None, None)
+    with pytest.raises(TypeError):
+        Lock(1)  # type: ignore[call-arg]
+
+
+def test_giving_way_lets_all_in_that_wait() -> None:
+    lock, entered = Lock(), []
+
+    def enter(number: int) -> None:
+        with lock:
+            entered.append(number)
+
+    threads = [threading.Thread(target=enter, args=(i,)) for i in range(5)]
+    with lock:
+        assert not lock.give_way()  # nobody waits
+        for thread in threads:
+            thread.start()
+        while lock.waiting < 5:
+            pass
+        with lock:
+            assert not lock.give_way()  # whoever holds it twice relies on it
+        assert not entered
+        while lock.waiting:  # within a hundredth of a second each, on a busy machine
+            assert lock.give_way() and lock.is_mine()
+        assert sorted(entered) == [0, 1, 2, 3, 4]
+    for thread in threads:
+        thread.join(MOST)
+    with lock:
+        assert lock.waiting == 0
+
+
+class Ring(Exception):
+    pass
+
+
+def _ring(_number: int, _frame: FrameType | None) -> None:
+    raise Ring
+
+
+def test_an_exception_while_waiting_leaves_the_lock_to_the_others() -> None:
+    lock, held, leave = Lock(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            leave.wait(MOST)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(MOST)
+    before = signal.signal(signal.SIGALRM, _ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        with pytest.raises(Ring), lock:
+            pytest.fail("entered")
+        assert not lock.is_mine() and lock.waiting == 0
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    leave.set()
+    thread.join(MOST)
+    with lock:
+        assert lock.is_mine()
+
+
+def test_exceptions_at_any_moment_leave_the_lock_free_or_held_by_its_thread() -> None:
+    """Three threads compete; the main one is interrupted while it enters, leaves and gives way."""
+    lock, inside, going, rings, gave = Lock(), [0], [True], 0, 0
+
+    def compete() -> None:
+        while going[0]:
+            with lock:
+                inside[0] += 1
+                assert inside[0] == 1
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=compete) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    before = signal.signal(signal.SIGALRM, _ring)
+    try:
+        for i in range(100):
+            signal.setitimer(signal.ITIMER_REAL, 0.0001 + 0.00001 * (i % 97))
+            try:
+                while True:
+                    with lock:
+                        assert lock.is_mine() and inside[0] == 0
+                        gave += lock.give_way()
+                        assert lock.is_mine() and inside[0] == 0
+            except Ring:
+                rings += 1
+            assert not lock.is_mine()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        going[0] = False
+    for thread in threads:
+        thread.join(MOST)
+        assert not thread.is_alive()
+    assert rings == 100 and gave > 0
+    with lock:
+        assert lock.waiting == 0
