@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -37,6 +38,32 @@ def dispatch_cases(device: d3d12.Device) -> Iterator[Case]:
 
     recording = Batch(record, 1000)
     yield Case("recording a dispatch and a barrier", "-", recording, {}, overhead=True)
+
+
+def thread_cases(device: d3d12.Device) -> Iterator[Case]:
+    """How long a call waits for the list that another thread executes: one dispatch, not all."""
+    operand = tensor(T.FLOAT32, [2048, 2048])
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=operand, output_tensor=operand)
+    work = PreparedDispatch(device, desc, {"input_tensor": np.ones(1 << 22, np.float32)}, 100)
+    yield Case("a dispatch of 32 MiB, 100 in a list", "-", Batch(work.run, 100), {}, overhead=True)
+    going = [True]
+
+    def execute() -> None:
+        while going[0]:
+            work.run()
+
+    def create() -> None:
+        for _ in range(10):
+            device.create_fence().release()
+
+    thread = threading.Thread(target=execute, daemon=True)
+    thread.start()
+    try:
+        title = "CreateFence while another thread executes that list"
+        yield Case(title, "-", Batch(create, 10), {}, overhead=True)
+    finally:
+        going[0] = False
+        thread.join()
 
 
 MODEL = Path(__file__).parents[1] / "programs/dxdispatch/models/add.json"
