@@ -131,6 +131,16 @@ static PyObject *lock_give_way(PyObject *self, PyObject *unused) {
     Py_RETURN_TRUE;
 }
 
+static PyObject *lock_call_if_free(PyObject *self, PyObject *function) {
+    Lock *lock = (Lock *)self;
+    if (lock->owner != NULL || enter(lock) < 0) {
+        Py_RETURN_NONE;
+    }
+    PyObject *result = PyObject_CallObject(function, NULL);
+    leave(lock);
+    return result;
+}
+
 static PyObject *lock_is_mine(PyObject *self, PyObject *unused) {
     (void)unused;
     return PyBool_FromLong(((Lock *)self)->owner == PyThreadState_Get());
@@ -181,6 +191,7 @@ static PyObject *lock_new(PyTypeObject *type, PyObject *arguments, PyObject *nam
 
 static PyMethodDef methods[] = {{"__enter__", lock_enter, METH_NOARGS, NULL},
                                 {"__exit__", lock_exit, METH_VARARGS, NULL},
+                                {"call_if_free", lock_call_if_free, METH_O, NULL},
                                 {"give_way", lock_give_way, METH_NOARGS, NULL},
                                 {"is_mine", lock_is_mine, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     class Owner(Protocol):
         """What heaps and allocations need from the memory that created them.
 
-        ``to_free`` receives the entry of each closed or destroyed object; ``free_closed`` frees them.
+        ``to_free`` receives the entry of each closed or destroyed object; ``free_closed`` frees them, and
+        ``free_collected`` if that is possible without waiting.
         """
 
         @property
         def to_free(self) -> deque[Entry]: ...
 
         def free_closed(self) -> None: ...
+
+        def free_collected(self) -> None: ...
 
 
 class Entry(weakref.ref[Any]):
@@ -98,8 +101,10 @@ class Owned:
             self._memory.free_closed()
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_finalizing():  # the modules of subscribers may be gone
-            self.close()
+        if not is_finalizing() and not self._closing:  # the modules of subscribers may be gone
+            self._memory.to_free.append(self.entry)
+            self._closing = True
+            self._memory.free_collected()
 
     def describe(self) -> str:
         """For messages."""

@@ -1,5 +1,7 @@
 """The lock of one GPU; built from emulator/lock.c."""
 
+from collections.abc import Callable
+
 class Lock:
     """Serializes the public calls of one GPU; reentrant, for ``with`` only.
 
@@ -13,6 +15,13 @@ class Lock:
 
     def is_mine(self) -> bool:
         """Whether this thread holds the lock."""
+
+    def call_if_free(self, function: Callable[[], None]) -> None:
+        """Calls the function with the lock held; does nothing if any thread holds it.
+
+        For finalizers: the garbage collector may run them while their thread holds a lock for which a thread
+        that holds this one waits.
+        """
 
     def give_way(self) -> bool:
         """Lets the threads that wait enter, then takes the lock again; False: none waits, or the lock is held

@@ -344,9 +344,12 @@ class Memory:
         """Frees the closed and destroyed objects, unless this thread is inside another call."""
         if self.to_free and not self.lock.is_mine():
             with self.lock:
-                while self.to_free:
-                    self._free(self.to_free[0])
-                    self.to_free.popleft()
+                self._free_all()
+
+    def free_collected(self) -> None:
+        """:meth:`free_closed` for finalizers: what cannot be freed at once is left to the next call."""
+        if self.to_free:
+            self.lock.call_if_free(self._free_all)
 
     # --- inside ---
 
@@ -406,6 +409,11 @@ class Memory:
                     allocation.offset,
                 )
             )
+
+    def _free_all(self) -> None:
+        while self.to_free:
+            self._free(self.to_free[0])
+            self.to_free.popleft()
 
     def _free(self, entry: Entry) -> None:
         """Frees a heap or an allocation; does nothing for one that is not registered.

@@ -78,10 +78,10 @@ class Queue:
         self._lock = lock
         self._on_entry = on_entry
 
-    def submit(self, lists: Sequence[tuple[int, bytes]]) -> int:
+    def submit(self, lists: Sequence[tuple[int, bytes]], *, start: bool = True) -> int:
         """Queues command lists, given as (serial, packets); mirrors ``ExecuteCommandLists``.
 
-        Returns the ticket of the last one.
+        Returns the ticket of the last one.  ``start``, here and below: if False, call :meth:`start` later.
         """
         self._memory.check_process()
         entries = [Entry(packets.execute(serial, data)) for serial, data in lists]
@@ -91,21 +91,31 @@ class Queue:
             ticket = self._append(*entries)
             if self._events:
                 self._events.emit(Submitted(self.serial, ticket, tuple(serial for serial, _ in lists)))
-        self._on_entry()
+        if start:
+            self.start()
         return ticket
 
-    def signal(self, fence: Fence, value: int) -> int:
-        """Queues setting the fence once everything before is done.  ValueError: not a u64."""
-        return self._entry(Entry(packets.signal(fence.address, value), fence), fence.address, value)
+    def start(self) -> None:
+        """Lets the GPU run as its policy says after an entry was queued."""
+        self._on_entry()
 
-    def wait(self, fence: Fence, value: int) -> int:
+    def signal(self, fence: Fence, value: int, *, start: bool = True) -> int:
+        """Queues setting the fence once everything before is done.  ValueError: not a u64."""
+        entry = Entry(packets.signal(fence.address, value), fence)
+        return self._entry(entry, fence.address, value, start=start)
+
+    def wait(self, fence: Fence, value: int, *, start: bool = True) -> int:
         """Queues a wait: later entries run once the fence has reached the value.  ValueError: not a u64."""
         entry = Entry(packets.wait(fence.address, value), fence)
         entry.wait = fence.queue_wait(value)
-        return self._entry(entry, fence.address, value)
+        return self._entry(entry, fence.address, value, start=start)
 
     def map_tiles(
-        self, allocation: Allocation, regions: Sequence[tuple[int, int, Heap | None, int, bool]]
+        self,
+        allocation: Allocation,
+        regions: Sequence[tuple[int, int, Heap | None, int, bool]],
+        *,
+        start: bool = True,
     ) -> int:
         """Queues tile mapping updates: (tile, count, heap or None for NULL, heap tile, reuse) each, in order.
 
@@ -119,7 +129,7 @@ class Queue:
         ]
         entry = Entry(packets.map_tiles(allocation.address, rows))
         entry.promise = self._memory.promise_mappings(allocation, regions)
-        return self._entry(entry)
+        return self._entry(entry, start=start)
 
     def done(self, ticket: int) -> bool:
         """Whether no entry up to that ticket is pending; tickets not yet issued are ignored."""
@@ -207,7 +217,7 @@ class Queue:
         self._done = self.submitted
         self._entries.clear()
 
-    def _entry(self, entry: Entry, fence: int = 0, value: int = 0) -> int:
+    def _entry(self, entry: Entry, fence: int = 0, value: int = 0, *, start: bool) -> int:
         self._memory.check_process()
         with self._lock:
             if self.removed:
@@ -216,7 +226,8 @@ class Queue:
             if self._events:
                 opcode = packets.HEADER.unpack_from(entry)[0]
                 self._events.emit(Queued(self.serial, ticket, opcode, fence, value))
-        self._on_entry()
+        if start:
+            self.start()
         return ticket
 
     def _append(self, *entries: Entry) -> int:

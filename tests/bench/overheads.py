@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -52,15 +53,18 @@ def thread_cases(device: d3d12.Device) -> Iterator[Case]:
         while going[0]:
             work.run()
 
+    def sleep() -> None:  # until the GPU is busy
+        time.sleep(0.001)
+
     def create() -> None:
-        for _ in range(10):
-            device.create_fence().release()
+        sleep()
+        device.create_fence()
 
     thread = threading.Thread(target=execute, daemon=True)
     thread.start()
     try:
-        title = "CreateFence while another thread executes that list"
-        yield Case(title, "-", Batch(create, 10), {}, overhead=True)
+        title = "sleep, CreateFence while that list is executed"
+        yield Case(title, "-", Batch(create), beside({"sleep": sleep}), overhead=True)
     finally:
         going[0] = False
         thread.join()

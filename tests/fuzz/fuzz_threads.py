@@ -119,9 +119,10 @@ class Worker:
         session, times = self.session, self.random.randint(1, 30)
         session.queue = self.random.choice(self.shared.queues)
         values = np.full(COUNT, self.random.randint(0, 999), np.float32)
-        with session._upload_buffer("values", values) as source, session._buffer(
-            "back", 4 * COUNT, HeapType.READBACK
-        ) as back:
+        with (
+            session._upload_buffer("values", values) as source,
+            session._buffer("back", 4 * COUNT, HeapType.READBACK) as back,
+        ):
             both = [session._buffer(name, 4 * COUNT, HeapType.DEFAULT) for name in ("a", "b")]
             session.list.copy_buffer_region(both[0], 0, source, 0, 4 * COUNT)
             session.transition(ResourceStates.COPY_DEST, ResourceStates.UNORDERED_ACCESS, both[0])

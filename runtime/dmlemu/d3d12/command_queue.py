@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -52,7 +51,6 @@ class CommandQueue(DeviceChild):
         self.hardware = queue = self.context.gpu.create_queue(
             QueueKind(int(desc.type)), owner=weakref.ref(self)
         )
-        self._lock = threading.RLock()  # tickets are assigned in advance: one submission at a time
         self._own(queue)
 
     def get_desc(self) -> CommandQueueDesc:
@@ -71,19 +69,24 @@ class CommandQueue(DeviceChild):
         self.check_open("ExecuteCommandLists")
         if self.context.removed is not None:
             return
-        with self._lock:
+        refused: Error | None = None
+        with self.context.submitting:
             try:
                 recordings = self._check_lists(sequence(command_lists, "command_lists"))
                 journey = self._check_states(recordings)
                 _run_last_checks(self.context, recordings)
             except Error as error:
-                self.context.reject(error)
-                return
-            if not recordings:
-                return
-            journey.finish()
-            self._submit(recordings)
-        self.context.let_run()
+                refused = error
+            else:
+                if recordings:
+                    journey.finish()
+                    self._submit(recordings)
+        if refused is not None:
+            self.context.reject(refused)
+        elif recordings:
+            self._start()
+        else:
+            self.context.reports.raise_pending()
 
     def signal(self, fence: Fence, value: int) -> None:
         """Queues a signal: sets the fence when all preceding work is done (FN2).
@@ -91,9 +94,8 @@ class CommandQueue(DeviceChild):
         Mirrors ``ID3D12CommandQueue::Signal`` (nf-d3d12-id3d12commandqueue-signal).
         """
         self._fence_work(fence, value, "Signal")
-        with self._lock:
-            self.context.run_gpu(lambda: self.hardware.signal(fence.hardware, value), 0)
-        self.context.let_run()
+        self._add(lambda: self.hardware.signal(fence.hardware, value, start=False))
+        self._start()
 
     def wait(self, fence: Fence, value: int) -> None:
         """Queues a wait: holds all later work until the fence reaches ``value`` (FN3).
@@ -103,9 +105,8 @@ class CommandQueue(DeviceChild):
         self._fence_work(fence, value, "Wait")
         if value == 0:
             self._remark_zero_wait(fence)
-        with self._lock:
-            self.context.run_gpu(lambda: self.hardware.wait(fence.hardware, value), 0)
-        self.context.let_run()
+        self._add(lambda: self.hardware.wait(fence.hardware, value, start=False))
+        self._start()
 
     def update_tile_mappings(
         self,
@@ -147,14 +148,14 @@ class CommandQueue(DeviceChild):
         if regions:
             command = Command("UpdateTileMappings", 0, site=call_site())
             needs = (resource,) if heap is None else (resource, heap)
-            with self._lock:
+            with self.context.submitting:
                 ticket = self.hardware.submitted + 1
                 self.context.submissions.add(Submission(self.hardware, ticket, needs=needs, command=command))
                 try:
-                    self.context.run_gpu(lambda: self.hardware.map_tiles(resource.allocation, regions), 0)
+                    self._add(lambda: self.hardware.map_tiles(resource.allocation, regions, start=False))
                 except OutOfMemory as error:
                     raise _too_many_mappings(error, resource) from None
-            self.context.let_run()
+            self._start()
 
     def copy_tile_mappings(self, *arguments: Any, **named: Any) -> None:
         """``ID3D12CommandQueue::CopyTileMappings`` is not emulated: raises E_NOTIMPL."""
@@ -340,7 +341,17 @@ class CommandQueue(DeviceChild):
             recording.submitted = (self.hardware, first + i)
             recording.executed_at = here
         pending.add(Submission(self.hardware, first + len(work) - 1, tuple(recordings)))
-        self.context.run_gpu(lambda: self.hardware.submit(work), 0)
+        self._add(lambda: self.hardware.submit(work, start=False))
+
+    def _add(self, add: Callable[[], int]) -> None:
+        """Queues an entry: tickets are assigned in advance, by one call at a time."""
+        with self.context.submitting:
+            self.context.run_gpu(add, 0, raising=False)
+
+    def _start(self) -> None:
+        """Lets the GPU run, and raises what checks have found, without a lock: both may call the program."""
+        self.context.run_gpu(self.hardware.start, None)
+        self.context.let_run()
 
     def _fence_work(self, fence: Fence | None, value: int, operation: str) -> None:
         self.check_open(operation)

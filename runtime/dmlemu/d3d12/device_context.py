@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,6 +15,7 @@ from dmlemu_hw.events import EventStream
 from dmlemu_hw.faults import Deadlock, FaultKind, ForeignProcess, GpuFault
 from dmlemu_hw.fence import Fence
 from dmlemu_hw.gpu import Gpu
+from dmlemu_hw.lock import Lock
 
 from ..diagnostics import ids
 from ..errors import CallSite, Error, HResult, Report, Severity, Strictness, call_site
@@ -60,7 +60,8 @@ class DeviceContext:
     creation order.  ``resources`` by address, ``descriptor_heaps`` by CPU handle, ``recordings`` by serial;
     ``names``: their names in messages.  ``host_heaps``: the CPU-visible heaps.  ``submissions``: work that
     queues have not completed.  ``descriptor_uses``: writers and readers of descriptors.  ``late_visibility``:
-    copies of mapped memory under chaos.  ``maps_lock``: buffers may be mapped from any thread (MP8).
+    copies of mapped memory under chaos.  ``submitting``: held by the call that assigns
+    tickets of queues.  ``maps_lock``: buffers may be mapped from any thread (MP8).
     """
 
     def __init__(
@@ -77,7 +78,9 @@ class DeviceContext:
         self.adapter = adapter
         self._device = weakref.ref(device)
         self.reports = Reporter(None if self.raises else Response.COLLECT)
-        self.reports.may_call_out = lambda: not gpu.lock.is_mine()
+        self.submitting, self.maps_lock = Lock(), Lock()
+        locks = (gpu.lock, self.submitting, self.maps_lock)
+        self.reports.may_call_out = lambda: not any(lock.is_mine() for lock in locks)
         if gpu.chaos is not None:
             self.reports.context = (f"The GPU runs under {gpu.chaos}",)
         self.info_queue = InfoQueue(self.reports, enabled=self.has_layer)
@@ -96,7 +99,6 @@ class DeviceContext:
         self._recording_numbers = itertools.count(1)
         self.submissions = Submissions(gpu.lock)
         self.descriptor_uses = DescriptorUses(gpu.descriptors)
-        self.maps_lock = threading.RLock()
         self.late_visibility: LateCopies | None = None
         self._watches: set[object] = set()  # host events not set yet: the GPU must run by itself
 
@@ -180,14 +182,18 @@ class DeviceContext:
 
     # --- running the GPU ---
 
-    def run_gpu(self, work: Callable[[], _Result], otherwise: _Result) -> _Result:
-        """Runs an action that may make the GPU execute; GPU faults become errors (RM3)."""
+    def run_gpu(self, work: Callable[[], _Result], otherwise: _Result, *, raising: bool = True) -> _Result:
+        """Runs an action that may make the GPU execute; GPU faults become errors (RM3).
+
+        ``raising``: if False, reports that are to be raised are left to the next call.
+        """
         try:
             if self.checks is not None and self.checks.is_resting:
                 self._resume_checks()
             result = work()
             self.submissions.forget_done()
-            self.reports.raise_pending()
+            if raising:
+                self.reports.raise_pending()
             return result
         except GpuFault as fault:
             error = fault_error(self.names, fault, self.reports.context)
