@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
 
@@ -25,7 +25,10 @@ _VALUE = struct.Struct("<Q")
 
 
 class QueuedWait:
-    """A wait of a queue: ``over`` once the fence has reached the value, even if it is later set lower."""
+    """A wait of a queue or the host.
+
+    ``over`` once the fence has reached the value, even if it is later set lower.
+    """
 
     over = False
 
@@ -71,8 +74,12 @@ class Fence:
         self._fences.register(self, value, callback)
 
     def queue_wait(self, value: int) -> QueuedWait:
-        """Registers a queue's wait: any value that the fence takes from now on can end it (FN3)."""
+        """Registers a wait: any value that the fence takes from now on can end it (FN3)."""
         return self._fences.queue_wait(self, value)
+
+    def give_up(self, wait: QueuedWait) -> None:
+        """Forgets a wait of the host."""
+        self._fences.give_up(self, wait)
 
     def end_waits(self) -> None:
         """Ends the queued waits for values that the fence has reached.  Call with the lock held.
@@ -213,6 +220,13 @@ class Fences:
             heappush(fence._queued_waits, (value, next(self._wait_numbers), wait))
             fence.end_waits()
         return wait
+
+    def give_up(self, fence: Fence, wait: QueuedWait) -> None:
+        """:meth:`Fence.give_up`."""
+        with self._lock:
+            left = [each for each in fence._queued_waits if each[2] is not wait]
+            heapify(left)
+            fence._queued_waits = left
 
     def remove_all(self) -> None:
         """The device was removed: every fence reads 2**64 - 1, and all waits end."""

@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
 
@@ -140,9 +140,9 @@ class Gpu:
         """Runs one queue entry; False: nothing can run, or another thread runs an entry.
 
         Threads that wait for the lock get it between two commands; the entry is then continued here, whatever
-        they did.  A command list is suspended when ``time.monotonic()`` reaches ``end``; the next step of its queue
-        resumes it.  GpuFault: the entry could not be executed.  The GPU is then removed, as it is when an
-        exception such as KeyboardInterrupt stopped a kernel.
+        they did.  A command list is suspended when ``time.monotonic()`` reaches ``end``; the next step of its
+        queue resumes it.  GpuFault: the entry could not be executed.  The GPU is then removed, as it is when
+        an exception such as KeyboardInterrupt stopped a kernel.
         """
         self.memory.check_process()
         self.memory.free_closed()
@@ -170,20 +170,44 @@ class Gpu:
                 self._sleep(changes, time.monotonic() + _LOOK_AGAIN, str)
 
     def wait(self, fence: Fence, value: int, timeout: float | None = None) -> bool:
-        """Runs the GPU until the fence reaches the value; False: ``timeout`` seconds passed.
+        """Runs the GPU until the fence has reached the value; False: ``timeout`` seconds passed.
 
-        The time is checked between commands: a running command is not interrupted.  GpuFault: a command could
-        not be executed.  Deadlock: no timeout, nothing can run, and no other thread exists that could signal.
+        Another thread may set the fence to a lower value before this one wakes up: the wait is over then,
+        too.  The time is checked between commands: a running command is not interrupted.  GpuFault: a command
+        could not be executed.  Deadlock: no timeout, nothing can run, and no other thread could signal.
         """
 
         def why() -> str:
             text = f"Waiting for {fence.describe()} to reach {value} would never end: it is {fence.value}."
             return f"{text}\n{self._scheduler.signals(fence.address)}"
 
-        reached = self.wait_until(lambda: fence.value >= value, why, timeout)
+        reached = self.wait_for([(fence, value)], all, why, timeout)
         if reached:
             fence.observe(value)
         return reached
+
+    def wait_for(
+        self,
+        pairs: Sequence[tuple[Fence, int]],
+        which: Callable[[Iterable[bool]], bool],
+        why: Callable[[], str],
+        timeout: float | None = None,
+    ) -> bool:
+        """:meth:`wait` for ``which`` (all or any) of several fences."""
+        if which(fence.value >= value for fence, value in pairs):
+            return True
+        self.memory.check_process()
+        waits = [(fence, value, fence.queue_wait(value)) for fence, value in pairs]
+
+        def reached() -> bool:
+            return which(wait.over or fence.value >= value for fence, value, wait in waits)
+
+        try:
+            return self.wait_until(reached, why, timeout)
+        finally:
+            for fence, _, wait in waits:
+                if not wait.over:
+                    fence.give_up(wait)
 
     def wait_until(
         self, reached: Callable[[], bool], why: Callable[[], str], timeout: float | None = None

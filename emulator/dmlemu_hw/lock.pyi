@@ -5,8 +5,8 @@ from collections.abc import Callable
 class Lock:
     """Serializes the public calls of one GPU; reentrant, for ``with`` only.
 
-    Entering and leaving are C code: a signal handler may raise at any moment in Python code, and the lock must
-    then be either free or held by a ``with`` that releases it.
+    Entering and leaving are C code: a signal handler may raise at any moment in Python code, and the lock
+    must then be either free or held by a ``with`` that releases it.
     """
 
     @property

@@ -1,7 +1,7 @@
 """Threads that do everything at once on one device; right programs stay right, and nobody waits for ever.
 
-``python tests/fuzz/fuzz_threads.py --seconds 20 --seed 1``: exits with 1 and prints the seed on failure.  The seed
-draws what each thread does; when it does it, the machine decides.
+``python tests/fuzz/fuzz_threads.py --seconds 20 --seed 1``: exits with 1 and prints the seed on failure.  The
+seed draws what each thread does; when it does it, the machine decides.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ IDENTITY = dml.ElementWiseIdentityOperatorDesc(
 
 
 class Shared:
-    """What all threads use: the device, queues, an operator, buffers, and objects handed from one to another."""
+    """What all threads use: the device, queues, an operator, buffers, and what they hand to each other."""
 
     def __init__(self, seed: int, policy: str, strictness: Strictness) -> None:
         chosen = dmlemu.chaos(seed) if policy == "chaos" else d3d12.Policy(policy)

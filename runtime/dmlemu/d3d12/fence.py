@@ -237,16 +237,14 @@ def set_event_on_multiple(
             [(each.hardware, value) for each, value in pairs], all_of_them=all_of_them, fire=notifier(event)
         )
         return
-    check = all if all_of_them else any
-
-    def reached() -> bool:
-        return check(each.hardware.value >= value for each, value in pairs)
+    awaited = [(each.hardware, value) for each, value in pairs]
 
     def why() -> str:
         texts = ", ".join(f"{each} to reach {value} (it is {each.hardware.value})" for each, value in pairs)
         return f"Waiting for {'all' if all_of_them else 'any'} of {texts} would never end."
 
-    context.run_gpu(lambda: context.gpu.wait_until(reached, why), True)
+    which = all if all_of_them else any
+    context.run_gpu(lambda: context.gpu.wait_for(awaited, which, why), True)
     for each, value in pairs:
         if each.hardware.value >= value:
             each.hardware.observe(value)

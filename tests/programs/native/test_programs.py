@@ -163,8 +163,30 @@ def test_exec_keeps_the_status_of_the_program() -> None:
 
 @pytest.mark.parametrize("strictness", ["runtime", "strict"])
 def test_native_threads_compute_the_right_values(built, strictness: str) -> None:
-    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("threads"), "8", "10")
+    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("threads"), "8", "10", "60")
     assert (done.stdout, done.stderr, done.returncode) == ("0 wrong of 80\n", "", 0)
+
+
+def test_native_threads_share_lists_and_buffers_under_a_mutex(built) -> None:
+    done = _run(*DMLEMU, "exec", "--strict", built("threads"), "8", "5", "60", "shared")
+    assert (done.stdout, done.stderr, done.returncode) == ("0 wrong of 40\n", "", 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shared", [[], ["shared"]], ids=["own", "shared"])
+@pytest.mark.parametrize("options", [["--strictness", "runtime"], ["--strict"], ["--strict", "--chaos", "1"]])
+def test_native_threads_for_a_minute(built, options: list[str], shared: list[str]) -> None:
+    done = _run(*DMLEMU, "exec", *options, built("threads"), "8", "1000000", "60", *shared)
+    assert done.stdout.startswith("0 wrong of "), done.stdout + done.stderr
+    assert done.returncode == 0 and " ERROR " not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("options", [["--strictness", "runtime"], ["--strict"], ["--strict", "--chaos", "1"]])
+def test_native_threads_take_turns_on_one_gpu(built, options: list[str]) -> None:
+    """Calls return between the dispatches of another thread's list; waits of several threads all end."""
+    done = _run(*DMLEMU, "exec", *options, built("turns"))
+    assert done.stdout == "calls return during the list\n300 rounds\ndone\n", done.stdout + done.stderr
+    assert done.returncode == 0 and " ERROR " not in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("busy", [0, 4])

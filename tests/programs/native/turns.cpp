@@ -1,0 +1,116 @@
+// What a thread can do while another one executes a long list, and threads that wait for each other.
+
+#include "program.h"
+
+#include <atomic>
+#include <chrono>
+#include <sys/eventfd.h>
+#include <thread>
+#include <unistd.h>
+
+using std::this_thread::sleep_for;
+using Milliseconds = std::chrono::milliseconds;
+
+// Calls of the main thread that return while another thread waits for a list of long dispatches.
+static void calls_during_a_list(Gpu &shared)
+{
+    std::atomic<bool> executing{false}, ended{false};
+    std::thread thread([&] {
+        Gpu gpu(shared);
+        const UINT64 size = 4 << 20;
+        ComPtr<IDMLCompiledOperator> compiled = gpu.identity({1, 1, 1024, 1024}, {1.0f, 1.0f});
+        ComPtr<ID3D12Resource> both[2];
+        for (ComPtr<ID3D12Resource> &each : both)
+            each = gpu.upload(std::vector<char>(size).data(), size);
+        ComPtr<IDMLBindingTable> table = gpu.table(compiled.Get(), compiled->GetBindingProperties());
+        const DML_BUFFER_BINDING buffers[] = {{both[0].Get(), 0, size}, {both[1].Get(), 0, size}};
+        const DML_BINDING_DESC input = {DML_BINDING_TYPE_BUFFER, &buffers[0]};
+        const DML_BINDING_DESC output = {DML_BINDING_TYPE_BUFFER, &buffers[1]};
+        table->BindInputs(1, &input);
+        table->BindOutputs(1, &output);
+        for (int i = 0; i < 500; i++)
+            gpu.record(compiled.Get(), table.Get());
+        executing = true;
+        gpu.run();
+        ended = true;
+    });
+    while (!executing)
+        sleep_for(Milliseconds(1));
+    int calls = 0;
+    for (; calls < 5 && !ended; calls++) {
+        sleep_for(Milliseconds(2));
+        ComPtr<ID3D12Fence> fence;
+        CHECK(shared.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
+        CHECK(fence->Signal(1));
+        if (fence->GetCompletedValue() != 1)
+            std::puts("the fence is not signaled");
+        shared.buffer(65536, D3D12_RESOURCE_STATE_COMMON);
+    }
+    std::puts(calls == 5 && !ended ? "calls return during the list" : "calls wait for the list");
+    thread.join();
+}
+
+// Each thread signals what the other waits for, after its own wait.
+static void two_in_turn(Gpu &gpu, int rounds)
+{
+    ComPtr<ID3D12Fence> fences[2];
+    for (ComPtr<ID3D12Fence> &each : fences)
+        CHECK(gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&each)));
+    auto answer = [&](int number) {
+        for (UINT64 round = 1; round <= static_cast<UINT64>(rounds); round++) {
+            if (number == 0)
+                CHECK(fences[0]->Signal(round));
+            CHECK(fences[1 - number]->SetEventOnCompletion(round, nullptr));
+            if (number == 1)
+                CHECK(fences[1]->Signal(round));
+        }
+    };
+    std::thread first(answer, 0), second(answer, 1);
+    first.join();
+    second.join();
+    std::printf("%llu rounds\n", static_cast<unsigned long long>(fences[1]->GetCompletedValue()));
+}
+
+// A wait for several fences: one is signaled by the queue, one later by another thread.
+static void several(Gpu &gpu, D3D12_MULTIPLE_FENCE_WAIT_FLAGS flags, bool by_event)
+{
+    ComPtr<ID3D12Device1> device;
+    CHECK(gpu.device.As(&device));
+    ComPtr<ID3D12Fence> fences[2];
+    for (ComPtr<ID3D12Fence> &each : fences)
+        CHECK(device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&each)));
+    ID3D12Fence *both[] = {fences[0].Get(), fences[1].Get()};
+    const UINT64 values[] = {3, 4};
+    const int event = by_event ? eventfd(0, 0) : 0;
+    CHECK(gpu.queue->Signal(both[0], 3));
+    std::atomic<bool> late{false};
+    std::thread other([&] {
+        sleep_for(Milliseconds(20));
+        late = true;
+        CHECK(both[1]->Signal(4));
+    });
+    CHECK(device->SetEventOnMultipleFenceCompletion(both, values, 2, flags,
+                                                    reinterpret_cast<HANDLE>(static_cast<intptr_t>(event))));
+    uint64_t set = 1;
+    if (by_event && (read(event, &set, sizeof set) != sizeof set || set != 1))
+        std::puts("the event is not set once");
+    if (flags == D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL && !late)
+        std::puts("ALL ends with the first");
+    if (both[0]->GetCompletedValue() != 3)
+        std::puts("the wait ends too early");
+    other.join();
+    if (by_event)
+        close(event);
+}
+
+int main()
+{
+    Gpu gpu;
+    calls_during_a_list(gpu);
+    two_in_turn(gpu, 300);
+    for (D3D12_MULTIPLE_FENCE_WAIT_FLAGS flags :
+         {D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY})
+        for (bool by_event : {false, true})
+            several(gpu, flags, by_event);
+    std::puts("done");
+}
