@@ -660,3 +660,30 @@ def test_sinks_are_called_without_a_lock_of_the_device() -> None:
         assert len(held) == 2
     device.reports.raise_pending()
     assert held == [False] * 3
+
+
+@pytest.mark.dmlemu(expect=["LIST_OPEN", "QUEUE_EMPTY_SUBMIT"])
+def test_sinks_are_called_without_the_lock_of_submissions() -> None:
+    """Else a sink that waits for a lock of the program, whose holder submits, would wait for ever."""
+    device = d3d12.create_device(d3d12.Adapter(), raises=False)
+    queue = device.create_command_queue()
+    allocator = device.create_command_allocator(d3d12.CommandListType.DIRECT)
+    opened = device.create_command_list(0, d3d12.CommandListType.DIRECT, allocator)
+    mutex, submitted = threading.Lock(), []
+
+    def submit() -> None:
+        with mutex:
+            queue.signal(device.create_fence(), 1)
+            submitted.append(True)
+
+    def sink(stored: object) -> None:
+        thread = threading.Thread(target=submit, daemon=True)
+        thread.start()
+        thread.join(20)
+        with mutex:
+            pass
+
+    device.reports.add_sink(sink)
+    queue.execute_command_lists([])
+    queue.execute_command_lists([opened])
+    assert submitted == [True, True]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import sys
 import threading
 import time
 
@@ -257,6 +258,49 @@ def test_FN7_multiple_fences(stage: Stage, flags: MultipleFenceWaitFlags) -> Non
     fences[0].signal(1)
     fences[2].signal(3)
     assert event.is_set()
+
+
+@pytest.mark.parametrize("flags", [MultipleFenceWaitFlags.ALL, MultipleFenceWaitFlags.ANY])
+def test_FN7_fences_that_several_threads_signal_at_once(stage: Stage, flags: MultipleFenceWaitFlags) -> None:
+    """The event is set once, and the device then no longer runs the GPU for it."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for value in range(1, 40):
+            fences = [stage.device.create_fence() for _ in range(4)]
+            event, times = threading.Event(), []
+            event.set = lambda times=times: times.append(1)  # type: ignore[method-assign, misc]
+            stage.device.set_event_on_multiple_fence_completion(fences, [value] * 4, flags, event)
+            threads = [threading.Thread(target=fence.signal, args=(value,)) for fence in fences]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert times == [1]
+    finally:
+        sys.setswitchinterval(before)
+    assert not stage.device.context._watches
+
+
+def test_an_event_is_set_when_another_thread_runs_the_gpu_to_the_value(stage: Stage) -> None:
+    """Each thread's event is set by whoever gets there; none is lost."""
+    problems: list[str] = []
+
+    def work() -> None:
+        queue, fence = stage.device.create_command_queue(), stage.device.create_fence()
+        for value in range(1, 60):
+            queue.signal(fence, value)
+            event = threading.Event()
+            fence.set_event_on_completion(value, event)
+            if not event.wait(20):
+                problems.append(f"{fence} has {fence.get_completed_value()} and no event at {value}")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
 
 
 def test_FN7_blocking(stage: Stage) -> None:
