@@ -210,8 +210,15 @@ class Fences:
             if fence.value < value:
                 fence._callbacks.append((value, callback))
                 return
+        lock = self._firing.lock
+        if lock._is_owned():
             self._due.append(callback)
-        self.fire()
+            return
+        try:
+            with lock:  # not left to another thread that fires: it has been called when this call returns
+                callback()
+        finally:
+            self.fire()
 
     def queue_wait(self, fence: Fence, value: int) -> QueuedWait:
         """:meth:`Fence.queue_wait`."""
