@@ -181,10 +181,7 @@ class Gpu:
             text = f"Waiting for {fence.describe()} to reach {value} would never end: it is {fence.value}."
             return f"{text}\n{self._scheduler.signals(fence.address)}"
 
-        reached = self.wait_for([(fence, value)], all, why, timeout)
-        if reached:
-            fence.observe(value)
-        return reached
+        return self.wait_for([(fence, value)], all, why, timeout)
 
     def wait_for(
         self,
@@ -195,15 +192,31 @@ class Gpu:
     ) -> bool:
         """:meth:`wait` for ``which`` (all or any) of several fences."""
         if which(fence.value >= value for fence, value in pairs):
-            return True
+            reached = [fence.value >= value for fence, value in pairs]
+        else:
+            reached = self._wait_for(pairs, which, why, timeout)
+        for (fence, value), is_reached in zip(pairs, reached, strict=True):
+            if is_reached:
+                fence.observe(value)
+        return which(reached)
+
+    def _wait_for(
+        self,
+        pairs: Sequence[tuple[Fence, int]],
+        which: Callable[[Iterable[bool]], bool],
+        why: Callable[[], str],
+        timeout: float | None,
+    ) -> list[bool]:
+        """Which of the fences have reached their values, when the wait is over."""
         self.memory.check_process()
         waits = [(fence, value, fence.queue_wait(value)) for fence, value in pairs]
 
-        def reached() -> bool:
-            return which(wait.over or fence.value >= value for fence, value, wait in waits)
+        def reached() -> list[bool]:
+            return [wait.over or fence.value >= value for fence, value, wait in waits]
 
         try:
-            return self.wait_until(reached, why, timeout)
+            self.wait_until(lambda: which(reached()), why, timeout)
+            return reached()
         finally:
             for fence, _, wait in waits:
                 if not wait.over:

@@ -245,6 +245,3 @@ def set_event_on_multiple(
 
     which = all if all_of_them else any
     context.run_gpu(lambda: context.gpu.wait_for(awaited, which, why), True)
-    for each, value in pairs:
-        if each.hardware.value >= value:
-            each.hardware.observe(value)
