@@ -191,9 +191,8 @@ class Gpu:
         timeout: float | None = None,
     ) -> bool:
         """:meth:`wait` for ``which`` (all or any) of several fences."""
-        if which(fence.value >= value for fence, value in pairs):
-            reached = [fence.value >= value for fence, value in pairs]
-        else:
+        reached = [fence.value >= value for fence, value in pairs]
+        if not which(reached):
             reached = self._wait_for(pairs, which, why, timeout)
         for (fence, value), is_reached in zip(pairs, reached, strict=True):
             if is_reached:
