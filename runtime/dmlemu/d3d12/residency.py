@@ -17,6 +17,12 @@ from .query_heap import QueryHeap
 from .resource import Heap, Resource
 
 
+def check_objects(context: DeviceContext, objects: Sequence[DeviceChild], operation: str) -> None:
+    """The objects of a call that changes no counts."""
+    context.check_alive(operation)
+    _check_pageables(context, objects, operation, 0)
+
+
 def make_resident(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
     """RD1: increments each object's residency count."""
     context.check_alive("MakeResident")
@@ -46,7 +52,7 @@ def evict(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
 
 
 def _check_pageables(
-    context: DeviceContext, objects: Sequence[DeviceChild] | None, operation: str, message_id: MessageId
+    context: DeviceContext, objects: Sequence[DeviceChild] | None, operation: str, message_id: int
 ) -> list[DeviceChild]:
     if objects is None:
         raise refusal(
