@@ -50,6 +50,7 @@ class Method:
         result, self.name, parameters = re.fullmatch(r"  ([\w ]+) (\w+)\((.*)\)", line).groups()
         self.symbol = f"{owner}_{self.name}"
         self.is_hresult = result == "HRESULT"
+        self.hands_out = re.search(r"\bREFIID \w+, void \*\*\w+$", parameters) is not None
         self.result = c_type(result, sizes)
         kinds = [c_type(each, sizes) for each in parameters.split(", ") if each]
         self.parameters = ", ".join(["uintptr_t", *kinds])
@@ -120,6 +121,12 @@ static {kind} kept_{symbol}(uintptr_t self)
     return "".join(found)
 
 
+def creators() -> str:
+    """The symbols of the methods that hand out an interface: their last argument is NULL if they fail."""
+    methods = [method for _, _, own in INTERFACES.values() for method in own]
+    return ", ".join(f'"{each.symbol}"' for each in methods if each.hands_out)
+
+
 def counts() -> str:
     """The symbols of the methods that return a number of 32 bits which is no HRESULT."""
     methods = [method for _, _, own in INTERFACES.values() for method in own]
@@ -178,6 +185,7 @@ ffibuilder.cdef(f"""
 extern "Python+C" {{ {" ".join(externs())} }}
 extern const char *const capi_names[{len(LEAVES)}];
 extern const char *const capi_counts[{counts().count(",") + 1}];
+extern const char *const capi_creators[{creators().count(",") + 1}];
 uintptr_t capi_new(uint32_t interface, uintptr_t owner);
 void capi_free(uintptr_t object);
 uint32_t capi_count(uintptr_t object);
@@ -209,6 +217,7 @@ static void keep_value(struct capi_object *, uint32_t, uint32_t, const void *, s
 {kept()}
 {vtables()}
 static const char *const capi_counts[] = {{{counts()}}};
+static const char *const capi_creators[] = {{{creators()}}};
 static const char *const capi_names[] = {{{", ".join(f'"{name}"' for name in LEAVES)}}};
 #include "objects.c"
 static int capi_supports_iid(uintptr_t object, uintptr_t iid)

@@ -1,4 +1,4 @@
-"""One initializer for all operators: created for none, and reset for each, as PyTorch's DirectML backend does."""
+"""One initializer for all operators, created for none and reset for each: so PyTorch uses DirectML."""
 
 from __future__ import annotations
 
