@@ -476,7 +476,8 @@ def check_desc(desc: CommandQueueDesc | None) -> None:
     )
 
     if desc is None:
-        raise refused("pDesc is {given}.", field="pDesc", given=None, expected="a D3D12_COMMAND_QUEUE_DESC")
+        expected = "a D3D12_COMMAND_QUEUE_DESC"
+        raise refused("pDesc is {given}.", field="pDesc", given=None, expected=expected, message_id=0)
     instance(desc, CommandQueueDesc, "desc")
     if desc.type not in list(CommandListType) or desc.type in (CommandListType.BUNDLE, CommandListType.NONE):
         raise refused(

@@ -244,10 +244,12 @@ class NumberedMethods(Object):
         of another device, or not one priority for each object.
         """
         operation = "SetResidencyPriority"
-        residency.check_objects(self.context, objects, operation)
+        count = residency.check_objects(self.context, objects, operation)
         numbers = integers(priorities, "pPriorities")
-        if len(numbers) != len(objects):
-            raise _wrong("pPriorities", len(numbers), f"{len(objects)} priorities", operation)
+        if len(numbers) != count:
+            raise _wrong(
+                "pPriorities", f"{len(numbers)} priorities", f"one for each of {count} objects", operation
+            )
 
     def enqueue_make_resident(
         self, flags: ResidencyFlags, objects: Sequence[DeviceChild], fence_to_signal: Fence, fence_value: int

@@ -17,10 +17,12 @@ from .query_heap import QueryHeap
 from .resource import Heap, Resource
 
 
-def check_objects(context: DeviceContext, objects: Sequence[DeviceChild], operation: str) -> None:
-    """The objects of a call that changes no counts."""
+def check_objects(context: DeviceContext, objects: Sequence[DeviceChild], operation: str) -> int:
+    """Checks the objects of a call that changes no counts; returns how many they are."""
     context.check_alive(operation)
-    _check_pageables(context, objects, operation, 0)
+    chosen = None if objects is None else sequence(objects, "objects")
+    _check_pageables(context, chosen, operation, 0)
+    return len(chosen or ())
 
 
 def make_resident(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:

@@ -155,7 +155,7 @@ def test_CL_a_queue_with_a_creator(stage: Stage) -> None:
 
 def test_RD1_residency_priorities_change_nothing(stage: Stage) -> None:
     buffer = stage.buffer()
-    stage.device.set_residency_priority([buffer], [0x28000000])
+    stage.device.set_residency_priority(iter([buffer]), [0x28000000])  # type: ignore[arg-type]
     with wrong_argument():
         stage.device.set_residency_priority([buffer], [])
     with fails("OB3"):

@@ -47,8 +47,8 @@ class Exports:
         return create(riid, out, make)
 
     def _debug(self, device: d3d12.Device | None) -> None:
-        """DML_CREATE_DEVICE_FLAG_DEBUG: refused calls are printed from here on, and devices of Direct3D 12 that
-        do not exist yet have the debug layer."""
+        """DML_CREATE_DEVICE_FLAG_DEBUG: refused calls are printed from here on, and devices of Direct3D 12
+        that do not exist yet have the debug layer."""
         debug_layer.enable()
         if device is not None and not device.context.has_layer and not debug_layer.is_set_outside:
             no_effect(
