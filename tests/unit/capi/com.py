@@ -139,7 +139,7 @@ class Arguments:
             elif kind.strip() == "void **":
                 yield int(ffi.cast("uintptr_t", self.out))
             elif name == "FeatureSupportDataSize":
-                yield len(self.kept[-1]) - 1
+                yield len(self.kept[-1]) - 1 if self.kept else 0
             elif self.is_count(kind, name, parameters[i + 1 : i + 2]):
                 yield self.count(parameters, i)
             else:

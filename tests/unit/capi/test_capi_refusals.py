@@ -593,6 +593,30 @@ def test_refusals(
 # At strictness runtime nobody looks at them, as without a debug layer on Windows.
 LAYER_ONLY = {"MP4", "MP5", "RS5", "ST1", "ST3", "CL11", "BT10"}
 
+ONLY_IN_C: list[tuple[str, Wrong]] = [
+    ("API_NULL_POINTER", lambda s: s.device.check_feature_support(1, None)),
+    ("API_NULL_POINTER", lambda s: s.device.set_name(None)),
+    ("API_NULL_POINTER", lambda s: s.queue.get_timestamp_frequency(None)),
+    ("API_SIZE", lambda s: s.device.check_feature_support(0, d3d12.FeatureDataArchitecture())),
+    ("API_WRONG_OBJECT", lambda s: s.queue.signal(s.allocator, 1)),
+    ("API_WRONG_OBJECT", lambda s: s.device.create_command_list(0, DIRECT, s.fence, None)),
+    ("API_WRONG_OBJECT", lambda s: s.device.evict([s.buffer, s.dml])),
+    ("API_FOREIGN_POINTER", lambda s: s.queue.signal(4096, 1)),
+]
+
+
+@pytest.mark.dmlemu(expect=["API_*"])
+@pytest.mark.parametrize("id, wrong", ONLY_IN_C)
+def test_what_only_c_can_do_wrong(
+    id: str, wrong: Wrong, made: Callable[..., tuple[Scene, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for strictness in (Strictness.RUNTIME, Strictness.STRICT):
+        monkeypatch.setattr(defaults, "strictness", strictness)
+        scene, device = made(strictness, c=True)
+        assert hresult_of(lambda scene=scene: wrong(scene), Failed) is HResult.E_INVALIDARG  # type: ignore[misc]
+        assert [each.report.id for each in device.reports] == ([id] if device.context.has_layer else [])
+
+
 # Rules that no row breaks.
 ELSEWHERE = {
     "exports, and features with pointers in them: tests/programs/native": """

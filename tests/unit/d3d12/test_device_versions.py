@@ -33,6 +33,7 @@ from dmlemu.d3d12 import (
     ShaderCacheControlFlags,
     ShaderCacheKindFlags,
 )
+from dmlemu.d3d12.resource import HostAccessed
 
 from .stage import COMPUTE, STATE, UAV, Stage, check_message, fails
 
@@ -239,8 +240,10 @@ def test_DEV10_levels_of_compute_devices(stage: Stage) -> None:
 
 def test_MP4_the_address_of_mapped_memory(stage: Stage) -> None:
     buffer = stage.upload(np.arange(4, dtype=np.uint32))
-    with buffer.map() as mapped:
+    seen: list[object] = []
+    with buffer.map() as mapped, stage.device.events.subscribe(seen.append, HostAccessed):
         numbers = (ctypes.c_uint32 * 4).from_address(mapped.address)
+        assert seen == [HostAccessed(buffer, 0, 16, reads=True, writes=True)]  # the checks are told
         assert list(numbers) == [0, 1, 2, 3]
         numbers[0] = 9
     assert stage.read(buffer)[0] == 9

@@ -132,5 +132,6 @@ def _barrier(index: int, row: tuple[int, ...]) -> d3d12.ResourceBarrier:
     elif kind == d3d12.ResourceBarrierType.UAV:
         barrier = d3d12.ResourceUavBarrier(resource(first, "UAV.pResource"))
     else:
-        barrier = None  # refused by the call
-    return d3d12.ResourceBarrier(kind, d3d12.ResourceBarrierFlags(flags), barrier)  # type: ignore[arg-type]
+        unknown: Any = kind, d3d12.ResourceBarrierFlags(flags), None
+        return d3d12.ResourceBarrier(*unknown)  # refused by the call
+    return d3d12.ResourceBarrier(d3d12.ResourceBarrierType(kind), d3d12.ResourceBarrierFlags(flags), barrier)

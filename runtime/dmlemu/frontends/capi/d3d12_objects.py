@@ -181,9 +181,9 @@ class ID3D12Resource(D3D12Child, of=d3d12.Resource, name="ID3D12Resource2"):
     thing: d3d12.Resource
 
     def Map(self, subresource: int, read_range: int, out: int) -> None:
-        mapped = self.thing.map(subresource, read(d3d12.Range, read_range))
+        address = self.thing.map(subresource, read(d3d12.Range, read_range)).address
         if out:
-            write_pointer(out, mapped.address)
+            write_pointer(out, address)
 
     def Unmap(self, subresource: int, written_range: int) -> None:
         self.thing.unmap(subresource, read(d3d12.Range, written_range))
