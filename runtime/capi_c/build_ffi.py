@@ -122,9 +122,13 @@ static {kind} kept_{symbol}(uintptr_t self)
 
 
 def creators() -> str:
-    """The symbols of the methods that hand out an interface: their last argument is NULL if they fail."""
+    """The symbols of the functions that hand out an interface: what they store is NULL if they fail."""
     methods = [method for _, _, own in INTERFACES.values() for method in own]
-    return ", ".join(f'"{each.symbol}"' for each in methods if each.hands_out)
+    found = [each.symbol for each in methods if each.hands_out]
+    found += [
+        f"Exports_{name}" for name, parameters in exports() if parameters.endswith("riid, uintptr_t out")
+    ]
+    return ", ".join(f'"{each}"' for each in found)
 
 
 def counts() -> str:
@@ -157,16 +161,19 @@ def vtables() -> str:
     return "\n".join([*lines, "static const struct capi_interface capi_interfaces[] = {", *rows, "};"])
 
 
+def exports() -> list[tuple[str, str]]:
+    """The exported functions and their parameters."""
+    text = (HERE / "exports.h").read_text(encoding="utf-8")
+    return re.findall(r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", text)
+
+
 def externs() -> list[str]:
     """The declarations of all functions that Python implements."""
-    exports = re.findall(
-        r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", (HERE / "exports.h").read_text(encoding="utf-8")
-    )
     found = [
         "void Object_Released(uintptr_t, uint32_t);",
         "uint32_t Object_QueryInterface(uintptr_t, uintptr_t, uintptr_t);",
     ]
-    found += [f"uint32_t Exports_{name}(uintptr_t, {parameters});" for name, parameters in exports]
+    found += [f"uint32_t Exports_{name}(uintptr_t, {parameters});" for name, parameters in exports()]
     for base, _, methods in INTERFACES.values():
         found += [f"{method.result} {method.symbol}({method.parameters});" for method in methods if base]
     return found
