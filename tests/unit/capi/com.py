@@ -149,17 +149,17 @@ class Arguments:
     def is_count(kind: str, name: str, after: list[str]) -> bool:
         counts = re.fullmatch(r"[Nn]um\w+|\w*[cC]ount", name) and kind.strip() in ("UINT", "UINT32")
         array = after and ("*" in after[0] or "[" in after[0]) and not re.match(r"ID\w+ \*\w", after[0])
-        return bool(counts and array) or name == "NumFences"
+        return bool(counts and array)
 
     def count(self, parameters: list[str], at: int) -> int:
-        """The length of the next array; of the first one where the count stands behind."""
+        """The length of the array behind it."""
         counts = [
             i
             for i, each in enumerate(parameters)
             if self.is_count(*each.rsplit(" ", 1), parameters[i + 1 : i + 2])  # type: ignore[arg-type]
         ]
         before = sum(1 for i in counts if i < at)
-        value = self.given[at - before if parameters[at] != "UINT NumFences" else 0]
+        value = self.given[at - before]
         return 1 if isinstance(value, d3d12.ResourceBarrier) else len(value) if value else 0
 
     def memory(self, data: bytes) -> int:

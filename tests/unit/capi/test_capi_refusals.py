@@ -541,22 +541,17 @@ def made() -> Iterator[Callable[..., tuple[Scene, Any]]]:
     clients: list[Client] = []
 
     def make(strictness: Strictness, *, raises: bool = False, c: bool = False) -> tuple[Scene, Any]:
-        client = Client()
+        def device() -> d3d12.Device:
+            adapter = d3d12.Adapter(dedicated_memory=1 << 28)
+            return d3d12.create_device(adapter, strictness=strictness, raises=raises)
 
-        def device() -> Any:
-            made = d3d12.create_device(
-                d3d12.Adapter(dedicated_memory=1 << 28), strictness=strictness, raises=raises
-            )
-            return client.object(made) if c else made
-
-        first = d3d12.create_device(
-            d3d12.Adapter(dedicated_memory=1 << 28), strictness=strictness, raises=raises
-        )
+        first = device()
         second = dml.create_device(first)
-        clients.append(client)
         if not c:
             return Scene(first, second, device), first
-        return Scene(client.object(first), client.object(second), device), first
+        client = Client()
+        clients.append(client)
+        return Scene(client.object(first), client.object(second), lambda: client.object(device())), first
 
     yield make
     for each in clients:
