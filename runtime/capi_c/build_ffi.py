@@ -50,6 +50,7 @@ class Method:
         result, self.name, parameters = re.fullmatch(r"  ([\w ]+) (\w+)\((.*)\)", line).groups()
         self.symbol = f"{owner}_{self.name}"
         self.is_hresult = result == "HRESULT"
+        self.hands_out = re.search(r"\bREFIID \w+, void \*\*\w+$", parameters) is not None
         self.result = c_type(result, sizes)
         kinds = [c_type(each, sizes) for each in parameters.split(", ") if each]
         self.parameters = ", ".join(["uintptr_t", *kinds])
@@ -120,6 +121,16 @@ static {kind} kept_{symbol}(uintptr_t self)
     return "".join(found)
 
 
+def creators() -> str:
+    """The symbols of the functions that hand out an interface: what they store is NULL if they fail."""
+    methods = [method for _, _, own in INTERFACES.values() for method in own]
+    found = [each.symbol for each in methods if each.hands_out]
+    found += [
+        f"Exports_{name}" for name, parameters in exports() if parameters.endswith("riid, uintptr_t out")
+    ]
+    return ", ".join(f'"{each}"' for each in found)
+
+
 def counts() -> str:
     """The symbols of the methods that return a number of 32 bits which is no HRESULT."""
     methods = [method for _, _, own in INTERFACES.values() for method in own]
@@ -150,16 +161,19 @@ def vtables() -> str:
     return "\n".join([*lines, "static const struct capi_interface capi_interfaces[] = {", *rows, "};"])
 
 
+def exports() -> list[tuple[str, str]]:
+    """The exported functions and their parameters."""
+    text = (HERE / "exports.h").read_text(encoding="utf-8")
+    return re.findall(r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", text)
+
+
 def externs() -> list[str]:
     """The declarations of all functions that Python implements."""
-    exports = re.findall(
-        r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", (HERE / "exports.h").read_text(encoding="utf-8")
-    )
     found = [
         "void Object_Released(uintptr_t, uint32_t);",
         "uint32_t Object_QueryInterface(uintptr_t, uintptr_t, uintptr_t);",
     ]
-    found += [f"uint32_t Exports_{name}(uintptr_t, {parameters});" for name, parameters in exports]
+    found += [f"uint32_t Exports_{name}(uintptr_t, {parameters});" for name, parameters in exports()]
     for base, _, methods in INTERFACES.values():
         found += [f"{method.result} {method.symbol}({method.parameters});" for method in methods if base]
     return found
@@ -178,6 +192,7 @@ ffibuilder.cdef(f"""
 extern "Python+C" {{ {" ".join(externs())} }}
 extern const char *const capi_names[{len(LEAVES)}];
 extern const char *const capi_counts[{counts().count(",") + 1}];
+extern const char *const capi_creators[{creators().count(",") + 1}];
 uintptr_t capi_new(uint32_t interface, uintptr_t owner);
 void capi_free(uintptr_t object);
 uint32_t capi_count(uintptr_t object);
@@ -209,6 +224,7 @@ static void keep_value(struct capi_object *, uint32_t, uint32_t, const void *, s
 {kept()}
 {vtables()}
 static const char *const capi_counts[] = {{{counts()}}};
+static const char *const capi_creators[] = {{{creators()}}};
 static const char *const capi_names[] = {{{", ".join(f'"{name}"' for name in LEAVES)}}};
 #include "objects.c"
 static int capi_supports_iid(uintptr_t object, uintptr_t iid)

@@ -517,6 +517,45 @@ METHODS: dict[str, dict[str, Row]] = {
         "create_command_list": (removed, lambda w, x: x.create_command_list(0, COMPUTE, w.allocator)),
         "create_command_list1": (removed, lambda w, x: x.create_command_list1(0, COMPUTE)),
         "create_command_queue": (removed, lambda w, x: x.create_command_queue()),
+        "create_command_queue1": (
+            removed,
+            lambda w, x: x.create_command_queue1(d3d12.CommandQueueDesc(), UUID(int=1)),
+        ),
+        **{
+            f"create_committed_resource{n}": (
+                removed,
+                lambda w, x, n=n: getattr(x, f"create_committed_resource{n}")(
+                    d3d12.HeapProperties(), d3d12.HeapFlags.NONE, w.desc, *([States.COMMON] if n < 3 else [])
+                ),
+            )
+            for n in (1, 2, 3)
+        },
+        "create_heap1": (removed, lambda w, x: x.create_heap1(d3d12.HeapDesc(65536))),
+        "create_placed_resource1": (
+            removed,
+            lambda w, x: x.create_placed_resource1(w.heap, 0, w.desc, States.COMMON),
+        ),
+        "create_placed_resource2": (removed, lambda w, x: x.create_placed_resource2(w.heap, 0, w.desc)),
+        "create_reserved_resource1": (
+            removed,
+            lambda w, x: x.create_reserved_resource1(w.desc, States.COMMON),
+        ),
+        "create_reserved_resource2": (removed, lambda w, x: x.create_reserved_resource2(w.desc)),
+        "enqueue_make_resident": (
+            removed,
+            lambda w, x: x.enqueue_make_resident(0, [w.buffer], w.fence, FOREVER),
+        ),
+        "get_copyable_footprints1": (works, lambda w, x: x.get_copyable_footprints1(w.desc)),
+        "get_resource_allocation_info1": (works, lambda w, x: x.get_resource_allocation_info1(0, [w.desc])),
+        "get_resource_allocation_info2": (works, lambda w, x: x.get_resource_allocation_info2(0, [w.desc])),
+        "get_resource_allocation_info3": (works, lambda w, x: x.get_resource_allocation_info3(0, [w.desc])),
+        "open_existing_heap_from_address": unsupported_row("open_existing_heap_from_address"),
+        "open_existing_heap_from_address1": unsupported_row("open_existing_heap_from_address1"),
+        "open_existing_heap_from_file_mapping": unsupported_row("open_existing_heap_from_file_mapping"),
+        "set_background_processing_mode": (removed, lambda w, x: x.set_background_processing_mode(0, 0)),
+        "set_residency_priority": (removed, lambda w, x: x.set_residency_priority([w.buffer], [1])),
+        "set_stable_power_state": (removed, lambda w, x: x.set_stable_power_state(True)),
+        "shader_cache_control": (removed, lambda w, x: x.shader_cache_control(1, 1)),
         "create_command_signature": unsupported_row("create_command_signature"),
         "create_committed_resource": (removed, lambda w, x: w.stage.buffer("new")),
         "create_compute_pipeline_state": unsupported_row("create_compute_pipeline_state"),
@@ -631,6 +670,7 @@ METHODS: dict[str, dict[str, Row]] = {
     "upload": {
         **OBJECT,
         "get_desc": (works, lambda w, x: x.get_desc()),
+        "get_desc1": (works, lambda w, x: x.get_desc1()),
         "get_gpu_virtual_address": (works, lambda w, x: x.get_gpu_virtual_address()),
         "expect": (works, lambda w, x: x.expect(0, tensor([4]), "name")),
         "get_heap_properties": (works, lambda w, x: x.get_heap_properties()),

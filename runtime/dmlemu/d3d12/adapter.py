@@ -12,8 +12,8 @@ from dmlemu_hw.gpu import Policy
 from dmlemu_hw.memory import Memory
 
 from ..reporting import defaults
-from .arguments import choice, integer, text
-from .enums import FeatureLevel
+from .arguments import choice, integer, outside, text
+from .enums import FeatureLevel, SegmentGroup
 from .structs import HardwareId, Luid, MemoryBudget
 
 if TYPE_CHECKING:
@@ -109,8 +109,15 @@ class Adapter:
 
         return integer(level, "level") <= MAX_FEATURE_LEVEL
 
-    def query_memory_budget(self) -> MemoryBudget:
-        """``IDXCoreAdapter::QueryState`` of ``AdapterMemoryBudget``: budget and current usage, in bytes."""
+    def query_memory_budget(self, segment_group: SegmentGroup = SegmentGroup.LOCAL) -> MemoryBudget:
+        """``IDXCoreAdapter::QueryState`` of ``AdapterMemoryBudget``: budget and current usage, in bytes.
+
+        Buffers of every heap type count as LOCAL.  E_INVALIDARG: no such segment group.
+        """
+        if integer(segment_group, "segmentGroup") not in list(SegmentGroup):
+            raise outside(segment_group, "segmentGroup", "LOCAL or NON_LOCAL", "is not a segment group")
+        if segment_group == SegmentGroup.NON_LOCAL:
+            return MemoryBudget(self.shared_system_memory, 0)
         memory = None if self._memory is None else self._memory()
         if memory is None or not memory.is_own:
             return MemoryBudget(self.dedicated_adapter_memory, 0)

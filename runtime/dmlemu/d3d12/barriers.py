@@ -41,6 +41,19 @@ _CONTENTS = {
 _refused = partial(refusal, operation=_OPERATION, page="ID3D12GraphicsCommandList::ResourceBarrier")
 
 
+def no_barriers() -> Error:
+    """ST10: the error of a null array."""
+    return _refused(
+        ids.BARRIER_DESC,
+        "No array of barriers is given.",
+        field="pBarriers",
+        given=None,
+        expected="a barrier, or a sequence of barriers",
+        rule="ST10",
+        message_id=MessageId.RESOURCE_BARRIER_NULL_POINTER,
+    )
+
+
 def check_barriers(
     command_list: ListRecorder, recording: ListRecording, rows: Sequence[ResourceBarrier]
 ) -> None:

@@ -181,8 +181,9 @@ def _no_array(address: int, count: int, field: str, operation: str, most: int, a
     message = (
         f"{field} is NULL, and its count is {count}." if not address else f"{field} has {count} elements."
     )
+    id = ids.API_SIZE if address else ids.API_NULL_POINTER
     return refusal(
-        ids.ARGUMENT_RANGE if api == "D3D12" else ids.OP_FIELD_RANGE,
+        id if api == "D3D12" else ids.OP_FIELD_RANGE,
         message,
         api=api,
         operation=operation,

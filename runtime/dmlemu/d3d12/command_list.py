@@ -15,7 +15,7 @@ from ..errors import Error, HResult
 from . import command_validation, states
 from .arguments import floats, instance, integer, sequence
 from .barrier_structs import ResourceBarrier
-from .barriers import check_barriers, named_by, packet_of
+from .barriers import check_barriers, named_by, no_barriers, packet_of
 from .command_allocator import CommandAllocator
 from .descriptor_heap import DescriptorHeap
 from .enums import (
@@ -311,6 +311,8 @@ class CommandList(ListRecorder):
         (nf-d3d12-id3d12graphicscommandlist-resourcebarrier).  If one of them is invalid, none is
         recorded.
         """
+        if barriers is None:
+            raise no_barriers()
         rows = [barriers] if isinstance(barriers, ResourceBarrier) else sequence(barriers, "barriers")
         assert self.recording is not None
         check_barriers(self, self.recording, rows)

@@ -472,13 +472,23 @@ def _pageable(thing: Any) -> Any:
     return thing.pageable if isinstance(thing, Resource) else thing
 
 
-def check_desc(desc: CommandQueueDesc) -> None:
+def create_queue(context: DeviceContext, desc: CommandQueueDesc) -> CommandQueue:
+    """``ID3D12Device::CreateCommandQueue``."""
+    context.check_alive("CreateCommandQueue")
+    check_desc(desc)
+    return CommandQueue(context, desc)
+
+
+def check_desc(desc: CommandQueueDesc | None) -> None:
     """Q1."""
 
     refused = partial(
         refusal, ids.LIST_TYPE, operation="CreateCommandQueue", rule="Q1: D3D12_COMMAND_QUEUE_DESC"
     )
 
+    if desc is None:
+        expected = "a D3D12_COMMAND_QUEUE_DESC"
+        raise refused("pDesc is {given}.", field="pDesc", given=None, expected=expected, message_id=0)
     instance(desc, CommandQueueDesc, "desc")
     if desc.type not in list(CommandListType) or desc.type in (CommandListType.BUNDLE, CommandListType.NONE):
         raise refused(

@@ -74,15 +74,25 @@ class DescriptorHeap(DeviceChild):
         return self.hardware.gpu_start
 
 
-def check_desc(desc: DescriptorHeapDesc) -> None:
+def check_desc(desc: DescriptorHeapDesc | None) -> None:
     """DH1, DH2."""
 
     refused = partial(
         refusal, ids.DESC_HEAP_KIND, operation="CreateDescriptorHeap", page="D3D12_DESCRIPTOR_HEAP_DESC"
     )
 
-    instance(desc, DescriptorHeapDesc, "descriptor_heap_desc")
     invalid = MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC
+    if desc is None:
+        field, expected = "pDescriptorHeapDesc", "a D3D12_DESCRIPTOR_HEAP_DESC"
+        raise refused(
+            f"{field} is {{given}}.",
+            field=field,
+            given=None,
+            expected=expected,
+            rule="DH1",
+            message_id=invalid,
+        )
+    instance(desc, DescriptorHeapDesc, "descriptor_heap_desc")
     if desc.type not in list(DescriptorHeapType):
         raise refused(
             "Descriptor heap type ({given}) is not known.",

@@ -14,7 +14,6 @@ from ..diagnostics import ids
 from ..errors import Error, HResult, Strictness
 from ..reporting import Reporter
 from . import (
-    command_queue,
     descriptor_heap,
     features,
     fence,
@@ -28,11 +27,12 @@ from .adapter import Adapter
 from .arguments import instance, integer, sequence
 from .command_allocator import CommandAllocator
 from .command_list import CommandList
-from .command_queue import CommandQueue
+from .command_queue import CommandQueue, create_queue
 from .delayed_visibility import LateVisibility
 from .descriptor_heap import DescriptorHeap
 from .device_child import DeviceChild
 from .device_context import DeviceContext
+from .device_versions import NumberedMethods
 from .enums import (
     CommandListFlags,
     CommandListType,
@@ -49,7 +49,6 @@ from .fence import Event, Fence
 from .info_queue import InfoQueue, not_implemented, refusal
 from .list_recorder import check_allocator, check_list_type
 from .live_objects import LiveObjects
-from .object import Object
 from .query_heap import QueryHeap
 from .removal import RemovalRecord
 from .resource import Heap, Resource
@@ -70,8 +69,10 @@ from .structs import (
     UnorderedAccessViewDesc,
 )
 
+_DEFAULT_QUEUE = CommandQueueDesc()
 
-class Device(Object):
+
+class Device(NumberedMethods):
     """Creates resources, queues, lists and views; mirrors ``ID3D12Device``.
 
         Methods with an HRESULT raise :class:`dmlemu.Error` when it is a failure.  Void methods with invalid
@@ -138,15 +139,12 @@ class Device(Object):
 
     # --- queues, lists, fences ---
 
-    def create_command_queue(self, desc: CommandQueueDesc | None = None) -> CommandQueue:
-        """A queue (None: of type DIRECT); E_INVALIDARG by Q1.
+    def create_command_queue(self, desc: CommandQueueDesc = _DEFAULT_QUEUE) -> CommandQueue:
+        """A queue, by default of type DIRECT; E_INVALIDARG by Q1.
 
         Mirrors ``ID3D12Device::CreateCommandQueue`` (nf-d3d12-id3d12device-createcommandqueue).
         """
-        self.context.check_alive("CreateCommandQueue")
-        desc = CommandQueueDesc() if desc is None else desc
-        command_queue.check_desc(desc)
-        return CommandQueue(self.context, desc)
+        return create_queue(self.context, desc)
 
     def create_command_allocator(self, type: CommandListType) -> CommandAllocator:
         """An allocator for lists of one type (CL1).
@@ -291,7 +289,8 @@ class Device(Object):
         """
         integer(visible_mask, "visibleMask")
         descs = sequence(resource_descs, "resource_descs")
-        return footprints.resource_allocation_info(descs, is_runtime=not self.context.raises)
+        info, _ = footprints.resource_allocation_infos(descs, is_runtime=not self.context.raises)
+        return info
 
     def get_copyable_footprints(
         self,
@@ -304,16 +303,9 @@ class Device(Object):
 
         Mirrors ``ID3D12Device::GetCopyableFootprints``.
         """
-        result, error = footprints.copyable_footprints(
-            resource_desc,
-            first_subresource,
-            num_subresources,
-            base_offset,
-            is_runtime=not self.context.raises,
+        return footprints.copyable_footprints(
+            self.context, resource_desc, first_subresource, num_subresources, base_offset
         )
-        if error is not None:
-            self.context.keep(error)
-        return result
 
     def get_custom_heap_properties(self, node_mask: int, heap_type: HeapType) -> HeapProperties:
         """The CUSTOM heap properties equivalent to a heap type (HP8).
@@ -467,10 +459,10 @@ class Device(Object):
 
     # --- properties and state ---
 
-    def check_feature_support(self, feature: Feature, feature_support_data: Any = None) -> Any:
+    def check_feature_support(self, feature: Feature, feature_support_data: Any = features.NO_INPUTS) -> Any:
         """Feature support: the struct of the feature, filled in.
 
-        ``feature_support_data`` is needed where the struct has inputs.  Mirrors
+        ``feature_support_data`` is needed where the struct has inputs without defaults.  Mirrors
         ``ID3D12Device::CheckFeatureSupport`` (nf-d3d12-id3d12device-checkfeaturesupport).
         E_INVALIDARG: a struct that is not the feature's (DEV8), inputs out of range (DEV9), an
         unknown feature (DEV11).

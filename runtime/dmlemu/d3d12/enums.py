@@ -207,6 +207,55 @@ class MultipleFenceWaitFlags(IntFlag):
     ALL = 0
 
 
+class ResidencyFlags(IntFlag):
+    """Mirrors ``D3D12_RESIDENCY_FLAGS``."""
+
+    NONE = 0
+    DENY_OVERBUDGET = 1
+
+
+class BackgroundProcessingMode(IntEnum):
+    """Mirrors ``D3D12_BACKGROUND_PROCESSING_MODE``."""
+
+    ALLOWED = 0
+    ALLOW_INTRUSIVE_MEASUREMENTS = 1
+    DISABLE_BACKGROUND_WORK = 2
+    DISABLE_PROFILING_BY_SYSTEM = 3
+
+
+class MeasurementsAction(IntEnum):
+    """Mirrors ``D3D12_MEASUREMENTS_ACTION``."""
+
+    KEEP_ALL = 0
+    COMMIT_RESULTS = 1
+    COMMIT_RESULTS_HIGH_PRIORITY = 2
+    DISCARD_PREVIOUS = 3
+
+
+class ShaderCacheKindFlags(IntFlag):
+    """Mirrors ``D3D12_SHADER_CACHE_KIND_FLAGS``."""
+
+    IMPLICIT_D3D_CACHE_FOR_DRIVER = 1
+    IMPLICIT_D3D_CONVERSIONS = 2
+    IMPLICIT_DRIVER_MANAGED = 4
+    APPLICATION_MANAGED = 8
+
+
+class ShaderCacheControlFlags(IntFlag):
+    """Mirrors ``D3D12_SHADER_CACHE_CONTROL_FLAGS``."""
+
+    DISABLE = 1
+    ENABLE = 2
+    CLEAR = 4
+
+
+class SegmentGroup(IntEnum):
+    """Mirrors ``DXCoreSegmentGroup``: the adapter's own memory, or the system's."""
+
+    LOCAL = 0
+    NON_LOCAL = 1
+
+
 class DescriptorHeapType(IntEnum):
     """Mirrors ``D3D12_DESCRIPTOR_HEAP_TYPE``."""
 

@@ -310,7 +310,10 @@ _ANSWERS: dict[int, tuple[type, Callable[[Any], Any]]] = {
 }
 
 
-def answer(feature: Feature, data: Any = None) -> Any:
+NO_INPUTS: Any = object()  # the inputs, if there are any, have their defaults
+
+
+def answer(feature: Feature, data: Any = NO_INPUTS) -> Any:
     """The struct of ``feature`` with the device's answers; ``data`` holds the inputs, if there are any."""
     number = integer(feature, "feature")
     if number not in list(Feature):
@@ -327,7 +330,7 @@ def answer(feature: Feature, data: Any = None) -> Any:
     if feature not in _ANSWERS:
         raise not_implemented("CheckFeatureSupport", f"The query of feature {spell(feature)}")
     kind, respond = _ANSWERS[feature]
-    if data is None:
+    if data is NO_INPUTS:
         data = kind()
     if type(data) is not kind:
         raise refusal(

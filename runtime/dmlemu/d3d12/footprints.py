@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..diagnostics import ids
 from ..errors import Error, HResult
@@ -16,64 +17,71 @@ from .structs import (
     CopyableFootprints,
     PlacedSubresourceFootprint,
     ResourceAllocationInfo,
+    ResourceAllocationInfo1,
     ResourceDesc,
     SubresourceFootprint,
 )
+
+if TYPE_CHECKING:
+    from .device_context import DeviceContext
 
 _UINT16_MAX = 2**16 - 1
 _UINT32_MAX = 2**32 - 1
 
 
-def resource_allocation_info(descs: Sequence[ResourceDesc], *, is_runtime: bool) -> ResourceAllocationInfo:
-    """The descs placed consecutively, each aligned up; an invalid one makes the size 2**64 - 1 (AI1)."""
-    size, alignment = 0, 1
+def resource_allocation_infos(
+    descs: Sequence[ResourceDesc], *, is_runtime: bool
+) -> tuple[ResourceAllocationInfo, tuple[ResourceAllocationInfo1, ...]]:
+    """The descs placed consecutively, each aligned up, and the place of each.
+
+    An invalid one makes the size of all 2**64 - 1, and there are no places (AI1).
+    """
+    end, alignment, places = 0, 1, []
     for desc in descs:
         try:
             desc = check_resource_desc(desc, "GetResourceAllocationInfo", is_runtime)
         except Error as error:
             if error.hresult is HResult.E_NOTIMPL:
                 raise
-            return ResourceAllocationInfo(UINT64_MAX, TILE)
-        size = round_up(size, desc.alignment) + round_up(desc.width, TILE)
-        alignment = max(alignment, desc.alignment)
-    return ResourceAllocationInfo(round_up(size, alignment), alignment)
+            return ResourceAllocationInfo(UINT64_MAX, TILE), ()
+        start, size = round_up(end, desc.alignment), round_up(desc.width, TILE)
+        places.append(ResourceAllocationInfo1(start, desc.alignment, size))
+        end, alignment = start + size, max(alignment, desc.alignment)
+    return ResourceAllocationInfo(round_up(end, alignment), alignment), tuple(places)
 
 
 def copyable_footprints(
+    context: DeviceContext,
     desc: ResourceDesc,
     first_subresource: int,
     num_subresources: int,
     base_offset: int,
-    *,
-    is_runtime: bool,
-) -> tuple[CopyableFootprints, Error | None]:
+) -> CopyableFootprints:
     """The footprint of a buffer; all fields are all ones when the arguments are invalid (CF1)."""
     first_subresource = integer(first_subresource, "first_subresource")
     num_subresources = integer(num_subresources, "num_subresources")
     base_offset = integer(base_offset, "base_offset")
     try:
-        desc = check_resource_desc(desc, "GetCopyableFootprints", is_runtime)
+        desc = check_resource_desc(desc, "GetCopyableFootprints", not context.raises)
         _check_footprint_range(desc, first_subresource, num_subresources)
     except Error as error:
         if error.hresult is HResult.E_NOTIMPL:
             raise
         count = min(max(0, num_subresources), _UINT16_MAX)
         ones = SubresourceFootprint(Format.UNKNOWN, _UINT32_MAX, _UINT32_MAX, _UINT32_MAX, _UINT32_MAX)
-        return (
-            CopyableFootprints(
-                (PlacedSubresourceFootprint(UINT64_MAX, ones),) * count,
-                (_UINT32_MAX,) * count,
-                (UINT64_MAX,) * count,
-                UINT64_MAX,
-            ),
-            error,
+        context.keep(error)
+        return CopyableFootprints(
+            (PlacedSubresourceFootprint(UINT64_MAX, ones),) * count,
+            (_UINT32_MAX,) * count,
+            (UINT64_MAX,) * count,
+            UINT64_MAX,
         )
     if num_subresources == 0:
-        return CopyableFootprints((), (), (), 0), None
+        return CopyableFootprints((), (), (), 0)
     row_pitch = round_up(desc.width, TEXTURE_DATA_PITCH_ALIGNMENT)
     footprint = SubresourceFootprint(Format.UNKNOWN, desc.width, 1, 1, row_pitch)
     layout = PlacedSubresourceFootprint(base_offset, footprint)
-    return CopyableFootprints((layout,), (1,), (desc.width,), desc.width), None
+    return CopyableFootprints((layout,), (1,), (desc.width,), desc.width)
 
 
 def _check_footprint_range(desc: ResourceDesc, first: int, count: int) -> None:

@@ -36,7 +36,7 @@ class QueryHeap(DeviceChild):
         self._own(allocation)
 
 
-def check_desc(desc: QueryHeapDesc) -> None:
+def check_desc(desc: QueryHeapDesc | None) -> None:
     """QY1."""
 
     refused = partial(
@@ -47,6 +47,8 @@ def check_desc(desc: QueryHeapDesc) -> None:
         message_id=MessageId.CREATEQUERY_HEAP_INVALID_PARAMETERS,
     )
 
+    if desc is None:
+        raise refused("pDesc is {given}.", field="pDesc", given=None, expected="a D3D12_QUERY_HEAP_DESC")
     instance(desc, QueryHeapDesc, "desc")
     if desc.type not in list(QueryHeapType):
         raise refused(

@@ -17,6 +17,14 @@ from .query_heap import QueryHeap
 from .resource import Heap, Resource
 
 
+def check_objects(context: DeviceContext, objects: Sequence[DeviceChild], operation: str) -> int:
+    """Checks the objects of a call that changes no counts; returns how many they are."""
+    context.check_alive(operation)
+    chosen = None if objects is None else sequence(objects, "objects")
+    _check_pageables(context, chosen, operation, 0)
+    return len(chosen or ())
+
+
 def make_resident(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
     """RD1: increments each object's residency count."""
     context.check_alive("MakeResident")
@@ -46,7 +54,7 @@ def evict(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
 
 
 def _check_pageables(
-    context: DeviceContext, objects: Sequence[DeviceChild] | None, operation: str, message_id: MessageId
+    context: DeviceContext, objects: Sequence[DeviceChild] | None, operation: str, message_id: int
 ) -> list[DeviceChild]:
     if objects is None:
         raise refusal(

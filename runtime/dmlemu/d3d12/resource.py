@@ -10,6 +10,7 @@ import numpy as np
 
 from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.allocation import Heap as HardwareHeap
+from dmlemu_hw.kernels import ffi
 
 from ..diagnostics import ids
 from ..errors import CallSite, Error, Severity, quote, spell_site
@@ -19,7 +20,7 @@ from .device_child import DeviceChild
 from .enums import HeapFlags, HeapType, MessageId
 from .info_queue import not_implemented, refusal, spell
 from .rules import allowed_states, is_cpu_visible
-from .structs import HeapDesc, HeapProperties, Range, ResourceDesc
+from .structs import HeapDesc, HeapProperties, Range, ResourceDesc, ResourceDesc1
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -132,6 +133,13 @@ class MappedMemory:
         memory = self._opened()
         self._emit_access(0, len(memory), reads=True, writes=True)
         return memory
+
+    @property
+    def address(self) -> int:
+        """Where the bytes lie in this process, for C code.  From here on all of them may be read and written,
+        which the checks take as done; the address is theirs until Unmap."""
+        memory = self.memory
+        return int(ffi.cast("uintptr_t", ffi.from_buffer(memory)))
 
     @property
     def unwatched(self) -> memoryview | None:
@@ -269,6 +277,10 @@ class Resource(DeviceChild):
     def get_desc(self) -> ResourceDesc:
         """``ID3D12Resource::GetDesc``: as created; the alignment is returned as 65536."""
         return self._desc
+
+    def get_desc1(self) -> ResourceDesc1:
+        """``ID3D12Resource2::GetDesc1``: :meth:`get_desc`, and no sampler feedback region."""
+        return ResourceDesc1(*(getattr(self._desc, name) for name in ResourceDesc.__dataclass_fields__))
 
     def get_gpu_virtual_address(self) -> int:
         """``ID3D12Resource::GetGPUVirtualAddress``: a multiple of 65536 that never changes."""

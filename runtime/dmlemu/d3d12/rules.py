@@ -33,7 +33,9 @@ from .structs import (
     DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT,
     HeapDesc,
     HeapProperties,
+    MipRegion,
     ResourceDesc,
+    ResourceDesc1,
     SampleDesc,
 )
 
@@ -288,9 +290,30 @@ def check_resource_desc(desc: ResourceDesc | None, operation: str, is_runtime: b
     desc = instance(desc, ResourceDesc, "desc")
     if desc.dimension in _TEXTURES:
         raise not_implemented(operation, f"A resource of dimension {spell(desc.dimension)}")
+    if isinstance(desc, ResourceDesc1):
+        desc = _without_region(desc, operation)
     _check_buffer_shape(desc, operation)
     _check_buffer_flags(desc, operation, is_runtime)
     return replace(desc, alignment=DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT)
+
+
+def _without_region(desc: ResourceDesc1, operation: str) -> ResourceDesc:
+    """RB1: the desc, whose sampler feedback region must be empty."""
+    region = desc.sampler_feedback_mip_region
+    text = f"{{{region.width}, {region.height}, {region.depth}}}"
+    sentence = "A buffer has SamplerFeedbackMipRegion ({}), which only feedback textures have."
+    row = (
+        region != MipRegion(),
+        "RB1",
+        "pDesc.SamplerFeedbackMipRegion",
+        text,
+        "{0, 0, 0}",
+        MessageId.CREATERESOURCE_INVALIDDIMENSIONS,
+        sentence,
+    )
+    _check((row,), operation, "D3D12_RESOURCE_DESC1")
+    names = ResourceDesc.__dataclass_fields__
+    return ResourceDesc(*(getattr(desc, name) for name in names))
 
 
 def _check_buffer_shape(desc: ResourceDesc, operation: str) -> None:

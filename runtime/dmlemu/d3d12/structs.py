@@ -39,6 +39,8 @@ RAW_UAV_SRV_BYTE_ALIGNMENT = 16
 RESOURCE_BARRIER_ALL_SUBRESOURCES = 0xFFFFFFFF
 DEFAULT_SHADER_4_COMPONENT_MAPPING = 5768
 UINT64_MAX = 0xFFFF_FFFF_FFFF_FFFF
+BARRIER_LAYOUT_UNDEFINED = 0xFFFF_FFFF
+"""Of ``D3D12_BARRIER_LAYOUT``: the only one that buffers have."""
 
 
 class Luid(Struct):
@@ -96,6 +98,20 @@ class ResourceDesc(Struct):
         return cls(ResourceDimension.BUFFER, alignment, width, layout=TextureLayout.ROW_MAJOR, flags=flags)
 
 
+class MipRegion(Struct):
+    """``D3D12_MIP_REGION``."""
+
+    width: int = 0
+    height: int = 0
+    depth: int = 0
+
+
+class ResourceDesc1(ResourceDesc):
+    """``D3D12_RESOURCE_DESC1``; a buffer has no sampler feedback region: all its numbers are 0."""
+
+    sampler_feedback_mip_region: MipRegion = MipRegion()
+
+
 class ClearValue(Frozen):
     """``D3D12_CLEAR_VALUE``: not allowed for buffers (must be left out)."""
 
@@ -115,6 +131,14 @@ class ResourceAllocationInfo(Frozen):
 
     size_in_bytes: UINT64
     alignment: UINT64
+
+
+class ResourceAllocationInfo1(Frozen):
+    """``D3D12_RESOURCE_ALLOCATION_INFO1``: where one of several resources lies, in bytes."""
+
+    offset: UINT64
+    alignment: UINT64
+    size_in_bytes: UINT64
 
 
 class SubresourceFootprint(Frozen):

@@ -177,8 +177,14 @@ static void bad_arguments(Gpu &gpu)
     const DML_BINDING_TABLE_DESC empty = {};
     EXPECT(gpu.dml->CreateBindingTable(&empty, __uuidof(IDMLBindingTable), &out) == E_INVALIDARG);
     EXPECT(DMLCreateDevice(nullptr, DML_CREATE_DEVICE_FLAG_NONE, device, &out) == E_INVALIDARG);
+    out = untouched;
     EXPECT(DMLCreateDevice(static_cast<ID3D12Device *>(foreign), DML_CREATE_DEVICE_FLAG_NONE, device, &out) ==
            E_INVALIDARG);
+    EXPECT(out == nullptr);
+    out = untouched;
+    const DML_BINDING_TABLE_DESC of_another = {reinterpret_cast<IDMLDispatchable *>(other), {0}, {0}, 1};
+    EXPECT(gpu.dml->CreateBindingTable(&of_another, __uuidof(IDMLBindingTable), &out) == E_INVALIDARG);
+    EXPECT(out == nullptr);
     EXPECT(D3D12CreateDevice(foreign, D3D_FEATURE_LEVEL_11_0, __uuidof(ID3D12Device), &out) == E_INVALIDARG);
 }
 

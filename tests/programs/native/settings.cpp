@@ -17,6 +17,13 @@ int main()
         ComPtr<IDMLDevice> dml;
         CHECK(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device)));
         CHECK(DMLCreateDevice(device.Get(), DML_CREATE_DEVICE_FLAG_DEBUG, IID_PPV_ARGS(&dml)));
+        void *out = nullptr; // calls of DirectML are checked from here on
+        CHECK(dml->CreateOperator(nullptr, __uuidof(IDMLOperator), &out) == E_INVALIDARG ? S_OK : E_FAIL);
+        ComPtr<IDMLBindingTable> table;
+        CHECK(dml->CreateBindingTable(nullptr, IID_PPV_ARGS(&table)));
+        const DML_BINDING_DESC none = {};
+        table->BindInputs(1, &none); // of an empty table
+        CHECK(dml->GetDeviceRemovedReason() < 0 ? S_OK : E_FAIL);
     }
     Gpu gpu; // from here on with the debug layer, by the flag
     ComPtr<ID3D12InfoQueue> messages;

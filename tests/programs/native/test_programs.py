@@ -132,6 +132,17 @@ def test_refusals_give_their_hresults(built) -> None:
         assert "a bug of dmlemu" not in done.stderr
 
 
+@pytest.mark.parametrize("strictness", ["runtime", "strict"])
+def test_newer_versions_of_interfaces(built, strictness: str) -> None:
+    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("versions"))
+    assert done.stdout == "done, 85 left\n", done.stdout + done.stderr
+    for name in ("CreateRootSignatureFromSubobjectInLibrary", "DispatchGraph", "OpenExistingHeapFromAddress"):
+        assert done.stderr.count(f"{name} is not emulated.\n  -") == 1
+    mistakes = [line for line in done.stderr.splitlines() if line.startswith("D3D12 ERROR")]
+    kinds = {line.split()[2] for line in mistakes}
+    assert kinds <= {"OP_NOT_EMULATED", "RES_DESC", "HEAP_RANGE", "API_NULL_POINTER"}, done.stderr
+
+
 def test_a_missing_python_is_said_once(built) -> None:
     (libraries,) = _capi("--libdir")
     done = _run(built("identity"), LD_LIBRARY_PATH=libraries, DMLEMU_PYTHON="/nonexistent")
@@ -257,7 +268,7 @@ def test_consequences_are_those_of_windows_whatever_is_looked_for(built) -> None
         done = _run(*DMLEMU, "exec", "--strictness", strictness, built("consequences"))
         assert done.stdout == expected, strictness + done.stdout + done.stderr
         assert (done.stderr == "") == (strictness == "runtime"), done.stderr
-    for id in ("BIND_ALIAS", "COPY_RANGE", "LIST_CLOSED", "ARGUMENT_RANGE", "STATE_BEFORE"):
+    for id in ("BIND_ALIAS", "COPY_RANGE", "LIST_CLOSED", "BARRIER_DESC", "STATE_BEFORE"):
         assert f" {id}" in done.stderr, done.stderr
     assert done.stderr.count("D3D12 ERROR COPY_RANGE") == 1  # and none for Close
 
@@ -267,8 +278,10 @@ def test_settings_without_effect_and_wrong_references_are_said_once(built) -> No
     done = _run(built("settings"), LD_LIBRARY_PATH=libraries)
     assert (done.stdout, done.returncode) == ("same 1, counted 1\n", 0), done.stderr
     settings = ("SetEnableGPUBasedValidation", "SetMuteDebugOutput", "SetBreakOnSeverity")
-    for name in (*settings, "DML_CREATE_DEVICE_FLAG_DEBUG"):
+    for name in (*settings, "DML_CREATE_DEVICE_FLAG_DEBUG on the Direct3D 12 device"):
         assert done.stderr.count(f"dmlemu: {name} has no effect: ") == 1
+    assert done.stderr.count("DML ERROR OP_FIELD_RANGE [CreateOperator]") == 1
+    assert done.stderr.count("[DIRECTML ERROR]: ") == 1
     assert done.stderr.count("D3D12 ERROR API_FOREIGN_POINTER [D3D12CreateDevice]") == 1
     source = (HERE / "settings.cpp").read_text().splitlines()
     number = next(i for i, text in enumerate(source, 1) if "once too often" in text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from dmlemu import Error, HResult
 from dmlemu.d3d12 import (
     BufferSrv,
     BufferUav,
+    CommandQueueDesc,
     ConstantBufferViewDesc,
     DescriptorHeapDesc,
     DescriptorHeapType,
+    FeatureDataD3D12Options,
     Format,
     HeapDesc,
     HeapFlags,
@@ -99,7 +102,31 @@ class World:
             ),
             "create_placed_resource": (d.create_placed_resource, [w.heap, 65536, buffer, STATE.COMMON, None]),
             "create_reserved_resource": (d.create_reserved_resource, [buffer, STATE.COMMON, None]),
-            "create_command_queue": (d.create_command_queue, [None]),
+            "create_command_queue": (d.create_command_queue, [CommandQueueDesc()]),
+            "create_command_queue1": (d.create_command_queue1, [CommandQueueDesc(), UUID(int=1)]),
+            "create_heap1": (d.create_heap1, [HeapDesc(65536), None]),
+            "create_committed_resource3": (
+                d.create_committed_resource3,
+                [HeapProperties(), HeapFlags.NONE, buffer, 0xFFFFFFFF, None, None, []],
+            ),
+            "create_placed_resource2": (
+                d.create_placed_resource2,
+                [w.heap, 65536, buffer, 0xFFFFFFFF, None, []],
+            ),
+            "create_reserved_resource2": (
+                d.create_reserved_resource2,
+                [buffer, 0xFFFFFFFF, None, None, []],
+            ),
+            "get_resource_allocation_info3": (d.get_resource_allocation_info3, [0, [buffer], []]),
+            "get_copyable_footprints1": (d.get_copyable_footprints1, [buffer, 0, 1, 0]),
+            "set_residency_priority": (d.set_residency_priority, [[w.buffer], [1]]),
+            "enqueue_make_resident": (
+                d.enqueue_make_resident,
+                [0, [w.buffer], d.create_fence(), 1],
+            ),
+            "set_background_processing_mode": (d.set_background_processing_mode, [0, 0, None]),
+            "set_stable_power_state": (d.set_stable_power_state, [True]),
+            "shader_cache_control": (d.shader_cache_control, [1, 1]),
             "create_command_allocator": (d.create_command_allocator, [DIRECT]),
             "create_command_list": (d.create_command_list, [0, DIRECT, w.free, None]),
             "create_command_list1": (d.create_command_list1, [0, DIRECT, 0]),
@@ -132,7 +159,7 @@ class World:
             ),
             "copy_descriptors": (d.copy_descriptors, [[w.target], [1], [w.cpu], [1], VIEWS]),
             "copy_descriptors_simple": (d.copy_descriptors_simple, [1, w.target, w.cpu, VIEWS]),
-            "check_feature_support": (d.check_feature_support, [0, None]),
+            "check_feature_support": (d.check_feature_support, [0, FeatureDataD3D12Options()]),
             "get_resource_allocation_info": (d.get_resource_allocation_info, [0, [buffer]]),
             "get_copyable_footprints": (d.get_copyable_footprints, [buffer, 0, 1, 0]),
             "get_custom_heap_properties": (d.get_custom_heap_properties, [0, HeapType.UPLOAD]),

@@ -13,6 +13,7 @@ from ._capi import ffi, lib
 __all__ = ["attach"]
 
 _COUNTS = {ffi.string(name).decode() for name in lib.capi_counts}
+_CREATORS = {ffi.string(name).decode() for name in lib.capi_creators}
 
 
 def attach(interfaces: list[type]) -> None:
@@ -43,12 +44,15 @@ def _method(owner: str, name: str, is_hresult: bool, result: Any) -> Callable[..
     """The function that calls the method ``name`` of the object at its first argument."""
     find = objects.find
     operation = f"{owner}::{name}"
+    hands_out = f"{owner}_{name}" in _CREATORS
     if is_hresult:
 
         def hresult(address: int, *arguments: int) -> int:
             try:
                 return getattr(find(address), name)(*arguments) or 0
             except BaseException as error:
+                if hands_out and arguments[-1]:
+                    objects.write_pointer(arguments[-1], 0)
                 return _failed(error, address, operation)
 
         return hresult
@@ -68,7 +72,9 @@ def _missing(symbol: str, is_hresult: bool, result: Any) -> Callable[..., Any]:
     """The function of a slot that is not emulated."""
     operation = symbol.replace("_", "::", 1)
 
-    def refuse(address: int, *_: int) -> Any:
+    def refuse(address: int, *arguments: int) -> Any:
+        if symbol in _CREATORS and arguments[-1]:
+            objects.write_pointer(arguments[-1], 0)
         code = _failed(not_implemented(operation, operation), address, operation)
         return code if is_hresult else _nothing(result)
 

@@ -1,4 +1,4 @@
-"""ID3D12Device, up to ID3D12Device9."""
+"""ID3D12Device, up to ID3D12Device14."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any
 from ... import d3d12
 from ...d3d12.c_memory import c_size, pack, read, read_array, read_bytes, write
 from ...d3d12.features import FeatureDataFeatureLevels
-from ...errors import HResult, Strictness
+from ...diagnostics import ids
+from ...errors import Error, HResult, Strictness
 from .d3d12_objects import D3D12Object
 from .debug import ID3D12DebugDevice, ID3D12InfoQueue
-from .objects import Interface, invalid, thing, things
+from .objects import Interface, guid, invalid, thing, things
 from .reports import no_effect
-from .values import by_value, create, luid_number, needed, write_numbers
+from .values import by_value, create, luid_number, write_numbers
 
 __all__ = ["ID3D12Device"]
 
 
-class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
+class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device14"):
     OTHERS = (ID3D12InfoQueue, ID3D12DebugDevice)
     thing: d3d12.Device
 
@@ -39,11 +40,13 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
     # --- queues, lists, fences ---
 
     def CreateCommandQueue(self, desc: int, riid: int, out: int) -> HResult:
-        given = needed(d3d12.CommandQueueDesc, desc, "pDesc", "CreateCommandQueue")
+        given: Any = read(d3d12.CommandQueueDesc, desc)
         return create(riid, out, lambda: self.thing.create_command_queue(given))
 
     def CreateCommandQueue1(self, desc: int, creator: int, riid: int, out: int) -> HResult:
-        return self.CreateCommandQueue(desc, riid, out)
+        given: Any = read(d3d12.CommandQueueDesc, desc)
+        id = guid(creator, "CreateCommandQueue1")
+        return create(riid, out, lambda: self.thing.create_command_queue1(given, id))
 
     def CreateCommandAllocator(self, type: Any, riid: int, out: int) -> HResult:
         return create(riid, out, lambda: self.thing.create_command_allocator(type))
@@ -76,28 +79,20 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
     # --- memory ---
 
     def CreateHeap(self, desc: int, riid: int, out: int) -> HResult:
-        given = needed(d3d12.HeapDesc, desc, "pDesc", "CreateHeap")
+        given: Any = read(d3d12.HeapDesc, desc)
         return create(riid, out, lambda: self.thing.create_heap(given))
 
     def CreateHeap1(self, desc: int, session: int, riid: int, out: int) -> HResult:
+        given: Any = read(d3d12.HeapDesc, desc)
         _unprotected(session, "CreateHeap1")
-        return self.CreateHeap(desc, riid, out)
+        return create(riid, out, lambda: self.thing.create_heap1(given))
 
     def CreateCommittedResource(
         self, properties: int, flags: Any, desc: int, state: Any, clear: int, riid: int, out: int
     ) -> HResult:
-        operation = "CreateCommittedResource"
-
-        def make() -> d3d12.Resource:
-            return self.thing.create_committed_resource(
-                needed(d3d12.HeapProperties, properties, "pHeapProperties", operation),
-                d3d12.HeapFlags(flags),
-                needed(d3d12.ResourceDesc, desc, "pDesc", operation),
-                d3d12.ResourceStates(state),
-                read(d3d12.ClearValue, clear),
-            )
-
-        return create(riid, out, make)
+        call = self.thing.create_committed_resource
+        values = *_implicit(properties, flags), *_described(d3d12.ResourceDesc, desc, state, clear)
+        return create(riid, out, lambda: call(*values))
 
     def CreateCommittedResource1(
         self,
@@ -110,44 +105,117 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
         riid: int,
         out: int,
     ) -> HResult:
+        call = self.thing.create_committed_resource1
+        values = *_implicit(properties, flags), *_described(d3d12.ResourceDesc, desc, state, clear)
         _unprotected(session, "CreateCommittedResource1")
-        return self.CreateCommittedResource(properties, flags, desc, state, clear, riid, out)
+        return create(riid, out, lambda: call(*values))
 
-    CreateCommittedResource2 = CreateCommittedResource1  # D3D12_RESOURCE_DESC1 begins as D3D12_RESOURCE_DESC
+    def CreateCommittedResource2(
+        self,
+        properties: int,
+        flags: Any,
+        desc: int,
+        state: Any,
+        clear: int,
+        session: int,
+        riid: int,
+        out: int,
+    ) -> HResult:
+        call = self.thing.create_committed_resource2
+        values = *_implicit(properties, flags), *_described(d3d12.ResourceDesc1, desc, state, clear)
+        _unprotected(session, "CreateCommittedResource2")
+        return create(riid, out, lambda: call(*values))
+
+    def CreateCommittedResource3(
+        self,
+        properties: int,
+        flags: Any,
+        desc: int,
+        layout: int,
+        clear: int,
+        session: int,
+        count: int,
+        formats: int,
+        riid: int,
+        out: int,
+    ) -> HResult:
+        operation, call = "CreateCommittedResource3", self.thing.create_committed_resource3
+        given: Any = read(d3d12.ResourceDesc1, desc)
+        values = *_implicit(properties, flags), given, layout, read(d3d12.ClearValue, clear)
+        _unprotected(session, operation)
+        castable = _formats(formats, count, operation)
+        return create(riid, out, lambda: call(*values, castable_formats=castable))
 
     def CreatePlacedResource(
         self, heap: int, offset: int, desc: int, state: Any, clear: int, riid: int, out: int
     ) -> HResult:
-        operation = "CreatePlacedResource"
-        found: Any = thing(heap, d3d12.Heap, "pHeap", operation)
+        call, found = self.thing.create_placed_resource, _heap(heap, "CreatePlacedResource")
+        values = _described(d3d12.ResourceDesc, desc, state, clear)
+        return create(riid, out, lambda: call(found, offset, *values), {"heap": found})
 
-        def make() -> d3d12.Resource:
-            return self.thing.create_placed_resource(
-                found,
-                offset,
-                needed(d3d12.ResourceDesc, desc, "pDesc", operation),
-                d3d12.ResourceStates(state),
-                read(d3d12.ClearValue, clear),
-            )
+    def CreatePlacedResource1(
+        self, heap: int, offset: int, desc: int, state: Any, clear: int, riid: int, out: int
+    ) -> HResult:
+        call, found = self.thing.create_placed_resource1, _heap(heap, "CreatePlacedResource1")
+        values = _described(d3d12.ResourceDesc1, desc, state, clear)
+        return create(riid, out, lambda: call(found, offset, *values), {"heap": found})
 
-        return create(riid, out, make, holds={"heap": found})
-
-    CreatePlacedResource1 = CreatePlacedResource
+    def CreatePlacedResource2(
+        self,
+        heap: int,
+        offset: int,
+        desc: int,
+        layout: int,
+        clear: int,
+        count: int,
+        formats: int,
+        riid: int,
+        out: int,
+    ) -> HResult:
+        operation, call = "CreatePlacedResource2", self.thing.create_placed_resource2
+        found, castable = _heap(heap, operation), _formats(formats, count, operation)
+        given: Any = read(d3d12.ResourceDesc1, desc)
+        value = read(d3d12.ClearValue, clear)
+        return create(riid, out, lambda: call(found, offset, given, layout, value, castable), {"heap": found})
 
     def CreateReservedResource(self, desc: int, state: Any, clear: int, riid: int, out: int) -> HResult:
-        given = needed(d3d12.ResourceDesc, desc, "pDesc", "CreateReservedResource")
-        states, value = d3d12.ResourceStates(state), read(d3d12.ClearValue, clear)
-        return create(riid, out, lambda: self.thing.create_reserved_resource(given, states, value))
+        values = _described(d3d12.ResourceDesc, desc, state, clear)
+        return create(riid, out, lambda: self.thing.create_reserved_resource(*values))
 
     def CreateReservedResource1(
         self, desc: int, state: Any, clear: int, session: int, riid: int, out: int
     ) -> HResult:
+        values = _described(d3d12.ResourceDesc, desc, state, clear)
         _unprotected(session, "CreateReservedResource1")
-        return self.CreateReservedResource(desc, state, clear, riid, out)
+        return create(riid, out, lambda: self.thing.create_reserved_resource1(*values))
+
+    def CreateReservedResource2(
+        self, desc: int, layout: int, clear: int, session: int, count: int, formats: int, riid: int, out: int
+    ) -> HResult:
+        operation, call = "CreateReservedResource2", self.thing.create_reserved_resource2
+        _unprotected(session, operation)
+        castable = _formats(formats, count, operation)
+        given: Any = read(d3d12.ResourceDesc, desc)
+        value = read(d3d12.ClearValue, clear)
+        return create(riid, out, lambda: call(given, layout, value, castable_formats=castable))
 
     def GetResourceAllocationInfo(self, mask: int, count: int, descs: int) -> Any:
         rows = read_array(d3d12.ResourceDesc, descs, count, "pResourceDescs", "GetResourceAllocationInfo")
         return by_value(pack(self.thing.get_resource_allocation_info(mask, rows)))
+
+    def GetResourceAllocationInfo1(self, mask: int, count: int, descs: int, infos: int) -> Any:
+        rows = read_array(d3d12.ResourceDesc, descs, count, "pResourceDescs", "GetResourceAllocationInfo1")
+        return _allocation_info(infos, *self.thing.get_resource_allocation_info1(mask, rows))
+
+    def GetResourceAllocationInfo2(self, mask: int, count: int, descs: int, infos: int) -> Any:
+        rows = read_array(d3d12.ResourceDesc1, descs, count, "pResourceDescs", "GetResourceAllocationInfo2")
+        return _allocation_info(infos, *self.thing.get_resource_allocation_info2(mask, rows))
+
+    def GetResourceAllocationInfo3(
+        self, mask: int, count: int, descs: int, format_counts: int, formats: int, infos: int
+    ) -> Any:
+        rows = read_array(d3d12.ResourceDesc1, descs, count, "pResourceDescs", "GetResourceAllocationInfo3")
+        return _allocation_info(infos, *self.thing.get_resource_allocation_info3(mask, rows))
 
     def GetCustomHeapProperties(self, mask: int, type: Any) -> Any:
         return by_value(pack(self.thing.get_custom_heap_properties(mask, type)))
@@ -155,16 +223,16 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
     def GetCopyableFootprints(
         self, desc: int, first: int, count: int, base: int, layouts: int, rows: int, sizes: int, total: int
     ) -> None:
-        given = needed(d3d12.ResourceDesc, desc, "pResourceDesc", "GetCopyableFootprints")
+        given: Any = read(d3d12.ResourceDesc, desc)
         found = self.thing.get_copyable_footprints(given, first, count, base)
-        if layouts:
-            write(layouts, b"".join(map(pack, found.layouts)))
-        write_numbers(rows, f"{len(found.num_rows)}I", *found.num_rows)
-        write_numbers(sizes, f"{len(found.row_size_in_bytes)}Q", *found.row_size_in_bytes)
-        write_numbers(total, "Q", found.total_bytes)
+        _write_footprints(found, layouts, rows, sizes, total)
 
-    def GetCopyableFootprints1(self, *arguments: int) -> None:
-        self.GetCopyableFootprints(*arguments)
+    def GetCopyableFootprints1(
+        self, desc: int, first: int, count: int, base: int, layouts: int, rows: int, sizes: int, total: int
+    ) -> None:
+        given: Any = read(d3d12.ResourceDesc1, desc)
+        found = self.thing.get_copyable_footprints1(given, first, count, base)
+        _write_footprints(found, layouts, rows, sizes, total)
 
     def MakeResident(self, count: int, objects: int) -> None:
         self.thing.make_resident(_pageables(objects, count, "MakeResident"))
@@ -173,19 +241,21 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
         self.thing.evict(_pageables(objects, count, "Evict"))
 
     def SetResidencyPriority(self, count: int, objects: int, priorities: int) -> None:
-        _pageables(objects, count, "SetResidencyPriority")  # all memory stays resident
+        operation = "SetResidencyPriority"
+        found = _pageables(objects, count, operation)
+        numbers = read_array("I", priorities, count, "pPriorities", operation)
+        self.thing.set_residency_priority(found, numbers)
 
-    def EnqueueMakeResident(self, flags: int, count: int, objects: int, fence: int, value: int) -> None:
-        self.MakeResident(count, objects)
-        signalled = thing(fence, d3d12.Fence, "pFenceToSignal", "EnqueueMakeResident")
-        if signalled is None:
-            raise invalid("pFenceToSignal", None, "a fence", "EnqueueMakeResident")
-        signalled.signal(value)
+    def EnqueueMakeResident(self, flags: Any, count: int, objects: int, fence: int, value: int) -> None:
+        operation = "EnqueueMakeResident"
+        found = _pageables(objects, count, operation)
+        signalled: Any = thing(fence, d3d12.Fence, "pFenceToSignal", operation)
+        self.thing.enqueue_make_resident(flags, found, signalled, value)
 
     # --- descriptors ---
 
     def CreateDescriptorHeap(self, desc: int, riid: int, out: int) -> HResult:
-        given = needed(d3d12.DescriptorHeapDesc, desc, "pDescriptorHeapDesc", "CreateDescriptorHeap")
+        given: Any = read(d3d12.DescriptorHeapDesc, desc)
         return create(riid, out, lambda: self.thing.create_descriptor_heap(given))
 
     def GetDescriptorHandleIncrementSize(self, type: Any) -> int:
@@ -231,7 +301,7 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
         self.thing.copy_descriptors_simple(count, destination, source, type)
 
     def CreateQueryHeap(self, desc: int, riid: int, out: int) -> HResult:
-        given = needed(d3d12.QueryHeapDesc, desc, "pDesc", "CreateQueryHeap")
+        given: Any = read(d3d12.QueryHeapDesc, desc)
         return create(riid, out, lambda: self.thing.create_query_heap(given))
 
     # --- features and settings ---
@@ -245,12 +315,12 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
         found = self.thing.check_feature_support(feature)
         kind = type(found)
         if size != c_size(kind):
-            raise invalid("FeatureSupportDataSize", size, str(c_size(kind)), "CheckFeatureSupport")
+            raise _wrong_size(size, c_size(kind))
         write(data, pack(self.thing.check_feature_support(feature, read(kind, data))))
 
     def _feature_levels(self, data: int, size: int) -> None:
         if size != 24:
-            raise invalid("FeatureSupportDataSize", size, "24", "CheckFeatureSupport")
+            raise _wrong_size(size, 24)
         count, levels = (
             int.from_bytes(read_bytes(data + at, length), "little") for at, length in ((0, 4), (8, 8))
         )
@@ -261,20 +331,63 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
         write_numbers(data + 16, "I", answer.max_supported_feature_level)
 
     def SetStablePowerState(self, enable: int) -> None:
-        """The clock of the simulated GPU is always stable."""
+        self.thing.set_stable_power_state(bool(enable))
 
-    def SetBackgroundProcessingMode(self, mode: int, action: int, event: int, further: int) -> None:
+    def SetBackgroundProcessingMode(self, mode: Any, action: Any, event: int, further: int) -> None:
+        wanted = self.thing.set_background_processing_mode(mode, action, event or None)
+        write_numbers(further, "I", wanted)
         no_effect("SetBackgroundProcessingMode", "there is no background processing")
-        write_numbers(further, "I", 0)
 
-    def ShaderCacheControl(self, kinds: int, control: int) -> None:
+    def ShaderCacheControl(self, kinds: Any, control: Any) -> None:
+        self.thing.shader_cache_control(kinds, control)
         no_effect("ShaderCacheControl", "there is no shader cache")
 
 
-def _pageables(objects: int, count: int, operation: str) -> Any:
-    return things(objects, count, d3d12.DeviceChild, "ppObjects", operation)
+def _implicit(properties: int, flags: Any) -> tuple[Any, Any]:
+    """The heap of a committed resource."""
+    return read(d3d12.HeapProperties, properties), d3d12.HeapFlags(flags)
+
+
+def _described(kind: type[d3d12.ResourceDesc], desc: int, state: Any, clear: int) -> tuple[Any, Any, Any]:
+    """A resource, its first state and its clear value."""
+    return read(kind, desc), d3d12.ResourceStates(state), read(d3d12.ClearValue, clear)
+
+
+def _heap(heap: int, operation: str) -> Any:
+    return thing(heap, d3d12.Heap, "pHeap", operation)
+
+
+def _formats(formats: int, count: int, operation: str) -> list[int]:
+    return read_array("I", formats, count, "pCastableFormats", operation)
 
 
 def _unprotected(session: int, operation: str) -> None:
     if session:
         raise invalid("pProtectedSession", f"0x{session:X}", "NULL", operation)
+
+
+def _allocation_info(
+    infos: int, whole: d3d12.ResourceAllocationInfo, each: tuple[d3d12.ResourceAllocationInfo1, ...]
+) -> Any:
+    """Writes where each resource lies, and returns what all take."""
+    if infos:
+        write(infos, b"".join(map(pack, each)))
+    return by_value(pack(whole))
+
+
+def _write_footprints(
+    found: d3d12.CopyableFootprints, layouts: int, rows: int, sizes: int, total: int
+) -> None:
+    if layouts:
+        write(layouts, b"".join(map(pack, found.layouts)))
+    write_numbers(rows, f"{len(found.num_rows)}I", *found.num_rows)
+    write_numbers(sizes, f"{len(found.row_size_in_bytes)}Q", *found.row_size_in_bytes)
+    write_numbers(total, "Q", found.total_bytes)
+
+
+def _wrong_size(given: int, size: int) -> Error:
+    return invalid("FeatureSupportDataSize", given, str(size), "CheckFeatureSupport", ids.API_SIZE)
+
+
+def _pageables(objects: int, count: int, operation: str) -> Any:
+    return things(objects, count, d3d12.DeviceChild, "ppObjects", operation)

@@ -1,4 +1,4 @@
-"""ID3D12GraphicsCommandList, up to ID3D12GraphicsCommandList2."""
+"""ID3D12GraphicsCommandList, up to ID3D12GraphicsCommandList10."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from ... import d3d12
 from ...d3d12.c_memory import read_array, read_bytes
 from .d3d12_objects import D3D12Child
-from .objects import invalid, thing, things
+from .objects import thing, things
 
 __all__ = ["ID3D12GraphicsCommandList"]
 
 
-class ID3D12GraphicsCommandList(D3D12Child, of=d3d12.CommandList, name="ID3D12GraphicsCommandList2"):
+class ID3D12GraphicsCommandList(D3D12Child, of=d3d12.CommandList, name="ID3D12GraphicsCommandList10"):
     thing: d3d12.CommandList
 
     def GetType(self) -> int:
@@ -40,6 +40,9 @@ class ID3D12GraphicsCommandList(D3D12Child, of=d3d12.CommandList, name="ID3D12Gr
         self.thing.copy_resource(destination, origin)
 
     def ResourceBarrier(self, count: int, barriers: int) -> None:
+        if count and not barriers:
+            self.thing.resource_barrier(None)  # type: ignore[arg-type]  # refused
+            return
         rows = read_array("IIQQQ", barriers, count, "pBarriers", "ResourceBarrier")
         self.thing.resource_barrier([_barrier(i, row) for i, row in enumerate(rows)])
 
@@ -129,5 +132,6 @@ def _barrier(index: int, row: tuple[int, ...]) -> d3d12.ResourceBarrier:
     elif kind == d3d12.ResourceBarrierType.UAV:
         barrier = d3d12.ResourceUavBarrier(resource(first, "UAV.pResource"))
     else:
-        raise invalid(f"{path}.Type", kind, "a D3D12_RESOURCE_BARRIER_TYPE", "ResourceBarrier")
+        unknown: Any = kind, d3d12.ResourceBarrierFlags(flags), None
+        return d3d12.ResourceBarrier(*unknown)  # refused by the call
     return d3d12.ResourceBarrier(d3d12.ResourceBarrierType(kind), d3d12.ResourceBarrierFlags(flags), barrier)

@@ -8,7 +8,7 @@ from typing import Any
 from ... import d3d12
 from ...d3d12.c_memory import pack, read, read_array, read_bytes, read_wide_text, write
 from ...errors import HResult
-from ._capi import ffi, lib
+from ._capi import lib
 from .objects import Interface, guid, hand_out, invalid, thing, things, write_pointer
 from .values import by_value, write_numbers
 
@@ -29,7 +29,7 @@ class D3D12Object(Interface):
         room = int.from_bytes(read_bytes(size, 4), "little")
         write_numbers(size, "I", 0)
         pointer = self._interfaces.get(key)
-        found = self.thing.get_private_data(key) if pointer is None else struct.pack("<Q", pointer)
+        found: bytes = self.thing.get_private_data(key) if pointer is None else struct.pack("<Q", pointer)
         write_numbers(size, "I", len(found))
         if data and room < len(found):
             return HResult.DXGI_ERROR_MORE_DATA
@@ -41,6 +41,8 @@ class D3D12Object(Interface):
 
     def SetPrivateData(self, name: int, size: int, data: int) -> HResult:
         key = guid(name, "SetPrivateData")
+        if size and not data:
+            raise invalid("pData", None, f"the address of {size} bytes", "SetPrivateData")
         had_interface = self._drop(key)
         result: HResult = self.thing.set_private_data(key, read_bytes(data, size) if data else None)
         return HResult.S_OK if had_interface else result
@@ -179,9 +181,9 @@ class ID3D12Resource(D3D12Child, of=d3d12.Resource, name="ID3D12Resource2"):
     thing: d3d12.Resource
 
     def Map(self, subresource: int, read_range: int, out: int) -> None:
-        memory = self.thing.map(subresource, read(d3d12.Range, read_range)).memory
+        address = self.thing.map(subresource, read(d3d12.Range, read_range)).address
         if out:
-            write_pointer(out, int(ffi.cast("uintptr_t", ffi.from_buffer(memory))))
+            write_pointer(out, address)
 
     def Unmap(self, subresource: int, written_range: int) -> None:
         self.thing.unmap(subresource, read(d3d12.Range, written_range))
@@ -190,7 +192,7 @@ class ID3D12Resource(D3D12Child, of=d3d12.Resource, name="ID3D12Resource2"):
         return by_value(pack(self.thing.get_desc()))
 
     def GetDesc1(self) -> Any:
-        return by_value(pack(self.thing.get_desc())[:52] + bytes(12))  # no sampler feedback region
+        return by_value(pack(self.thing.get_desc1()))
 
     def GetGPUVirtualAddress(self) -> int:
         return self.thing.get_gpu_virtual_address()

@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import d3d12, dml
 from ...d3d12.c_memory import pack, read_array, read_bytes
+from ...diagnostics import ids
 from ...dml.c_descs import DescReader
 from ...errors import HResult
 from ._capi import lib
@@ -42,10 +43,12 @@ class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
     ) -> None:
         operation = "CheckFeatureSupport"
         sizes = {0: (4, 4), 1: (16, 4)}.get(feature, (query_size, data_size))
-        if (query_size, data_size) != sizes or not query or not data:
-            raise invalid(
-                "featureQueryDataSize", query_size, f"{sizes[0]}, with {sizes[1]} of data", operation
-            )
+        if not query or not data:
+            field = "featureSupportData" if query else "featureQueryData"
+            raise invalid(field, None, "the address of the feature's struct", operation)
+        if (query_size, data_size) != sizes:
+            expected = f"{sizes[0]}, with {sizes[1]} of data"
+            raise invalid("featureQueryDataSize", query_size, expected, operation, ids.API_SIZE)
         asked: Any
         if feature == dml.Feature.FEATURE_LEVELS:
             raw = read_bytes(query, 16)

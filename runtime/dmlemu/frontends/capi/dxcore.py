@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from ... import d3d12
@@ -22,7 +21,6 @@ D3D12_GENERIC_ML = UUID("b71b0d41-1088-422f-a27c-0250b7d3a988")
 ATTRIBUTES = {D3D12_GRAPHICS, D3D12_CORE_COMPUTE, D3D12_GENERIC_ML}
 
 MEMORY_BUDGET = 1  # DXCoreAdapterState::AdapterMemoryBudget
-LOCAL = 0  # DXCoreSegmentGroup
 PREFERENCES = 3
 
 
@@ -161,11 +159,7 @@ class IDXCoreAdapter(Interface, of=d3d12.Adapter):
         node, group = struct.unpack("<II", read_bytes(details, 8))
         if node != 0 or group > 1:
             raise invalid("inputStateDetails", f"{node}, {group}", "node 0, Local or NonLocal", operation)
-        budget: Any = self.thing.query_memory_budget()
-        write(
-            out,
-            pack(budget) if group == LOCAL else struct.pack("<4Q", self.thing.shared_system_memory, 0, 0, 0),
-        )
+        write(out, pack(self.thing.query_memory_budget(d3d12.SegmentGroup(group))))
 
     def IsSetStateSupported(self, state: int) -> bool:
         return False

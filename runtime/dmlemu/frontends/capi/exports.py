@@ -47,13 +47,14 @@ class Exports:
         return create(riid, out, make)
 
     def _debug(self, device: d3d12.Device | None) -> None:
-        """DML_CREATE_DEVICE_FLAG_DEBUG: selects strictness debug, for devices that do not exist yet."""
+        """DML_CREATE_DEVICE_FLAG_DEBUG: refused calls are printed from here on, and devices of Direct3D 12
+        that do not exist yet have the debug layer."""
         debug_layer.enable()
         if device is not None and not device.context.has_layer and not debug_layer.is_set_outside:
             no_effect(
-                "DML_CREATE_DEVICE_FLAG_DEBUG",
-                "the Direct3D 12 device was created without the debug layer (call EnableDebugLayer before "
-                "D3D12CreateDevice, or run the program under dmlemu exec --strictness debug)",
+                "DML_CREATE_DEVICE_FLAG_DEBUG on the Direct3D 12 device",
+                "it was created without the debug layer, so that only calls of DirectML are checked (call "
+                "EnableDebugLayer before D3D12CreateDevice, or run it under dmlemu exec --strictness debug)",
             )
 
     def DMLCreateDevice(self, device: int, flags: Any, riid: int, out: int) -> HResult:

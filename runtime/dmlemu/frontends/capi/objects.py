@@ -266,7 +266,7 @@ def thing(pointer: int, kind: type[_Kind], field: str, operation: str = "") -> _
     if found is None:
         raise _stale(pointer, operation or field)
     if not isinstance(found.thing, kind):
-        raise invalid(field, str(found.thing), f"a {kind.__name__}", operation)
+        raise invalid(field, str(found.thing), f"a {kind.__name__}", operation, ids.API_WRONG_OBJECT)
     return found.thing
 
 
@@ -276,11 +276,13 @@ def things(address: int, count: int, kind: type[_Kind], field: str, operation: s
     return [thing(each, kind, f"{field}[{i}]", operation) for i, each in enumerate(pointers)]
 
 
-def invalid(field: str, given: object, expected: str, operation: str) -> Error:
-    """E_INVALIDARG for an argument of C that the Python API cannot be given."""
+def invalid(
+    field: str, given: object, expected: str, operation: str, id: ids.Id = ids.ARGUMENT_RANGE
+) -> Error:
+    """E_INVALIDARG for an argument of C that the Python API cannot be given; ``given`` None: it is NULL."""
     return refusal(
-        ids.ARGUMENT_RANGE,
-        f"{{field}} ({{given}}) is not {expected}.",
+        ids.API_NULL_POINTER if given is None else id,
+        "{field} is NULL." if given is None else f"{{field}} ({{given}}) is not {expected}.",
         api="D3D12",
         operation=operation,
         rule="",

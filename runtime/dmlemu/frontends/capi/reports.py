@@ -15,6 +15,7 @@ from ._capi import lib
 
 __all__ = ["bug", "found", "install", "no_effect", "refused"]
 
+_ANSWERS = (HResult.DXGI_ERROR_NOT_FOUND, HResult.DXGI_ERROR_UNSUPPORTED)  # no mistake: programs ask so
 _printed: set[tuple[str, str]] = set()  # id and message
 _bugs: set[str] = set()
 _said: set[str] = set()  # settings without effect
@@ -41,7 +42,7 @@ def refused(error: Error, reporter: Reporter | None) -> None:
 
     ``reporter``: of the device; None: there is no device yet.
     """
-    if error.is_stored:
+    if error.is_stored or error.hresult in _ANSWERS:
         return
     if defaults.strictness is not Strictness.RUNTIME or error.hresult is HResult.E_NOTIMPL:
         error.is_stored = True

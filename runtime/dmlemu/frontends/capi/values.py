@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from ...d3d12.c_memory import pack, read, write
-from ...errors import Error, HResult
+from ...d3d12.c_memory import pack, write
+from ...errors import HResult
 from ...frozen import Frozen
 from ._capi import ffi
-from .objects import hand_out, interface_of, invalid, write_pointer
+from .objects import hand_out, interface_of, write_pointer
 
-__all__ = ["by_value", "create", "luid_number", "needed", "write_numbers"]
-
-_Struct = TypeVar("_Struct", bound=Frozen)
+__all__ = ["by_value", "create", "luid_number", "write_numbers"]
 
 
 def by_value(data: bytes) -> Any:
@@ -22,14 +20,6 @@ def by_value(data: bytes) -> Any:
     result = ffi.new(f"struct capi_{len(data)} *")
     ffi.buffer(result)[:] = data
     return result[0]  # keeps its owner
-
-
-def needed(kind: type[_Struct], address: int, field: str, operation: str) -> _Struct:
-    """The struct at an address, which must not be NULL."""
-    found = read(kind, address)
-    if found is None:
-        raise invalid(field, None, f"the address of a {kind.__name__}", operation)
-    return found
 
 
 def create(riid: int, out: int, make: Callable[[], Any], holds: dict[str, Any] | None = None) -> HResult:
@@ -61,12 +51,3 @@ def write_numbers(address: int, code: str, *values: int) -> None:
 def luid_number(value: Frozen) -> int:
     """A LUID as the number that a register holds."""
     return int.from_bytes(pack(value), "little")
-
-
-def failure(call: Callable[[], Any]) -> HResult:
-    """The HRESULT of a call whose refusal is an answer and no mistake."""
-    try:
-        call()
-    except Error as error:
-        return error.hresult
-    return HResult.S_OK
