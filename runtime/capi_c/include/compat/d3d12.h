@@ -1,0 +1,11 @@
+// d3d12.h under the name that it has in the Windows SDK, with the IIDs: d3dx12.h uses them.
+
+#pragma once
+
+#include <wsl/winadapter.h>
+
+#include <directx/d3d12.h>
+#include <directx/dxcore_interface.h>
+#include <dxguids/dxguids.h> // has the IIDs of what is declared before it
+
+#include "dmlguids.h"
