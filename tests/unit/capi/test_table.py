@@ -20,6 +20,9 @@ from dmlemu.frontends.capi import _capi, startup
 from dmlemu.frontends.capi.objects import Interface
 from dmlemu.frozen import Frozen
 
+sys.path.insert(0, str(Path(__file__).parents[3] / "runtime" / "capi_c"))
+import make_interfaces  # noqa: E402
+
 ROOT = Path(__file__).parents[3]
 CAPI = ROOT / "runtime" / "capi_c"
 TABLE = (CAPI / "interfaces.txt").read_text(encoding="utf-8")
