@@ -12,7 +12,11 @@ import pytest
 
 HERE = Path(__file__).parent
 DMLEMU = [sys.executable, "-m", "dmlemu"]
-WARNINGS = ["-Wall", "-Wextra", "-Wno-ignored-attributes"]  # -Wignored-attributes is about Microsoft's headers
+WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    "-Wno-ignored-attributes",
+]  # -Wignored-attributes is about Microsoft's headers
 COMPILERS = [each for each in ("g++", "clang++") if shutil.which(each)]
 
 pytestmark = [
