@@ -1,4 +1,4 @@
-"""Writes DirectML.h and dmlguids.h from the declarations and the table of interfaces: ``make interfaces``; ``--check``.
+"""Writes DirectML.h and dmlguids.h from the declarations and the table: ``make interfaces``; ``--check``.
 
 For programs on Linux without an SDK that has one.  It is compatible with the header of Microsoft's SDK; the
 IIDs, which that one lacks outside of Windows, are in a header of their own, so that they serve both.

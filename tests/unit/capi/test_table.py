@@ -21,7 +21,7 @@ from dmlemu.frontends.capi.objects import Interface
 from dmlemu.frozen import Frozen
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "runtime" / "capi_c"))
-import make_interfaces  # noqa: E402
+import make_interfaces
 
 ROOT = Path(__file__).parents[3]
 CAPI = ROOT / "runtime" / "capi_c"

@@ -1,4 +1,4 @@
-"""DXGI: factories and adapters.  There are no screens: outputs, swap chains and windows are refused by name."""
+"""DXGI: factories and adapters.  There are no screens: what needs one is refused by name."""
 
 from __future__ import annotations
 
