@@ -173,6 +173,8 @@ static void macros()
 {
     int there = 0;
     EXPECT(ARRAYSIZE("four") == 5);
+    EXPECT(CoInitializeEx(nullptr, COINIT_MULTITHREADED) == S_OK);
+    CoUninitialize();
     EXPECT(returns(E_FAIL, &there) == E_FAIL && returns(S_OK, nullptr) == E_POINTER);
     EXPECT(returns(S_FALSE, &there) == E_ABORT && returns(S_OK, &there) == S_OK);
     EXPECT(catches(E_HANDLE) == E_HANDLE && catches(S_FALSE) == S_OK);

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 HERE = Path(__file__).parent
@@ -89,6 +90,23 @@ def test_events_have_no_data_race(compiler: str, tmp_path: Path) -> None:
     subprocess.run(compile_command(compiler, HERE / "compat.cpp", program, "-fsanitize=thread"), check=True)
     done = run(*DMLEMU, "exec", program, "events", "threads", "both")
     assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
+
+
+@pytest.mark.skipif(
+    "clang++" not in COMPILERS or not os.environ.get("DMLEMU_DIRECTMLX"),
+    reason="DMLEMU_DIRECTMLX names no folder with DirectMLX.h, or clang++ is not installed",
+)
+def test_directmlx_builds_graphs(tmp_path: Path) -> None:
+    """g++ 12 refuses that header."""
+    program = tmp_path / "directmlx"
+    options = [f"-isystem{os.environ['DMLEMU_DIRECTMLX']}", "-Wno-unused-parameter"]
+    subprocess.run(compile_command("clang++", HERE / "directmlx.cpp", program, *options), check=True)
+    left = np.arange(12, dtype=np.float32).reshape(3, 4) % 5 - 2
+    right = np.arange(8, dtype=np.float32).reshape(4, 2) % 3 + np.float32(0.25)
+    expected = np.maximum(left @ right * np.float32(0.5) - 1, 0).astype(np.float32)
+    done = run(*DMLEMU, "exec", "--strict", program)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert [int(word, 16) for word in done.stdout.split()] == expected.view(np.uint32).ravel().tolist()
 
 
 # --- finding headers and libraries ---

@@ -1,4 +1,4 @@
-// What programs around DirectML use of windows.h: events, the last error, libraries, debug strings, time.
+// What programs around DirectML use of windows.h: events, the last error, time, debug strings, libraries.
 //
 // An event is an eventfd and its HANDLE is the number, as ID3D12Fence::SetEventOnCompletion takes it on Linux.
 // Whether it is reset by hand is a flag of the open file: O_APPEND, which means nothing to an eventfd.  So all parts
@@ -416,6 +416,23 @@ inline BOOL FreeLibrary(HMODULE library)
 {
     return dlclose(library) == 0 ? TRUE : dmlemu_compat::with_error<BOOL>(ERROR_INVALID_HANDLE, FALSE);
 }
+
+// --- COM itself, which needs nothing here ---
+
+#define COINIT_MULTITHREADED 0x0u
+#define COINIT_APARTMENTTHREADED 0x2u
+
+inline HRESULT CoInitialize(void *)
+{
+    return S_OK;
+}
+
+inline HRESULT CoInitializeEx(void *, DWORD)
+{
+    return S_OK;
+}
+
+inline void CoUninitialize() {}
 
 #ifdef UNICODE
 #define CreateEvent CreateEventW
