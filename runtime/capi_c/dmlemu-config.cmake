@@ -4,6 +4,7 @@
 
 get_filename_component(dmlemu_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 find_path(dmlemu_DIRECTX_INCLUDE_DIR wsl/winadapter.h)
+find_library(dmlemu_DIRECTX_GUIDS DirectX-Guids) # IIDs as variables, which d3dx12.h uses
 if(NOT dmlemu_DIRECTX_INCLUDE_DIR)
     set(dmlemu_FOUND FALSE)
     set(dmlemu_NOT_FOUND_MESSAGE "wsl/winadapter.h was not found: install directx-headers-dev")
@@ -23,6 +24,9 @@ if(NOT TARGET dmlemu::dmlemu)
             "${dmlemu_DIRECTX_INCLUDE_DIR}" "${dmlemu_DIRECTX_INCLUDE_DIR}/wsl/stubs")
         target_link_libraries(dmlemu::dmlemu INTERFACE dmlemu::${dmlemu_name})
     endforeach()
+    if(dmlemu_DIRECTX_GUIDS)
+        target_link_libraries(dmlemu::dmlemu INTERFACE "${dmlemu_DIRECTX_GUIDS}")
+    endif()
 endif()
 unset(dmlemu_name)
 unset(dmlemu_prefix)

@@ -71,6 +71,10 @@ static void events()
     EXPECT(WaitForMultipleObjects(65, twice, FALSE, 0) == WAIT_FAILED);
     EXPECT(CreateEventA(nullptr, FALSE, FALSE, "shared") == nullptr && GetLastError() == ERROR_NOT_SUPPORTED);
 
+    close(STDIN_FILENO); // the next file has the number 0, which as a HANDLE is none
+    const HANDLE first = CreateEvent(nullptr, FALSE, TRUE, nullptr);
+    EXPECT(first != nullptr && state_of(first) == WAIT_OBJECT_0 && CloseHandle(first));
+
     for (HANDLE each : three)
         EXPECT(CloseHandle(each));
     SetLastError(ERROR_SUCCESS);
@@ -277,6 +281,10 @@ static void adapters()
 
     wil::com_ptr<ID3D12Device> device;
     EXPECT(D3D12CreateDevice(adapter.Get(), D3D_FEATURE_LEVEL_11_0, __uuidof(ID3D12Device), device.put_void()) == S_OK);
+    D3D_FEATURE_LEVEL levels[] = {D3D_FEATURE_LEVEL_1_0_GENERIC, D3D_FEATURE_LEVEL_1_0_CORE, D3D_FEATURE_LEVEL_11_0};
+    D3D12_FEATURE_DATA_FEATURE_LEVELS highest = {ARRAYSIZE(levels), levels, levels[0]};
+    EXPECT(device->CheckFeatureSupport(D3D12_FEATURE_FEATURE_LEVELS, &highest, sizeof highest) == S_OK);
+    EXPECT(highest.MaxSupportedFeatureLevel == D3D_FEATURE_LEVEL_11_0);
     const LUID luid = device->GetAdapterLuid();
     EXPECT(std::memcmp(&luid, &desc3.AdapterLuid, sizeof luid) == 0);
     wil::com_ptr<ID3D12Device> again(device);
@@ -288,6 +296,22 @@ static void adapters()
                                            nullptr, IID_PPV_ARGS(&buffer)) == S_OK);
     EXPECT(newest->QueryVideoMemoryInfo(0, DXGI_MEMORY_SEGMENT_GROUP_LOCAL, &memory) == S_OK);
     EXPECT(memory.CurrentUsage >= 1 << 20);
+
+    // UpdateSubresources of d3dx12.h needs the variable IID_ID3D12Device.
+    ComPtr<ID3D12CommandAllocator> allocator;
+    ComPtr<ID3D12GraphicsCommandList> list;
+    ComPtr<ID3D12Resource> upload;
+    const D3D12_COMMAND_LIST_TYPE type = D3D12_COMMAND_LIST_TYPE_DIRECT;
+    const CD3DX12_HEAP_PROPERTIES uploads(D3D12_HEAP_TYPE_UPLOAD);
+    EXPECT(device->CreateCommandAllocator(type, IID_PPV_ARGS(&allocator)) == S_OK);
+    EXPECT(device->CreateCommandList(0, type, allocator.Get(), nullptr, IID_PPV_ARGS(&list)) == S_OK);
+    EXPECT(device->CreateCommittedResource(&uploads, D3D12_HEAP_FLAG_NONE, &desc, D3D12_RESOURCE_STATE_GENERIC_READ,
+                                           nullptr, IID_PPV_ARGS(&upload)) == S_OK);
+    const std::vector<char> bytes(1 << 20, 'x');
+    D3D12_SUBRESOURCE_DATA data = {bytes.data(), 1 << 20, 1 << 20};
+    EXPECT(UpdateSubresources(list.Get(), buffer.Get(), upload.Get(), 0, 0, 1, &data) == 1 << 20);
+    EXPECT(list->Close() == S_OK);
+
     ComPtr<IDMLDevice> dml;
     EXPECT(DMLCreateDevice(device.get(), DML_CREATE_DEVICE_FLAG_NONE, IID_PPV_ARGS(&dml)) == S_OK);
 }
