@@ -39,6 +39,7 @@ static const UINT DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT = 16;
 """
 
 GUIDS = """// The IIDs of DirectML's interfaces.  Written by runtime/capi_c/make_header.py.
+// DMLEMU_NO_IIDS: for programs that have their own, as Microsoft's header has none outside of Windows.
 
 #pragma once
 
@@ -137,7 +138,8 @@ def guids() -> str:
     """The text of the header with the IIDs, for whatever declares the interfaces."""
     interfaces = list(_interfaces())
     names = "".join(f"interface {name};\n" for name, _, _ in interfaces)
-    return GUIDS + names + "\n" + "".join(f"{iid}\n" for _, _, iid in interfaces)
+    iids = "".join(f"{iid}\n" for _, _, iid in interfaces)
+    return f"{GUIDS}{names}\n#ifndef DMLEMU_NO_IIDS\n{iids}#endif\n"
 
 
 def _struct(name: str, fields: list[str]) -> str:

@@ -48,39 +48,57 @@ def compile_command(compiler: str, source: Path, program: Path, *options: str) -
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """compat.cpp, by the compiler."""
-    folder = tmp_path_factory.mktemp("compat")
-    made = {compiler: folder / f"compat-{compiler}" for compiler in COMPILERS}
-    building = [
-        subprocess.Popen(compile_command(compiler, HERE / "compat.cpp", program))
-        for compiler, program in made.items()
-    ]
-    assert [each.wait() for each in building] == [0] * len(building)
-    return made
+def compat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """compat.cpp, compiled."""
+    program = tmp_path_factory.mktemp("compat") / "compat"
+    subprocess.run(compile_command(COMPILERS[0], HERE / "compat.cpp", program), check=True)
+    return program
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
-def test_events_dxgi_and_helpers_do_what_windows_does(programs: dict[str, Path], compiler: str) -> None:
-    scenes = ["events", "threads", "both", "macros", "libraries", "adapters"]
-    done = run(*DMLEMU, "exec", "--strict", programs[compiler], *scenes)
+SCENES = ["events", "threads", "both", "macros", "libraries", "adapters"]
+
+
+def test_events_dxgi_and_helpers_do_what_windows_does(compat: Path) -> None:
+    done = run(*DMLEMU, "exec", "--strict", compat, *SCENES)
     assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
 
 
-def test_what_needs_a_screen_is_refused_by_name(programs: dict[str, Path]) -> None:
-    done = run(*DMLEMU, "exec", "--strict", programs[COMPILERS[0]], "refused")
+@pytest.mark.long
+@pytest.mark.parametrize("standard", ["14", "17", "20"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_every_compiler_takes_the_headers(compiler: str, standard: str, tmp_path: Path) -> None:
+    program = tmp_path / "compat"
+    subprocess.run(compile_command(compiler, HERE / "compat.cpp", program, f"-std=c++{standard}"), check=True)
+    done = run(*DMLEMU, "exec", "--strict", program, *SCENES)
+    assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
+
+
+def test_what_needs_a_screen_is_refused_by_name(compat: Path) -> None:
+    done = run(*DMLEMU, "exec", "--strict", compat, "refused")
     assert (done.stdout, done.returncode) == ("0 failures\n", 1)
     for name in ("IDXGIFactory2::CreateSwapChainForHwnd", "IDXGIFactory::CreateSoftwareAdapter"):
         assert done.stderr.count(f"{name} is not emulated.\n  - While calling {name} at compat.cpp:") == 1
     assert "a bug of dmlemu" not in done.stderr
 
 
-def test_debug_strings_are_for_debuggers(programs: dict[str, Path]) -> None:
+def test_debug_strings_are_for_debuggers(compat: Path) -> None:
     if shutil.which("gdb") is None:
         pytest.skip("gdb is not installed")
-    command = [str(programs[COMPILERS[0]]), "macros"]
-    done = run(*DMLEMU, "exec", "gdb", "-q", "-batch", "-ex", "run", "--args", *command)
+    done = run(*DMLEMU, "exec", "gdb", "-q", "-batch", "-ex", "run", "--args", compat, "macros")
     assert "nobody reads this\nnor this: ä€😀\n" in done.stderr
+
+
+def test_a_program_may_have_iids_of_its_own() -> None:
+    numbers = "0x6dbd6437, 0x96fd, 0x423f, 0xa9, 0x8c, 0xae, 0x5e, 0x7c, 0x2a, 0x57, 0x3f"
+    command = [COMPILERS[0], "-std=c++17", "-w", "-fsyntax-only", *capi("--cflags"), "-xc++", "-"]
+    for option, status in (["-DDMLEMU_NO_IIDS"], 0), ([], 1):
+        done = subprocess.run(
+            [*command, *option],
+            input=f"#include <d3d12.h>\nWINADAPTER_IID(IDMLDevice, {numbers})\n",
+            text=True,
+            capture_output=True,
+        )
+        assert done.returncode == status, done.stderr
 
 
 @pytest.mark.long
