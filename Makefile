@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/pip install -q --disable-pip-version-check
-KERNELS := $(shell find kernels_c runtime/capi_c emulator -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name CMakeLists.txt -o -name build_ffi.py -o -name interfaces.txt -o -name '*.map')
+KERNELS := $(shell find kernels_c runtime/capi_c emulator -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name CMakeLists.txt -o -name build_ffi.py -o -name interfaces.txt -o -name '*.map' -o -name '*.pc.in' -o -name '*.cmake')
 
 # Where this is set, every process that the tests start would compile all modules anew, and there are hundreds.
 export PYTHONDONTWRITEBYTECODE :=
@@ -16,7 +16,7 @@ help:
 	@echo "make fuzz    random input, an hour of each kind (FUZZ_SECONDS=60 make fuzz: a minute)"
 	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-quick: a few rows, a minute)"
 	@echo "make test-long  all tests (more than an hour); make measured  what the tests of operators cover"
-	@echo "make interfaces  the table of the C ABI from Microsoft's headers, and DirectML.h"
+	@echo "make interfaces  the table of the C ABI from Microsoft's headers, DirectML.h and its IIDs"
 	@echo "make wheel, make docs, make clean"
 
 run: .venv/installed

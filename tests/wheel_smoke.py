@@ -1,5 +1,9 @@
 """Run by `make check-wheel` in an environment that holds only the wheel and what it depends on."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 
 import dmlemu
@@ -14,4 +18,12 @@ desc = dml.ElementWiseBitCountOperatorDesc(
 values = np.array([[0, 1, 3], [7, 15, 0xFFFFFFFF]], np.uint32)
 result = dmlemu.evaluate(desc, input_tensor=values)["output_tensor"]
 assert result.tolist() == [[0, 1, 2], [3, 4, 32]], result
+capi = [sys.executable, "-m", "dmlemu", "capi"]
+libraries = Path(
+    subprocess.run([*capi, "--libdir"], capture_output=True, text=True, check=True).stdout.strip()
+)
+for name in ("directml", "dxcore", "dxgi", "d3d12"):
+    assert (libraries / f"lib{name}.so").exists(), name
+for name in ("pkgconfig/dmlemu.pc", "cmake/dmlemu/dmlemu-config.cmake", "../include/compat/windows.h"):
+    assert (libraries / name).exists(), name
 print(f"wheel works: {dmlemu.__file__}")

@@ -39,7 +39,7 @@ PLAIN = {
     "void": "void",
 }
 POINTERS = re.compile(
-    r"[*&\[]|\bREF[CI]?[GIL]\w*ID\b|\bP?L?P?C?W?STR\b|\bLPC\w+\b|\bHANDLE\b|\bPFN_\w+|\bD3D12MessageFunc\b"
+    r"[*&\[]|\bREF[CI]?[GIL]\w*ID\b|\bP?L?P?C?W?STR\b|\bLPC\w+\b|\bHANDLE\b|\bHMODULE\b|\bPFN_\w+|\bD3D12MessageFunc\b"
 )
 
 

@@ -1,4 +1,4 @@
-/* What the three libraries export.  They forward to the functions that the extension fills in, in this order. */
+/* What the libraries export.  They forward to the functions that the extension fills in, in this order. */
 
 #ifndef DMLEMU_EXPORTS_H
 #define DMLEMU_EXPORTS_H
@@ -21,13 +21,19 @@
 
 #define DMLEMU_DXCORE_EXPORTS(EXPORT) EXPORT(DXCoreCreateAdapterFactory, (uintptr_t riid, uintptr_t out), (riid, out))
 
+#define DMLEMU_DXGI_EXPORTS(EXPORT) \
+    EXPORT(CreateDXGIFactory, (uintptr_t riid, uintptr_t out), (riid, out)) \
+    EXPORT(CreateDXGIFactory1, (uintptr_t riid, uintptr_t out), (riid, out)) \
+    EXPORT(CreateDXGIFactory2, (uint32_t flags, uintptr_t riid, uintptr_t out), (flags, riid, out)) \
+    EXPORT(DXGIGetDebugInterface1, (uint32_t flags, uintptr_t riid, uintptr_t out), (flags, riid, out))
+
 #define DMLEMU_DIRECTML_EXPORTS(EXPORT) \
     EXPORT(DMLCreateDevice, (uintptr_t device, uint32_t flags, uintptr_t riid, uintptr_t out), (device, flags, riid, out)) \
     EXPORT(DMLCreateDevice1, (uintptr_t device, uint32_t flags, uint32_t level, uintptr_t riid, uintptr_t out), \
            (device, flags, level, riid, out))
 
 #define DMLEMU_EXPORTS(EXPORT) \
-    DMLEMU_D3D12_EXPORTS(EXPORT) DMLEMU_DXCORE_EXPORTS(EXPORT) DMLEMU_DIRECTML_EXPORTS(EXPORT)
+    DMLEMU_D3D12_EXPORTS(EXPORT) DMLEMU_DXCORE_EXPORTS(EXPORT) DMLEMU_DXGI_EXPORTS(EXPORT) DMLEMU_DIRECTML_EXPORTS(EXPORT)
 
 /* One function for each; NULL until Python has started. */
 struct dmlemu_exports {

@@ -1,4 +1,4 @@
-/* libdxcore.so and libdirectml.so: their exports, forwarded to the libd3d12.so beside them. */
+/* libdxcore.so, libdxgi.so and libdirectml.so: their exports, forwarded to the libd3d12.so beside them. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
-"""Writes DirectML.h from the declarations and the table of interfaces: ``make interfaces``; ``--check``.
+"""Writes DirectML.h and dmlguids.h from the declarations and the table: ``make interfaces``; ``--check``.
 
-For programs on Linux without an SDK that has one.  It is compatible with the header of Microsoft's SDK, and
-has the IIDs, which that one lacks outside of Windows.
+For programs on Linux without an SDK that has one.  It is compatible with the header of Microsoft's SDK; the
+IIDs, which that one lacks outside of Windows, are in a header of their own, so that they serve both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dmlemu.dml.operators import declared
 from dmlemu.dml.operators.schema import c_layout
 
 TABLE = Path(__file__).with_name("interfaces.txt")
-HEADER = Path(__file__).parent.parent / "dmlemu" / "include" / "DirectML.h"
+INCLUDE = Path(__file__).with_name("include")
 
 START = """// DirectML, as far as programs on Linux see it.  Written by runtime/capi_c/make_header.py.
 
@@ -25,11 +25,7 @@ START = """// DirectML, as far as programs on Linux see it.  Written by runtime/
 #define DIRECTML_H
 #pragma once
 
-#include <wsl/winadapter.h>
-
-#include <directx/d3d12.h>
-#include <directx/dxcore_interface.h>
-#include <dxguids/dxguids.h> // has the IIDs of what is declared before it
+#include "dmlguids.h"
 
 #ifndef DML_TARGET_VERSION
 #define DML_TARGET_VERSION 0x6400
@@ -40,6 +36,19 @@ static const UINT DML_TENSOR_DIMENSION_COUNT_MAX1 = 8;
 static const UINT DML_TEMPORARY_BUFFER_ALIGNMENT = 256;
 static const UINT DML_PERSISTENT_BUFFER_ALIGNMENT = 256;
 static const UINT DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT = 16;
+"""
+
+GUIDS = """// The IIDs of DirectML's interfaces.  Written by runtime/capi_c/make_header.py.
+// DMLEMU_NO_IIDS: for programs that have their own, as Microsoft's header has none outside of Windows.
+
+#pragma once
+
+#include <wsl/winadapter.h>
+
+#include <directx/d3d12.h>
+#include <directx/dxcore_interface.h>
+#include <dxguids/dxguids.h> // has the IIDs of what is declared before it
+
 """
 
 # C name: type and name of each field; the size of arrays and the members of unions are spelled out.
@@ -112,7 +121,6 @@ def header() -> str:
     return "\n".join(
         [
             START,
-            "".join(f"interface {name};\n" for name, _, _ in interfaces),
             *_enums(),
             UNION,
             *(_struct(name, fields.split("; ")) for name, fields in STRUCTS.items()),
@@ -121,10 +129,17 @@ def header() -> str:
                 for kind in declared().values()
             ),
             *(text for _, text, _ in interfaces),
-            "".join(f"{iid}\n" for _, _, iid in interfaces),
             END,
         ]
     )
+
+
+def guids() -> str:
+    """The text of the header with the IIDs, for whatever declares the interfaces."""
+    interfaces = list(_interfaces())
+    names = "".join(f"interface {name};\n" for name, _, _ in interfaces)
+    iids = "".join(f"{iid}\n" for _, _, iid in interfaces)
+    return f"{GUIDS}{names}\n#ifndef DMLEMU_NO_IIDS\n{iids}#endif\n"
 
 
 def _struct(name: str, fields: list[str]) -> str:
@@ -161,13 +176,12 @@ def _interfaces() -> Iterator[tuple[str, str, str]]:
 
 
 def main(arguments: list[str]) -> int:
-    made = header()
-    if "--check" not in arguments:
-        HEADER.parent.mkdir(exist_ok=True)
-        HEADER.write_text(made, encoding="utf-8")
-    elif not HEADER.exists() or made != HEADER.read_text(encoding="utf-8"):
-        print(f"{HEADER} is out of date; run 'make interfaces'")
-        return 1
+    for path, made in ((INCLUDE / "DirectML.h", header()), (INCLUDE / "dmlguids.h", guids())):
+        if "--check" not in arguments:
+            path.write_text(made, encoding="utf-8")
+        elif not path.exists() or made != path.read_text(encoding="utf-8"):
+            print(f"{path} is out of date; run 'make interfaces'")
+            return 1
     return 0
 
 

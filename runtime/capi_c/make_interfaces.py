@@ -2,7 +2,8 @@
 
 The table holds facts only: IIDs, bases, slots with their C types, sizes and offsets of structs.  The build
 reads the table, so that it needs no header.  Without a folder the headers of Debian's directx-headers-dev are
-read, which have no DirectML.h.  Rows of what the headers lack, or have not yet, stay as they are.
+read, which have no DirectML.h.  Rows of what the headers lack, or have not yet, stay as they are.  DXGI is in no
+package for Linux: its rows follow our own dxgi.h.
 
     python make_interfaces.py [--check] [FOLDER]     FOLDER/directx/d3d12.h, FOLDER/wsl/winadapter.h
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 TABLE = Path(__file__).with_name("interfaces.txt")
+COMPAT = TABLE.with_name("include") / "compat"  # our own, for what the headers lack
 HEADERS = ("d3d12.h", "d3d12sdklayers.h", "dxcore_interface.h", "DirectML.h")
 
 # The versions that are claimed, with all their bases.
@@ -24,7 +26,7 @@ CLAIMED = """
     ID3D12Heap1 ID3D12Resource2 ID3D12DescriptorHeap ID3D12QueryHeap ID3D12Debug3 ID3D12DebugDevice
     ID3D12InfoQueue1 IDMLDevice1 IDMLOperator IDMLCompiledOperator IDMLOperatorInitializer
     IDMLBindingTable IDMLCommandRecorder IDMLDebugDevice IDXCoreAdapterFactory IDXCoreAdapterList
-    IDXCoreAdapter
+    IDXCoreAdapter IDXGIFactory7 IDXGIAdapter4
 """.split()  # noqa: SIM905
 
 STRUCTS = """
@@ -52,6 +54,8 @@ STRUCTS = """
     DML_INTERMEDIATE_GRAPH_EDGE_DESC DML_SCALE_BIAS DML_SIZE_2D DML_SCALAR_UNION
     DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT
     DML_FEATURE_QUERY_FEATURE_LEVELS DML_FEATURE_DATA_FEATURE_LEVELS
+    DXGI_ADAPTER_DESC DXGI_ADAPTER_DESC1 DXGI_ADAPTER_DESC2 DXGI_ADAPTER_DESC3
+    DXGI_QUERY_VIDEO_MEMORY_INFO
 """.split()  # noqa: SIM905
 
 UNKNOWN = """interface IUnknown 00000000-0000-0000-c000-000000000046
@@ -74,7 +78,7 @@ _OTHER_VIEWS = r"Texture|Raytracing|BufferByteOffset"  # of unions; newer header
 
 def read(folder: Path) -> dict[str, str]:
     """The texts of the headers that the folder has."""
-    found = [(name, folder / "directx" / name) for name in HEADERS]
+    found = [*((name, folder / "directx" / name) for name in HEADERS), ("dxgi.h", COMPAT / "dxgi.h")]
     return {name: path.read_text(encoding="utf-8", errors="replace") for name, path in found if path.exists()}
 
 
@@ -121,7 +125,7 @@ def structs(folder: Path, texts: dict[str, str]) -> dict[str, str]:
         "#include <wsl/winadapter.h>",
         "#include <directx/d3d12.h>",
     ]
-    source += ["#include <directx/dxcore_interface.h>"]
+    source += ["#include <directx/dxcore_interface.h>", "#include <dxgi.h>"]
     source += ["#include <directx/DirectML.h>"] if "DirectML.h" in texts else []
     source.append("int main() {")
     everything = "\n".join(map(plain, texts.values())) + "\n".join(
@@ -141,6 +145,8 @@ def structs(folder: Path, texts: dict[str, str]) -> dict[str, str]:
             "g++",
             "-w",
             "-DDML_TARGET_VERSION_USE_LATEST",
+            f"-I{COMPAT}",
+            f"-I{COMPAT.parent}",
             f"-I{folder}",
             f"-I{folder}/wsl/stubs",
             f"-I{folder}/directx",

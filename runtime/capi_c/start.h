@@ -1,4 +1,4 @@
-/* The exported functions of the three libraries. */
+/* The exported functions of the libraries. */
 
 #ifndef DMLEMU_START_H
 #define DMLEMU_START_H

@@ -20,6 +20,9 @@ from dmlemu.frontends.capi import _capi, startup
 from dmlemu.frontends.capi.objects import Interface
 from dmlemu.frozen import Frozen
 
+sys.path.insert(0, str(Path(__file__).parents[3] / "runtime" / "capi_c"))
+import make_interfaces
+
 ROOT = Path(__file__).parents[3]
 CAPI = ROOT / "runtime" / "capi_c"
 TABLE = (CAPI / "interfaces.txt").read_text(encoding="utf-8")
@@ -48,18 +51,36 @@ def test_directml_h_follows_from_the_declarations() -> None:
 @needs_headers
 def test_the_headers_have_the_layouts_of_the_table(tmp_path: Path) -> None:
     """Compiled with our DirectML.h: sizes, offsets, and each method's slot."""
-    lines = ["#include <cstddef>", "#include <DirectML.h>", "#include <directx/dxcore_interface.h>"]
+    lines = ["#include <cstddef>", "#include <DirectML.h>", "#include <dxgi.h>"]
     for name, size, fields in re.findall(r"^struct (\w+) (\d+)(.*)$", TABLE, re.MULTILINE):
         lines.append(f"static_assert(sizeof({name}) == {size});")
         for field, offset in re.findall(r"(\w+)@(\d+)", fields):
             lines.append(f"static_assert(offsetof({name}, {field}) == {offset});")
     source = tmp_path / "layouts.cpp"
     source.write_text("\n".join(lines))
-    include = FRONTEND.parents[1] / "include"
-    subprocess.run(
-        ["g++", "-std=c++17", "-w", "-fsyntax-only", f"-I{include}", "-I/usr/include/wsl/stubs", source],
-        check=True,
-    )
+    includes = [f"-I{CAPI}/include/compat", f"-I{CAPI}/include", "-I/usr/include/wsl/stubs"]
+    subprocess.run(["g++", "-std=c++17", "-w", "-fsyntax-only", *includes, source], check=True)
+
+
+MINGW = Path("/usr/share/mingw-w64/include")  # Debian: mingw-w64-common
+
+
+@pytest.mark.skipif(not MINGW.exists(), reason="mingw-w64-common is not installed")
+def test_our_dxgi_is_that_of_windows() -> None:
+    """No package for Linux has DXGI: our header is compared with one for Windows."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(MINGW.glob("dxgi*.h"))]
+    windows = make_interfaces.interfaces(dict(enumerate(texts)))
+    ours = {name: rows for name, rows in make_interfaces.existing("interface").items() if "DXGI" in name}
+    assert len(ours) == 14
+
+    def slots(rows: str) -> list[str]:
+        """The first line, and of each method the result, the name and the number of parameters."""
+        first, *methods = rows.splitlines()
+        found = [re.fullmatch(r"  (\w+) (\w+)\((.*)\)", each) for each in methods]
+        return [first, *(f"{m[1].removeprefix('WIN')} {m[2]} {m[3].count(',')}" for m in found if m)]
+
+    for name, rows in ours.items():
+        assert slots(rows) == slots(windows[name])
 
 
 def _rows() -> dict[str, tuple[int, dict[str, int]]]:
@@ -96,7 +117,7 @@ def test_our_structs_lie_as_the_table_says() -> None:
         assert set(offsets.values()) <= set(ours), name
 
 
-@pytest.mark.parametrize("name", ["libd3d12.so", "libdxcore.so", "libdirectml.so"])
+@pytest.mark.parametrize("name", ["libd3d12.so", "libdxcore.so", "libdxgi.so", "libdirectml.so"])
 def test_libraries_need_only_libc_and_export_what_clients_import(name: str) -> None:
     if shutil.which("readelf") is None:
         pytest.skip("readelf is not installed")
@@ -110,7 +131,7 @@ def test_libraries_need_only_libc_and_export_what_clients_import(name: str) -> N
     exported = re.findall(r"(?:GLOBAL|WEAK) +DEFAULT +(?!UND)\w+ +(\S+)", symbols)
     functions = {each for each in exported if "dmlemu" not in each.lower() and not each.startswith("VER_")}
     exports = (CAPI / "exports.h").read_text(encoding="utf-8")
-    part = {"libd3d12.so": "D3D12", "libdxcore.so": "DXCORE", "libdirectml.so": "DIRECTML"}[name]
+    part = name[3:-3].upper()
     body = exports.split(f"DMLEMU_{part}_EXPORTS(EXPORT)", 1)[1].split("#define", 1)[0]
     suffix = "@@VER_1" if name == "libd3d12.so" else ""
     assert functions == {each + suffix for each in re.findall(r"EXPORT\((\w+),", body)}

@@ -49,23 +49,35 @@ def add_commands(commands: Any) -> None:
     what.add_argument("--cflags", action="store_const", const=_cflags, dest="what")
     what.add_argument("--libs", action="store_const", const=_libs, dest="what")
     what.add_argument("--libdir", action="store_const", const=_libdir, dest="what")
+    what.add_argument("--cmake", action="store_const", const=_cmake, dest="what")
     capi.set_defaults(run=_print)
 
 
-def _libdir() -> str:
-    """The folder of the libraries: beside the package as it is installed, an editable one included."""
+def _prefix() -> Path:
+    """The folder of the headers and libraries: the package as it is installed, an editable one included."""
     from . import _capi
 
-    return str(Path(_capi.__file__).parents[2] / "lib")
+    return Path(_capi.__file__).parents[2]
+
+
+def _libdir() -> str:
+    return str(_prefix() / "lib")
 
 
 def _cflags() -> str:
-    include = Path(__file__).parents[2] / "include"
-    return f"-I{include} -I/usr/include/wsl/stubs"
+    include = _prefix() / "include"
+    return f"-I{include / 'compat'} -I{include} -I/usr/include/wsl/stubs"
 
 
 def _libs() -> str:
-    return f"-L{_libdir()} -ldirectml -ldxcore -ld3d12"
+    # Microsoft's IIDs as variables, which d3dx12.h uses: in a package only where there is the package.
+    guids = " -lDirectX-Guids" if any(Path("/usr/lib").glob("*/libDirectX-Guids.a")) else ""
+    return f"-L{_libdir()} -ldirectml -ldxcore -ldxgi -ld3d12{guids}"
+
+
+def _cmake() -> str:
+    """The value of dmlemu_DIR, for find_package(dmlemu)."""
+    return str(_prefix() / "lib" / "cmake" / "dmlemu")
 
 
 def _print(parsed: Namespace) -> int:

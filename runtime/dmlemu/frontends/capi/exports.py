@@ -7,7 +7,7 @@ from typing import Any
 from ... import d3d12, dml
 from ...errors import HResult, Strictness
 from ...reporting import defaults
-from . import objects
+from . import dxgi, objects
 from .debug import DebugLayer, watch
 from .dxcore import factory
 from .objects import hand_out, interface_of, invalid, write_pointer
@@ -25,8 +25,7 @@ class Exports:
     def D3D12CreateDevice(self, adapter: int, level: Any, riid: int, out: int) -> HResult:
         if out:
             write_pointer(out, 0)
-        found = objects.thing(adapter, d3d12.Adapter, "pAdapter", "D3D12CreateDevice")
-        device = d3d12.create_device(found, level, raises=False)
+        device = d3d12.create_device(_adapter(adapter), level, raises=False)
         is_known = objects.is_known(device)
         result = hand_out(device, riid, out) if out else HResult.S_FALSE
         if is_known or result is not HResult.S_OK:
@@ -66,6 +65,19 @@ class Exports:
         write_pointer(out, 0)
         return hand_out(factory, riid, out)
 
+    def CreateDXGIFactory(self, riid: int, out: int) -> HResult:
+        return dxgi.create_factory(0, riid, out)
+
+    CreateDXGIFactory1 = CreateDXGIFactory
+
+    def CreateDXGIFactory2(self, flags: int, riid: int, out: int) -> HResult:
+        return dxgi.create_factory(flags, riid, out)
+
+    def DXGIGetDebugInterface1(self, flags: int, riid: int, out: int) -> HResult:
+        if out:
+            write_pointer(out, 0)
+        return HResult.E_NOINTERFACE
+
     def D3D12GetDebugInterface(self, riid: int, out: int) -> HResult:
         if not out:
             return HResult.S_FALSE
@@ -82,6 +94,14 @@ class Exports:
             raise invalid(
                 "NumFeatures", count, "0: there are no experimental features", "EnableExperimentalFeatures"
             )
+
+
+def _adapter(pointer: int) -> d3d12.Adapter | None:
+    """An adapter of DXCore or of DXGI; None for NULL."""
+    found: Any = objects.thing(pointer, object, "pAdapter", "D3D12CreateDevice")
+    if isinstance(found, dxgi.Adapter):
+        return found.adapter
+    return objects.thing(pointer, d3d12.Adapter, "pAdapter", "D3D12CreateDevice")
 
 
 def set_strictness(given: str | None) -> None:

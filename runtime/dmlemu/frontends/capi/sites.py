@@ -14,7 +14,7 @@ __all__ = ["install", "want_frames"]
 
 # Code that only forwards calls: the program's own line is the one that called it.
 _HELPERS = re.compile(
-    r"(d3dx12\w*|DirectMLX|wrladapter|dxcore_interface)\.h:|/wrl/\w+\.h:|/include/c\+\+/|/bits/"
+    r"(d3dx12\w*|DirectMLX|wrladapter|dxcore_interface)\.h:|/(?:wrl|wil)/\w+\.h:|/include/c\+\+/|/bits/"
 )
 
 

@@ -1,0 +1,5 @@
+// d3dcommon.h under the name that it has in the Windows SDK.
+
+#pragma once
+
+#include <directx/d3dcommon.h>

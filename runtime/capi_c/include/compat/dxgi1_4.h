@@ -1,0 +1,5 @@
+// The DXGI of dxgi1_4.h, as part of all of it.
+
+#pragma once
+
+#include "dxgi.h"

@@ -1,0 +1,5 @@
+// dxgicommon.h under the name that it has in the Windows SDK.
+
+#pragma once
+
+#include <directx/dxgicommon.h>

@@ -1,0 +1,5 @@
+// The macros, as part of wil/result.h.
+
+#pragma once
+
+#include "result.h"

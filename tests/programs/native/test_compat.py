@@ -1,0 +1,196 @@
+"""Programs as they are written for Windows, and the ways to find headers and libraries for them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+DMLEMU = [sys.executable, "-m", "dmlemu"]
+WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    "-Wno-ignored-attributes",
+]  # -Wignored-attributes is about Microsoft's headers
+COMPILERS = [each for each in ("g++", "clang++") if shutil.which(each)]
+
+pytestmark = [
+    pytest.mark.skipif(not COMPILERS, reason="no C++ compiler is installed"),
+    pytest.mark.skipif(
+        not Path("/usr/include/directx/d3d12.h").exists(), reason="directx-headers-dev is not installed"
+    ),
+]
+
+
+def capi(option: str) -> list[str]:
+    """What ``dmlemu capi`` prints, as options."""
+    done = subprocess.run([*DMLEMU, "capi", option], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program without the variables of these tests."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DMLEMU_")}
+    return subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, env={**environment, **variables}, timeout=110
+    )
+
+
+def compile_command(compiler: str, source: Path, program: Path, *options: str) -> list[str]:
+    names = [compiler, "-std=c++17", "-g", "-O1", *WARNINGS, "-Werror", "-pthread", *options]
+    return [*names, *capi("--cflags"), str(source), "-o", str(program), *capi("--libs")]
+
+
+@pytest.fixture(scope="module")
+def compat(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """compat.cpp, compiled."""
+    program = tmp_path_factory.mktemp("compat") / "compat"
+    subprocess.run(compile_command(COMPILERS[0], HERE / "compat.cpp", program), check=True)
+    return program
+
+
+SCENES = ["events", "threads", "both", "macros", "libraries", "adapters"]
+
+
+def test_events_dxgi_and_helpers_do_what_windows_does(compat: Path) -> None:
+    done = run(*DMLEMU, "exec", "--strict", compat, *SCENES)
+    assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("standard", ["14", "17", "20"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_every_compiler_takes_the_headers(compiler: str, standard: str, tmp_path: Path) -> None:
+    program = tmp_path / "compat"
+    subprocess.run(compile_command(compiler, HERE / "compat.cpp", program, f"-std=c++{standard}"), check=True)
+    done = run(*DMLEMU, "exec", "--strict", program, *SCENES)
+    assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
+
+
+def test_what_needs_a_screen_is_refused_by_name(compat: Path) -> None:
+    done = run(*DMLEMU, "exec", "--strict", compat, "refused")
+    assert (done.stdout, done.returncode) == ("0 failures\n", 1)
+    for name in ("IDXGIFactory2::CreateSwapChainForHwnd", "IDXGIFactory::CreateSoftwareAdapter"):
+        assert done.stderr.count(f"{name} is not emulated.\n  - While calling {name} at compat.cpp:") == 1
+    assert "a bug of dmlemu" not in done.stderr
+
+
+def test_debug_strings_are_for_debuggers(compat: Path) -> None:
+    if shutil.which("gdb") is None:
+        pytest.skip("gdb is not installed")
+    done = run(*DMLEMU, "exec", "gdb", "-q", "-batch", "-ex", "run", "--args", compat, "macros")
+    assert "nobody reads this\nnor this: ä€😀\n" in done.stderr
+
+
+def test_a_program_may_have_iids_of_its_own() -> None:
+    numbers = "0x6dbd6437, 0x96fd, 0x423f, 0xa9, 0x8c, 0xae, 0x5e, 0x7c, 0x2a, 0x57, 0x3f"
+    command = [COMPILERS[0], "-std=c++17", "-w", "-fsyntax-only", *capi("--cflags"), "-xc++", "-"]
+    for option, status in (["-DDMLEMU_NO_IIDS"], 0), ([], 1):
+        done = subprocess.run(
+            [*command, *option],
+            input=f"#include <d3d12.h>\nWINADAPTER_IID(IDMLDevice, {numbers})\n",
+            text=True,
+            capture_output=True,
+        )
+        assert done.returncode == status, done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_events_have_no_data_race(compiler: str, tmp_path: Path) -> None:
+    program = tmp_path / "races"
+    subprocess.run(compile_command(compiler, HERE / "compat.cpp", program, "-fsanitize=thread"), check=True)
+    done = run(*DMLEMU, "exec", program, "events", "threads", "both")
+    assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
+
+
+@pytest.mark.skipif(
+    "clang++" not in COMPILERS or not os.environ.get("DMLEMU_DIRECTMLX"),
+    reason="DMLEMU_DIRECTMLX names no folder with DirectMLX.h, or clang++ is not installed",
+)
+def test_directmlx_builds_graphs(tmp_path: Path) -> None:
+    """g++ 12 refuses that header."""
+    program = tmp_path / "directmlx"
+    options = [f"-isystem{os.environ['DMLEMU_DIRECTMLX']}", "-Wno-unused-parameter"]
+    subprocess.run(compile_command("clang++", HERE / "directmlx.cpp", program, *options), check=True)
+    left = np.arange(12, dtype=np.float32).reshape(3, 4) % 5 - 2
+    right = np.arange(8, dtype=np.float32).reshape(4, 2) % 3 + np.float32(0.25)
+    expected = np.maximum(left @ right * np.float32(0.5) - 1, 0).astype(np.float32)
+    done = run(*DMLEMU, "exec", "--strict", program)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert [int(word, 16) for word in done.stdout.split()] == expected.view(np.uint32).ravel().tolist()
+
+
+# --- finding headers and libraries ---
+
+CMAKE = """
+cmake_minimum_required(VERSION 3.16)
+project(identity CXX)
+find_package(dmlemu 0.1 REQUIRED)
+add_executable(identity {source})
+target_link_libraries(identity PRIVATE dmlemu::dmlemu)
+"""
+
+
+@pytest.fixture(scope="module")
+def identity(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What identity.cpp prints, built with the options of ``dmlemu capi``."""
+    program = tmp_path_factory.mktemp("identity") / "identity"
+    subprocess.run(compile_command(COMPILERS[0], HERE / "identity.cpp", program), check=True)
+    done = run(*DMLEMU, "exec", program)
+    assert (done.stderr, done.returncode) == ("", 0)
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the installed headers and libraries, somewhere else."""
+    (libraries,) = capi("--libdir")
+    copy = tmp_path_factory.mktemp("moved") / "dmlemu"
+    for name in ("lib", "include"):
+        shutil.copytree(Path(libraries).parent / name, copy / name)
+    return copy
+
+
+def test_pkg_config_finds_them_where_they_are(identity: str, moved: Path, tmp_path: Path) -> None:
+    if shutil.which("pkg-config") is None:
+        pytest.skip("pkg-config is not installed")
+    (libraries,) = capi("--libdir")
+    for folder in (Path(libraries), moved / "lib"):
+        options = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", "dmlemu"],
+            env={**os.environ, "PKG_CONFIG_PATH": str(folder / "pkgconfig")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        assert str(folder.parent) in {str(Path(each[2:]).resolve().parent) for each in options}
+    program = tmp_path / "identity"
+    source = str(HERE / "identity.cpp")
+    subprocess.run([COMPILERS[0], "-std=c++17", source, *options, "-o", str(program)], check=True)
+    done = run(*DMLEMU, "exec", program)
+    assert (done.stdout, done.stderr, done.returncode) == (identity, "", 0)
+
+
+@pytest.mark.parametrize("where", ["installed", pytest.param("moved", marks=pytest.mark.long)])
+def test_cmake_finds_them_where_they_are(identity: str, moved: Path, where: str, tmp_path: Path) -> None:
+    """Programs that CMake builds run without ``dmlemu exec``: it leaves the path of the libraries in them."""
+    cmake = shutil.which("cmake") or shutil.which("cmake", path=str(Path(sys.executable).parent))
+    if cmake is None:
+        pytest.skip("cmake is not installed")
+    folder = capi("--cmake")[0] if where == "installed" else str(moved / "lib" / "cmake" / "dmlemu")
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(source=HERE / "identity.cpp"))
+    options = [f"-Ddmlemu_DIR={folder}", f"-DCMAKE_CXX_COMPILER={COMPILERS[0]}"]
+    subprocess.run(
+        [cmake, "-S", tmp_path, "-B", tmp_path / "build", *options], check=True, capture_output=True
+    )
+    subprocess.run([cmake, "--build", tmp_path / "build"], check=True, capture_output=True)
+    variables = {} if where == "installed" else {"DMLEMU_PYTHON": sys.executable}
+    done = run(tmp_path / "build" / "identity", **variables)
+    assert (done.stdout, done.stderr, done.returncode) == (identity, "", 0)
