@@ -17,6 +17,7 @@ from dmlemu.errors import Error, Severity, Strictness, printable, shorten
 from dmlemu.frontends import dxdispatch
 from dmlemu.frontends.capi.command import add_commands
 from dmlemu.frontends.dxdispatch.printing import format_bytes
+from dmlemu.frontends.layout import add_command as add_layout_command
 from dmlemu.reporting import ReportFile, Stored, defaults, print_reports
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(run=_run)
     _add_records(commands)
     add_commands(commands)
+    add_layout_command(commands)
     adapters = commands.add_parser("adapters", help="list the emulated adapters")
     adapters.set_defaults(run=_adapters)
     explain = commands.add_parser("explain", help="describe an operator, or list the operators")

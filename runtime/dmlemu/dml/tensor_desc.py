@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ..errors import as_integer, quote
 from ..frozen import Frozen
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
+
+if TYPE_CHECKING:
+    from ..pictures import Layout
 
 __all__ = [
     "MINIMUM_BUFFER_TENSOR_ALIGNMENT",
@@ -188,6 +191,18 @@ class BufferTensorDesc(Frozen):
         if dtype is None:
             raise NotImplementedError(f"{self.data_type.name} has no NumPy dtype")
         return dtype
+
+    def layout(self, name: str = "", offset: int = 0) -> Layout:
+        """A picture of where the elements lie: text for the terminal, SVG, and itself in a notebook.
+
+        ``name`` and ``offset`` (bytes) say what it is called and where in its buffer it begins;
+        ``layout.beside(other)`` draws two tensors of one buffer.
+        """
+        from ..pictures import Layout, Tensor
+
+        bits, kind = element_bits(self.data_type), self.data_type.name
+        sizes, strides = tuple(self.sizes), self.effective_strides
+        return Layout([Tensor(name, kind, bits, sizes, strides, offset, self.size_in_bytes)])
 
     def check(self, field: str, operation: str, level: FeatureLevel, *, output: bool) -> None:
         """The rules TN1 to TN8 for a tensor field of an operator (``field``: "OutputTensor").
