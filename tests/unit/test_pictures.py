@@ -149,7 +149,6 @@ def test_the_unit_of_the_ruler_divides_every_place() -> None:
         .beside(BufferTensorDesc(TensorDataType.FLOAT64, [1]).layout("b", 6))
     )
     assert layout.unit_bits == gcd(32, 48)
-    assert layout.shared_by() == [(layout.tensors[0], layout.tensors[1])]
 
 
 # --- the command ---

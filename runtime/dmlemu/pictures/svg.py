@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape
+from html import escape
 
-from .layout import Cell, Grid, Layout, Row, Unit
+from .model import Buffer, Cell, Grid, Row, Unit
 from .tensor import Index, Tensor
 
 __all__ = ["svg"]
@@ -21,10 +21,10 @@ text { fill: #e8e8e8; } .small { fill: #aaa; } rect { stroke: #999; } .shared { 
 """
 
 
-def svg(layout: Layout) -> str:
+def svg(buffer: Buffer) -> str:
     """The document."""
-    page = _Page(layout)
-    for number, tensor in enumerate(layout.tensors):
+    page = _Page(buffer)
+    for number, tensor in enumerate(buffer.tensors):
         page.title(str(tensor))
         page.grids(number, tensor)
     page.ruler()
@@ -34,8 +34,8 @@ def svg(layout: Layout) -> str:
 class _Page:
     """Draws from the top to the bottom."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
         self.y = float(_MARGIN)
         self.right = 0.0
         self.parts: list[str] = []
@@ -43,7 +43,7 @@ class _Page:
 
     def document(self) -> str:
         width, height = self.right + _MARGIN, self.y
-        about = escape("; ".join(map(str, self.layout.tensors)), {'"': "&quot;"})
+        about = escape("; ".join(map(str, self.buffer.tensors)))
         hover = "".join(
             f"svg:has(.{name}:hover) .{name} rect {{ stroke: #0b62d6; stroke-width: 3; }}\n"
             for name in self.names.values()
@@ -85,7 +85,7 @@ class _Page:
     def grids(self, number: int, tensor: Tensor) -> None:
         width = _cell_width(f"\u2191{tensor.offset + tensor.size}")
         top, x, bottom = self.y, float(_MARGIN), self.y
-        for grid in self.layout.grids(tensor, _COLUMNS):
+        for grid in self.buffer.grids(tensor, _COLUMNS):
             wide = _GAP if grid is None else max(len(row or ()) for row in grid.rows) * width + _GAP
             if x + wide > _WIDTH and x > _MARGIN:
                 x, top = float(_MARGIN), bottom
@@ -117,14 +117,14 @@ class _Page:
     # --- the ruler ---
 
     def ruler(self) -> None:
-        tensors = self.layout.tensors
+        tensors = self.buffer.tensors
         labels = [each.spell(tuple(max(0, size - 1) for size in each.sizes)) for each in tensors]
         width = max(map(_cell_width, [*labels, str(max(each.offset + each.size for each in tensors))]))
         margin = max((len(each.name) for each in tensors), default=0) * _CHARACTER + _MARGIN
         self.y += 4
         self.text(_MARGIN, self.y + 14, "memory: the element in each place", "title")
         self.y += _HEIGHT
-        for row in self.layout.rows(max(1, int((_WIDTH - margin) / width))):
+        for row in self.buffer.rows(max(1, int((_WIDTH - margin) / width))):
             if row.gap:
                 self.text(_MARGIN, self.y + 12, f"\u2026 {row.gap} bytes further", "small")
                 self.y += _HEIGHT
@@ -135,7 +135,7 @@ class _Page:
             byte = str(unit.bit // 8) if unit.bit % 8 == 0 else "+"
             self.text(x + (column + 0.5) * width, self.y + 10, byte, "small middle")
         self.y += 14
-        for number, tensor in enumerate(self.layout.tensors):
+        for number, tensor in enumerate(self.buffer.tensors):
             if tensor.name:
                 self.text(_MARGIN, self.y + 15, tensor.name)
             for column, unit in enumerate(row.units):

@@ -31,7 +31,7 @@ class Tensor(NamedTuple):
         return f"{self.name}: {text}" if self.name else text
 
     @property
-    def count(self) -> int:
+    def element_count(self) -> int:
         """Logical elements."""
         return prod(self.sizes)
 
@@ -47,7 +47,7 @@ class Tensor(NamedTuple):
     def at(self, bit: int) -> list[Index]:
         """The elements that hold a bit, two at most; axes of stride 0 count once."""
         rest = bit - self.offset * 8
-        if rest < 0 or not self.count:
+        if rest < 0 or not self.element_count:
             return []
         order = sorted(
             (axis for axis in self.axes if self.strides[axis]), key=lambda axis: -self.strides[axis]

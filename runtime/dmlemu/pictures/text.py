@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from .layout import Cell, Grid, Layout, Row, Unit
+from .model import Buffer, Cell, Grid, Row, Unit
 from .tensor import Tensor
 
 __all__ = ["text"]
@@ -17,18 +17,18 @@ _NOTHING, _MORE, _GAP = "\u2591", "\u2026", "\u00b7\u00b7"
 _COLOURS = {"shared": "31;1", "padding": "2", "title": "1"}
 
 
-def text(layout: Layout, width: int | None, colour: bool) -> str:
+def text(buffer: Buffer, width: int | None, colour: bool) -> str:
     """The grids of all tensors and the ruler, in lines of ``width`` columns."""
     width = width or shutil.get_terminal_size((100, 24)).columns
     paint = _paint if colour else _plain
     lines: list[str] = []
-    for tensor in layout.tensors:
+    for tensor in buffer.tensors:
         lines += [paint(str(tensor), "title"), ""]
-        if not tensor.count:
+        if not tensor.element_count:
             continue
         lines += ["byte of each element" + (" (+: upper half)" if tensor.bits == 4 else "")]
-        lines += [*_side_by_side(_blocks(layout, tensor, width), width), ""]
-    lines += [*_ruler(layout, width, paint)]
+        lines += [*_side_by_side(_blocks(buffer, tensor, width), width), ""]
+    lines += [*_ruler(buffer, width, paint)]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -43,9 +43,9 @@ def _paint(text: str, kind: str) -> str:
 # --- grids ---
 
 
-def _blocks(layout: Layout, tensor: Tensor, width: int) -> Iterator[list[str]]:
+def _blocks(buffer: Buffer, tensor: Tensor, width: int) -> Iterator[list[str]]:
     longest = len(_place(_last(tensor))) + 2
-    for grid in layout.grids(tensor, max(3, (width - 4) // longest)):
+    for grid in buffer.grids(tensor, max(3, (width - 4) // longest)):
         yield [_MORE] if grid is None else _block(grid)
 
 
@@ -87,16 +87,16 @@ def _width(block: list[str]) -> int:
 # --- the ruler ---
 
 
-def _ruler(layout: Layout, width: int, paint: Paint) -> Iterator[str]:
-    names = ["byte", *(each.name or "element" for each in layout.tensors)]
+def _ruler(buffer: Buffer, width: int, paint: Paint) -> Iterator[str]:
+    names = ["byte", *(each.name or "element" for each in buffer.tensors)]
     margin = max(map(len, names)) + 1
-    cell = max(2, *(_longest(each) for each in layout.tensors))
-    cell = max(cell, len(str(max(each.offset + each.size for each in layout.tensors))))
-    rows = layout.rows(max(1, (width - margin) // (cell + 1)))
+    cell = max(2, *(_longest(each) for each in buffer.tensors))
+    cell = max(cell, len(str(max(each.offset + each.size for each in buffer.tensors))))
+    rows = buffer.rows(max(1, (width - margin) // (cell + 1)))
     for row in rows:
         if row.gap:
             yield f"{_MORE} {row.gap} bytes further"
-        for name, line in zip(names, _lines(row, layout.tensors, cell, paint), strict=True):
+        for name, line in zip(names, _lines(row, buffer.tensors, cell, paint), strict=True):
             yield name.ljust(margin) + line
     units = [unit for row in rows for unit in row.units]
     if any(not each for unit in units for each in unit.elements):
