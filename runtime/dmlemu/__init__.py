@@ -60,6 +60,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Imports large modules on first access."""
+    if name == "__version__":
+        from importlib.metadata import version  # reading a package's metadata takes long
+
+        return version("dmlemu")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _LATER[name]
@@ -70,7 +74,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})
 
 
 def _attach_checks(device: d3d12.Device) -> None:

@@ -23,6 +23,8 @@ from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..pictures import Layout
 
 __all__ = [
@@ -70,6 +72,7 @@ _DTYPES: dict[TensorDataType, np.dtype[Any]] = {
     for kind, bits in _BITS.items()
     if bits
 }
+_TYPES = {dtype: kind for kind, dtype in _DTYPES.items() if _BITS[kind] >= 8}
 
 
 def element_bits(data_type: TensorDataType) -> int:
@@ -142,6 +145,27 @@ class BufferTensorDesc(Frozen):
         else:
             total = _unsigned("TotalTensorSizeInBytes", total, _U64)
         put(self, "total_tensor_size_in_bytes", total)
+
+    @classmethod
+    def from_array(cls, array: npt.NDArray[Any]) -> BufferTensorDesc:
+        """The desc of an array's elements as they lie in its memory, from its first element on.
+
+        A C-contiguous array gives no strides.  ``bool`` arrays are UINT8.  Raises TypeError for a dtype
+        that DirectML does not have, ValueError for negative strides and for strides in fractions of elements.
+        """
+        dtype = np.dtype(np.uint8) if array.dtype == np.bool_ else array.dtype
+        data_type = _TYPES.get(dtype)
+        if data_type is None:
+            raise TypeError(f"An array of {array.dtype} has no DML_TENSOR_DATA_TYPE.")
+        if array.flags.c_contiguous:
+            return cls(data_type, array.shape)
+        strides = [0 if size == 1 else step for size, step in zip(array.shape, array.strides, strict=True)]
+        if any(step < 0 or step % dtype.itemsize for step in strides):
+            raise ValueError(
+                f"The strides of the array ({array.strides} bytes) are no multiples >= 0 of the "
+                f"{dtype.itemsize} bytes of an element; numpy.ascontiguousarray makes a copy that has some."
+            )
+        return cls(data_type, array.shape, [step // dtype.itemsize for step in strides])
 
     @property
     def rank(self) -> int:
