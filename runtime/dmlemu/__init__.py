@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .recording import reduce as reduce
     from .recording import replay as replay
     from .session import Session as Session
+    from .tracing import trace as trace
 
 _LATER = {
     "Session": ("dmlemu.session", "Session"),
@@ -34,6 +35,7 @@ _LATER = {
     "record": ("dmlemu.recording", "record"),
     "reduce": ("dmlemu.recording", "reduce"),
     "replay": ("dmlemu.recording", "replay"),
+    "trace": ("dmlemu.tracing", "trace"),
 }
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "reduce",
     "replay",
     "reporting",
+    "trace",
 ]
 
 

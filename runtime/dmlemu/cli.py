@@ -122,6 +122,12 @@ def _parser() -> argparse.ArgumentParser:
         "--record", type=Path, metavar="FILE.dmlrec", help="write what each dispatch reads and writes"
     )
     run.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE.json",
+        help="write a timeline, which https://ui.perfetto.dev shows",
+    )
+    run.add_argument(
         "--record-only", default="*", metavar="PATTERN", help="record only operators with such names: conv*"
     )
     run.add_argument(
@@ -361,13 +367,29 @@ def _run(parsed: argparse.Namespace) -> int:
         raise UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
         file = _Reports(parsed.report)
-        with _reports_written(file), _recorded(parsed.record, parsed.record_only, parsed.record_limit):
+        with (
+            _reports_written(file),
+            _traced(parsed.trace),
+            _recorded(parsed.record, parsed.record_only, parsed.record_limit),
+        ):
             model = dxdispatch.read_model(
                 options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
             )
             dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
         return 1 if file.has_failed else 0
     return 0
+
+
+@contextmanager
+def _traced(path: Path | None) -> Iterator[None]:
+    """Traces devices created inside of the block."""
+    if path is None:
+        yield
+        return
+    from dmlemu.tracing import trace
+
+    with trace(None, path):
+        yield
 
 
 @contextmanager

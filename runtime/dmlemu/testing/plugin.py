@@ -8,7 +8,8 @@ exception; ``pytest.raises`` and ``assertRaises`` expect it, and an HRESULT that
 mistake (E_OUTOFMEMORY, DXGI_ERROR_UNSUPPORTED, ...) is for the program.  ``--dmlemu-report=FILE`` writes
 every report as a JSON line with the test's node id.  ``--dmlemu-chaos=SEED`` runs every device under
 ``dmlemu.chaos(SEED)``.  ``--dmlemu-record=FILE.dmlrec`` records what the devices dispatch that are created
-meanwhile; a worker of pytest-xdist adds its name to the file's.
+meanwhile, ``--dmlemu-trace=FILE.json`` writes a timeline of them; a worker of pytest-xdist adds its name to
+the file's.
 
 ``@pytest.mark.dmlemu(expect=[id, ...], suppress={id: reason})``: an expected check must report; a pattern
 such as ``HAZARD_*`` only may.  What is suppressed is not raised and fails no test.
@@ -76,6 +77,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--dmlemu-werror", action="store_true", help="their warnings fail the test, too")
     group.addoption("--dmlemu-report", metavar="FILE", help="write what they report as JSON lines")
     group.addoption("--dmlemu-record", metavar="FILE", help="write what they dispatch, for dmlemu diff")
+    group.addoption("--dmlemu-trace", metavar="FILE", help="write a timeline of them, for Perfetto")
     group.addoption("--dmlemu-chaos", metavar="SEED", type=int, help="run them under dmlemu.chaos(SEED)")
 
 
@@ -84,9 +86,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Watch(config), "dmlemu-watch")
 
 
-def _record_path(config: pytest.Config) -> Path | None:
-    """The file of ``--dmlemu-record``; one for each worker."""
-    given: str | None = config.getoption("dmlemu_record")
+def _path(config: pytest.Config, option: str) -> Path | None:
+    """The file of an option; one for each worker."""
+    given: str | None = config.getoption(option)
     if given is None:
         return None
     path = Path(given).absolute()
@@ -176,8 +178,9 @@ class _Watch:
                 self._file.write_text("")
             except OSError as error:
                 raise pytest.UsageError(f"--dmlemu-report: {error}") from None
-        self._record = _record_path(config)
-        self._recording: Any = None
+        self._record = _path(config, "dmlemu_record")
+        self._trace = _path(config, "dmlemu_trace")
+        self._recordings: list[Any] = []  # and traces
         self._reporting: Any = None
         self._refusals: Any = None
         self._test: _Test | None = None
@@ -203,8 +206,13 @@ class _Watch:
             if self._record is not None:
                 from ..recording import Recording
 
-                self._recording = Recording(None, self._record)
-                self._recording.__enter__()
+                self._recordings.append(Recording(None, self._record))
+            if self._trace is not None:
+                from ..tracing import Trace
+
+                self._recordings.append(Trace(None, self._trace))
+            for each in self._recordings:
+                each.__enter__()
             if self._chaos is not None:
                 from dmlemu_hw.chaos import chaos
 
@@ -377,6 +385,8 @@ class _Watch:
             parts.append(f"reports in {self._report}")
         if self._record is not None:
             parts.append(f"dispatches in {self._record}")
+        if self._trace is not None:
+            parts.append(f"a timeline in {self._trace}")
         return parts
 
     def pytest_report_header(self) -> list[str]:
@@ -398,9 +408,8 @@ class _Watch:
         terminalreporter.ensure_newline()
 
     def pytest_sessionfinish(self) -> None:
-        recording, self._recording = self._recording, None
-        if recording is not None:
-            recording.__exit__(None, None, None)
+        while self._recordings:
+            self._recordings.pop().__exit__(None, None, None)
 
     def pytest_unconfigure(self) -> None:
         if self._reporting is not None:
