@@ -9,13 +9,16 @@ from itertools import product
 from math import gcd
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dmlemu import Error, Report, d3d12, dml
 from dmlemu.cli import main
 from dmlemu.dml import BufferTensorDesc, TensorDataType
 from dmlemu.pictures.tensor import Tensor, shown
+from dmlemu.session import Session
 
 NHWC = BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 2, 2], [12, 1, 6, 3])
 
@@ -195,3 +198,50 @@ def test_wrong_strides_name_the_field(capsys: pytest.CaptureFixture[str]) -> Non
 def test_pictures_are_not_imported_unless_asked_for() -> None:
     code = "import sys, dmlemu.dml; assert 'dmlemu.pictures' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# --- of reports ---
+
+
+@pytest.mark.dmlemu(expect=["TENSOR_TOTAL_SMALL", "TENSOR_OUT_OVERLAP"])
+def test_refusals_of_layouts_have_a_picture() -> None:
+    device = dml.create_device(d3d12.create_device())
+    packed = BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4, 4])
+    image = BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4, 4], [192, 4, 48, 12], 192)
+    with pytest.raises(Error) as caught:
+        device.create_operator(dml.ElementWiseIdentityOperatorDesc(input_tensor=image, output_tensor=packed))
+    assert "element (0, 2, 3, 3): bytes 752 to 755" in caught.value.report.svg()
+    overlapping = BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4, 4], [48, 1, 4, 1])
+    with pytest.raises(Error) as caught:
+        device.create_operator(
+            dml.ElementWiseIdentityOperatorDesc(input_tensor=packed, output_tensor=overlapping)
+        )
+    assert 'class="c' in caught.value.report.svg() and " shared" in caught.value.report.svg()
+    assert "layouts" not in caught.value.report.json()
+
+
+@pytest.mark.dmlemu(expect=["LAYOUT_HANDOVER"])
+def test_the_report_of_a_wrong_handover_draws_both_tensors() -> None:
+    with Session() as session:
+        planes = BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 2, 2])
+        pixels = BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 2, 2], [8, 1, 4, 2])
+        copies = [
+            session.compile(
+                dml.ElementWiseIdentityOperatorDesc(input_tensor=source, output_tensor=target), "copy"
+            )
+            for source, target in ((planes, planes), (pixels, planes))
+        ]
+        x, y = session.upload("x", np.arange(8, dtype=np.float32)), session.buffer("y", 32)
+        z = session.buffer("z", 32)
+        for compiled in copies:
+            session.initialize(compiled)
+        session.barrier()
+        session.dispatch(copies[0], [x], [y])
+        session.barrier()
+        session.dispatch(copies[1], [y], [z])
+        session.run()
+        (found,) = [each.report for each in session.device.reports if each.report.id == "LAYOUT_HANDOVER"]
+    text = found.svg()
+    assert "OutputTensor (written): FLOAT32 sizes [1, 2, 2, 2], strides [8, 4, 2, 1]" in text
+    assert "InputTensor (read): FLOAT32 sizes [1, 2, 2, 2], strides [8, 1, 4, 2]" in text
+    assert Report("X", "Nothing.").svg() == ""

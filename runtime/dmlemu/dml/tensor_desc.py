@@ -17,7 +17,7 @@ import numpy as np
 
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
-from ..errors import as_integer, quote
+from ..errors import Error, as_integer, quote
 from ..frozen import Frozen
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
@@ -25,7 +25,7 @@ from .overlap import shared_element
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..pictures import Layout
+    from ..pictures import Layout, Tensor
 
 __all__ = [
     "MINIMUM_BUFFER_TENSOR_ALIGNMENT",
@@ -222,11 +222,9 @@ class BufferTensorDesc(Frozen):
         ``name`` and ``offset`` (bytes) say what it is called and where in its buffer it begins;
         ``layout.beside(other)`` draws two tensors of one buffer.
         """
-        from ..pictures import Layout, Tensor
+        from ..pictures import Layout
 
-        bits, kind = element_bits(self.data_type), self.data_type.name
-        sizes, strides = tuple(self.sizes), self.effective_strides
-        return Layout([Tensor(name, kind, bits, sizes, strides, offset, self.size_in_bytes)])
+        return Layout([_placed(self, name, offset)])
 
     def check(self, field: str, operation: str, level: FeatureLevel, *, output: bool) -> None:
         """The rules TN1 to TN8 for a tensor field of an operator (``field``: "OutputTensor").
@@ -242,12 +240,24 @@ class BufferTensorDesc(Frozen):
             rules.no_overlap()
 
 
+def _placed(desc: BufferTensorDesc, name: str, offset: int) -> Tensor:
+    """The tensor as pictures draw it."""
+    from ..pictures import Tensor
+
+    bits, kind = element_bits(desc.data_type), desc.data_type.name
+    return Tensor(name, kind, bits, tuple(desc.sizes), desc.effective_strides, offset, desc.size_in_bytes)
+
+
 class _Rules:
     """The checks of one tensor, with the context for their messages."""
 
     def __init__(self, desc: BufferTensorDesc, field: str, operation: str) -> None:
         self.desc, self.field = desc, field
         self.refused = partial(refusal, operation=operation, page=_STRUCT)
+
+    def drawn(self, *arguments: Any, **more: Any) -> Error:
+        """A refusal with a picture of the tensor."""
+        return self.refused(*arguments, layouts=(_placed(self.desc, self.field, 0),), **more)
 
     def type_and_rank(self, level: FeatureLevel) -> None:
         desc = self.desc
@@ -308,7 +318,7 @@ class _Rules:
         desc, total = self.desc, self.desc.size_in_bytes
         least = _least_size(desc.data_type, desc.sizes, desc.strides)
         if total < least:
-            raise self.refused(
+            raise self.drawn(
                 ids.TENSOR_TOTAL_SMALL,
                 f"{{field}} ({total}) is less than the {least} bytes that sizes and strides reach.",
                 field=f"{self.field}.TotalTensorSizeInBytes",
@@ -376,7 +386,7 @@ class _Rules:
             return
         for i, (size, stride) in enumerate(zip(desc.sizes, desc.strides, strict=True)):
             if stride == 0 and size > 1:
-                raise self.refused(
+                raise self.drawn(
                     ids.TENSOR_OUT_BROADCAST,
                     f"{{field}} (0) gives the {size} elements of dimension {i} of an output one address.",
                     field=f"{self.field}.Strides[{i}]",
@@ -388,7 +398,7 @@ class _Rules:
         if pair is not None:
             first, second = pair
             offset = sum(i * s for i, s in zip(first, desc.strides, strict=True))
-            raise self.refused(
+            raise self.drawn(
                 ids.TENSOR_OUT_OVERLAP,
                 f"{{field}} put elements {first} and {second} at one address, "
                 f"{offset} elements from the start.",
