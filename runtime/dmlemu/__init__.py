@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .recording import reduce as reduce
     from .recording import replay as replay
     from .session import Session as Session
+    from .tracing import trace as trace
 
 _LATER = {
     "Session": ("dmlemu.session", "Session"),
@@ -34,6 +35,7 @@ _LATER = {
     "record": ("dmlemu.recording", "record"),
     "reduce": ("dmlemu.recording", "reduce"),
     "replay": ("dmlemu.recording", "replay"),
+    "trace": ("dmlemu.tracing", "trace"),
 }
 
 __all__ = [
@@ -55,11 +57,16 @@ __all__ = [
     "reduce",
     "replay",
     "reporting",
+    "trace",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Imports large modules on first access."""
+    if name == "__version__":
+        from importlib.metadata import version  # reading a package's metadata takes long
+
+        return version("dmlemu")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _LATER[name]
@@ -70,7 +77,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})
 
 
 def _attach_checks(device: d3d12.Device) -> None:

@@ -14,22 +14,16 @@ from warnings import catch_warnings, simplefilter
 
 from dmlemu import d3d12
 from dmlemu.errors import Error, Severity, Strictness, printable, shorten
-from dmlemu.frontends import dxdispatch
+from dmlemu.frontends import catalogue, dxdispatch
 from dmlemu.frontends.capi.command import add_commands
-from dmlemu.frontends.dxdispatch.printing import format_bytes
+from dmlemu.frontends.layout import add_command as add_layout_command
+from dmlemu.frontends.usage import UsageError
 from dmlemu.reporting import ReportFile, Stored, defaults, print_reports
 
 if TYPE_CHECKING:
     from dmlemu.recording import Comparison, Progress
 
 __all__ = ["main"]
-
-
-class _UsageError(Exception):
-    """A name given on the command line does not exist."""
-
-    def __str__(self) -> str:
-        return f"dmlemu: error: {shorten(self.args[0], 2000)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = 1
     try:
         code = _command(arguments)
-    except (Error, dxdispatch.ModelError, _UsageError) as error:
+    except (Error, dxdispatch.ModelError, UsageError) as error:
         _print_error(str(error))
     except KeyboardInterrupt:
         code = 130
@@ -102,9 +96,9 @@ class _Version(argparse.Action):
     """Reads the version only on request: reading a package's metadata takes long."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
+        import dmlemu
 
-        print(f"dmlemu {version('dmlemu')}")
+        print(f"dmlemu {dmlemu.__version__}")
         parser.exit()
 
 
@@ -128,6 +122,12 @@ def _parser() -> argparse.ArgumentParser:
         "--record", type=Path, metavar="FILE.dmlrec", help="write what each dispatch reads and writes"
     )
     run.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE.json",
+        help="write a timeline, which https://ui.perfetto.dev shows",
+    )
+    run.add_argument(
         "--record-only", default="*", metavar="PATTERN", help="record only operators with such names: conv*"
     )
     run.add_argument(
@@ -139,16 +139,8 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(run=_run)
     _add_records(commands)
     add_commands(commands)
-    adapters = commands.add_parser("adapters", help="list the emulated adapters")
-    adapters.set_defaults(run=_adapters)
-    explain = commands.add_parser("explain", help="describe an operator, or list the operators")
-    explain.add_argument("operator", nargs="?", metavar="OPERATOR", help="for instance GEMM")
-    explain.set_defaults(run=_explain)
-    checks = commands.add_parser("checks", help="list the checks, or explain one")
-    checks.add_argument(
-        "check", nargs="?", metavar="ID", help="for instance HAZARD_RAW; a pattern lists those that match"
-    )
-    checks.set_defaults(run=_checks)
+    add_layout_command(commands)
+    catalogue.add_commands(commands)
     return parser
 
 
@@ -248,10 +240,10 @@ def _reduce(parsed: argparse.Namespace) -> int:
 
     stem: Path = parsed.output or parsed.file.with_name(f"{parsed.file.stem}.reduced")
     if not stem.name or not stem.parent.is_dir():  # said before a long search
-        raise _UsageError(f"--output {stem}: expected the beginning of a file's name in a folder that exists")
+        raise UsageError(f"--output {stem}: expected the beginning of a file's name in a folder that exists")
     target = stem.with_name(f"{stem.name}.dmlrec")
     if target.exists() and parsed.file.exists() and target.samefile(parsed.file):
-        raise _UsageError(f"--output {stem}: {target} is the record that is to be reduced")
+        raise UsageError(f"--output {stem}: {target} is the record that is to be reduced")
     bar = _Bar(sys.stderr)
     try:
         found = reduce(parsed.file, _predicate(parsed.shows), strictness=parsed.strictness, progress=bar.show)
@@ -280,11 +272,11 @@ def _predicate(shows: str) -> Any:
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise _UsageError(f"--while {shows}: {error}") from None
+        raise UsageError(f"--while {shows}: {error}") from None
     finally:
         sys.path.pop(0)
     if not callable(found):
-        raise _UsageError(f"--while {shows}: it is no function")
+        raise UsageError(f"--while {shows}: it is no function")
     return found
 
 
@@ -370,18 +362,34 @@ def _replay_elsewhere(parsed: argparse.Namespace) -> int:
 def _run(parsed: argparse.Namespace) -> int:
     options = dxdispatch.options_from(parsed)
     if options.show_adapters:
-        _adapters(parsed)
+        catalogue.print_adapters()
     elif options.model is None:
-        raise _UsageError("the model is missing; see 'dmlemu run --help'")
+        raise UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
         file = _Reports(parsed.report)
-        with _reports_written(file), _recorded(parsed.record, parsed.record_only, parsed.record_limit):
+        with (
+            _reports_written(file),
+            _traced(parsed.trace),
+            _recorded(parsed.record, parsed.record_only, parsed.record_limit),
+        ):
             model = dxdispatch.read_model(
                 options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
             )
             dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
         return 1 if file.has_failed else 0
     return 0
+
+
+@contextmanager
+def _traced(path: Path | None) -> Iterator[None]:
+    """Traces devices created inside of the block."""
+    if path is None:
+        yield
+        return
+    from dmlemu.tracing import trace
+
+    with trace(None, path):
+        yield
 
 
 @contextmanager
@@ -469,53 +477,4 @@ def _adapter(part: str) -> d3d12.Adapter:
         if part in adapter.driver_description:
             return adapter
     names = ", ".join(f"'{adapter.driver_description}'" for adapter in adapters)
-    raise _UsageError(f"no adapter has '{part}' in its name; there is {names}")
-
-
-def _adapters(parsed: argparse.Namespace) -> int:
-    for adapter in d3d12.create_adapter_list():
-        number = adapter.driver_version
-        print(
-            adapter.driver_description,
-            "-Version: " + ".".join(str(number >> shift & 0xFFFF) for shift in (48, 32, 16, 0)),
-            f"-Hardware: {str(adapter.is_hardware).lower()}",
-            f"-Integrated: {str(adapter.is_integrated).lower()}",
-            f"-Dedicated Adapter Memory: {format_bytes(adapter.dedicated_adapter_memory)}",
-            f"-Dedicated System Memory: {format_bytes(adapter.dedicated_system_memory)}",
-            f"-Shared System Memory: {format_bytes(adapter.shared_system_memory)}",
-            "",
-            sep="\n",
-        )
-    return 0
-
-
-def _explain(parsed: argparse.Namespace) -> int:
-    from dmlemu.dml.operator_page import describe, summary
-    from dmlemu.dml.operators import declared, find_operator
-
-    if parsed.operator is None:
-        for kind, operator in sorted(declared().items(), key=lambda item: item[0].name):
-            print(f"{kind.name:43} {summary(operator)}")
-        return 0
-    try:
-        print(describe(find_operator(parsed.operator.upper())), end="")
-    except ValueError as error:
-        raise _UsageError(str(error)) from None
-    return 0
-
-
-def _checks(parsed: argparse.Namespace) -> int:
-    from difflib import get_close_matches
-    from fnmatch import fnmatchcase
-
-    from dmlemu.checks import catalogue
-    from dmlemu.checks.framework.describe import describe, listing
-
-    pattern = (parsed.check or "*").upper()
-    found = {id for id in catalogue() if fnmatchcase(id, pattern)}
-    if not found:
-        near = get_close_matches(pattern, catalogue(), 1)
-        hint = f"; did you mean {near[0]}?" if near else "; 'dmlemu checks' lists all"
-        raise _UsageError(f"no check is called {pattern}{hint}")
-    print(describe(catalogue()[pattern]) if pattern in found else listing(found))
-    return 0
+    raise UsageError(f"no adapter has '{part}' in its name; there is {names}")

@@ -7,6 +7,7 @@ took a third of the import time, so these classes share one implementation of ea
 from __future__ import annotations
 
 from dataclasses import _MISSING_TYPE, MISSING, Field, FrozenInstanceError, dataclass, fields
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -125,7 +126,11 @@ class Frozen:
         raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._defaults)
+        """The fields that have not their default value, as they are written in Python."""
+        values = ((name, self.__dict__[name], default) for name, default in self._defaults.items())
+        fields = ", ".join(
+            f"{name}={_written(value)}" for name, value, default in values if not _equal(value, default)
+        )
         return f"{type(self).__qualname__}({fields})"
 
     def __eq__(self, other: object) -> bool:
@@ -138,6 +143,16 @@ class Frozen:
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(map(self.__dict__.__getitem__, self._defaults))
+
+
+def _equal(value: object, default: object) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+def _written(value: object) -> str:
+    if not isinstance(value, Enum) or not value.name:
+        return repr(value)
+    return "|".join(f"{type(value).__name__}.{name}" for name in value.name.split("|"))
 
 
 def _complete(cls: type[Frozen]) -> None:

@@ -75,6 +75,9 @@ class Session:
         self.descriptors_used = 0
         self.new_list()
 
+    def __repr__(self) -> str:
+        return f"<Session on {self.device}>"
+
     def __enter__(self: _Self) -> _Self:
         return self
 

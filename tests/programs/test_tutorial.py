@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs" / "tutorial").glob("*.md")),
+    ROOT / "docs" / "guide" / "pictures-and-timelines.md",
     ROOT / "docs" / "guide" / "test-your-layouts.md",
 ]
 

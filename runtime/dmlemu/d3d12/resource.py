@@ -194,6 +194,11 @@ class MappedMemory:
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def __repr__(self) -> str:
+        if self._memory is None:
+            return f"<memory of {self._resource}, unmapped>"
+        return f"<{len(self._memory)} mapped bytes of {self._resource}>"
+
     def __len__(self) -> int:
         return len(self._opened())
 

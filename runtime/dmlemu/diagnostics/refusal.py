@@ -11,6 +11,7 @@ from .report import Error, HResult, Report, Severity, loading
 from .spelling import is_object, sentence, spell
 
 if TYPE_CHECKING:
+    from ..pictures import Tensor
     from .declaration import Declaration
 
 __all__ = ["declared", "message_id_of", "not_implemented", "refusal", "report_of"]
@@ -34,6 +35,7 @@ def refusal(
     severity: Severity | None = None,
     hresult: HResult = HResult.E_INVALIDARG,
     is_call: bool = True,
+    layouts: tuple[Tensor, ...] = (),
 ) -> Error:
     """The error of a call that violates the check ``id``, to be raised.
 
@@ -43,6 +45,7 @@ def refusal(
     Omitted arguments (``rule``, ``api``, ``severity``, the only ``message_id``) are as declared; a call that
     refuses what is otherwise only reported is an ERROR.
     ``is_call``: the user's call is at fault, so that its line is part of the report.
+    ``layouts``: tensors to draw.
     """
     declaration = declared(id)
     place = caller() if is_call else ""
@@ -66,6 +69,7 @@ def refusal(
         created_at=object.created_at if is_object(object) else "",
         hint=hint,
         context=context,
+        layouts=layouts,
     )
     return Error(hresult, report)
 

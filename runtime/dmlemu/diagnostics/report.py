@@ -12,12 +12,15 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ..frozen import Frozen
 from .ids import OUT_OF_MEMORY
 from .location import end_at_program
 from .spelling import elide, printable
+
+if TYPE_CHECKING:
+    from ..pictures import Tensor
 
 __all__ = ["HOST_IS_FULL", "Error", "ErrorWatch", "HResult", "Report", "Severity", "Strictness", "loading"]
 
@@ -80,6 +83,7 @@ class Report(Frozen):
     ``id`` is the stable name of the check, ``rule`` the rule's id and where it is written, ``field``
     the path as the user wrote it (``OutputTensor.Sizes[2]``), ``given`` and ``expected`` the values.
     ``ranges`` are bytes or elements, each in words; ``created_at`` is the line that created the object.
+    ``layouts``: the tensors that :meth:`svg` draws.
     """
 
     id: str
@@ -98,6 +102,16 @@ class Report(Frozen):
     rule: str = ""
     d3d12_id: int = 0
     properties: dict[str, str] = dataclass_field(default_factory=dict)
+    layouts: tuple[Tensor, ...] = ()
+
+    def svg(self) -> str:
+        """A picture of the tensors in memory that the report is about; empty if it is about none."""
+        if not self.layouts:
+            return ""
+        with loading():
+            from ..pictures import Layout
+
+        return Layout(self.layouts).svg()
 
     def text(self, hresult: HResult | None = None) -> str:
         """The report as text: one sentence first, then where, why and what to do.
@@ -128,14 +142,14 @@ class Report(Frozen):
         return "\n".join(_printed(line, line in pictures) for line in lines)
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
-        """The report as one JSON line: every field, its count, and ``more``.
+        """The report as one JSON line: every field but ``layouts``, its count, and ``more``.
 
         Long texts are elided in the middle, as in :meth:`text`.
         """
         with loading():
             import json
 
-        value = {name: _elided(field) for name, field in asdict(self).items()}
+        value = {name: _elided(field) for name, field in asdict(self).items() if name != "layouts"}
         value["severity"] = self.severity.name
         value["hresult"] = None if hresult is None else hresult.name
         return json.dumps({**value, "count": count, **more}, default=str)

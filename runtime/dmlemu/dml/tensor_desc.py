@@ -11,16 +11,21 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
-from ..errors import as_integer, quote
+from ..errors import Error, as_integer, quote
 from ..frozen import Frozen
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..pictures import Layout, Tensor
 
 __all__ = [
     "MINIMUM_BUFFER_TENSOR_ALIGNMENT",
@@ -67,6 +72,7 @@ _DTYPES: dict[TensorDataType, np.dtype[Any]] = {
     for kind, bits in _BITS.items()
     if bits
 }
+_TYPES = {dtype: kind for kind, dtype in _DTYPES.items() if _BITS[kind] >= 8}
 
 
 def element_bits(data_type: TensorDataType) -> int:
@@ -140,6 +146,27 @@ class BufferTensorDesc(Frozen):
             total = _unsigned("TotalTensorSizeInBytes", total, _U64)
         put(self, "total_tensor_size_in_bytes", total)
 
+    @classmethod
+    def from_array(cls, array: npt.NDArray[Any]) -> BufferTensorDesc:
+        """The desc of an array's elements as they lie in its memory, from its first element on.
+
+        A C-contiguous array gives no strides.  ``bool`` arrays are UINT8.  Raises TypeError for a dtype
+        that DirectML does not have, ValueError for negative strides and for strides in fractions of elements.
+        """
+        dtype = np.dtype(np.uint8) if array.dtype == np.bool_ else array.dtype
+        data_type = _TYPES.get(dtype)
+        if data_type is None:
+            raise TypeError(f"An array of {array.dtype} has no DML_TENSOR_DATA_TYPE.")
+        if array.flags.c_contiguous:
+            return cls(data_type, array.shape)
+        strides = [0 if size == 1 else step for size, step in zip(array.shape, array.strides, strict=True)]
+        if any(step < 0 or step % dtype.itemsize for step in strides):
+            raise ValueError(
+                f"The strides of the array ({array.strides} bytes) are no multiples >= 0 of the "
+                f"{dtype.itemsize} bytes of an element; numpy.ascontiguousarray makes a copy that has some."
+            )
+        return cls(data_type, array.shape, [step // dtype.itemsize for step in strides])
+
     @property
     def rank(self) -> int:
         """DimensionCount."""
@@ -189,6 +216,16 @@ class BufferTensorDesc(Frozen):
             raise NotImplementedError(f"{self.data_type.name} has no NumPy dtype")
         return dtype
 
+    def layout(self, name: str = "", offset: int = 0) -> Layout:
+        """A picture of where the elements lie: text for the terminal, SVG, and itself in a notebook.
+
+        ``name`` and ``offset`` (bytes) say what it is called and where in its buffer it begins;
+        ``layout.beside(other)`` draws two tensors of one buffer.
+        """
+        from ..pictures import Layout
+
+        return Layout([_placed(self, name, offset)])
+
     def check(self, field: str, operation: str, level: FeatureLevel, *, output: bool) -> None:
         """The rules TN1 to TN8 for a tensor field of an operator (``field``: "OutputTensor").
 
@@ -203,12 +240,24 @@ class BufferTensorDesc(Frozen):
             rules.no_overlap()
 
 
+def _placed(desc: BufferTensorDesc, name: str, offset: int) -> Tensor:
+    """The tensor as pictures draw it."""
+    from ..pictures import Tensor
+
+    bits, kind = element_bits(desc.data_type), desc.data_type.name
+    return Tensor(name, kind, bits, tuple(desc.sizes), desc.effective_strides, offset, desc.size_in_bytes)
+
+
 class _Rules:
     """The checks of one tensor, with the context for their messages."""
 
     def __init__(self, desc: BufferTensorDesc, field: str, operation: str) -> None:
         self.desc, self.field = desc, field
         self.refused = partial(refusal, operation=operation, page=_STRUCT)
+
+    def drawn(self, *arguments: Any, **more: Any) -> Error:
+        """A refusal with a picture of the tensor."""
+        return self.refused(*arguments, layouts=(_placed(self.desc, self.field, 0),), **more)
 
     def type_and_rank(self, level: FeatureLevel) -> None:
         desc = self.desc
@@ -269,7 +318,7 @@ class _Rules:
         desc, total = self.desc, self.desc.size_in_bytes
         least = _least_size(desc.data_type, desc.sizes, desc.strides)
         if total < least:
-            raise self.refused(
+            raise self.drawn(
                 ids.TENSOR_TOTAL_SMALL,
                 f"{{field}} ({total}) is less than the {least} bytes that sizes and strides reach.",
                 field=f"{self.field}.TotalTensorSizeInBytes",
@@ -337,7 +386,7 @@ class _Rules:
             return
         for i, (size, stride) in enumerate(zip(desc.sizes, desc.strides, strict=True)):
             if stride == 0 and size > 1:
-                raise self.refused(
+                raise self.drawn(
                     ids.TENSOR_OUT_BROADCAST,
                     f"{{field}} (0) gives the {size} elements of dimension {i} of an output one address.",
                     field=f"{self.field}.Strides[{i}]",
@@ -349,7 +398,7 @@ class _Rules:
         if pair is not None:
             first, second = pair
             offset = sum(i * s for i, s in zip(first, desc.strides, strict=True))
-            raise self.refused(
+            raise self.drawn(
                 ids.TENSOR_OUT_OVERLAP,
                 f"{{field}} put elements {first} and {second} at one address, "
                 f"{offset} elements from the start.",

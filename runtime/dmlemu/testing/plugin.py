@@ -6,9 +6,11 @@ test did not expect, even if the exception was swallowed; WARNINGs are listed at
 ``--dmlemu-werror`` they fail the test, too.  A refused call fails it as well when the program swallows the
 exception; ``pytest.raises`` and ``assertRaises`` expect it, and an HRESULT that is an answer rather than a
 mistake (E_OUTOFMEMORY, DXGI_ERROR_UNSUPPORTED, ...) is for the program.  ``--dmlemu-report=FILE`` writes
-every report as a JSON line with the test's node id.  ``--dmlemu-chaos=SEED`` runs every device under
-``dmlemu.chaos(SEED)``.  ``--dmlemu-record=FILE.dmlrec`` records what the devices dispatch that are created
-meanwhile; a worker of pytest-xdist adds its name to the file's.
+every report as a JSON line with the test's node id, into a ``.sarif`` file those that no test expects; JUnit
+files have them as properties, and GitHub Actions show them beside their lines.  ``--dmlemu-chaos=SEED`` runs
+every device under ``dmlemu.chaos(SEED)``.  ``--dmlemu-record=FILE.dmlrec`` records what the devices dispatch
+that are created meanwhile, ``--dmlemu-trace=FILE.json`` writes a timeline of them; a worker of pytest-xdist
+adds its name to the file's.
 
 ``@pytest.mark.dmlemu(expect=[id, ...], suppress={id: reason})``: an expected check must report; a pattern
 such as ``HAZARD_*`` only may.  What is suppressed is not raised and fails no test.
@@ -19,6 +21,7 @@ Nothing of dmlemu is imported before an option or a mark needs it.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Generator
@@ -74,8 +77,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="strictness of devices created without one; strict, debug: what they report fails the test",
     )
     group.addoption("--dmlemu-werror", action="store_true", help="their warnings fail the test, too")
-    group.addoption("--dmlemu-report", metavar="FILE", help="write what they report as JSON lines")
+    group.addoption(
+        "--dmlemu-report", metavar="FILE", help="write what they report as JSON lines, or as .sarif"
+    )
     group.addoption("--dmlemu-record", metavar="FILE", help="write what they dispatch, for dmlemu diff")
+    group.addoption("--dmlemu-trace", metavar="FILE", help="write a timeline of them, for Perfetto")
     group.addoption("--dmlemu-chaos", metavar="SEED", type=int, help="run them under dmlemu.chaos(SEED)")
 
 
@@ -84,9 +90,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Watch(config), "dmlemu-watch")
 
 
-def _record_path(config: pytest.Config) -> Path | None:
-    """The file of ``--dmlemu-record``; one for each worker."""
-    given: str | None = config.getoption("dmlemu_record")
+def _path(config: pytest.Config, option: str) -> Path | None:
+    """The file of an option; one for each worker."""
+    given: str | None = config.getoption(option)
     if given is None:
         return None
     path = Path(given).absolute()
@@ -176,11 +182,13 @@ class _Watch:
                 self._file.write_text("")
             except OSError as error:
                 raise pytest.UsageError(f"--dmlemu-report: {error}") from None
-        self._record = _record_path(config)
-        self._recording: Any = None
+        self._record = _path(config, "dmlemu_record")
+        self._trace = _path(config, "dmlemu_trace")
+        self._recordings: list[Any] = []  # and traces
         self._reporting: Any = None
         self._refusals: Any = None
         self._test: _Test | None = None
+        self._unexpected: list[dict[str, Any]] = []  # reports as JSON
         self._summary: dict[tuple[str, str], dict[str, _Summarized]] = {}  # by heading and reason, by test
         if self._header():
             self._subscribe()
@@ -203,8 +211,13 @@ class _Watch:
             if self._record is not None:
                 from ..recording import Recording
 
-                self._recording = Recording(None, self._record)
-                self._recording.__enter__()
+                self._recordings.append(Recording(None, self._record))
+            if self._trace is not None:
+                from ..tracing import Trace
+
+                self._recordings.append(Trace(None, self._trace))
+            for each in self._recordings:
+                each.__enter__()
             if self._chaos is not None:
                 from dmlemu_hw.chaos import chaos
 
@@ -320,8 +333,13 @@ class _Watch:
         if report.failed:
             self._explain(report, test, call)
         if report.when == "teardown":
-            lines = [each.json(test=item.nodeid, is_expected=test.expects(each)) for each in test.stored]
+            file, line, _ = item.location
+            place = {"test": item.nodeid, "file": file, "line": (line or 0) + 1}
+            lines = [each.json(**place, is_expected=test.expects(each)) for each in test.stored]
             report.dmlemu_reports = lines  # type: ignore[attr-defined]  # pytest-xdist carries it along
+            from .ci_output import junit_property
+
+            report.user_properties += [junit_property(json.loads(each)) for each in lines]
             self._test = None
         return report
 
@@ -347,11 +365,17 @@ class _Watch:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         lines: list[str] = getattr(report, "dmlemu_reports", [])
-        for line in lines:
-            self._note(json.loads(line))
-        if self._file is not None and lines:
+        rows = [json.loads(line) for line in lines]
+        for row in rows:
+            self._note(row)
+        self._unexpected += [row for row in rows if not row["is_expected"]]
+        if self._file is not None and lines and not self._is_sarif:
             with self._file.open("a", encoding="utf-8") as file:
                 file.writelines(f"{line}\n" for line in lines)
+
+    @property
+    def _is_sarif(self) -> bool:
+        return self._file is not None and self._file.suffix == ".sarif"
 
     def _note(self, report: dict[str, Any]) -> None:
         if report["is_expected"]:
@@ -377,12 +401,20 @@ class _Watch:
             parts.append(f"reports in {self._report}")
         if self._record is not None:
             parts.append(f"dispatches in {self._record}")
+        if self._trace is not None:
+            parts.append(f"a timeline in {self._trace}")
         return parts
 
     def pytest_report_header(self) -> list[str]:
         return [f"dmlemu: {', '.join(self._header())}"] if self._header() else []
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            from .ci_output import annotation
+
+            for row in self._unexpected:
+                if not row["suppressed"] and row["severity"] in ("CORRUPTION", "ERROR", "WARNING"):
+                    terminalreporter.write_line(annotation(row))
         if not self._summary:
             return
         terminalreporter.section("dmlemu")
@@ -398,9 +430,14 @@ class _Watch:
         terminalreporter.ensure_newline()
 
     def pytest_sessionfinish(self) -> None:
-        recording, self._recording = self._recording, None
-        if recording is not None:
-            recording.__exit__(None, None, None)
+        while self._recordings:
+            self._recordings.pop().__exit__(None, None, None)
+        if self._file is not None and self._is_sarif:
+            from importlib.metadata import version
+
+            from .ci_output import sarif
+
+            self._file.write_text(sarif(self._unexpected, version("dmlemu")), encoding="utf-8")
 
     def pytest_unconfigure(self) -> None:
         if self._reporting is not None:

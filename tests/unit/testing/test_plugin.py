@@ -496,3 +496,58 @@ def test_dmlemu_is_imported_when_it_is_needed() -> None:
         "dmlemu_hw",
         "dmlemu.frozen",
     }
+
+
+# --- for continuous integration ---
+
+FAILING = """
+    def test_fails(device):
+        fail(device)
+
+    @pytest.mark.dmlemu(expect=["MY_ERROR"])
+    def test_expects(device):
+        with pytest.raises(Error):
+            fail(device)
+
+    def test_warns(device):
+        warn(device)
+"""
+
+
+def line_of(pytester: pytest.Pytester, text: str) -> int:
+    return 1 + (pytester.path / "test_it.py").read_text().splitlines().index(text)
+
+
+def test_sarif_has_what_no_test_expects(pytester: pytest.Pytester) -> None:
+    run(pytester, FAILING, "--dmlemu=strict", "--dmlemu-report=out.sarif").assert_outcomes(passed=2, failed=1)
+    log = json.loads((pytester.path / "out.sarif").read_text())
+    (found,) = log["runs"]
+    results = [(each["ruleId"], each["level"], each["properties"]["test"]) for each in found["results"]]
+    assert ("MY_ERROR", "error", "test_it.py::test_fails") in results
+    assert not any(test.endswith("test_expects") for _, _, test in results)
+    assert any(level == "warning" and test.endswith("test_warns") for _, level, test in results)
+    place = next(each for each in found["results"] if each["level"] == "warning")["locations"][0]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "test_it.py"
+    line = place["physicalLocation"]["region"]["startLine"]
+    assert line >= line_of(pytester, "def warn(device):")
+    rules = {each["id"]: each for each in found["tool"]["driver"]["rules"]}
+    assert {rule for rule, _, _ in results} == set(rules)
+    warned = next(rule for rule, level, _ in results if level == "warning")
+    assert rules[warned]["shortDescription"]["text"].startswith("Reported when ")
+
+
+def test_annotations_of_github(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    lines = run(pytester, FAILING, "--dmlemu=strict").stdout.lines
+    errors = [line for line in lines if line.startswith("::error ")]
+    assert errors == [
+        f"::error file=test_it.py,line={line_of(pytester, 'def test_fails(device):')},title=MY_ERROR::"
+        "Something is wrong."
+    ]
+    assert any(line.startswith("::warning file=test_it.py,line=") for line in lines)
+
+
+def test_junit_files_have_the_reports(pytester: pytest.Pytester) -> None:
+    run(pytester, FAILING, "--dmlemu=strict", "--junit-xml=out.xml")
+    text = (pytester.path / "out.xml").read_text()
+    assert '<property name="dmlemu" value="ERROR MY_ERROR: Something is wrong."' in text

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...diagnostics.report import Severity
+from ...pictures import Tensor as Drawn
 from ..analysis.provenance import Author, Source, Write
 from ..analysis.tensor_relation import Relation, Tensor, first_moved
 from ..analysis.unread import UnreadWrite
@@ -31,6 +32,7 @@ def handover(command: NamedCommand, tensor: Tensor, source: Source, relation: Re
         "given": _bare(tensor),
         "expected": _bare(write.tensor),
         "context": (command.context, *_picture(write.tensor, tensor)),
+        "layouts": _drawn(write.tensor, tensor),
         "cause": (command.command.site, command.command.name, tensor.path, relation),
     }
 
@@ -148,6 +150,23 @@ def _picture(written: Tensor, read: Tensor) -> list[str]:
         " ".join([title.ljust(margin), *(cell.rjust(width) for cell, width in zip(row, widths, strict=True))])
         for title, row in zip(titles, zip(*shown, strict=True), strict=True)
     ]
+
+
+def _drawn(written: Tensor, read: Tensor) -> tuple[Drawn, ...]:
+    """Both tensors, for the picture of the report."""
+    base = min(written.address, read.address)
+    return tuple(
+        Drawn(
+            f"{each.path} ({what})",
+            each.data_type.name,
+            each.bits,
+            each.sizes,
+            each.strides,
+            each.address - base,
+            each.byte([size - 1 for size in each.sizes]) - each.address + max(1, each.bits // 8),
+        )
+        for each, what in ((written, "written"), (read, "read"))
+    )
 
 
 def _cell(tensor: Tensor, address: int) -> str:

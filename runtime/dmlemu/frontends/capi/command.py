@@ -36,6 +36,12 @@ def add_commands(commands: Any) -> None:
         "--report", type=Path, metavar="FILE", help="write what is reported, as 'dmlemu run' does"
     )
     run.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE.json",
+        help="write a timeline, which https://ui.perfetto.dev shows",
+    )
+    run.add_argument(
         "--suppress", action="append", default=[], metavar="ID=REASON", help="do not report a check"
     )
     run.add_argument(
@@ -117,6 +123,7 @@ def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:
         "DMLEMU_STRICTNESS": parsed.strictness,
         "DMLEMU_CHAOS": None if parsed.chaos is None else str(parsed.chaos),
         "DMLEMU_REPORT": None if parsed.report is None else str(parsed.report.absolute()),
+        "DMLEMU_TRACE": None if parsed.trace is None else str(parsed.trace.absolute()),
         "DMLEMU_BREAK": "1" if parsed.stops else None,
         "DMLEMU_SUPPRESS": "\n".join(parsed.suppress) or None,
     }

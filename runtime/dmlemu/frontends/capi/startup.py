@@ -1,7 +1,7 @@
 """Start and end of the Python side, in the process of a C++ program.
 
-Variables, which ``dmlemu exec`` sets: DMLEMU_STRICTNESS, DMLEMU_CHAOS, DMLEMU_REPORT, DMLEMU_SUPPRESS,
-DMLEMU_BREAK.
+Variables, which ``dmlemu exec`` sets: DMLEMU_STRICTNESS, DMLEMU_CHAOS, DMLEMU_REPORT, DMLEMU_TRACE,
+DMLEMU_SUPPRESS, DMLEMU_BREAK.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ def start(table: int) -> None:
         defaults.sinks.append(file)
         reports.sinks.append(file)
         atexit.register(file.close)
+    if path := os.environ.get("DMLEMU_TRACE"):
+        from ...tracing import trace
+
+        atexit.register(trace(None, path).__enter__().__exit__, None, None, None)
     sites.install()
     calls.attach([Interface, *_subclasses(Interface), Exports])
     objects.publish(lib.capi_fill(table), Exports())
