@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import d3d12
 from ...d3d12.c_memory import pack, read, read_array, read_bytes, read_wide_text, write
-from ...errors import HResult
+from ...errors import Error, HResult
 from ._capi import ffi, lib
 from .objects import Interface, guid, hand_out, invalid, thing, things, write_pointer
 from .values import by_value, write_numbers
@@ -29,7 +29,12 @@ class D3D12Object(Interface):
         room = int.from_bytes(read_bytes(size, 4), "little")
         write_numbers(size, "I", 0)
         pointer = self._interfaces.get(key)
-        found = self.thing.get_private_data(key) if pointer is None else struct.pack("<Q", pointer)
+        try:
+            found = self.thing.get_private_data(key) if pointer is None else struct.pack("<Q", pointer)
+        except Error as error:
+            if error.hresult is HResult.DXGI_ERROR_NOT_FOUND:
+                return error.hresult  # an answer: programs ask whether there is any
+            raise
         write_numbers(size, "I", len(found))
         if data and room < len(found):
             return HResult.DXGI_ERROR_MORE_DATA
