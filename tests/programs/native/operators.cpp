@@ -21,7 +21,7 @@ static void graph(Gpu &gpu)
 
     float weights[24], values[24];
     for (int i = 0; i < 24; i++) {
-        weights[i] = 0.1f * static_cast<float>(i) - 1.0f;
+        weights[i] = 0.125f * static_cast<float>(i) - 1.0f;
         values[i] = 1.5f * static_cast<float>(i) - 7.0f;
     }
     const DML_CONSTANT_DATA_GRAPH_NODE_DESC constant = {weights, sizeof weights, "weights"};

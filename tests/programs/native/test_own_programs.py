@@ -1,4 +1,4 @@
-"""Right C++ programs: silent at every strictness and under chaos, with the bits of the same ones in Python."""
+"""Right C++ programs: silent at every strictness and under chaos, the same bits as Python."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def graph(session: Session) -> Iterator[str]:
         function=dml.ReduceFunction.SUM, input_tensor=x, output_tensor=sums, axes=[3]
     )
     numbers = np.arange(24, dtype=np.float32)
-    weights = np.float32(0.1) * numbers - np.float32(1.0)
+    weights = np.float32(0.125) * numbers - np.float32(1.0)
     nodes = [dml.OperatorGraphNodeDesc(session.dml.create_operator(desc)) for desc in (multiply, add, reduce)]
     edge = dml.IntermediateGraphEdgeDesc
     desc = dml.GraphDesc(

@@ -44,7 +44,7 @@ def compiled(
         *("-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Wno-ignored-attributes", "-pthread"),
         *flags,
         f"-I{HERE}",
-        *([f"-I{headers}", f"-I{headers}/wsl/stubs"] if headers else []),
+        *([f"-I{headers}", f"-I{headers}/wsl/stubs", "-Wno-unknown-pragmas"] if headers else []),
         *capi("--cflags"),
         *(str(HERE / source), "-o", str(program)),
         *(capi("--libs") if libraries else ()),
