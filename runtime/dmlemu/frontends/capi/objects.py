@@ -19,6 +19,7 @@ from ...diagnostics.refusal import refusal
 from ...errors import Error, HResult, call_site, spell_site
 from ...reporting import Reporter
 from ._capi import ffi, lib
+from .sites import spell_text
 
 __all__ = [
     "Interface",
@@ -179,9 +180,9 @@ def print_alive() -> None:
     """Prints the objects that the program has not released, with the lines that made them."""
     left = [each for each in _of_things.values() if hasattr(each.thing, "created_at")]
     if left:
-        print(f"{len(left)} objects are still alive:", file=sys.stderr)
-    for each in left:
-        print(f"  {each.thing}, {lib.capi_count(each.address)} references", file=sys.stderr)
+        lines = [f"  {each.thing}, {lib.capi_count(each.address)} references" for each in left]
+        text = "\n".join([f"{len(left)} objects are still alive:", *lines])
+        print(spell_text(text), file=sys.stderr)
 
 
 def hand_out(thing: Any, riid: int, out: int) -> HResult:
