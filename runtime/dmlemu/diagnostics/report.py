@@ -133,7 +133,7 @@ class Report(Frozen):
         return "\n".join(_printed(line, line in pictures) for line in lines)
 
     def key(self) -> str:
-        """A text that tells the report from others.  Below WARNING, which few read, no lines are looked up."""
+        """A text that tells the report from others.  No lines are looked up for INFO, which few read."""
         return self.text(spell=self.severity <= Severity.WARNING)
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:

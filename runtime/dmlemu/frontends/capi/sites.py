@@ -1,7 +1,7 @@
 """Call sites of C++ programs: return addresses, spelled as file, line and function when a report needs them.
 
-Names of objects, which have the line that made them, are composed long before anybody reads them.  So the text
-of a call site is a single character that stands for it, from planes of Unicode for private use; whatever is
+Names of objects, which have the line that made them, are composed long before anybody reads them.  So the
+text of a call site is a single character that stands for it, from planes of Unicode for private use; whatever is
 printed goes through :func:`spell_text` or ``Report.spelled``, which put the lines in its place.
 """
 
@@ -147,7 +147,7 @@ def _place(address: int) -> symbols.Place:
 
 
 def _spell(places: list[symbols.Place]) -> str:
-    """The program's own line with the helper that it called, if there is one, and the lines that called it."""
+    """The program's own line, with the helper that it called, if any, and the lines that called it."""
     own: list[str] = []
     helper = ""
     for place in places:
