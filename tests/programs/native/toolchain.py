@@ -42,11 +42,10 @@ def compiled(
     command = [
         compiler,
         *("-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Wno-ignored-attributes", "-pthread"),
-        *flags,
         f"-I{HERE}",
         *([f"-I{headers}", f"-I{headers}/wsl/stubs", "-Wno-unknown-pragmas"] if headers else []),
         *capi("--cflags"),
-        *(str(HERE / source), "-o", str(program)),
+        *(str(HERE / source), *flags, "-o", str(program)),
         *(capi("--libs") if libraries else ()),
     ]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True)

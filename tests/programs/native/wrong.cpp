@@ -331,8 +331,8 @@ static void two_queues_without_fence()
     ComPtr<ID3D12Fence> done;
     CHECK(s.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&done)));
     show("Signal", other->Signal(done.Get(), 1));
-    show("wait", s.fence->SetEventOnCompletion(s.value, nullptr));
-    show("wait", done->SetEventOnCompletion(1, nullptr)); // stop HAZARD_QUEUE
+    show("wait", s.fence->SetEventOnCompletion(s.value, nullptr)); // stop HAZARD_QUEUE
+    show("wait", done->SetEventOnCompletion(1, nullptr));
 }
 
 static void after_removal()

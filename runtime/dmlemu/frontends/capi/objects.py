@@ -180,9 +180,15 @@ def print_alive() -> None:
     """Prints the objects that the program has not released, with the lines that made them."""
     left = [each for each in _of_things.values() if hasattr(each.thing, "created_at")]
     if left:
-        lines = [f"  {each.thing}, {lib.capi_count(each.address)} references" for each in left]
+        lines = [f"  {_with_line(each.thing)}, references: {lib.capi_count(each.address)}" for each in left]
         text = "\n".join([f"{len(left)} objects are still alive:", *lines])
         print(spell_text(text), file=sys.stderr)
+
+
+def _with_line(thing: Any) -> str:
+    """An object with the line that made it, which its own text has only without a name."""
+    text, made = str(thing), getattr(thing, "created_at", "")
+    return text if not made or made in text else f"{text}, created at {made}"
 
 
 def hand_out(thing: Any, riid: int, out: int) -> HResult:
@@ -218,7 +224,8 @@ def _keep_memory(each: Interface) -> None:
         lib.capi_free(each.address)
         return
     site = spell_site(call_site())
-    _released[each.address] = f"{each.thing}, released at {site}" if site else str(each.thing)
+    what = _with_line(each.thing)
+    _released[each.address] = f"{what}, released at {site}" if site else what
     while len(_released) > _MOST_RELEASED:
         lib.capi_free(_released.popitem(last=False)[0])
 

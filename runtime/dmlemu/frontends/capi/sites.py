@@ -1,7 +1,7 @@
 """Call sites of C++ programs: return addresses, spelled as file, line and function when a report needs them.
 
 Names of objects, which have the line that made them, are composed long before anybody reads them.  So the
-text of a call site is a single character that stands for it, from planes of Unicode for private use; whatever is
+text of a call site is a single character that stands for it, from planes of Unicode for private use; what is
 printed goes through :func:`spell_text` or ``Report.spelled``, which put the lines in its place.
 """
 
@@ -25,6 +25,7 @@ __all__ = ["install", "spell_text", "want_frames"]
 _HELPERS = re.compile(
     r"/(d3dx12\w*|DirectMLX|wrladapter|dxcore_interface)\.h:|/wrl/\w+\.h:|/include/c\+\+/|/bits/"
 )
+_HELPING_FUNCTIONS = re.compile(r"(Microsoft::WRL|std)::")
 _SYSTEM = re.compile(r"/(libc|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libpthread|ld-linux[^/]*)\.so[^/]*$")
 _MOST_LINES = 3  # of the program
 
@@ -152,11 +153,11 @@ def _spell(places: list[symbols.Place]) -> str:
     helper = ""
     for place in places:
         for line in symbols.lines(place):
-            if line.source and _HELPERS.search(line.source):
-                helper = helper or os.path.basename(line.source)
+            if _HELPERS.search(line.source) or _HELPING_FUNCTIONS.match(line.function):
+                helper = helper or os.path.basename(line.source) or line.function
             else:
                 own.append(f"{line}, through {helper}" if helper and not own else str(line))
-            if line.function == "main" or len(own) == _MOST_LINES:
+            if line.function.partition("+")[0] == "main" or len(own) == _MOST_LINES:
                 return _join(own, helper)
     return _join(own, helper) if own or helper else f"0x{places[0].offset:X}"
 
