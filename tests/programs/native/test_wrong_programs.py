@@ -65,6 +65,9 @@ def test_reports_name_lines_and_functions_and_change_nothing(tmp_path: Path) -> 
         stopped = {int(line) for line in re.findall(rf"^#\d+ .*\b{SOURCE}:(\d+)$", stops, re.MULTILINE)}
         expected = {line for id in checks for line in marks.get(f"stop {id}", marks[id])}
         assert expected <= stopped, stops
+        slots = re.findall(r"^#0 .* in (\S+) \(\) from ", stops, re.MULTILINE)
+        assert len(slots) >= len(checks)
+        assert all(re.match(r"I[DM]\w+_\w+$|Object_Released$", each) for each in slots), slots
 
 
 @pytest.mark.long
