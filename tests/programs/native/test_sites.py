@@ -26,7 +26,11 @@ def one_line(name: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "flags", [["-O2", "-fPIE", "-pie"], pytest.param(["-O0", "-fno-pie", "-no-pie"], id="fixed")]
+    "flags",
+    [
+        ["-O2", "-fPIE", "-pie"],
+        pytest.param(["-O0", "-fno-pie", "-no-pie"], id="fixed", marks=pytest.mark.long),
+    ],
 )
 def test_lines_of_programs_libraries_and_plugins(tmp_path: Path, flags: list[str]) -> None:
     in_libraries = ["-O2" if "-O2" in flags else "-O0"]
@@ -73,13 +77,17 @@ def test_symbols_are_looked_up_once_and_only_for_reports(tmp_path: Path) -> None
     fake.write_text(f'#!/bin/sh\necho run >>"{asked}"\ntee -a "{asked}" | {real} "$@"\n')
     fake.chmod(0o755)
     path = f"{tmp_path}:{Path(shutil.which('sh') or '/bin/sh').parent}:/usr/bin:/bin"
-    done = run(*DMLEMU, "exec", "--strict", compiled("identity.cpp", tmp_path / "identity"), PATH=path)
+    program = compiled("ends.cpp", tmp_path / "program")
+    done = run(*DMLEMU, "exec", "--strict", program, "right", PATH=path)
     assert (done.returncode, done.stderr, asked.exists()) == (0, "", False)
-    done = run(*DMLEMU, "exec", "--strict", compiled("mistakes.cpp", tmp_path / "mistakes"), PATH=path)
+    done = run(*DMLEMU, "exec", "--strict", program, "leak", PATH=path)  # a report, and what is still alive
     rows = asked.read_text().split()
     addresses = [row for row in rows if row != "run"]
-    assert len(addresses) == len(set(addresses)) > 5
-    assert rows.count("run") <= 2 * done.stderr.count("\n  rule: ") + 1
+    assert len(addresses) == len(set(addresses)) > 3
+    assert (
+        rows.count("run") <= 3
+    )  # for the two calls of the loop, if the compiler made two of them, and the end
+    assert done.stderr.count("created at program.h:") >= 3
 
 
 @pytest.mark.parametrize(
