@@ -203,6 +203,7 @@ void capi_let_go(uintptr_t object);
 void capi_add_ref_any(uintptr_t pointer);
 void capi_release_any(uintptr_t pointer);
 int capi_frames(uintptr_t frames[8]);
+uintptr_t capi_place(uintptr_t address, char *file, size_t size);
 void capi_want_frames(void);
 void capi_stop(void);
 void capi_forget(uintptr_t object);

@@ -2,8 +2,8 @@
 
 The table holds facts only: IIDs, bases, slots with their C types, sizes and offsets of structs.  The build
 reads the table, so that it needs no header.  Without a folder the headers of Debian's directx-headers-dev are
-read, which have no DirectML.h.  Rows of what the headers lack, or have not yet, stay as they are.  DXGI is in no
-package for Linux: its rows follow our own dxgi.h.
+read, which have no DirectML.h.  Rows of what the headers lack, or have not yet, stay as they are.
+DXGI is in no package for Linux: its rows follow our own dxgi.h.
 
     python make_interfaces.py [--check] [FOLDER]     FOLDER/directx/d3d12.h, FOLDER/wsl/winadapter.h
 """

@@ -1,5 +1,7 @@
 /* IUnknown and the functions with which Python makes objects; included after the generated vtables. */
 
+#include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +143,38 @@ static int capi_frames(uintptr_t frames[CAPI_FRAMES])
     }
     memcpy(frames, capi_site.frames, sizeof capi_site.frames);
     return capi_site.count;
+}
+
+struct place {
+    uintptr_t address;
+    uintptr_t base; /* what was added to the addresses in the file */
+    const char *file;
+};
+
+static int find_place(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct place *place = data;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && place->address - info->dlpi_addr - part->p_vaddr < part->p_memsz) {
+            place->base = info->dlpi_addr;
+            place->file = info->dlpi_name;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Finds the file that is loaded at an address, cut to `size` bytes; empty for the program itself.  Returns the
+ * address as the file's symbols count it; 0: no file is loaded there. */
+static uintptr_t capi_place(uintptr_t address, char *file, size_t size)
+{
+    struct place place = {address, 0, NULL};
+    if (dl_iterate_phdr(find_place, &place) == 0)
+        return 0;
+    snprintf(file, size, "%s", place.file);
+    return address - place.base;
 }
 
 static void capi_want_frames(void)

@@ -181,7 +181,7 @@ class InfoQueue:
         if not self.enabled or stored.suppressed:
             return
         report = stored.report
-        text = report.text()
+        text = report.key()
         with self._lock:
             if text in self._messages:
                 self._messages[text].count += 1

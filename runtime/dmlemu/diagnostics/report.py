@@ -7,7 +7,7 @@ are its two renderings, and :class:`Error` carries one.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from dataclasses import field as dataclass_field
@@ -113,11 +113,16 @@ class Report(Frozen):
 
         return Layout(self.layouts).svg()
 
-    def text(self, hresult: HResult | None = None) -> str:
+    def spelled(self) -> Report:
+        """The report with the lines of its call sites, which a front end may spell as late as here."""
+        return self if _speller is None else _speller(self)
+
+    def text(self, hresult: HResult | None = None, *, spell: bool = True) -> str:
         """The report as text: one sentence first, then where, why and what to do.
 
-        Bounded in size, and without terminal control characters.
+        Bounded in size, and without terminal control characters.  ``spell``: see :meth:`spelled`.
         """
+        self = self.spelled() if spell else self
         place = f" [{self.operation}]" if self.operation else ""
         lines = [f"{self.api} {self.severity.name} {self.id}{place}", self.message]
         if self.given or self.expected:
@@ -141,6 +146,10 @@ class Report(Frozen):
             lines.append(f"  HRESULT 0x{int(hresult):08X} {hresult.name}")
         return "\n".join(_printed(line, line in pictures) for line in lines)
 
+    def key(self) -> str:
+        """A text that tells the report from others.  No lines are looked up for INFO, which few read."""
+        return self.text(spell=self.severity <= Severity.WARNING)
+
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
         """The report as one JSON line: every field but ``layouts``, its count, and ``more``.
 
@@ -149,10 +158,20 @@ class Report(Frozen):
         with loading():
             import json
 
-        value = {name: _elided(field) for name, field in asdict(self).items() if name != "layouts"}
+        spelled = asdict(self.spelled())
+        value = {name: _elided(field) for name, field in spelled.items() if name != "layouts"}
         value["severity"] = self.severity.name
         value["hresult"] = None if hresult is None else hresult.name
         return json.dumps({**value, "count": count, **more}, default=str)
+
+
+_speller: Callable[[Report], Report] | None = None
+
+
+def set_speller(speller: Callable[[Report], Report]) -> None:
+    """Sets what :meth:`Report.spelled` calls, for a front end whose call sites are spelled late."""
+    global _speller
+    _speller = speller
 
 
 def _elided(value: Any) -> Any:
@@ -183,7 +202,7 @@ class Error(Exception):
     _watched_by: ErrorWatch | None = None  # until it has seen where the error got to
 
     def __init__(self, hresult: HResult, report: Report) -> None:
-        super().__init__(report.text(hresult))
+        super().__init__(report.text(hresult, spell=False))
         self.hresult = hresult
         self.report = report
         self.is_stored = False

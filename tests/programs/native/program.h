@@ -118,6 +118,12 @@ struct Gpu {
         queue->ExecuteCommandLists(1, lists);
         CHECK(queue->Signal(fence.Get(), ++value));
         CHECK(fence->SetEventOnCompletion(value, nullptr));
+        reopen();
+    }
+
+    // After a wait for all that was executed.
+    void reopen()
+    {
         kept.clear();
         CHECK(device->GetDeviceRemovedReason());
         CHECK(dml->GetDeviceRemovedReason());
@@ -158,14 +164,29 @@ struct Gpu {
         list->ResourceBarrier(1, &barrier);
     }
 
-    // For operators without a persistent resource.
-    void initialize(IDMLCompiledOperator *compiled)
+    // Returns the persistent resource, if there is one.  `owned`: where the operator's tensors that DirectML owns
+    // are, with none for its other inputs.
+    ComPtr<ID3D12Resource> initialize(IDMLCompiledOperator *compiled, const std::vector<DML_BUFFER_BINDING> &owned = {})
     {
         ComPtr<IDMLOperatorInitializer> initializer;
         IDMLCompiledOperator *operators[] = {compiled};
         CHECK(dml->CreateOperatorInitializer(1, operators, IID_PPV_ARGS(&initializer)));
-        record(initializer.Get(), table(initializer.Get(), initializer->GetBindingProperties()).Get());
+        ComPtr<IDMLBindingTable> bindings = table(initializer.Get(), initializer->GetBindingProperties());
+        const DML_BUFFER_ARRAY_BINDING inputs = {static_cast<UINT>(owned.size()), owned.data()};
+        const DML_BINDING_DESC input = {DML_BINDING_TYPE_BUFFER_ARRAY, &inputs};
+        if (!owned.empty())
+            bindings->BindInputs(1, &input);
+        const UINT64 size = compiled->GetBindingProperties().PersistentResourceSize;
+        ComPtr<ID3D12Resource> persistent;
+        if (size != 0) {
+            persistent = buffer(size, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+            const DML_BUFFER_BINDING whole = {persistent.Get(), 0, size};
+            const DML_BINDING_DESC output = {DML_BINDING_TYPE_BUFFER, &whole};
+            bindings->BindOutputs(1, &output);
+        }
+        record(initializer.Get(), bindings.Get());
         run();
+        return persistent;
     }
 
     // ELEMENT_WISE_IDENTITY of floats, initialized.
@@ -185,9 +206,14 @@ struct Gpu {
     }
 
     void dispatch(IDMLCompiledOperator *compiled, std::vector<DML_BUFFER_BINDING> inputs,
-                  std::vector<DML_BUFFER_BINDING> outputs)
+                  std::vector<DML_BUFFER_BINDING> outputs, ID3D12Resource *persistent = nullptr)
     {
         ComPtr<IDMLBindingTable> bindings = table(compiled, compiled->GetBindingProperties());
+        if (persistent != nullptr) {
+            const DML_BUFFER_BINDING whole = {persistent, 0, persistent->GetDesc().Width};
+            const DML_BINDING_DESC binding = {DML_BINDING_TYPE_BUFFER, &whole};
+            bindings->BindPersistentResource(&binding);
+        }
         auto described = [](const std::vector<DML_BUFFER_BINDING> &buffers) {
             std::vector<DML_BINDING_DESC> descs;
             for (const DML_BUFFER_BINDING &each : buffers)
@@ -209,6 +235,12 @@ struct Gpu {
         list->CopyBufferRegion(readback.Get(), 0, resource, 0, size);
         transition(resource, D3D12_RESOURCE_STATE_COPY_SOURCE, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
         run();
+        return read_mapped(readback.Get(), size);
+    }
+
+    // The same of a readback buffer.
+    static std::vector<uint32_t> read_mapped(ID3D12Resource *readback, UINT64 size)
+    {
         void *memory = nullptr;
         CHECK(readback->Map(0, nullptr, &memory));
         std::vector<uint32_t> words(size / 4);
@@ -218,9 +250,10 @@ struct Gpu {
         return words;
     }
 
-    void print(ID3D12Resource *resource, UINT64 size)
+    void print(ID3D12Resource *resource, UINT64 size) { print_words(read(resource, size)); }
+
+    static void print_words(const std::vector<uint32_t> &words)
     {
-        const std::vector<uint32_t> words = read(resource, size);
         for (size_t i = 0; i < words.size(); i++)
             std::printf("%08x%c", words[i], i % 8 == 7 || i + 1 == words.size() ? '\n' : ' ');
     }

@@ -113,14 +113,15 @@ def test_mistakes_are_reported_with_their_lines(built) -> None:
     done = _run(*DMLEMU, "exec", "--strict", built("mistakes"))
     assert done.returncode == 1
     assert "COPY_RANGE [CopyBufferRegion]" in done.stderr
-    assert f"at mistakes.cpp:{lines['a copy beyond the end']}\n" in done.stderr
+    assert f"at mistakes.cpp:{lines['a copy beyond the end']} in main\n" in done.stderr
     assert f"released at mistakes.cpp:{lines['the last Release']}" in done.stderr
     assert (
-        f"While calling ID3D12Resource::GetGPUVirtualAddress at mistakes.cpp:{lines['use after Release']}\n"
-        in done.stderr
+        "While calling ID3D12Resource::GetGPUVirtualAddress at "
+        f"mistakes.cpp:{lines['use after Release']} in main\n" in done.stderr
     )
     assert (
-        f"released at mistakes.cpp:{lines['a Release inside of a helper']} (in wrladapter.h:" in done.stderr
+        f"released at mistakes.cpp:{lines['a Release inside of a helper']} in main, through wrladapter.h:"
+        in done.stderr
     )
     assert done.stderr.count("CreateComputePipelineState is not emulated.\n  -") == 1
 
@@ -286,4 +287,4 @@ def test_settings_without_effect_and_wrong_references_are_said_once(built) -> No
     source = (HERE / "settings.cpp").read_text().splitlines()
     number = next(i for i, text in enumerate(source, 1) if "once too often" in text)
     assert "Release is called once too often on device" in done.stderr
-    assert f"While calling Release at settings.cpp:{number}\n" in done.stderr
+    assert f"While calling Release at settings.cpp:{number} in main\n" in done.stderr

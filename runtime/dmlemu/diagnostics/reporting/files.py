@@ -134,7 +134,7 @@ def summarize(reports: Iterable[Stored]) -> str:
             suppressed[report.id, stored.suppressed] += stored.count
             continue
         severities[report.severity] += 1
-        line = f"{report.severity.name} {report.id}{_times(stored.count)}: {report.message}"
+        line = f"{report.severity.name} {report.id}{_times(stored.count)}: {report.spelled().message}"
         lines.append("  " + printable(shorten(line, 160, placeholder=" ...")))
     lines += [f"  suppressed {id}{_times(n)}: {reason}" for (id, reason), n in suppressed.items()]
     heading = [f"{severities[each]} {each.name}" for each in Severity if severities[each]]

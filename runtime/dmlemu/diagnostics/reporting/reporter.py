@@ -142,10 +142,12 @@ class Reporter:
         missing = [line for line in self.context if line not in report.context]
         if missing:
             report = replace(report, context=(*report.context, *missing))
+        if not self.filters[-1].passes(report):
+            return
+        if cause is None:
+            cause = report.key()
         with self._lock:
-            if not self.filters[-1].passes(report):
-                return
-            stored = self._store(report, report.text() if cause is None else cause, hresult)
+            stored = self._store(report, cause, hresult)
             stored.count += 1
             stored.suppressed = self._reason(report.id)
             response = Response(self.responses[report.severity])

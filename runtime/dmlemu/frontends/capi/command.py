@@ -91,7 +91,25 @@ def _print(parsed: Namespace) -> int:
     return 0
 
 
+def _check_suppressions(rows: list[str]) -> None:
+    """ValueError: one of ID=REASON names no check that can be suppressed, or has no reason."""
+    from ...checks import catalogue
+    from ...reporting import Reporter
+
+    known = Reporter()
+    known.declared = dict(catalogue())
+    for row in rows:
+        id, _, reason = row.partition("=")
+        known.suppress(id, reason)
+
+
 def _exec(parsed: Namespace) -> int:
+    if parsed.suppress:
+        try:
+            _check_suppressions(parsed.suppress)
+        except ValueError as error:
+            print(f"dmlemu: error: --suppress: {error}", file=sys.stderr)
+            return 2
     with TemporaryDirectory(prefix="dmlemu-exec-") as folder:
         notes = Path(folder) / "notes"
         sys.stdout.flush()

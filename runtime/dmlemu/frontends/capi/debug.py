@@ -13,7 +13,7 @@ from ...reporting import defaults
 from ._capi import ffi
 from .objects import Interface
 from .reports import no_effect
-from .sites import want_frames
+from .sites import spell_text, want_frames
 from .values import write_numbers
 
 __all__ = ["MUTED", "DebugLayer", "ID3D12Debug", "ID3D12DebugDevice", "ID3D12InfoQueue", "watch"]
@@ -71,7 +71,7 @@ class ID3D12DebugDevice(Interface):
         return 0
 
     def ReportLiveDeviceObjects(self, flags: int) -> None:
-        print(self.thing.report_live_device_objects(), file=sys.stderr, flush=True)
+        print(spell_text(str(self.thing.report_live_device_objects())), file=sys.stderr, flush=True)
 
 
 class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
@@ -81,7 +81,7 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
         self.thing.info_queue.clear_stored_messages()
 
     def GetMessage(self, index: int, message: int, length: int) -> HResult:
-        report = self.thing.info_queue.get_message(index)
+        report = self.thing.info_queue.get_message(index).spelled()
         text = f"{report.message}".encode() + b"\0"
         size = 32 + len(text)
         if message:

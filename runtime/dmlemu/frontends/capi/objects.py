@@ -19,6 +19,7 @@ from ...diagnostics.refusal import refusal
 from ...errors import Error, HResult, call_site, spell_site
 from ...reporting import Reporter
 from ._capi import ffi, lib
+from .sites import spell_text
 
 __all__ = [
     "Interface",
@@ -179,9 +180,15 @@ def print_alive() -> None:
     """Prints the objects that the program has not released, with the lines that made them."""
     left = [each for each in _of_things.values() if hasattr(each.thing, "created_at")]
     if left:
-        print(f"{len(left)} objects are still alive:", file=sys.stderr)
-    for each in left:
-        print(f"  {each.thing}, {lib.capi_count(each.address)} references", file=sys.stderr)
+        lines = [f"  {_with_line(each.thing)}, references: {lib.capi_count(each.address)}" for each in left]
+        text = "\n".join([f"{len(left)} objects are still alive:", *lines])
+        print(spell_text(text), file=sys.stderr)
+
+
+def _with_line(thing: Any) -> str:
+    """An object with the line that made it, which its own text has only without a name."""
+    text, made = str(thing), getattr(thing, "created_at", "")
+    return text if not made or made in text else f"{text}, created at {made}"
 
 
 def hand_out(thing: Any, riid: int, out: int) -> HResult:
@@ -217,7 +224,8 @@ def _keep_memory(each: Interface) -> None:
         lib.capi_free(each.address)
         return
     site = spell_site(call_site())
-    _released[each.address] = f"{each.thing}, released at {site}" if site else str(each.thing)
+    what = _with_line(each.thing)
+    _released[each.address] = f"{what}, released at {site}" if site else what
     while len(_released) > _MOST_RELEASED:
         lib.capi_free(_released.popitem(last=False)[0])
 

@@ -12,6 +12,7 @@ import traceback
 from ...errors import Error, HResult, Severity, Strictness
 from ...reporting import Reporter, Sink, Stored, defaults, print_reports
 from ._capi import lib
+from .sites import spell_text
 
 __all__ = ["bug", "found", "install", "no_effect", "refused"]
 
@@ -49,8 +50,8 @@ def refused(error: Error, reporter: Reporter | None) -> None:
         if reporter is not None:
             reporter.add(error.report, hresult=error.hresult)
             return
-        key = (error.report.id, error.report.message)
-        stored = _refusals.setdefault(key, Stored(error.report, 0, hresult=error.hresult))
+        report = error.report.spelled()
+        stored = _refusals.setdefault((report.id, report.message), Stored(report, 0, hresult=error.hresult))
         stored.count += 1
         for sink in [_take, *sinks]:
             sink(stored)
@@ -59,8 +60,10 @@ def refused(error: Error, reporter: Reporter | None) -> None:
 def _take(stored: Stored) -> None:
     report = stored.report
     _found[id(stored)] = stored
-    key = (report.id, report.message)
-    if stored.suppressed or report.severity > Severity.WARNING or key in _printed:
+    if stored.suppressed or report.severity > Severity.WARNING:
+        return
+    key = (report.id, report.spelled().message)
+    if key in _printed:
         return
     _printed.add(key)
     if report.severity <= Severity.ERROR and stored.hresult is not HResult.E_NOTIMPL:
@@ -78,7 +81,7 @@ def bug(error: BaseException, operation: str) -> None:
         _bugs.add(text)
         _note("bug")
         print(
-            f"dmlemu: a bug of dmlemu in {operation}, which returns E_FAIL:\n{text}",
+            spell_text(f"dmlemu: a bug of dmlemu in {operation}, which returns E_FAIL:\n{text}"),
             file=sys.stderr,
             flush=True,
         )

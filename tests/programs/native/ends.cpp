@@ -1,0 +1,37 @@
+// Ends as its arguments say: what was done, and the status.
+
+#include "program.h"
+
+int main(int count, char **arguments)
+{
+    const std::string what = arguments[1];
+    Gpu gpu;
+    ComPtr<ID3D12Resource> buffer = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
+    if (what == "wrong" || what == "leak")
+        for (int i = 0; i < 2; i++)
+            gpu.list->CopyBufferRegion(buffer.Get(), 0, buffer.Get(), 0, 100);
+    if (what == "leak") {
+        buffer->SetName(L"left behind");
+        buffer.Detach();
+    }
+    if (what == "early") {
+        const float values[16] = {};
+        ComPtr<ID3D12Resource> readback =
+            gpu.committed(D3D12_HEAP_TYPE_READBACK, 64, D3D12_RESOURCE_FLAG_NONE, D3D12_RESOURCE_STATE_COPY_DEST);
+        ComPtr<ID3D12Resource> source = gpu.upload(values, 64);
+        gpu.run();
+        gpu.list->CopyBufferRegion(readback.Get(), 0, source.Get(), 0, 64);
+        CHECK(gpu.list->Close());
+        ID3D12CommandList *lists[] = {gpu.list.Get()};
+        gpu.queue->ExecuteCommandLists(1, lists);
+        CHECK(gpu.queue->Signal(gpu.fence.Get(), ++gpu.value));
+        void *memory = nullptr;
+        CHECK(readback->Map(0, nullptr, &memory)); // too early
+        CHECK(gpu.fence->SetEventOnCompletion(gpu.value, nullptr));
+        const D3D12_RANGE nothing = {0, 0};
+        readback->Unmap(0, &nothing);
+    }
+    if (what == "abort")
+        std::abort();
+    return count > 2 ? std::atoi(arguments[2]) : 0;
+}

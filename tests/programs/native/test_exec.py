@@ -1,0 +1,112 @@
+"""``dmlemu exec``: its status, its files, and what it can be put in front of."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from toolchain import DMLEMU, compiled, needs_compiler, run
+
+pytestmark = needs_compiler
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that copies out of range, and does what its first argument says."""
+    return compiled("ends.cpp", tmp_path_factory.mktemp("exec") / "ends")
+
+
+def test_status_is_the_programs_own_unless_an_error_was_reported(program: Path) -> None:
+    assert run(*DMLEMU, "exec", "--strict", program, "right").returncode == 0
+    assert run(*DMLEMU, "exec", "--strict", program, "wrong").returncode == 1
+    assert run(*DMLEMU, "exec", program, "wrong").returncode == 0  # at runtime nothing is reported
+    assert run(*DMLEMU, "exec", "--strict", program, "wrong", "5").returncode == 5
+    assert run(*DMLEMU, "exec", "--strict", program, "abort").returncode == 128 + signal.SIGABRT
+
+
+BROKEN = """
+import importlib.abc, sys
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "dmlemu.frontends.capi.startup":
+            from dmlemu import d3d12
+
+            def broken(self, *arguments):
+                raise ZeroDivisionError("broken on purpose")
+
+            d3d12.Device.create_fence = broken
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def test_a_bug_of_ours_gives_70_and_one_traceback(program: Path, tmp_path: Path) -> None:
+    """In an environment whose modules are this one's, where a method raises what it never should."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path], check=True)
+    (packages,) = tmp_path.glob("lib/python*/site-packages")
+    (packages / "broken.py").write_text(BROKEN)
+    real = [each for each in sys.path if each.endswith("site-packages")]
+    lines = [f"import site; site.addsitedir({each!r})" for each in real]
+    (packages / "all.pth").write_text("\n".join([*lines, "import broken"]))
+    done = run(tmp_path / "bin" / "python", "-m", "dmlemu", "exec", program, "right")
+    assert done.returncode == 70, done.stderr
+    assert done.stderr.count("Traceback (most recent call last)") == 1
+    assert "a bug of dmlemu in ID3D12Device::CreateFence, which returns E_FAIL" in done.stderr
+
+
+def test_reports_in_a_file_and_a_summary_with_the_objects_left(program: Path, tmp_path: Path) -> None:
+    file = tmp_path / "reports.json"
+    done = run(*DMLEMU, "exec", "--strict", "--report", file, program, "leak")
+    (report,) = [json.loads(line) for line in file.read_text().splitlines()]
+    assert (report["id"], report["severity"], report["count"]) == ("COPY_RANGE", "ERROR", 2)
+    assert "ends.cpp" in " ".join(report["context"])
+    assert done.returncode == 1
+    assert "\n1 ERROR\n  ERROR COPY_RANGE (2 times): " in done.stderr
+    alive = done.stderr.partition(" objects are still alive:\n")[2]
+    assert re.search(
+        r"  buffer 'left behind', created at .*ends\.cpp:\d+ in main\), references: 1\n", alive
+    ), alive
+
+
+def test_suppressed_checks_are_no_errors(program: Path) -> None:
+    suppress = ["--suppress", "READBACK_EARLY=the values are not used"]
+    assert run(*DMLEMU, "exec", "--strict", program, "early").returncode == 1
+    done = run(*DMLEMU, "exec", "--strict", *suppress, program, "early")
+    assert done.returncode == 0, done.stderr
+    assert "READBACK_EARLY [Map] is suppressed: the values are not used" in done.stderr
+    for wrong in ("READBACK_EARLY", "NO_SUCH_CHECK=reason", "COPY_RANGE=a refusal"):
+        done = run(*DMLEMU, "exec", "--suppress", wrong, program, "right")
+        assert done.returncode == 2, wrong
+        assert wrong.partition("=")[0] in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_scripts_and_debuggers_keep_status_and_libraries(program: Path) -> None:
+    done = run(*DMLEMU, "exec", "--strict", "sh", "-c", f'"{program}" wrong && "{program}" right')
+    assert (done.returncode, done.stderr.count("D3D12 ERROR COPY_RANGE")) == (1, 1)
+    assert run(*DMLEMU, "exec", "--strict", "sh", "-c", f'"{program}" wrong; exit 4').returncode == 4
+    done = run(*DMLEMU, "exec", "--strict", "true")  # linked with nothing of ours
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    if shutil.which("gdb") is not None:
+        gdb = ["gdb", "-q", "-batch", "-return-child-result", "-ex", "run", "--args"]
+        done = run(*DMLEMU, "exec", "--strict", *gdb, program, "wrong", "5")
+        assert done.returncode == 5, done.stdout + done.stderr
+        assert "COPY_RANGE" in done.stderr
+
+
+@pytest.mark.long
+def test_under_valgrind(program: Path) -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    valgrind = ["valgrind", "-q", "--undef-value-errors=no"]
+    variables = {"DMLEMU_ISA": "generic", "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX"}
+    done = run(*DMLEMU, "exec", "--strict", *valgrind, program, "wrong", "5", **variables)
+    assert done.returncode == 5, done.stderr
+    assert "COPY_RANGE" in done.stderr
