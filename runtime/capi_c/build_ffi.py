@@ -52,6 +52,8 @@ class Method:
         self.is_hresult = result == "HRESULT"
         self.result = c_type(result, sizes)
         kinds = [c_type(each, sizes) for each in parameters.split(", ") if each]
+        self.makes = bool(re.search(r"REFIID \w+, void \*\*\w+$", parameters))
+        self.count = 1 + len(kinds)
         self.parameters = ", ".join(["uintptr_t", *kinds])
 
 
@@ -128,6 +130,23 @@ def counts() -> str:
     )
 
 
+def makers() -> str:
+    """The methods and exports whose last argument is where an object goes, with the number of their arguments."""
+    found = [(each.symbol, each.count) for _, _, own in INTERFACES.values() for each in own if each.makes]
+    found += [
+        (f"Exports_{name}", 2 + parameters.count(","))
+        for name, parameters in exports()
+        if parameters.endswith("riid, uintptr_t out")
+    ]
+    return ", ".join(f'{{"{symbol}", {count}}}' for symbol, count in found)
+
+
+def exports() -> list[tuple[str, str]]:
+    """The exported functions and their parameters."""
+    text = (HERE / "exports.h").read_text(encoding="utf-8")
+    return re.findall(r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", text)
+
+
 def vtables() -> str:
     """The vtables of the newest versions, which have the slots of all others.
 
@@ -152,14 +171,11 @@ def vtables() -> str:
 
 def externs() -> list[str]:
     """The declarations of all functions that Python implements."""
-    exports = re.findall(
-        r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", (HERE / "exports.h").read_text(encoding="utf-8")
-    )
     found = [
         "void Object_Released(uintptr_t, uint32_t);",
         "uint32_t Object_QueryInterface(uintptr_t, uintptr_t, uintptr_t);",
     ]
-    found += [f"uint32_t Exports_{name}(uintptr_t, {parameters});" for name, parameters in exports]
+    found += [f"uint32_t Exports_{name}(uintptr_t, {parameters});" for name, parameters in exports()]
     for base, _, methods in INTERFACES.values():
         found += [f"{method.result} {method.symbol}({method.parameters});" for method in methods if base]
     return found
@@ -209,6 +225,7 @@ static void keep_value(struct capi_object *, uint32_t, uint32_t, const void *, s
 {kept()}
 {vtables()}
 static const char *const capi_counts[] = {{{counts()}}};
+static const struct capi_maker capi_makers[] = {{{makers()}}};
 static const char *const capi_names[] = {{{", ".join(f'"{name}"' for name in LEAVES)}}};
 #include "objects.c"
 static int capi_supports_iid(uintptr_t object, uintptr_t iid)

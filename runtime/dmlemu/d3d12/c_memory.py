@@ -17,12 +17,14 @@ from ..frozen import Frozen
 from .info_queue import refusal
 
 __all__ = [
+    "MOST_BYTES",
     "MOST_ELEMENTS",
     "c_format",
     "c_size",
     "pack",
     "read",
     "read_array",
+    "read_blob",
     "read_bytes",
     "unpack",
     "write",
@@ -33,6 +35,8 @@ _Struct = TypeVar("_Struct", bound=Frozen)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 MOST_ELEMENTS = 1_000_000  # of an array: the descriptors of the largest shader-visible heap
+
+MOST_BYTES = 1 << 26  # of private data or a marker
 
 _MOST_TEXT = 65_536  # characters of a string
 
@@ -174,6 +178,18 @@ def read_array(
         rows: Sequence[Any] = list(layout.iter_unpack(data))
         return [row[0] for row in rows] if len(kind) == 1 else list(rows)
     return [_builder(kind)(iter(row)) for row in layout.iter_unpack(data)]
+
+
+def read_blob(
+    address: int, size: int, field: str, operation: str, *, most: int = MOST_BYTES, api: str = "D3D12"
+) -> bytes:
+    """``size`` bytes of a program's own.
+
+    Raises :class:`dmlemu.Error` (E_INVALIDARG) for NULL with a size, and for more than ``most``.
+    """
+    if size > most or (size and not address):
+        raise _no_array(address, size, field, operation, most, api)
+    return read_bytes(address, size) if size else b""
 
 
 def _no_array(address: int, count: int, field: str, operation: str, most: int, api: str) -> Error:

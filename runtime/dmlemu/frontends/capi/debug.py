@@ -11,7 +11,7 @@ from ...d3d12.c_memory import read_text, write
 from ...errors import HResult, Severity, Strictness
 from ...reporting import defaults
 from ._capi import ffi
-from .objects import Interface
+from .objects import Interface, invalid
 from .reports import no_effect
 from .sites import want_frames
 from .values import write_numbers
@@ -123,6 +123,8 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
         print(f"D3D12 {Severity(severity).name}: {read_text(text)}", file=sys.stderr, flush=True)
 
     def RegisterMessageCallback(self, function: int, flags: int, context: int, cookie: int) -> None:
+        if not function:
+            raise invalid("CallbackFunc", None, "a function", "RegisterMessageCallback")
         call = ffi.cast("void(*)(uint32_t, uint32_t, uint32_t, char *, uintptr_t)", function)
 
         def deliver(report: Any) -> None:

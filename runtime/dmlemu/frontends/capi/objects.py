@@ -177,7 +177,8 @@ def reject(address: int, error: Error) -> None:
 
 def print_alive() -> None:
     """Prints the objects that the program has not released, with the lines that made them."""
-    left = [each for each in _of_things.values() if hasattr(each.thing, "created_at")]
+    known = list(_of_things.values())  # other threads still run
+    left = [each for each in known if hasattr(each.thing, "created_at") and lib.capi_count(each.address)]
     if left:
         print(f"{len(left)} objects are still alive:", file=sys.stderr)
     for each in left:
