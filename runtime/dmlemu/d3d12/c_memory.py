@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from enum import IntEnum, IntFlag
 from functools import cache
 from types import GenericAlias
@@ -52,8 +53,8 @@ _once = cast("Callable[[_Function], _Function]", cache)  # keeps the types of th
 def c_format(kind: Any) -> str:
     """The format of a type for the module ``struct``, in native mode."""
     if issubclass(kind, Frozen):
-        fields = "".join(_format(hint) for hint in _hints(kind).values())
-        return f"0Q{fields}0Q" if "Q" in fields else fields  # aligned as its widest field, at both ends
+        formats = "".join(_format(hint) for hint in _hints(kind).values())
+        return f"0Q{formats}0Q" if "Q" in formats else formats  # aligned as its widest field, at both ends
     is_signed = issubclass(kind, IntEnum) and not issubclass(kind, IntFlag)
     return "i" if is_signed else "I"
 
@@ -70,7 +71,7 @@ def _format(hint: Any) -> str:
 @_once
 def _hints(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
-    return {name: hints[name] for name in kind.__dataclass_fields__}
+    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 @_once

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -223,7 +224,7 @@ class DescReader:
     def _edges(
         self, edge: GraphEdgeType, kind: type[_Edge], address: int, count: int, path: str
     ) -> list[_Edge]:
-        layout = struct.Struct("@" + "I" * (len(kind.__dataclass_fields__) - 1) + "Q")
+        layout = struct.Struct("@" + "I" * (len(fields(kind)) - 1) + "Q")
         make: Callable[..., _Edge] = kind
         edges = []
         for i, (number, desc) in self._typed(address, count, path):

@@ -120,6 +120,10 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
             no_effect("SetMuteDebugOutput", MUTED)
 
     def AddApplicationMessage(self, severity: int, text: int) -> None:
+        if severity not in list(Severity):
+            raise invalid("Severity", severity, "a D3D12_MESSAGE_SEVERITY", "AddApplicationMessage")
+        if not text:
+            raise invalid("pDescription", None, "a string", "AddApplicationMessage")
         print(f"D3D12 {Severity(severity).name}: {read_text(text)}", file=sys.stderr, flush=True)
 
     def RegisterMessageCallback(self, function: int, flags: int, context: int, cookie: int) -> None:
