@@ -10,9 +10,9 @@ from .kernels import lib
 
 TILE_SIZE = 65536
 
+# Its only element is the id of this process.  C notices every fork; asking the system takes longer than the
+# rest of a public call.
 process = lib.dmlk_process()
-"""``process[0]`` is the id of this process.  C keeps it, by every kind of fork, where asking the system takes longer
-than the rest of a public call."""
 
 
 def round_to_tile(size: int) -> int:

@@ -131,7 +131,7 @@ def counts() -> str:
 
 
 def makers() -> str:
-    """The methods and exports whose last argument is where an object goes, with the number of their arguments."""
+    """The methods and exports whose last argument says where an object goes, and how many they have."""
     found = [(each.symbol, each.count) for _, _, own in INTERFACES.values() for each in own if each.makes]
     found += [
         (f"Exports_{name}", 2 + parameters.count(","))

@@ -1,4 +1,4 @@
-"""Random calls of the C ABI: any slot of any object, with plausible arguments and with junk, from a C++ program.
+"""Random calls of the C ABI: any slot of any object, with plausible arguments and junk, from a C++ program.
 
     python tests/fuzz/fuzz_capi.py --seconds 3600 --seed 7
 

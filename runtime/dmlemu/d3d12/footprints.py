@@ -25,7 +25,10 @@ _UINT32_MAX = 2**32 - 1
 
 
 def resource_allocation_info(descs: Sequence[ResourceDesc], *, is_runtime: bool) -> ResourceAllocationInfo:
-    """The descs placed consecutively, each aligned up; an invalid one makes the size 2**64 - 1 (AI1)."""
+    """The descs placed consecutively, each aligned up.
+
+    An invalid one makes the size 2**64 - 1 (AI1), and so do more bytes than a size can say.
+    """
     size, alignment = 0, 1
     for desc in descs:
         try:
@@ -36,7 +39,8 @@ def resource_allocation_info(descs: Sequence[ResourceDesc], *, is_runtime: bool)
             return ResourceAllocationInfo(UINT64_MAX, TILE)
         size = round_up(size, desc.alignment) + round_up(desc.width, TILE)
         alignment = max(alignment, desc.alignment)
-    return ResourceAllocationInfo(round_up(size, alignment), alignment)
+    size = round_up(size, alignment)
+    return ResourceAllocationInfo(*(size, alignment) if size <= UINT64_MAX else (UINT64_MAX, TILE))
 
 
 def copyable_footprints(

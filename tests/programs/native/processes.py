@@ -1,4 +1,4 @@
-"""What the tests of C++ programs share: compiling one, and running it with only the variables that a test gives."""
+"""What tests of C++ programs share: compiling one, and running it with only the variables that are given."""
 
 from __future__ import annotations
 

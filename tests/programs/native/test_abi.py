@@ -1,4 +1,4 @@
-"""The table of interfaces beside what a compiler makes of the headers: slots, signatures, IIDs, structs by value."""
+"""The table of interfaces beside what a compiler makes of the headers: slots, signatures, IIDs, structs."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def _header() -> str:
             *iids,
             "};",
             f"static const size_t UNKNOWN = {numbers['IUnknown']};",
-            "template <typename Method> static void expect_slot(const char *name, size_t number, Method method)",
+            "template <typename M> static void expect_slot(const char *name, size_t number, M made)",
             "{",
             "    size_t words[2]; // 1 more than the place in the vtable, and what is added to 'this'",
-            "    static_assert(sizeof words == sizeof method);",
-            "    std::memcpy(words, &method, sizeof words);",
+            "    static_assert(sizeof words == sizeof made);",
+            "    std::memcpy(words, &made, sizeof words);",
             "    if (words[0] != 1 + number * sizeof(void *) || words[1] != 0)",
             '        std::printf("%s is not slot %zu\\n", name, number);',
             "}",

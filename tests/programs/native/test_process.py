@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from processes import DMLEMU, HERE, build, libraries, needs_compiler, run
 
 pytestmark = needs_compiler
@@ -61,11 +60,10 @@ def _end(program: Path, way: str, busy: int, report: Path) -> None:
         assert rows[0]["count"] == 2
 
 
-@pytest.mark.parametrize("busy", [0, 4])
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_to_end(built: Built, way: str, busy: int, tmp_path: Path) -> None:
+def test_every_way_to_end(built: Built, way: str, tmp_path: Path) -> None:
     """With static objects released afterwards, threads inside of calls, and calls in a forked child."""
-    _end(built("exits"), way, busy, tmp_path / "report")
+    _end(built("exits"), way, 4, tmp_path / "report")
 
 
 @pytest.mark.long
@@ -87,8 +85,7 @@ def _surroundings(
     return run(program, found, *map(str, arguments), **{"LD_LIBRARY_PATH": "", **variables})
 
 
-@pytest.mark.parametrize("kind", ["plain", "odd", "coroutine"])
-@pytest.mark.parametrize("scope", ["local", "global"])
+@pytest.mark.parametrize(("scope", "kind"), [("global", "plain"), ("local", "odd"), ("local", "coroutine")])
 def test_the_first_call_leaves_the_process_as_it_was(built: Built, scope: str, kind: str) -> None:
     """Files, signals, locale, variables, folder, floating-point mode; also from a coroutine's stack."""
     done = _surroundings(built, scope, 0, 256, kind)
@@ -175,3 +172,23 @@ def test_reports_of_small_threads_name_their_lines(built: Built) -> None:
     source = (HERE / "mistakes.cpp").read_text().splitlines()
     number = next(i for i, text in enumerate(source, 1) if "a copy beyond the end" in text)
     assert f"at mistakes.cpp:{number}\n" in done.stderr
+
+
+# --- memory ---
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("times", [100, pytest.param(100_000, marks=pytest.mark.long)])
+def test_created_and_released_objects_leave_nothing(built: Built, times: int) -> None:
+    """Each kind of object; the count of each ends at 0."""
+    done = run(built("memory"), str(times), timeout=3500)
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+# --- what the fuzzer has found ---
+
+
+def test_bad_input_gives_hresults(built: Built) -> None:
+    done = run(built("bad_input"))
+    assert (done.stdout, done.returncode) == ("done\n", 0)
+    assert "a bug of dmlemu" not in done.stderr

@@ -118,8 +118,8 @@ def test_bytes_that_cannot_be_there_are_refused() -> None:
     address = int(ffi.cast("uintptr_t", memory))
     assert read_blob(address, 3, "pData", "Test") == b"abc"
     assert read_blob(0, 0, "pData", "Test") == b""
-    for given, size in ((0, 1), (address, 2**32 - 1), (address, 2**63)):
+    for start, size in ((0, 1), (address, 2**32 - 1), (address, 2**63)):
         with pytest.raises(Error) as caught:
-            read_blob(given, size, "pData", "Test")
+            read_blob(start, size, "pData", "Test")
         assert caught.value.hresult is HResult.E_INVALIDARG
         assert caught.value.report.field == "pData"

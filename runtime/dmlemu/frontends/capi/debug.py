@@ -39,6 +39,9 @@ class DebugLayer:
         if not self.is_set_outside and defaults.strictness is Strictness.RUNTIME:
             watch(Strictness.DEBUG)
 
+    def __str__(self) -> str:
+        return "the debug layer"
+
     def release(self) -> None:
         """Nothing: the settings stay."""
 
