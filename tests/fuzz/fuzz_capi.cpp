@@ -539,14 +539,12 @@ static bool would_block(const Slot &slot, Word self, const Word *arguments)
 
 static void learn(const Live &made)
 {
-    const char *name = interfaces[made.interface].name;
     const Word *slots = slots_of(made.address);
     live.push_back(made);
     for (int gpu = 0; gpu < 2 && derives(made.interface, "ID3D12DescriptorHeap"); gpu++)
         heap_starts[gpu].push_back(reinterpret_cast<Word (*)(Word)>(slots[9 + gpu])(made.address));
     if (derives(made.interface, "ID3D12Resource"))
         addresses.push_back(reinterpret_cast<Word (*)(Word)>(slots[11])(made.address));
-    (void)name;
 }
 
 static void note(const char *interface, const char *name, const Word *arguments, size_t count)

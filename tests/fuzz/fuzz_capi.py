@@ -25,7 +25,7 @@ from dmlemu.dml.operators.schema import FieldKind
 
 HERE = Path(__file__).parent
 TABLE = HERE.parents[1] / "runtime" / "capi_c" / "interfaces.txt"
-PROGRAMS, CALLS = 8, 600  # of a process, of a program
+PROGRAMS, CALLS = 4, 600  # of a process, of a program
 LEVELS = ("runtime", "debug", "strict")
 
 MAKES = {  # what a method hands out
@@ -188,7 +188,7 @@ def build(folder: Path) -> Path:
         [sys.executable, "-m", "dmlemu", "capi", "--libs"], capture_output=True, text=True, check=True
     ).stdout.split()
     program = folder / "fuzz_capi"
-    command = ["g++", "-std=c++17", "-g", "-O1", "-Wall", "-Wextra", f"-I{folder}"]
+    command = ["g++", "-std=c++17", "-g", "-Wall", "-Wextra", f"-I{folder}"]
     subprocess.run([*command, HERE / "fuzz_capi.cpp", "-o", program, *libs], check=True)
     return program
 

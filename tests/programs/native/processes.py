@@ -44,6 +44,18 @@ def build(source: Path, program: Path, *options: str, compiler: str = "g++") -> 
     return program
 
 
+def copy_installation(prefix: Path) -> Path:
+    """Makes a virtual environment with a copy of what is installed of dmlemu; returns its site-packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    (packages,) = prefix.glob("lib/python3.*/site-packages")
+    installed = Path(libraries()).parents[1]
+    for each in installed.iterdir():
+        if each.name.startswith(("dmlemu", "_editable_skbc_dmlemu")):
+            (shutil.copytree if each.is_dir() else shutil.copy)(each, packages / each.name)
+    (packages / "others.pth").write_text(str(installed))  # NumPy and cffi
+    return packages
+
+
 def run(*command: str | Path, timeout: float = 110, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs a program that finds our libraries; a variable set to "" is not there."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DMLEMU_")}

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import DMLEMU, HERE, build, libraries, needs_compiler, run
+from processes import DMLEMU, HERE, build, copy_installation, libraries, needs_compiler, run
 
 pytestmark = needs_compiler
 
@@ -126,14 +126,7 @@ def test_a_copied_library_says_what_to_set(built: Built, tmp_path: Path) -> None
 def test_a_prefix_that_is_not_ascii(built: Built, tmp_path: Path) -> None:
     """A virtual environment in a folder with an umlaut, in a process whose locale is C."""
     prefix = tmp_path / "ünï"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
-    (packages,) = prefix.glob("lib/python3.*/site-packages")
-    (packages / "here.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
-    for path in sys.path:
-        for each in Path(path).glob("*.pth") if path.endswith("-packages") else ():
-            shutil.copy(each, packages)
-            for module in Path(path).glob("_*editable*.py"):
-                shutil.copy(module, packages)
+    copy_installation(prefix)
     done = _surroundings(built, "local", 0, 256, DMLEMU_PYTHON=str(prefix), LC_ALL="C")
     assert (done.stdout, done.stderr) == ("1 right\n", "")
 
@@ -167,6 +160,7 @@ def test_threads_with_64_kib_of_stack(built: Built, strictness: str) -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("0 wrong of 40\n", "", 0)
 
 
+@pytest.mark.long
 def test_reports_of_small_threads_name_their_lines(built: Built) -> None:
     done = run("sh", "-c", f"ulimit -S -s 64; exec '{built('mistakes')}'", DMLEMU_STRICTNESS="strict")
     source = (HERE / "mistakes.cpp").read_text().splitlines()

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from processes import HERE, build, needs_compiler, run
+from processes import HERE, build, copy_installation, needs_compiler, run
 
 from dmlemu.frontends.capi import _capi
 
@@ -61,15 +61,8 @@ def test_programs_with_sanitizers(tmp_path: Path, kind: str, strictness: str) ->
 
 
 def _sanitized(folder: Path) -> Path:
-    """A Python prefix whose extension and libraries have AddressSanitizer and UndefinedBehaviorSanitizer."""
-    prefix = folder / "prefix"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
-    (packages,) = prefix.glob("lib/python3.*/site-packages")
-    installed = Path(_capi.__file__).parents[3]
-    for each in installed.iterdir():
-        if each.name.startswith(("dmlemu", "_editable_skbc_dmlemu")):
-            (shutil.copytree if each.is_dir() else shutil.copy)(each, packages / each.name)
-    (packages / "others.pth").write_text(str(installed))  # NumPy and cffi
+    """Libraries that have AddressSanitizer and UndefinedBehaviorSanitizer, as their extension has."""
+    packages = copy_installation(folder / "prefix")
     flags = [
         "-g",
         "-O1",
