@@ -248,7 +248,7 @@ static int start_python(void)
  * on a thread of our own meanwhile. */
 static void call_with_room(void *(*function)(void *))
 {
-    static _Thread_local struct dmlemu_stack stack;
+    struct dmlemu_stack stack = {0};
     pthread_attr_t attributes;
     pthread_t thread;
     const uint32_t mode = dmlemu_enter_mode();
