@@ -19,10 +19,11 @@ _is_ours = not os.environ.keys() & {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}
 if _is_ours:
     os.environ["GOMP_SPINCOUNT"] = "10000"
 
-from ._kernels import ffi, lib  # noqa: E402
-
-if _is_ours:
-    del os.environ["GOMP_SPINCOUNT"]
+try:
+    from ._kernels import ffi, lib
+finally:
+    if _is_ours:
+        del os.environ["GOMP_SPINCOUNT"]
 
 __all__ = [
     "constant",

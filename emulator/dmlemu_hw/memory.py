@@ -83,7 +83,7 @@ class Memory:
     @property
     def is_own(self) -> bool:
         """Whether this process created the memory, rather than being forked from the one that did."""
-        return self._file.owner == host_storage.this_process
+        return bool(self._file.owner == host_storage.process[0])
 
     def check_process(self) -> None:
         """ForeignProcess: this process was forked from the one that created the memory.
@@ -93,7 +93,7 @@ class Memory:
         if not self.is_own:
             raise ForeignProcess(
                 f"The GPU belongs to process {self._file.owner}, from which this one "
-                f"({host_storage.this_process}) was forked."
+                f"({host_storage.process[0]}) was forked."
             )
 
     # --- heaps ---

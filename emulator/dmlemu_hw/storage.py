@@ -6,18 +6,13 @@ import errno
 import os
 
 from .host import Budget, HostFile, HostRange
+from .kernels import lib
 
 TILE_SIZE = 65536
 
-this_process = os.getpid()  # cached: the system call takes longer than the rest of a public call
-
-
-def _note_fork() -> None:
-    global this_process
-    this_process = os.getpid()
-
-
-os.register_at_fork(after_in_child=_note_fork)
+# Its only element is the id of this process.  C notices every fork; asking the system takes longer than the
+# rest of a public call.
+process = lib.dmlk_process()
 
 
 def round_to_tile(size: int) -> int:
@@ -33,7 +28,7 @@ class MemoryFile:
     """
 
     def __init__(self) -> None:
-        self.owner = this_process
+        self.owner = process[0]
         self._file = HostFile.create("dmlemu")
         self.fd = self._file.fd
         self.size = 0

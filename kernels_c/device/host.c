@@ -5,11 +5,23 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "dmlk.h"
+
+static int32_t process;
+
+static void note_process(void) { process = getpid(); }
+
+__attribute__((constructor)) static void watch_forks(void) {
+    note_process();
+    pthread_atfork(NULL, NULL, note_process);
+}
+
+const int32_t *dmlk_process(void) { return &process; }
 
 #define LARGE_PAGE ((uint64_t)1 << 21)
 
@@ -116,7 +128,13 @@ void dmlk_charge_end(int64_t *used, int64_t *charge) {
     *charge = 0;
 }
 
+/* Not 0 to 2, even where they are closed: a program that writes to its output would write into the file. */
 static int keep(dmlk_file *file, int fd) {
+    if (fd >= 0 && fd <= STDERR_FILENO) {
+        const int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        close(fd);
+        fd = above;
+    }
     if (fd < 0) {
         return errno;
     }

@@ -449,6 +449,9 @@ void dmlk_range_end(dmlk_range *range);
 void dmlk_limit_mappings(int64_t limit);
 int64_t dmlk_count_mappings(void);
 
+/* Where the id of this process is, of a forked one from its first moment on. */
+const int32_t *dmlk_process(void);
+
 /* Bytes of a budget: dmlk_charge adds `size` to `used` and stores it in `charge`, dmlk_charge_end takes it off again. */
 void dmlk_charge(int64_t *used, int64_t *charge, int64_t size);
 void dmlk_charge_end(int64_t *used, int64_t *charge);

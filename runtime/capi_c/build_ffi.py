@@ -53,6 +53,7 @@ class Method:
         self.hands_out = re.search(r"\bREFIID \w+, void \*\*\w+$", parameters) is not None
         self.result = c_type(result, sizes)
         kinds = [c_type(each, sizes) for each in parameters.split(", ") if each]
+        self.count = 1 + len(kinds)
         self.parameters = ", ".join(["uintptr_t", *kinds])
 
 
@@ -121,22 +122,30 @@ static {kind} kept_{symbol}(uintptr_t self)
     return "".join(found)
 
 
-def creators() -> str:
-    """The symbols of the functions that hand out an interface: what they store is NULL if they fail."""
-    methods = [method for _, _, own in INTERFACES.values() for method in own]
-    found = [each.symbol for each in methods if each.hands_out]
-    found += [
-        f"Exports_{name}" for name, parameters in exports() if parameters.endswith("riid, uintptr_t out")
-    ]
-    return ", ".join(f'"{each}"' for each in found)
-
-
 def counts() -> str:
     """The symbols of the methods that return a number of 32 bits which is no HRESULT."""
     methods = [method for _, _, own in INTERFACES.values() for method in own]
     return ", ".join(
         f'"{each.symbol}"' for each in methods if each.result == "uint32_t" and not each.is_hresult
     )
+
+
+def creators() -> str:
+    """The methods and exports whose last argument says where an object goes, and how many they have."""
+    methods = [each for _, _, own in INTERFACES.values() for each in own if each.hands_out]
+    found = [(each.symbol, each.count) for each in methods]
+    found += [
+        (f"Exports_{name}", 2 + parameters.count(","))
+        for name, parameters in exports()
+        if parameters.endswith("riid, uintptr_t out")
+    ]
+    return ", ".join(f'{{"{symbol}", {count}}}' for symbol, count in found)
+
+
+def exports() -> list[tuple[str, str]]:
+    """The exported functions and their parameters."""
+    text = (HERE / "exports.h").read_text(encoding="utf-8")
+    return re.findall(r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", text)
 
 
 def vtables() -> str:
@@ -192,7 +201,8 @@ ffibuilder.cdef(f"""
 extern "Python+C" {{ {" ".join(externs())} }}
 extern const char *const capi_names[{len(LEAVES)}];
 extern const char *const capi_counts[{counts().count(",") + 1}];
-extern const char *const capi_creators[{creators().count(",") + 1}];
+struct capi_creator {{ const char *symbol; int arguments; }};
+extern const struct capi_creator capi_creators[{creators().count("{")}];
 uintptr_t capi_new(uint32_t interface, uintptr_t owner);
 void capi_free(uintptr_t object);
 uint32_t capi_count(uintptr_t object);
@@ -225,7 +235,7 @@ static void keep_value(struct capi_object *, uint32_t, uint32_t, const void *, s
 {kept()}
 {vtables()}
 static const char *const capi_counts[] = {{{counts()}}};
-static const char *const capi_creators[] = {{{creators()}}};
+static const struct capi_creator capi_creators[] = {{{creators()}}};
 static const char *const capi_names[] = {{{", ".join(f'"{name}"' for name in LEAVES)}}};
 #include "objects.c"
 static int capi_supports_iid(uintptr_t object, uintptr_t iid)

@@ -6,12 +6,16 @@
 #include <string.h>
 #include <unwind.h>
 
-static void capi_fail(struct _cffi_externpy_s *method, char *result);
+#include "caller.h"
+
+static void capi_fail(struct _cffi_externpy_s *method, char *arguments, uint32_t hresult);
 
 static inline void capi_call_python(struct _cffi_externpy_s *method, char *arguments)
 {
     _cffi_call_python(method, arguments);
 }
+
+#include "workers.h"
 
 static _Unwind_Reason_Code capi_add_frame(struct _Unwind_Context *context, void *data)
 {
@@ -32,13 +36,28 @@ static void capi_find_frames(void)
         capi_site.count = 1;
 }
 
+/* On this thread, if an interpreter has room on its stack. */
+static void capi_run(struct _cffi_externpy_s *method, char *arguments)
+{
+    if (dmlemu_has_room(&capi_stack)) {
+        const uint32_t mode = dmlemu_enter_mode();
+        capi_call_python(method, arguments);
+        dmlemu_leave_mode(mode);
+        return;
+    }
+    if (capi_site.count == 0)
+        capi_find_frames(); /* another thread cannot */
+    if (!capi_hand_over(method, arguments))
+        capi_fail(method, arguments, CAPI_E_OUTOFMEMORY);
+}
+
 static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_t address)
 {
     if (capi_client != 0)
         address = capi_client;
     capi_client = 0;
     if (!atomic_load_explicit(&capi_is_alive, memory_order_relaxed)) {
-        capi_fail(method, arguments);
+        capi_fail(method, arguments, CAPI_DEVICE_REMOVED);
         return;
     }
     const struct capi_site outer = capi_site;
@@ -47,7 +66,7 @@ static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_
     capi_site.count = 0;
     if (atomic_load_explicit(capi_asker(method), memory_order_relaxed) == method)
         capi_find_frames();
-    capi_call_python(method, arguments);
+    capi_run(method, arguments);
     capi_site = outer;
 }
 

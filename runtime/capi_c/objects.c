@@ -192,17 +192,29 @@ static void capi_end(void)
     atomic_store(&capi_is_alive, 0);
 }
 
-/* What a method returns once Python is gone: a failing HRESULT; for counts, handles and structs zeros. */
-static void capi_fail(struct _cffi_externpy_s *method, char *result)
+/* NULL instead of the object that a method would have made. */
+static void make_nothing(const char *symbol, char *arguments)
 {
-    static const uint32_t removed = 0x887A0005u; /* DXGI_ERROR_DEVICE_REMOVED */
-    const char *name = strrchr(method->name, '.') + 1;
-    int is_hresult = method->size_of_result == sizeof removed;
+    for (size_t i = 0; i < sizeof capi_creators / sizeof *capi_creators; i++)
+        if (strcmp(capi_creators[i].symbol, symbol) == 0) {
+            uintptr_t *out = *(uintptr_t **)(arguments + 8 * (capi_creators[i].arguments - 1));
+            if (out != NULL)
+                *out = 0;
+        }
+}
+
+/* What a method returns that does not reach Python: a failing HRESULT; for counts, handles and structs zeros.
+ * The result replaces the arguments. */
+static void capi_fail(struct _cffi_externpy_s *method, char *arguments, uint32_t hresult)
+{
+    const char *symbol = strrchr(method->name, '.') + 1;
+    int is_hresult = method->size_of_result == sizeof hresult;
     for (size_t i = 0; i < sizeof capi_counts / sizeof *capi_counts; i++)
-        is_hresult &= strcmp(capi_counts[i], name) != 0;
-    memset(result, 0, method->size_of_result);
+        is_hresult &= strcmp(capi_counts[i], symbol) != 0;
+    make_nothing(symbol, arguments);
+    memset(arguments, 0, method->size_of_result);
     if (is_hresult)
-        memcpy(result, &removed, sizeof removed);
+        memcpy(arguments, &hresult, sizeof hresult);
 }
 
 static void capi_enter(uintptr_t site)

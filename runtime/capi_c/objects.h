@@ -8,6 +8,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "caller.h"
+
+enum { CAPI_E_OUTOFMEMORY = 0x8007000Eu, CAPI_DEVICE_REMOVED = 0x887A0005u };
+
 enum { CAPI_VALUES = 8 }; /* words for the values of an object's getters */
 
 struct capi_object {
@@ -29,6 +33,12 @@ struct capi_interface {
     uint32_t iid_count;
 };
 
+/* A method whose last argument says where an object goes. */
+struct capi_creator {
+    const char *symbol;
+    int arguments;
+};
+
 /* Where a method was called from.  The frames are found when a report may need them. */
 enum { CAPI_FRAMES = 8 };
 struct capi_site {
@@ -39,6 +49,9 @@ struct capi_site {
 
 /* Of the method that this thread is in. */
 static _Thread_local struct capi_site capi_site;
+
+/* Of this thread. */
+static _Thread_local struct dmlemu_stack capi_stack;
 
 /* Methods that asked for their frames.  They find them before Python is called, which is faster: the frames of
  * Python need not be passed.  Two that share a place are only slower. */

@@ -9,6 +9,8 @@
 #include <link.h>
 #include <locale.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "caller.h"
 #include "exports.h"
 #include "start.h"
 
@@ -38,7 +41,8 @@ struct python {
 static struct dmlemu_exports exports;
 static struct python python;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int has_started;
+static int has_started, is_forked;
+static atomic_int has_finished;
 
 static int failed(const char *reason, const char *detail)
 {
@@ -211,6 +215,12 @@ static void ignore_environment(void *handle)
     }
 }
 
+/* Of a path, as Python has it: a byte that is not ASCII becomes that same byte again in every encoding. */
+static wchar_t character(unsigned char byte)
+{
+    return byte < 0x80 ? byte : 0xDC00 + byte;
+}
+
 static int start_python(void)
 {
     static wchar_t program[PATH_MAX];
@@ -224,7 +234,7 @@ static int start_python(void)
         return failed("the library is not Python 3", place.library);
     ignore_environment(handle);
     for (size_t i = 0; i == 0 || place.program[i - 1]; i++)
-        program[i] = (unsigned char)place.program[i];
+        program[i] = character((unsigned char)place.program[i]);
     char *locale = setlocale(LC_CTYPE, NULL);
     locale = locale != NULL ? strdup(locale) : NULL;
     python.set_program(program);
@@ -234,16 +244,45 @@ static int start_python(void)
     return 1;
 }
 
-static void finish(void)
+/* Calls a function on this thread, in the usual floating-point mode; where the stack has no room for an interpreter,
+ * on a thread of our own meanwhile. */
+static void call_with_room(void *(*function)(void *))
 {
+    struct dmlemu_stack stack = {0};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    const uint32_t mode = dmlemu_enter_mode();
+    if (dmlemu_has_room(&stack) || pthread_attr_init(&attributes) != 0) {
+        function(NULL);
+    } else {
+        pthread_attr_setstacksize(&attributes, DMLEMU_OWN_STACK);
+        if (pthread_create(&thread, &attributes, function, NULL) == 0)
+            pthread_join(thread, NULL);
+        pthread_attr_destroy(&attributes);
+    }
+    dmlemu_leave_mode(mode);
+}
+
+static void *finish_python(void *unused)
+{
+    (void)unused;
     int state = python.ensure();
     python.run("import sys\nsys.modules['dmlemu.frontends.capi.startup'].finish()");
     exports.end();
     python.release(state);
+    return NULL;
+}
+
+/* At exit() and quick_exit(), once.  Not in a forked process, where the threads that hold Python's locks are not. */
+static void finish(void)
+{
+    if (!is_forked && !atomic_exchange(&has_finished, 1))
+        call_with_room(finish_python);
 }
 
 static void after_fork(void)
 {
+    is_forked = 1;
     exports.end();
 }
 
@@ -255,18 +294,30 @@ static int load_frontend(void)
     if (python.run(code) != 0 || exports.end == NULL)
         return failed("dmlemu cannot be imported", "see the traceback above");
     atexit(finish);
+    at_quick_exit(finish);
     pthread_atfork(NULL, NULL, after_fork);
     return 1;
+}
+
+/* In a process without a Python. */
+static void *start_own(void *unused)
+{
+    struct sigaction interrupt;
+    (void)unused;
+    sigaction(SIGINT, NULL, &interrupt);
+    if (start_python()) {
+        has_started = load_frontend();
+        python.save(); /* else every other thread would wait for ever */
+    }
+    sigaction(SIGINT, &interrupt, NULL); /* Python's module "signal" takes it when it is imported */
+    return NULL;
 }
 
 static void start(void)
 {
     void *present = python_of_process();
     if (present == NULL) {
-        if (!start_python())
-            return;
-        has_started = load_frontend();
-        python.save(); /* else every other thread would wait for ever */
+        call_with_room(start_own);
         return;
     }
     const char *mode = getenv("DMLEMU_CAPI_MODE");

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import _MISSING_TYPE, MISSING, Field, FrozenInstanceError, dataclass, fields
 from enum import Enum
 from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 if TYPE_CHECKING:
@@ -155,7 +156,17 @@ def _written(value: object) -> str:
     return "|".join(f"{type(value).__name__}.{name}" for name in value.name.split("|"))
 
 
+_completing = RLock()
+
+
 def _complete(cls: type[Frozen]) -> None:
+    """Another thread may use the class at the same time: :func:`_make_fields` must not run twice."""
+    with _completing:
+        if isinstance(vars(cls)["_positional"], _Late):
+            _make_fields(cls)
+
+
+def _make_fields(cls: type[Frozen]) -> None:
     _only_fields(cls, kw_only=cls._kw_only)
     cls.__dataclass_fields__ = {field.name: field for field in fields(cls)}  # without class variables
     for field in cls.__dataclass_fields__.values():
@@ -165,7 +176,7 @@ def _complete(cls: type[Frozen]) -> None:
             )
     cls._defaults = {name: field.default for name, field in cls.__dataclass_fields__.items()}
     cls._without = tuple(name for name, default in cls._defaults.items() if default is MISSING)
-    cls._positional = 0 if cls._kw_only else len(cls._defaults)
+    cls._positional = 0 if cls._kw_only else len(cls._defaults)  # the last one, see _complete
 
 
 _only_fields(Frozen)  # no fields, but the attributes that dataclasses require of a base

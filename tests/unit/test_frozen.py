@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import sys
+import threading
 from dataclasses import FrozenInstanceError, asdict, field, fields, replace
 from typing import ClassVar
 
@@ -105,3 +107,39 @@ def test_the_standard_library_knows_the_fields() -> None:
         inspect.Parameter.KEYWORD_ONLY,
         inspect.Parameter.KEYWORD_ONLY,
     ]
+
+
+def test_threads_may_use_a_class_first_at_the_same_time() -> None:
+    """The struct is completed once, and nobody sees it half done."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    problems: list[object] = []
+    try:
+        for _ in range(60):
+
+            class Fresh(Frozen):
+                KIND: ClassVar[str] = "fresh"
+
+                x: int = 1
+                rows: list[int] = field(default_factory=list)
+
+            start = threading.Barrier(4)
+
+            def use(kind: type[Frozen] = Fresh, start: threading.Barrier = start) -> None:
+                start.wait()
+                try:
+                    names = [each.name for each in fields(kind)]
+                    found = kind()
+                    if names != ["x", "rows"] or found != kind(1, []):
+                        problems.append(found)
+                except Exception as error:
+                    problems.append(error)
+
+            threads = [threading.Thread(target=use) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert problems == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from enum import IntEnum, IntFlag
 from functools import cache
 from types import GenericAlias
@@ -17,12 +18,14 @@ from ..frozen import Frozen
 from .info_queue import refusal
 
 __all__ = [
+    "MOST_BYTES",
     "MOST_ELEMENTS",
     "c_format",
     "c_size",
     "pack",
     "read",
     "read_array",
+    "read_blob",
     "read_bytes",
     "unpack",
     "write",
@@ -33,6 +36,8 @@ _Struct = TypeVar("_Struct", bound=Frozen)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 MOST_ELEMENTS = 1_000_000  # of an array: the descriptors of the largest shader-visible heap
+
+MOST_BYTES = 1 << 26  # of private data or a marker
 
 _MOST_TEXT = 65_536  # characters of a string
 
@@ -48,8 +53,8 @@ _once = cast("Callable[[_Function], _Function]", cache)  # keeps the types of th
 def c_format(kind: Any) -> str:
     """The format of a type for the module ``struct``, in native mode."""
     if issubclass(kind, Frozen):
-        fields = "".join(_format(hint) for hint in _hints(kind).values())
-        return f"0Q{fields}0Q" if "Q" in fields else fields  # aligned as its widest field, at both ends
+        formats = "".join(_format(hint) for hint in _hints(kind).values())
+        return f"0Q{formats}0Q" if "Q" in formats else formats  # aligned as its widest field, at both ends
     is_signed = issubclass(kind, IntEnum) and not issubclass(kind, IntFlag)
     return "i" if is_signed else "I"
 
@@ -66,7 +71,7 @@ def _format(hint: Any) -> str:
 @_once
 def _hints(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
-    return {name: hints[name] for name in kind.__dataclass_fields__}
+    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 @_once
@@ -174,6 +179,18 @@ def read_array(
         rows: Sequence[Any] = list(layout.iter_unpack(data))
         return [row[0] for row in rows] if len(kind) == 1 else list(rows)
     return [_builder(kind)(iter(row)) for row in layout.iter_unpack(data)]
+
+
+def read_blob(
+    address: int, size: int, field: str, operation: str, *, most: int = MOST_BYTES, api: str = "D3D12"
+) -> bytes:
+    """``size`` bytes of a program's own.
+
+    Raises :class:`dmlemu.Error` (E_INVALIDARG) for NULL with a size, and for more than ``most``.
+    """
+    if size > most or (size and not address):
+        raise _no_array(address, size, field, operation, most, api)
+    return read_bytes(address, size) if size else b""
 
 
 def _no_array(address: int, count: int, field: str, operation: str, most: int, api: str) -> Error:

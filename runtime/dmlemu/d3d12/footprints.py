@@ -34,7 +34,8 @@ def resource_allocation_infos(
 ) -> tuple[ResourceAllocationInfo, tuple[ResourceAllocationInfo1, ...]]:
     """The descs placed consecutively, each aligned up, and the place of each.
 
-    An invalid one makes the size of all 2**64 - 1, and there are no places (AI1).
+    An invalid one makes the size of all 2**64 - 1, and there are no places (AI1); so do more bytes than a
+    size can say.
     """
     end, alignment, places = 0, 1, []
     for desc in descs:
@@ -47,7 +48,10 @@ def resource_allocation_infos(
         start, size = round_up(end, desc.alignment), round_up(desc.width, TILE)
         places.append(ResourceAllocationInfo1(start, desc.alignment, size))
         end, alignment = start + size, max(alignment, desc.alignment)
-    return ResourceAllocationInfo(round_up(end, alignment), alignment), tuple(places)
+    total = round_up(end, alignment)
+    if total > UINT64_MAX:
+        return ResourceAllocationInfo(UINT64_MAX, TILE), ()
+    return ResourceAllocationInfo(total, alignment), tuple(places)
 
 
 def copyable_footprints(

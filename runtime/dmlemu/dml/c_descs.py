@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
-from ..d3d12.c_memory import MOST_ELEMENTS, read, read_array, read_bytes, read_text
+from ..d3d12.c_memory import MOST_ELEMENTS, read, read_array, read_blob, read_bytes, read_text
 from ..diagnostics import ids
 from ..errors import Error
 from .binding.binding_table import BindingTableDesc
@@ -41,6 +42,7 @@ _BUFFERS = struct.Struct("@IQ")
 _TABLE = struct.Struct("@QQQI")
 _NODE = struct.Struct("@QQ")
 _CONSTANT = struct.Struct("@QQQ")
+_MOST_CONSTANT = 1 << 32  # bytes of a constant node: those of the largest tensor
 _MOST_STRIDES = 4096  # of an array that is no tensor's Sizes; the operator's own rules allow less
 
 _Made = TypeVar("_Made")
@@ -216,14 +218,13 @@ class DescReader:
             pointer, name = _NODE.unpack(read_bytes(desc, _NODE.size))
             return OperatorGraphNodeDesc(self._objects(pointer), read_text(name))
         data, size, name = _CONSTANT.unpack(read_bytes(desc, _CONSTANT.size))
-        if size and not data:
-            raise self._refused(f"{path}.Data", None, f"the address of {size} bytes")
-        return ConstantDataGraphNodeDesc(read_bytes(data, size) if size else b"", read_text(name))
+        values = read_blob(data, size, f"{path}.Data", self.operation, most=_MOST_CONSTANT, api="DML")
+        return ConstantDataGraphNodeDesc(values, read_text(name))
 
     def _edges(
         self, edge: GraphEdgeType, kind: type[_Edge], address: int, count: int, path: str
     ) -> list[_Edge]:
-        layout = struct.Struct("@" + "I" * (len(kind.__dataclass_fields__) - 1) + "Q")
+        layout = struct.Struct("@" + "I" * (len(fields(kind)) - 1) + "Q")
         make: Callable[..., _Edge] = kind
         edges = []
         for i, (number, desc) in self._typed(address, count, path):

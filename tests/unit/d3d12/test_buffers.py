@@ -687,6 +687,13 @@ def test_AI1_allocation_info(stage: Stage) -> None:
     assert info(0, [GOOD, replace(GOOD, height=2)]).size_in_bytes == 2**64 - 1
 
 
+def test_AI1_more_bytes_than_a_size_can_say(stage: Stage) -> None:
+    largest = ResourceDesc.buffer(2**64 - 1)
+    half = ResourceDesc.buffer(2**63)
+    for descs in ([largest], [half, half]):
+        assert stage.device.get_resource_allocation_info(0, descs).size_in_bytes == 2**64 - 1
+
+
 @pytest.mark.parametrize("width, pitch", [(1, 256), (256, 256), (257, 512)])
 def test_CF1_footprint_of_a_buffer(stage: Stage, width: int, pitch: int) -> None:
     footprints = stage.device.get_copyable_footprints(ResourceDesc.buffer(width), 0, 1, 512)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dmlemu import Error, HResult, d3d12
 from dmlemu.d3d12 import features, structs
-from dmlemu.d3d12.c_memory import c_size, pack, read_array, unpack
+from dmlemu.d3d12.c_memory import c_size, pack, read_array, read_blob, unpack
 from dmlemu.frozen import Frozen
 from dmlemu_hw.kernels import ffi
 
@@ -111,3 +111,15 @@ def test_arrays_that_cannot_be_there_are_refused(address: int, count: int) -> No
         read_array("I", address, count, "pRectangles", "Test")
     assert caught.value.hresult is HResult.E_INVALIDARG
     assert caught.value.report.field == "pRectangles"
+
+
+def test_bytes_that_cannot_be_there_are_refused() -> None:
+    memory = ffi.from_buffer(b"abcd")
+    address = int(ffi.cast("uintptr_t", memory))
+    assert read_blob(address, 3, "pData", "Test") == b"abc"
+    assert read_blob(0, 0, "pData", "Test") == b""
+    for start, size in ((0, 1), (address, 2**32 - 1), (address, 2**63)):
+        with pytest.raises(Error) as caught:
+            read_blob(start, size, "pData", "Test")
+        assert caught.value.hresult is HResult.E_INVALIDARG
+        assert caught.value.report.field == "pData"

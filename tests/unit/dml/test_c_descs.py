@@ -262,3 +262,14 @@ def test_binding_table_descs_come_back() -> None:
     raw = kind(program.interface("a dispatchable"), 2**64 - 1, 5, 7)
     found = DescReader("CreateBindingTable", program.pointers.__getitem__).binding_table(program.put(raw))
     assert found == dml.BindingTableDesc("a dispatchable", 2**64 - 1, 5, 7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("address", "size"), [(0, 8), (4096, 2**63), (4096, 2**64 - 1)])
+def test_a_constant_that_no_memory_holds_is_refused(address: int, size: int) -> None:
+    program = CProgram()
+    node = program.typed(dml.GraphNodeType.CONSTANT, program.array(c.c_uint64, [address, size, 0]))
+    graph = (c.c_uint64 * 9)(1 | 1 << 32, 1, c.addressof(node))
+    with pytest.raises(Error) as caught:
+        DescReader("CompileGraph", {}.__getitem__).graph(c.addressof(graph))
+    assert caught.value.hresult is HResult.E_INVALIDARG
+    assert caught.value.report.field == "Nodes[0].Data"

@@ -13,7 +13,7 @@ from ._capi import ffi, lib
 __all__ = ["attach"]
 
 _COUNTS = {ffi.string(name).decode() for name in lib.capi_counts}
-_CREATORS = {ffi.string(name).decode() for name in lib.capi_creators}
+_CREATORS = {ffi.string(each.symbol).decode() for each in lib.capi_creators}
 
 
 def attach(interfaces: list[type]) -> None:
@@ -82,7 +82,15 @@ def _missing(symbol: str, is_hresult: bool, result: Any) -> Callable[..., Any]:
 
 
 def _failed(error: BaseException, address: int, operation: str, *, is_void: bool = False) -> int:
-    """The HRESULT of an exception, which is reported."""
+    """The HRESULT of an exception, which is reported; E_FAIL where that fails."""
+    try:
+        return _reported(error, address, operation, is_void)
+    except BaseException as another:
+        reports.bug(another, operation)
+        return int(HResult.E_FAIL)
+
+
+def _reported(error: BaseException, address: int, operation: str, is_void: bool) -> int:
     if isinstance(error, KeyError):
         error = objects.stale(address, operation) or error
     if isinstance(error, Error):

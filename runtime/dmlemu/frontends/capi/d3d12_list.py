@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import d3d12
-from ...d3d12.c_memory import read_array, read_bytes
+from ...d3d12.c_memory import read_array, read_blob
 from .d3d12_objects import D3D12Child
 from .objects import thing, things
 
@@ -74,10 +74,12 @@ class ID3D12GraphicsCommandList(D3D12Child, of=d3d12.CommandList, name="ID3D12Gr
         self.thing.resolve_query_data(_queries(heap, operation), type, start, count, destination, offset)
 
     def SetMarker(self, metadata: int, data: int, size: int) -> None:
-        self.thing.set_marker(metadata, read_bytes(data, size) if data else b"")
+        text = read_blob(data, size, "pData", "SetMarker") if data else b""
+        self.thing.set_marker(metadata, text)
 
     def BeginEvent(self, metadata: int, data: int, size: int) -> None:
-        self.thing.begin_event(metadata, read_bytes(data, size) if data else b"")
+        text = read_blob(data, size, "pData", "BeginEvent") if data else b""
+        self.thing.begin_event(metadata, text)
 
     def EndEvent(self) -> None:
         self.thing.end_event()

@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from ... import d3d12
-from ...d3d12.c_memory import pack, read, read_array, read_bytes, read_wide_text, write
+from ...d3d12.c_memory import pack, read, read_array, read_blob, read_bytes, read_wide_text, write
 from ...errors import HResult
 from ._capi import lib
 from .objects import Interface, guid, hand_out, invalid, thing, things, write_pointer
@@ -43,8 +43,9 @@ class D3D12Object(Interface):
         key = guid(name, "SetPrivateData")
         if size and not data:
             raise invalid("pData", None, f"the address of {size} bytes", "SetPrivateData")
+        value = read_blob(data, size, "pData", "SetPrivateData") if data else None
         had_interface = self._drop(key)
-        result: HResult = self.thing.set_private_data(key, read_bytes(data, size) if data else None)
+        result: HResult = self.thing.set_private_data(key, value)
         return HResult.S_OK if had_interface else result
 
     def SetPrivateDataInterface(self, name: int, data: int) -> None:
@@ -121,10 +122,12 @@ class ID3D12CommandQueue(D3D12Child, of=d3d12.CommandQueue):
         self.thing.execute_command_lists(found)  # type: ignore[arg-type]
 
     def SetMarker(self, metadata: int, data: int, size: int) -> None:
-        self.thing.set_marker(metadata, read_bytes(data, size) if data else b"")
+        text = read_blob(data, size, "pData", "SetMarker") if data else b""
+        self.thing.set_marker(metadata, text)
 
     def BeginEvent(self, metadata: int, data: int, size: int) -> None:
-        self.thing.begin_event(metadata, read_bytes(data, size) if data else b"")
+        text = read_blob(data, size, "pData", "BeginEvent") if data else b""
+        self.thing.begin_event(metadata, text)
 
     def EndEvent(self) -> None:
         self.thing.end_event()

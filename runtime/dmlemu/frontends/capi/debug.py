@@ -11,7 +11,7 @@ from ...d3d12.c_memory import read_text, write
 from ...errors import HResult, Severity, Strictness
 from ...reporting import defaults
 from ._capi import ffi
-from .objects import Interface
+from .objects import Interface, invalid
 from .reports import no_effect
 from .sites import spell_text, want_frames
 from .values import write_numbers
@@ -38,6 +38,9 @@ class DebugLayer:
     def enable(self) -> None:
         if not self.is_set_outside and defaults.strictness is Strictness.RUNTIME:
             watch(Strictness.DEBUG)
+
+    def __str__(self) -> str:
+        return "the debug layer"
 
     def release(self) -> None:
         """Nothing: the settings stay."""
@@ -120,9 +123,15 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
             no_effect("SetMuteDebugOutput", MUTED)
 
     def AddApplicationMessage(self, severity: int, text: int) -> None:
+        if severity not in list(Severity):
+            raise invalid("Severity", severity, "a D3D12_MESSAGE_SEVERITY", "AddApplicationMessage")
+        if not text:
+            raise invalid("pDescription", None, "a string", "AddApplicationMessage")
         print(f"D3D12 {Severity(severity).name}: {read_text(text)}", file=sys.stderr, flush=True)
 
     def RegisterMessageCallback(self, function: int, flags: int, context: int, cookie: int) -> None:
+        if not function:
+            raise invalid("CallbackFunc", None, "a function", "RegisterMessageCallback")
         call = ffi.cast("void(*)(uint32_t, uint32_t, uint32_t, char *, uintptr_t)", function)
 
         def deliver(report: Any) -> None:

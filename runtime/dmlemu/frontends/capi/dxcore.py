@@ -27,6 +27,9 @@ PREFERENCES = 3
 class AdapterFactory:
     """The one factory of the process."""
 
+    def __str__(self) -> str:
+        return "the adapter factory"
+
     def release(self) -> None:
         """Nothing: there is one for as long as the process lives."""
 
@@ -36,6 +39,9 @@ class AdapterList:
 
     def __init__(self, attributes: list[UUID]) -> None:
         self.adapters = d3d12.create_adapter_list() if ATTRIBUTES.issuperset(attributes) else []
+
+    def __str__(self) -> str:
+        return "an adapter list"
 
     def release(self) -> None:
         self.adapters = []

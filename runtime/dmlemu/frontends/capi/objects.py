@@ -178,7 +178,8 @@ def reject(address: int, error: Error) -> None:
 
 def print_alive() -> None:
     """Prints the objects that the program has not released, with the lines that made them."""
-    left = [each for each in _of_things.values() if hasattr(each.thing, "created_at")]
+    known = list(_of_things.values())  # other threads still run
+    left = [each for each in known if hasattr(each.thing, "created_at") and lib.capi_count(each.address)]
     if left:
         lines = [f"  {_with_line(each.thing)}, references: {lib.capi_count(each.address)}" for each in left]
         text = "\n".join([f"{len(left)} objects are still alive:", *lines])

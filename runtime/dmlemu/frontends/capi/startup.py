@@ -54,13 +54,19 @@ def _subclasses(kind: type) -> list[type]:
 
 def finish() -> None:
     """The process ends: what Python would do at its own end, without ending it."""
-    if os.environ.get("DMLEMU_EXEC"):
-        text = summarize(each for each in reports.found() if each.report.severity <= Severity.WARNING)
-        if text:
-            print(text, file=sys.stderr)
-        if Interface.keeps_released:
-            objects.print_alive()
-    atexit._run_exitfuncs()
+    try:
+        if os.environ.get("DMLEMU_EXEC"):
+            _summarize()
+    finally:
+        atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
+
+
+def _summarize() -> None:
+    text = summarize(each for each in reports.found() if each.report.severity <= Severity.WARNING)
+    if text:
+        print(text, file=sys.stderr)
+    if Interface.keeps_released:
+        objects.print_alive()

@@ -1,0 +1,101 @@
+/* Threads of our own, which serve the calls of threads without room for an interpreter.  Included by hook.h.
+ *
+ * There are as many as there were such calls at a time.  They live as long as the process. */
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+struct capi_worker {
+    struct capi_worker *next; /* of those that are idle */
+    sem_t called, done;
+    struct _cffi_externpy_s *method;
+    char *arguments;
+    struct capi_site site;
+    int is_passing, must_stop;
+};
+
+static struct capi_worker *capi_idle;
+static pthread_mutex_t capi_idle_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void capi_wait(sem_t *semaphore)
+{
+    while (sem_wait(semaphore) != 0 && errno == EINTR) {
+    }
+}
+
+/* Calls what it is given, as the thread that gave it. */
+static void *capi_serve(void *argument)
+{
+    struct capi_worker *self = argument;
+    dmlemu_enter_mode();
+    for (;;) {
+        capi_wait(&self->called);
+        capi_site = self->site;
+        capi_is_passing = self->is_passing;
+        capi_call_python(self->method, self->arguments);
+        self->is_passing = capi_is_passing;
+        self->must_stop = capi_must_stop;
+        capi_must_stop = 0;
+        sem_post(&self->done);
+    }
+    return NULL;
+}
+
+/* The program's signal handlers do not run on it. */
+static int capi_start_thread(struct capi_worker *worker)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    if (pthread_attr_init(&attributes) != 0)
+        return 0;
+    pthread_attr_setstacksize(&attributes, DMLEMU_OWN_STACK);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = pthread_create(&thread, &attributes, capi_serve, worker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return error == 0;
+}
+
+static struct capi_worker *capi_take_worker(void)
+{
+    pthread_mutex_lock(&capi_idle_lock);
+    struct capi_worker *worker = capi_idle;
+    if (worker != NULL)
+        capi_idle = worker->next;
+    pthread_mutex_unlock(&capi_idle_lock);
+    if (worker != NULL || (worker = calloc(1, sizeof *worker)) == NULL)
+        return worker;
+    sem_init(&worker->called, 0, 0);
+    sem_init(&worker->done, 0, 0);
+    if (!capi_start_thread(worker)) {
+        free(worker);
+        worker = NULL;
+    }
+    return worker;
+}
+
+/* 0: there is no memory for a thread. */
+static int capi_hand_over(struct _cffi_externpy_s *method, char *arguments)
+{
+    struct capi_worker *worker = capi_take_worker();
+    if (worker == NULL)
+        return 0;
+    worker->method = method;
+    worker->arguments = arguments;
+    worker->site = capi_site;
+    worker->is_passing = capi_is_passing;
+    sem_post(&worker->called);
+    capi_wait(&worker->done);
+    capi_is_passing = worker->is_passing;
+    capi_must_stop = worker->must_stop;
+    pthread_mutex_lock(&capi_idle_lock);
+    worker->next = capi_idle;
+    capi_idle = worker;
+    pthread_mutex_unlock(&capi_idle_lock);
+    return 1;
+}

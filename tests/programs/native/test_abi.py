@@ -1,0 +1,78 @@
+"""The table of interfaces beside what a compiler makes of the headers: slots, signatures, IIDs, structs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from uuid import UUID
+
+from processes import HERE, build, needs_compiler, run
+
+pytestmark = needs_compiler
+
+TABLE = HERE.parents[2] / "runtime" / "capi_c" / "interfaces.txt"
+
+
+def _parameter(text: str) -> str:
+    """The type of a parameter."""
+    kind, array = re.fullmatch(r"(.*?)\w+(\[.*\])?", text).groups()  # type: ignore[union-attr]
+    return f"{kind} *" if array else kind
+
+
+def _header() -> str:
+    text = TABLE.read_text(encoding="utf-8")
+    rows = re.findall(r"^interface (\w+)(?: : (\w+))? (\S+)\n((?:  .*\n)*)", text, re.MULTILINE)
+    sizes = dict(re.findall(r"^struct (\w+) (\d+)", text, re.MULTILINE))
+    numbers = {name: i for i, (name, *_) in enumerate(rows)}
+    counts = {"": 0}
+    asserts, slots, iids = [], [], []
+    for name, base, iid, own in rows:
+        counts[name] = counts[base] + len(own.splitlines())
+        for number, row in enumerate(own.splitlines(), counts[base]):
+            result, method, parameters = re.fullmatch(r"  ([\w ]+) (\w+)\((.*)\)", row).groups()  # type: ignore[union-attr]
+            types = ", ".join(_parameter(each) for each in parameters.split(", ") if each)
+            slots.append(
+                f'    expect_slot("{name}::{method}", {number}, '
+                f"static_cast<{result} ({name}::*)({types})>(&{name}::{method}));"
+            )
+            if result in sizes:
+                asserts.append(f"static_assert(sizeof({result}) == {sizes[result]});")
+        raw = ", ".join(f"0x{byte:02x}" for byte in UUID(iid).bytes_le)
+        slots.append(f'    expect_iid("{name}", __uuidof({name}), {{{raw}}});')
+        iids.append(f'    {{"{name}", &__uuidof({name}), {numbers.get(base, 0)}}},')
+    return "\n".join(
+        [
+            "#include <cstddef>",
+            *asserts,
+            "struct Iid { const char *name; const GUID *iid; size_t base; };",
+            "static const Iid iids[] = {",
+            *iids,
+            "};",
+            f"static const size_t UNKNOWN = {numbers['IUnknown']};",
+            "template <typename M> static void expect_slot(const char *name, size_t number, M made)",
+            "{",
+            "    size_t words[2]; // 1 more than the place in the vtable, and what is added to 'this'",
+            "    static_assert(sizeof words == sizeof made);",
+            "    std::memcpy(words, &made, sizeof words);",
+            "    if (words[0] != 1 + number * sizeof(void *) || words[1] != 0)",
+            '        std::printf("%s is not slot %zu\\n", name, number);',
+            "}",
+            "static void expect_iid(const char *name, const GUID &iid, const unsigned char (&bytes)[16])",
+            "{",
+            "    if (std::memcmp(&iid, bytes, 16) != 0)",
+            '        std::printf("the IID of %s is another\\n", name);',
+            "}",
+            "static void check_slots()",
+            "{",
+            *slots,
+            "}",
+        ]
+    )
+
+
+def test_the_table_is_what_a_compiler_makes_of_the_headers(tmp_path: Path) -> None:
+    """Also: nothing beside a struct returned by value is written, and QueryInterface keeps COM's rules."""
+    (tmp_path / "abi_table.h").write_text(_header(), encoding="utf-8")
+    program = build(HERE / "abi.cpp", tmp_path / "abi", f"-I{tmp_path}")
+    done = run(program, "1")
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)

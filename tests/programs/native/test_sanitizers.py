@@ -1,0 +1,116 @@
+"""C++ programs built with sanitizers, under valgrind, and against our own C built with sanitizers."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+from functools import partial
+from pathlib import Path
+
+import pytest
+from processes import HERE, build, copy_installation, needs_compiler, run
+
+from dmlemu.frontends.capi import _capi
+
+pytestmark = [needs_compiler, pytest.mark.long]
+
+CAPI = HERE.parents[2] / "runtime" / "capi_c"
+OPTIONS = {  # leaks are not looked for: the interpreter stays
+    "address": ["-fsanitize=address"],
+    "undefined": ["-fsanitize=undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover"],
+    "thread": ["-fsanitize=thread"],
+}
+NO_LEAKS = "detect_leaks=0"
+PROGRAMS = {  # with the status of each
+    ("identity",): 0,
+    ("threads", "4", "5"): 0,
+    ("waits", "100"): 0,
+    ("refusals",): 0,
+    ("consequences",): 0,
+    ("debug_layer",): 0,
+    ("dxcore",): 0,
+    ("pairs", "20"): 0,
+    ("bad_input",): 0,
+    ("surroundings", "libd3d12.so", "local", "4", "64", "coroutine"): 0,
+    ("exits", "return", "4"): 3,
+    ("exits", "thread", "4"): 3,
+    ("exits", "fork-exit", "4"): 3,
+}
+
+SETS_STRICTNESS = {"debug_layer"}
+
+
+def _clean(done: subprocess.CompletedProcess[str], status: int) -> None:
+    assert done.returncode == status, done.stderr
+    for word in ("Sanitizer", "runtime error", "a bug of dmlemu"):
+        assert word not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+@pytest.mark.parametrize("strictness", ["runtime", "strict"])
+def test_programs_with_sanitizers(tmp_path: Path, kind: str, strictness: str) -> None:
+    run_one = partial(run, ASAN_OPTIONS=NO_LEAKS, DMLEMU_STRICTNESS=strictness, timeout=300)
+    for name, *arguments in (("identity",), ("threads", "4", "5")):
+        program = build(HERE / f"{name}.cpp", tmp_path / name, *OPTIONS[kind])
+        _clean(run_one(program, *arguments), 0)
+
+
+# --- our own C ---
+
+
+def _sanitized(folder: Path) -> Path:
+    """Libraries that have AddressSanitizer and UndefinedBehaviorSanitizer, as their extension has."""
+    packages = copy_installation(folder / "prefix")
+    flags = [
+        "-g",
+        "-O1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=undefined",
+        "-shared",
+        "-fPIC",
+    ]
+    source = folder / "_capi.c"
+    subprocess.run(
+        [sys.executable, "-m", "cffi.gen_src", "exec-python", CAPI / "build_ffi.py", source], check=True
+    )
+    extension = packages / "dmlemu" / "frontends" / "capi" / Path(_capi.__file__).name
+    python = ["-DPy_LIMITED_API=0x030a0000", f"-I{CAPI}", f"-I{sysconfig.get_path('include')}"]
+    subprocess.run(["gcc", *flags, *python, source, "-o", extension], check=True)
+    scripts = {"d3d12": f"-Wl,--version-script={CAPI / 'libd3d12.map'}"}
+    for name, part in (("d3d12", ""), ("dxcore", "DXCORE"), ("directml", "DIRECTML")):
+        library = packages / "dmlemu" / "lib" / f"lib{name}.so"
+        own = [f"-DDMLEMU_FORWARDED=DMLEMU_{part}_EXPORTS"] if part else []
+        own.append("-fvisibility=hidden")
+        own += filter(None, [scripts.get(name)])
+        c = CAPI / ("forward.c" if part else "start.c")
+        command = ["gcc", *flags, *own, f"-Wl,-soname,lib{name}.so", c, "-o", library]
+        subprocess.run(command, check=True)
+    return packages / "dmlemu" / "lib"
+
+
+@pytest.mark.timeout(900)
+def test_our_c_with_sanitizers(tmp_path: Path) -> None:
+    folder = _sanitized(tmp_path)
+    for (name, *arguments), status in PROGRAMS.items():
+        program = tmp_path / name
+        if not program.exists():
+            build(HERE / f"{name}.cpp", program, "-fsanitize=address")
+        for strictness in ("", "strict") if name not in SETS_STRICTNESS else ("",):
+            variables = {"LD_LIBRARY_PATH": str(folder), "DMLEMU_STRICTNESS": strictness}
+            _clean(run(program, *arguments, ASAN_OPTIONS=NO_LEAKS, timeout=300, **variables), status)
+
+
+# --- valgrind ---
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@pytest.mark.parametrize("arguments", [("identity",), ("threads", "2", "1")])
+def test_valgrind_finds_no_bad_access(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    name, *rest = arguments
+    program = build(HERE / f"{name}.cpp", tmp_path / name)
+    valgrind = ["valgrind", "-q", "--error-exitcode=9"]
+    done = run(*valgrind, program, *rest, DMLEMU_ISA="generic", timeout=500)
+    assert done.returncode == 0, done.stderr[-6000:]
