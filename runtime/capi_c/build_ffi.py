@@ -170,12 +170,6 @@ def vtables() -> str:
     return "\n".join([*lines, "static const struct capi_interface capi_interfaces[] = {", *rows, "};"])
 
 
-def exports() -> list[tuple[str, str]]:
-    """The exported functions and their parameters."""
-    text = (HERE / "exports.h").read_text(encoding="utf-8")
-    return re.findall(r"EXPORT\((\w+),[\s\\]*\(([^()]*)\)", text)
-
-
 def externs() -> list[str]:
     """The declarations of all functions that Python implements."""
     found = [
