@@ -184,22 +184,87 @@ DMLK_INLINE float dmlk_softplusf(float x) {
     return dmlk_where_negativef(x, -x) + (y - fmaf(-s, fmaf(z, p, square), square));
 }
 
-/* --- logarithm, as in double --- */
+/* --- logarithm ---
+ *
+ * log(1 + f) = f - f^2 / 2 + f^3 Q(f): without the quotient of the one in double. */
+
+/* log(1 + f) - f + low, for f from -0.293 to 0.5. */
+DMLK_INLINE float dmlk_log1p_restf(float f, float low) {
+    const float z = f * f;
+    const float q01 = fmaf(f, -0.250001653f, 0.333333399f), q23 = fmaf(f, -0.166552966f, 0.199996049f);
+    const float q45 = fmaf(f, -0.127277786f, 0.142762387f), q67 = fmaf(f, -0.0911619122f, 0.117006614f);
+    const float q48 = fmaf(z, fmaf(z, 0.0376729244f, q67), q45);
+    const float q = fmaf(z * z, q48, fmaf(z, q23, q01));
+    return fmaf(-0.5f, z, fmaf(f * z, q, low));
+}
+
+#define DMLK_LN2F 0x1.62e4p-1f /* times whole numbers up to 2^8 it is exact */
+#define DMLK_LN2_LOWF 0x1.7f7d1cp-20f
 
 DMLK_INLINE float dmlk_logf(float x) {
-    const uint32_t half = 0x3f3504f3; /* sqrt(1/2) */
+    const uint32_t least = 0x3f400000; /* 0.75, of numbers from there to 1.5 */
     const bool is_denormal = x < 0x1p-126f;
-    const uint32_t above = dmlk_float_bits(dmlk_choosef(is_denormal, x * 0x1p23f, x)) - half;
+    const uint32_t above = dmlk_float_bits(dmlk_choosef(is_denormal, x * 0x1p23f, x)) - least;
     const float n = (float)((int32_t)above >> 23) - dmlk_choosef(is_denormal, 23, 0);
-    const float f = dmlk_bits_float((above & 0x7fffff) + half) - 1, s = f / (2 + f), z = s * s, square = 0.5f * f * f;
-    float p = 0.235822722f;
-    p = fmaf(p, z, 0.285373032f);
-    p = fmaf(p, z, 0.400003344f);
-    p = fmaf(p, z, 0.666666627f);
-    const float low = fmaf(s, fmaf(z, p, square), n * 0x1.7f7d1cp-20f);
-    const float y = fmaf(n, 0x1.62e4p-1f, f - (square - low));
+    const float f = dmlk_bits_float((above & 0x7fffff) + least) - 1;
+    const float y = fmaf(n, DMLK_LN2F, f + dmlk_log1p_restf(f, n * DMLK_LN2_LOWF));
     const float outside = dmlk_choosef(x == 0, -INFINITY, dmlk_choosef(x < 0, NAN, x)); /* or infinity, or NaN */
     return dmlk_choosef(x > 0 && x < INFINITY, y, outside);
+}
+
+/* --- inverse hyperbolic functions --- */
+
+/* log(1 + y + low) + more log(2), or where `one` is 0 without the 1; y >= 0, and from 1/2 up if one is 0. */
+DMLK_INLINE float dmlk_log_of_partsf(float y, float low, float one, float more) {
+    const uint32_t least = 0x3f400000, above = dmlk_float_bits(y + one) - least; /* as dmlk_logf */
+    const float n = (float)((int32_t)above >> 23), part = dmlk_bits_float((127u << 23) - (above & 0xff800000)); /* 2^-n */
+    const float f = fmaf(y, part, fmaf(one, part, -1)), inverse = fmaf(f, fmaf(f, 0.75f, -1), 1); /* nearly 1 / (1 + f) */
+    const float logarithm = f + dmlk_log1p_restf(f, fmaf(low * part, inverse, (n + more) * DMLK_LN2_LOWF));
+    return fmaf(n + more, DMLK_LN2F, logarithm);
+}
+
+#define DMLK_SQUARED_LIMITF 0x1p13f /* beyond, a^2 + 1 and a^2 - 1 are a^2 to the last bit */
+
+/* About 1 / x for x > 0: one digit, which is enough to divide what another result lacks. */
+DMLK_INLINE float dmlk_nearly_inversef(float x) { return dmlk_bits_float(0x7f000000 - dmlk_float_bits(x)); }
+
+/* log(a + sqrt(a^2 + 1)), where sqrt(a^2 + 1) = 1 + t + `more`, as (1 + t)^2 - 1 = t^2 + 2 t. */
+DMLK_INLINE float dmlk_asinhf(float x) {
+    const float a = fabsf(x), root = sqrtf(fmaf(a, a, 1)), t = root - 1, sum = a + t;
+    const float more = fmaf(-t, t, fmaf(a, a, -2 * t)) * (0.5f * dmlk_nearly_inversef(root));
+    const bool is_large = a >= DMLK_SQUARED_LIMITF;
+    const float y = dmlk_choosef(is_large, a * 0x1p-4f, sum);
+    const float low = dmlk_choosef(is_large, 0, (t - (sum - a)) + more);
+    const float z = dmlk_log_of_partsf(y, low, dmlk_choosef(is_large, 0, 1), dmlk_choosef(is_large, 5, 0));
+    return dmlk_signedf(dmlk_choosef(a < INFINITY, z, a), x);
+}
+
+/* log(x + sqrt(x^2 - 1)), of t = x - 1, which is exact. */
+DMLK_INLINE float dmlk_acoshf(float x) {
+    const float t = x - 1, square = fmaf(t, t, 2 * t), root = sqrtf(square), sum = root + t;
+    const float lost = fmaf(-root, root, square) + fmaf(t, t, fmaf(2, t, -square));
+    const float more = lost * (0.5f * dmlk_nearly_inversef(root));
+    const bool is_large = x >= DMLK_SQUARED_LIMITF;
+    const float y = dmlk_choosef(is_large, x * 0x1p-4f, sum);
+    const float low = dmlk_choosef(is_large, 0, (t - (sum - root)) + more);
+    const float z = dmlk_log_of_partsf(y, low, dmlk_choosef(is_large, 0, 1), dmlk_choosef(is_large, 5, 0));
+    return dmlk_choosef(x >= 1 && x < INFINITY, z, dmlk_choosef(x < 1, NAN, x));
+}
+
+/* log((1 + a) / (1 - a)) / 2 = n log(2) / 2 + atanh(s), where s = (1 + a - 2^n (1 - a)) / (1 + a + 2^n (1 - a)): the
+ * bits of 1 + a and 1 - a tell their logarithms well enough for n.  What sums and quotient lose goes into `low`. */
+DMLK_INLINE float dmlk_atanhf(float x) {
+    const float a = fabsf(x), more = 1 + a, less = 1 - a, more_low = a - (more - 1), less_low = (1 - less) - a;
+    const uint32_t powers = dmlk_float_bits(more) - dmlk_float_bits(less) + 0x400000;
+    const float n = (float)((int32_t)powers >> 23), power = dmlk_bits_float((powers & 0xff800000) + (127u << 23));
+    const float over = fmaf(-power, less, more), over_low = fmaf(-power, less_low, more_low);
+    const float under = fmaf(power, less, more), under_low = fmaf(power, less, more - under) + fmaf(power, less_low, more_low);
+    const float inverse = 1 / under, s = over * inverse, z = s * s;
+    const float low = inverse * (fmaf(-s, under, over) + fmaf(-s, under_low, over_low));
+    const float p01 = fmaf(z, 0.20000582f, 0.333333307f), p23 = fmaf(z, 0.121516062f, 0.142463229f);
+    const float p = fmaf(z * z, p23, p01);
+    const float y = fmaf(n, 0.5f * DMLK_LN2F, s + fmaf(s * z, p, fmaf(n, 0.5f * DMLK_LN2_LOWF, low)));
+    return dmlk_signedf(dmlk_choosef(a < 1, y, dmlk_choosef(a == 1, INFINITY, NAN)), x);
 }
 
 /* --- error function ---

@@ -116,7 +116,9 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             start[k] = at[k] + i * along[k] * lines->along.bytes[k];
         }
-        const uint32_t fetched = i + AHEAD < n && block->count <= DMLK_MOST_LINES ? 2 : 0;
+        /* CPUs fetch the next row themselves where it follows in memory, as do wide blocks of whole rows. */
+        const bool fetch = block->count <= DMLK_MOST_LINES || along[0] > block->count;
+        const uint32_t fetched = i + AHEAD < n && fetch ? 2 : 0;
         for (uint32_t k = 0; k < fetched && k < lines->along.operands && block->strides[k] == 1; k++) {
             const uint8_t *next = start[k] + AHEAD * along[k] * lines->along.bytes[k];
             for (int64_t b = 0; b < block->count * lines->along.bytes[k]; b += LINE) {

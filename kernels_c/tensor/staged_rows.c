@@ -27,6 +27,7 @@ struct packed {
     bool floats;                    /* any of these? */
     bool stream;
     bool far; /* the output exceeds the near caches */
+    bool cheap; /* the row, beside reading and writing lines of the cache */
 };
 
 /* `count` packed elements of operand k: in `piece`, or in place. */
@@ -139,7 +140,7 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         job->row(at, strides, count, job->context);
         return;
     }
-    const bool cheap = job->row == NULL || out > 1; /* functions of one input gain little, and may be slow */
+    const bool cheap = job->row == NULL || out > 1 || job->cheap; /* of one input others gain little, and may be slow */
     const bool whole = job->far && job->operands <= FEW && alike && cheap && strides[out] > 1 && strides[out] <= APART && count >= SHORT;
     const int64_t most = piece_length(job, strides[out], whole);
     for (int64_t i = 0; i < count; i += most) {
@@ -176,6 +177,14 @@ static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
 
 int dmlk_staged_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {
     struct packed job = {.row = row, .context = context, .operands = operands};
+    if (dmlk_in_checked_kernel()) {
+        return dmlk_for_rows(views, operands, row, context);
+    }
+    return run(&job, views, false);
+}
+
+int dmlk_cheap_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {
+    struct packed job = {.row = row, .context = context, .operands = operands, .cheap = true};
     if (dmlk_in_checked_kernel()) {
         return dmlk_for_rows(views, operands, row, context);
     }

@@ -30,7 +30,7 @@ static const struct function {
 } functions[] = {
     WITH(exp, 1.1), WITH(log, 1), WITH(sigmoid, 2.5), WITH(tanh, 3), WITH(erf, 4.5), WITH(asin, 2), WITH(acos, 2), WITH(atan, 2),
     WITH(expm1, 2), WITH(sinh, 2), WITH(cosh, 2), WITH(silu, 2), WITH(softplus, 2),
-    WITH(gelu, 4),
+    WITH(gelu, 4), WITH(asinh, 1), WITH(acosh, 1), WITH(atanh, 1),
     {"sin", sin_of, sin, 2}, {"cos", cos_of, cos, 2}, {"tan", tan_of, tan, 2},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };

@@ -196,6 +196,38 @@ def test_places_in_long_lines() -> None:
     assert last.tolist() == [[150_000, 199_998, 131_072]]
 
 
+@pytest.mark.parametrize("length", [64, 100, 1025])
+@pytest.mark.parametrize(
+    ("numbers", "least", "largest"),
+    [
+        ([NAN, -INF], -INF, -INF),
+        ([NAN, INF], INF, INF),
+        ([INF, -INF], -INF, INF),
+        ([0.0, -0.0], -0.0, 0.0),
+        ([-0.0, -1], -1, -0.0),
+        ([1, 0.0], 0.0, 1),
+        ([NAN, -3], -3, -3),
+    ],
+)
+def test_long_contiguous_lines(length: int, numbers: list[float], least: float, largest: float) -> None:
+    """These are compared as floats, with the same results for zeros, infinities and NaNs."""
+    line = np.resize(np.array(numbers, np.float32), length)
+
+    for function, expected in ((F.MIN, least), (F.MAX, largest)):
+        assert reduce(function, line, [0]).tobytes() == np.float32(expected).tobytes()
+    for kind, expected in ((dml.ArgminOperatorDesc, least), (dml.ArgmaxOperatorDesc, largest)):
+        places = np.flatnonzero(line == expected)
+        assert arg(kind, line, [0], AxisDirection.INCREASING) == places[0]
+        assert arg(kind, line, [0], AxisDirection.DECREASING) == places[-1]
+
+
+def test_long_contiguous_lines_of_nan() -> None:
+    line = np.full(1025, NAN, np.float32)
+
+    assert np.isnan(reduce(F.MAX, line, [0])) and np.isnan(reduce(F.MIN, line, [0]))
+    assert reduce(F.ARGMAX, line, [0]) == 0 and reduce(F.ARGMIN, line, [0]) == 0
+
+
 def test_ties_of_reduce_take_the_first() -> None:
     assert reduce(F.ARGMAX, [1, 9, 9], [0]).tolist() == [1]
     assert reduce(F.ARGMIN, [0.0, -0.0, 5], [0]).tolist() == [0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import Array, dtype_of, filled, shapes, tensors, values
 
 from dmlemu import dml, evaluate
-from dmlemu.dml import OperatorType
+from dmlemu.dml import BufferTensorDesc, OperatorType
 from dmlemu.dml import TensorDataType as T
 
 NAN, INF = float("nan"), float("inf")
@@ -140,6 +140,21 @@ def test_groups_that_the_caches_do_not_hold(kind: Any, sizes: tuple[int, ...], a
 
     want = desc.reference({"input_tensor": x})["output_tensor"]
     np.testing.assert_allclose(got, want, rtol=2e-7)
+
+
+@pytest.mark.parametrize("kind", [SOFTMAX, LOG], ids=lambda kind: kind.TYPE.name)
+@pytest.mark.parametrize("length", [15, 16, 17, 31, 64, 100, 4095, 4097])
+def test_contiguous_groups_give_the_bits_of_others(kind: Any, length: int) -> None:
+    """Groups that are near each other in memory pass through the loops one by one."""
+    x = np.random.default_rng(length).normal(0, 3, (9, length)).astype(np.float32)
+    x[1, -1], x[2, 0], x[3] = NAN, INF, -INF
+    found = set()
+    for strides in [(length, 1), (length + 3, 1), (1, 9), (2 * length, 2)]:
+        layout = BufferTensorDesc(T.FLOAT32, [9, length], strides)
+        desc = kind(input_tensor=layout, output_tensor=layout, axes=[1])
+        found.add(evaluate(desc, input_tensor=x)["output_tensor"].tobytes())
+
+    assert len(found) == 1
 
 
 def test_scipy_agrees() -> None:

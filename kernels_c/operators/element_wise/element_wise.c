@@ -191,6 +191,11 @@ static dmlk_row *choose_row(struct dmlk_job *job, uint32_t in, uint32_t out) {
     return job->row == NULL || !is_scaled ? job->row : in == DMLK_FLOAT32 ? scaled_row : NULL;
 }
 
+/* A few instructions for each vector: not the functions of math. */
+static bool is_cheap(const struct dmlk_function *function) {
+    return function->rule != DMLK_FLOATS || (function->own_type && function->promoted_singles == NULL);
+}
+
 static bool is_half(uint32_t type) { return type == DMLK_FLOAT16; }
 
 /* FLOAT16 operands become FLOAT32. */
@@ -239,7 +244,7 @@ int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *functio
     const uint32_t in = job.in[inputs - 1];
     dmlk_row *row = choose_row(&job, in, job.out);
     if (row != NULL) {
-        return dmlk_staged_rows(views, inputs + 1, row, &job);
+        return (is_cheap(function) ? dmlk_cheap_rows : dmlk_staged_rows)(views, inputs + 1, row, &job);
     }
     row = choose_row(&job, DMLK_FLOAT32, is_half(job.out) ? DMLK_FLOAT32 : job.out);
     if (function->own_type && is_half(in) && row != NULL) { /* rounded to the output's type */

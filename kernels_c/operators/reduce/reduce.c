@@ -11,6 +11,7 @@
 
 #include "dmlk_math.h"
 #include "kernel.h"
+#include "largest.h"
 #include "scratch.h"
 #include "sums.h"
 #include "walkers.h"
@@ -18,7 +19,7 @@
 #define SEGMENT (1 << 16) /* inputs of a line */
 #define SEGMENTS 256      /* of a block, computed before they are combined */
 #define PIECE 1024        /* inputs compared before the largest of them is searched for */
-#define GLANCE 32         /* inputs searched at once */
+#define GLANCE 64         /* inputs searched at once */
 #define SHORT 64          /* inputs; lines with fewer are transposed: their sums have one lane (see sums.c) */
 #define FEW_LINES 16      /* fewer long lines are split into segments for threads */
 
@@ -99,6 +100,14 @@ struct block {
     DMLK_EACH_ISA(name, (void *context, uint8_t *const *at, const int64_t *strides, int64_t count,              \
                          int64_t index),                                                                        \
                   (context, at, strides, count, index))
+
+/* Whether inputs are compared as floats where they are in memory: NaNs lose all comparisons. */
+#ifdef DMLK_CHECKED
+#define COMPARES_FLOATS(T, how, stride) false /* loads are checked one by one */
+#else
+#define COMPARES_FLOATS(T, how, stride) \
+    (sizeof(T) == sizeof(float) && ((how) == LARGEST_FLOAT || (how) == PLACE_OF_FLOAT) && (stride) == 1)
+#endif
 
 typedef int8_t signed_uint8;
 typedef int16_t signed_uint16;

@@ -10,6 +10,7 @@
 
 #include "dmlk_float_math.h"
 #include "kernel.h"
+#include "largest.h"
 #include "scratch.h"
 #include "walkers.h"
 
@@ -44,31 +45,8 @@ struct block {
 
 /* --- loops --- */
 
-/* More than compilers unroll into single numbers. */
-#define LANES 32
-
 DMLK_EACH_ISA(find_largest, (float *largest, const float *x, int64_t n), (largest, x, n)) {
-    float lanes[LANES];
-    for (int lane = 0; lane < LANES; lane++) {
-        lanes[lane] = *largest;
-    }
-    /* The last ones overlap with those before. */
-    for (int64_t i = 0; n >= LANES && i < n; i += LANES) {
-        const float *from = x + dmlk_min(i, n - LANES);
-        for (int lane = 0; lane < LANES; lane++) {
-            lanes[lane] = from[lane] > lanes[lane] ? from[lane] : lanes[lane];
-        }
-    }
-    for (int64_t i = 0; n < LANES && i < n; i++) {
-        lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
-    }
-#define HALVE(half)                                                                              \
-    for (int lane = 0; lane < (half); lane++) {                                                  \
-        lanes[lane] = lanes[lane] > lanes[lane + (half)] ? lanes[lane] : lanes[lane + (half)];   \
-    }
-    HALVE(16) HALVE(8) HALVE(4) HALVE(2) HALVE(1)
-#undef HALVE
-    *largest = lanes[0];
+    *largest = dmlk_largest_float(*largest, x, n);
 }
 
 DMLK_EACH_ISA(find_each_largest, (float *restrict largest, const float *restrict x, int64_t n), (largest, x, n)) {
@@ -80,6 +58,14 @@ DMLK_EACH_ISA(find_each_largest, (float *restrict largest, const float *restrict
 /* Loops over one group's elements or over elements of neighbouring groups: compiled for each, as compilers gather
  * numbers that are `step` apart one by one. */
 #define FOR_STEP(loop, ...) step == 0 ? loop(__VA_ARGS__, 0) : loop(__VA_ARGS__, 1)
+
+/* Along a group, the rest of n elements after whole vectors is computed as a vector that begins before it: compilers compute
+ * it one by one, which takes as long as the vectors of a short group.  Not in place: results would be read. */
+#define VECTOR 16
+#define EACH_PASS(n, may_overlap)                                                                  \
+    for (int64_t pass = 0, whole_ = (may_overlap) && (n) >= VECTOR ? (n) - (n) % VECTOR : (n),      \
+                 begin = 0, count = whole_;                                                        \
+         pass < 1 + (whole_ < (n)); pass++, begin = (n) - VECTOR, count = VECTOR)
 
 /* What exponentials of the groups are relative to. */
 DMLK_EACH_ISA(relate, (struct block *block, int64_t n), (block, n)) {
@@ -102,7 +88,9 @@ DMLK_INLINE void exponentials_loop(float *restrict e, const float *restrict x, i
 
 DMLK_EACH_ISA(exponentials, (float *e, const float *x, int64_t n, const struct block *block, int64_t line, int64_t step),
               (e, x, n, block, line, step)) {
-    FOR_STEP(exponentials_loop, e, x, n, block, line);
+    EACH_PASS(n, step == 0) {
+        FOR_STEP(exponentials_loop, e + begin, x + begin, count, block, line);
+    }
 }
 
 #define SUMS_NAME(x) x##_exponentials
@@ -156,7 +144,9 @@ DMLK_INLINE double log_of_sum(double y, float most) {
     DMLK_EACH_ISA(name##_results,                                                                            \
                   (float *out, const float *in, int64_t n, const float *largest, const double *fs, int64_t step), \
                   (out, in, n, largest, fs, step)) {                                                         \
-        FOR_STEP(name##_loop, out, in, n, largest, fs);                                                      \
+        EACH_PASS(n, step == 0 && in != out) {                                                               \
+            FOR_STEP(name##_loop, out + begin, in + begin, count, largest, fs);                              \
+        }                                                                                                    \
     }                                                                                                        \
     static const struct function name##_function = {is_of_exp, name##_factors, name##_results};
 #define EXPONENTIAL(name, factor, result) FUNCTION(name, true, e, factor, result)
@@ -278,9 +268,45 @@ static const dmlk_line_visitor find_them = {.along = largest_along, .across = la
                                sum_them = {.along = sum_along, .across = sum_across},
                                put_them = {.along = put_along, .across = put_across};
 
+/* Whether the groups are contiguous FLOAT32s that the first-level cache holds. */
+static bool are_near(const struct job *job) {
+    const dmlk_iter *along = &job->lines.along;
+    const int64_t *strides = dmlk_iter_row_strides(along);
+#ifdef DMLK_CHECKED
+    return false; /* loads are checked one by one */
+#endif
+    return job->in == DMLK_FLOAT32 && job->out == DMLK_FLOAT32 && !job->lines.across && along->rank == 1 &&
+           strides[0] == 1 && strides[1] == 1 && along->count <= NEAR;
+}
+
+/* One such group after the other, each by the loops of all passes. */
+static void run_near(const dmlk_line_block *lines, const struct job *job) {
+    const struct function *function = job->function;
+    const int64_t n = job->lines.along.count;
+    float exponential[NEAR];
+    struct block block;
+    for (int64_t line = 0; line < lines->count && !dmlk_stopped(lines->work, n); line++) {
+        const float *x = (const float *)lines->at[0] + line * lines->strides[0];
+        float *out = (float *)lines->at[1] + line * lines->strides[1];
+        block.largest[0] = -INFINITY;
+        find_largest(block.largest, x, n);
+        relate(&block, 1);
+        dmlk_sums_start(&block.sums, false, 1, n);
+        exponentials(exponential, x, n, &block, 0, 0);
+        add_along(&block.sums, 0, exponential, n, 0);
+        dmlk_sums_finish(&block.sums, block.factor);
+        function->factors(block.factor, block.largest, 1);
+        function->results(out, function->of_exp ? exponential : x, n, block.largest, block.factor, 0);
+    }
+}
+
 static void run_block(const dmlk_line_block *lines, void *context) {
     const struct job *job = context;
     const int64_t n = job->lines.along.count;
+    if (are_near(job)) {
+        run_near(lines, job);
+        return;
+    }
     const int64_t elements = n <= KEPT ? n * lines->count : n;
     const bool keeps = job->function->of_exp;
     float near[NEAR];

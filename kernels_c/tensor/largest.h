@@ -1,0 +1,45 @@
+/* largest.h - the largest of contiguous FLOAT32s, or the smallest, by one instruction for each vector. */
+#ifndef DMLK_LARGEST_H
+#define DMLK_LARGEST_H
+
+#include "element.h"
+
+#define DMLK_LARGEST_LANES 64 /* as one comparison takes several cycles */
+
+/* Of `first` and n floats, NaNs ignored; of two zeros any.  `wins` is > for the largest, < for the smallest. */
+#define DMLK_BEST_FLOAT(name, wins)                                                                       \
+    static inline __attribute__((always_inline)) float name(float first, const float *x, int64_t n) {     \
+        float lanes[DMLK_LARGEST_LANES];                                                                  \
+        for (int lane = 0; lane < DMLK_LARGEST_LANES; lane++) {                                           \
+            lanes[lane] = first;                                                                          \
+        }                                                                                                 \
+        /* The last ones overlap with those before. */                                                    \
+        for (int64_t i = 0; n >= DMLK_LARGEST_LANES && i < n; i += DMLK_LARGEST_LANES) {                  \
+            const float *from = x + (i < n - DMLK_LARGEST_LANES ? i : n - DMLK_LARGEST_LANES);            \
+            for (int lane = 0; lane < DMLK_LARGEST_LANES; lane++) {                                       \
+                lanes[lane] = from[lane] wins lanes[lane] ? from[lane] : lanes[lane];                     \
+            }                                                                                             \
+        }                                                                                                 \
+        for (int64_t i = 0; n < DMLK_LARGEST_LANES && i < n; i++) {                                       \
+            lanes[0] = x[i] wins lanes[0] ? x[i] : lanes[0];                                              \
+        }                                                                                                 \
+        DMLK_HALVE(32, wins)                                                                              \
+        DMLK_HALVE(16, wins)                                                                              \
+        DMLK_HALVE(8, wins)                                                                               \
+        DMLK_HALVE(4, wins)                                                                               \
+        DMLK_HALVE(2, wins)                                                                               \
+        DMLK_HALVE(1, wins)                                                                               \
+        return lanes[0];                                                                                  \
+    }
+#define DMLK_HALVE(half, wins)                                                                            \
+    for (int lane = 0; lane < (half); lane++) {                                                           \
+        lanes[lane] = lanes[lane] wins lanes[lane + (half)] ? lanes[lane] : lanes[lane + (half)];         \
+    }
+
+/* Inlined, so that they use the instructions of their callers. */
+DMLK_BEST_FLOAT(dmlk_largest_float, >)
+DMLK_BEST_FLOAT(dmlk_smallest_float, <)
+#undef DMLK_BEST_FLOAT
+#undef DMLK_HALVE
+
+#endif
