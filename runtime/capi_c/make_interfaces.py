@@ -2,7 +2,7 @@
 
 The table holds facts only: IIDs, bases, slots with their C types, sizes and offsets of structs.  The build
 reads the table, so that it needs no header.  Without a folder the headers of Debian's directx-headers-dev are
-read, which have no DirectML.h: its rows stay as they are.
+read, which have no DirectML.h: its rows stay as they are, as do those of newer interfaces.
 
     python make_interfaces.py [--check] [FOLDER]     FOLDER/directx/d3d12.h, FOLDER/wsl/winadapter.h
 """
@@ -21,10 +21,10 @@ HEADERS = ("d3d12.h", "d3d12sdklayers.h", "dxcore_interface.h", "DirectML.h")
 # The versions that are claimed, with all their bases.
 CLAIMED = """
     ID3D12Device9 ID3D12CommandQueue ID3D12CommandAllocator ID3D12GraphicsCommandList2 ID3D12Fence1
-    ID3D12Heap1 ID3D12Resource2 ID3D12DescriptorHeap ID3D12QueryHeap ID3D12Debug3 ID3D12DebugDevice
-    ID3D12InfoQueue1 IDMLDevice1 IDMLOperator IDMLCompiledOperator IDMLOperatorInitializer
-    IDMLBindingTable IDMLCommandRecorder IDMLDebugDevice IDXCoreAdapterFactory IDXCoreAdapterList
-    IDXCoreAdapter
+    ID3D12Heap1 ID3D12Resource2 ID3D12DescriptorHeap ID3D12QueryHeap ID3D12Debug1 ID3D12Debug2 ID3D12Debug6
+    ID3D12DebugDevice1 ID3D12DebugDevice2 ID3D12InfoQueue1 IDMLDevice1 IDMLOperator IDMLCompiledOperator
+    IDMLOperatorInitializer IDMLBindingTable IDMLCommandRecorder IDMLDebugDevice IDXCoreAdapterFactory1
+    IDXCoreAdapterList IDXCoreAdapter1
 """.split()  # noqa: SIM905
 
 STRUCTS = """
@@ -164,9 +164,7 @@ def members(text: str, name: str) -> list[str]:
 def table(folder: Path) -> str:
     """The whole table."""
     texts = read(folder)
-    found = interfaces(texts)
-    if "DirectML.h" not in texts:
-        found |= {name: rows for name, rows in existing("interface").items() if name.startswith("IDML")}
+    found = existing("interface") | interfaces(texts)  # headers may lack DirectML.h, or be older
     wanted: list[str] = []
     for name in CLAIMED:
         chain = [name]

@@ -93,7 +93,14 @@ from .features import (
     FeatureDataTightAlignment,
 )
 from .fence import Fence
-from .info_queue import InfoQueue, InfoQueueFilter, InfoQueueFilterDesc
+from .info_queue import (
+    ApplicationMessage,
+    InfoQueue,
+    InfoQueueFilter,
+    InfoQueueFilterDesc,
+    MessageCallbackFlags,
+    MessageCategory,
+)
 from .object import (
     WKPDID_D3D_DEBUG_OBJECT_NAME,
     WKPDID_D3D_DEBUG_OBJECT_NAME_W,
@@ -154,6 +161,7 @@ __all__ = [
     "WKPDID_D3D_DEBUG_OBJECT_NAME",
     "WKPDID_D3D_DEBUG_OBJECT_NAME_W",
     "Adapter",
+    "ApplicationMessage",
     "BufferSrv",
     "BufferSrvFlags",
     "BufferUav",
@@ -216,6 +224,8 @@ __all__ = [
     "MappedMemory",
     "MemoryBudget",
     "MemoryPool",
+    "MessageCallbackFlags",
+    "MessageCategory",
     "MessageId",
     "MultipleFenceWaitFlags",
     "Object",
