@@ -124,8 +124,10 @@ class _DebugDevice(Interface):
     def _size(self, type: int, data: int, size: int, operation: str) -> int:
         if type not in _PARAMETER_SIZES:
             raise invalid("Type", type, "a D3D12_DEBUG_DEVICE_PARAMETER_TYPE", operation)
-        if not data or size != _PARAMETER_SIZES[type]:
-            raise invalid("DataSize", size, f"{_PARAMETER_SIZES[type]}, with an address", operation)
+        if not data:
+            raise invalid("pData", None, "an address", operation)
+        if size != _PARAMETER_SIZES[type]:
+            raise invalid("DataSize", size, str(_PARAMETER_SIZES[type]), operation)
         return size
 
     def _set(self, type: int, data: bytes, operation: str) -> None:
