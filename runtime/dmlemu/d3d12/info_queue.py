@@ -359,9 +359,11 @@ class InfoQueue:
 
     def _deny(self, stored: Stored) -> None:
         """The storage filter drops a message."""
-        if self.enabled:
+        if not self.enabled:
+            return
+        with self._lock:
             self._denied += 1
-            self._call(stored.report, passed=False)
+        self._call(stored.report, passed=False)
 
     def _keep_to_limit(self) -> None:
         while len(self._messages) > self._limit:
@@ -371,15 +373,16 @@ class InfoQueue:
     def _call(self, report: Report, *, passed: bool) -> None:
         """Calls the callbacks, without a lock: they may wait for other threads."""
         for cookie in list(self._callbacks):
-            call = object()
-            with self._lock:
-                found = self._callbacks.get(cookie)  # another thread may have removed it
-                if found is None or not (passed or found.ignores_filters):
-                    continue
-                found.threads[call] = threading.get_ident()
+            call, found = object(), None
             try:
+                with self._lock:
+                    found = self._callbacks.get(cookie)  # another thread may have removed it
+                    if found is None or not (passed or found.ignores_filters):
+                        continue
+                    found.threads[call] = threading.get_ident()
                 found.function(report)
             finally:
-                with self._left:
-                    found.threads.pop(call)
-                    self._left.notify_all()
+                if found is not None:
+                    with self._left:
+                        found.threads.pop(call, None)
+                        self._left.notify_all()
