@@ -23,10 +23,10 @@ HEADERS = ("d3d12.h", "d3d12sdklayers.h", "dxcore_interface.h", "DirectML.h")
 # The versions that are claimed, with all their bases.
 CLAIMED = """
     ID3D12Device14 ID3D12CommandQueue ID3D12CommandAllocator ID3D12GraphicsCommandList10 ID3D12Fence1
-    ID3D12Heap1 ID3D12Resource2 ID3D12DescriptorHeap ID3D12QueryHeap ID3D12Debug3 ID3D12DebugDevice
-    ID3D12InfoQueue1 IDMLDevice1 IDMLOperator IDMLCompiledOperator IDMLOperatorInitializer
-    IDMLBindingTable IDMLCommandRecorder IDMLDebugDevice IDXCoreAdapterFactory IDXCoreAdapterList
-    IDXCoreAdapter IDXGIFactory7 IDXGIAdapter4
+    ID3D12Heap1 ID3D12Resource2 ID3D12DescriptorHeap ID3D12QueryHeap ID3D12Debug1 ID3D12Debug2 ID3D12Debug6
+    ID3D12DebugDevice1 ID3D12DebugDevice2 ID3D12InfoQueue1 IDMLDevice1 IDMLOperator IDMLCompiledOperator
+    IDMLOperatorInitializer IDMLBindingTable IDMLCommandRecorder IDMLDebugDevice IDXCoreAdapterFactory1
+    IDXCoreAdapterList IDXCoreAdapter1 IDXGIFactory7 IDXGIAdapter4
 """.split()  # noqa: SIM905
 
 STRUCTS = """

@@ -99,7 +99,14 @@ from .features import (
     FeatureDataTightAlignment,
 )
 from .fence import Fence
-from .info_queue import InfoQueue, InfoQueueFilter, InfoQueueFilterDesc
+from .info_queue import (
+    ApplicationMessage,
+    InfoQueue,
+    InfoQueueFilter,
+    InfoQueueFilterDesc,
+    MessageCallbackFlags,
+    MessageCategory,
+)
 from .object import (
     WKPDID_D3D_DEBUG_OBJECT_NAME,
     WKPDID_D3D_DEBUG_OBJECT_NAME_W,
@@ -165,6 +172,7 @@ __all__ = [
     "WKPDID_D3D_DEBUG_OBJECT_NAME",
     "WKPDID_D3D_DEBUG_OBJECT_NAME_W",
     "Adapter",
+    "ApplicationMessage",
     "BackgroundProcessingMode",
     "BufferSrv",
     "BufferSrvFlags",
@@ -229,6 +237,8 @@ __all__ = [
     "MeasurementsAction",
     "MemoryBudget",
     "MemoryPool",
+    "MessageCallbackFlags",
+    "MessageCategory",
     "MessageId",
     "MipRegion",
     "MultipleFenceWaitFlags",

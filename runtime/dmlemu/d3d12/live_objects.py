@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,16 @@ class LiveObjects(list[DeviceChild]):
         self._context = context
 
     def __str__(self) -> str:
-        count = f"{len(self)} live object{'' if len(self) == 1 else 's'} of {self._context.device.title()}"
-        return "\n".join([count, *(f"  {line}" for line in self.lines())])
+        return "\n".join([self._count(), *(f"  {line}" for line in self.lines())])
+
+    def _count(self) -> str:
+        return f"{len(self)} live object{'' if len(self) == 1 else 's'} of {self._context.device.title()}"
+
+    def summary(self) -> str:
+        """One line: how many there are of each kind."""
+        kinds = Counter(each.kind for each in self)
+        counts = ", ".join(f"{n} {kind}{'' if n == 1 else 's'}" for kind, n in kinds.items())
+        return f"{self._count()}{': ' if counts else ''}{counts}"
 
     def lines(self) -> Iterator[str]:
         """``buffer 'act' (created at model.py:12), needed by command list 'frame'``."""

@@ -10,6 +10,7 @@ __all__ = ["MessageId"]
 class MessageId(IntEnum):
     """Numbers of ``D3D12_MESSAGE_ID`` used in reports, so that filters written for Windows keep working."""
 
+    STRING_FROM_APPLICATION = 1
     CREATESHADERRESOURCEVIEW_UNRECOGNIZEDFORMAT = 26
     CREATESHADERRESOURCEVIEW_INVALIDDESC = 27
     CREATESHADERRESOURCEVIEW_INVALIDFORMAT = 28

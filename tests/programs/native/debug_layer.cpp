@@ -61,7 +61,6 @@ int main()
     ComPtr<ID3D12Debug3> debug;
     CHECK(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)));
     debug->EnableDebugLayer();
-    debug->SetEnableGPUBasedValidation(TRUE);
 
     Gpu gpu;
     ComPtr<ID3D12InfoQueue1> messages;

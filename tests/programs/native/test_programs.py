@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -236,16 +237,21 @@ def test_break_stops_at_the_line_of_a_report(built) -> None:
 
 
 def test_dxcore_finds_the_adapter(built) -> None:
-    done = _run(*DMLEMU, "exec", "--strict", built("dxcore"))
     expected = (
         "1 adapter, factory shared, graphics 1\n"
         "dmlemu Virtual GPU, hardware 1, d311\n"
-        "budget 8 GiB\n"
+        "budget 8 GiB, used 1\n"
         "luid equal, adapter shared\n"
+        "0 failures\n"
     )
+    done = _run(*DMLEMU, "exec", "--strictness", "runtime", built("dxcore"))
     assert done.stdout == expected
-    assert done.stderr.count("HRESULT 0x80070057") == 1  # the small buffer
-    assert done.returncode == 1
+    assert done.stderr.count("::RegisterEventNotification is not emulated.\n  -") == 1
+    done = _run(*DMLEMU, "exec", "--strict", built("dxcore"))
+    assert (done.stdout, done.returncode) == (expected, 1)
+    for name in ("E_POINTER", "E_INVALIDARG", "DXGI_ERROR_INVALID_CALL", "DXGI_ERROR_UNSUPPORTED"):
+        assert f" {name}\n" in done.stderr
+    assert "DXCore ERROR ARGUMENT_RANGE [GetProperty]\nbufferSize (3) is not 16 or more.\n" in done.stderr
 
 
 def test_debug_layer_and_message_callback(built) -> None:
@@ -255,6 +261,29 @@ def test_debug_layer_and_message_callback(built) -> None:
         "called 1, stored 2, identity 1, text 1\nthe callback took the mutex\n",
         0,
     )
+
+
+def test_debug_interfaces_do_what_they_are_told(built) -> None:
+    (libraries,) = _capi("--libdir")
+    done = _run(built("debug_interfaces"), LD_LIBRARY_PATH=libraries)
+    assert (done.stdout, done.returncode) == ("0 failures\n", 0), done.stderr
+    assert "D3D12 INFO: half of the work is done\nD3D12 " in done.stderr
+    assert "D3D12 WARNING: of the program\n" in done.stderr
+    assert "6 live objects of device #0: 1 command queue, " in done.stderr
+    assert "\n  buffer 'alive' (created at program.h:" in done.stderr
+    for muted in ("MEM_UNINIT_READ", "said by nobody", "CreateOperator"):
+        assert muted not in done.stderr
+    done = _run(*DMLEMU, "exec", "--strictness", "debug", built("debug_interfaces"))
+    assert done.stdout.endswith("\n2 failures\n")  # the level given outside wins
+    assert "Gpu().device.As(&messages) is 0x0" in done.stdout and "found is 0x0" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["severity", "category", "id", "none"])
+def test_a_thread_stops_at_the_messages_that_the_program_names(built, kind: str) -> None:
+    (libraries,) = _capi("--libdir")
+    done = _run(built("debug_interfaces"), kind, LD_LIBRARY_PATH=libraries)
+    rest = ("not yet\n", -signal.SIGTRAP) if kind != "none" else ("not yet\nbehind it\n", 0)
+    assert (done.stdout, done.returncode) == rest, done.stderr
 
 
 def test_consequences_are_those_of_windows_whatever_is_looked_for(built) -> None:
@@ -278,8 +307,8 @@ def test_settings_without_effect_and_wrong_references_are_said_once(built) -> No
     (libraries,) = _capi("--libdir")
     done = _run(built("settings"), LD_LIBRARY_PATH=libraries)
     assert (done.stdout, done.returncode) == ("same 1, counted 1\n", 0), done.stderr
-    settings = ("SetEnableGPUBasedValidation", "SetMuteDebugOutput", "SetBreakOnSeverity")
-    for name in (*settings, "DML_CREATE_DEVICE_FLAG_DEBUG on the Direct3D 12 device"):
+    flag = "DML_CREATE_DEVICE_FLAG_DEBUG on the Direct3D 12 device"
+    for name in ("SetGPUBasedValidationFlags", flag):
         assert done.stderr.count(f"dmlemu: {name} has no effect: ") == 1
     assert done.stderr.count("DML ERROR OP_FIELD_RANGE [CreateOperator]") == 1
     assert done.stderr.count("[DIRECTML ERROR]: ") == 1

@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import dmlemu
-from dmlemu import Error, HResult, Report, Strictness, d3d12
+from dmlemu import Error, HResult, Report, Severity, Strictness, d3d12
 from dmlemu.d3d12 import (
     Adapter,
     CommandListType,
@@ -632,14 +633,134 @@ def test_info_queue_is_silent_at_runtime() -> None:
     assert remarks(stage) == []
 
 
-def test_info_queue_keeps_the_newest(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_info_queue_keeps_the_newest(stage: Stage) -> None:
     queue = stage.device.info_queue
-    monkeypatch.setattr(queue, "MESSAGE_COUNT_LIMIT", 3)
+    assert queue.get_message_count_limit() == 1024
+    queue.set_message_count_limit(3)
     for _ in range(8):
         stage.buffer(4, state=STATE.COPY_DEST)
 
     assert queue.get_num_stored_messages() == 3
+    assert queue.get_num_messages_discarded_by_message_count_limit() == 5
+    assert queue.get_num_messages_allowed_by_storage_filter() == 8
     assert "buffer #6 " in queue.get_message(0).text()
+    queue.set_message_count_limit(1)
+    assert "buffer #8 " in queue.get_message(0).text() and len(list(queue)) == 1
+    queue.set_message_count_limit(-1)
+    assert queue.get_message_count_limit() == queue.UNLIMITED == 2**64 - 1
+    with pytest.raises(Error, match=r"MessageCountLimit \(-2\) is out of range"):
+        queue.set_message_count_limit(-2)
+
+
+def test_messages_of_the_program(stage: Stage) -> None:
+    """They have their category, pass the filters, and are no reports."""
+    queue, seen = stage.device.info_queue, list[Report]()
+    queue.register_message_callback(seen.append)
+    queue.add_application_message(Severity.ERROR, "half")
+    queue.add_message(d3d12.MessageCategory.SHADER, Severity.INFO, d3d12.MessageId.LIVE_DEVICE, "more")
+    queue.add_application_message(Severity.ERROR, "half")
+    assert [(each.text(), each.severity, each.d3d12_id) for each in queue] == [
+        ("half", Severity.ERROR, 1),
+        ("more", Severity.INFO, 274),
+    ]
+    assert [each.category for each in queue if isinstance(each, d3d12.ApplicationMessage)] == [
+        d3d12.MessageCategory.APPLICATION_DEFINED,
+        d3d12.MessageCategory.SHADER,
+    ]
+    assert queue.get_count(0) == 2 and len(seen) == 2 and list(stage.device.reports) == []
+    queue.push_storage_filter(
+        d3d12.InfoQueueFilter(deny_list=d3d12.InfoQueueFilterDesc(severity_list=[Severity.INFO]))
+    )
+    queue.add_application_message(Severity.INFO, "dropped")
+    assert len(list(queue)) == 2 and queue.get_num_messages_denied_by_storage_filter() == 1
+    with pytest.raises(Error, match=r"Category \(11\) is not known"):
+        queue.add_message(11, Severity.INFO, 0, "")  # type: ignore[arg-type]
+    with pytest.raises(Error, match=r"Severity \(5\) is not known"):
+        queue.add_application_message(5, "")  # type: ignore[arg-type]
+
+
+@pytest.mark.dmlemu(expect=["FENCE_ZERO_WAIT"])
+def test_retrieval_filters_select_what_an_index_counts(stage: Stage) -> None:
+    queue = stage.device.info_queue
+    stage.buffer(4, state=STATE.COPY_DEST)
+    stage.queue.wait(stage.fence, 0)
+    category = d3d12.MessageCategory
+    execution = d3d12.InfoQueueFilter(
+        allow_list=d3d12.InfoQueueFilterDesc(category_list=[category.EXECUTION])
+    )
+    queue.push_retrieval_filter(execution)
+    assert queue.get_message(0).id == "FENCE_ZERO_WAIT" and queue.get_retrieval_filter() == execution
+    assert queue.get_num_stored_messages_allowed_by_retrieval_filter() == 1
+    with pytest.raises(Error, match=r"Message index \(1\)"):
+        queue.get_message(1)
+    queue.push_copy_of_retrieval_filter()
+    queue.add_retrieval_filter_entries(
+        d3d12.InfoQueueFilter(deny_list=d3d12.InfoQueueFilterDesc(category_list=[category.EXECUTION]))
+    )
+    assert queue.get_num_stored_messages_allowed_by_retrieval_filter() == 0
+    queue.clear_retrieval_filter()
+    assert queue.get_num_stored_messages_allowed_by_retrieval_filter() == 2
+    queue.push_empty_retrieval_filter()
+    assert queue.get_retrieval_filter_stack_size() == 3
+    for _ in range(4):
+        queue.pop_retrieval_filter()
+    assert queue.get_retrieval_filter_stack_size() == 0
+    assert queue.get_num_stored_messages_allowed_by_retrieval_filter() == queue.get_num_stored_messages() == 2
+
+
+@pytest.mark.dmlemu(expect=["FENCE_ZERO_WAIT"])
+def test_a_callback_may_ignore_the_filters(stage: Stage) -> None:
+    queue, filtered, all_of_them = stage.device.info_queue, list[Report](), list[Report]()
+    queue.register_message_callback(filtered.append)
+    queue.register_message_callback(all_of_them.append, d3d12.MessageCallbackFlags.IGNORE_FILTERS)
+    queue.push_storage_filter(
+        d3d12.InfoQueueFilter(deny_list=d3d12.InfoQueueFilterDesc(severity_list=[Severity.INFO]))
+    )
+    stage.buffer(4, state=STATE.COPY_DEST)
+    stage.queue.wait(stage.fence, 0)
+    assert [report.id for report in filtered] == ["FENCE_ZERO_WAIT"]
+    assert [report.id for report in all_of_them] == ["RES_STATE_IGNORED", "FENCE_ZERO_WAIT"]
+    with pytest.raises(Error, match=r"CallbackFilterFlags \(2\) is not known"):
+        queue.register_message_callback(print, 2)  # type: ignore[arg-type]
+
+
+def test_unregistering_waits_for_a_callback_of_another_thread(stage: Stage) -> None:
+    queue, order = stage.device.info_queue, list[str]()
+    is_in, may_leave = threading.Event(), threading.Event()
+
+    def on_message(report: Report) -> None:
+        is_in.set()
+        may_leave.wait(10)
+        order.append("left")
+
+    def unregister() -> None:
+        queue.unregister_message_callback(cookie)
+        order.append("unregistered")
+
+    cookie = queue.register_message_callback(on_message)
+    reporting = threading.Thread(target=queue.add_application_message, args=(Severity.INFO, "here"))
+    reporting.start()
+    assert is_in.wait(10)
+    removing = threading.Thread(target=unregister)
+    removing.start()
+    removing.join(0.1)
+    may_leave.set()
+    for thread in (reporting, removing):
+        thread.join(10)
+    assert order == ["left", "unregistered"]
+
+
+def test_a_callback_may_unregister_itself(stage: Stage) -> None:
+    queue, seen = stage.device.info_queue, list[str]()
+
+    def once(report: Report) -> None:
+        seen.append(report.message)
+        queue.unregister_message_callback(cookie)
+
+    cookie = queue.register_message_callback(once)
+    queue.add_application_message(Severity.INFO, "first")
+    queue.add_application_message(Severity.INFO, "second")
+    assert seen == ["first"]
 
 
 def test_enums_have_the_headers_numbers() -> None:

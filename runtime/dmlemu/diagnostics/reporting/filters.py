@@ -9,7 +9,8 @@ from typing import Any
 
 from ...frozen import Frozen
 from .. import ids
-from ..report import Report, Severity, loading
+from ..category import MessageCategory, category_of
+from ..report import Error, Report, Severity, loading
 from ..spelling import as_integer
 
 __all__ = ["InfoQueueFilter", "InfoQueueFilterDesc", "desc_of"]
@@ -34,36 +35,54 @@ def _severity(value: Any) -> Severity:
     if number is None:
         raise TypeError(f"severity_list must hold severities, not {type(value).__name__}.")
     if number not in list(Severity):
-        with loading():
-            from ..refusal import refusal  # imported late: most programs make no mistakes
-
-        raise refusal(
-            ids.ARGUMENT_RANGE,
-            "Severity ({given}) is not known.",
-            rule="D3D12_INFO_QUEUE_FILTER_DESC",
-            field="pSeverityList",
-            given=number,
-            expected="CORRUPTION, ERROR, WARNING, INFO or MESSAGE",
-        )
+        raise _unknown("Severity", "pSeverityList", number, "CORRUPTION, ERROR, WARNING, INFO or MESSAGE")
     return Severity(number)
 
 
+def _category(value: Any) -> MessageCategory:
+    number = as_integer(value)
+    if number is None:
+        raise TypeError(f"category_list must hold categories, not {type(value).__name__}.")
+    if number not in list(MessageCategory):
+        raise _unknown("Category", "pCategoryList", number, "a member of D3D12_MESSAGE_CATEGORY")
+    return MessageCategory(number)
+
+
+def _unknown(what: str, field: str, given: int, expected: str) -> Error:
+    with loading():
+        from ..refusal import refusal  # imported late: most programs make no mistakes
+
+    return refusal(
+        ids.ARGUMENT_RANGE,
+        f"{what} ({{given}}) is not known.",
+        rule="D3D12_INFO_QUEUE_FILTER_DESC",
+        field=field,
+        given=given,
+        expected=expected,
+    )
+
+
 class InfoQueueFilterDesc(Frozen):
-    """Reports by severity and by id; mirrors ``D3D12_INFO_QUEUE_FILTER_DESC``.
+    """Reports by severity, by id and by category; mirrors ``D3D12_INFO_QUEUE_FILTER_DESC``.
 
     An id is a D3D12_MESSAGE_ID, or the name of a check, or a pattern of names such as ``HAZARD_*``.
     """
 
     severity_list: tuple[Severity, ...] = ()
     id_list: tuple[int | str, ...] = ()
+    category_list: tuple[MessageCategory, ...] = ()
 
     def __post_init__(self) -> None:
-        severities, names = _items(self.severity_list, "severity_list"), _items(self.id_list, "id_list")
-        object.__setattr__(self, "severity_list", tuple(map(_severity, severities)))
-        object.__setattr__(self, "id_list", tuple(map(_id, names)))
+        for name, convert in (("severity_list", _severity), ("id_list", _id), ("category_list", _category)):
+            items = tuple(map(convert, _items(getattr(self, name), name)))
+            object.__setattr__(self, name, items)
 
     def __add__(self, other: InfoQueueFilterDesc) -> InfoQueueFilterDesc:
-        return InfoQueueFilterDesc(self.severity_list + other.severity_list, self.id_list + other.id_list)
+        return InfoQueueFilterDesc(
+            self.severity_list + other.severity_list,
+            self.id_list + other.id_list,
+            self.category_list + other.category_list,
+        )
 
     def has_id_of(self, report: Report) -> bool:
         """Is the report's name or number in the list of ids?"""
@@ -95,7 +114,11 @@ class InfoQueueFilter(Frozen):
         allow, deny = self.allow_list, self.deny_list
         if report.severity in deny.severity_list or deny.has_id_of(report):
             return False
+        if deny.category_list and category_of(report) in deny.category_list:
+            return False
         if allow.severity_list and report.severity not in allow.severity_list:
+            return False
+        if allow.category_list and category_of(report) not in allow.category_list:
             return False
         return not allow.id_list or allow.has_id_of(report)
 

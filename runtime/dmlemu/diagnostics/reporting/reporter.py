@@ -64,7 +64,8 @@ class Reporter:
         self._suppressions: dict[str, str] = {}
         self._announced: set[str] = set()
         self._sinks: list[Sink] = []
-        self._undelivered: deque[tuple[int, Stored]] = deque()  # with the threads that found them
+        self.denied_sinks: list[Sink] = []  # called with what the filters drop, as sinks are with all else
+        self._undelivered: deque[tuple[int, Stored, bool]] = deque()  # by which thread, and passed?
         self.may_call_out: Callable[[], bool] = lambda: True
         self._pending: dict[int, tuple[Report, Response]] = {}  # the first of each cause
         living.add(self)
@@ -142,21 +143,27 @@ class Reporter:
         missing = [line for line in self.context if line not in report.context]
         if missing:
             report = replace(report, context=(*report.context, *missing))
-        if not self.filters[-1].passes(report):
+        passes = self.filters[-1].passes(report)
+        if not passes and not self.denied_sinks:
             return
-        if cause is None:
+        if passes and cause is None:
             cause = report.key()
         with self._lock:
-            stored = self._store(report, cause, hresult)
-            stored.count += 1
-            stored.suppressed = self._reason(report.id)
-            response = Response(self.responses[report.severity])
-            if stored.suppressed:
-                self._announce(report, stored.suppressed)
-            elif response is not Response.COLLECT and hresult is None:
-                self._pending.setdefault(id(stored), (report, response))
-            self._undelivered.append((threading.get_ident(), stored))
+            stored = self._add(report, cause, hresult) if passes else Stored(report, hresult=hresult)
+            self._undelivered.append((threading.get_ident(), stored, passes))
         self.deliver()
+
+    def _add(self, report: Report, cause: Hashable, hresult: HResult | None) -> Stored:
+        """Counts, and notes what is to be raised."""
+        stored = self._store(report, cause, hresult)
+        stored.count += 1
+        stored.suppressed = self._reason(report.id)
+        response = Response(self.responses[report.severity])
+        if stored.suppressed:
+            self._announce(report, stored.suppressed)
+        elif response is not Response.COLLECT and hresult is None:
+            self._pending.setdefault(id(stored), (report, response))
+        return stored
 
     def deliver(self) -> None:
         """Calls the sinks with what this thread has found, unless it holds a lock of the device."""
@@ -164,10 +171,10 @@ class Reporter:
             return
         me = threading.get_ident()
         with self._lock:
-            mine = [stored for thread, stored in self._undelivered if thread == me]
+            mine = [each for each in self._undelivered if each[0] == me]
             self._undelivered = deque(each for each in self._undelivered if each[0] != me)
-        for stored in mine:
-            for sink in [*self._sinks, *defaults.sinks]:
+        for _, stored, passed in mine:
+            for sink in [*self._sinks, *defaults.sinks] if passed else list(self.denied_sinks):
                 sink(stored)
 
     def again(self, id: str, cause: Hashable) -> bool:

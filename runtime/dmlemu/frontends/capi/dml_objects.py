@@ -12,9 +12,8 @@ from ...dml.c_descs import DescReader
 from ...errors import HResult
 from ._capi import lib
 from .d3d12_objects import D3D12Child, D3D12Object
-from .debug import MUTED
 from .objects import Interface, hand_out, invalid, thing, things, write_pointer
-from .reports import no_effect
+from .reports import settings
 from .values import by_value, create, write_numbers
 
 __all__ = ["IDMLDevice"]
@@ -26,9 +25,10 @@ def _reader(operation: str, kind: Any) -> DescReader:
 
 
 class IDMLDebugDevice(Interface):
+    thing: dml.Device
+
     def SetMuteDebugOutput(self, mute: int) -> None:
-        if mute:
-            no_effect("IDMLDebugDevice::SetMuteDebugOutput", MUTED)
+        settings(self.thing.get_parent_device()).is_dml_muted = bool(mute)
 
 
 class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):

@@ -286,18 +286,26 @@ def things(address: int, count: int, kind: type[_Kind], field: str, operation: s
 
 
 def invalid(
-    field: str, given: object, expected: str, operation: str, id: ids.Id = ids.ARGUMENT_RANGE
+    field: str,
+    given: object,
+    expected: str,
+    operation: str,
+    id: ids.Id = ids.ARGUMENT_RANGE,
+    *,
+    api: str = "D3D12",
+    hresult: HResult = HResult.E_INVALIDARG,
 ) -> Error:
-    """E_INVALIDARG for an argument of C that the Python API cannot be given; ``given`` None: it is NULL."""
+    """An error for an argument of C that the Python API cannot be given; ``given`` None: it is NULL."""
     return refusal(
         ids.API_NULL_POINTER if given is None else id,
         "{field} is NULL." if given is None else f"{{field}} ({{given}}) is not {expected}.",
-        api="D3D12",
+        api=api,
         operation=operation,
         rule="",
         field=field,
         given=given,
         expected=expected,
+        hresult=hresult,
     )
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from weakref import WeakKeyDictionary
 
-from ...errors import Error, HResult, Severity, Strictness
-from ...reporting import Reporter, Sink, Stored, defaults, print_reports
+from ... import d3d12
+from ...d3d12.info_queue import category_of
+from ...errors import Error, HResult, Report, Severity, Strictness
+from ...reporting import Reporter, Sink, Stored, defaults, on_created, print_reports
 from ._capi import lib
 from .sites import spell_text
 
-__all__ = ["bug", "found", "install", "no_effect", "refused"]
+__all__ = ["DebugSettings", "bug", "found", "install", "no_effect", "refused", "settings"]
 
 _ANSWERS = (HResult.DXGI_ERROR_NOT_FOUND, HResult.DXGI_ERROR_UNSUPPORTED)  # no mistake: programs ask so
 _printed: set[tuple[str, str]] = set()  # id and message
@@ -27,10 +30,52 @@ sinks: list[Sink] = []
 """Take refused calls, too, which are no reports of a device."""
 
 
+class DebugSettings:
+    """What the program has set by the debug interfaces of one device; the sink of the device's reports.
+
+    ``breaks``: where its thread stops: severities, categories and D3D12_MESSAGE_IDs, by the method that set
+    them.  ``parameters``: the bytes of ID3D12DebugDevice2::SetDebugParameter, by type.
+    """
+
+    def __init__(self) -> None:
+        self.is_muted = False
+        self.is_dml_muted = False
+        self.breaks: set[tuple[str, int]] = set()
+        self.parameters: dict[int, bytes] = {}
+
+    def __call__(self, stored: Stored) -> None:
+        report = stored.report
+        _take(stored, is_muted=self.is_muted or (self.is_dml_muted and report.api == "DML"))
+        if not stored.suppressed:
+            self.stop_at(report)
+
+    def stop_at(self, report: Report) -> None:
+        """Stops the thread before its call returns, if the program wants to stop at such a message."""
+        if not self.breaks:
+            return
+        kinds = {
+            ("Severity", int(report.severity)),
+            ("ID", report.d3d12_id),
+            ("Category", int(category_of(report))),
+        }
+        if not kinds.isdisjoint(self.breaks):
+            sys.stderr.flush()
+            lib.capi_stop()
+
+
+_settings: WeakKeyDictionary[d3d12.Device, DebugSettings] = WeakKeyDictionary()
+settings = _settings.__getitem__  # of a device
+
+
 def install() -> None:
-    """Takes the reports of all devices from here on."""
-    if _take not in defaults.sinks:
-        defaults.sinks.append(_take)
+    """Takes the reports of all devices that are created from here on."""
+    if _watch not in on_created:
+        on_created.append(_watch)
+
+
+def _watch(device: d3d12.Device) -> None:
+    _settings[device] = DebugSettings()
+    device.reports.add_sink(_settings[device])
 
 
 def found() -> list[Stored]:
@@ -57,7 +102,7 @@ def refused(error: Error, reporter: Reporter | None) -> None:
             sink(stored)
 
 
-def _take(stored: Stored) -> None:
+def _take(stored: Stored, *, is_muted: bool = False) -> None:
     report = stored.report
     _found[id(stored)] = stored
     if stored.suppressed or report.severity > Severity.WARNING:
@@ -68,7 +113,8 @@ def _take(stored: Stored) -> None:
     _printed.add(key)
     if report.severity <= Severity.ERROR and stored.hresult is not HResult.E_NOTIMPL:
         _note("error")
-    print_reports([stored])
+    if not is_muted:
+        print_reports([stored])
     if stops:
         sys.stderr.flush()
         lib.capi_stop()
