@@ -68,7 +68,7 @@ class DeviceContext:
 
     def is_removed(self) -> bool:
         """Whether the device is removed; void methods then do nothing."""
-        return self.removed_reason != HResult.S_OK
+        return self.d3d12.removed is not None or self._reason is not HResult.S_OK
 
     def check_alive(self, operation: str) -> None:
         """Raises DXGI_ERROR_DEVICE_REMOVED once the device is removed."""

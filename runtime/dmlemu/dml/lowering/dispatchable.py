@@ -46,6 +46,8 @@ class Role(Enum):
     TEMPORARY = "temporary resource"
     PERSISTENT = "persistent resource"
 
+    __hash__ = object.__hash__  # that of enums is Python code, and every binding is looked up
+
 
 class Slot(Frozen, eq=False):
     """One binding of a dispatchable.
