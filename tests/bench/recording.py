@@ -131,7 +131,9 @@ def build(folder: str) -> Path | None:
 
 
 def _capi(option: str) -> list[str]:
-    return subprocess.run([*DMLEMU, "capi", option], capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run(
+        [*DMLEMU, "capi", option], capture_output=True, text=True, check=True
+    ).stdout.split()
 
 
 def native(program: Path, strictness: Strictness) -> dict[str, float]:

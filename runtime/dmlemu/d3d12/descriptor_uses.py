@@ -47,7 +47,7 @@ class Binder(NamedTuple):
     """A call to a binding table method that wrote descriptors."""
 
     table: weakref.ref[Object]
-    title: str
+    title: object  # its str
     method: str
     site: CallSite | None
 
@@ -75,7 +75,7 @@ class Reader:
     volatile: bool
     source: int = 0
     table: weakref.ref[Object] | None = None
-    title: str = ""
+    title: object = ""  # its str
     arrived: bool = False  # the expected descriptors were present at least once
 
     def differs(self, content: bytes) -> int | None:

@@ -18,6 +18,27 @@ WKPDID_D3D_DEBUG_OBJECT_NAME = UUID("429b8c22-9188-4b0c-8742-acb0bf85c200")
 WKPDID_D3D_DEBUG_OBJECT_NAME_W = UUID("4cca5fd8-921f-42c8-8566-70caf2a9b741")
 
 
+class LateName:
+    """What ``str`` of an object was when this was made, formatted when it is shown; keeps no object alive."""
+
+    __slots__ = ("_created", "_detail", "_kind", "_name", "_serial")
+
+    def __init__(self, kind: str, serial: int, name: str, detail: str, created: CallSite | None) -> None:
+        self._kind, self._serial, self._name, self._detail = kind, serial, name, detail
+        self._created = created
+
+    def __str__(self) -> str:
+        details = [self._detail] if self._detail else []
+        if self._created is not None and not self._name:
+            details.append(f"created at {self._created.innermost}")
+        title = _title(self._kind, self._serial, self._name)
+        return title + (f" ({', '.join(details)})" if details else "")
+
+
+def _title(kind: str, serial: int, name: str) -> str:
+    return f"{kind} '{shorten(name)}'" if name else f"{kind} #{serial}"
+
+
 class Object:
     """Base of all Direct3D objects; mirrors ``ID3D12Object``.
 
@@ -56,6 +77,8 @@ class Object:
     @property
     def name(self) -> str:
         """The name set by :meth:`set_name` or as private data; empty if there is none."""
+        if not self._private_data:
+            return ""
         wide = self._private_data.get(WKPDID_D3D_DEBUG_OBJECT_NAME_W)
         if isinstance(wide, bytes):
             return wide.decode("utf-32-le", "replace").rstrip("\0")
@@ -116,10 +139,7 @@ class Object:
 
     def __str__(self) -> str:
         """The title, followed in parentheses by its details and, if unnamed, the line that created it."""
-        details = [self._detail] if self._detail else []
-        if self.created_at and not self.name:
-            details.append(f"created at {self.created_at}")
-        return self.title() + (f" ({', '.join(details)})" if details else "")
+        return str(self.late_name())
 
     @property
     def _detail(self) -> str:
@@ -127,7 +147,11 @@ class Object:
 
     def title(self) -> str:
         """The short name, for sentences that follow one with the full name."""
-        return f"{self.kind} '{shorten(self.name)}'" if self.name else f"{self.kind} #{self.serial}"
+        return _title(self.kind, self.serial, self.name)
+
+    def late_name(self) -> LateName:
+        """:meth:`__str__`, for what is written later, and seldom."""
+        return LateName(self.kind, self.serial, self.name, self._detail, self._created)
 
     def _renamed(self) -> None:
         label = str(self)

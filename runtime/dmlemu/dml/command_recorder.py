@@ -118,7 +118,7 @@ def _note_descriptors(
         dispatchable.volatile,
         0 if source == start else source,
         weakref.ref(bindings),
-        str(bindings),
+        bindings.label,
     )
     if reader.source:
         reader.arrived = reader.differs(context.gpu.descriptors.content(start, len(reader.operands))) is None
