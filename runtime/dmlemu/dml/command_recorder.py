@@ -413,12 +413,13 @@ def _write(
     poison = FLAG_POISON if gpu.poison else 0
     is_chaos = gpu.random(Mode.POISON) is not None
     joined = 0
+    site = context.d3d12.here()
 
     def discard(slot: Slot, start: int, size: int, flags: int) -> None:
         nonlocal joined
         assert slot.descriptor is not None
         writer.discard(table + slot.descriptor * DESCRIPTOR_SIZE, start, size, flags | joined)
-        command_list.announce(Opcode.DISCARD, label, (slot.path,), joined=bool(joined))
+        command_list.announce(Opcode.DISCARD, label, (slot.path,), joined=bool(joined), site=site)
         joined = FLAG_JOINED
 
     if dispatchable.calls:
@@ -433,7 +434,7 @@ def _write(
     for call, operands in zip(dispatchable.calls, names, strict=True):
         flags = poison | joined | FLAG_FUSED * call.fused
         writer.dispatch(call.kernel, table, call.tensors, call.constants, flags, order=gpu.write_order)
-        command_list.announce(Opcode.DISPATCH, label, operands, joined=bool(joined))
+        command_list.announce(Opcode.DISPATCH, label, operands, joined=bool(joined), site=site)
         joined = FLAG_JOINED
     if gpu.poison_tails:
         for slot, start, size in dispatchable.tails:
