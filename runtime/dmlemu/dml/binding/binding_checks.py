@@ -31,7 +31,6 @@ METHODS = {
 _NO_RESOURCE = MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE
 
 _ALLOW_UAV = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)  # & of members of enums takes a microsecond
-_NOTHING = BindingDesc()
 _SHOWN = 12  # most bindings listed in a message
 
 _RULES = {Role.INPUT: "BT8", Role.OUTPUT: "BT8", Role.TEMPORARY: "BT11", Role.PERSISTENT: "BT12"}
@@ -131,7 +130,7 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
     elif isinstance(binding, BufferArrayBinding):
         return BindingDesc(BindingType.BUFFER_ARRAY, binding)
     elif binding is None:
-        return _NOTHING
+        return BindingDesc.none()
     else:
         given = type(binding).__name__
     raise refusal(

@@ -42,7 +42,7 @@ _RAW = int(Format.R32_TYPELESS)
 _NULL = Descriptor.raw_uav(_RAW, 0, 0)
 
 
-class BindingTableDesc(Frozen):
+class BindingTableDesc(Frozen, many=True):
     """Mirrors ``DML_BINDING_TABLE_DESC``: a dispatchable and the descriptors its bindings go to."""
 
     dispatchable: Dispatchable
