@@ -174,4 +174,9 @@ class DescriptorUses:
 
     def readers(self, handle: int) -> Iterator[Reader]:
         """The recorded commands that still need the descriptor, latest first."""
-        return (each for each in reversed(self._readers.get(handle, ())) if each.is_needed)
+        readers = self._readers.get(handle)
+        if not readers:
+            return iter(())
+        if readers[0].recording() is None:
+            readers[:] = [each for each in readers if each.recording() is not None]
+        return (each for each in reversed(readers) if each.is_needed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.chaos import Mode
@@ -215,8 +216,8 @@ def _check_bindings(context: DeviceContext, dispatchable: Dispatchable, bindings
     if bindings.complete:
         return
     if not dispatchable.volatile:
-        for slot in dispatchable.slots():
-            if not (slot.absent or slot.optional or slot in bindings.bound):
+        for slot in dispatchable.mandatory:
+            if slot not in bindings.bound:
                 raise _unbound(dispatchable, slot)
     if context.d3d12.has_layer:
         with context.d3d12.layer:  # no byte of an unused graph input is read
@@ -277,6 +278,9 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
 
 def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
     """BT10: checks that written bytes overlap no other binding, except for documented in-place execution."""
+    ranges = sorted((each.host, each.host + each.slot.size) for each in bound)
+    if all(end <= start for (_, end), (start, _) in pairwise(ranges)):
+        return  # every binding has bytes of its own, as nearly always
     by_slot = {each.slot: each for each in bound}
     places = [Place(each.slot, each.host) for each in bound]
     clash = find_clash(dispatchable, places, _first_meeting, lambda a, b: a.address == b.address)

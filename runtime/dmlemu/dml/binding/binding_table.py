@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
@@ -177,9 +177,8 @@ class BindingTable(DeviceChild):
             with self.alone(method):
                 target = self._opened(method)
                 bound = [(slot, SlotCheck(context, target, slot).find(desc)) for slot, desc in find(target)]
-                if context.d3d12.has_layer:
-                    with context.d3d12.layer:
-                        self._check_in_flight(target, role, [slot for slot, _ in bound])
+                if context.d3d12.has_layer and self.visible_start:
+                    self._check_in_flight(target, role, [slot for slot, _ in bound])
                 self._write(bound, method)
         except Error as error:
             context.reject(error)
@@ -211,9 +210,9 @@ class BindingTable(DeviceChild):
         row = (place.written, place.first + first, last + 1 - first)
         write_descriptors(parent, [row], method, partial(_put, place, written), self.label, site)
 
-    def alone(self, method: str) -> AbstractContextManager[None]:
-        """Raises BIND_THREAD when another thread is inside a method of the table."""
-        return _Alone(self, method) if self.context.d3d12.has_layer else _ANY_THREAD
+    def alone(self, method: str) -> AbstractContextManager[object]:
+        """Raises BIND_THREAD when another thread is inside a method of the table; at runtime, waits."""
+        return _Alone(self, method) if self.context.d3d12.has_layer else self._turn
 
     def _thread_error(self, method: str) -> Error:
         other, site = self._inside.method, self._inside.site
@@ -252,8 +251,6 @@ class BindingTable(DeviceChild):
 
     def _check_in_flight(self, target: Dispatchable, role: Role, slots: Sequence[Slot]) -> None:
         """BT14: checks that no recorded dispatch still needs the descriptors about to be written."""
-        if not self.visible_start:
-            return
         uses = self.context.d3d12.descriptor_uses
         for slot in slots:
             if slot.descriptor is None:
@@ -261,7 +258,8 @@ class BindingTable(DeviceChild):
             place = self.visible_start + slot.descriptor * DESCRIPTOR_SIZE
             for reader in uses.readers(place):
                 if reader.is_submitted or not reader.volatile:
-                    raise self._in_use(target, role, slot, place, reader)
+                    self.context.d3d12.object_to(self._in_use(target, role, slot, place, reader))
+                    return
 
     def _in_use(self, target: Dispatchable, role: Role, slot: Slot, place: int, reader: Reader) -> Error:
         own = reader.table is not None and reader.table() is self
@@ -359,9 +357,6 @@ class _Alone(AbstractContextManager[None]):
         if self._is_alone:
             self._table._inside = self._outer
             self._table._turn.release()
-
-
-_ANY_THREAD = nullcontext()
 
 
 def _thread_name(thread: int) -> str:

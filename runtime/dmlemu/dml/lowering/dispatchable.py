@@ -156,6 +156,11 @@ class Dispatchable(DeviceChild):
         yield self.persistent
 
     @cached_property
+    def mandatory(self) -> tuple[Slot, ...]:
+        """The slots to which a buffer must be bound."""
+        return tuple(slot for slot in self.slots() if not (slot.absent or slot.optional))
+
+    @cached_property
     def operand_names(self) -> tuple[tuple[str, ...], ...]:
         """The names of each call's tensors in messages: the paths of their bindings."""
         paths = {slot.descriptor: slot.path for slot in self.slots() if slot.descriptor is not None}
@@ -308,7 +313,7 @@ class OperatorInitializer(Dispatchable):
             descriptors += bool(size)
         self.inputs, self.outputs, self.descriptor_count = tuple(groups), tuple(outputs), descriptors
         self.calls = tuple(self._copies())
-        self._forget("operand_names", "paths", "tails")
+        self._forget("mandatory", "operand_names", "paths", "tails")
         self.touches = {}
 
     def _copies(self) -> list[Call]:
