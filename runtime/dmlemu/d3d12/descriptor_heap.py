@@ -58,7 +58,7 @@ class DescriptorHeap(DeviceChild):
 
         Mirrors ``ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart``.
         """
-        if not self._desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
+        if not self.hardware.shader_visible:
             error = refusal(
                 ids.DESC_HEAP_NOT_VISIBLE,
                 f"The GPU handle of {self} is requested, and the heap is not shader-visible.",

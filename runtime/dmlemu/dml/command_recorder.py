@@ -416,8 +416,7 @@ def _write(
     gpu = context.gpu
     poison = FLAG_POISON if gpu.poison else 0
     is_chaos = gpu.random(Mode.POISON) is not None
-    joined = 0
-    site = context.d3d12.here()
+    joined, site = 0, bindings.site
 
     def discard(slot: Slot, start: int, size: int, flags: int) -> None:
         nonlocal joined

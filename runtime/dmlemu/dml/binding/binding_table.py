@@ -202,13 +202,18 @@ class BindingTable(DeviceChild):
         if not parent.has_layer:
             _put(place, written)
             return
-        site = self._inside.site
+        site = self.site
         if self.visible_start:
             places = [self.visible_start + at * DESCRIPTOR_SIZE for at in written]
             parent.descriptor_uses.bound(places, Binder(weakref.ref(self), self.label, method, site))
         first, last = min(written), max(written)
         row = (place.written, place.first + first, last + 1 - first)
         write_descriptors(parent, [row], method, partial(_put, place, written), self.label, site)
+
+    @property
+    def site(self) -> CallSite | None:
+        """Where the method was called that a thread is inside of; None at strictness runtime."""
+        return self._inside.site
 
     def alone(self, method: str) -> AbstractContextManager[object]:
         """Raises BIND_THREAD when another thread is inside a method of the table; at runtime, waits."""

@@ -10,7 +10,7 @@ from ...d3d12.features import FeatureDataFeatureLevels
 from ...errors import HResult, Strictness
 from .d3d12_objects import D3D12Object
 from .debug import ID3D12DebugDevice, ID3D12InfoQueue
-from .objects import Interface, invalid, thing, things
+from .objects import Interface, invalid, push_reason, thing, things
 from .reports import no_effect
 from .values import by_value, create, luid_number, needed, write_numbers
 
@@ -20,6 +20,10 @@ __all__ = ["ID3D12Device"]
 class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device9"):
     OTHERS = (ID3D12InfoQueue, ID3D12DebugDevice)
     thing: d3d12.Device
+
+    def __init__(self, thing: d3d12.Device, owner: Interface | None = None) -> None:
+        super().__init__(thing, owner)
+        push_reason(self, thing)
 
     def offers(self, kind: type[Interface]) -> bool:
         return self.thing.context.strictness is not Strictness.RUNTIME

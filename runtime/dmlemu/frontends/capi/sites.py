@@ -6,9 +6,10 @@ import re
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ...diagnostics.location import CallSite, set_provider
-from ._capi import ffi, lib
+from ._capi import lib
 
 __all__ = ["install", "want_frames"]
 
@@ -29,21 +30,20 @@ def want_frames() -> None:
 
 
 def _site() -> CallSite | None:
-    frames = ffi.new("uintptr_t[8]")
-    count = lib.capi_frames(frames)
-    return CallSite((_Stack(tuple(frames[0:count])),)) if count and frames[0] else None
+    site = lib.capi_frames()
+    return CallSite((_Stack(site),)) if site.frames[0] else None
 
 
 class _Stack:
-    """A place in machine code, by the return addresses of the call and of its callers."""
+    """A place in machine code: a ``struct capi_site``."""
 
-    __slots__ = ("_addresses",)
+    __slots__ = ("_site",)
 
-    def __init__(self, addresses: tuple[int, ...]) -> None:
-        self._addresses = addresses
+    def __init__(self, site: Any) -> None:
+        self._site = site
 
     def __str__(self) -> str:
-        return _spell(self._addresses)
+        return _spell(tuple(self._site.frames[0 : self._site.count]))
 
 
 @cache
