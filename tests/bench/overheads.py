@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 from onnx import TensorProto
 
 import peers
+import recording
 from cases import Batch, Case, beside, tensor
 from dispatch import PreparedDispatch
 from dmlemu import Session, Strictness, d3d12, dml
@@ -37,6 +39,22 @@ def dispatch_cases(device: d3d12.Device) -> Iterator[Case]:
 
     recording = Batch(record, 1000)
     yield Case("recording a dispatch and a barrier", "-", recording, {}, overhead=True)
+
+
+def abi_cases(_device: d3d12.Device) -> Iterator[Case]:
+    """An operator recorded as the TensorFlow plugin does it (recording.py), and calls of the C ABI."""
+    for strictness in (Strictness.RUNTIME, Strictness.DEBUG, Strictness.STRICT):
+        ours = recording.Recording(strictness)
+        title = f"recording an operator in 12 calls, Python, {strictness.value}"
+        yield Case(title, "-", Batch(ours.record_list, recording.COUNT), {}, overhead=True)
+    with tempfile.TemporaryDirectory() as folder:
+        program = recording.build(folder)
+        if program is not None:
+            identity = recording.build(folder, "identity", recording.NATIVE)
+            start = Batch(lambda: recording.execute(identity, Strictness.RUNTIME))
+            imports = beside({"import numpy": python("-c", "import numpy")})
+            yield Case("C++ program with one operator", "-", start, imports, overhead=True)
+            print(recording.table(program))  # what the program measured itself
 
 
 MODEL = Path(__file__).parents[1] / "programs/dxdispatch/models/add.json"

@@ -1,9 +1,9 @@
 """What recording costs, through the Python API and through the C ABI.
 
 An operator is recorded as the TensorFlow plugin does it: GetBindingProperties, both descriptor handles,
-GetDesc, CreateBindingTable, four Bind calls, RecordDispatch, ResourceBarrier and the last Release of the table;
-64 of them in a list.  Times are CPU times, the least of many lists.  ``python tests/bench/recording.py`` prints a
-table; `make bench` has the same rows.
+GetDesc, CreateBindingTable, four Bind calls, RecordDispatch, ResourceBarrier and the last Release of the
+table; 64 of them in a list.  Times are CPU times, the least of many lists.  `make bench` has the same rows,
+and ``python tests/bench/recording.py`` prints them alone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from dmlemu import Strictness, d3d12, dml
 
 HERE = Path(__file__).parent
+NATIVE = HERE.parent / "programs/native"
 COUNT = 64
 DMLEMU = [sys.executable, "-m", "dmlemu"]
 
@@ -107,26 +108,32 @@ class Recording:
         )
         table.release()
 
-    def run(self) -> float:
-        """Seconds of CPU time to record an operator."""
+    def record_list(self) -> None:
+        """A list of operators, recorded and executed."""
+        self.list.set_descriptor_heaps([self.heap])
+        for at in range(COUNT):
+            self.record(at)
+        self._run()
+
+    def measure(self) -> float:
+        """Microseconds of CPU time to record an operator, without what a list costs."""
         self.list.set_descriptor_heaps([self.heap])
         start = time.process_time()
         for at in range(COUNT):
             self.record(at)
-        seconds = (time.process_time() - start) / COUNT
+        seconds = time.process_time() - start
         self._run()
-        return seconds
+        return 1e6 * seconds / COUNT
 
 
-def build(folder: str) -> Path | None:
-    """The program that measures the C ABI; None where it cannot be built."""
+def build(folder: str, name: str = "recording", sources: Path = HERE) -> Path | None:
+    """A C++ program; None where it cannot be built."""
     if shutil.which("g++") is None or not Path("/usr/include/directx/d3d12.h").exists():
         return None
-    flags, libraries = (_capi(option) for option in ("--cflags", "--libs"))
-    program = Path(folder) / "recording"
-    source, common = HERE / "recording.cpp", HERE.parent / "programs/native"
-    options = ["-std=c++17", "-O2", "-Wno-ignored-attributes", f"-I{common}", *flags]
-    subprocess.run(["g++", *options, str(source), "-o", str(program), *libraries], check=True)
+    program = Path(folder) / name
+    options = ["-std=c++17", "-O2", "-Wno-ignored-attributes", f"-I{NATIVE}", *_capi("--cflags")]
+    command = ["g++", *options, str(sources / f"{name}.cpp"), "-o", str(program), *_capi("--libs")]
+    subprocess.run(command, check=True)
     return program
 
 
@@ -136,23 +143,48 @@ def _capi(option: str) -> list[str]:
     ).stdout.split()
 
 
-def native(program: Path, strictness: Strictness) -> dict[str, float]:
-    """What recording.cpp prints: microseconds by name."""
+def execute(program: Path | None, strictness: Strictness) -> str:
+    """What a program that is linked with the C ABI prints."""
     command = [*DMLEMU, "exec", "--strictness", strictness.value, str(program), str(COUNT)]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return {name: float(value) for name, value in (line.rsplit(maxsplit=1) for line in text.splitlines())}
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def table(program: Path) -> str:
+    """What recording.cpp measures: microseconds at each strictness."""
+    rows: dict[str, list[str]] = {}
+    for strictness in (Strictness.RUNTIME, Strictness.DEBUG, Strictness.STRICT):
+        for line in execute(program, strictness).splitlines():
+            name, value = line.rsplit(maxsplit=1)
+            rows.setdefault(name, []).append(f"{float(value):9.3f}")
+    return "\n".join(f"C ABI: {name:50} {' '.join(values)} us" for name, values in rows.items())
+
+
+def start(program: Path) -> str:
+    """Time from start to end, least of 20, and resident memory, of a program without ``dmlemu exec``."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": _capi("--libdir")[0]}
+    times, busy, resident = [], [], 0
+    for _ in range(20):
+        begin = time.perf_counter()
+        child = subprocess.Popen([str(program)], env=environment, stdout=subprocess.DEVNULL)
+        _, _, usage = os.wait4(child.pid, 0)
+        times.append(time.perf_counter() - begin)
+        busy.append(usage.ru_utime + usage.ru_stime)
+        resident = max(resident, usage.ru_maxrss)
+    took, cpu = 1e3 * min(times), 1e3 * min(busy)
+    return f"{program.name}: {took:.0f} ms, {cpu:.0f} ms of CPU time, {resident / 1024:.0f} MB resident"
 
 
 def main() -> None:
     rounds = int(sys.argv[1]) if sys.argv[1:] else 60
+    for strictness in (Strictness.RUNTIME, Strictness.DEBUG, Strictness.STRICT):
+        recording = Recording(strictness)
+        microseconds = min(recording.measure() for _ in range(rounds))
+        print(f"Python API, {strictness.value:8} {microseconds:9.1f} us")
     with tempfile.TemporaryDirectory() as folder:
-        program = build(folder)
-        for strictness in (Strictness.RUNTIME, Strictness.DEBUG, Strictness.STRICT):
-            recording = Recording(strictness)
-            ours = 1e6 * min(recording.run() for _ in range(rounds))
-            print(f"{strictness.value:8} Python API{ours:9.1f} us")
-            for name, value in ({} if program is None else native(program, strictness)).items():
-                print(f"{strictness.value:8} {name:40}{value:9.3f} us")
+        program, identity = build(folder), build(folder, "identity", NATIVE)
+        if program is not None and identity is not None:
+            print(table(program))
+            print(start(identity))
 
 
 if __name__ == "__main__":

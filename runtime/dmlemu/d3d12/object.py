@@ -23,9 +23,9 @@ class LateName:
 
     __slots__ = ("_created", "_detail", "_kind", "_name", "_serial")
 
-    def __init__(self, kind: str, serial: int, name: str, detail: str, created: CallSite | None) -> None:
-        self._kind, self._serial, self._name, self._detail = kind, serial, name, detail
-        self._created = created
+    def __init__(self, thing: Object) -> None:
+        self._kind, self._serial, self._name = thing.kind, thing.serial, thing.name
+        self._detail, self._created = thing._detail, thing._created
 
     def __str__(self) -> str:
         details = [self._detail] if self._detail else []
@@ -139,7 +139,7 @@ class Object:
 
     def __str__(self) -> str:
         """The title, followed in parentheses by its details and, if unnamed, the line that created it."""
-        return str(self.late_name())
+        return str(LateName(self))
 
     @property
     def _detail(self) -> str:
@@ -148,10 +148,6 @@ class Object:
     def title(self) -> str:
         """The short name, for sentences that follow one with the full name."""
         return _title(self.kind, self.serial, self.name)
-
-    def late_name(self) -> LateName:
-        """:meth:`__str__`, for what is written later, and seldom."""
-        return LateName(self.kind, self.serial, self.name, self._detail, self._created)
 
     def _renamed(self) -> None:
         label = str(self)

@@ -23,6 +23,7 @@ from dmlemu_hw.descriptors import (
 from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
 from ...d3d12.descriptor_uses import Binder, Reader
+from ...d3d12.object import LateName
 from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, call_site, quote, spell_site
 from ...frozen import Frozen
@@ -73,7 +74,7 @@ class BindingTable(DeviceChild):
         self._expected: tuple[bytes | None, ...] | None = None
         self._turn = threading.RLock()  # held by the thread that is inside a method
         self._inside: _Entry = _NOBODY
-        self.label = self.late_name()
+        self.label = LateName(self)
         self._set(desc, place)
 
     @property
@@ -112,7 +113,7 @@ class BindingTable(DeviceChild):
 
     def _renamed(self) -> None:
         super()._renamed()
-        self.label = self.late_name()
+        self.label = LateName(self)
 
     def _changed(self) -> None:
         """Invalidates everything computed from the bindings."""

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from ... import d3d12
 from ...d3d12.c_memory import read_array, read_bytes, write
+from ...d3d12.object import LateName, Object
 from ...diagnostics import ids
 from ...diagnostics.refusal import refusal
 from ...errors import CallSite, Error, HResult, call_site, spell_site
@@ -240,7 +241,7 @@ def _keep_memory(each: Interface) -> None:
     if not Interface.keeps_released:
         lib.capi_free(each.address)
         return
-    name = each.thing.late_name() if isinstance(each.thing, d3d12.Object) else str(each.thing)
+    name = LateName(each.thing) if isinstance(each.thing, Object) else str(each.thing)
     _released[each.address] = name, call_site()
     while len(_released) > _MOST_RELEASED:
         lib.capi_free(_released.popitem(last=False)[0])
