@@ -160,10 +160,11 @@ def _complete(cls: type[Frozen]) -> None:
 def _compiled_init(cls: type[Frozen]) -> Any:
     """``Frozen.__init__`` for the fields of this class, none of which is only a keyword or has a factory."""
     names = list(cls._defaults)
+    parameters = ", ".join(f"{name}=defaults[{name!r}]" for name in names)
     needed = "".join(f" or {name} is MISSING" for name in cls._without)
     has_checks = cls.__post_init__ is not Frozen.__post_init__
     lines = [
-        f"def __init__(self, /, {', '.join(f'{name}=defaults[{name!r}]' for name in names)}, *more, **unknown):",
+        f"def __init__(self, /, {parameters}, *more, **unknown):",
         "    state = self.__dict__",
         *(f"    state[{name!r}] = {name}" for name in names),
         f"    if more or unknown{needed}:",

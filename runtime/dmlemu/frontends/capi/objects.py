@@ -92,6 +92,11 @@ class Interface:
         if before is not None:
             lib.capi_let_go(before.address)
 
+    def let_go(self) -> None:
+        """Keeps nothing any more."""
+        for role in list(self.held):
+            self.hold(role, None)
+
     def query(self, iid: int) -> Interface | None:
         """The COM object with an interface of the object; None: it has no such interface."""
         if lib.capi_supports_iid(self.address, iid):
@@ -121,16 +126,11 @@ class Interface:
                 str(self.thing),
                 "an object of which the program has a reference",
             )
-        if not lib.capi_count(self.address):
-            held = dict(self.held)  # the device outlives its child
-            for each in held.values():
-                lib.capi_hold(each.address)
+        if not lib.capi_count(self.address) and _forget(self):
             try:
-                if _forget(self):
-                    self.release()
+                self.release()
             finally:
-                for each in held.values():
-                    lib.capi_let_go(each.address)
+                self.let_go()  # at last: the device outlives its child
 
     def QueryInterface(self, riid: int, out: int) -> HResult:
         """For interfaces that are not in the vtable."""
@@ -215,7 +215,8 @@ def hand_out(thing: Any, riid: int, out: int) -> HResult:
         whole = interface_of(thing)
         found = whole.query(riid) if riid else None
         if found is None:
-            _forget(whole)
+            if _forget(whole):
+                whole.let_go()
             return HResult.E_NOINTERFACE
         lib.IUnknown_AddRef(found.address)
     write_pointer(out, found.address)
@@ -232,8 +233,6 @@ def _forget(whole: Interface) -> bool:
             lib.capi_changed(each.address)
             _keep_memory(each)
         del _of_things[id(whole.thing)]
-    for role in list(whole.held):
-        whole.hold(role, None)
     return True
 
 
