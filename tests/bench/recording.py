@@ -2,8 +2,7 @@
 
 An operator is recorded as the TensorFlow plugin does it: GetBindingProperties, both descriptor handles,
 GetDesc, CreateBindingTable, four Bind calls, RecordDispatch, ResourceBarrier and the last Release of the
-table; 64 of them in a list.  Times are CPU times, the least of many lists.  `make bench` has the same rows,
-and ``python tests/bench/recording.py`` prints them alone.
+table; 64 of them in a list.  Times are CPU times, the least of many lists.  `make bench` runs it at its end.
 """
 
 from __future__ import annotations
