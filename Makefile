@@ -91,6 +91,7 @@ bench: .venv/bench
 	$(BENCH) --results $(RESULTS)/tables-all.json
 	$(ONE_THREAD) $(BENCH) --scaling --results $(RESULTS)/scaling-1.json
 	$(BENCH) --scaling --results $(RESULTS)/scaling-all.json
+	$(BIN)/python tests/bench/recording.py
 	$(BIN)/python tests/bench/page.py $(RESULTS) docs
 
 bench-quick: .venv/bench

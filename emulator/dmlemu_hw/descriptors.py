@@ -34,6 +34,9 @@ class DescriptorKind(IntEnum):
     UAV = 3
 
 
+_UAV = int(DescriptorKind.UAV)
+
+
 class Descriptor(NamedTuple):
     """A view of ``size`` bytes at ``address`` (0: null descriptor).
 
@@ -63,6 +66,11 @@ class Descriptor(NamedTuple):
             )
         except struct.error as error:
             raise ValueError(f"A number of the descriptor does not fit its field ({error}).") from None
+
+    @staticmethod
+    def raw_uav(format: int, address: int, size: int) -> bytes:
+        """The 32 bytes of a raw UAV; address and size 0: a null descriptor."""
+        return _DESCRIPTOR.pack(_UAV, DESCRIPTOR_RAW, 0, format, address, size, 0)
 
     @staticmethod
     def decode(data: bytes | memoryview) -> Descriptor:
@@ -96,10 +104,19 @@ class DescriptorHeap:
     def label(self, label: str) -> None:
         self.allocation.label = label
 
+    def place(self, index: int) -> int:
+        """See :meth:`Descriptors.place`."""
+        return self.allocation.address + index * DESCRIPTOR_SIZE
+
     def put(self, index: int, encoded: bytes) -> None:
         """Writes encoded descriptors.  ValueError: they do not lie in the heap, or it is closed."""
         with self._owner._lock:
             ffi.memmove(self.bytes_at(index, len(encoded) // DESCRIPTOR_SIZE), encoded, len(encoded))
+
+    def content(self, index: int, count: int) -> bytes:
+        """The bytes of ``count`` descriptors.  ValueError: they do not lie in the heap, or it is closed."""
+        with self._owner._lock:
+            return bytes(ffi.buffer(self.bytes_at(index, count), count * DESCRIPTOR_SIZE))
 
     def bytes_at(self, index: int, count: int) -> object:
         """Pointer to ``count`` descriptors.  ValueError: they do not lie in the heap, or it is closed."""

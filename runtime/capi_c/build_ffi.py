@@ -24,8 +24,14 @@ KEPT = (
     ("ID3D12Heap_GetDesc",),
     ("ID3D12CommandQueue_GetDesc",),
     ("IDMLDispatchable_GetBindingProperties",),
-    ("ID3D12Device_GetNodeCount", "ID3D12Device_GetAdapterLuid"),
+    (
+        "ID3D12Device_GetNodeCount",
+        "ID3D12Device_GetAdapterLuid",
+        "ID3D12Device_GetDescriptorHandleIncrementSize",  # the same for all types
+    ),
 )
+# Read from a number that Python changes.
+PUSHED = ("ID3D12Device_GetDeviceRemovedReason", "IDMLDevice_GetDeviceRemovedReason")
 NATIVE = ("QueryInterface", "AddRef", "Release")  # of IUnknown
 
 WIDE = {"UINT64", "SIZE_T", "size_t", "LUID", "D3D12_GPU_VIRTUAL_ADDRESS"}
@@ -95,25 +101,38 @@ LEAVES = [name for name in INTERFACES if name not in {base for base, _, _ in INT
 
 def kept() -> str:
     """The functions in front of :data:`KEPT`, which are in the vtables instead."""
-    types = {each.symbol: each.result for _, _, own in INTERFACES.values() for each in own}
-    found = []
+    methods = {each.symbol: each for _, _, own in INTERFACES.values() for each in own}
+    found = [
+        f"""
+static uint32_t kept_{symbol}(uintptr_t self)
+{{
+    struct capi_object *object = (struct capi_object *)self;
+    if (atomic_load(&capi_is_alive) && is_kept(object, CAPI_PUSHED))
+        return *object->pushed;
+    capi_client = (uintptr_t)__builtin_return_address(0);
+    return {symbol}(self);
+}}"""
+        for symbol in PUSHED
+    ]
     for group in KEPT:
         word = 0
         for bit, symbol in enumerate(group):
-            kind = types[symbol]
+            kind, rest = methods[symbol].result, methods[symbol].parameters.split(", ")[1:]
+            names = ", ".join(["self", *(f"a{i}" for i in range(len(rest)))])
+            parameters = ", ".join(["uintptr_t self", *(f"{each} a{i}" for i, each in enumerate(rest))])
             size = int(kind.rpartition("_")[2]) if kind.startswith("struct") else 8
             found.append(f"""
-static {kind} kept_{symbol}(uintptr_t self)
+static {kind} kept_{symbol}({parameters})
 {{
     struct capi_object *object = (struct capi_object *)self;
     {kind} value;
-    if (atomic_load_explicit(&object->kept, memory_order_acquire) & {1 << bit}u) {{
+    if (is_kept(object, {1 << bit}u)) {{
         memcpy(&value, object->values + {word}, sizeof value);
         return value;
     }}
     capi_client = (uintptr_t)__builtin_return_address(0);
     capi_is_passing = 0;
-    value = {symbol}(self);
+    value = {symbol}({names});
     keep_value(object, {1 << bit}u, {word}, &value, sizeof value);
     return value;
 }}""")
@@ -154,8 +173,8 @@ def vtables() -> str:
     Two zero words precede each, where C++ looks for the type of the object.
     """
     lines, rows = [], []
+    front = {symbol: f"kept_{symbol}" for group in (*KEPT, PUSHED) for symbol in group}
     for name in LEAVES:
-        front = {symbol: f"kept_{symbol}" for group in KEPT for symbol in group}
         slots = [
             front.get(method.symbol, method.symbol) for each in chain(name) for method in INTERFACES[each][2]
         ]
@@ -206,11 +225,13 @@ void capi_hold(uintptr_t object);
 void capi_let_go(uintptr_t object);
 void capi_add_ref_any(uintptr_t pointer);
 void capi_release_any(uintptr_t pointer);
-int capi_frames(uintptr_t frames[8]);
+struct capi_site {{ const void *method; uintptr_t frames[8]; int count; }};
+struct capi_site capi_frames(void);
 uintptr_t capi_place(uintptr_t address, char *file, size_t size);
 void capi_want_frames(void);
 void capi_stop(void);
-void capi_forget(uintptr_t object);
+void capi_changed(uintptr_t object);
+void capi_push(uintptr_t object, uintptr_t number);
 void capi_do_not_keep(void);
 uintptr_t capi_fill(uintptr_t exports);
 """)
@@ -225,6 +246,7 @@ static uint32_t IUnknown_QueryInterface(uintptr_t, uintptr_t, uintptr_t);
 static uint32_t IUnknown_AddRef(uintptr_t);
 static uint32_t IUnknown_Release(uintptr_t);
 {chr(10).join(externs())}
+static int is_kept(struct capi_object *, uint32_t);
 static void keep_value(struct capi_object *, uint32_t, uint32_t, const void *, size_t);
 {kept()}
 {vtables()}

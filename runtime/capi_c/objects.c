@@ -23,6 +23,11 @@ static void capi_free(uintptr_t object)
     free((void *)object);
 }
 
+static int is_kept(struct capi_object *object, uint32_t bit)
+{
+    return (atomic_load_explicit(&object->kept, memory_order_acquire) & (bit | CAPI_CHANGED)) == bit;
+}
+
 /* What a getter has returned stays: it is constant while the object lives. */
 static void keep_value(struct capi_object *object, uint32_t bit, uint32_t word, const void *value, size_t size)
 {
@@ -32,10 +37,19 @@ static void keep_value(struct capi_object *object, uint32_t bit, uint32_t word, 
     atomic_fetch_or_explicit(&object->kept, bit, memory_order_release);
 }
 
-/* The object is released: calls on it are reported. */
-static void capi_forget(uintptr_t object)
+/* From now on getters ask Python: the object was reset, or it is released and calls on it are reported.  Other
+ * threads may be inside of a getter, and keep what they got. */
+static void capi_changed(uintptr_t object)
 {
-    atomic_store(&((struct capi_object *)object)->kept, 0);
+    atomic_fetch_or(&((struct capi_object *)object)->kept, CAPI_CHANGED);
+}
+
+/* A number that Python changes, which must live as long as the object. */
+static void capi_push(uintptr_t object, uintptr_t number)
+{
+    struct capi_object *self = (struct capi_object *)object;
+    self->pushed = (const volatile uint32_t *)number;
+    atomic_fetch_or_explicit(&self->kept, CAPI_PUSHED, memory_order_release);
 }
 
 static void capi_do_not_keep(void)
@@ -93,8 +107,12 @@ static void capi_let_go(uintptr_t object)
     }
 }
 
+/* Of IUnknown, too. */
 static int capi_supports(uintptr_t object, const struct capi_iid *iid)
 {
+    static const struct capi_iid unknown = {{0, 0, 0xC0, 0x46000000}};
+    if (memcmp(iid, &unknown, sizeof unknown) == 0)
+        return 1;
     const struct capi_interface *interface = &capi_interfaces[((struct capi_object *)object)->interface];
     for (uint32_t i = 0; i < interface->iid_count; i++)
         if (memcmp(&interface->iids[i], iid, sizeof *iid) == 0)
@@ -104,12 +122,10 @@ static int capi_supports(uintptr_t object, const struct capi_iid *iid)
 
 static uint32_t IUnknown_QueryInterface(uintptr_t object, uintptr_t riid, uintptr_t out)
 {
-    static const struct capi_iid unknown = {{0, 0, 0xC0, 0x46000000}};
     uintptr_t *result = (uintptr_t *)out, self = (uintptr_t)identity(object);
     if (out == 0 || riid == 0)
         return CAPI_E_POINTER;
-    const struct capi_iid *iid = (const struct capi_iid *)riid;
-    uintptr_t found = memcmp(iid, &unknown, sizeof unknown) == 0 || capi_supports(self, iid) ? self : 0;
+    uintptr_t found = capi_supports(self, (const struct capi_iid *)riid) ? self : 0;
     *result = found;
     capi_client = found == 0 ? (uintptr_t)__builtin_return_address(0) : 0;
     if (found == 0)
@@ -135,14 +151,13 @@ static void capi_release_any(uintptr_t pointer)
     call_slot(pointer, 2);
 }
 
-static int capi_frames(uintptr_t frames[CAPI_FRAMES])
+static struct capi_site capi_frames(void)
 {
     if (capi_site.count == 0) {
         atomic_store_explicit(capi_asker(capi_site.method), capi_site.method, memory_order_relaxed);
         capi_find_frames();
     }
-    memcpy(frames, capi_site.frames, sizeof capi_site.frames);
-    return capi_site.count;
+    return capi_site;
 }
 
 struct place {

@@ -14,6 +14,12 @@ enum { CAPI_E_OUTOFMEMORY = 0x8007000Eu, CAPI_DEVICE_REMOVED = 0x887A0005u };
 
 enum { CAPI_VALUES = 8 }; /* words for the values of an object's getters */
 
+/* Bits of `kept` beside those of the getters. */
+enum {
+    CAPI_PUSHED = 1u << 29,
+    CAPI_CHANGED = 1u << 30, /* the values are not constant any more: none counts */
+};
+
 struct capi_object {
     const void *slots;         /* the client's pointer to the vtable */
     struct capi_object *owner; /* counted instead: another interface of one object; NULL: this one */
@@ -21,6 +27,7 @@ struct capi_object {
     uint32_t interface;
     _Atomic uint32_t kept;     /* getters whose values are known, a bit each */
     uint64_t values[CAPI_VALUES];
+    const volatile uint32_t *pushed; /* with CAPI_PUSHED: a number that Python changes */
 };
 
 struct capi_iid {

@@ -57,7 +57,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     sequence_cases.sequence_cases,
     network_cases.network_cases,
     *(overheads.dispatch_cases, overheads.start_cases, overheads.subscriber_cases),
-    *(overheads.check_cases, overheads.rewrite_cases, overheads.thread_cases),
+    *(overheads.check_cases, overheads.rewrite_cases, overheads.thread_cases, overheads.abi_cases),
 )
 PLOTS = (scaling.size_cases, scaling.copy_order_cases, scaling.convolution_order_cases)
 

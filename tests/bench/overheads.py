@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import numpy as np
 from onnx import TensorProto
 
 import peers
+import recording
 from cases import Batch, Case, beside, tensor
 from dispatch import PreparedDispatch
 from dmlemu import Session, Strictness, d3d12, dml
@@ -68,6 +70,20 @@ def thread_cases(device: d3d12.Device) -> Iterator[Case]:
     finally:
         going[0] = False
         thread.join()
+
+
+def abi_cases(_device: d3d12.Device) -> Iterator[Case]:
+    """An operator recorded as the TensorFlow plugin does it, and the start of a C++ program."""
+    for strictness in (Strictness.RUNTIME, Strictness.DEBUG, Strictness.STRICT):
+        ours = recording.Recording(strictness)
+        title = f"recording an operator in 12 calls, Python, {strictness.value}"
+        yield Case(title, "-", Batch(ours.record_list, recording.COUNT), {}, overhead=True)
+    with tempfile.TemporaryDirectory() as folder:
+        identity = recording.build(folder, "identity", recording.NATIVE)
+        if identity is not None:
+            start = Batch(lambda: recording.execute(identity, Strictness.RUNTIME))
+            imports = beside({"import numpy": python("-c", "import numpy")})
+            yield Case("C++ program with one operator", "-", start, imports, overhead=True)
 
 
 MODEL = Path(__file__).parents[1] / "programs/dxdispatch/models/add.json"

@@ -47,6 +47,33 @@ def test_fields_are_taken_by_position_and_by_name() -> None:
     assert Named(1).tags == [] and Named(1).tags is not Named(1).tags
 
 
+class Compiled(Frozen, many=True):
+    """As :class:`Point`, with an ``__init__`` of its own."""
+
+    x: int
+    y: int = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "y", abs(self.y))
+
+
+def test_structs_made_in_numbers_take_and_refuse_the_same() -> None:
+    for _ in range(2):  # the first one makes the __init__
+        assert Compiled(1) == Compiled(1, 2) == Compiled(y=-2, x=1) != Compiled(2)
+        assert repr(replace(Compiled(1), y=3)) == "Compiled(x=1, y=3)"
+        assert pickle.loads(pickle.dumps(Compiled(1, 5))).y == 5
+        for message, positional, named in (
+            ("Compiled needs x", (), {}),
+            ("Compiled takes 2 positional arguments, not 3", (1, 2, 3), {}),
+            ("Compiled has no field 'z'", (1,), {"z": 3}),
+            ("Compiled has no field 'self'", (1,), {"self": 3}),
+            ("got multiple values for argument 'x'", (1,), {"x": 1}),
+        ):
+            with pytest.raises(TypeError, match=message):
+                Compiled(*positional, **named)  # type: ignore[arg-type]
+    assert str(inspect.signature(Compiled)) == "(x: 'int', y: 'int' = 2)"
+
+
 class Three(Frozen):
     a: int
     b: int

@@ -13,7 +13,7 @@ from .resource import Resource
 from .structs import RESOURCE_BARRIER_ALL_SUBRESOURCES
 
 
-class ResourceTransitionBarrier(Frozen):
+class ResourceTransitionBarrier(Frozen, many=True):
     """``D3D12_RESOURCE_TRANSITION_BARRIER``."""
 
     resource: Resource | None
@@ -22,20 +22,20 @@ class ResourceTransitionBarrier(Frozen):
     state_after: ResourceStates
 
 
-class ResourceAliasingBarrier(Frozen):
+class ResourceAliasingBarrier(Frozen, many=True):
     """``D3D12_RESOURCE_ALIASING_BARRIER``; None means any resource."""
 
     resource_before: Resource | None
     resource_after: Resource | None
 
 
-class ResourceUavBarrier(Frozen):
+class ResourceUavBarrier(Frozen, many=True):
     """``D3D12_RESOURCE_UAV_BARRIER``; None means all UAV accesses of all resources."""
 
     resource: Resource | None
 
 
-class ResourceBarrier(Frozen):
+class ResourceBarrier(Frozen, many=True):
     """``D3D12_RESOURCE_BARRIER``: make one with :meth:`transition`, :meth:`aliasing` or :meth:`uav`."""
 
     type: ResourceBarrierType

@@ -73,8 +73,8 @@ def check_barriers(
         command_list.context.inform(error, Severity.WARNING)
     call = _Call(command_list, recording)
     try:
-        for i, barrier in enumerate(rows):
-            call.check(barrier, f"pBarriers[{i}]")
+        for barrier in rows:
+            call.check(barrier)
     except Error:
         call.undo()
         raise
@@ -97,48 +97,55 @@ class _Call:
             else:
                 self._recording.tracks[resource] = track
 
-    def check(self, barrier: ResourceBarrier, path: str) -> None:
+    @property
+    def _path(self) -> str:
+        """The field of the barrier that is being checked."""
+        return f"pBarriers[{self._number}]"
+
+    def check(self, barrier: ResourceBarrier) -> None:
         self._number += 1
         if not isinstance(barrier, ResourceBarrier):
             given = spell_object(barrier)
             raise _refused(
                 ids.BARRIER_DESC,
                 "{field} ({given}) is not a barrier.",
-                field=path,
+                field=self._path,
                 given=given,
                 expected="a D3D12_RESOURCE_BARRIER",
                 rule="ST10",
                 message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
             )
         inner = barrier.barrier
-        integer(barrier.type, f"{path}.Type")
+        if type(barrier.type) is not ResourceBarrierType:
+            integer(barrier.type, f"{self._path}.Type")
         if _CONTENTS.get(barrier.type) is not type(inner):
             raise _refused(
                 ids.BARRIER_DESC,
                 "Barrier type ({given}) is not the one of its contents.",
-                field=f"{path}.Type",
+                field=f"{self._path}.Type",
                 given=barrier.type,
                 expected="TRANSITION, ALIASING or UAV with its struct",
                 rule="ST10",
                 message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
             )
-        _check_flags(barrier, path)
+        if barrier.flags is not ResourceBarrierFlags.NONE:
+            _check_flags(barrier, self._path)
         if isinstance(inner, ResourceTransitionBarrier):
-            self._check_transition(inner, int(barrier.flags), f"{path}.Transition")
+            self._check_transition(inner, int(barrier.flags), f"{self._path}.Transition")
         elif isinstance(inner, ResourceUavBarrier):
-            self._check_uav(inner, path)
+            self._check_uav(inner)
         else:
             for resource in (inner.resource_before, inner.resource_after):
                 if resource is not None:
-                    self._context.check_child(resource, Resource, _OPERATION, f"{path}.Aliasing")
+                    self._context.check_child(resource, Resource, _OPERATION, f"{self._path}.Aliasing")
 
-    def _check_uav(self, barrier: ResourceUavBarrier, path: str) -> None:
+    def _check_uav(self, barrier: ResourceUavBarrier) -> None:
         resource = barrier.resource
         if self._list.type == CommandListType.COPY:
             raise _refused(
                 ids.LIST_TYPE,
                 "A list of type COPY has a UAV barrier.",
-                field=f"{path}.Type",
+                field=f"{self._path}.Type",
                 given=ResourceBarrierType.UAV,
                 expected="a transition or an aliasing barrier",
                 rule="ST17",
@@ -146,7 +153,7 @@ class _Call:
             )
         if resource is None:
             return
-        field = f"{path}.UAV.pResource"
+        field = f"{self._path}.UAV.pResource"
         self._context.check_child(resource, Resource, _OPERATION, field)
         missing = missing_flag(states.UNORDERED_ACCESS, resource.flags)
         if missing is not None:

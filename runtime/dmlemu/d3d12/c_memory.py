@@ -125,7 +125,8 @@ def _builder(kind: Any) -> Callable[[Any], Any]:
 
 def read_bytes(address: int, size: int) -> bytes:
     """A copy of the bytes at an address."""
-    return bytes(ffi.buffer(ffi.cast(_CHARS, address), size))
+    data: bytes = ffi.unpack(ffi.cast(_CHARS, address), size)
+    return data
 
 
 def read_text(address: int) -> str | None:

@@ -316,10 +316,11 @@ class CommandList(ListRecorder):
         rows = [barriers] if isinstance(barriers, ResourceBarrier) else sequence(barriers, "barriers")
         assert self.recording is not None
         check_barriers(self, self.recording, rows)
+        site = self.context.here()
         for barrier in rows:
             self.need(*named_by(barrier))
             self.writer.barrier(*packet_of(barrier))
-            self.announce(Opcode.BARRIER, "ResourceBarrier")
+            self.announce(Opcode.BARRIER, "ResourceBarrier", site=site)
 
     @_records("SetDescriptorHeaps", SETTING)
     def set_descriptor_heaps(self, descriptor_heaps: Sequence[DescriptorHeap]) -> None:

@@ -12,7 +12,7 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
 from dmlemu_hw.descriptors import DescriptorHeap as HardwareDescriptorHeap
 
 from ..diagnostics import ids
-from ..errors import call_site
+from ..errors import CallSite, call_site
 from .arguments import instance, integer, integers
 from .device_child import DeviceChild
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
@@ -58,7 +58,7 @@ class DescriptorHeap(DeviceChild):
 
         Mirrors ``ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart``.
         """
-        if not self._desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
+        if not self.hardware.shader_visible:
             error = refusal(
                 ids.DESC_HEAP_NOT_VISIBLE,
                 f"The GPU handle of {self} is requested, and the heap is not shader-visible.",
@@ -175,26 +175,32 @@ def find_slot(
 
 def write_descriptors(
     context: DeviceContext,
-    rows: Sequence[tuple[int, int]],
+    rows: Sequence[tuple[HardwareDescriptorHeap, int, int]],
     operation: str,
     work: Callable[[], None],
-    writer: str = "",
+    writer: object = "",
+    site: CallSite | None = None,
 ) -> None:
-    """Runs ``work``, which writes ranges of descriptors (CPU handle, count), and emits events for them."""
+    """Runs ``work``, which writes ranges of descriptors (heap, index, count), and emits events for them."""
     if not context.events.wants(DescriptorsWritten):
         work()
         return
-    descriptors, site = context.gpu.descriptors, call_site()
-    before = [descriptors.content(*row) for row in rows]
+    before = [heap.content(index, count) for heap, index, count in rows]
     work()
+    site = site or call_site()
     context.emit(
         *(
-            DescriptorsWritten(
-                descriptors.place(row[0]), old, descriptors.content(*row), operation, writer, site
-            )
-            for row, old in zip(rows, before, strict=True)
+            DescriptorsWritten(heap.place(index), old, heap.content(index, count), operation, writer, site)
+            for (heap, index, count), old in zip(rows, before, strict=True)
         )
     )
+
+
+def row_of(context: DeviceContext, cpu_handle: int, count: int) -> tuple[HardwareDescriptorHeap, int, int]:
+    """The heap, index and number of descriptors from a handle that was checked."""
+    found = context.gpu.descriptors.locate(cpu_handle)
+    assert found is not None
+    return (*found, count)
 
 
 def copy_descriptors(
@@ -231,7 +237,7 @@ def copy_descriptors(
         for to, origin, count in pairs:
             context.gpu.descriptors.copy(to, origin, count)
 
-    write_descriptors(context, [(to, count) for to, _, count in pairs], operation, copy)
+    write_descriptors(context, [row_of(context, to, count) for to, _, count in pairs], operation, copy)
 
 
 _refused_ranges = partial(refusal, ids.DESC_INDEX, message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES)

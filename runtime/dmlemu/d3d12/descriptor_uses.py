@@ -47,7 +47,7 @@ class Binder(NamedTuple):
     """A call to a binding table method that wrote descriptors."""
 
     table: weakref.ref[Object]
-    title: str
+    title: object  # its str
     method: str
     site: CallSite | None
 
@@ -75,7 +75,7 @@ class Reader:
     volatile: bool
     source: int = 0
     table: weakref.ref[Object] | None = None
-    title: str = ""
+    title: object = ""  # its str
     arrived: bool = False  # the expected descriptors were present at least once
 
     def differs(self, content: bytes) -> int | None:
@@ -174,4 +174,9 @@ class DescriptorUses:
 
     def readers(self, handle: int) -> Iterator[Reader]:
         """The recorded commands that still need the descriptor, latest first."""
-        return (each for each in reversed(self._readers.get(handle, ())) if each.is_needed)
+        readers = self._readers.get(handle)
+        if not readers:
+            return iter(())
+        if readers[0].recording() is None:
+            readers[:] = [each for each in readers if each.recording() is not None]
+        return (each for each in reversed(readers) if each.is_needed)

@@ -44,6 +44,15 @@ if TYPE_CHECKING:
 __all__ = ["DeviceContext"]
 
 _Result = TypeVar("_Result")
+RemovalWatchers = weakref.WeakValueDictionary[int, Callable[[HResult], None]]
+
+
+def tell(watchers: RemovalWatchers, reason: HResult) -> None:
+    """Calls those that live; other threads may add some."""
+    for reference in watchers.valuerefs():
+        watcher = reference()
+        if watcher is not None:
+            watcher(reason)
 
 
 class DeviceContext:
@@ -86,6 +95,7 @@ class DeviceContext:
         self.info_queue = InfoQueue(self.reports, enabled=self.has_layer)
         self.checks: Any = None
         self.removed: HResult | None = None
+        self._removal_watchers: RemovalWatchers = weakref.WeakValueDictionary()
         self.removal_record: RemovalRecord | None = None
         self.references = 1
         self._ended = False
@@ -257,10 +267,20 @@ class DeviceContext:
         self.keep(error)
         self.remove(HResult.DXGI_ERROR_INVALID_CALL, error.report)
 
+    def on_removal(self, watcher: Callable[[HResult], None]) -> None:
+        """Calls ``watcher`` with the reason once the device is removed; now, if it is already.
+
+        The caller must keep it.
+        """
+        self._removal_watchers[id(watcher)] = watcher
+        if self.removed is not None:
+            watcher(self.removed)
+
     def remove(self, reason: HResult, report: Report) -> None:
         """Removes the device; the first reason is kept."""
         if self.removed is None:
             self.removed = reason
+            tell(self._removal_watchers, reason)
             self.gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
             self.removal_record = removal_record(self.names, self.submissions, reason, report)
 

@@ -44,13 +44,13 @@ class Evicted(NamedTuple):
 class DescriptorsWritten(NamedTuple):
     """A call wrote descriptors: ``place`` is the GPU handle of the first (see ``Descriptors.place``).
 
-    ``before`` and ``after``: the 32 bytes of each.  ``writer`` names the binding table that writes them;
-    empty for other calls.
+    ``before`` and ``after``: the 32 bytes of each.  ``str(writer)`` names the binding table that writes them;
+    it is empty for other calls.
     """
 
     place: int
     before: bytes
     after: bytes
     operation: str
-    writer: str
+    writer: object
     site: CallSite | None

@@ -159,9 +159,9 @@ class ListRecorder(DeviceChild):
                         conflict_error(conflict, resource, operation, field, where, since=since, user=whose)
                     )
         at = len(recording.commands) if executes else -1
-        if executes:
-            self.need(*(resource for resource, _, _ in uses))
         for resource, state, _ in uses:
+            if executes:
+                recording.needs[resource] = at
             resources.add(resource)
             if resource.fixed_states is None:
                 track = tracks.get(resource)
@@ -179,18 +179,24 @@ class ListRecorder(DeviceChild):
             recording.needs[thing] = at
 
     def announce(
-        self, opcode: Opcode, name: str, operands: tuple[str, ...] = (), *, joined: bool = False
+        self,
+        opcode: Opcode,
+        name: str,
+        operands: tuple[str, ...] = (),
+        *,
+        joined: bool = False,
+        site: CallSite | None = None,
     ) -> None:
         """Records the command of the packet just written, and emits an event for it.
 
-        ``joined``: the packet is a further part of the preceding command.
+        ``joined``: the packet is a further part of the preceding command.  ``site``: where the call was, if
+        the caller knows it.
         """
         recording = self.recording
         assert recording is not None
         commands = recording.commands
         number = commands[-1].number + (not joined) if commands else 0
-        site = self.context.here()
-        commands.append(Command(name, number, operands, site))
+        commands.append(Command(name, number, operands, site or self.context.here()))
         events = self.context.gpu.events
         if events.wants(Recorded):
             events.emit(Recorded(recording.serial, len(commands) - 1, opcode, name))

@@ -18,6 +18,32 @@ WKPDID_D3D_DEBUG_OBJECT_NAME = UUID("429b8c22-9188-4b0c-8742-acb0bf85c200")
 WKPDID_D3D_DEBUG_OBJECT_NAME_W = UUID("4cca5fd8-921f-42c8-8566-70caf2a9b741")
 
 
+class LateName:
+    """What ``str`` of an object was when this was made, formatted when it is shown; keeps no object alive."""
+
+    __slots__ = ("_created", "_detail", "_kind", "_name", "_serial")
+
+    def __init__(self, thing: Object) -> None:
+        self._kind, self._serial, self._name = thing.kind, thing.serial, thing.name
+        self._detail, self._created = thing._detail, thing._created
+
+    def __str__(self) -> str:
+        details = [self._detail] if self._detail else []
+        if self._created is not None and not self._name:
+            details.append(f"created at {self._created.innermost}")
+        title = _title(self._kind, self._serial, self._name)
+        return title + (f" ({', '.join(details)})" if details else "")
+
+    def with_line(self) -> str:
+        """The same with the line that created it, which is missing where it has a name."""
+        made = f", created at {self._created.innermost}" if self._name and self._created is not None else ""
+        return f"{self}{made}"
+
+
+def _title(kind: str, serial: int, name: str) -> str:
+    return f"{kind} '{shorten(name)}'" if name else f"{kind} #{serial}"
+
+
 class Object:
     """Base of all Direct3D objects; mirrors ``ID3D12Object``.
 
@@ -56,6 +82,8 @@ class Object:
     @property
     def name(self) -> str:
         """The name set by :meth:`set_name` or as private data; empty if there is none."""
+        if not self._private_data:
+            return ""
         wide = self._private_data.get(WKPDID_D3D_DEBUG_OBJECT_NAME_W)
         if isinstance(wide, bytes):
             return wide.decode("utf-32-le", "replace").rstrip("\0")
@@ -116,10 +144,7 @@ class Object:
 
     def __str__(self) -> str:
         """The title, followed in parentheses by its details and, if unnamed, the line that created it."""
-        details = [self._detail] if self._detail else []
-        if self.created_at and not self.name:
-            details.append(f"created at {self.created_at}")
-        return self.title() + (f" ({', '.join(details)})" if details else "")
+        return str(LateName(self))
 
     @property
     def _detail(self) -> str:
@@ -127,7 +152,7 @@ class Object:
 
     def title(self) -> str:
         """The short name, for sentences that follow one with the full name."""
-        return f"{self.kind} '{shorten(self.name)}'" if self.name else f"{self.kind} #{self.serial}"
+        return _title(self.kind, self.serial, self.name)
 
     def _renamed(self) -> None:
         label = str(self)

@@ -393,7 +393,7 @@ def write_view(
     if context.removed is not None:
         return
     try:
-        heap, _ = find_slot(context, dest_descriptor, operation, "DestDescriptor")
+        heap, index = find_slot(context, dest_descriptor, operation, "DestDescriptor")
         if heap.get_desc().type != DescriptorHeapType.CBV_SRV_UAV:
             raise refusal(
                 ids.DESC_HEAP_KIND,
@@ -407,6 +407,6 @@ def write_view(
                 object=heap,
             )
         write = partial(context.gpu.descriptors.write, dest_descriptor, make())
-        write_descriptors(context, [(dest_descriptor, 1)], operation, write)
+        write_descriptors(context, [(heap.hardware, index, 1)], operation, write)
     except Error as error:
         context.reject(error)

@@ -43,6 +43,7 @@ _TABLE = struct.Struct("@QQQI")
 _NODE = struct.Struct("@QQ")
 _CONSTANT = struct.Struct("@QQQ")
 _MOST_CONSTANT = 1 << 32  # bytes of a constant node: those of the largest tensor
+_BINDING_TYPES = frozenset(map(int, BindingType))
 _MOST_STRIDES = 4096  # of an array that is no tensor's Sizes; the operator's own rules allow less
 
 _Made = TypeVar("_Made")
@@ -249,8 +250,8 @@ class DescReader:
     def _binding(self, typed: tuple[int, int], path: str) -> BindingDesc:
         number, desc = typed
         if number == BindingType.NONE:
-            return BindingDesc()
-        if number not in list(BindingType):
+            return BindingDesc.none()
+        if number not in _BINDING_TYPES:
             raise self._refused(f"{path}.Type", number, "NONE, BUFFER or BUFFER_ARRAY")
         if not desc:
             raise self._refused(f"{path}.Desc", None, f"the desc of a {BindingType(number).name} binding")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.chaos import Mode
@@ -118,7 +119,7 @@ def _note_descriptors(
         dispatchable.volatile,
         0 if source == start else source,
         weakref.ref(bindings),
-        str(bindings),
+        bindings.label,
     )
     if reader.source:
         reader.arrived = reader.differs(context.gpu.descriptors.content(start, len(reader.operands))) is None
@@ -215,8 +216,8 @@ def _check_bindings(context: DeviceContext, dispatchable: Dispatchable, bindings
     if bindings.complete:
         return
     if not dispatchable.volatile:
-        for slot in dispatchable.slots():
-            if not (slot.absent or slot.optional or slot in bindings.bound):
+        for slot in dispatchable.mandatory:
+            if slot not in bindings.bound:
                 raise _unbound(dispatchable, slot)
     if context.d3d12.has_layer:
         with context.d3d12.layer:  # no byte of an unused graph input is read
@@ -277,6 +278,9 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
 
 def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
     """BT10: checks that written bytes overlap no other binding, except for documented in-place execution."""
+    ranges = sorted((each.host, each.host + each.slot.size) for each in bound)
+    if all(end <= start for (_, end), (start, _) in pairwise(ranges)):
+        return  # every binding has bytes of its own, as nearly always
     by_slot = {each.slot: each for each in bound}
     places = [Place(each.slot, each.host) for each in bound]
     clash = find_clash(dispatchable, places, _first_meeting, lambda a, b: a.address == b.address)
@@ -412,13 +416,13 @@ def _write(
     gpu = context.gpu
     poison = FLAG_POISON if gpu.poison else 0
     is_chaos = gpu.random(Mode.POISON) is not None
-    joined = 0
+    joined, site = 0, bindings.site
 
     def discard(slot: Slot, start: int, size: int, flags: int) -> None:
         nonlocal joined
         assert slot.descriptor is not None
         writer.discard(table + slot.descriptor * DESCRIPTOR_SIZE, start, size, flags | joined)
-        command_list.announce(Opcode.DISCARD, label, (slot.path,), joined=bool(joined))
+        command_list.announce(Opcode.DISCARD, label, (slot.path,), joined=bool(joined), site=site)
         joined = FLAG_JOINED
 
     if dispatchable.calls:
@@ -433,7 +437,7 @@ def _write(
     for call, operands in zip(dispatchable.calls, names, strict=True):
         flags = poison | joined | FLAG_FUSED * call.fused
         writer.dispatch(call.kernel, table, call.tensors, call.constants, flags, order=gpu.write_order)
-        command_list.announce(Opcode.DISPATCH, label, operands, joined=bool(joined))
+        command_list.announce(Opcode.DISPATCH, label, operands, joined=bool(joined), site=site)
         joined = FLAG_JOINED
     if gpu.poison_tails:
         for slot, start, size in dispatchable.tails:

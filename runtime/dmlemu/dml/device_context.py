@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from .. import d3d12
+from ..d3d12.device_context import RemovalWatchers, tell
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import Error, HResult, shorten
@@ -34,6 +36,7 @@ class DeviceContext:
         self.level = level
         self._flags = flags
         self._reason = HResult.S_OK
+        self._removal_watchers: RemovalWatchers = weakref.WeakValueDictionary()
         self.removed_by: Error | None = None
         self.evaluator: Any = None
         self._counts: Counter[str] = Counter()
@@ -66,9 +69,19 @@ class DeviceContext:
             return self._reason
         return self.d3d12.removed or HResult.S_OK
 
+    def on_removal(self, watcher: Callable[[HResult], None]) -> None:
+        """Calls ``watcher`` with the reason once this or the Direct3D 12 device is removed, perhaps twice.
+
+        The caller must keep it.
+        """
+        self._removal_watchers[id(watcher)] = watcher
+        if self._reason is not HResult.S_OK:
+            watcher(self._reason)
+        self.d3d12.on_removal(watcher)
+
     def is_removed(self) -> bool:
         """Whether the device is removed; void methods then do nothing."""
-        return self.removed_reason != HResult.S_OK
+        return self.d3d12.removed is not None or self._reason is not HResult.S_OK
 
     def check_alive(self, operation: str) -> None:
         """Raises DXGI_ERROR_DEVICE_REMOVED once the device is removed."""
@@ -82,6 +95,7 @@ class DeviceContext:
             raise error
         self.d3d12.keep(error)
         self._reason = error.hresult
+        tell(self._removal_watchers, error.hresult)
         self.removed_by = error
         if self._flags & CreateDeviceFlags.DEBUG:
             print(f"[DIRECTML ERROR]: {shorten(error.report.message, 2000)}", file=sys.stderr)

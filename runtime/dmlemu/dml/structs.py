@@ -130,7 +130,7 @@ def _is_number(value: object) -> bool:
     return True
 
 
-class BufferBinding(Frozen):
+class BufferBinding(Frozen, many=True):
     """Mirrors ``DML_BUFFER_BINDING``: a byte range of a buffer; ``buffer`` None is an empty entry.
 
     Beyond the API: ``size_in_bytes`` None means everything from ``offset`` to the end of the buffer.
@@ -147,7 +147,7 @@ class BufferArrayBinding(Frozen):
     bindings: Sequence[BufferBinding | None] = ()
 
 
-class BindingDesc(Frozen):
+class BindingDesc(Frozen, many=True):
     """Mirrors ``DML_BINDING_DESC``.
 
     Wherever one is expected, ``None``, a :class:`BufferBinding` or a :class:`BufferArrayBinding` is
@@ -160,7 +160,7 @@ class BindingDesc(Frozen):
     @classmethod
     def none(cls) -> BindingDesc:
         """Nothing is bound."""
-        return cls()
+        return _NONE
 
     @classmethod
     def buffer(
@@ -175,10 +175,12 @@ class BindingDesc(Frozen):
         return cls(BindingType.BUFFER_ARRAY, BufferArrayBinding(bindings))
 
 
+_NONE = BindingDesc()
+
 Binding: TypeAlias = "BindingDesc | BufferBinding | BufferArrayBinding | None"
 
 
-class BindingProperties(Frozen):
+class BindingProperties(Frozen, many=True):
     """Mirrors ``DML_BINDING_PROPERTIES``: descriptors and bytes that a dispatchable needs."""
 
     required_descriptor_count: int = 0

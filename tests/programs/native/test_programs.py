@@ -317,3 +317,17 @@ def test_settings_without_effect_and_wrong_references_are_said_once(built) -> No
     number = next(i for i, text in enumerate(source, 1) if "once too often" in text)
     assert "Release is called once too often on device" in done.stderr
     assert f"While calling Release at settings.cpp:{number} in main\n" in done.stderr
+
+
+def test_getters_in_c_know_what_changes_their_values(built) -> None:
+    (libraries,) = _capi("--libdir")
+    done = _run(built("getters"), LD_LIBRARY_PATH=libraries)
+    assert done.stdout == (
+        "initializer of nothing 0 0, of one operator 2 2, of nothing 0\n"
+        "32 32 32 32 bytes each\n"
+        "before 0x00000000 0x00000000 0x00000000\n"
+        "after a wrong call 0x00000000 0x80070057 0x00000000\n"
+        "after RemoveDevice 0x887A0005 0x80070057 0x887A0005\n"
+        "another one 0x887A0005\n"
+    )
+    assert (done.stderr, done.returncode) == ("", 0)

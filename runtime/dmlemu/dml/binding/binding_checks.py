@@ -30,6 +30,7 @@ METHODS = {
 
 _NO_RESOURCE = MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE
 
+_ALLOW_UAV = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)  # & of members of enums takes a microsecond
 _SHOWN = 12  # most bindings listed in a message
 
 _RULES = {Role.INPUT: "BT8", Role.OUTPUT: "BT8", Role.TEMPORARY: "BT11", Role.PERSISTENT: "BT12"}
@@ -49,7 +50,7 @@ class Bound(NamedTuple):
     @property
     def read_only(self) -> bool:
         """The buffer cannot be a UAV: an initializer's input in an upload heap."""
-        return not self.resource.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS
+        return not self.resource.flags & _ALLOW_UAV
 
     def __str__(self) -> str:
         holds = named(self.resource.declared, self.offset, self.offset + self.slot.size)
@@ -121,13 +122,7 @@ def _as_list(dispatchable: Dispatchable, role: Role, path: str, given: object) -
 def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) -> BindingDesc:
     """The desc that ``binding`` is or abbreviates."""
     if isinstance(binding, BindingDesc):
-        fits = {
-            BindingType.NONE: type(None),
-            BindingType.BUFFER: BufferBinding,
-            BindingType.BUFFER_ARRAY: BufferArrayBinding,
-        }
-        kind = binding.type if isinstance(binding.type, BindingType) else None
-        if kind is not None and isinstance(binding.desc, fits[kind]):
+        if _fits(binding.type, binding.desc):
             return binding
         given = f"{quote(binding.type)} with {type(binding.desc).__name__}"
     elif isinstance(binding, BufferBinding):
@@ -135,7 +130,7 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
     elif isinstance(binding, BufferArrayBinding):
         return BindingDesc(BindingType.BUFFER_ARRAY, binding)
     elif binding is None:
-        return BindingDesc()
+        return BindingDesc.none()
     else:
         given = type(binding).__name__
     raise refusal(
@@ -149,6 +144,15 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
         rule="BT6",
         page=page_of(role),
     )
+
+
+def _fits(kind: object, desc: object) -> bool:
+    """Whether the desc is what a binding of this type has."""
+    if kind is BindingType.BUFFER:
+        return isinstance(desc, BufferBinding)
+    if kind is BindingType.NONE:
+        return desc is None
+    return kind is BindingType.BUFFER_ARRAY and isinstance(desc, BufferArrayBinding)
 
 
 def group(
@@ -202,7 +206,11 @@ class SlotCheck:
 
     def __init__(self, context: DeviceContext, dispatchable: Dispatchable, slot: Slot) -> None:
         self.context, self.dispatchable, self.slot = context, dispatchable, slot
-        self.rule = _RULES[slot.role]
+
+    @property
+    def rule(self) -> str:
+        """The rule of the slot's role."""
+        return _RULES[self.slot.role]
 
     @property
     def refused(self) -> partial[Error]:
@@ -212,8 +220,9 @@ class SlotCheck:
 
     def find(self, desc: BindingDesc) -> Bound | None:
         """The buffer that ``desc`` binds; None for NONE."""
-        slot, kind = self.slot, desc.type.name
+        slot = self.slot
         if slot.absent and desc.type is not BindingType.NONE:
+            kind = desc.type.name
             owned = "OWNED_BY_DML" in slot.absent
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it {slot.absent}"
             raise self.refused(
@@ -228,7 +237,7 @@ class SlotCheck:
         if slot.absent or (slot.optional and desc.type is BindingType.NONE):
             return None
         if not isinstance(desc.desc, BufferBinding):
-            why = " is OWNED_BY_DML and" if self._is_owned() else ""
+            why, kind = " is OWNED_BY_DML and" if self._is_owned() else "", desc.type.name
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it{why} needs a buffer of {slot.size} bytes"
             raise self.refused(
                 self._missing(),
@@ -295,9 +304,9 @@ class SlotCheck:
             )
         # BT9 does not apply to reserved buffers, which have no heap type: their tiles may lie in any heap,
         # CPU-visible ones included, and are mapped when the queue executes the mapping.
-        heap, allowed = resource.heap_type or HeapType.DEFAULT, self._heap_types()
-        if heap not in allowed:
-            expected = " or ".join(kind.name for kind in allowed)
+        heap = resource.heap_type or HeapType.DEFAULT
+        if heap is not HeapType.DEFAULT and heap not in self._heap_types():
+            expected = " or ".join(kind.name for kind in self._heap_types())
             demand = f"DirectML requires bound buffers to be in a heap of type {expected}"
             what = f"is bound to {resource} in a heap of type {heap.name}; {demand}"
             raise self.refused(
@@ -309,14 +318,13 @@ class SlotCheck:
                 rule="BT9",
             )
         # A buffer in an upload heap cannot be a UAV; an initializer may read it nevertheless.
-        flags = resource.get_desc().flags
-        if heap is HeapType.DEFAULT and not flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
+        if heap is HeapType.DEFAULT and not resource.flags & _ALLOW_UAV:
             what = f"is bound to {resource}, which was created without ALLOW_UNORDERED_ACCESS"
             raise self.refused(
                 ids.BIND_NOT_UAV,
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.Buffer",
-                given=flags,
+                given=resource.get_desc().flags,
                 expected="ALLOW_UNORDERED_ACCESS",
                 rule=self.rule,
             )
@@ -331,7 +339,7 @@ class SlotCheck:
 
     def _range(self, binding: BufferBinding, resource: Resource) -> tuple[int, int]:
         """Offset and size in bytes."""
-        slot, width = self.slot, resource.get_desc().width
+        slot, width = self.slot, resource.width
         offset = self._number("Offset", binding.offset)
         if offset % slot.alignment:
             what = (
@@ -411,7 +419,7 @@ class SlotCheck:
         return f"bytes of its TotalTensorSizeInBytes ({name} with {layout})"
 
     def _number(self, member: str, value: object) -> int:
-        number = as_integer(value)
+        number = value if type(value) is int else as_integer(value)
         if number is None or not 0 <= number < 2**64:
             what = f"is bound with {member} ({quote(value)}), which is not a UINT64"
             raise self.refused(

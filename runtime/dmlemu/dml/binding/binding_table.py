@@ -9,21 +9,21 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.descriptors import (
-    DESCRIPTOR_RAW,
     DESCRIPTOR_SIZE,
     Descriptor,
     DescriptorHeap,
-    DescriptorKind,
 )
 
 from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
 from ...d3d12.descriptor_uses import Binder, Reader
+from ...d3d12.object import LateName
 from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, call_site, quote, spell_site
 from ...frozen import Frozen
@@ -39,10 +39,11 @@ __all__ = ["BindingTable"]
 
 _UAV = int(ResourceStates.UNORDERED_ACCESS)
 _READ = int(ResourceStates.NON_PIXEL_SHADER_RESOURCE)
-_NULL = Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, Format.R32_TYPELESS)
+_RAW = int(Format.R32_TYPELESS)
+_NULL = Descriptor.raw_uav(_RAW, 0, 0)
 
 
-class BindingTableDesc(Frozen):
+class BindingTableDesc(Frozen, many=True):
     """Mirrors ``DML_BINDING_TABLE_DESC``: a dispatchable and the descriptors its bindings go to."""
 
     dispatchable: Dispatchable
@@ -72,7 +73,8 @@ class BindingTable(DeviceChild):
         self._used: tuple[tuple[Resource, int, str], ...] | None = None
         self._expected: tuple[bytes | None, ...] | None = None
         self._turn = threading.RLock()  # held by the thread that is inside a method
-        self._inside: tuple[str, str, CallSite | None] = ("", "", None)  # thread name, method, line
+        self._inside: _Entry = _NOBODY
+        self.label = LateName(self)
         self._set(desc, place)
 
     @property
@@ -108,6 +110,10 @@ class BindingTable(DeviceChild):
     def _release(self, *, emit: bool) -> None:
         super()._release(emit=emit)
         self._set(None, None)  # a released table keeps no buffer alive (BT13)
+
+    def _renamed(self) -> None:
+        super()._renamed()
+        self.label = LateName(self)
 
     def _changed(self) -> None:
         """Invalidates everything computed from the bindings."""
@@ -172,9 +178,8 @@ class BindingTable(DeviceChild):
             with self.alone(method):
                 target = self._opened(method)
                 bound = [(slot, SlotCheck(context, target, slot).find(desc)) for slot, desc in find(target)]
-                if context.d3d12.has_layer:
-                    with context.d3d12.layer:
-                        self._check_in_flight(target, role, [slot for slot, _ in bound])
+                if context.d3d12.has_layer and self.visible_start:
+                    self._check_in_flight(target, role, [slot for slot, _ in bound])
                 self._write(bound, method)
         except Error as error:
             context.reject(error)
@@ -187,39 +192,38 @@ class BindingTable(DeviceChild):
             if buffer is not None:
                 self.bound[slot] = buffer
             if slot.descriptor is not None:
-                written[slot.descriptor] = _descriptor(buffer).encode()
+                written[slot.descriptor] = (
+                    _NULL if buffer is None else Descriptor.raw_uav(_RAW, buffer.address, buffer.size)
+                )
         self._written |= written
         self._changed()
         place, parent = self._place, self.context.d3d12
         if not written or place is None:
             return
-
-        def write() -> None:
-            first, data = -1, b""
-            for at in sorted(written):  # neighbours together
-                if data and at * DESCRIPTOR_SIZE != first * DESCRIPTOR_SIZE + len(data):
-                    place.written.put(place.first + first, data)
-                    data = b""
-                first, data = at if not data else first, data + written[at]
-            place.written.put(place.first + first, data)
-
         if not parent.has_layer:
-            write()
+            _put(place, written)
             return
+        site = self.site
         if self.visible_start:
             places = [self.visible_start + at * DESCRIPTOR_SIZE for at in written]
-            parent.descriptor_uses.bound(places, Binder(weakref.ref(self), str(self), method, call_site()))
+            parent.descriptor_uses.bound(places, Binder(weakref.ref(self), self.label, method, site))
         first, last = min(written), max(written)
-        row = (place.written.cpu_start + (place.first + first) * DESCRIPTOR_SIZE, last + 1 - first)
-        write_descriptors(parent, [row], method, write, str(self))
+        row = (place.written, place.first + first, last + 1 - first)
+        write_descriptors(parent, [row], method, partial(_put, place, written), self.label, site)
 
-    def alone(self, method: str) -> _Alone:
-        """Raises BIND_THREAD when another thread is inside a method of the table."""
-        return _Alone(self, method)
+    @property
+    def site(self) -> CallSite | None:
+        """Where the method was called that a thread is inside of; None at strictness runtime."""
+        return self._inside.site
+
+    def alone(self, method: str) -> AbstractContextManager[object]:
+        """Raises BIND_THREAD when another thread is inside a method of the table; at runtime, waits."""
+        return _Alone(self, method) if self.context.d3d12.has_layer else self._turn
 
     def _thread_error(self, method: str) -> Error:
-        thread, other, site = self._inside
-        here, at = threading.current_thread().name, spell_site(site)
+        other, site = self._inside.method, self._inside.site
+        thread, here = _thread_name(self._inside.thread), _thread_name(threading.get_ident())
+        at = spell_site(site)
         return refusal(
             ids.BIND_THREAD,
             f"Thread '{here}' calls {method} of {self} while thread '{thread}' is inside {other} of it.",
@@ -253,8 +257,6 @@ class BindingTable(DeviceChild):
 
     def _check_in_flight(self, target: Dispatchable, role: Role, slots: Sequence[Slot]) -> None:
         """BT14: checks that no recorded dispatch still needs the descriptors about to be written."""
-        if not self.visible_start:
-            return
         uses = self.context.d3d12.descriptor_uses
         for slot in slots:
             if slot.descriptor is None:
@@ -262,7 +264,8 @@ class BindingTable(DeviceChild):
             place = self.visible_start + slot.descriptor * DESCRIPTOR_SIZE
             for reader in uses.readers(place):
                 if reader.is_submitted or not reader.volatile:
-                    raise self._in_use(target, role, slot, place, reader)
+                    self.context.d3d12.object_to(self._in_use(target, role, slot, place, reader))
+                    return
 
     def _in_use(self, target: Dispatchable, role: Role, slot: Slot, place: int, reader: Reader) -> Error:
         own = reader.table is not None and reader.table() is self
@@ -323,24 +326,33 @@ class BindingTable(DeviceChild):
         return target
 
 
-class _Alone:
+class _Entry(NamedTuple):
+    """A thread is inside a method of a table; ``site``: where it called it."""
+
+    thread: int
+    method: str
+    site: CallSite | None
+
+
+_NOBODY = _Entry(0, "", None)
+
+
+class _Alone(AbstractContextManager[None]):
     """Wraps a table method: raises when another thread is inside a method of the table."""
 
     def __init__(self, table: BindingTable, method: str) -> None:
         self._table, self._method = table, method
-        self._checks = table.context.d3d12.has_layer
-        self._outer: tuple[str, str, CallSite | None] = ("", "", None)
+        self._is_alone = True
+        self._outer = _NOBODY
 
     def __enter__(self) -> None:
         table = self._table
-        if not self._checks:
-            return
         if not table._turn.acquire(blocking=False):
-            self._checks = False
+            self._is_alone = False
             table.context.d3d12.object_to(table._thread_error(self._method))
             return
         self._outer = table._inside
-        table._inside = (threading.current_thread().name, self._method, call_site())
+        table._inside = _Entry(threading.get_ident(), self._method, call_site())
 
     def __exit__(
         self,
@@ -348,9 +360,15 @@ class _Alone:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._checks:
+        if self._is_alone:
             self._table._inside = self._outer
             self._table._turn.release()
+
+
+def _thread_name(thread: int) -> str:
+    """The name of a running thread, which Python may not know."""
+    names = (each.name for each in threading.enumerate() if each.ident == thread)
+    return next(names, str(thread))
 
 
 def _is_nothing(bindings: object) -> bool:
@@ -360,13 +378,6 @@ def _is_nothing(bindings: object) -> bool:
 def _wanted(slots: Sequence[Slot]) -> bool:
     """Whether one of the slots requires a binding."""
     return not all(slot.absent for slot in slots)
-
-
-def _descriptor(buffer: Bound | None) -> Descriptor:
-    """A raw UAV of the bound range; a null descriptor for NONE."""
-    if buffer is None:
-        return _NULL
-    return Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, Format.R32_TYPELESS, buffer.address, buffer.size)
 
 
 class _Place(NamedTuple):
@@ -379,6 +390,20 @@ class _Place(NamedTuple):
     @property
     def lives(self) -> bool:
         return not (self.written.allocation.closed or self.heap.allocation.closed)
+
+
+def _put(place: _Place, written: dict[int, bytes]) -> None:
+    """Writes descriptors by their index in the table's range."""
+    order = sorted(written)
+    if order[-1] - order[0] == len(order) - 1:  # neighbours, as they nearly always are
+        place.written.put(place.first + order[0], b"".join([written[at] for at in order]))
+        return
+    for at in order:
+        place.written.put(place.first + at, written[at])
+
+
+def _is_gpu_handle(handle: int, heap: DescriptorHeap, index: int) -> bool:
+    return heap.shader_visible and heap.place(index) == handle
 
 
 def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) -> _Place | None:
@@ -431,7 +456,9 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         return None  # the handles are ignored
     hardware = context.gpu.descriptors
     written = hardware.locate(desc.cpu_descriptor_handle)
-    read = hardware.locate_gpu(desc.gpu_descriptor_handle)
+    read = written  # usually both are handles of one descriptor
+    if written is None or not _is_gpu_handle(desc.gpu_descriptor_handle, *written):
+        read = hardware.locate_gpu(desc.gpu_descriptor_handle)
     for field, handle, place in (
         ("CPUDescriptorHandle", desc.cpu_descriptor_handle, written),
         ("GPUDescriptorHandle", desc.gpu_descriptor_handle, read),

@@ -46,6 +46,8 @@ class Role(Enum):
     TEMPORARY = "temporary resource"
     PERSISTENT = "persistent resource"
 
+    __hash__ = object.__hash__  # that of enums is Python code, and every binding is looked up
+
 
 class Slot(Frozen, eq=False):
     """One binding of a dispatchable.
@@ -152,6 +154,11 @@ class Dispatchable(DeviceChild):
         yield from self.outputs
         yield self.temporary
         yield self.persistent
+
+    @cached_property
+    def mandatory(self) -> tuple[Slot, ...]:
+        """The slots to which a buffer must be bound."""
+        return tuple(slot for slot in self.slots() if not (slot.absent or slot.optional))
 
     @cached_property
     def operand_names(self) -> tuple[tuple[str, ...], ...]:
@@ -306,7 +313,7 @@ class OperatorInitializer(Dispatchable):
             descriptors += bool(size)
         self.inputs, self.outputs, self.descriptor_count = tuple(groups), tuple(outputs), descriptors
         self.calls = tuple(self._copies())
-        self._forget("operand_names", "paths", "tails")
+        self._forget("mandatory", "operand_names", "paths", "tails")
         self.touches = {}
 
     def _copies(self) -> list[Call]:

@@ -11,7 +11,7 @@ from ...diagnostics import ids
 from ...errors import Error, HResult, Strictness
 from .d3d12_objects import D3D12Object
 from .debug import ID3D12DebugDevice, ID3D12DebugDevice1, ID3D12InfoQueue
-from .objects import Interface, guid, invalid, thing, things
+from .objects import Interface, guid, invalid, push_reason, thing, things
 from .reports import no_effect
 from .values import by_value, create, luid_number, write_numbers
 
@@ -21,6 +21,10 @@ __all__ = ["ID3D12Device"]
 class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device14"):
     OTHERS = (ID3D12InfoQueue, ID3D12DebugDevice, ID3D12DebugDevice1)
     thing: d3d12.Device
+
+    def __init__(self, thing: d3d12.Device, owner: Interface | None = None) -> None:
+        super().__init__(thing, owner)
+        push_reason(self, thing)
 
     def offers(self, kind: type[Interface]) -> bool:
         return self.thing.context.strictness is not Strictness.RUNTIME

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache
 from typing import Any
 
 from ... import d3d12, dml
@@ -12,13 +12,14 @@ from ...dml.c_descs import DescReader
 from ...errors import HResult
 from ._capi import lib
 from .d3d12_objects import D3D12Child, D3D12Object
-from .objects import Interface, hand_out, invalid, thing, things, write_pointer
+from .objects import Interface, hand_out, invalid, push_reason, thing, things, write_pointer
 from .reports import settings
 from .values import by_value, create, write_numbers
 
 __all__ = ["IDMLDevice"]
 
 
+@cache
 def _reader(operation: str, kind: Any) -> DescReader:
     """A reader of descs in which interface pointers are objects of one kind."""
     return DescReader(operation, lambda pointer: thing(pointer, kind, "", operation))
@@ -34,6 +35,10 @@ class IDMLDebugDevice(Interface):
 class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
     OTHERS = (IDMLDebugDevice,)
     thing: dml.Device
+
+    def __init__(self, thing: dml.Device, owner: Interface | None = None) -> None:
+        super().__init__(thing, owner)
+        push_reason(self, thing)
 
     def offers(self, kind: type[Interface]) -> bool:
         return self.is_debug
@@ -130,10 +135,10 @@ class IDMLOperatorInitializer(D3D12Child, of=dml.OperatorInitializer):
     thing: dml.OperatorInitializer
 
     def GetBindingProperties(self) -> Any:
-        lib.capi_do_not_keep()  # Reset changes them
         return by_value(pack(self.thing.get_binding_properties()))
 
     def Reset(self, count: int, operators: int) -> None:
+        lib.capi_changed(self.address)
         self.thing.reset(_compiled(operators, count, "Reset"))
 
 
@@ -168,9 +173,9 @@ class IDMLCommandRecorder(D3D12Child, of=dml.CommandRecorder):
     thing: dml.CommandRecorder
 
     def RecordDispatch(self, commands: int, dispatchable: int, bindings: int) -> None:
-        argument: Any = partial(thing, operation="RecordDispatch")
+        operation = "RecordDispatch"
         self.thing.record_dispatch(
-            argument(commands, d3d12.CommandList, "CommandList"),
-            argument(dispatchable, dml.Dispatchable, "Dispatchable"),
-            argument(bindings, dml.BindingTable, "Bindings"),
+            thing(commands, d3d12.CommandList, "CommandList", operation),  # type: ignore[arg-type]
+            thing(dispatchable, dml.Dispatchable, "Dispatchable", operation),  # type: ignore[arg-type]
+            thing(bindings, dml.BindingTable, "Bindings", operation),  # type: ignore[arg-type]
         )

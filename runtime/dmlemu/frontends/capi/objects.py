@@ -11,12 +11,14 @@ import threading
 from collections import OrderedDict
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from ... import d3d12
 from ...d3d12.c_memory import read_array, read_bytes, write
+from ...d3d12.object import LateName, Object
 from ...diagnostics import ids
 from ...diagnostics.refusal import refusal
-from ...errors import Error, HResult, call_site, spell_site
+from ...errors import CallSite, Error, HResult, call_site, spell_site
 from ...reporting import Reporter
 from ._capi import ffi, lib
 from .sites import spell_text
@@ -30,6 +32,7 @@ __all__ = [
     "is_known",
     "print_alive",
     "publish",
+    "push_reason",
     "reject",
     "reporter",
     "stale",
@@ -42,12 +45,12 @@ _Kind = TypeVar("_Kind")
 
 _MOST_RELEASED = 65_536  # whose memory is kept, so that a call on them is a message and not a crash
 _NUMBERS = {ffi.string(name).decode(): i for i, name in enumerate(lib.capi_names)}
-_IUNKNOWN = UUID("00000000-0000-0000-c000-000000000046")
 
 _lock = threading.RLock()
 _live: dict[int, Interface] = {}  # by address
 _of_things: dict[int, Interface] = {}  # by id of the object
-_released: OrderedDict[int, str] = OrderedDict()  # what a released object was, by its address
+# What a released object was, and where it was released, by its address.
+_released: OrderedDict[int, tuple[object, CallSite | None]] = OrderedDict()
 
 find = _live.__getitem__  # of the object at an address; KeyError: there is none
 classes: dict[type, type[Interface]] = {}  # the interface of each class of the Python API
@@ -90,9 +93,14 @@ class Interface:
         if before is not None:
             lib.capi_let_go(before.address)
 
+    def let_go(self) -> None:
+        """Keeps nothing any more."""
+        for role in list(self.held):
+            self.hold(role, None)
+
     def query(self, iid: int) -> Interface | None:
         """The COM object with an interface of the object; None: it has no such interface."""
-        if read_bytes(iid, 16) == _IUNKNOWN.bytes_le or lib.capi_supports_iid(self.address, iid):
+        if lib.capi_supports_iid(self.address, iid):
             return self
         if not self.others:
             self.others = [kind(self.thing, self) for kind in self.OTHERS if self.offers(kind)]
@@ -119,20 +127,25 @@ class Interface:
                 str(self.thing),
                 "an object of which the program has a reference",
             )
-        if not lib.capi_count(self.address):
-            held = dict(self.held)  # the device outlives its child
-            for each in held.values():
-                lib.capi_hold(each.address)
+        if not lib.capi_count(self.address) and _forget(self):
             try:
-                if _forget(self):
-                    self.release()
+                self.release()
             finally:
-                for each in held.values():
-                    lib.capi_let_go(each.address)
+                self.let_go()  # at last: the device outlives its child
 
     def QueryInterface(self, riid: int, out: int) -> HResult:
         """For interfaces that are not in the vtable."""
         return hand_out(self.thing, riid, out)
+
+
+class _Reason:
+    """Why a device was removed: a number that C reads."""
+
+    def __init__(self) -> None:
+        self.number = ffi.new("uint32_t *")
+
+    def __call__(self, reason: HResult) -> None:
+        self.number[0] = self.number[0] or reason  # the first one stays
 
 
 def interface_of(thing: Any) -> Interface:
@@ -167,6 +180,18 @@ def reporter(address: int) -> Reporter | None:
     return None if thing is None else thing.reports
 
 
+_reasons: WeakKeyDictionary[Any, _Reason] = WeakKeyDictionary()  # by device
+
+
+def push_reason(of: Interface, device: Any) -> None:
+    """GetDeviceRemovedReason of a device is C: it reads a number that is set when the device is removed."""
+    reason = _reasons.get(device)
+    if reason is None:
+        reason = _reasons[device] = _Reason()
+        device.context.on_removal(reason)
+    lib.capi_push(of.address, int(ffi.cast("uintptr_t", reason.number)))
+
+
 def reject(address: int, error: Error) -> None:
     """A method without a result got arguments that no Python call can be given: Close fails, or the device
     is removed, as for all others."""
@@ -198,7 +223,8 @@ def hand_out(thing: Any, riid: int, out: int) -> HResult:
         whole = interface_of(thing)
         found = whole.query(riid) if riid else None
         if found is None:
-            _forget(whole)
+            if _forget(whole):
+                whole.let_go()
             return HResult.E_NOINTERFACE
         lib.IUnknown_AddRef(found.address)
     write_pointer(out, found.address)
@@ -212,11 +238,9 @@ def _forget(whole: Interface) -> bool:
             return False  # forgotten, or handed out again, by another thread meanwhile
         for each in [whole, *whole.others]:
             del _live[each.address]
-            lib.capi_forget(each.address)
+            lib.capi_changed(each.address)
             _keep_memory(each)
         del _of_things[id(whole.thing)]
-    for role in list(whole.held):
-        whole.hold(role, None)
     return True
 
 
@@ -224,16 +248,18 @@ def _keep_memory(each: Interface) -> None:
     if not Interface.keeps_released:
         lib.capi_free(each.address)
         return
-    site = spell_site(call_site())
-    what = _with_line(each.thing)
-    _released[each.address] = f"{what}, released at {site}" if site else what
+    name = LateName(each.thing) if isinstance(each.thing, Object) else str(each.thing)
+    _released[each.address] = name, call_site()
     while len(_released) > _MOST_RELEASED:
         lib.capi_free(_released.popitem(last=False)[0])
 
 
 def _stale(address: int, operation: str) -> Error:
     """The error of a call on a released object, or on what was never one."""
-    what = _released.get(address, "")
+    name, site = _released.get(address, ("", None))
+    what = name.with_line() if isinstance(name, LateName) else str(name)
+    if site is not None:
+        what = f"{what}, released at {spell_site(site)}"
     operation = "Release" if operation == "Object::Released" else operation
     return _refused(
         ids.OBJECT_DELETED_IN_USE if what else ids.API_FOREIGN_POINTER,

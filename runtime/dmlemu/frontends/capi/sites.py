@@ -32,7 +32,7 @@ _MOST_LINES = 3  # of the program
 _FIRST, _LAST = 0xF0000, 0x10FFFF  # characters for private use
 _MARKS = re.compile(rf"[{chr(_FIRST)}-{chr(_LAST)}]|\\U00(?:0f|10)[0-9a-f]{{4}}")  # quoted texts are escaped
 
-_sites: dict[tuple[int, ...], CallSite] = {}  # by their return addresses
+_sites: dict[bytes, CallSite] = {}  # by their return addresses
 _stacks: dict[str, _Stack] = {}  # by their marks
 _numbers = count()
 
@@ -49,14 +49,14 @@ def want_frames() -> None:
 
 
 def _site() -> CallSite | None:
-    frames = ffi.new("uintptr_t[8]")
-    known = lib.capi_frames(frames)
-    if not known or not frames[0]:
+    site = lib.capi_frames()
+    frames = site.frames
+    if not frames[0]:
         return None
-    addresses = tuple(frames[0:known])
-    found = _sites.get(addresses)
+    key = ffi.buffer(frames)[: 8 * site.count]
+    found = _sites.get(key)
     if found is None:
-        found = _sites[addresses] = CallSite((_Stack(addresses),))
+        found = _sites[key] = CallSite((_Stack(tuple(frames[0 : site.count])),))
     return found
 
 
