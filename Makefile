@@ -144,7 +144,7 @@ clean:
 	@touch $@
 
 .venv/tools: .venv/installed pyproject.toml
-	$(PIP) "dmlemu[test,dev]"
+	$(PIP) "dmlemu[cli,test,dev]"
 	@touch $@
 
 .venv/bench: .venv/installed

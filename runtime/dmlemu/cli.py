@@ -51,7 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command(arguments: Sequence[str] | None) -> int:
     try:
-        parsed = _parser().parse_args(arguments)
+        parser = _parser()
+        if "_ARGCOMPLETE" in os.environ:  # a shell asks how the line may go on
+            with suppress(ImportError):
+                import argcomplete
+
+                argcomplete.autocomplete(parser)
+        parsed = parser.parse_args(arguments)
         code: int = parsed.run(parsed)
     except SystemExit:  # of argparse, which may have printed help
         sys.stdout.flush()

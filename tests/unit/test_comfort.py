@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,6 +43,16 @@ def test_reprs_are_short_and_can_be_typed() -> None:
         assert repr(mapped) == "<16 mapped bytes of buffer 'weights'>"
         buffer.unmap()
         assert repr(mapped) == "<memory of buffer 'weights', unmapped>"
+
+
+def test_mapped_memory_is_shared_by_dlpack() -> None:
+    with Session() as session:
+        buffer = session.upload_buffer("x", np.arange(4, dtype=np.uint8))
+        with buffer.map() as mapped:
+            shared = np.from_dlpack(mapped)
+            assert shared.tolist() == [0, 1, 2, 3]
+            mapped.view()[1] = 7
+            assert shared.tolist() == [0, 7, 2, 3]
 
 
 def test_a_desc_of_an_array_has_its_strides() -> None:
@@ -92,3 +108,28 @@ def test_explain_knows_checks(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert main(["checks", "HAZARD_RAW"]) == 0
     assert capsys.readouterr().out == text
+
+
+def test_a_shell_is_told_how_the_line_may_go_on(tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    line = "dmlemu explain ELEMENT_WISE_BIT_C"
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
+    environment = {**os.environ, **asked, "_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}
+    subprocess.run([sys.executable, "-m", "dmlemu"], env=environment, check=True)
+    assert answer.read_text().strip() == "ELEMENT_WISE_BIT_COUNT"
+
+
+def test_explain_is_in_colour_on_a_terminal() -> None:
+    parent, child = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    environment.pop("NO_COLOR", None)
+    command = [sys.executable, "-m", "dmlemu", "explain", "GEMM"]
+    with subprocess.Popen(command, stdout=child, env=environment):
+        os.close(child)
+        parts = []
+        with suppress(OSError):  # the other end is closed
+            while part := os.read(parent, 65536):
+                parts.append(part)
+    os.close(parent)
+    text = b"".join(parts).decode()
+    assert "\x1b[" in text and "## Fields" not in text and "Fields" in text

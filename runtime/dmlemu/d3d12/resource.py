@@ -199,6 +199,13 @@ class MappedMemory:
             return f"<memory of {self._resource}, unmapped>"
         return f"<{len(self._memory)} mapped bytes of {self._resource}>"
 
+    def __dlpack__(self, **options: Any) -> Any:
+        """The bytes for ``from_dlpack`` of other array libraries, without a copy; as :meth:`view`."""
+        return self.view().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.view().__dlpack_device__()
+
     def __len__(self) -> int:
         return len(self._opened())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +23,44 @@ def add_commands(commands: Any) -> None:
     adapters = commands.add_parser("adapters", help="list the emulated adapters")
     adapters.set_defaults(run=_adapters)
     explain = commands.add_parser("explain", help="describe an operator or a check, or list the operators")
-    explain.add_argument("name", nargs="?", metavar="NAME", help="for instance GEMM or HAZARD_RAW")
+    name = explain.add_argument("name", nargs="?", metavar="NAME", help="for instance GEMM or HAZARD_RAW")
+    name.completer = _names
     explain.set_defaults(run=_explain)
     checks = commands.add_parser("checks", help="list the checks, or explain one")
-    checks.add_argument(
+    check = checks.add_argument(
         "check", nargs="?", metavar="ID", help="for instance HAZARD_RAW; a pattern lists those that match"
     )
+    check.completer = _checks_named
     checks.set_defaults(run=_checks)
     for each in (adapters, explain, checks):
         each.add_argument("--json", action="store_true", dest="as_json", help="print JSON for programs")
+
+
+def _names(**_: Any) -> list[str]:
+    """For the completion of shells: operators and checks."""
+    from ..dml.operators import declared
+
+    return [kind.name for kind in declared()] + _checks_named()
+
+
+def _checks_named(**_: Any) -> list[str]:
+    from ..checks import catalogue
+
+    return list(catalogue())
+
+
+def _print_page(text: str) -> None:
+    """Markdown: on a terminal by rich, if the extra ``cli`` is installed."""
+    if sys.stdout.isatty():
+        try:
+            from rich.console import Console
+            from rich.markdown import Markdown
+        except ImportError:
+            pass
+        else:
+            Console().print(Markdown(text))
+            return
+    print(text, end="")
 
 
 def _print_json(value: Any) -> int:
@@ -98,7 +128,7 @@ def _explain(parsed: Namespace) -> int:
         return _print_json(_operator(operator))
     from ..dml.operator_page import describe
 
-    print(describe(operator), end="")
+    _print_page(describe(operator))
     return 0
 
 
