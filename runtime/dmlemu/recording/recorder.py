@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from ..dml.tensor_desc import BufferTensorDesc, element_bits
 from ..errors import spell_site
 from ..evaluation import unpack_tensor
 from ..frontends.dxdispatch.desc_writer import write_operator_desc
-from ..reporting import on_created
+from ..watching import Watching
 from .file import write
 from .model import (
     Array,
@@ -95,7 +94,7 @@ class _Running:
     undefined: list[Any] = field(default_factory=list)  # footprints
 
 
-class Recording:
+class Recording(Watching["_Watch"]):
     """The context manager of :func:`record`."""
 
     def __init__(
@@ -106,53 +105,38 @@ class Recording:
         limit: int = LIMIT,
         only: str | Callable[[str], bool] = "*",
     ) -> None:
+        super().__init__(device)
         self.record = Record()
         self._contents: dict[str, Array] = {}
         self.record.contents = self._contents
         self._path = path
-        self._device = device.get_parent_device() if isinstance(device, dml.Device) else device
-        if self._device is not None and not isinstance(self._device, d3d12.Device):
-            raise TypeError(f"device must be a Direct3D 12 or DirectML device, not {type(device).__name__}.")
         if limit < 0:
             raise ValueError(f"limit ({limit}) is negative.")
         self._limit, self._size = limit, 0
         self._wants = only if callable(only) else lambda name: fnmatchcase(name, only)
-        self._watches: list[_Watch] = []
         self._left_out: Counter[str] = Counter()  # reasons
         self._buffers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def __enter__(self) -> Record:
-        if self._device is not None:
-            self._watch(self._device)
-        else:
-            on_created.append(self._watch)
+        self.start()
         return self.record
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._watch in on_created:
-            on_created.remove(self._watch)
-        for watch in self._watches:
-            watch.close()
+    def finish(self) -> None:
         used = {place.buffer for each in self.record.dispatches for place in each.where if place}
         self.record.written = [each for each in self.record.written if each.place.buffer in used]
         self.record.notes += [
             f"{count} dispatch{'es' if count > 1 else ''} {reason}."
             for reason, count in self._left_out.items()
         ]
-        if self._device is None and not self._watches:
+        if self.device is None and not self.watches:
             self.record.notes.append("No device was created; those that existed before are not recorded.")
         for note in self.record.notes:
-            warnings.warn(note, RecordWarning, stacklevel=2)
+            warnings.warn(note, RecordWarning, stacklevel=3)
         if self._path is not None:
             write(self.record, self._path)
 
-    def _watch(self, device: d3d12.Device) -> None:
-        self._watches.append(_Watch(self, device))
+    def watch(self, device: d3d12.Device) -> _Watch:
+        return _Watch(self, device)
 
     # --- used by the watches ---
 

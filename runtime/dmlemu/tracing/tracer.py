@@ -7,7 +7,6 @@ import threading
 import warnings
 import weakref
 from time import perf_counter_ns
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
@@ -37,7 +36,8 @@ from ..d3d12.events import CallBegun, DescriptorsWritten
 from ..d3d12.resource import HostMapped, HostUnmapped
 from ..diagnostics.spelling import spell
 from ..errors import spell_site
-from ..reporting import Stored, on_created
+from ..reporting import Stored
+from ..watching import Watching
 from .data_flow import LastWriters
 from .timeline import Place, Timeline, Track
 
@@ -68,7 +68,7 @@ def trace(
     return Trace(device, path, limit=limit)
 
 
-class Trace:
+class Trace(Watching["_Watch"]):
     """The context manager of :func:`trace`."""
 
     def __init__(
@@ -78,40 +78,25 @@ class Trace:
         *,
         limit: int = LIMIT,
     ) -> None:
-        self._device = device.get_parent_device() if isinstance(device, dml.Device) else device
-        if self._device is not None and not isinstance(self._device, d3d12.Device):
-            raise TypeError(f"device must be a Direct3D 12 or DirectML device, not {type(device).__name__}.")
+        super().__init__(device)
         if limit < 0:
             raise ValueError(f"limit ({limit}) is negative.")
         self.timeline = Timeline(limit)
         self._path = path
-        self._watches: list[_Watch] = []
         self._about: dict[str, str] = {}
         self._start = perf_counter_ns()
 
     def __enter__(self) -> Trace:
         if self._path is not None:
             open(self._path, "w").close()  # a file that cannot be written is said before the run
-        if self._device is not None:
-            self._watch(self._device)
-        else:
-            on_created.append(self._watch)
+        self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._watch in on_created:
-            on_created.remove(self._watch)
-        for watch in self._watches:
-            watch.close()
+    def finish(self) -> None:
         if self.timeline.left_out:
             text = f"The trace leaves out {self.timeline.left_out} events beyond its limit."
             self._about["left out"] = text
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
         if self._path is not None:
             self.timeline.write(self._path, self._about)
 
@@ -119,11 +104,10 @@ class Trace:
         """Microseconds since the trace began."""
         return (perf_counter_ns() - self._start) / 1000
 
-    def _watch(self, device: d3d12.Device) -> None:
-        self._watches.append(_Watch(self, device))
-        self._about[str(device)] = (
-            f"strictness {device.context.strictness.value}, policy {device.context.adapter.policy}"
-        )
+    def watch(self, device: d3d12.Device) -> _Watch:
+        context = device.context
+        self._about[str(device)] = f"strictness {context.strictness.value}, policy {context.adapter.policy}"
+        return _Watch(self, device)
 
 
 class _Range(NamedTuple):
