@@ -30,10 +30,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = {
         item
         for item in items
-        if item.get_closest_marker("long") and crc32(item.nodeid.encode()) % PARTS != part
+        if item.get_closest_marker("long")
+        and (crc32(item.nodeid.encode()) % PARTS != part or _takes_too_long(item))
     }
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+def _takes_too_long(item: pytest.Item) -> bool:
+    """For CI: a test that may take more than ten minutes is run by ``make test-long`` alone."""
+    mark = item.get_closest_marker("timeout")
+    return mark is not None and mark.args[0] > 600
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
