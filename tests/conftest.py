@@ -38,9 +38,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _takes_too_long(item: pytest.Item) -> bool:
-    """For CI: a test that may take more than ten minutes is run by ``make test-long`` alone."""
+    """For CI: a test that may take more than five minutes is run by ``make test-long`` alone."""
     mark = item.get_closest_marker("timeout")
-    return mark is not None and mark.args[0] > 600
+    return mark is not None and mark.args[0] > 300
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
