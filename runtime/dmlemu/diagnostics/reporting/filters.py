@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...frozen import Frozen
 from .. import ids
-from ..category import MessageCategory, category_of
 from ..report import Error, Report, Severity, loading
 from ..spelling import as_integer
+
+if TYPE_CHECKING:
+    from ..category import MessageCategory
 
 __all__ = ["InfoQueueFilter", "InfoQueueFilterDesc", "desc_of"]
 
@@ -39,7 +41,15 @@ def _severity(value: Any) -> Severity:
     return Severity(number)
 
 
+def _category_of(report: Report) -> MessageCategory:
+    from ..category import category_of  # imported late: most programs have no filters
+
+    return category_of(report)
+
+
 def _category(value: Any) -> MessageCategory:
+    from ..category import MessageCategory
+
     number = as_integer(value)
     if number is None:
         raise TypeError(f"category_list must hold categories, not {type(value).__name__}.")
@@ -114,11 +124,11 @@ class InfoQueueFilter(Frozen):
         allow, deny = self.allow_list, self.deny_list
         if report.severity in deny.severity_list or deny.has_id_of(report):
             return False
-        if deny.category_list and category_of(report) in deny.category_list:
+        if deny.category_list and _category_of(report) in deny.category_list:
             return False
         if allow.severity_list and report.severity not in allow.severity_list:
             return False
-        if allow.category_list and category_of(report) not in allow.category_list:
+        if allow.category_list and _category_of(report) not in allow.category_list:
             return False
         return not allow.id_list or allow.has_id_of(report)
 
