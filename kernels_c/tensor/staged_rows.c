@@ -12,7 +12,7 @@
 #define SHORT 16   /* elements; shorter rows are not staged */
 #define APART 4    /* elements up to this stride roughly share cache lines */
 #define LINE 64
-#define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache, where partial lines are cheap without AVX-512 */
+#define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
 #define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -141,7 +141,8 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         job->row(at, strides, count, job->context);
         return;
     }
-    /* Far from the caches others gain little of one input, and may be slow. */
+    /* In the gaps of far outputs, other rows of one input gain little and may be slow; without AVX-512, in the gaps of
+     * near ones none gains. */
     const bool cheap = job->row == NULL || job->cheap || (out > 1 && job->far);
     const bool whole = (job->far || dmlk_isa() == DMLK_ISA_AVX512) && job->operands <= FEW && alike && cheap &&
                        strides[out] > 1 && strides[out] <= APART && count >= SHORT;

@@ -9,11 +9,10 @@
 #include <immintrin.h>
 #endif
 
-#define MOST 64 /* places */
-
+#define MOST 64        /* places */
 #define LANES 16
 #define NEAR (1 << 16) /* elements of a second-level cache */
-#define PIECE 256 /* elements of a row whose sums are rounded together */
+#define PIECE 256      /* elements of a row whose sums are rounded together */
 
 typedef double sums __attribute__((vector_size(32), aligned(8)));
 typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
