@@ -3,10 +3,14 @@
 #include "reverse_subsequences.h"
 
 #include "boxes.h"
+#include "nontemporal.h"
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "reverse_subsequences.inc"
 #include "each_type.inc"
+
+#define LINE 64
+#define FETCHED 2048 /* bytes before those that are copied */
 
 typedef void copy_part(const uint8_t *in, int64_t in_stride, uint8_t *out, int64_t out_stride, int64_t count);
 
@@ -20,6 +24,7 @@ struct job {
     const dmlk_view *in, *lengths, *out; /* lengths: with the sizes of the others, stride 0 along the axis */
     uint32_t axis, row;                  /* rows: along the axis, or along another one where elements are near */
     copy_part *copy;
+    int64_t streamed; /* bytes of an element, if rows are contiguous and bypass the caches; otherwise 0 */
 };
 
 /* The length at `at`, loaded once: the host may change it meanwhile. */
@@ -40,6 +45,13 @@ static void write_sequence(const struct job *job, const int64_t *index) {
     job->copy(in + length * in_bytes, in_stride, out + length * out_bytes, out_stride, size - length);
 }
 
+static void fetch_before(const uint8_t *in, int64_t bytes) {
+    const uint8_t *end = in - FETCHED;
+    for (int64_t b = 0; b < dmlk_min(bytes, FETCHED); b += LINE) {
+        __builtin_prefetch(end + b);
+    }
+}
+
 /* A row across sequences, at index[axis] of each: consecutive ones of one length share a copy. */
 static void write_across(const struct job *job, int64_t *index) {
     const uint32_t row = job->row, axis = job->axis;
@@ -55,7 +67,15 @@ static void write_across(const struct job *job, int64_t *index) {
         index[row] = i;
         uint8_t *out = dmlk_element(job->out, index);
         index[axis] = at < length ? length - 1 - at : at;
-        job->copy(dmlk_element(job->in, index), job->in->strides[row], out, job->out->strides[row], end - i);
+        const uint8_t *in = dmlk_element(job->in, index);
+        if (job->streamed > 0) {
+            if (at < length) { /* dmlk_stream_copy itself fetches what follows */
+                fetch_before(in, (end - i) * job->streamed);
+            }
+            dmlk_stream_copy(out, in, (size_t)((end - i) * job->streamed));
+        } else {
+            job->copy(in, job->in->strides[row], out, job->out->strides[row], end - i);
+        }
         index[axis] = at;
     }
 }
@@ -72,6 +92,7 @@ static void write_rows(int64_t begin, int64_t end, int part, void *context) {
             write_across(job, index);
         }
     }
+    dmlk_streamed();
 }
 
 int dmlk_run_reverse_subsequences(const dmlk_call *call) {
@@ -94,7 +115,11 @@ int dmlk_run_reverse_subsequences(const dmlk_call *call) {
     if (!dmlk_same_sizes(in, out) || !dmlk_same_sizes(&lengths, out)) {
         return DMLK_BAD_PACKET;
     }
-    struct job job = {in, &lengths, out, k.axis, dmlk_nearest_axis(out), copiers[width]};
+    struct job job = {in, &lengths, out, k.axis, dmlk_nearest_axis(out), copiers[width], 0};
+    const int64_t bytes = dmlk_type_bytes(out->type);
+    if (in->strides[job.row] == 1 && out->strides[job.row] == 1 && dmlk_stream_pays(dmlk_view_elements(out), bytes)) {
+        job.streamed = bytes;
+    }
     const int64_t rows = dmlk_rows_along(out, job.row);
     dmlk_parallel(rows, dmlk_row_parts(rows, out->sizes[job.row]), write_rows, &job);
     return DMLK_OK;

@@ -13,14 +13,21 @@
 #include "scratch.h"
 #include "walkers.h"
 
+#ifdef DMLK_X86
+#include <immintrin.h>
+#endif
+
 #define SHORT 32          /* K; up to it, the best K are kept sorted */
 #define SPARE 256         /* candidates beyond a longer K, at least */
+#define WORDS 8           /* of a vector */
+#define GROUP 16          /* elements that are skipped together if none of them is better than the bound */
 #define NEAR (1 << 18)    /* bytes of candidates in the second-level cache */
 #define GRAIN (1 << 16)   /* elements worth a thread */
 
 struct job {
     const struct methods *methods;
     int64_t k, room;         /* room: candidates of a line */
+    bool by_words;           /* candidates are words of 64 bits, a multiple of WORDS of them */
     int64_t strides[3];      /* of the operands along the axis */
     uint32_t index_type;
     uint64_t flip, infinity; /* of keys; infinity is 0 for integers */
@@ -47,8 +54,23 @@ struct methods {
 /* Sizes are UINTs, so that an index fits 32 bits. */
 typedef uint32_t index_uint8, index_uint16, index_uint32;
 typedef uint64_t index_uint64;
-typedef struct { uint32_t key, index; } entry_uint8, entry_uint16, entry_uint32;
+typedef struct { uint32_t index, key; } entry_uint8, entry_uint16, entry_uint32;
 typedef struct { uint64_t key, index; } entry_uint64;
+
+#ifdef DMLK_X86
+/* Inserts into ascending words, of which the last is dropped: key and index of a candidate, the key in the upper half.
+ * Of equal keys the lower index comes first, as elements are offered in order. */
+DMLK_AVX512 static void insert_word(uint64_t *words, int64_t count, uint64_t word) {
+    const __m512i inserted = _mm512_set1_epi64((int64_t)word);
+    __m512i before = _mm512_setzero_si512();
+    for (int64_t i = 0; i < count; i += WORDS) {
+        const __m512i now = _mm512_loadu_si512(words + i);
+        const __m512i moved = _mm512_alignr_epi64(now, before, WORDS - 1);
+        _mm512_storeu_si512(words + i, _mm512_max_epu64(moved, _mm512_min_epu64(now, inserted)));
+        before = now;
+    }
+}
+#endif
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "top_k.inc"
@@ -117,6 +139,10 @@ int dmlk_run_top_k(const dmlk_call *call) {
     }
     const int64_t n = job.lines.along.count, spare = job.k > SPARE ? job.k : SPARE;
     job.room = job.k <= SHORT ? job.k : dmlk_min(n, job.k + spare);
+#ifdef DMLK_X86
+    job.by_words = job.k <= SHORT && dmlk_isa() == DMLK_ISA_AVX512 && job.methods->entry_bytes == sizeof(uint64_t);
+    job.room = job.by_words ? (job.k + WORDS - 1) / WORDS * WORDS : job.room;
+#endif
     const int64_t together = dmlk_lines_together(&job.lines, job.room * job.methods->entry_bytes, NEAR);
     dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
     return atomic_load(&job.no_memory) ? DMLK_OUT_OF_MEMORY : DMLK_OK;

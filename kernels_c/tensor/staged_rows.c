@@ -1,5 +1,6 @@
 #include "staged_rows.h"
 
+#include "cpu.h"
 #include "sanitizer.h"
 #include "gather.h"
 #include "float16.h"
@@ -11,7 +12,7 @@
 #define SHORT 16   /* elements; shorter rows are not staged */
 #define APART 4    /* elements up to this stride roughly share cache lines */
 #define LINE 64
-#define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache, where partial lines are cheap */
+#define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
 #define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -140,8 +141,11 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         job->row(at, strides, count, job->context);
         return;
     }
-    const bool cheap = job->row == NULL || out > 1 || job->cheap; /* of one input others gain little, and may be slow */
-    const bool whole = job->far && job->operands <= FEW && alike && cheap && strides[out] > 1 && strides[out] <= APART && count >= SHORT;
+    /* In the gaps of far outputs, other rows of one input gain little and may be slow; without AVX-512, in the gaps of
+     * near ones none gains. */
+    const bool cheap = job->row == NULL || job->cheap || (out > 1 && job->far);
+    const bool whole = (job->far || dmlk_isa() == DMLK_ISA_AVX512) && job->operands <= FEW && alike && cheap &&
+                       strides[out] > 1 && strides[out] <= APART && count >= SHORT;
     const int64_t most = piece_length(job, strides[out], whole);
     for (int64_t i = 0; i < count; i += most) {
         uint8_t *piece[DMLK_MAX_OPERANDS];

@@ -240,3 +240,35 @@ def test_streamed_movement(op: OperatorType, fields: dict[str, Any]) -> None:
     else:
         inputs = {"input_tensor": filled(desc.input_tensor, Values("bits", 6))[1]}
     compare(desc, inputs)
+
+
+def test_streamed_reversal() -> None:
+    """Rows of 517 elements are no whole cache lines."""
+    x, lengths = BufferTensorDesc(T.FLOAT32, [4, 2050, 517]), np.uint32([0, 1, 1203, 2050])
+    desc = dml.ReverseSubsequencesOperatorDesc(
+        input_tensor=x,
+        sequence_lengths_tensor=BufferTensorDesc(T.UINT32, [4, 1, 517], [1, 0, 0]),
+        output_tensor=x,
+        axis=1,
+    )
+    inputs = {"input_tensor": filled(x, Values("bits", 7))[1]}
+    inputs["sequence_lengths_tensor"] = np.broadcast_to(lengths.reshape(4, 1, 1), (4, 1, 517))
+    compare(desc, inputs)
+
+
+def test_streamed_scatter() -> None:
+    table, rows = BufferTensorDesc(T.FLOAT32, [8200, 517]), BufferTensorDesc(T.FLOAT32, [300, 517])
+    desc = dml.ScatterNdOperatorDesc(
+        input_tensor=table,
+        indices_tensor=BufferTensorDesc(T.INT64, [300, 1]),
+        updates_tensor=rows,
+        output_tensor=table,
+        input_dimension_count=2,
+        indices_dimension_count=2,
+    )
+    inputs = {
+        "input_tensor": filled(table, Values("bits", 8))[1],
+        "indices_tensor": np.random.default_rng(9).permutation(8200)[:300].reshape(300, 1),
+        "updates_tensor": filled(rows, Values("bits", 9))[1],
+    }
+    compare(desc, inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import chain
 from typing import Any
 
@@ -441,6 +442,26 @@ def test_folding_to_planes_of_several_bands(changes: Any) -> None:
     folded(columns, [2, 1, 160, 72], [3, 3], **changes)
     folded(columns[:, :3, :60].copy(), [2, 1, 62], [3])
     folded(np.ones((1, 3, 8998), np.float32), [1, 1, 9000], [3])
+
+
+@pytest.mark.parametrize(
+    ("blocks", "sizes", "window", "changes"),
+    [
+        ([40], [40], [5], {"start_padding": [2], "end_padding": [2]}),
+        ([258], [260], [3], {}),  # a row of two pieces, of which one is short
+        ([4, 20], [9, 44], [3, 7], {"strides": [2, 1], "dilations": [1, 4]}),
+        ([2, 20], [7, 20], [2, 3], {"strides": [5, 1], "start_padding": [0, 1], "end_padding": [0, 1]}),
+        ([2, 3, 20], [2, 4, 20], [1, 2, 2], {"start_padding": [0, 0, 1], "end_padding": [0, 0, 0]}),
+    ],
+)
+def test_folding_to_rows_of_vectors(
+    blocks: list[int], sizes: list[int], window: list[int], changes: Any
+) -> None:
+    columns = np.random.default_rng(2).normal(size=(2, 3 * math.prod(window), math.prod(blocks)))
+    columns[0, ::2, 3:5] = [np.nan, -np.inf]
+    columns[1, :, 7] = -0.0
+
+    folded(columns.astype(np.float32), [2, 3, *sizes], window, **changes)
 
 
 def test_what_falls_in_the_padding_is_dropped() -> None:

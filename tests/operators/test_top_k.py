@@ -97,6 +97,20 @@ def test_long_lines(order: str, axis: int) -> None:
             top(x, k, direction, axis)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64, np.uint8])
+def test_few_of_short_lines(dtype: Any) -> None:
+    """Candidates are kept in whole vectors, whatever K is."""
+    x = np.random.default_rng(6).integers(0, 60, (4, 100)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[1:3, ::3] = np.nan
+        x[2, 5:95] = np.nan
+    kind = T[np.dtype(dtype).name.upper()]
+
+    for k in (1, 7, 8, 9, 31, 32, 33):
+        for direction in (UP, DOWN):
+            top(x, k, direction, 1, kind)
+
+
 @given(st.data())
 def test_any_layout(data: st.DataObject) -> None:
     data_type = data.draw(st.sampled_from(TYPES))

@@ -191,9 +191,11 @@ static dmlk_row *choose_row(struct dmlk_job *job, uint32_t in, uint32_t out) {
     return job->row == NULL || !is_scaled ? job->row : in == DMLK_FLOAT32 ? scaled_row : NULL;
 }
 
-/* A few instructions for each vector: not the functions of math. */
+/* A few instructions for each vector: not the functions of math, powers and remainders. */
 static bool is_cheap(const struct dmlk_function *function) {
-    return function->rule != DMLK_FLOATS || (function->own_type && function->promoted_singles == NULL);
+    const enum dmlk_rule rule = function->rule;
+    const bool bits = rule == DMLK_BITS || rule == DMLK_COUNTS || rule == DMLK_CHOICES;
+    return bits || (function->own_type && function->promoted_singles == NULL);
 }
 
 static bool is_half(uint32_t type) { return type == DMLK_FLOAT16; }

@@ -5,11 +5,13 @@
  *            of threads, or the last in an order that the packet draws. */
 #include "selection.h"
 
+#include "nontemporal.h"
 #include "resolve.h"
 
 struct job {
     dmlk_selected selected;
     dmlk_resolve *resolve;
+    bool streams; /* what is scattered bypasses the caches */
 };
 
 #define DMLK_ONLY_UNSIGNED
@@ -186,6 +188,7 @@ static void write_lanes(int64_t begin, int64_t end, int part, void *context) {
     const struct scatter *s = context;
     (void)part;
     s->lane_by_lane ? write_lane_by_lane(s, begin, end) : write_place_by_place(s, begin, end);
+    dmlk_streamed();
 }
 
 /* The order of the places: logical, or one of about as many as there are places. */
@@ -249,6 +252,7 @@ static int scatter(const dmlk_call *call) {
     }
     if (status == DMLK_OK) {
         draw_order(&s, call->flags >> DMLK_FLAG_ORDER_SHIFT);
+        s.job.streams = dmlk_stream_pays(dmlk_view_elements(out), dmlk_type_bytes(out->type));
         s.row = scatter_rows[dmlk_bits_type(out->type)];
         s.lane_by_lane = s.step == 1 && s.first == 0 && is_lane_by_lane(&s.places, &s.lanes);
         const int64_t grain = WORTH_A_THREAD / s.places.count;

@@ -1,0 +1,180 @@
+/* fold_rows.c - see fold_rows.h.  The sums of 16 elements of an image stay in registers while all places of the window
+ * are added; fold.c adds a place to a band of sums in memory. */
+#include "fold_rows.h"
+
+#include "cpu.h"
+#include "narrow.h"
+
+#ifdef DMLK_X86
+#include <immintrin.h>
+#endif
+
+#define MOST 64        /* places */
+#define LANES 16
+#define NEAR (1 << 16) /* elements of a second-level cache */
+#define PIECE 256      /* elements of a row whose sums are rounded together */
+
+typedef double sums __attribute__((vector_size(32), aligned(8)));
+typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
+
+struct job {
+    const dmlk_columns *c;
+    const dmlk_view *in, *out;
+    int64_t place_step;               /* columns from a place of the window to the next */
+    int64_t row_steps[DMLK_MAX_RANK]; /* columns from a block to the next */
+    int64_t shifts[MOST];             /* of each place of the last axis */
+    int64_t begins[MOST], ends[MOST]; /* its elements of a row: the others would be of no block */
+    int64_t begin, end;               /* those that all places have */
+};
+
+/* What is added to a row of the image, in order: element i of `from` to element i. */
+struct taps {
+    int64_t count, ahead; /* what follows so far behind is fetched: CPUs do not follow as many streams by themselves */
+    const float *from[MOST];
+    int64_t begins[MOST], ends[MOST];
+};
+
+static inline __attribute__((always_inline)) void add_lanes(const struct taps *taps, int64_t at, double *to) {
+    sums row[LANES / 4] = {{0}};
+    for (int64_t t = 0; t < taps->count; t++) {
+        __builtin_prefetch(taps->from[t] + at + taps->ahead, 0, 2);
+        for (int k = 0; k < LANES / 4; k++) {
+            row[k] += __builtin_convertvector(*(const floats *)(taps->from[t] + at + 4 * k), sums);
+        }
+    }
+    memcpy(to, row, sizeof row);
+}
+
+#ifdef DMLK_X86
+/* The same: GCC 12 converts vectors of 8 in two halves. */
+DMLK_AVX512 static inline void add_lanes_avx512(const struct taps *taps, int64_t at, double *to) {
+    __m512d low = _mm512_setzero_pd(), high = low;
+    for (int64_t t = 0; t < taps->count; t++) {
+        const float *from = taps->from[t] + at;
+        __builtin_prefetch(from + taps->ahead, 0, 2);
+        low = _mm512_add_pd(low, _mm512_cvtps_pd(_mm256_loadu_ps(from)));
+        high = _mm512_add_pd(high, _mm512_cvtps_pd(_mm256_loadu_ps(from + 8)));
+    }
+    _mm512_storeu_pd(to, low);
+    _mm512_storeu_pd(to + 8, high);
+}
+#else
+#define add_lanes_avx512 add_lanes
+#endif
+
+static inline double add_one(const struct taps *taps, int64_t at) {
+    double sum = 0;
+    for (int64_t t = 0; t < taps->count; t++) {
+        sum += at >= taps->begins[t] && at < taps->ends[t] ? (double)taps->from[t][at] : 0;
+    }
+    return sum;
+}
+
+/* Elements [from, to), at most PIECE.  Between `begin` and `end` all taps have elements; the last vector of them may
+ * compute some again. */
+static inline __attribute__((always_inline)) void sum_piece_by(bool avx512, const struct taps *taps, int64_t begin,
+                                                               int64_t end, int64_t from, int64_t to, float *out) {
+    double row[PIECE];
+    int64_t at = from;
+    begin = dmlk_min(begin > from ? begin : from, to);
+    end = dmlk_min(end, to);
+    while (at < begin || (at < to && end - begin < LANES)) {
+        row[at - from] = add_one(taps, at);
+        at++;
+    }
+    for (; at < end; at += LANES) {
+        const int64_t lanes = dmlk_min(at, end - LANES);
+        avx512 ? add_lanes_avx512(taps, lanes, row + lanes - from) : add_lanes(taps, lanes, row + lanes - from);
+    }
+    for (at = dmlk_min(at, end > begin ? end : begin); at < to && end - begin >= LANES; at++) {
+        row[at - from] = add_one(taps, at);
+    }
+    for (int64_t i = 0; i < to - from; i++) {
+        out[from + i] = dmlk_sum_to_float(row[i]);
+    }
+}
+
+#define PIECE_PARAMETERS const struct taps *taps, int64_t begin, int64_t end, int64_t from, int64_t to, float *out
+#define PIECE_ARGUMENTS taps, begin, end, from, to, out
+DMLK_EACH_ISA(sum_piece_narrow, (PIECE_PARAMETERS), (PIECE_ARGUMENTS)) { sum_piece_by(false, PIECE_ARGUMENTS); }
+#ifdef DMLK_X86
+DMLK_AVX512 static void sum_piece_wide(PIECE_PARAMETERS) { sum_piece_by(true, PIECE_ARGUMENTS); }
+#else
+#define sum_piece_wide sum_piece_narrow
+#endif
+
+/* The taps of the row at `index` of the image. */
+static void find_taps(const struct job *job, const int64_t *index, struct taps *taps) {
+    const dmlk_fold *k = &job->c->k;
+    const uint32_t last = k->spatial - 1, wide = k->window[last];
+    const float *plane = (const float *)job->in->base + index[0] * job->in->strides[0] +
+                         index[1] * job->place_step * job->c->places;
+    uint32_t place[6] = {0};
+    taps->count = 0;
+    for (int64_t number = 0; number < job->c->places; number += wide) {
+        const float *from = plane + number * job->place_step;
+        bool is_inside = true;
+        for (uint32_t d = 0; d < last; d++) {
+            const int64_t at = index[DMLK_IMAGE_AXES + d] + k->start_padding[d] - (int64_t)place[d] * k->dilations[d];
+            const int64_t block = k->strides[d] == 1 ? at : at / k->strides[d];
+            is_inside = is_inside && at >= 0 && block < k->blocks[d] && block * k->strides[d] == at;
+            from += block * job->row_steps[d];
+        }
+        for (uint32_t w = 0; is_inside && w < wide; w++) {
+            taps->from[taps->count] = from + w * job->place_step - job->shifts[w];
+            taps->begins[taps->count] = job->begins[w];
+            taps->ends[taps->count++] = job->ends[w];
+        }
+        place[last] = wide - 1; /* the next one of the axes before */
+        dmlk_next_window_place(job->c, place);
+    }
+}
+
+static void sum_rows(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct job *job = context;
+    const uint32_t last = job->out->rank - 1;
+    const int64_t width = job->out->sizes[last];
+    int64_t work = 0, index[DMLK_MAX_RANK];
+    struct taps taps;
+    void (*const sum)(PIECE_PARAMETERS) = dmlk_isa() == DMLK_ISA_AVX512 ? sum_piece_wide : sum_piece_narrow;
+    taps.ahead = dmlk_min(job->place_step * job->c->places, NEAR); /* the next channel */
+    dmlk_row_start(job->out, last, begin, index);
+    for (int64_t row = begin; row < end && !dmlk_stopped(&work, width * job->c->places); row++) {
+        find_taps(job, index, &taps);
+        float *out = (float *)dmlk_element(job->out, index);
+        for (int64_t from = 0; from < width; from += PIECE) {
+            sum(&taps, job->begin, job->end, from, dmlk_min(from + PIECE, width), out);
+        }
+        dmlk_next_row(job->out, last, index);
+    }
+}
+
+bool dmlk_fold_rows(const dmlk_columns *c, const dmlk_view *columns, const dmlk_view *image) {
+    const uint32_t last = c->k.spatial - 1;
+    const int64_t width = image->sizes[image->rank - 1], *strides = &columns->strides[columns->rank - 3];
+    if (image->type != DMLK_FLOAT32 || c->places > MOST || c->k.strides[last] != 1 || strides[2] != 1 ||
+        image->strides[image->rank - 1] != 1) {
+        return false;
+    }
+    const dmlk_view in = dmlk_columns_of_place(c, columns, 0);
+    struct job job = {.c = c, .in = &in, .out = image, .place_step = strides[1], .begin = 0, .end = width};
+    for (uint32_t d = 0; d < last; d++) {
+        job.row_steps[d] = in.strides[DMLK_IMAGE_AXES + d];
+    }
+    for (uint32_t w = 0; w < c->k.window[last]; w++) {
+        int64_t first, count;
+        const int64_t position = dmlk_blocks_inside(c, last, width, w, &first, &count);
+        job.shifts[w] = position - first;
+        job.begins[w] = position;
+        job.ends[w] = position + count;
+        job.begin = position > job.begin ? position : job.begin;
+        job.end = dmlk_min(job.end, job.ends[w]);
+    }
+    if (job.end - job.begin < LANES) {
+        return false;
+    }
+    const int64_t rows = dmlk_rows_along(image, image->rank - 1);
+    dmlk_parallel(rows, dmlk_row_parts(rows, width * c->places), sum_rows, &job);
+    return true;
+}
