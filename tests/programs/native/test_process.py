@@ -151,7 +151,7 @@ def test_threads_with_64_kib_of_stack(built: Built, strictness: str) -> None:
         resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, resource.RLIM_INFINITY))
 
     done = subprocess.run(
-        [built("threads"), "8", "5"],
+        [built("threads"), "8", "5", "60"],
         capture_output=True,
         text=True,
         env={**os.environ, "LD_LIBRARY_PATH": libraries(), "DMLEMU_STRICTNESS": strictness},
