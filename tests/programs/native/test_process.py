@@ -179,6 +179,23 @@ def test_created_and_released_objects_leave_nothing(built: Built, times: int) ->
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 
 
+# --- references ---
+
+
+def test_the_last_reference_goes_and_comes_back_on_many_threads(built: Built) -> None:
+    """Nobody's Release is taken for one on a released object; the device is gone in the end."""
+    for strictness in ("runtime", "debug"):
+        done = run(*DMLEMU, "exec", "--strictness", strictness, built("references"), "300")
+        assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+def test_calls_on_a_released_object_are_reported(built: Built) -> None:
+    done = run(*DMLEMU, "exec", "--strictness", "debug", built("references"), "0", "released")
+    assert done.stdout == "QueryInterface 0x80070057, NULL\nAddRef 0, Release 0\ndone\n"
+    for name in ("QueryInterface", "AddRef", "Release"):
+        assert done.stderr.count(f"\n{name} is called on fence #1 ") == 1
+
+
 # --- what the fuzzer has found ---
 
 
