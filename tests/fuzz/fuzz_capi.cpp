@@ -748,6 +748,7 @@ int main(int, char **arguments)
         each = eventfd(0, EFD_NONBLOCK);
     for (int number : {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
         std::signal(number, on_signal);
+    std::signal(SIGTRAP, [](int) {}); // the program has asked to stop at messages
     for (Word i = 0; i < programs; i++) {
         std::fprintf(stderr, "fuzz_capi: program %llu\n", static_cast<unsigned long long>(seed + i));
         run(seed + i, std::strtoull(arguments[3], nullptr, 10));

@@ -30,6 +30,7 @@ __all__ = [
     "interface_of",
     "invalid",
     "is_known",
+    "lock",
     "print_alive",
     "publish",
     "push_reason",
@@ -46,7 +47,7 @@ _Kind = TypeVar("_Kind")
 _MOST_RELEASED = 65_536  # whose memory is kept, so that a call on them is a message and not a crash
 _NUMBERS = {ffi.string(name).decode(): i for i, name in enumerate(lib.capi_names)}
 
-_lock = threading.RLock()
+lock = threading.RLock()  # of the tables, and of the last reference of each object
 _live: dict[int, Interface] = {}  # by address
 _of_things: dict[int, Interface] = {}  # by id of the object
 # What a released object was, and where it was released, by its address.
@@ -86,7 +87,7 @@ class Interface:
         """Keeps the COM object of ``other`` (None: nothing) in place of what had the role."""
         found = None
         if other is not None:
-            with _lock:  # else another thread may forget it in between
+            with lock:  # else another thread may forget it in between
                 found = interface_of(other)
                 lib.capi_hold(found.address, lib.CAPI_OF_OURS)
         before = self.held.pop(role, None)
@@ -137,7 +138,7 @@ class Interface:
 
     def Released(self, reference: int) -> None:
         """Gives the last reference back; ``reference`` says whose it is."""
-        with _lock:
+        with lock:
             is_last = is_live(self) and not lib.capi_drop(self.address, reference) and _forget(self)
         if is_last:
             try:
@@ -162,7 +163,7 @@ class _Reason:
 
 def interface_of(thing: Any) -> Interface:
     """The COM object of an object."""
-    with _lock:
+    with lock:
         found = _of_things.get(id(thing))
         if found is None:
             found = classes[type(thing)](thing)
@@ -236,7 +237,7 @@ def _with_line(thing: Any) -> str:
 
 def hand_out(thing: Any, riid: int, out: int) -> HResult:
     """Writes the object's interface ``riid`` with a reference; E_NOINTERFACE: it has no such interface."""
-    with _lock:
+    with lock:
         whole = interface_of(thing)
         found = whole.query(riid) if riid else None
         if found is None:
@@ -250,7 +251,7 @@ def hand_out(thing: Any, riid: int, out: int) -> HResult:
 
 def _forget(whole: Interface) -> bool:
     """Forgets a COM object that nobody holds; False: somebody does."""
-    with _lock:
+    with lock:
         if not is_live(whole) or lib.capi_count(whole.address):
             return False
         for each in [whole, *whole.others]:
