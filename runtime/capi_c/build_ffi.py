@@ -130,10 +130,12 @@ static {kind} kept_{symbol}({parameters})
         memcpy(&value, object->values + {word}, sizeof value);
         return value;
     }}
+    const int outer = capi_is_passing;
     capi_client = (uintptr_t)__builtin_return_address(0);
     capi_is_passing = 0;
     value = {symbol}({names});
     keep_value(object, {1 << bit}u, {word}, &value, sizeof value);
+    capi_is_passing = outer; /* of the getter during which a callback of the client's called this one */
     return value;
 }}""")
             word += -(-size // 8)
@@ -144,9 +146,8 @@ static {kind} kept_{symbol}({parameters})
 def counts() -> str:
     """The symbols of the methods that return a number of 32 bits which is no HRESULT."""
     methods = [method for _, _, own in INTERFACES.values() for method in own]
-    return ", ".join(
-        f'"{each.symbol}"' for each in methods if each.result == "uint32_t" and not each.is_hresult
-    )
+    symbols = [each.symbol for each in methods if each.result == "uint32_t" and not each.is_hresult]
+    return ", ".join(f'"{symbol}"' for symbol in ["Object_AddRef", *symbols])
 
 
 def creators() -> str:
@@ -192,7 +193,9 @@ def vtables() -> str:
 def externs() -> list[str]:
     """The declarations of all functions that Python implements."""
     found = [
+        "uint32_t Object_AddRef(uintptr_t);",
         "void Object_Released(uintptr_t, uint32_t);",
+        "void Object_ReleasedTooOften(uintptr_t);",
         "uint32_t Object_QueryInterface(uintptr_t, uintptr_t, uintptr_t);",
     ]
     found += [f"uint32_t Exports_{name}(uintptr_t, {parameters});" for name, parameters in exports()]
@@ -220,9 +223,10 @@ uintptr_t capi_new(uint32_t interface, uintptr_t owner);
 void capi_free(uintptr_t object);
 uint32_t capi_count(uintptr_t object);
 int capi_supports_iid(uintptr_t object, uintptr_t iid);
-uint32_t IUnknown_AddRef(uintptr_t object);
-void capi_hold(uintptr_t object);
+enum {{ CAPI_OF_CLIENT, CAPI_OF_OURS }};
+void capi_hold(uintptr_t object, uint32_t reference);
 void capi_let_go(uintptr_t object);
+uint32_t capi_drop(uintptr_t object, uint32_t reference);
 void capi_add_ref_any(uintptr_t pointer);
 void capi_release_any(uintptr_t pointer);
 struct capi_site {{ const void *method; uintptr_t frames[8]; int count; }};

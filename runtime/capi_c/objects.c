@@ -68,11 +68,33 @@ static uint32_t capi_count(uintptr_t object)
     return (uint32_t)atomic_load(&identity(object)->count);
 }
 
-static uint32_t IUnknown_AddRef(uintptr_t object)
+/* What a reference counts: one of the program's, or one of ours, which the program cannot release. */
+static const uint64_t references[] = {1, ((uint64_t)1 << 32) + 1};
+
+static void capi_hold(uintptr_t object, uint32_t reference)
 {
-    return (uint32_t)atomic_fetch_add(&identity(object)->count, 1) + 1;
+    atomic_fetch_add(&identity(object)->count, references[reference]);
 }
 
+/* Returns how many references are left. */
+static uint32_t capi_drop(uintptr_t object, uint32_t reference)
+{
+    return (uint32_t)(atomic_fetch_sub(&identity(object)->count, references[reference]) - references[reference]);
+}
+
+static uint32_t IUnknown_AddRef(uintptr_t object)
+{
+    struct capi_object *self = identity(object);
+    uint64_t before = atomic_load(&self->count);
+    while ((uint32_t)before != 0 && !atomic_compare_exchange_weak(&self->count, &before, before + 1)) {
+    }
+    if ((uint32_t)before != 0)
+        return (uint32_t)before + 1;
+    capi_client = (uintptr_t)__builtin_return_address(0);
+    return Object_AddRef((uintptr_t)self);
+}
+
+/* The last reference is left to Python, which gives it back under its lock: until then, others may be handed out. */
 static uint32_t IUnknown_Release(uintptr_t object)
 {
     struct capi_object *self = identity(object);
@@ -81,30 +103,29 @@ static uint32_t IUnknown_Release(uintptr_t object)
     do {
         count = (uint32_t)before;
         ours = (uint32_t)(before >> 32);
-    } while (count > ours && !atomic_compare_exchange_weak(&self->count, &before, before - 1));
-    if (count <= ours || count == 1) { /* once too often, or the last one */
-        capi_client = (uintptr_t)__builtin_return_address(0);
-        Object_Released((uintptr_t)self, count > ours);
-    }
-    return count <= ours ? 0 : count - 1;
-}
-
-/* A reference of another object's, which the client cannot release. */
-static const uint64_t one_of_ours = ((uint64_t)1 << 32) + 1;
-
-static void capi_hold(uintptr_t object)
-{
-    atomic_fetch_add(&identity(object)->count, one_of_ours);
+    } while (count > 1 && count > ours && !atomic_compare_exchange_weak(&self->count, &before, before - 1));
+    if (count > 1 && count > ours)
+        return count - 1;
+    capi_client = (uintptr_t)__builtin_return_address(0);
+    if (count > ours)
+        Object_Released((uintptr_t)self, CAPI_OF_CLIENT);
+    else
+        Object_ReleasedTooOften((uintptr_t)self);
+    return 0;
 }
 
 /* Inside of a method: the client is the one that called the method. */
 static void capi_let_go(uintptr_t object)
 {
     struct capi_object *self = identity(object);
-    if ((uint32_t)atomic_fetch_sub(&self->count, one_of_ours) == 1) {
-        capi_client = capi_site.frames[0];
-        Object_Released((uintptr_t)self, 1);
+    uint64_t before = atomic_load(&self->count);
+    while ((uint32_t)before > 1 &&
+           !atomic_compare_exchange_weak(&self->count, &before, before - references[CAPI_OF_OURS])) {
     }
+    if ((uint32_t)before > 1)
+        return;
+    capi_client = capi_site.frames[0];
+    Object_Released((uintptr_t)self, CAPI_OF_OURS);
 }
 
 /* Of IUnknown, too. */
@@ -125,13 +146,14 @@ static uint32_t IUnknown_QueryInterface(uintptr_t object, uintptr_t riid, uintpt
     uintptr_t *result = (uintptr_t *)out, self = (uintptr_t)identity(object);
     if (out == 0 || riid == 0)
         return CAPI_E_POINTER;
-    uintptr_t found = capi_supports(self, (const struct capi_iid *)riid) ? self : 0;
-    *result = found;
-    capi_client = found == 0 ? (uintptr_t)__builtin_return_address(0) : 0;
-    if (found == 0)
-        return Object_QueryInterface(self, riid, out);
-    IUnknown_AddRef(found);
-    return 0;
+    *result = 0;
+    if (capi_supports(self, (const struct capi_iid *)riid) && capi_count(self) != 0) {
+        capi_hold(self, CAPI_OF_CLIENT);
+        *result = self;
+        return 0;
+    }
+    capi_client = (uintptr_t)__builtin_return_address(0);
+    return Object_QueryInterface(self, riid, out);
 }
 
 /* Any COM object, the client's own, too. */

@@ -12,6 +12,8 @@
 
 enum { CAPI_E_OUTOFMEMORY = 0x8007000Eu, CAPI_DEVICE_REMOVED = 0x887A0005u };
 
+enum { CAPI_OF_CLIENT, CAPI_OF_OURS }; /* whose a reference is */
+
 enum { CAPI_VALUES = 8 }; /* words for the values of an object's getters */
 
 /* Bits of `kept` beside those of the getters. */

@@ -245,22 +245,25 @@ static int start_python(void)
 }
 
 /* Calls a function on this thread, in the usual floating-point mode; where the stack has no room for an interpreter,
- * on a thread of our own meanwhile. */
-static void call_with_room(void *(*function)(void *))
+ * on a thread of our own meanwhile.  0: there is no memory for one. */
+static int call_with_room(void *(*function)(void *))
 {
     struct dmlemu_stack stack = {0};
     pthread_attr_t attributes;
     pthread_t thread;
+    int error = 0;
     const uint32_t mode = dmlemu_enter_mode();
     if (dmlemu_has_room(&stack) || pthread_attr_init(&attributes) != 0) {
         function(NULL);
     } else {
         pthread_attr_setstacksize(&attributes, DMLEMU_OWN_STACK);
-        if (pthread_create(&thread, &attributes, function, NULL) == 0)
+        error = pthread_create(&thread, &attributes, function, NULL);
+        if (error == 0)
             pthread_join(thread, NULL);
         pthread_attr_destroy(&attributes);
     }
     dmlemu_leave_mode(mode);
+    return error == 0;
 }
 
 static void *finish_python(void *unused)
@@ -317,7 +320,8 @@ static void start(void)
 {
     void *present = python_of_process();
     if (present == NULL) {
-        call_with_room(start_own);
+        if (!call_with_room(start_own))
+            failed("there is no memory for a thread with room for Python", "");
         return;
     }
     const char *mode = getenv("DMLEMU_CAPI_MODE");

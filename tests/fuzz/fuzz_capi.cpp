@@ -302,8 +302,10 @@ static Word graph()
         put(node, 0, is_constant ? address_of(take(256)) : object("IDMLOperator"));
         put(node, 8, is_constant ? (chance(10) ? odd64() | 1ull << 40 : 64) : 0);
         put32(row + 2 * i, 0, number(is_constant ? 2 : 1));
-        if (is_constant && row[2 * i] != 2)
-            put(node, 0, 0); // may be read as the other kind
+        if (is_constant && row[2 * i] != 2) { // may be read as the other kind, whose name is where the size is
+            put(node, 0, 0);
+            put(node, 8, 0);
+        }
         row[2 * i + 1] = pointer(address_of(node));
     }
     put32(desc, 0, number(1));
@@ -748,6 +750,7 @@ int main(int, char **arguments)
         each = eventfd(0, EFD_NONBLOCK);
     for (int number : {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
         std::signal(number, on_signal);
+    std::signal(SIGTRAP, [](int) {}); // the program has asked to stop at messages
     for (Word i = 0; i < programs; i++) {
         std::fprintf(stderr, "fuzz_capi: program %llu\n", static_cast<unsigned long long>(seed + i));
         run(seed + i, std::strtoull(arguments[3], nullptr, 10));

@@ -166,7 +166,7 @@ struct Slot {{
     const char *makes;
     std::vector<Argument> arguments;
 }};
-struct Interface {{ const char *name; const char *chain[16]; uint64_t iid[2]; std::vector<Slot> slots; }};
+struct Interface {{ const char *name; const char *chain[24]; uint64_t iid[2]; std::vector<Slot> slots; }};
 struct Member {{ char kind; int at; int count_at; }};
 struct Operator {{ uint32_t type; int size; std::vector<Member> members; }};
 static const std::vector<Interface> interfaces = {{

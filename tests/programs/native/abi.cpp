@@ -6,6 +6,7 @@
 
 #include <directx/d3d12sdklayers.h>
 #include <directx/dxcore_interface.h>
+#include <dxgi1_6.h>
 
 #include "abi_table.h" // slots and IIDs, made from the table
 

@@ -151,7 +151,7 @@ def test_threads_with_64_kib_of_stack(built: Built, strictness: str) -> None:
         resource.setrlimit(resource.RLIMIT_STACK, (64 << 10, resource.RLIM_INFINITY))
 
     done = subprocess.run(
-        [built("threads"), "8", "5"],
+        [built("threads"), "8", "5", "60"],
         capture_output=True,
         text=True,
         env={**os.environ, "LD_LIBRARY_PATH": libraries(), "DMLEMU_STRICTNESS": strictness},
@@ -177,6 +177,23 @@ def test_created_and_released_objects_leave_nothing(built: Built, times: int) ->
     """Each kind of object; the count of each ends at 0."""
     done = run(built("pairs"), str(times), timeout=3500)
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+# --- references ---
+
+
+def test_the_last_reference_goes_and_comes_back_on_many_threads(built: Built) -> None:
+    """Nobody's Release is taken for one on a released object; the device is gone in the end."""
+    for strictness in ("runtime", "debug"):
+        done = run(*DMLEMU, "exec", "--strictness", strictness, built("references"), "300")
+        assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+def test_calls_on_a_released_object_are_reported(built: Built) -> None:
+    done = run(*DMLEMU, "exec", "--strictness", "debug", built("references"), "0", "released")
+    assert done.stdout == "QueryInterface 0x80070057, NULL\nAddRef 0, Release 0\ndone\n"
+    for name in ("QueryInterface", "AddRef", "Release"):
+        assert done.stderr.count(f"\n{name} is called on fence #1 ") == 1
 
 
 # --- what the fuzzer has found ---

@@ -25,12 +25,17 @@ OPTIONS = {  # leaks are not looked for: the interpreter stays
 NO_LEAKS = "detect_leaks=0"
 PROGRAMS = {  # with the status of each
     ("identity",): 0,
-    ("threads", "4", "5"): 0,
+    ("threads", "4", "5", "100"): 0,
     ("waits", "100"): 0,
     ("refusals",): 0,
     ("consequences",): 0,
     ("debug_layer",): 0,
     ("dxcore",): 0,
+    ("getters",): 0,
+    ("versions",): 0,
+    ("own_programs",): 0,
+    ("turns",): 0,
+    ("references", "100"): 0,
     ("pairs", "20"): 0,
     ("bad_input",): 0,
     ("surroundings", "libd3d12.so", "local", "4", "64", "coroutine"): 0,
@@ -52,7 +57,7 @@ def _clean(done: subprocess.CompletedProcess[str], status: int) -> None:
 @pytest.mark.parametrize("strictness", ["runtime", "strict"])
 def test_programs_with_sanitizers(tmp_path: Path, kind: str, strictness: str) -> None:
     run_one = partial(run, ASAN_OPTIONS=NO_LEAKS, DMLEMU_STRICTNESS=strictness, timeout=300)
-    for name, *arguments in (("identity",), ("threads", "4", "5")):
+    for name, *arguments in (("identity",), ("threads", "4", "5", "100")):
         program = build(HERE / f"{name}.cpp", tmp_path / name, *OPTIONS[kind])
         _clean(run_one(program, *arguments), 0)
 
@@ -79,7 +84,7 @@ def _sanitized(folder: Path) -> Path:
     python = ["-DPy_LIMITED_API=0x030a0000", f"-I{CAPI}", f"-I{sysconfig.get_path('include')}"]
     subprocess.run(["gcc", *flags, *python, source, "-o", extension], check=True)
     scripts = {"d3d12": f"-Wl,--version-script={CAPI / 'libd3d12.map'}"}
-    for name, part in (("d3d12", ""), ("dxcore", "DXCORE"), ("directml", "DIRECTML")):
+    for name, part in (("d3d12", ""), ("dxcore", "DXCORE"), ("dxgi", "DXGI"), ("directml", "DIRECTML")):
         library = packages / "dmlemu" / "lib" / f"lib{name}.so"
         own = [f"-DDMLEMU_FORWARDED=DMLEMU_{part}_EXPORTS"] if part else []
         own.append("-fvisibility=hidden")
@@ -107,7 +112,7 @@ def test_our_c_with_sanitizers(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
-@pytest.mark.parametrize("arguments", [("identity",), ("threads", "2", "1")])
+@pytest.mark.parametrize("arguments", [("identity",), ("threads", "2", "1", "100")])
 def test_valgrind_finds_no_bad_access(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     name, *rest = arguments
     program = build(HERE / f"{name}.cpp", tmp_path / name)

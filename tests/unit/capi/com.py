@@ -86,7 +86,7 @@ class Client:
 
     def found(self, address: int, *, add: bool = False) -> Com:
         if add:
-            lib.IUnknown_AddRef(address)
+            lib.capi_hold(address, lib.CAPI_OF_CLIENT)
         self.pointers.append(address)
         return Com(self, address)
 

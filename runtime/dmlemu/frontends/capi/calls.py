@@ -21,7 +21,7 @@ def attach(interfaces: list[type]) -> None:
     known = {name for kind in interfaces for name in dir(kind)}
     for symbol in dir(lib):
         owner, _, name = symbol.partition("_")
-        if owner == "IUnknown" or owner == "capi" or not name:
+        if owner in ("IUnknown", "capi", "CAPI") or not name:
             continue
         result = ffi.typeof(getattr(lib, symbol)).result
         is_hresult = result.cname == "uint32_t" and symbol not in _COUNTS

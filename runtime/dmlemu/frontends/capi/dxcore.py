@@ -245,9 +245,8 @@ class IDXCoreAdapter(Interface, of=d3d12.Adapter, name="IDXCoreAdapter1"):
             _needs(details, "inputStateDetails", operation)
         if size < input_size:
             raise _refused("inputStateDetailsSize", size, f"{input_size} or more", operation, ids.API_SIZE)
-        _write(
-            value(self.thing, read_bytes(details, input_size)), out, out_size, "outputBufferSize", operation
-        )
+        given = read_bytes(details, input_size) if input_size else b""
+        _write(value(self.thing, given), out, out_size, "outputBufferSize", operation)
 
     def IsSetStateSupported(self, state: int) -> bool:
         return False

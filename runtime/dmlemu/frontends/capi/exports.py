@@ -26,8 +26,9 @@ class Exports:
         if out:
             write_pointer(out, 0)
         device = d3d12.create_device(_adapter(adapter), level, raises=False)
-        is_known = objects.is_known(device)
-        result = hand_out(device, riid, out) if out else HResult.S_FALSE
+        with objects.lock:  # of several threads that get one device, one makes its COM object
+            is_known = objects.is_known(device)
+            result = hand_out(device, riid, out) if out else HResult.S_FALSE
         if is_known or result is not HResult.S_OK:
             device.release()  # the COM object has one reference, whatever its own count is
         return result

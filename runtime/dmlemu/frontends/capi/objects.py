@@ -30,6 +30,7 @@ __all__ = [
     "interface_of",
     "invalid",
     "is_known",
+    "lock",
     "print_alive",
     "publish",
     "push_reason",
@@ -46,7 +47,7 @@ _Kind = TypeVar("_Kind")
 _MOST_RELEASED = 65_536  # whose memory is kept, so that a call on them is a message and not a crash
 _NUMBERS = {ffi.string(name).decode(): i for i, name in enumerate(lib.capi_names)}
 
-_lock = threading.RLock()
+lock = threading.RLock()  # of the tables, and of the last reference of each object
 _live: dict[int, Interface] = {}  # by address
 _of_things: dict[int, Interface] = {}  # by id of the object
 # What a released object was, and where it was released, by its address.
@@ -84,9 +85,11 @@ class Interface:
 
     def hold(self, role: str, other: Any) -> None:
         """Keeps the COM object of ``other`` (None: nothing) in place of what had the role."""
-        found = None if other is None else interface_of(other)
-        if found is not None:
-            lib.capi_hold(found.address)
+        found = None
+        if other is not None:
+            with lock:  # else another thread may forget it in between
+                found = interface_of(other)
+                lib.capi_hold(found.address, lib.CAPI_OF_OURS)
         before = self.held.pop(role, None)
         if found is not None:
             self.held[role] = found
@@ -117,17 +120,27 @@ class Interface:
 
     # --- IUnknown, as far as it is not C ---
 
-    def Released(self, before: int) -> None:
-        """The count has become 0; ``before`` is 0 if the program had no reference left."""
-        if not before:
-            raise _refused(
-                ids.OBJECT_DELETED_IN_USE,
-                f"Release is called once too often on {self.thing}.",
-                "Release",
-                str(self.thing),
-                "an object of which the program has a reference",
-            )
-        if not lib.capi_count(self.address) and _forget(self):
+    def AddRef(self) -> int:
+        """The program has no reference."""
+        raise self._without_reference("AddRef is called without a reference", "AddRef")
+
+    def ReleasedTooOften(self) -> None:
+        raise self._without_reference("Release is called once too often", "Release")
+
+    def _without_reference(self, what: str, operation: str) -> Error:
+        return _refused(
+            ids.OBJECT_DELETED_IN_USE,
+            f"{what} on {self.thing}.",
+            operation,
+            str(self.thing),
+            "an object of which the program has a reference",
+        )
+
+    def Released(self, reference: int) -> None:
+        """Gives the last reference back; ``reference`` says whose it is."""
+        with lock:
+            is_last = is_live(self) and not lib.capi_drop(self.address, reference) and _forget(self)
+        if is_last:
             try:
                 self.release()
             finally:
@@ -150,15 +163,20 @@ class _Reason:
 
 def interface_of(thing: Any) -> Interface:
     """The COM object of an object."""
-    with _lock:
+    with lock:
         found = _of_things.get(id(thing))
         if found is None:
             found = classes[type(thing)](thing)
-            _of_things[id(thing)] = _live[found.address] = found
             parent = getattr(thing, "get_device", None) or getattr(thing, "get_parent_device", None)
             if parent is not None:
                 found.hold("device", parent())
+            _of_things[id(thing)] = _live[found.address] = found
         return found
+
+
+def is_live(interface: Interface) -> bool:
+    """Whether the COM object is not released."""
+    return _live.get(interface.address) is interface
 
 
 def is_known(thing: Any) -> bool:
@@ -219,23 +237,23 @@ def _with_line(thing: Any) -> str:
 
 def hand_out(thing: Any, riid: int, out: int) -> HResult:
     """Writes the object's interface ``riid`` with a reference; E_NOINTERFACE: it has no such interface."""
-    with _lock:
+    with lock:
         whole = interface_of(thing)
         found = whole.query(riid) if riid else None
         if found is None:
             if _forget(whole):
                 whole.let_go()
             return HResult.E_NOINTERFACE
-        lib.IUnknown_AddRef(found.address)
+        lib.capi_hold(found.address, lib.CAPI_OF_CLIENT)
     write_pointer(out, found.address)
     return HResult.S_OK
 
 
 def _forget(whole: Interface) -> bool:
     """Forgets a COM object that nobody holds; False: somebody does."""
-    with _lock:
-        if whole.address not in _live or lib.capi_count(whole.address):
-            return False  # forgotten, or handed out again, by another thread meanwhile
+    with lock:
+        if not is_live(whole) or lib.capi_count(whole.address):
+            return False
         for each in [whole, *whole.others]:
             del _live[each.address]
             lib.capi_changed(each.address)
@@ -260,7 +278,8 @@ def _stale(address: int, operation: str) -> Error:
     what = name.with_line() if isinstance(name, LateName) else str(name)
     if site is not None:
         what = f"{what}, released at {spell_site(site)}"
-    operation = "Release" if operation == "Object::Released" else operation
+    operation = operation.removeprefix("Object::")
+    operation = "Release" if operation.startswith("Released") else operation
     return _refused(
         ids.OBJECT_DELETED_IN_USE if what else ids.API_FOREIGN_POINTER,
         f"{operation} is called on {what}."
