@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from uuid import UUID
 
-from processes import HERE, build, capi, needs_compiler, run
+from toolchain import HERE, capi, compiled, needs_compiler, run_alone
 
 pytestmark = needs_compiler
 
@@ -88,6 +88,6 @@ def _table(headers: str) -> str:
 def test_the_table_is_what_a_compiler_makes_of_the_headers(tmp_path: Path) -> None:
     """Also: nothing beside a struct returned by value is written, and QueryInterface keeps COM's rules."""
     (tmp_path / "abi_table.h").write_text(_table(_headers(tmp_path)), encoding="utf-8")
-    program = build(HERE / "abi.cpp", tmp_path / "abi", f"-I{tmp_path}")
-    done = run(program, "1")
+    program = compiled("abi.cpp", tmp_path / "abi", f"-I{tmp_path}")
+    done = run_alone(program, "1")
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)

@@ -10,56 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toolchain import DMLEMU, HERE, Built, capi, compiled, needs_compiler, run
 
-HERE = Path(__file__).parent
-DMLEMU = [sys.executable, "-m", "dmlemu"]
-WARNINGS = [
-    "-Wall",
-    "-Wextra",
-    "-Wno-ignored-attributes",
-]  # -Wignored-attributes is about Microsoft's headers
 COMPILERS = [each for each in ("g++", "clang++") if shutil.which(each)]
 
-pytestmark = [
-    pytest.mark.skipif(not COMPILERS, reason="no C++ compiler is installed"),
-    pytest.mark.skipif(
-        not Path("/usr/include/directx/d3d12.h").exists(), reason="directx-headers-dev is not installed"
-    ),
-]
-
-
-def capi(option: str) -> list[str]:
-    """What ``dmlemu capi`` prints, as options."""
-    done = subprocess.run([*DMLEMU, "capi", option], capture_output=True, text=True, check=True)
-    return done.stdout.split()
-
-
-def run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program without the variables of these tests."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("DMLEMU_")}
-    return subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, env={**environment, **variables}, timeout=110
-    )
-
-
-def compile_command(compiler: str, source: Path, program: Path, *options: str) -> list[str]:
-    names = [compiler, "-std=c++17", "-g", "-O1", *WARNINGS, "-Werror", "-pthread", *options]
-    return [*names, *capi("--cflags"), str(source), "-o", str(program), *capi("--libs")]
-
-
-@pytest.fixture(scope="module")
-def compat(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """compat.cpp, compiled."""
-    program = tmp_path_factory.mktemp("compat") / "compat"
-    subprocess.run(compile_command(COMPILERS[0], HERE / "compat.cpp", program), check=True)
-    return program
+pytestmark = needs_compiler
 
 
 SCENES = ["events", "threads", "both", "macros", "libraries", "adapters"]
 
 
-def test_events_dxgi_and_helpers_do_what_windows_does(compat: Path) -> None:
-    done = run(*DMLEMU, "exec", "--strict", compat, *SCENES)
+def test_events_dxgi_and_helpers_do_what_windows_does(built: Built) -> None:
+    done = run(*DMLEMU, "exec", "--strict", built("compat"), *SCENES)
     assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
 
 
@@ -67,24 +29,23 @@ def test_events_dxgi_and_helpers_do_what_windows_does(compat: Path) -> None:
 @pytest.mark.parametrize("standard", ["14", "17", "20"])
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_every_compiler_takes_the_headers(compiler: str, standard: str, tmp_path: Path) -> None:
-    program = tmp_path / "compat"
-    subprocess.run(compile_command(compiler, HERE / "compat.cpp", program, f"-std=c++{standard}"), check=True)
+    program = compiled("compat.cpp", tmp_path / "compat", f"-std=c++{standard}", compiler=compiler)
     done = run(*DMLEMU, "exec", "--strict", program, *SCENES)
     assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
 
 
-def test_what_needs_a_screen_is_refused_by_name(compat: Path) -> None:
-    done = run(*DMLEMU, "exec", "--strict", compat, "refused")
+def test_what_needs_a_screen_is_refused_by_name(built: Built) -> None:
+    done = run(*DMLEMU, "exec", "--strict", built("compat"), "refused")
     assert (done.stdout, done.returncode) == ("0 failures\n", 1)
     for name in ("IDXGIFactory2::CreateSwapChainForHwnd", "IDXGIFactory::CreateSoftwareAdapter"):
         assert done.stderr.count(f"{name} is not emulated.\n  - While calling {name} at compat.cpp:") == 1
     assert "a bug of dmlemu" not in done.stderr
 
 
-def test_debug_strings_are_for_debuggers(compat: Path) -> None:
+def test_debug_strings_are_for_debuggers(built: Built) -> None:
     if shutil.which("gdb") is None:
         pytest.skip("gdb is not installed")
-    done = run(*DMLEMU, "exec", "gdb", "-q", "-batch", "-ex", "run", "--args", compat, "macros")
+    done = run(*DMLEMU, "exec", "gdb", "-q", "-batch", "-ex", "run", "--args", built("compat"), "macros")
     assert "nobody reads this\nnor this: ä€😀\n" in done.stderr
 
 
@@ -104,8 +65,7 @@ def test_a_program_may_have_iids_of_its_own() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_events_have_no_data_race(compiler: str, tmp_path: Path) -> None:
-    program = tmp_path / "races"
-    subprocess.run(compile_command(compiler, HERE / "compat.cpp", program, "-fsanitize=thread"), check=True)
+    program = compiled("compat.cpp", tmp_path / "races", "-fsanitize=thread", compiler=compiler)
     done = run(*DMLEMU, "exec", program, "events", "threads", "both")
     assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
 
@@ -116,9 +76,8 @@ def test_events_have_no_data_race(compiler: str, tmp_path: Path) -> None:
 )
 def test_directmlx_builds_graphs(tmp_path: Path) -> None:
     """g++ 12 refuses that header."""
-    program = tmp_path / "directmlx"
     options = [f"-isystem{os.environ['DMLEMU_DIRECTMLX']}", "-Wno-unused-parameter"]
-    subprocess.run(compile_command("clang++", HERE / "directmlx.cpp", program, *options), check=True)
+    program = compiled("directmlx.cpp", tmp_path / "directmlx", *options, compiler="clang++")
     left = np.arange(12, dtype=np.float32).reshape(3, 4) % 5 - 2
     right = np.arange(8, dtype=np.float32).reshape(4, 2) % 3 + np.float32(0.25)
     expected = np.maximum(left @ right * np.float32(0.5) - 1, 0).astype(np.float32)
@@ -139,11 +98,9 @@ target_link_libraries(identity PRIVATE dmlemu::dmlemu)
 
 
 @pytest.fixture(scope="module")
-def identity(tmp_path_factory: pytest.TempPathFactory) -> str:
+def identity(built: Built) -> str:
     """What identity.cpp prints, built with the options of ``dmlemu capi``."""
-    program = tmp_path_factory.mktemp("identity") / "identity"
-    subprocess.run(compile_command(COMPILERS[0], HERE / "identity.cpp", program), check=True)
-    done = run(*DMLEMU, "exec", program)
+    done = run(*DMLEMU, "exec", built("identity"))
     assert (done.stderr, done.returncode) == ("", 0)
     return done.stdout
 

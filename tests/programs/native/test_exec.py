@@ -11,15 +11,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from toolchain import DMLEMU, compiled, needs_compiler, run
+from toolchain import DMLEMU, Built, needs_compiler, run
 
 pytestmark = needs_compiler
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def program(built: Built) -> Path:
     """A program that copies out of range, and does what its first argument says."""
-    return compiled("ends.cpp", tmp_path_factory.mktemp("exec") / "ends")
+    return built("ends")
 
 
 def test_status_is_the_programs_own_unless_an_error_was_reported(program: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toolchain import DMLEMU, HEADERS, compiled, needs_compiler, start
+from toolchain import DMLEMU, HEADERS, Built, compiled, needs_compiler, start
 
 from dmlemu import d3d12, dml
 from dmlemu.session import Session
@@ -294,8 +294,8 @@ def check(program: Path, options: list[list[str]]) -> None:
         assert (out, err, process.returncode) == (expected, "", 0), each
 
 
-def test_right_programs(tmp_path: Path) -> None:
-    check(compiled("own_programs.cpp", tmp_path / "program"), OPTIONS)
+def test_right_programs(built: Built) -> None:
+    check(built("own_programs"), OPTIONS)
 
 
 @pytest.mark.long

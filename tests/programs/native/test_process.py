@@ -8,30 +8,12 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import DMLEMU, HERE, build, copy_installation, libraries, needs_compiler, run
+from toolchain import DMLEMU, HERE, Built, copy_installation, libraries, needs_compiler, run, run_alone
 
 pytestmark = needs_compiler
-
-Built = Callable[[str], Path]
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """A function that compiles a program once."""
-    folder = tmp_path_factory.mktemp("process")
-    programs: dict[str, Path] = {}
-
-    def once(name: str) -> Path:
-        if name not in programs:
-            programs[name] = build(HERE / f"{name}.cpp", folder / name)
-        return programs[name]
-
-    return once
-
 
 # --- the end ---
 
@@ -136,7 +118,7 @@ def test_closed_standard_files_stay_closed(built: Built) -> None:
     library = Path(libraries()) / "libd3d12.so"
     command = f"'{built('surroundings')}' '{library}' local 0 256 "
     for redirected, expected in (("<&- 2>&-", "1 right\n"), ("<&- >&- 2>&-", "")):
-        done = run("sh", "-c", command + redirected)
+        done = run_alone("sh", "-c", command + redirected)
         assert (done.stdout, done.stderr, done.returncode) == (expected, "", 0)
 
 
@@ -162,7 +144,7 @@ def test_threads_with_64_kib_of_stack(built: Built, strictness: str) -> None:
 
 @pytest.mark.long
 def test_reports_of_small_threads_name_their_lines(built: Built) -> None:
-    done = run("sh", "-c", f"ulimit -S -s 64; exec '{built('mistakes')}'", DMLEMU_STRICTNESS="strict")
+    done = run_alone("sh", "-c", f"ulimit -S -s 64; exec '{built('mistakes')}'", DMLEMU_STRICTNESS="strict")
     source = (HERE / "mistakes.cpp").read_text().splitlines()
     number = next(i for i, text in enumerate(source, 1) if "a copy beyond the end" in text)
     assert f"at mistakes.cpp:{number}\n" in done.stderr
@@ -175,7 +157,7 @@ def test_reports_of_small_threads_name_their_lines(built: Built) -> None:
 @pytest.mark.parametrize("times", [100, pytest.param(100_000, marks=pytest.mark.long)])
 def test_created_and_released_objects_leave_nothing(built: Built, times: int) -> None:
     """Each kind of object; the count of each ends at 0."""
-    done = run(built("pairs"), str(times), timeout=3500)
+    done = run_alone(built("pairs"), str(times), timeout=3500)
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 
 
@@ -200,6 +182,6 @@ def test_calls_on_a_released_object_are_reported(built: Built) -> None:
 
 
 def test_bad_input_gives_hresults(built: Built) -> None:
-    done = run(built("bad_input"))
+    done = run_alone(built("bad_input"))
     assert (done.stdout, done.returncode) == ("done\n", 0)
     assert "a bug of dmlemu" not in done.stderr

@@ -2,68 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from toolchain import DMLEMU, HERE, Built, libraries, needs_compiler, run, run_alone
 
 from dmlemu import dml
 from dmlemu.session import Session
 
-HERE = Path(__file__).parent
-HEADERS = Path("/usr/include/directx/d3d12.h")
-DMLEMU = [sys.executable, "-m", "dmlemu"]
-
-pytestmark = [
-    pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed"),
-    pytest.mark.skipif(not HEADERS.exists(), reason="directx-headers-dev is not installed"),
-]
-
-
-def _capi(option: str) -> list[str]:
-    return subprocess.run(
-        [*DMLEMU, "capi", option], capture_output=True, text=True, check=True
-    ).stdout.split()
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory):
-    """A function that compiles a program once."""
-    folder = tmp_path_factory.mktemp("native")
-    programs: dict[str, Path] = {}
-
-    def build(name: str) -> Path:
-        if name not in programs:
-            flags = ["-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Wno-ignored-attributes", "-pthread"]
-            program = folder / name
-            source = HERE / f"{name}.cpp"
-            command = [
-                "g++",
-                *flags,
-                f"-I{HERE}",
-                *_capi("--cflags"),
-                str(source),
-                "-o",
-                str(program),
-                *_capi("--libs"),
-            ]
-            subprocess.run(command, check=True)
-            programs[name] = program
-        return programs[name]
-
-    return build
-
-
-def _run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("DMLEMU_")}
-    return subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, env={**environment, **variables}, timeout=110
-    )
+pytestmark = needs_compiler
 
 
 def _identity() -> str:
@@ -86,32 +36,29 @@ def _identity() -> str:
 
 
 @pytest.mark.parametrize("strictness", ["runtime", "debug", "strict"])
-def test_identity_gives_the_bits_of_the_same_program_in_python(built, strictness: str) -> None:
-    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("identity"))
+def test_identity_gives_the_bits_of_the_same_program_in_python(built: Built, strictness: str) -> None:
+    done = run(*DMLEMU, "exec", "--strictness", strictness, built("identity"))
     assert (done.stdout, done.stderr, done.returncode) == (_identity(), "", 0)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_identity_under_chaos(built, seed: int) -> None:
-    done = _run(*DMLEMU, "exec", "--strict", "--chaos", str(seed), built("identity"))
+def test_identity_under_chaos(built: Built, seed: int) -> None:
+    done = run(*DMLEMU, "exec", "--strict", "--chaos", str(seed), built("identity"))
     assert (done.stdout, done.returncode) == (_identity(), 0), done.stderr
 
 
-def test_identity_without_dmlemu_exec(built) -> None:
+def test_identity_without_dmlemu_exec(built: Built) -> None:
     """The libraries find the Python that they are installed in."""
-    (libraries,) = _capi("--libdir")
-    done = _run(
-        built("identity"), LD_LIBRARY_PATH=libraries, PYTHONHOME="/nonexistent", PYTHONPATH="/nonexistent"
-    )
+    done = run_alone(built("identity"), PYTHONHOME="/nonexistent", PYTHONPATH="/nonexistent")
     assert (done.stdout, done.stderr, done.returncode) == (_identity(), "", 0)
 
 
-def test_mistakes_are_reported_with_their_lines(built) -> None:
+def test_mistakes_are_reported_with_their_lines(built: Built) -> None:
     source = (HERE / "mistakes.cpp").read_text().splitlines()
     lines = {
         text.split("// ")[1]: number for number, text in enumerate(source, 1) if "// " in text and number > 2
     }
-    done = _run(*DMLEMU, "exec", "--strict", built("mistakes"))
+    done = run(*DMLEMU, "exec", "--strict", built("mistakes"))
     assert done.returncode == 1
     assert "COPY_RANGE [CopyBufferRegion]" in done.stderr
     assert f"at mistakes.cpp:{lines['a copy beyond the end']} in main\n" in done.stderr
@@ -127,16 +74,16 @@ def test_mistakes_are_reported_with_their_lines(built) -> None:
     assert done.stderr.count("CreateComputePipelineState is not emulated.\n  -") == 1
 
 
-def test_refusals_give_their_hresults(built) -> None:
+def test_refusals_give_their_hresults(built: Built) -> None:
     for strictness in ("runtime", "strict"):
-        done = _run(*DMLEMU, "exec", "--strictness", strictness, built("refusals"))
+        done = run(*DMLEMU, "exec", "--strictness", strictness, built("refusals"))
         assert done.stdout == "done\n", done.stdout + done.stderr
         assert "a bug of dmlemu" not in done.stderr
 
 
 @pytest.mark.parametrize("strictness", ["runtime", "strict"])
-def test_newer_versions_of_interfaces(built, strictness: str) -> None:
-    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("versions"))
+def test_newer_versions_of_interfaces(built: Built, strictness: str) -> None:
+    done = run(*DMLEMU, "exec", "--strictness", strictness, built("versions"))
     assert done.stdout == "done, 85 left\n", done.stdout + done.stderr
     for name in ("CreateRootSignatureFromSubobjectInLibrary", "DispatchGraph", "OpenExistingHeapFromAddress"):
         assert done.stderr.count(f"{name} is not emulated.\n  -") == 1
@@ -145,90 +92,80 @@ def test_newer_versions_of_interfaces(built, strictness: str) -> None:
     assert kinds <= {"OP_NOT_EMULATED", "RES_DESC", "HEAP_RANGE", "API_NULL_POINTER"}, done.stderr
 
 
-def test_a_missing_python_is_said_once(built) -> None:
-    (libraries,) = _capi("--libdir")
-    done = _run(built("identity"), LD_LIBRARY_PATH=libraries, DMLEMU_PYTHON="/nonexistent")
+def test_a_missing_python_is_said_once(built: Built) -> None:
+    done = run_alone(built("identity"), DMLEMU_PYTHON="/nonexistent")
     assert done.returncode == 2
     assert "0x887A002D" in done.stderr
     assert done.stderr.count("DMLEMU_PYTHON names no Python") == 1
 
 
 def test_a_process_with_a_python_is_refused_by_name() -> None:
-    (libraries,) = _capi("--libdir")
     code = f"""
 import ctypes
-create = ctypes.CDLL("{libraries}/libd3d12.so").D3D12CreateDevice
+create = ctypes.CDLL("{libraries()}/libd3d12.so").D3D12CreateDevice
 create.restype = ctypes.c_uint32
 print(hex(create(None, 0xB000, None, None)))
 """
-    done = _run(sys.executable, "-c", code)
+    done = run(sys.executable, "-c", code)
     assert done.stdout == "0x887a002d\n"
     assert "this process has a Python of its own" in done.stderr
-    done = _run(sys.executable, "-c", code, DMLEMU_CAPI_MODE="direct")
+    done = run(sys.executable, "-c", code, DMLEMU_CAPI_MODE="direct")
     assert (done.stdout, done.stderr) == ("0x1\n", "")  # S_FALSE
 
 
 def test_exec_keeps_the_status_of_the_program() -> None:
-    assert _run(*DMLEMU, "exec", "sh", "-c", "exit 7").returncode == 7
-    assert _run(*DMLEMU, "exec", "sh", "-c", "kill -9 $$").returncode == 137
-    assert _run(*DMLEMU, "exec", "/nonexistent").returncode == 127
+    assert run(*DMLEMU, "exec", "sh", "-c", "exit 7").returncode == 7
+    assert run(*DMLEMU, "exec", "sh", "-c", "kill -9 $$").returncode == 137
+    assert run(*DMLEMU, "exec", "/nonexistent").returncode == 127
 
 
 @pytest.mark.parametrize("strictness", ["runtime", "strict"])
-def test_native_threads_compute_the_right_values(built, strictness: str) -> None:
-    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("threads"), "8", "10", "60")
+def test_native_threads_compute_the_right_values(built: Built, strictness: str) -> None:
+    done = run(*DMLEMU, "exec", "--strictness", strictness, built("threads"), "8", "10", "60")
     assert (done.stdout, done.stderr, done.returncode) == ("0 wrong of 80\n", "", 0)
 
 
-def test_native_threads_share_lists_and_buffers_under_a_mutex(built) -> None:
-    done = _run(*DMLEMU, "exec", "--strict", built("threads"), "8", "5", "60", "shared")
+def test_native_threads_share_lists_and_buffers_under_a_mutex(built: Built) -> None:
+    done = run(*DMLEMU, "exec", "--strict", built("threads"), "8", "5", "60", "shared")
     assert (done.stdout, done.stderr, done.returncode) == ("0 wrong of 40\n", "", 0)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("shared", [[], ["shared"]], ids=["own", "shared"])
 @pytest.mark.parametrize("options", [["--strictness", "runtime"], ["--strict"], ["--strict", "--chaos", "1"]])
-def test_native_threads_for_a_minute(built, options: list[str], shared: list[str]) -> None:
-    done = _run(*DMLEMU, "exec", *options, built("threads"), "8", "1000000", "60", *shared)
+def test_native_threads_for_a_minute(built: Built, options: list[str], shared: list[str]) -> None:
+    done = run(*DMLEMU, "exec", *options, built("threads"), "8", "1000000", "60", *shared)
     assert done.stdout.startswith("0 wrong of "), done.stdout + done.stderr
     assert done.returncode == 0 and " ERROR " not in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("options", [["--strictness", "runtime"], ["--strict"], ["--strict", "--chaos", "1"]])
-def test_native_threads_take_turns_on_one_gpu(built, options: list[str]) -> None:
+def test_native_threads_take_turns_on_one_gpu(built: Built, options: list[str]) -> None:
     """Calls return between the dispatches of another thread's list; waits of several threads all end."""
-    done = _run(*DMLEMU, "exec", *options, built("turns"))
+    done = run(*DMLEMU, "exec", *options, built("turns"))
     assert done.stdout == "calls return during the list\n300 rounds\ndone\n", done.stdout + done.stderr
     assert done.returncode == 0 and " ERROR " not in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("busy", [0, 4])
-@pytest.mark.parametrize("way", ["return", "exit", "thread", "quick", "fork"])
-def test_every_way_to_end_keeps_the_status(built, way: str, busy: int) -> None:
-    """With static objects released afterwards, threads inside of calls, and calls in a forked child."""
-    done = _run(*DMLEMU, "exec", built("exits"), way, str(busy))
-    assert (done.stdout, done.stderr, done.returncode) == ("ends\n", "", 3)
-
-
 @pytest.mark.parametrize("strictness", ["runtime", "strict"])
-def test_waits_for_what_another_native_thread_does(built, strictness: str) -> None:
-    done = _run(*DMLEMU, "exec", "--strictness", strictness, built("waits"), "300")
+def test_waits_for_what_another_native_thread_does(built: Built, strictness: str) -> None:
+    done = run(*DMLEMU, "exec", "--strictness", strictness, built("waits"), "300")
     assert done.stdout == "1\n2\n3\n5\n"
     assert strictness == "runtime" or "FENCE_EVENT" in done.stderr  # the closed event
     assert "FENCE_NEVER" not in done.stderr
 
 
-def test_a_wait_that_nothing_seems_to_end_is_reported(built) -> None:
-    done = _run(*DMLEMU, "exec", "--strictness", "debug", built("waits"), "2600")
+def test_a_wait_that_nothing_seems_to_end_is_reported(built: Built) -> None:
+    done = run(*DMLEMU, "exec", "--strictness", "debug", built("waits"), "2600")
     assert done.stdout == "1\n2\n3\n5\n"
     assert "D3D12 WARNING FENCE_NEVER" in done.stderr
 
 
-def test_break_stops_at_the_line_of_a_report(built) -> None:
+def test_break_stops_at_the_line_of_a_report(built: Built) -> None:
     if shutil.which("gdb") is None:
         pytest.skip("gdb is not installed")
     gdb = ["gdb", "-q", "-batch", "-ex", "run", "-ex", "bt 2", "--args", str(built("mistakes"))]
-    done = _run(*DMLEMU, "exec", "--strict", "--break", *gdb)
+    done = run(*DMLEMU, "exec", "--strict", "--break", *gdb)
     slot, line = [row for row in done.stdout.splitlines() if row.startswith("#")][:2]
     assert "ID3D12Fence_Signal" in slot
     source = (HERE / "mistakes.cpp").read_text().splitlines()
@@ -236,7 +173,7 @@ def test_break_stops_at_the_line_of_a_report(built) -> None:
     assert line.endswith(f"mistakes.cpp:{number}")
 
 
-def test_dxcore_finds_the_adapter(built) -> None:
+def test_dxcore_finds_the_adapter(built: Built) -> None:
     expected = (
         "1 adapter, factory shared, graphics 1\n"
         "dmlemu Virtual GPU, hardware 1, d311\n"
@@ -244,10 +181,10 @@ def test_dxcore_finds_the_adapter(built) -> None:
         "luid equal, adapter shared\n"
         "0 failures\n"
     )
-    done = _run(*DMLEMU, "exec", "--strictness", "runtime", built("dxcore"))
+    done = run(*DMLEMU, "exec", "--strictness", "runtime", built("dxcore"))
     assert done.stdout == expected
     assert done.stderr.count("::RegisterEventNotification is not emulated.\n  -") == 1
-    done = _run(*DMLEMU, "exec", "--strict", built("dxcore"))
+    done = run(*DMLEMU, "exec", "--strict", built("dxcore"))
     assert (done.stdout, done.returncode) == (expected, 1)
     for name in ("E_POINTER", "E_INVALIDARG", "DXGI_ERROR_INVALID_CALL"):
         assert f" {name}\n" in done.stderr
@@ -255,18 +192,16 @@ def test_dxcore_finds_the_adapter(built) -> None:
     assert "DXCore ERROR API_SIZE [GetProperty]\nbufferSize (3) is not 16 or more.\n" in done.stderr
 
 
-def test_debug_layer_and_message_callback(built) -> None:
-    (libraries,) = _capi("--libdir")
-    done = _run(built("debug_layer"), LD_LIBRARY_PATH=libraries)
+def test_debug_layer_and_message_callback(built: Built) -> None:
+    done = run_alone(built("debug_layer"))
     assert (done.stdout, done.returncode) == (
         "called 1, stored 2, identity 1, text 1\nthe callback took the mutex\n",
         0,
     )
 
 
-def test_debug_interfaces_do_what_they_are_told(built) -> None:
-    (libraries,) = _capi("--libdir")
-    done = _run(built("debug_interfaces"), LD_LIBRARY_PATH=libraries)
+def test_debug_interfaces_do_what_they_are_told(built: Built) -> None:
+    done = run_alone(built("debug_interfaces"))
     assert (done.stdout, done.returncode) == ("0 failures\n", 0), done.stderr
     assert "D3D12 INFO: half of the work is done\nD3D12 " in done.stderr
     assert "D3D12 WARNING: of the program\n" in done.stderr
@@ -274,20 +209,19 @@ def test_debug_interfaces_do_what_they_are_told(built) -> None:
     assert "\n  buffer 'alive' (created at program.h:" in done.stderr
     for muted in ("MEM_UNINIT_READ", "said by nobody", "CreateOperator"):
         assert muted not in done.stderr
-    done = _run(*DMLEMU, "exec", "--strictness", "debug", built("debug_interfaces"))
+    done = run(*DMLEMU, "exec", "--strictness", "debug", built("debug_interfaces"))
     assert done.stdout.endswith("\n2 failures\n")  # the level given outside wins
     assert "Gpu().device.As(&messages) is 0x0" in done.stdout and "found is 0x0" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["severity", "category", "id", "none"])
-def test_a_thread_stops_at_the_messages_that_the_program_names(built, kind: str) -> None:
-    (libraries,) = _capi("--libdir")
-    done = _run(built("debug_interfaces"), kind, LD_LIBRARY_PATH=libraries)
+def test_a_thread_stops_at_the_messages_that_the_program_names(built: Built, kind: str) -> None:
+    done = run_alone(built("debug_interfaces"), kind)
     rest = ("not yet\n", -signal.SIGTRAP) if kind != "none" else ("not yet\nbehind it\n", 0)
     assert (done.stdout, done.returncode) == rest, done.stderr
 
 
-def test_consequences_are_those_of_windows_whatever_is_looked_for(built) -> None:
+def test_consequences_are_those_of_windows_whatever_is_looked_for(built: Built) -> None:
     expected = (
         "in place 2\n"
         "Close 0x80070057\nremoved 0x00000000\nClose again 0x80004005\nReset 0x00000000\n"
@@ -296,7 +230,7 @@ def test_consequences_are_those_of_windows_whatever_is_looked_for(built) -> None
         "removed 0x887A0001\nCreateFence 0x887A0005\nremoved, of DirectML 0x887A0001\n"
     )
     for strictness in ("runtime", "debug", "strict"):
-        done = _run(*DMLEMU, "exec", "--strictness", strictness, built("consequences"))
+        done = run(*DMLEMU, "exec", "--strictness", strictness, built("consequences"))
         assert done.stdout == expected, strictness + done.stdout + done.stderr
         assert (done.stderr == "") == (strictness == "runtime"), done.stderr
     for id in ("BIND_ALIAS", "COPY_RANGE", "LIST_CLOSED", "BARRIER_DESC", "STATE_BEFORE"):
@@ -304,9 +238,8 @@ def test_consequences_are_those_of_windows_whatever_is_looked_for(built) -> None
     assert done.stderr.count("D3D12 ERROR COPY_RANGE") == 1  # and none for Close
 
 
-def test_settings_without_effect_and_wrong_references_are_said_once(built) -> None:
-    (libraries,) = _capi("--libdir")
-    done = _run(built("settings"), LD_LIBRARY_PATH=libraries)
+def test_settings_without_effect_and_wrong_references_are_said_once(built: Built) -> None:
+    done = run_alone(built("settings"))
     assert (done.stdout, done.returncode) == ("same 1, counted 1\n", 0), done.stderr
     flag = "DML_CREATE_DEVICE_FLAG_DEBUG on the Direct3D 12 device"
     for name in ("SetGPUBasedValidationFlags", flag):
@@ -320,9 +253,8 @@ def test_settings_without_effect_and_wrong_references_are_said_once(built) -> No
     assert f"While calling Release at settings.cpp:{number} in main\n" in done.stderr
 
 
-def test_getters_in_c_know_what_changes_their_values(built) -> None:
-    (libraries,) = _capi("--libdir")
-    done = _run(built("getters"), LD_LIBRARY_PATH=libraries)
+def test_getters_in_c_know_what_changes_their_values(built: Built) -> None:
+    done = run_alone(built("getters"))
     assert done.stdout == (
         "initializer of nothing 0 0, of one operator 2 2, of nothing 0\n"
         "32 32 32 32 bytes each\n"

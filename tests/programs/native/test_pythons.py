@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from processes import HERE, build, needs_compiler, run
+from toolchain import HERE, Built, needs_compiler, run_alone
 
 pytestmark = [needs_compiler, pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -46,7 +46,7 @@ def _version(python: str) -> str:
 
 @pytest.mark.skipif(not WHEELS, reason="no wheel: make wheel")
 @pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13", "system"])
-def test_each_python_is_a_core(tmp_path: Path, version: str) -> None:
+def test_each_python_is_a_core(built: Built, tmp_path: Path, version: str) -> None:
     if version not in _pythons():
         pytest.skip(f"there is no Python {version} with a shared library")
     prefix = tmp_path / "prefix"
@@ -55,10 +55,9 @@ def test_each_python_is_a_core(tmp_path: Path, version: str) -> None:
     (folder,) = prefix.glob("lib/python3.*/site-packages/dmlemu/lib")
     expected = ""
     for name, *arguments in (("identity",), ("threads", "4", "5"), ("exits", "return", "4")):
-        program = build(HERE / f"{name}.cpp", tmp_path / name)
         status, expected = (3, "ends\n") if name == "exits" else (0, "")
         for variables in ({"LD_LIBRARY_PATH": str(folder)}, {"DMLEMU_PYTHON": str(prefix)}):
-            done = run(program, *arguments, DMLEMU_STRICTNESS="strict", **variables)
+            done = run_alone(built(name), *arguments, DMLEMU_STRICTNESS="strict", **variables)
             assert (done.stderr if name != "exits" else "", done.returncode) == ("", status), done.stderr
             assert expected in done.stdout and "0 wrong of 20" in done.stdout + "0 wrong of 20" * (
                 name != "threads"

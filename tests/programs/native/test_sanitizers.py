@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from processes import HERE, build, copy_installation, needs_compiler, run
+from toolchain import HERE, Built, compiled, copy_installation, needs_compiler, run_alone
 
 from dmlemu.frontends.capi import _capi
 
@@ -56,9 +56,9 @@ def _clean(done: subprocess.CompletedProcess[str], status: int) -> None:
 @pytest.mark.parametrize("kind", OPTIONS)
 @pytest.mark.parametrize("strictness", ["runtime", "strict"])
 def test_programs_with_sanitizers(tmp_path: Path, kind: str, strictness: str) -> None:
-    run_one = partial(run, ASAN_OPTIONS=NO_LEAKS, DMLEMU_STRICTNESS=strictness, timeout=300)
+    run_one = partial(run_alone, ASAN_OPTIONS=NO_LEAKS, DMLEMU_STRICTNESS=strictness, timeout=300)
     for name, *arguments in (("identity",), ("threads", "4", "5", "100")):
-        program = build(HERE / f"{name}.cpp", tmp_path / name, *OPTIONS[kind])
+        program = compiled(f"{name}.cpp", tmp_path / name, *OPTIONS[kind])
         _clean(run_one(program, *arguments), 0)
 
 
@@ -101,10 +101,10 @@ def test_our_c_with_sanitizers(tmp_path: Path) -> None:
     for (name, *arguments), status in PROGRAMS.items():
         program = tmp_path / name
         if not program.exists():
-            build(HERE / f"{name}.cpp", program, "-fsanitize=address")
+            compiled(f"{name}.cpp", program, "-fsanitize=address")
         for strictness in ("", "strict") if name not in SETS_STRICTNESS else ("",):
             variables = {"LD_LIBRARY_PATH": str(folder), "DMLEMU_STRICTNESS": strictness}
-            _clean(run(program, *arguments, ASAN_OPTIONS=NO_LEAKS, timeout=300, **variables), status)
+            _clean(run_alone(program, *arguments, ASAN_OPTIONS=NO_LEAKS, timeout=300, **variables), status)
 
 
 # --- valgrind ---
@@ -113,9 +113,8 @@ def test_our_c_with_sanitizers(tmp_path: Path) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 @pytest.mark.parametrize("arguments", [("identity",), ("threads", "2", "1", "100")])
-def test_valgrind_finds_no_bad_access(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_valgrind_finds_no_bad_access(built: Built, arguments: tuple[str, ...]) -> None:
     name, *rest = arguments
-    program = build(HERE / f"{name}.cpp", tmp_path / name)
     valgrind = ["valgrind", "-q", "--error-exitcode=9"]
-    done = run(*valgrind, program, *rest, DMLEMU_ISA="generic", timeout=500)
+    done = run_alone(*valgrind, built(name), *rest, DMLEMU_ISA="generic", timeout=500)
     assert done.returncode == 0, done.stderr[-6000:]

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from toolchain import DMLEMU, compiled, marked_lines, needs_compiler, run
+from toolchain import DMLEMU, Built, compiled, marked_lines, needs_compiler, run
 
 from dmlemu.frontends.capi.symbols import short_name
 
@@ -17,7 +17,7 @@ SOURCE = "sites.cpp"
 
 
 def library(path: Path, size: int, *flags: str) -> Path:
-    return compiled(SOURCE, path, f"-DLIBRARY={size}", "-shared", "-fPIC", *flags, libraries=False)
+    return compiled(SOURCE, path, f"-DLIBRARY={size}", "-shared", "-fPIC", *flags)
 
 
 def one_line(name: str) -> int:
@@ -69,7 +69,7 @@ def test_symbols_without_debug_information_or_addr2line(tmp_path: Path) -> None:
         assert re.search(calling + r"copy_in_library\+0x[0-9a-f]+ \(plugin\.so\)", done.stderr), done.stderr
 
 
-def test_symbols_are_looked_up_once_and_only_for_reports(tmp_path: Path) -> None:
+def test_symbols_are_looked_up_once_and_only_for_reports(built: Built, tmp_path: Path) -> None:
     real = shutil.which("addr2line")
     if real is None:
         pytest.skip("addr2line is not installed")
@@ -77,7 +77,7 @@ def test_symbols_are_looked_up_once_and_only_for_reports(tmp_path: Path) -> None
     fake.write_text(f'#!/bin/sh\necho run >>"{asked}"\ntee -a "{asked}" | {real} "$@"\n')
     fake.chmod(0o755)
     path = f"{tmp_path}:{Path(shutil.which('sh') or '/bin/sh').parent}:/usr/bin:/bin"
-    program = compiled("ends.cpp", tmp_path / "program")
+    program = built("ends")
     done = run(*DMLEMU, "exec", "--strict", program, "right", PATH=path)
     assert (done.returncode, done.stderr, asked.exists()) == (0, "", False)
     done = run(*DMLEMU, "exec", "--strict", program, "leak", PATH=path)  # a report, and what is still alive

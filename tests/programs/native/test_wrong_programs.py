@@ -6,8 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-import pytest
-from toolchain import DMLEMU, HERE, compiled, marked_lines, needs_compiler, start
+from toolchain import DMLEMU, HERE, Built, marked_lines, needs_compiler, start
 
 pytestmark = needs_compiler
 
@@ -25,8 +24,8 @@ def functions() -> dict[int, str]:
     return found
 
 
-def test_reports_name_lines_and_functions_and_change_nothing(tmp_path: Path) -> None:
-    program = compiled(SOURCE, tmp_path / "program", "-O0")
+def test_reports_name_lines_and_functions_and_change_nothing(built: Built, tmp_path: Path) -> None:
+    program = built("wrong")
     script = tmp_path / "script"
     script.write_text(GDB, encoding="utf-8")
     gdb = ["gdb", "-q", "-batch", "-x", script, "--args", program] if shutil.which("gdb") else ["true"]
@@ -68,12 +67,3 @@ def test_reports_name_lines_and_functions_and_change_nothing(tmp_path: Path) -> 
         slots = re.findall(r"^#0 .* in (\S+) \(\) from ", stops, re.MULTILINE)
         assert len(slots) >= len(checks)
         assert all(re.match(r"I[DM]\w+_\w+$|Object_Released$", each) for each in slots), slots
-
-
-@pytest.mark.long
-def test_a_wait_that_never_ends_is_reported_and_goes_on(tmp_path: Path) -> None:
-    program = compiled("waits.cpp", tmp_path / "program")
-    process = start(*DMLEMU, "exec", "--strict", program, "2600")
-    out, err = process.communicate(timeout=110)
-    assert out == "1\n2\n3\n5\n"
-    assert re.search(r"FENCE_NEVER", err)

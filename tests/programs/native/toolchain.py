@@ -1,4 +1,4 @@
-"""Compiling and running C++ programs, for the tests of this folder."""
+"""Compiling and running C++ programs, for the tests of this folder; fixture ``built`` compiles each once."""
 
 from __future__ import annotations
 
@@ -6,14 +6,36 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+__all__ = [
+    "DMLEMU",
+    "HEADERS",
+    "HERE",
+    "Built",
+    "capi",
+    "compiled",
+    "copy_installation",
+    "environment",
+    "libraries",
+    "marked_lines",
+    "needs_compiler",
+    "run",
+    "run_alone",
+    "start",
+]
+
 HERE = Path(__file__).parent
 DMLEMU = [sys.executable, "-m", "dmlemu"]
 HEADERS = os.environ.get("DMLEMU_DIRECTX_HEADERS")  # the folder include of current DirectX-Headers
+# -Wignored-attributes is about Microsoft's headers.
+FLAGS = ["-std=c++17", "-g", "-O0", "-Wall", "-Wextra", "-Wno-ignored-attributes", "-pthread"]
+
+Built = Callable[[str], Path]
 
 needs_compiler = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed"),
@@ -30,33 +52,45 @@ def capi(option: str) -> tuple[str, ...]:
     return tuple(done.stdout.split())
 
 
+def libraries() -> str:
+    """The folder of the libraries."""
+    return capi("--libdir")[0]
+
+
 def compiled(
-    source: str | Path,
-    program: Path,
-    *flags: str,
-    compiler: str = "g++",
-    headers: str | None = None,
-    libraries: bool = True,
+    source: str | Path, program: Path, *flags: str, compiler: str = "g++", headers: str | None = None
 ) -> Path:
-    """Compiles a source of this folder to ``program``; ``headers``: instead of Debian's."""
+    """Compiles a source of this folder to ``program``, without warnings; ``headers``: instead of Debian's.
+
+    ``flags`` come behind the usual ones.  A shared object (``-shared``) is linked with nothing.
+    """
     command = [
-        compiler,
-        *("-std=c++17", "-g", "-O1", "-Wall", "-Wextra", "-Wno-ignored-attributes", "-pthread"),
-        f"-I{HERE}",
+        *(compiler, *FLAGS, f"-I{HERE}"),
         *([f"-I{headers}", f"-I{headers}/wsl/stubs", "-Wno-unknown-pragmas"] if headers else []),
-        *capi("--cflags"),
-        *(str(HERE / source), *flags, "-o", str(program)),
-        *(capi("--libs") if libraries else ()),
+        *(*capi("--cflags"), str(HERE / source), *flags, "-o", str(program)),
+        *(() if "-shared" in flags else (*capi("--libs"), "-ldl")),
     ]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return program
 
 
+def copy_installation(prefix: Path) -> Path:
+    """Makes a virtual environment with a copy of what is installed of dmlemu; returns its site-packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    (packages,) = prefix.glob("lib/python3.*/site-packages")
+    installed = Path(libraries()).parents[1]
+    for each in installed.iterdir():
+        if each.name.startswith(("dmlemu", "_editable_skbc_dmlemu")):
+            (shutil.copytree if each.is_dir() else shutil.copy)(each, packages / each.name)
+    (packages / "others.pth").write_text(str(installed))  # NumPy and cffi
+    return packages
+
+
 def environment(**variables: str) -> dict[str, str]:
-    """This process's environment without the variables of dmlemu."""
+    """This process's environment without the variables of dmlemu; one set to "" is not there."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("DMLEMU_")}
-    return {**own, **variables}
+    return {name: value for name, value in {**own, **variables}.items() if value}
 
 
 def start(*command: str | Path, **variables: str) -> subprocess.Popen[str]:
@@ -70,11 +104,22 @@ def start(*command: str | Path, **variables: str) -> subprocess.Popen[str]:
     )
 
 
-def run(*command: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, timeout: float = 110, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end."""
     return subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, env=environment(**variables), timeout=110
+        list(map(str, command)),
+        capture_output=True,
+        text=True,
+        env=environment(**variables),
+        timeout=timeout,
     )
+
+
+def run_alone(
+    *command: str | Path, timeout: float = 110, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program without ``dmlemu exec``; the loader finds our libraries."""
+    return run(*command, timeout=timeout, **{"LD_LIBRARY_PATH": libraries(), **variables})
 
 
 def marked_lines(source: str) -> dict[str, list[int]]:

@@ -18,7 +18,7 @@ from ...d3d12.c_memory import read_array, read_bytes, write
 from ...d3d12.object import LateName, Object
 from ...diagnostics import ids
 from ...diagnostics.refusal import refusal
-from ...errors import CallSite, Error, HResult, call_site, spell_site
+from ...errors import CallSite, Error, HResult, call_site
 from ...reporting import Reporter
 from ._capi import ffi, lib
 from .sites import spell_text
@@ -276,22 +276,29 @@ def _stale(address: int, operation: str) -> Error:
     """The error of a call on a released object, or on what was never one."""
     name, site = _released.get(address, ("", None))
     what = name.with_line() if isinstance(name, LateName) else str(name)
-    if site is not None:
-        what = f"{what}, released at {spell_site(site)}"
     operation = operation.removeprefix("Object::")
     operation = "Release" if operation.startswith("Released") else operation
+    if what:
+        return _refused(
+            ids.OBJECT_DELETED_IN_USE,
+            f"{operation} is called on {what}, which is released.",
+            operation,
+            what,
+            "an object that is not released",
+            (f"It was released at {site}",) if site else (),
+        )
     return _refused(
-        ids.OBJECT_DELETED_IN_USE if what else ids.API_FOREIGN_POINTER,
-        f"{operation} is called on {what}."
-        if what
-        else f"{operation} gets a pointer (0x{address:X}) to no object of dmlemu.",
+        ids.API_FOREIGN_POINTER,
+        f"{operation} gets a pointer (0x{address:X}) to no object of dmlemu.",
         operation,
-        what or f"0x{address:X}",
-        "an object that is not released" if what else "a pointer that dmlemu gave out",
+        f"0x{address:X}",
+        "a pointer that dmlemu gave out",
     )
 
 
-def _refused(id: ids.Id, text: str, operation: str, given: str, expected: str) -> Error:
+def _refused(
+    id: ids.Id, text: str, operation: str, given: str, expected: str, context: tuple[str, ...] = ()
+) -> Error:
     return refusal(
         id,
         text,
@@ -301,6 +308,7 @@ def _refused(id: ids.Id, text: str, operation: str, given: str, expected: str) -
         field="this",
         given=given,
         expected=expected,
+        context=context,
     )
 
 

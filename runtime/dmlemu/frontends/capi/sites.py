@@ -3,13 +3,17 @@
 Names of objects, which have the line that made them, are composed long before anybody reads them.  So the
 text of a call site is a single character that stands for it, from planes of Unicode for private use; what is
 printed goes through :func:`spell_text` or ``Report.spelled``, which put the lines in its place.
+
+Sentences name a call site by file and line alone.  Its function, the helper that it called and its callers
+stand once in a report, in a line that is about it: the object's, or one of the context outside of
+parentheses.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -66,10 +70,11 @@ class _Stack:
     The files are found at once, since they may be unloaded later; lines only when they are asked for.
     """
 
-    __slots__ = ("_mark", "_text", "places")
+    __slots__ = ("_lines", "_mark", "_text", "places")
 
     def __init__(self, addresses: tuple[int, ...]) -> None:
         self.places = [_place(each) for each in addresses]
+        self._lines: list[str] = []
         self._text = ""
         number = _FIRST + next(_numbers)
         self._mark = chr(number) if number <= _LAST else ""
@@ -77,58 +82,115 @@ class _Stack:
             _stacks[self._mark] = self
 
     def __str__(self) -> str:
-        return self._mark or self.spell()
+        return self._mark or self.text
 
-    def spell(self) -> str:
+    @property
+    def text(self) -> str:
+        """The program's own line, with its function, the helper that it called, if any, and its callers."""
+        self._spell()
+        return self._text
+
+    @property
+    def lines(self) -> list[str]:
+        """``file:line`` of the program's own frames, the innermost first; a symbol where there is no line."""
+        self._spell()
+        return self._lines
+
+    def _spell(self) -> None:
         if not self._text:
             symbols.look_up(self.places)
-            self._text = _spell(self.places)
-        return self._text
+            self._lines, self._text = _spell(self.places)
 
 
 def spell_text(text: str) -> str:
     """A text with the lines of its call sites."""
-    return str(_spelling([text])(text))
+    stacks = _stacks_in([text])
+    return _replace_marks(text, {mark: stack.text for mark, stack in stacks.items()})
 
 
 def _spell_report(report: Report) -> Report:
     """A report with the lines of its call sites."""
     fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
-    spell = _spelling(fields.values())
-    changed = {name: spell(value) for name, value in fields.items()}
+    stacks = _stacks_in(fields.values())
+    if not stacks:
+        return report
+    short = _short(list(stacks.values()))
+    told: set[str] = set()  # whose full text the report has
+
+    def sentence(text: str) -> str:
+        return _replace_marks(text, short)
+
+    def line(text: str) -> str:
+        """A line of the context: the full text of what is outside of parentheses, once."""
+
+        def spelled(match: re.Match[str]) -> str:
+            mark = _unescaped(match[0])
+            before = text[: match.start()]
+            if mark not in stacks or mark in told or before.count("(") > before.count(")"):
+                return sentence(match[0])
+            told.add(mark)
+            return stacks[mark].text
+
+        return _MARKS.sub(spelled, text)
+
+    changed = {name: _each_text(value, sentence) for name, value in fields.items()}
+    changed["object"] = spell_text(_without_line(report.object, report.created_at))
+    changed["created_at"] = line(report.created_at)
+    changed["context"] = _each_text(report.context, line)
     return replace(report, **{name: value for name, value in changed.items() if value != fields[name]})
 
 
-def _spelling(values: Any) -> Callable[[Any], Any]:
-    """A function that spells such values, after all call sites in them were looked up together."""
-    found: set[str] = set()
+def _without_line(object: str, made: str) -> str:
+    """An object of a report, which says by itself where the object was made."""
+    return (
+        object.replace(f" (created at {made})", "").replace(f", created at {made})", ")") if made else object
+    )
 
-    def each_text(value: Any, change: Callable[[str], str]) -> Any:
-        if isinstance(value, str):
-            return change(value)
-        if isinstance(value, tuple):
-            return tuple(each_text(each, change) for each in value)
-        if isinstance(value, dict):
-            return {name: each_text(each, change) for name, each in value.items()}
-        return value
+
+def _short(stacks: list[_Stack]) -> dict[str, str]:
+    """What sentences say, by the marks: the innermost line; the first one that differs, where a function of
+    the program made several of a report's objects."""
+    groups: dict[str, list[_Stack]] = {}
+    for stack in stacks:
+        groups.setdefault(stack.lines[0], []).append(stack)
+    found: dict[str, str] = {}
+    for group in groups.values():
+        depth = min(len(stack.lines) for stack in group)
+        kinds = len({stack.text for stack in group})
+        telling = (i for i in range(depth) if len({stack.lines[i] for stack in group}) == kinds)
+        level = next(telling, 0)
+        found.update((str(stack), stack.lines[level]) for stack in group)
+    return found
+
+
+def _stacks_in(values: Iterable[Any]) -> dict[str, _Stack]:
+    """The call sites in texts, by their marks, after all were looked up together."""
+    found: list[str] = []
 
     def collect(text: str) -> str:
-        found.update(map(_unescaped, _MARKS.findall(text)))
+        found.extend(map(_unescaped, _MARKS.findall(text)))
         return text
 
     for value in values:
-        each_text(value, collect)
-    stacks = {mark: _stacks[mark] for mark in found & _stacks.keys()}
+        _each_text(value, collect)
+    stacks = {mark: _stacks[mark] for mark in dict.fromkeys(found) if mark in _stacks}
     symbols.look_up(place for stack in stacks.values() for place in stack.places)
+    return stacks
 
-    def line(match: re.Match[str]) -> str:
-        stack = stacks.get(_unescaped(match[0]))
-        return match[0] if stack is None else stack.spell()
 
-    def spell(text: str) -> str:
-        return _MARKS.sub(line, text)
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """A field of a report with each text of it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(_each_text(each, change) for each in value)
+    if isinstance(value, dict):
+        return {name: _each_text(each, change) for name, each in value.items()}
+    return value
 
-    return lambda value: each_text(value, spell)
+
+def _replace_marks(text: str, texts: dict[str, str]) -> str:
+    return _MARKS.sub(lambda match: texts.get(_unescaped(match[0]), match[0]), text)
 
 
 def _unescaped(mark: str) -> str:
@@ -147,21 +209,26 @@ def _place(address: int) -> symbols.Place:
     return symbols.Place(path, offset - 1)  # inside of the call instruction
 
 
-def _spell(places: list[symbols.Place]) -> str:
-    """The program's own line, with the helper that it called, if any, and the lines that called it."""
-    own: list[str] = []
-    helper = ""
+def _spell(places: list[symbols.Place]) -> tuple[list[str], str]:
+    """The lines of :class:`_Stack` and its text."""
+    own: list[symbols.Line] = []
+    helper: symbols.Line | None = None
     for place in places:
         for line in symbols.lines(place):
             if _HELPERS.search(line.source) or _HELPING_FUNCTIONS.match(line.function):
-                helper = helper or os.path.basename(line.source) or line.function
-            else:
-                own.append(f"{line}, through {helper}" if helper and not own else str(line))
+                helper = helper if own else helper or line
+                continue
+            own.append(line)
             if line.function.partition("+")[0] == "main" or len(own) == _MOST_LINES:
                 return _join(own, helper)
-    return _join(own, helper) if own or helper else f"0x{places[0].offset:X}"
+    if own:
+        return _join(own, helper)
+    unknown = f"0x{places[0].offset:X}"
+    return ([unknown], unknown) if helper is None else ([helper.place], helper.place)
 
 
-def _join(own: list[str], helper: str) -> str:
-    first, *callers = own or [helper]
-    return f"{first} (called from {', '.join(callers)})" if callers else first
+def _join(own: list[symbols.Line], helper: symbols.Line | None) -> tuple[list[str], str]:
+    first, *callers = map(str, own)
+    through = f", through {helper.place}" if helper is not None else ""
+    called = f" (called from {', '.join(callers)})" if callers else ""
+    return [each.place for each in own], f"{first}{through}{called}"

@@ -28,11 +28,13 @@ class Line(NamedTuple):
     source: str
     function: str
 
+    @property
+    def place(self) -> str:
+        """``file:line``, or the symbol."""
+        return os.path.basename(self.source) or self.function
+
     def __str__(self) -> str:
-        if not self.source:
-            return self.function
-        name = os.path.basename(self.source)
-        return f"{name} in {self.function}" if self.function else name
+        return f"{self.place} in {self.function}" if self.source and self.function else self.place
 
 
 _known: dict[Place, list[Line]] = {}
