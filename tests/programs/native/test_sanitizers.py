@@ -14,7 +14,7 @@ from toolchain import HERE, Built, compiled, copy_installation, needs_compiler, 
 
 from dmlemu.frontends.capi import _capi
 
-pytestmark = [needs_compiler, pytest.mark.long]
+pytestmark = [*needs_compiler, pytest.mark.long]
 
 CAPI = HERE.parents[2] / "runtime" / "capi_c"
 OPTIONS = {  # leaks are not looked for: the interpreter stays
