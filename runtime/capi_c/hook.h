@@ -66,7 +66,10 @@ static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_
     capi_site.count = 0;
     if (atomic_load_explicit(capi_asker(method), memory_order_relaxed) == method)
         capi_find_frames();
+    int cancelling; /* a thread that is cancelled inside of Python would keep its locks */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
     capi_run(method, arguments);
+    pthread_setcancelstate(cancelling, NULL);
     capi_site = outer;
 }
 

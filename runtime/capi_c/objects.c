@@ -156,11 +156,36 @@ static uint32_t IUnknown_QueryInterface(uintptr_t object, uintptr_t riid, uintpt
     return Object_QueryInterface(self, riid, out);
 }
 
+/* Ends the process if a function of the client's is left by an exception or by the end of its thread: Python, which
+ * called it, cannot be unwound. */
+static void end_if_inside(const int *is_inside)
+{
+    if (!*is_inside)
+        return;
+    fputs("dmlemu: the process ends: a function of the program that dmlemu called (a message callback, or a method of "
+          "private data) threw an exception or ended its thread. It must return.\n",
+          stderr);
+    abort();
+}
+
+#define CALLING_CLIENT int is_inside __attribute__((cleanup(end_if_inside))) = 1
+
 /* Any COM object, the client's own, too. */
 static void call_slot(uintptr_t pointer, int slot)
 {
     uint32_t (*const *slots)(uintptr_t) = *(uint32_t (*const **)(uintptr_t))pointer;
+    CALLING_CLIENT;
     slots[slot](pointer);
+    is_inside = 0;
+}
+
+/* A callback of ID3D12InfoQueue1. */
+static void capi_deliver(uintptr_t callback, uint32_t category, uint32_t severity, uint32_t id, const char *text,
+                         uintptr_t context)
+{
+    CALLING_CLIENT;
+    ((void (*)(uint32_t, uint32_t, uint32_t, const char *, uintptr_t))callback)(category, severity, id, text, context);
+    is_inside = 0;
 }
 
 static void capi_add_ref_any(uintptr_t pointer)

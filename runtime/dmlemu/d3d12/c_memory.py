@@ -207,6 +207,6 @@ def _no_array(address: int, count: int, field: str, operation: str, most: int, a
         operation=operation,
         rule="",
         field=field,
-        given=count if address else None,
+        given=count if address else "NULL",
         expected=f"at most {most} elements" if address else f"the address of {count} elements",
     )

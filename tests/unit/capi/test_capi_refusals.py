@@ -612,6 +612,24 @@ def test_what_only_c_can_do_wrong(
         assert [each.report.id for each in device.reports] == ([id] if device.context.has_layer else [])
 
 
+@pytest.mark.dmlemu(expect=["API_*"])
+@pytest.mark.parametrize(
+    ("wrong", "given", "expected"),
+    [
+        (lambda s: s.device.set_name(None), "NULL", "a string"),
+        (lambda s: s.queue.signal(s.allocator, 1), "command allocator", "an ID3D12Fence"),
+        (lambda s: s.device.evict([s.dml]), "DirectML device", "an object that is a DeviceChild"),
+    ],
+)
+def test_reports_name_what_c_names(
+    wrong: Wrong, given: str, expected: str, made: Callable[..., tuple[Scene, Any]]
+) -> None:
+    scene, device = made(Strictness.STRICT, c=True)
+    hresult_of(lambda: wrong(scene), Failed)
+    (found,) = device.reports
+    assert (found.report.given.startswith(given), found.report.expected) == (True, expected)
+
+
 # Rules that no row breaks.
 ELSEWHERE = {
     "exports, and features with pointers in them: tests/programs/native": """

@@ -26,6 +26,9 @@
 #ifndef ARRAYSIZE
 #define ARRAYSIZE(array) (sizeof(array) / sizeof *(array))
 #endif
+#ifndef CALLBACK
+#define CALLBACK
+#endif
 #define ZeroMemory(to, size) std::memset((to), 0, (size))
 #define CopyMemory(to, from, size) std::memcpy((to), (from), (size))
 #define INVALID_HANDLE_VALUE (reinterpret_cast<HANDLE>(static_cast<LONG_PTR>(-1)))

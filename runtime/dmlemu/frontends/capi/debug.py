@@ -11,7 +11,7 @@ from ...d3d12.c_memory import read_array, read_bytes, read_text, write
 from ...d3d12.info_queue import category_of
 from ...errors import HResult, Report, Severity, Strictness
 from ...reporting import defaults
-from ._capi import ffi
+from ._capi import lib
 from .objects import Interface, invalid
 from .reports import DebugSettings, no_effect, settings
 from .sites import spell_text, want_frames
@@ -366,11 +366,11 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
         write_numbers(cookie, "I", 0)
         if not function:
             raise invalid("CallbackFunc", None, "the address of a function", "RegisterMessageCallback")
-        call = ffi.cast("void(*)(uint32_t, uint32_t, uint32_t, char *, uintptr_t)", function)
 
         def deliver(report: Report) -> None:
-            text = ffi.new("char[]", report.text().encode())
-            call(int(category_of(report)), int(report.severity), report.d3d12_id, text, context)
+            category, severity = int(category_of(report)), int(report.severity)
+            text = report.text().encode()
+            lib.capi_deliver(function, category, severity, report.d3d12_id, text, context)
 
         write_numbers(cookie, "I", self._queue.register_message_callback(deliver, flags))
 

@@ -328,8 +328,14 @@ def thing(pointer: int, kind: type[_Kind], field: str, operation: str = "") -> _
     if found is None:
         raise _stale(pointer, operation or field)
     if not isinstance(found.thing, kind):
-        raise invalid(field, str(found.thing), f"a {kind.__name__}", operation, ids.API_WRONG_OBJECT)
+        expected = f"an {_interface_name(kind)}"
+        raise invalid(field, str(found.thing), expected, operation, ids.API_WRONG_OBJECT)
     return found.thing
+
+
+def _interface_name(kind: type) -> str:
+    """What C++ calls a class of the Python API."""
+    return classes[kind].__name__ if kind in classes else f"object that is a {kind.__name__}"
 
 
 def things(address: int, count: int, kind: type[_Kind], field: str, operation: str) -> list[_Kind | None]:
@@ -356,7 +362,7 @@ def invalid(
         operation=operation,
         rule="",
         field=field,
-        given=given,
+        given="NULL" if given is None else given,
         expected=expected,
         hresult=hresult,
     )

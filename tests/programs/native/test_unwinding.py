@@ -1,0 +1,32 @@
+"""A program's function that does not return, and a thread that is cancelled, do not unwind Python."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from toolchain import DMLEMU, compiled, needs_compiler, run
+
+pytestmark = needs_compiler
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled("unwinding.cpp", tmp_path_factory.mktemp("unwinding") / "unwinding")
+
+
+@pytest.mark.parametrize("how", ["throw", "exit"])
+def test_a_callback_that_does_not_return_ends_the_process(program: Path, how: str) -> None:
+    done = run(*DMLEMU, "exec", program, how)
+    assert (done.stdout, done.returncode) == ("", 128 + signal.SIGABRT)
+    assert (
+        "a message callback, or a method of private data) threw an exception or ended its thread"
+        in done.stderr
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_a_cancelled_thread_leaves_python_first(program: Path) -> None:
+    done = run(*DMLEMU, "exec", program, "cancel")
+    assert (done.stdout, done.stderr, done.returncode) == ("waited\ndone\n", "", 0)
