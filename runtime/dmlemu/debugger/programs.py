@@ -40,18 +40,20 @@ def observe_program(
         raise UsageError("--strictness is for models and records; a script gives its own to create_device")
     if kind != ".py" and arguments:
         raise UsageError(f"{path} takes no arguments ({' '.join(arguments)}); only a script does")
-    with observe(None, limit=limit) as run:
-        try:
+    observation = observe(None, limit=limit)
+    run = observation.run
+    try:
+        with observation:
             if kind == ".json":
                 _run_model(path, strictness or Strictness.STRICT)
             elif kind == ".py":
-                _run_script(path, arguments)
+                _run_script(path, arguments, run)
             else:
                 _replay(path, strictness or Strictness.STRICT)
-        except Error as error:
-            run.notes.append(f"The program ended with {error.report.id}: {error.report.message}")
-        except ModelError as error:
-            run.notes.append(f"The model cannot be run: {error}")
+    except Error as error:
+        run.notes.append(f"The program ended with {error.report.id}: {error.report.message}")
+    except ModelError as error:
+        run.notes.append(f"The model cannot be run: {error}")
     return run
 
 
@@ -70,8 +72,8 @@ def _replay(path: Path, strictness: Strictness) -> None:
         raise UsageError(str(error)) from None
 
 
-def _run_script(path: Path, arguments: Sequence[str]) -> None:
-    """As ``python SCRIPT ARGS`` does; an exception other than an Error is printed, as Python does."""
+def _run_script(path: Path, arguments: Sequence[str], run: Run) -> None:
+    """As ``python SCRIPT ARGS`` does; what it raises is printed, as Python does, and noted."""
     with _arguments(path, arguments):
         try:
             runpy.run_path(str(path), run_name="__main__")
@@ -79,8 +81,9 @@ def _run_script(path: Path, arguments: Sequence[str]) -> None:
             raise
         except SystemExit:
             pass
-        except BaseException:
+        except BaseException as error:
             traceback.print_exc()
+            run.notes.append(f"The program ended with {type(error).__name__}: {error}")
 
 
 @contextmanager

@@ -25,6 +25,7 @@ class Operand(NamedTuple):
     ``name`` is the command's name for it (``OutputTensor``), ``flags`` are those of ``events.Access``.
     ``buffer``: its number in the run; None: no buffer of the program.  ``tensor``: None for plain bytes.
     ``footprints``: exactly which elements, by GPU virtual address; empty for the host's writes.
+    ``descriptor``: the heap's number and the index of the descriptor through which it is bound.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Operand(NamedTuple):
     end: int
     tensor: Tensor | None = None
     footprints: tuple[Footprint, ...] = ()
+    descriptor: tuple[int, int] | None = None
 
     @property
     def access(self) -> str:

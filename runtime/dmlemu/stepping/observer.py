@@ -6,6 +6,7 @@ import re
 import threading
 import weakref
 from collections.abc import Iterable
+from types import TracebackType
 from typing import Any
 
 from dmlemu_hw.allocation import Allocation
@@ -35,10 +36,10 @@ from ..d3d12.events import CallBegun, DescriptorsWritten, ObjectReleased
 from ..d3d12.resource import HostMapped, HostUnmapped
 from ..diagnostics.spelling import spell
 from ..dml.events import DispatchRecorded
-from ..errors import Report, call_site, spell_site
+from ..errors import Error, Report, call_site, spell_site
 from ..watching import Watching
 from .model import COMMAND, HOST, QUEUE, Buffer, Heap, Moment, Operand
-from .operands import Dispatches, command_operands
+from .operands import Accessed, Dispatches
 from .pages import PAGE
 from .run import Run
 from .states import TRANSITION, StateTracker
@@ -84,6 +85,22 @@ class Observation(Watching["_Watch"]):
     def watch(self, device: d3d12.Device) -> _Watch:
         return _Watch(self, device)
 
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """An error that ends the block is the last moment of the run, unless it belongs to another one."""
+        super().__exit__(kind, value, traceback)
+        if isinstance(value, Error):
+            told = [(each.id, each.message) for moment in self.run.moments for each in moment.reports]
+            report = value.report
+            if (report.id, report.message) not in told:
+                name = report.operation or "report"
+                last = Moment(len(self.run.moments), HOST, name, report.message, reports=[report])
+                self.run.moments.append(last)
+
     # --- used by the watches ---
 
     def is_full(self) -> bool:
@@ -110,6 +127,7 @@ class _Watch:
         self._base = len(observation.watches) * _DEVICE
         self._states = StateTracker(self._run.state_versions)
         self._dispatches = Dispatches(self._context.recordings)
+        self._accessed = Accessed(self._gpu, self._dispatches, self._number_at, self._slot_at)
         self._buffers: dict[int, int] = {}  # numbers, by address
         self._resources: dict[int, weakref.ref[d3d12.Resource]] = {}  # by number
         self._heaps: dict[int, int] = {}  # numbers, by address
@@ -127,7 +145,7 @@ class _Watch:
         self._subscriptions: list[Subscription] = []
         for callback, kind in (
             (self._called, CallBegun),
-            (self._dispatches.recorded, DispatchRecorded),
+            (self._recorded, DispatchRecorded),
             (self._described, DescriptorsWritten),
             (self._host_mapped, HostMapped),
             (self._host_unmapped, HostUnmapped),
@@ -233,6 +251,16 @@ class _Watch:
         if not self._observation.is_full():
             self._flush()
 
+    def _recorded(self, event: DispatchRecorded) -> None:
+        self._dispatches.recorded(event)
+        recording = self._context.recordings.get(event.list_serial)
+        if recording is not None and not self._observation.is_full():
+            commands = recording.commands[event.first :]  # none for an initializer with nothing to do
+            recorder = None if recording.recorder is None else recording.recorder()
+            which = f"as command {commands[0].number}" if commands else "without commands"
+            text = f"{event.dispatchable} {which} of {recorder or recording.owner}"
+            self._host("RecordDispatch", text, site=spell_site(event.site))
+
     def _described(self, event: DescriptorsWritten) -> None:
         found = self._gpu.descriptors.locate_place(event.place)
         if found is None or self._observation.is_full():
@@ -247,6 +275,10 @@ class _Watch:
         for i in range(count):
             written = event.after[i * DESCRIPTOR_SIZE : (i + 1) * DESCRIPTOR_SIZE]
             self._run.descriptor_versions.set(moment.number, (number, first + i), self._descriptor(written))
+
+    def _slot_at(self, place: int) -> tuple[int, int] | None:
+        found = self._gpu.descriptors.locate_place(place)
+        return None if found is None else (self._heap(found[0]), found[1])
 
     def _heap(self, hardware: Any) -> int:
         number = self._heaps.setdefault(hardware.allocation.address, len(self._run.heaps))
@@ -334,9 +366,7 @@ class _Watch:
             return
         command = self._names.command(event)
         packet = decode_one(event.packet)
-        operands = tuple(
-            command_operands(event, packet, command, self._number_at, self._gpu, self._dispatches)
-        )
+        operands = tuple(self._accessed.operands(event, packet, command))
         numbers = dict.fromkeys(each.buffer for each in operands if each.buffer is not None)
         self._host_writes(numbers)
         about = [each for each in self._found if each.operation == command.place]

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
-from dmlemu_hw.events import Access, Executing
+from dmlemu_hw.events import Access, Executing, Footprint
 from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.packets import DispatchPacket, Packet, type_name
+from dmlemu_hw.packets import Tensor as PacketTensor
 
 from ..checks.framework.names import NamedCommand
 from ..d3d12.recording import Recording
@@ -20,7 +21,7 @@ from ..dml.tensor_desc import BufferTensorDesc
 from ..pictures import Tensor
 from .model import Operand
 
-__all__ = ["Dispatches", "command_operands"]
+__all__ = ["Accessed", "Dispatches"]
 
 _LISTS = 2048  # whose dispatches are remembered, before those that are gone are forgotten
 
@@ -62,64 +63,58 @@ class Dispatches:
         return () if known is None else known.fields
 
 
-def command_operands(
-    event: Executing,
-    packet: Packet,
-    command: NamedCommand,
-    number_at: Callable[[int], int | None],
-    gpu: Gpu,
-    dispatches: Dispatches,
-) -> Iterator[Operand]:
-    """One operand for all accesses of one kind to it.  ``number_at``: the buffer at an address."""
-    groups: dict[tuple[int, int], list[Access]] = {}
-    for each in event.accesses:
-        groups.setdefault((each.operand, each.access), []).append(each)
-    known = dispatches.find(event)
-    for (operand, flags), accesses in groups.items():
+class Accessed:
+    """Turns accesses of commands into operands.
+
+    ``number_at``: the number of the buffer at an address; ``slot_at``: heap and index of the descriptor at a
+    place.
+    """
+
+    def __init__(
+        self,
+        gpu: Gpu,
+        dispatches: Dispatches,
+        number_at: Callable[[int], int | None],
+        slot_at: Callable[[int], tuple[int, int] | None],
+    ) -> None:
+        self._gpu, self._dispatches = gpu, dispatches
+        self._number_at, self._slot_at = number_at, slot_at
+
+    def operands(self, event: Executing, packet: Packet, command: NamedCommand) -> Iterator[Operand]:
+        """One operand for all accesses of one kind to it."""
+        groups: dict[tuple[int, int], list[Access]] = {}
+        for each in event.accesses:
+            groups.setdefault((each.operand, each.access), []).append(each)
+        for accesses in groups.values():
+            yield self._operand(event, packet, command.operand(accesses[0]), accesses)
+
+    def _operand(self, event: Executing, packet: Packet, name: str, accesses: list[Access]) -> Operand:
+        number, flags = accesses[0].operand, accesses[0].access
         footprints = tuple(each.footprint for each in accesses)
         ranges = [each.byte_range for each in footprints]
         begin, end = min(each[0] for each in ranges), max(each[1] for each in ranges)
-        number = number_at(begin)
-        start = 0
-        if number is not None:
-            allocation = gpu.memory.find(begin)
-            start = 0 if allocation is None else allocation.address
-        name = command.operand(accesses[0])
-        tensor = None
-        if isinstance(packet, DispatchPacket) and operand < len(packet.tensors):
-            tensor = _tensor(name, packet, operand, accesses[0], start, gpu, known)
-        yield Operand(
-            name or f"operand {operand}", flags, number, begin - start, end - start, tensor, footprints
-        )
+        buffer, allocation = self._number_at(begin), self._gpu.memory.find(begin)
+        start = 0 if buffer is None or allocation is None else allocation.address
+        tensor, descriptor = None, None
+        if isinstance(packet, DispatchPacket) and number < len(packet.tensors):
+            used = packet.tensors[number]
+            place = packet.table + used.slot * DESCRIPTOR_SIZE
+            descriptor = self._slot_at(place)
+            known = self._dispatches.find(event)
+            desc = known.layouts[used.slot] if known and used.slot < len(known.layouts) else None
+            if desc is not None:
+                bound = Descriptor.decode(self._gpu.descriptors.content(place, 1)).address
+                [tensor] = desc.layout(name, bound - start).tensors
+            else:
+                tensor = _kernel_tensor(name, used, footprints[0], start)
+        name = name or f"operand {number}"
+        return Operand(name, flags, buffer, begin - start, end - start, tensor, footprints, descriptor)
 
 
-def _tensor(
-    name: str,
-    packet: DispatchPacket,
-    operand: int,
-    access: Access,
-    start: int,
-    gpu: Gpu,
-    known: _Known | None,
-) -> Tensor:
-    """The layout of the tensor desc; of what is no tensor of the desc, that of the kernel."""
-    used = packet.tensors[operand]
-    desc = known.layouts[used.slot] if known is not None and used.slot < len(known.layouts) else None
-    bits = access.footprint.element_bits
-    if desc is not None:
-        place = packet.table + used.slot * DESCRIPTOR_SIZE
-        address = Descriptor.decode(gpu.descriptors.content(place, 1)).address
-        [tensor] = desc.layout(name, address - start).tensors
-        return tensor
-    return Tensor(
-        name,
-        type_name(used.data_type),
-        bits,
-        used.sizes,
-        used.strides,
-        access.footprint.address - start,
-        used.byte_size,
-    )
+def _kernel_tensor(name: str, used: PacketTensor, footprint: Footprint, start: int) -> Tensor:
+    """The layout that a kernel uses, for what is no tensor of the operator desc."""
+    kind, at = type_name(used.data_type), footprint.address - start
+    return Tensor(name, kind, footprint.element_bits, used.sizes, used.strides, at, used.byte_size)
 
 
 def _fields(desc: OperatorDesc) -> tuple[tuple[str, str], ...]:
