@@ -22,8 +22,8 @@ from dmlemu_hw.descriptors import (
 
 from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
-from ...d3d12.events import DescriptorsWritten
 from ...d3d12.descriptor_uses import Binder, Reader
+from ...d3d12.events import DescriptorsWritten
 from ...d3d12.object import LateName
 from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, call_site, quote, spell_site
