@@ -36,6 +36,12 @@ class Versions(Generic[_Key, _Value]):
         at = bisect_right(self._moments.get(key, ()), moment)
         return self._values[key][at - 1] if at else None
 
+    def since(self, moment: int, key: _Key) -> int | None:
+        """The moment that set the value after ``moment``; None: it had none yet."""
+        moments = self._moments.get(key, ())
+        at = bisect_right(moments, moment)
+        return moments[at - 1] if at else None
+
     def last(self, key: _Key) -> _Value | None:
         """The latest value."""
         values = self._values.get(key)
