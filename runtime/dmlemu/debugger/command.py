@@ -52,6 +52,9 @@ def add_command(commands: Any) -> None:
         metavar="COLUMNSxLINES",
         help="of the screen with --script (default: 120x40)",
     )
+    step.add_argument(
+        "--html", type=Path, metavar="FILE", help="write the run as one page for a browser, and leave"
+    )
     step.set_defaults(run=_step)
 
 
@@ -69,6 +72,8 @@ def _size(text: str) -> tuple[int, int]:
 def _step(parsed: Namespace) -> int:
     if parsed.screenshot is not None and parsed.script is None:
         raise UsageError("--screenshot needs --script, which may be empty")
+    if parsed.html is not None:
+        return _write_page(parsed)
     try:
         from .app import Debugger
     except ModuleNotFoundError as error:
@@ -85,6 +90,20 @@ def _step(parsed: Namespace) -> int:
         Debugger(run, parsed.program.name).run()
     else:
         print(asyncio.run(_scripted(run, parsed)))
+    return 0
+
+
+def _write_page(parsed: Namespace) -> int:
+    """The run as a page, which needs no Textual."""
+    from ..stepping.page import write_page
+    from .programs import observe_program
+
+    if parsed.script is not None:
+        raise UsageError("--html and --script exclude each other")
+    open(parsed.html, "w").close()  # a file that cannot be written is said before the run
+    strictness = None if parsed.strictness is None else Strictness(parsed.strictness)
+    run = observe_program(parsed.program, parsed.arguments, strictness=strictness)
+    write_page(run, parsed.html, parsed.program.name)
     return 0
 
 
