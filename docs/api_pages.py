@@ -1,0 +1,91 @@
+"""The pages of the Python API: which names stand on which page.  Sphinx takes the text from their docstrings."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+_MODULES = {
+    "dmlemu": "Sessions, evaluation, reports, chaos",
+    "dmlemu.d3d12": "Direct3D 12",
+    "dmlemu.dml": "DirectML",
+    "dmlemu.reporting": "What a device reports",
+    "dmlemu.checks": "Checks",
+    "dmlemu.recording": "Records of dispatches",
+    "dmlemu.testing": "Support for test suites",
+    "dmlemu.testing.faults": "Fault injection",
+}
+# Mirrors of large headers: a page of their own for each kind of name.
+_SPLIT = {"dmlemu.d3d12", "dmlemu.dml"}
+
+
+def pages() -> dict[str, str]:
+    """Every page by its file name."""
+    texts = {}
+    rows = ["# Python API\n", "From the docstrings, as `help` prints them.\n", "| module | |\n| --- | --- |"]
+    for name, about in _MODULES.items():
+        module = import_module(name)
+        stem = name.removeprefix("dmlemu.").replace(".", "-")
+        rows.append(f"| [`{name}`]({stem}.md) | {about} |")
+        if name not in _SPLIT:
+            texts[f"{stem}.md"] = "\n".join(_page(module, f"{name}: {about}", lambda _: True))
+            continue
+        texts[f"{stem}.md"] = "\n".join(_page(module, f"{name}: {about}", _is_object))
+        for suffix, of, wanted in (("structs", "Structs", _is_struct), ("enums", "Enums", _is_enum)):
+            texts[f"{stem}-{suffix}.md"] = "\n".join(_page(module, f"{of} of {name}", wanted, with_text=False))
+            rows.append(f"| [{of} of `{name}`]({stem}-{suffix}.md) | |")
+    rows.append(
+        "\nOperator descs, such as `dml.GemmOperatorDesc`, are on the [pages of the operators]"
+        "(../reference/operators/README.md).\n"
+    )
+    return {**texts, "README.md": "\n".join(rows)}
+
+
+def _page(
+    module: ModuleType, heading: str, wanted: Callable[[Any], bool], with_text: bool = True
+) -> Iterator[str]:
+    yield f"# {heading}\n"
+    yield "```{eval-rst}"
+    if with_text:
+        yield f".. automodule:: {module.__name__}\n"
+    else:
+        yield f".. currentmodule:: {module.__name__}\n"
+    for name in module.__all__:
+        value = getattr(module, name)
+        if isinstance(value, ModuleType) or not wanted(value):
+            continue
+        yield from _entry(module, name, value)
+    yield "```\n"
+
+
+def _entry(module: ModuleType, name: str, value: Any) -> Iterator[str]:
+    if not isinstance(value, type):
+        yield f".. auto{'function' if callable(value) else 'data'}:: {module.__name__}.{name}\n"
+        return
+    first = next(each for each in _MODULES if value in vars(import_module(each)).values())
+    if first != module.__name__:
+        yield f"``{name}`` is :class:`{first}.{name}`.\n"
+        return
+    yield f".. autoclass:: {first}.{name}"
+    yield "   :members:"
+    if _is_enum(value):
+        yield "   :undoc-members:"
+    elif not issubclass(value, BaseException):
+        yield "   :inherited-members: object, tuple, str, int"
+    yield ""
+
+
+def _is_enum(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, enum.Enum)
+
+
+def _is_struct(value: Any) -> bool:
+    return isinstance(value, type) and is_dataclass(value)
+
+
+def _is_object(value: Any) -> bool:
+    return not _is_enum(value) and not _is_struct(value)
