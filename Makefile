@@ -55,6 +55,7 @@ check: .venv/tools
 	$(BIN)/python docs/make_reference.py --check
 	$(MAKE) ctest
 	$(MAKE) check-wheel
+	$(MAKE) check-site
 	$(MAKE) test-ci
 
 # Two builds: with AddressSanitizer and UndefinedBehaviorSanitizer, and the thread tests with ThreadSanitizer.
@@ -103,6 +104,9 @@ docs: .venv/installed
 
 site: .venv/tools
 	$(BIN)/python docs/make_site.py
+
+check-site: site
+	DMLEMU_SITE=build/site $(BIN)/python -m pytest tests/programs/test_site.py
 
 # The table of the C ABI and DirectML.h.  HEADERS=FOLDER: with current headers, which have DirectML's interfaces.
 interfaces: .venv/installed
@@ -154,4 +158,4 @@ clean:
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long test-ci measured dev check ctest ctest-build fuzz bench bench-quick docs site interfaces wheel check-wheel clean
+.PHONY: help run test test-long test-ci measured dev check ctest ctest-build fuzz bench bench-quick docs site check-site interfaces wheel check-wheel clean

@@ -36,7 +36,9 @@ def pages() -> dict[str, str]:
             continue
         texts[f"{stem}.md"] = "\n".join(_page(module, f"{name}: {about}", _is_object))
         for suffix, of, wanted in (("structs", "Structs", _is_struct), ("enums", "Enums", _is_enum)):
-            texts[f"{stem}-{suffix}.md"] = "\n".join(_page(module, f"{of} of {name}", wanted, with_text=False))
+            texts[f"{stem}-{suffix}.md"] = "\n".join(
+                _page(module, f"{of} of {name}", wanted, with_text=False)
+            )
             rows.append(f"| [{of} of `{name}`]({stem}-{suffix}.md) | |")
     rows.append(
         "\nOperator descs, such as `dml.GemmOperatorDesc`, are on the [pages of the operators]"

@@ -1,8 +1,8 @@
 """Builds the site, build/site: ``make site``.
 
 Its pages are those of the repository, those that ``make_reference.py`` generates, and the Python API.  They
-are put together in build/site-source, where ``docs`` is the root and README.md the home page.  Links follow;
-one that leads nowhere ends the build.
+are put together in build/site-source, where ``docs`` is the root and README.md the home page, and links are
+adapted.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from dmlemu.dml.operators import declared
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
-SOURCE = ROOT / "build" / "site-source"
-SITE = ROOT / "build" / "site"
+BUILD = ROOT / "build"
 
 NAMES = {
     "README.md": "index.md",
@@ -74,20 +73,21 @@ def site_name(name: str) -> str:
 class Site:
     """The pages, and how they refer to each other."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.files = written() | generated()
         self.pages = {name for name in self.files if name.endswith(".md")}
         self.topics = {each: f"docs/reference/checks/{each}.md" for each in catalogue()}
         self.topics |= {kind.name: f"docs/reference/operators/{kind.name.lower()}.md" for kind in declared()}
 
-    def write(self, folder: Path) -> None:
-        """Writes Sphinx's sources."""
+    def write(self) -> None:
+        """Writes Sphinx's sources into the folder."""
         for name, text in self.files.items():
-            path = folder / site_name(name)
+            path = self.folder / site_name(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.page(name, text) if name in self.pages else text, encoding="utf-8")
-        shutil.copytree(DOCS / "pictures", folder / "pictures")
-        notebooks.main(folder / "notebooks")
+        shutil.copytree(DOCS / "pictures", self.folder / "pictures")
+        notebooks.main(self.folder / "notebooks")
 
     def page(self, name: str, text: str) -> str:
         """The text of a page for Sphinx."""
@@ -109,7 +109,9 @@ class Site:
         names = list(BELOW.get(page, []))
         if file == "index.md" and folder in FOLDERS:
             inside = [site_name(each).removesuffix(".md") for each in self.pages]
-            inside = [each for each in inside if each.startswith(f"{folder}/") and not each.startswith(LISTED)]
+            inside = [
+                each for each in inside if each.startswith(f"{folder}/") and not each.startswith(LISTED)
+            ]
             names = sorted(each for each in inside if each != f"{folder}/index")
             names += [f"{each}index" for each in LISTED if each.startswith(f"{folder}/")]
         return "\n".join(f"/{each}" for each in names)
@@ -149,20 +151,22 @@ class Site:
         if not (ROOT / target).is_file():
             raise SystemExit(f"{name}: nothing is at {target}")
         copy = f"files/{target}"
-        (SOURCE / copy).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / target, SOURCE / copy)
+        (self.folder / copy).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / target, self.folder / copy)
         return copy
 
     def _relative(self, name: str, target: str) -> str:
         return os.path.relpath(site_name(target), os.path.dirname(site_name(name)) or ".")
 
 
-def main() -> int:
-    for folder in (SOURCE, SITE):
+def main(build: Path = BUILD) -> int:
+    """Builds the site in ``build``, a warning is an error; returns Sphinx's exit code."""
+    source, site = build / "site-source", build / "site"
+    for folder in (source, site):
         shutil.rmtree(folder, ignore_errors=True)
-    Site().write(SOURCE)
-    options = ["-c", str(DOCS / "site"), "-d", str(ROOT / "build" / "site-doctrees")]
-    return sphinx(["-q", "-W", "--keep-going", "-j", "auto", *options, str(SOURCE), str(SITE)])
+    Site(source).write()
+    options = ["-c", str(DOCS / "site"), "-d", str(build / "site-doctrees")]
+    return sphinx(["-q", "-W", "--keep-going", "-j", "auto", *options, str(source), str(site)])
 
 
 if __name__ == "__main__":

@@ -18,7 +18,9 @@ def notebook(page: Path) -> NotebookNode:
     """A page's blocks of Python become cells, and what it prints their output."""
     cells: list[NotebookNode] = []
     answer = False
-    for part in re.split(r"^(```.*?^```\n)", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL):
+    for part in re.split(
+        r"^(```.*?^```\n)", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    ):
         language, code = part[3:].split("\n", 1) if part.startswith("```") else ("", part)
         code = code.removesuffix("```\n").rstrip("\n")
         if language == "python":

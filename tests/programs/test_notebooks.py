@@ -17,7 +17,9 @@ from notebooks import ANSWER, PAGES, notebook  # noqa: E402
 
 
 def printed(cell: nbformat.NotebookNode) -> str:
-    return "".join(each.text for each in cell.outputs if each.output_type == "stream" and each.name == "stdout")
+    return "".join(
+        each.text for each in cell.outputs if each.output_type == "stream" and each.name == "stdout"
+    )
 
 
 def test_there_is_a_notebook_for_each_page() -> None:
@@ -30,7 +32,9 @@ def test_a_notebook_has_the_blocks_of_its_page(page: Path) -> None:
     nbformat.validate(made)
     code = [cell for cell in made.cells if cell.cell_type == "code"]
     found = blocks(page)
-    assert [cell.source for cell in code] == [each.text.rstrip("\n") for each in found if each.language == "python"]
+    assert [cell.source for cell in code] == [
+        each.text.rstrip("\n") for each in found if each.language == "python"
+    ]
     shown = [
         after.text
         for block, after in zip(found, found[1:], strict=False)
