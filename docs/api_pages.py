@@ -1,4 +1,4 @@
-"""The pages of the Python API: which names stand on which page.  Sphinx takes the text from their docstrings."""
+"""The pages of the Python API: which names stand on which page.  Sphinx takes their text from docstrings."""
 
 from __future__ import annotations
 
@@ -56,17 +56,24 @@ def _page(
         yield f".. automodule:: {module.__name__}\n"
     else:
         yield f".. currentmodule:: {module.__name__}\n"
-    for name in module.__all__:
-        value = getattr(module, name)
-        if isinstance(value, ModuleType) or not wanted(value):
-            continue
-        yield from _entry(module, name, value)
+    named = {name: getattr(module, name) for name in module.__all__}
+    here = {name: each for name, each in named.items() if not isinstance(each, ModuleType) and wanted(each)}
+    for name, value in here.items():
+        if callable(value):
+            yield from _entry(module, name, value)
     yield "```\n"
+    constants = {
+        name: value for name, value in here.items() if isinstance(value, int) and not callable(value)
+    }
+    if constants:
+        yield "## Constants\n\n| name | value |\n| --- | --- |"
+        yield from (f"| `{name}` | {int(value)} |" for name, value in constants.items())
+        yield ""
 
 
 def _entry(module: ModuleType, name: str, value: Any) -> Iterator[str]:
     if not isinstance(value, type):
-        yield f".. auto{'function' if callable(value) else 'data'}:: {module.__name__}.{name}\n"
+        yield f".. autofunction:: {module.__name__}.{name}\n"
         return
     first = next(each for each in _MODULES if value in vars(import_module(each)).values())
     if first != module.__name__:

@@ -1,5 +1,5 @@
-"""What follows from declarations: the reference pages of operators, checks and interfaces, for the site, and parts
-of the README.  ``make docs`` writes the latter; ``--check`` only says what is out of date."""
+"""What follows from declarations: the reference pages of operators, checks and interfaces, for the site, and
+parts of the README.  ``make docs`` writes the latter; ``--check`` only says what is out of date."""
 
 from __future__ import annotations
 

@@ -31,14 +31,16 @@ NAMES = {
     "CHANGELOG.md": "changelog.md",
     "tests/README.md": "tests.md",
 }
+FOLDERS = ("tutorial", "guide", "reference", "api", "examples", "decisions")
 # The navigation: what stands below a page.  Operators and checks are hundreds: their indexes list them.
 BELOW = {
-    "index.md": """tutorial/index guide/index reference/index api/index examples/index speed architecture
-        decisions/index contributing changelog""".split(),
+    "index.md": [
+        *(f"{folder}/index" for folder in FOLDERS[:-1]),
+        *("speed", "architecture", "decisions/index", "contributing", "changelog"),
+    ],
     "speed.md": ["speed_results"],
     "contributing.md": ["tests"],
 }
-FOLDERS = ("tutorial", "guide", "reference", "api", "examples", "decisions")
 LISTED = ("reference/operators/", "reference/checks/")
 
 # The sections of reference/README.md that stand for generated pages.
@@ -96,32 +98,35 @@ class Site:
             text = text.replace("\n\n", f"\n\n[This page as a notebook](../notebooks/{stem}.ipynb)\n\n", 1)
         parts = re.split(r"^(```.*?^```\n?)", text, flags=re.MULTILINE | re.DOTALL)
         text = "".join(
-            part + self._about(name, part) if part.startswith("```") else self._linked(name, part)
-            for part in parts
+            self._block(name, part) if part.startswith("```") else self._linked(name, part) for part in parts
         )
         if site_name(name).startswith(LISTED) and not name.endswith("README.md"):
-            return f"---\norphan: true\n---\n{text}"
-        below = self._below(site_name(name))
+            return f"---\norphan: true\n---\n{text}\n[All {name.split('/')[2]}](index.md)\n"
+        below = self._below(site_name(name), text)
         return f"{text}\n```{{toctree}}\n:hidden:\n\n{below}\n```\n" if below else text
 
-    def _below(self, page: str) -> str:
-        folder, _, file = page.rpartition("/")
+    def _below(self, page: str, text: str) -> str:
+        """What the navigation shows below a page; below the index of a folder all others, as it links them."""
         names = list(BELOW.get(page, []))
+        folder, _, file = page.rpartition("/")
         if file == "index.md" and folder in FOLDERS:
-            inside = [site_name(each).removesuffix(".md") for each in self.pages]
-            inside = [
-                each for each in inside if each.startswith(f"{folder}/") and not each.startswith(LISTED)
-            ]
-            names = sorted(each for each in inside if each != f"{folder}/index")
-            names += [f"{each}index" for each in LISTED if each.startswith(f"{folder}/")]
-        return "\n".join(f"/{each}" for each in names)
+            inside = {site_name(each) for each in self.pages if site_name(each).startswith(f"{folder}/")}
+            inside = {each for each in inside if not each.startswith(LISTED) or each.endswith("/index.md")}
+            places = {each: text.find(f"]({os.path.relpath(each, folder)}") for each in inside - {page}}
+            places = {each: len(text) if place < 0 else place for each, place in places.items()}
+            names += sorted(places, key=lambda each: (places[each], each))
+        return "\n".join("/" + each.removesuffix(".md") for each in names)
 
-    def _about(self, name: str, block: str) -> str:
-        """Below a report: the page of its check."""
-        found = re.match(r"```text\n(?:DML|D3D12|DXGI) [A-Z]+ (\w+)", block)
-        if found is None or self.topics.get(found[1], name) == name:
-            return ""
-        return f"\n[{found[1]}]({self._relative(name, self.topics[found[1]])}): why, and what to do\n"
+    def _block(self, name: str, block: str) -> str:
+        """A report has long lines, which are wrapped; below it is a link to the page of its check."""
+        found = re.match(r"```text\n(?=(?:DML|D3D12|DXGI) [A-Z]+ (\w+))", block)
+        if found is None:
+            return block
+        block = f"```{{code-block}} text\n:class: report\n\n{block[found.end() :]}"
+        topic = self.topics.get(found[1], name)
+        if topic == name:
+            return block
+        return f"{block}\n[{found[1]}]({self._relative(name, topic)}): why, and what to do\n"
 
     def _linked(self, name: str, text: str) -> str:
         text = re.sub(r"(?<=\]\()([^)\s]+)(?=\))", lambda link: self._target(name, link[1]), text)
@@ -136,10 +141,10 @@ class Site:
         return f"[{code[0]}]({self._relative(name, target)})"
 
     def _target(self, name: str, link: str) -> str:
-        if re.match(r"[a-z]+:", link) or link.startswith("#") or link.endswith(".ipynb"):
+        if re.match(r"[a-z]+:", link) or link.endswith(".ipynb"):
             return link
         path, _, anchor = link.partition("#")
-        target = os.path.normpath(os.path.join(os.path.dirname(name), path))
+        target = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
         if target == "docs/reference/README.md" and anchor in SECTIONS:
             target, anchor = SECTIONS[anchor], ""
         if target not in self.files and not target.startswith("docs/pictures/"):

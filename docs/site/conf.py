@@ -8,6 +8,7 @@ root_doc = "index"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 suppress_warnings = ["ref.python"]  # an annotation such as Device is one of two classes
 
+highlight_language = "none"
 smartquotes = False  # quotation marks are often code
 html_theme = "furo"
 html_title = f"dmlemu {version}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,9 @@ from test_tutorial import ROOT, blocks, same
 sys.path.insert(0, str(ROOT / "docs"))
 pytest.importorskip("nbclient", reason="the extra site is not installed")
 
-import nbformat  # noqa: E402
-from nbclient import NotebookClient  # noqa: E402
-from notebooks import ANSWER, PAGES, notebook  # noqa: E402
+import nbformat
+from nbclient import NotebookClient
+from notebooks import ANSWER, PAGES, notebook
 
 
 def printed(cell: nbformat.NotebookNode) -> str:
@@ -37,7 +38,7 @@ def test_a_notebook_has_the_blocks_of_its_page(page: Path) -> None:
     ]
     shown = [
         after.text
-        for block, after in zip(found, found[1:], strict=False)
+        for block, after in pairwise(found)
         if (block.language, after.language) == ("python", "text")
     ]
     assert len(shown) == len([cell for cell in code if cell.outputs])

@@ -1,6 +1,6 @@
 """The site that ``make site`` builds: links, HTML, and nothing from other hosts.
 
-``make check-site`` builds it first and names it in DMLEMU_SITE; without that the tests build it, and are long.
+``make check-site`` builds it first and names it in DMLEMU_SITE; without that the tests build it and are long.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from test_tutorial import ROOT
 
 pytest.importorskip("furo", reason="the extra site is not installed")
 
-import html5lib  # noqa: E402
+import html5lib
 
-from dmlemu.checks import catalogue  # noqa: E402
-from dmlemu.dml.operators import declared  # noqa: E402
+from dmlemu.checks import catalogue
+from dmlemu.dml.operators import declared
 
 sys.path.insert(0, str(ROOT / "docs"))
 BUILT = os.environ.get("DMLEMU_SITE")
