@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from importlib import import_module
+from inspect import isroutine
 from types import ModuleType
 from typing import Any
 
@@ -58,13 +59,11 @@ def _page(
         yield f".. currentmodule:: {module.__name__}\n"
     named = {name: getattr(module, name) for name in module.__all__}
     here = {name: each for name, each in named.items() if not isinstance(each, ModuleType) and wanted(each)}
+    constants = {name: value for name, value in here.items() if isinstance(value, int)}
     for name, value in here.items():
-        if callable(value):
+        if name not in constants:
             yield from _entry(module, name, value)
     yield "```\n"
-    constants = {
-        name: value for name, value in here.items() if isinstance(value, int) and not callable(value)
-    }
     if constants:
         yield "## Constants\n\n| name | value |\n| --- | --- |"
         yield from (f"| `{name}` | {int(value)} |" for name, value in constants.items())
@@ -73,7 +72,9 @@ def _page(
 
 def _entry(module: ModuleType, name: str, value: Any) -> Iterator[str]:
     if not isinstance(value, type):
-        yield f".. autofunction:: {module.__name__}.{name}\n"
+        kind = "function" if isroutine(value) else "data"
+        yield f".. auto{kind}:: {module.__name__}.{name}"
+        yield "" if kind == "function" else "   :no-value:\n"
         return
     first = next(each for each in _MODULES if value in vars(import_module(each)).values())
     if first != module.__name__:
