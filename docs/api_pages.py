@@ -8,7 +8,8 @@ from dataclasses import is_dataclass
 from importlib import import_module
 from inspect import isroutine
 from types import ModuleType
-from typing import Any
+from typing import Any, get_origin
+from uuid import UUID
 
 _MODULES = {
     "dmlemu": "Sessions, evaluation, reports, chaos",
@@ -59,22 +60,29 @@ def _page(
         yield f".. currentmodule:: {module.__name__}\n"
     named = {name: getattr(module, name) for name in module.__all__}
     here = {name: each for name, each in named.items() if not isinstance(each, ModuleType) and wanted(each)}
-    constants = {name: value for name, value in here.items() if isinstance(value, int)}
+    constants = {
+        name: value for name, value in here.items() if not isinstance(value, type) and not isroutine(value)
+    }
     for name, value in here.items():
         if name not in constants:
             yield from _entry(module, name, value)
     yield "```\n"
     if constants:
-        yield "## Constants\n\n| name | value |\n| --- | --- |"
-        yield from (f"| `{name}` | {int(value)} |" for name, value in constants.items())
+        yield "## Values\n\n| name | value |\n| --- | --- |"
+        yield from (f"| `{name}` | `{_shown(value)}` |" for name, value in constants.items())
         yield ""
 
 
+def _shown(value: Any) -> str:
+    """A number, an IID or a type; of objects their class."""
+    if isinstance(value, (int, UUID)):
+        return str(int(value) if isinstance(value, int) else value)
+    return str(value) if get_origin(value) else type(value).__name__
+
+
 def _entry(module: ModuleType, name: str, value: Any) -> Iterator[str]:
-    if not isinstance(value, type):
-        kind = "function" if isroutine(value) else "data"
-        yield f".. auto{kind}:: {module.__name__}.{name}"
-        yield "" if kind == "function" else "   :no-value:\n"
+    if isroutine(value):
+        yield f".. autofunction:: {module.__name__}.{name}\n"
         return
     first = next(each for each in _MODULES if value in vars(import_module(each)).values())
     if first != module.__name__:

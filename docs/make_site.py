@@ -106,7 +106,7 @@ class Site:
         return f"{text}\n```{{toctree}}\n:hidden:\n\n{below}\n```\n" if below else text
 
     def _below(self, page: str, text: str) -> str:
-        """What the navigation shows below a page: below the index of a folder the others, as it links them."""
+        """What the navigation shows below a page: below an index its folder, in the order of its links."""
         names = list(BELOW.get(page, []))
         folder, _, file = page.rpartition("/")
         if file == "index.md" and folder in FOLDERS:
