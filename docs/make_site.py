@@ -75,10 +75,10 @@ def site_name(name: str) -> str:
 class Site:
     """The pages, and how they refer to each other."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, files: dict[str, str]) -> None:
         self.folder = folder
-        self.files = written() | generated()
-        self.pages = {name for name in self.files if name.endswith(".md")}
+        self.files = files
+        self.pages = {name for name in files if name.endswith(".md")}
         self.topics = {each: f"docs/reference/checks/{each}.md" for each in catalogue()}
         self.topics |= {kind.name: f"docs/reference/operators/{kind.name.lower()}.md" for kind in declared()}
 
@@ -169,7 +169,7 @@ def main(build: Path = BUILD) -> int:
     source, site = build / "site-source", build / "site"
     for folder in (source, site):
         shutil.rmtree(folder, ignore_errors=True)
-    Site(source).write()
+    Site(source, written() | generated()).write()
     options = ["-c", str(DOCS / "site"), "-d", str(build / "site-doctrees")]
     return sphinx(["-q", "-W", "--keep-going", "-j", "auto", *options, str(source), str(site)])
 
