@@ -1,7 +1,7 @@
-"""Builds the site, build/site: ``make site``.
+"""Builds the site: ``make site`` writes build/site, ``make_site.py FOLDER`` FOLDER/site.
 
 Its pages are those of the repository, those that ``make_reference.py`` generates, and the Python API.  They
-are put together in build/site-source, where ``docs`` is the root and README.md the home page, and links are
+are put together in site-source beside it, where ``docs`` is the root and README.md the home page, and links are
 adapted.
 """
 
@@ -175,4 +175,4 @@ def main(build: Path = BUILD) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(Path, sys.argv[1:2])))
