@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import enum
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from importlib import import_module
-from inspect import isroutine
+from inspect import isroutine, signature
+from pathlib import Path
 from types import ModuleType
 from typing import Any, get_origin
 from uuid import UUID
+
+from dmlemu.d3d12 import Object
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from internal_methods import INTERNAL
 
 _MODULES = {
     "dmlemu": "Sessions, evaluation, reports, chaos",
@@ -88,8 +96,11 @@ def _entry(module: ModuleType, name: str, value: Any) -> Iterator[str]:
     if first != module.__name__:
         yield f"``{name}`` is :class:`{first}.{name}`.\n"
         return
-    yield f".. autoclass:: {first}.{name}"
+    made = issubclass(value, Object) and "context" in signature(value).parameters  # by a method of a device
+    yield f".. autoclass:: {first}.{name}{'()' if made else ''}"
     yield "   :members:"
+    if module.__name__ in _SPLIT and _is_object(value):
+        yield f"   :exclude-members: {', '.join(sorted(INTERNAL))}"
     if _is_enum(value):
         yield "   :undoc-members:"
     elif not issubclass(value, BaseException):

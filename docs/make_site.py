@@ -1,7 +1,7 @@
 """Builds the site: ``make site`` writes build/site, ``make_site.py FOLDER`` FOLDER/site.
 
 Its pages are those of the repository, those that ``make_reference.py`` generates, and the Python API.  They
-are put together in site-source beside it, where ``docs`` is the root and README.md the home page, and links are
+are put together in site-source beside it, where ``docs`` is the root and README.md the home page.  Links are
 adapted.
 """
 
