@@ -221,6 +221,16 @@ struct capi_creator {{ const char *symbol; int arguments; }};
 extern const struct capi_creator capi_creators[{creators().count("{")}];
 uintptr_t capi_new(uint32_t interface, uintptr_t owner);
 void capi_free(uintptr_t object);
+void capi_keep_memory(void);
+struct capi_left {{
+    uintptr_t object;
+    const char *text;
+    const uint32_t *holds;
+    uint32_t hold_count;
+    uint32_t references;
+    uint32_t is_alive;
+}};
+void capi_leave(struct capi_left *rows, uint32_t count);
 uint32_t capi_count(uintptr_t object);
 int capi_supports_iid(uintptr_t object, uintptr_t iid);
 enum {{ CAPI_OF_CLIENT, CAPI_OF_OURS }};

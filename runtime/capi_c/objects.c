@@ -20,7 +20,13 @@ static uintptr_t capi_new(uint32_t interface, uintptr_t owner)
 
 static void capi_free(uintptr_t object)
 {
-    free((void *)object);
+    if (!atomic_load(&capi_keeps_memory))
+        free((void *)object);
+}
+
+static void capi_keep_memory(void)
+{
+    atomic_store(&capi_keeps_memory, 1);
 }
 
 static int is_kept(struct capi_object *object, uint32_t bit)
@@ -94,17 +100,19 @@ static uint32_t IUnknown_AddRef(uintptr_t object)
     return Object_AddRef((uintptr_t)self);
 }
 
-/* The last reference is left to Python, which gives it back under its lock: until then, others may be handed out. */
+/* The last reference is left to Python, which gives it back under its lock: until then, others may be handed out.
+ * After Python's end there is only the count. */
 static uint32_t IUnknown_Release(uintptr_t object)
 {
     struct capi_object *self = identity(object);
+    const uint32_t least = atomic_load(&capi_is_alive) ? 1 : 0;
     uint64_t before = atomic_load(&self->count);
     uint32_t count, ours;
     do {
         count = (uint32_t)before;
         ours = (uint32_t)(before >> 32);
-    } while (count > 1 && count > ours && !atomic_compare_exchange_weak(&self->count, &before, before - 1));
-    if (count > 1 && count > ours)
+    } while (count > least && count > ours && !atomic_compare_exchange_weak(&self->count, &before, before - 1));
+    if (count > least && count > ours)
         return count - 1;
     capi_client = (uintptr_t)__builtin_return_address(0);
     if (count > ours)
@@ -254,6 +262,49 @@ static void capi_end(void)
     atomic_store(&capi_is_alive, 0);
 }
 
+/* What is to be printed at the very end, if the program does not release it until then. */
+static void capi_leave(struct capi_left *rows, uint32_t count)
+{
+    capi_left = rows;
+    capi_left_count = count;
+}
+
+/* Counts the references of the objects that the program still holds, or that such objects hold.  Returns how many of
+ * them have a text. */
+static uint32_t count_left(void)
+{
+    uint32_t found = 0;
+    int has_changed = 1;
+    for (uint32_t i = 0; i < capi_left_count; i++) {
+        const uint64_t count = atomic_load(&((struct capi_object *)capi_left[i].object)->count);
+        capi_left[i].references = (uint32_t)count - (uint32_t)(count >> 32); /* the program's own */
+    }
+    while (has_changed) {
+        has_changed = 0;
+        for (struct capi_left *row = capi_left; row < capi_left + capi_left_count; row++) {
+            if (row->is_alive || row->references == 0)
+                continue;
+            row->is_alive = 1;
+            has_changed = 1;
+            found += row->text != NULL;
+            for (uint32_t i = 0; i < row->hold_count; i++)
+                capi_left[row->holds[i]].references++;
+        }
+    }
+    return found;
+}
+
+/* Prints the objects that the program has not released, after its static objects are destroyed. */
+static void capi_print_left(void)
+{
+    const uint32_t found = count_left();
+    if (found != 0)
+        fprintf(stderr, found == 1 ? "%u object is still alive:\n" : "%u objects are still alive:\n", found);
+    for (uint32_t i = 0; i < capi_left_count; i++)
+        if (capi_left[i].is_alive && capi_left[i].text != NULL)
+            fprintf(stderr, "  %s, references: %u\n", capi_left[i].text, capi_left[i].references);
+}
+
 /* NULL instead of the object that a method would have made. */
 static void make_nothing(const char *symbol, char *arguments)
 {
@@ -299,5 +350,6 @@ static uintptr_t capi_fill(uintptr_t address)
     DMLEMU_EXPORTS(FILL)
     table->enter = capi_enter;
     table->end = capi_end;
+    table->print_left = capi_print_left;
     return (uintptr_t)&capi_exports;
 }

@@ -283,6 +283,20 @@ static void finish(void)
         call_with_room(finish_python);
 }
 
+/* After the atexit functions and the destructors of the program's static objects, which may be older than Python.  Also
+ * after those of quick_exit(), which destroys none. */
+__attribute__((destructor)) static void print_left(void)
+{
+    if (!is_forked && atomic_load(&has_finished))
+        exports.print_left();
+}
+
+static void finish_quickly(void)
+{
+    finish();
+    print_left();
+}
+
 static void after_fork(void)
 {
     is_forked = 1;
@@ -297,7 +311,7 @@ static int load_frontend(void)
     if (python.run(code) != 0 || exports.end == NULL)
         return failed("dmlemu cannot be imported", "see the traceback above");
     atexit(finish);
-    at_quick_exit(finish);
+    at_quick_exit(finish_quickly);
     pthread_atfork(NULL, NULL, after_fork);
     return 1;
 }

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from toolchain import DMLEMU, Built, needs_compiler, run
+from toolchain import DMLEMU, Built, compiled, marked_lines, needs_compiler, run
 
 pytestmark = needs_compiler
 
@@ -110,3 +110,21 @@ def test_under_valgrind(program: Path) -> None:
     done = run(*DMLEMU, "exec", "--strict", *valgrind, program, "wrong", "5", **variables)
     assert done.returncode == 5, done.stderr
     assert "COPY_RANGE" in done.stderr
+
+
+def test_static_objects_are_not_left(tmp_path: Path) -> None:
+    """Those of the program and of a library are destroyed after Python's end; what one leaks is printed."""
+    own = compiled("statics.cpp", tmp_path / "libstatics.so", "-DLIBRARY", "-shared", "-fPIC")
+    program = compiled("statics.cpp", tmp_path / "statics", str(own), f"-Wl,-rpath,{tmp_path}")
+    done = run(*DMLEMU, "exec", "--strict", program)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    done = run(*DMLEMU, "exec", "--strict", program, "leak")
+    lines = {name: number for name, (number, *_) in marked_lines("statics.cpp").items()}
+    made = rf"statics\.cpp:{lines['made']} in make_fence \(called from statics\.cpp:{lines['left']} in main\)"
+    device = rf"statics\.cpp:{lines['device']} in main"
+    assert re.fullmatch(
+        rf"2 objects are still alive:\n"
+        rf"  device #\d \(created at {device}\), references: 1\n"
+        rf"  fence #\d \(created at {made}\), references: 1\n",
+        done.stderr,
+    ), done.stderr

@@ -6,7 +6,6 @@ The C object has the vtable and the reference count; it is found by its address.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import OrderedDict
 from typing import Any, ClassVar, TypeVar
@@ -30,8 +29,8 @@ __all__ = [
     "interface_of",
     "invalid",
     "is_known",
+    "leave_alive",
     "lock",
-    "print_alive",
     "publish",
     "push_reason",
     "reject",
@@ -52,6 +51,8 @@ _live: dict[int, Interface] = {}  # by address
 _of_things: dict[int, Interface] = {}  # by id of the object
 # What a released object was, and where it was released, by its address.
 _released: OrderedDict[int, tuple[object, CallSite | None]] = OrderedDict()
+
+_left: list[Any] = []  # what C prints at the end
 
 find = _live.__getitem__  # of the object at an address; KeyError: there is none
 classes: dict[type, type[Interface]] = {}  # the interface of each class of the Python API
@@ -219,14 +220,32 @@ def reject(address: int, error: Error) -> None:
         reject(error)
 
 
-def print_alive() -> None:
-    """Prints the objects that the program has not released, with the lines that made them."""
-    known = list(_of_things.values())  # other threads still run
-    left = [each for each in known if hasattr(each.thing, "created_at") and lib.capi_count(each.address)]
-    if left:
-        lines = [f"  {_with_line(each.thing)}, references: {lib.capi_count(each.address)}" for each in left]
-        text = "\n".join([f"{len(left)} objects are still alive:", *lines])
-        print(spell_text(text), file=sys.stderr)
+def leave_alive() -> None:
+    """Leaves the objects that the program has not released, with the lines that made them, to C.
+
+    Static objects of the program may release them after Python's end: what is left then is printed.
+    """
+    with lock:  # other threads still run
+        lib.capi_keep_memory()
+        left = [each for each in _of_things.values() if lib.capi_count(each.address)]
+    if not left:
+        return
+    index = {each.address: i for i, each in enumerate(left)}
+    lines = [_with_line(each.thing) if hasattr(each.thing, "created_at") else "" for each in left]
+    texts = spell_text("\0".join(lines)).split("\0")  # together, so that symbols are looked up once
+    rows = ffi.new("struct capi_left[]", len(left))
+    for row, each, text in zip(rows, left, texts, strict=True):
+        held = [index[other.address] for other in list(each.held.values()) if other.address in index]
+        row.object, row.hold_count = each.address, len(held)
+        row.holds = _kept(ffi.new("uint32_t[]", held))
+        row.text = _kept(ffi.new("char[]", text.encode())) if text else ffi.NULL
+    lib.capi_leave(_kept(rows), len(left))
+
+
+def _kept(made: Any) -> Any:
+    """Memory for C, which stays."""
+    _left.append(made)
+    return made
 
 
 def _with_line(thing: Any) -> str:

@@ -68,5 +68,5 @@ def _summarize() -> None:
     text = summarize(each for each in reports.found() if each.report.severity <= Severity.WARNING)
     if text:
         print(text, file=sys.stderr)
-    if Interface.keeps_released:
-        objects.print_alive()
+    if Interface.keeps_released and sys.stderr is not None:
+        objects.leave_alive()
