@@ -29,6 +29,7 @@ __all__ = ["Gpu", "Policy", "QueueKind"]
 _LOOK_AGAIN = 0.05  # seconds; how often a sleeping wait checks that other threads are alive
 _WARN_AFTER = 2.0  # seconds; then a wait that only another thread can end warns
 _SHARE = 0.00025  # seconds that the GPU runs before it gives way once more
+_SHORT = 0.001  # seconds after which a poll returns between two commands
 
 
 class _Sleeper:
@@ -159,6 +160,11 @@ class Gpu:
         finally:
             self.memory.free_closed()
             self._fences.fire()
+
+    def poll(self) -> None:
+        """Runs one queue entry, or of a list what begins within a millisecond (under chaos, some commands).
+        GpuFault as :meth:`step`."""
+        self.step(time.monotonic() + _SHORT if self.random(Mode.ORDER) is None else None)
 
     def drain(self) -> None:
         """Runs until nothing can run.  GpuFault as :meth:`step`."""
