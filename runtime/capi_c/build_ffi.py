@@ -240,7 +240,7 @@ uint32_t capi_drop(uintptr_t object, uint32_t reference);
 void capi_add_ref_any(uintptr_t pointer);
 void capi_release_any(uintptr_t pointer);
 void capi_deliver(uintptr_t, uint32_t, uint32_t, uint32_t, const char *, uintptr_t);
-struct capi_site {{ const void *method; uintptr_t frames[8]; int count; }};
+struct capi_site {{ const void *method; uintptr_t frames[8]; int count; uint64_t unloads; }};
 struct capi_site capi_frames(void);
 uintptr_t capi_place(uintptr_t address, char *file, size_t size);
 void capi_want_frames(void);

@@ -1,6 +1,7 @@
 /* IUnknown and the functions with which Python makes objects; included after the generated vtables. */
 
 #include <link.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,12 +179,32 @@ static void end_if_inside(const int *is_inside)
 
 #define CALLING_CLIENT int is_inside __attribute__((cleanup(end_if_inside))) = 1
 
-/* Any COM object, the client's own, too. */
-static void call_slot(uintptr_t pointer, int slot)
+struct slot {
+    uintptr_t pointer;
+    int number;
+};
+
+static void call_slot(void *argument)
 {
-    uint32_t (*const *slots)(uintptr_t) = *(uint32_t (*const **)(uintptr_t))pointer;
+    const struct slot *slot = argument;
+    uint32_t (*const *slots)(uintptr_t) = *(uint32_t (*const **)(uintptr_t))slot->pointer;
     CALLING_CLIENT;
-    slots[slot](pointer);
+    slots[slot->number](slot->pointer);
+    is_inside = 0;
+}
+
+struct message {
+    void (*callback)(uint32_t, uint32_t, uint32_t, const char *, uintptr_t);
+    uint32_t category, severity, id;
+    const char *text;
+    uintptr_t context;
+};
+
+static void call_callback(void *argument)
+{
+    const struct message *message = argument;
+    CALLING_CLIENT;
+    message->callback(message->category, message->severity, message->id, message->text, message->context);
     is_inside = 0;
 }
 
@@ -191,19 +212,29 @@ static void call_slot(uintptr_t pointer, int slot)
 static void capi_deliver(uintptr_t callback, uint32_t category, uint32_t severity, uint32_t id, const char *text,
                          uintptr_t context)
 {
-    CALLING_CLIENT;
-    ((void (*)(uint32_t, uint32_t, uint32_t, const char *, uintptr_t))callback)(category, severity, id, text, context);
-    is_inside = 0;
+    struct message message = {NULL, category, severity, id, text, context};
+    memcpy(&message.callback, &callback, sizeof callback);
+    capi_call_client(call_callback, &message);
 }
 
+/* Any COM object, the client's own, too. */
 static void capi_add_ref_any(uintptr_t pointer)
 {
-    call_slot(pointer, 1);
+    struct slot slot = {pointer, 1};
+    capi_call_client(call_slot, &slot);
 }
 
 static void capi_release_any(uintptr_t pointer)
 {
-    call_slot(pointer, 2);
+    struct slot slot = {pointer, 2};
+    capi_call_client(call_slot, &slot);
+}
+
+static int read_unloads(struct dl_phdr_info *info, size_t size, void *found)
+{
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        *(uint64_t *)found = info->dlpi_subs;
+    return 1; /* all say the same */
 }
 
 static struct capi_site capi_frames(void)
@@ -212,6 +243,7 @@ static struct capi_site capi_frames(void)
         atomic_store_explicit(capi_asker(capi_site.method), capi_site.method, memory_order_relaxed);
         capi_find_frames();
     }
+    dl_iterate_phdr(read_unloads, &capi_site.unloads);
     return capi_site;
 }
 

@@ -64,6 +64,7 @@ struct capi_site {
     const void *method;
     uintptr_t frames[CAPI_FRAMES]; /* return addresses, the innermost first */
     int count;                     /* 0: only the first is known, the others were not looked for */
+    uint64_t unloads;              /* how often a file was unloaded: then other code may be at the addresses */
 };
 
 /* Of the method that this thread is in. */

@@ -31,6 +31,11 @@ int main(int count, char **arguments)
         const D3D12_RANGE nothing = {0, 0};
         readback->Unmap(0, &nothing);
     }
+    if (what == "wait") {
+        std::puts("waiting");
+        std::fflush(stdout);
+        gpu.fence->SetEventOnCompletion(1, nullptr);
+    }
     if (what == "abort")
         std::abort();
     return count > 2 ? std::atoi(arguments[2]) : 0;

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from toolchain import DMLEMU, Built, compiled, marked_lines, needs_compiler, run
+from toolchain import DMLEMU, Built, compiled, marked_lines, needs_compiler, run, start
 
 pytestmark = needs_compiler
 
@@ -28,6 +28,25 @@ def test_status_is_the_programs_own_unless_an_error_was_reported(program: Path) 
     assert run(*DMLEMU, "exec", program, "wrong").returncode == 0  # at runtime nothing is reported
     assert run(*DMLEMU, "exec", "--strict", program, "wrong", "5").returncode == 5
     assert run(*DMLEMU, "exec", "--strict", program, "abort").returncode == 128 + signal.SIGABRT
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_signals_are_passed_on(program: Path, number: signal.Signals) -> None:
+    """The program ends by them, and nothing of it is left."""
+    process = start(*DMLEMU, "exec", program, "wait")
+    assert process.stdout is not None and process.stdout.readline() == "waiting\n"
+    process.send_signal(number)
+    assert process.communicate(timeout=60) == ("", "")  # at the end of all that could write
+    assert process.returncode == 128 + number
+
+
+def test_a_program_may_handle_signals(tmp_path: Path) -> None:
+    script = "trap 'echo got it; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
+    process = start(*DMLEMU, "exec", "sh", "-c", script)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    process.terminate()
+    assert process.communicate(timeout=60) == ("got it\n", "")
+    assert process.returncode == 7
 
 
 BROKEN = """

@@ -30,3 +30,9 @@ def test_a_callback_that_does_not_return_ends_the_process(program: Path, how: st
 def test_a_cancelled_thread_leaves_python_first(program: Path) -> None:
     done = run(*DMLEMU, "exec", program, "cancel")
     assert (done.stdout, done.stderr, done.returncode) == ("waited\ndone\n", "", 0)
+
+
+def test_callbacks_of_small_threads_run_on_them(program: Path) -> None:
+    done = run(*DMLEMU, "exec", program, "small")
+    assert (done.stdout, done.returncode) == ("on the caller's thread\n" * 2 + "done\n", 1), done.stderr
+    assert "Close" in done.stderr

@@ -16,6 +16,8 @@ from ...errors import Strictness
 __all__ = ["add_commands"]
 
 _BUG = 70  # EX_SOFTWARE
+_PASSED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+_LOOK_AGAIN = 1.0  # seconds: where SIGCHLD is ignored, nothing says that the program has ended
 
 
 def add_commands(commands: Any) -> None:
@@ -114,21 +116,33 @@ def _exec(parsed: Namespace) -> int:
         notes = Path(folder) / "notes"
         sys.stdout.flush()
         try:
-            process = subprocess.Popen([parsed.program, *parsed.arguments], env=_environment(parsed, notes))
+            status = _run([parsed.program, *parsed.arguments], _environment(parsed, notes))
         except OSError as error:
             print(f"dmlemu: error: '{parsed.program}' cannot be run: {error.strerror}", file=sys.stderr)
             return 127
-        ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program's to handle
-        try:
-            status = process.wait()
-        finally:
-            signal.signal(signal.SIGINT, ignored)
         found = set(notes.read_text(encoding="utf-8").split()) if notes.exists() else set()
     if "bug" in found:
         return _BUG
     if status == 0 and "error" in found:
         return 1
     return 128 - status if status < 0 else status
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    """The status of a program, as ``Popen`` has it.  Signals that are sent to this process go to the program;
+    those of the terminal it gets anyway."""
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED})
+    try:
+        process = subprocess.Popen(
+            command, env=environment, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        )
+        while process.poll() is None:
+            info = signal.sigtimedwait({signal.SIGCHLD, *_PASSED}, _LOOK_AGAIN)
+            if info is not None and info.si_signo in _PASSED and info.si_code <= 0:  # not of the kernel
+                process.send_signal(info.si_signo)
+        return process.returncode
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:
