@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from toolchain import DMLEMU, Built, compiled, marked_lines, needs_compiler, run, start
+from toolchain import DMLEMU, Built, capi, compiled, marked_lines, needs_compiler, run, run_alone, start
 
 pytestmark = needs_compiler
 
@@ -121,14 +121,57 @@ def test_scripts_and_debuggers_keep_status_and_libraries(program: Path) -> None:
 
 
 @pytest.mark.long
-def test_under_valgrind(program: Path) -> None:
-    if shutil.which("valgrind") is None:
-        pytest.skip("valgrind is not installed")
-    valgrind = ["valgrind", "-q", "--undef-value-errors=no"]
-    variables = {"DMLEMU_ISA": "generic", "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX"}
-    done = run(*DMLEMU, "exec", "--strict", *valgrind, program, "wrong", "5", **variables)
-    assert done.returncode == 5, done.stderr
-    assert "COPY_RANGE" in done.stderr
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [(["right"], 0, ""), (["wrong", "5"], 5, "COPY_RANGE"), (["beyond"], 9, "Invalid read of size 1")],
+)
+def test_under_valgrind(program: Path, arguments: list[str], status: int, said: str) -> None:
+    """With our suppressions it is silent about right programs, and still finds what is wrong in others."""
+    (suppressions,) = capi("--valgrind-suppressions")
+    valgrind = ["valgrind", "-q", "--error-exitcode=9", f"--suppressions={suppressions}"]
+    done = run(*DMLEMU, "exec", "--strict", *valgrind, program, *arguments, timeout=500)
+    assert (done.returncode, bool(done.stderr)) == (status, bool(said)), done.stderr
+    assert said in done.stderr
+
+
+def test_a_timeline(program: Path, tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    done = run(*DMLEMU, "exec", "--trace", file, program, "early")
+    assert (done.stderr, done.returncode) == ("", 0)
+    names = {event.get("name") for event in json.loads(file.read_text())["traceEvents"]}
+    assert {"Map", "CopyBufferRegion"} <= names
+
+
+WRONG = {
+    "DMLEMU_STRICTNESS": ("stict", "'stict'; expected runtime, debug or strict"),
+    "DMLEMU_CHAOS": ("x1", "'x1'; expected a whole number, the seed"),
+    "DMLEMU_SUPPRESS": ("HAZARD_RAW", "'HAZARD_RAW'; expected lines ID=REASON: "),
+    "DMLEMU_BREAK": ("yes", "'yes'; expected 0 or 1"),
+    "DMLEMU_REPORT": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
+    "DMLEMU_TRACE": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
+    "DMLEMU_ISA": ("avx1024", "'avx1024'; expected one of generic, avx2, avx512"),
+    "DMLEMU_FUSION": ("no", "'no'; expected on or off"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_variables_with_wrong_values(program: Path, name: str) -> None:
+    """One line; the program is told that Direct3D is missing."""
+    value, expected = WRONG[name]
+    done = run_alone(program, "right", **{name: value})
+    assert done.returncode == 2
+    ours, *others = [line for line in done.stderr.splitlines() if "887a002d" not in line.lower()]
+    assert ours.startswith(f"dmlemu: Direct3D cannot start: {name} is {expected}"), done.stderr
+    assert not others
+
+
+def test_a_wrong_mode(program: Path) -> None:
+    done = run_alone(program, "right", DMLEMU_CAPI_MODE="isolated")
+    assert "dmlemu: Direct3D cannot start: DMLEMU_CAPI_MODE can only be 'direct', or not set; it is: isolated." in (
+        done.stderr
+    )
 
 
 def test_static_objects_are_not_left(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from toolchain import HERE, Built, compiled, copy_installation, needs_compiler, run_alone
+from toolchain import HERE, Built, capi, compiled, copy_installation, needs_compiler, run_alone
 
 from dmlemu.frontends.capi import _capi
 
@@ -115,6 +115,6 @@ def test_our_c_with_sanitizers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [("identity",), ("threads", "2", "1", "100")])
 def test_valgrind_finds_no_bad_access(built: Built, arguments: tuple[str, ...]) -> None:
     name, *rest = arguments
-    valgrind = ["valgrind", "-q", "--error-exitcode=9"]
-    done = run_alone(*valgrind, built(name), *rest, DMLEMU_ISA="generic", timeout=500)
+    valgrind = ["valgrind", "-q", "--error-exitcode=9", f"--suppressions={capi('--valgrind-suppressions')[0]}"]
+    done = run_alone(*valgrind, built(name), *rest, timeout=500)
     assert done.returncode == 0, done.stderr[-6000:]

@@ -52,12 +52,13 @@ def add_commands(commands: Any) -> None:
     run.add_argument("program", metavar="PROGRAM")
     run.add_argument("arguments", nargs="...", metavar="ARGS")
     run.set_defaults(run=_exec)
-    capi = commands.add_parser("capi", help="print the options for compiling and linking C++ programs")
+    capi = commands.add_parser("capi", help="print the options for compiling, linking and examining C++ programs")
     what = capi.add_mutually_exclusive_group(required=True)
     what.add_argument("--cflags", action="store_const", const=_cflags, dest="what")
     what.add_argument("--libs", action="store_const", const=_libs, dest="what")
     what.add_argument("--libdir", action="store_const", const=_libdir, dest="what")
     what.add_argument("--cmake", action="store_const", const=_cmake, dest="what")
+    what.add_argument("--valgrind-suppressions", action="store_const", const=_suppressions, dest="what")
     capi.set_defaults(run=_print)
 
 
@@ -88,27 +89,24 @@ def _cmake() -> str:
     return str(_prefix() / "lib" / "cmake" / "dmlemu")
 
 
+def _suppressions() -> str:
+    """The value of valgrind's --suppressions."""
+    return str(_prefix() / "lib" / "valgrind.supp")
+
+
 def _print(parsed: Namespace) -> int:
     print(parsed.what())
     return 0
 
 
-def _check_suppressions(rows: list[str]) -> None:
-    """ValueError: one of ID=REASON names no check that can be suppressed, or has no reason."""
-    from ...checks import catalogue
-    from ...reporting import Reporter
-
-    known = Reporter()
-    known.declared = dict(catalogue())
-    for row in rows:
-        id, _, reason = row.partition("=")
-        known.suppress(id, reason)
-
-
 def _exec(parsed: Namespace) -> int:
     if parsed.suppress:
+        from .settings import check_suppression
+
         try:
-            _check_suppressions(parsed.suppress)
+            for row in parsed.suppress:
+                id, _, reason = row.partition("=")
+                check_suppression(id, reason)
         except ValueError as error:
             print(f"dmlemu: error: --suppress: {error}", file=sys.stderr)
             return 2
