@@ -169,8 +169,9 @@ def test_variables_with_wrong_values(program: Path, name: str) -> None:
 
 def test_a_wrong_mode(program: Path) -> None:
     done = run_alone(program, "right", DMLEMU_CAPI_MODE="isolated")
-    assert "dmlemu: Direct3D cannot start: DMLEMU_CAPI_MODE can only be 'direct', or not set; it is: isolated." in (
-        done.stderr
+    assert (
+        "dmlemu: Direct3D cannot start: DMLEMU_CAPI_MODE can only be 'direct', or not set; it is: isolated."
+        in (done.stderr)
     )
 
 
@@ -190,3 +191,19 @@ def test_static_objects_are_not_left(tmp_path: Path) -> None:
         rf"  fence #\d \(created at {made}\), references: 1\n",
         done.stderr,
     ), done.stderr
+
+
+def test_reports_use_the_words_of_c(built: Built) -> None:
+    done = run(*DMLEMU, "exec", "--strictness", "debug", built("nulls"))
+    for expected in (
+        "\nFeature level (0x1234) is not one of Direct3D 12.\n",
+        "\npDesc is NULL.\n  pDesc: given NULL; ",
+        "  rule: ID3D12Device::CheckFeatureSupport: FeatureSupportDataSize\n",
+        "\nDesc (NULL) is not a DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC.\n",
+        "  rule: IDMLDevice::CreateOperator\n",
+        "  rule: IDMLDevice::CheckFeatureSupport: FeatureQueryDataSize\n",
+        "\nA buffer is copied, and pDstResource is NULL.\n",
+    ):
+        assert expected in done.stderr, done.stderr
+    assert "None" not in done.stderr
+    assert not re.search(r"rule: [0-9.]+\n", done.stderr)

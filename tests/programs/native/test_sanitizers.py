@@ -115,6 +115,11 @@ def test_our_c_with_sanitizers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [("identity",), ("threads", "2", "1", "100")])
 def test_valgrind_finds_no_bad_access(built: Built, arguments: tuple[str, ...]) -> None:
     name, *rest = arguments
-    valgrind = ["valgrind", "-q", "--error-exitcode=9", f"--suppressions={capi('--valgrind-suppressions')[0]}"]
+    valgrind = [
+        "valgrind",
+        "-q",
+        "--error-exitcode=9",
+        f"--suppressions={capi('--valgrind-suppressions')[0]}",
+    ]
     done = run_alone(*valgrind, built(name), *rest, timeout=500)
     assert done.returncode == 0, done.stderr[-6000:]

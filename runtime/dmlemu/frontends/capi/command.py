@@ -52,7 +52,9 @@ def add_commands(commands: Any) -> None:
     run.add_argument("program", metavar="PROGRAM")
     run.add_argument("arguments", nargs="...", metavar="ARGS")
     run.set_defaults(run=_exec)
-    capi = commands.add_parser("capi", help="print the options for compiling, linking and examining C++ programs")
+    capi = commands.add_parser(
+        "capi", help="print the options for compiling, linking and examining C++ programs"
+    )
     what = capi.add_mutually_exclusive_group(required=True)
     what.add_argument("--cflags", action="store_const", const=_cflags, dest="what")
     what.add_argument("--libs", action="store_const", const=_libs, dest="what")

@@ -372,6 +372,7 @@ def invalid(
     *,
     api: str = "D3D12",
     hresult: HResult = HResult.E_INVALIDARG,
+    rule: str = "",
 ) -> Error:
     """An error for an argument of C that the Python API cannot be given; ``given`` None: it is NULL."""
     return refusal(
@@ -379,9 +380,9 @@ def invalid(
         "{field} is NULL." if given is None else f"{{field}} ({{given}}) is not {expected}.",
         api=api,
         operation=operation,
-        rule="",
+        rule=rule,
         field=field,
-        given="NULL" if given is None else given,
+        given=given,
         expected=expected,
         hresult=hresult,
     )

@@ -15,7 +15,7 @@ from dmlemu_hw.chaos import chaos
 from ...dml.enums import ExecutionFlags
 from ...dml.lowering.fusion import may_fuse
 from ...errors import Strictness, shorten
-from ...reporting import ReportFile, Reporter, defaults
+from ...reporting import Reporter, ReportFile, defaults
 from . import reports
 from .exports import set_strictness
 

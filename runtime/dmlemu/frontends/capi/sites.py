@@ -30,7 +30,10 @@ _HELPERS = re.compile(
     r"(?:^|/)(d3dx12\w*|DirectMLX|wrladapter|dxcore_interface)\.h:|/(?:wrl|wil)/\w+\.h:|/include/c\+\+/|/bits/"
 )
 _HELPING_FUNCTIONS = re.compile(r"(Microsoft::WRL|std)::")
-_SYSTEM = re.compile(r"/(libc|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libpthread|ld-linux[^/]*)\.so[^/]*$")
+_SYSTEM = re.compile(
+    r"/(libc|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libpthread|ld-linux[^/]*"
+    r"|_capi|_cffi_backend|libpython3[^/]*|libffi)(\.[^/]*)?\.so[^/]*$"  # ours, between a callback and its caller
+)
 _MOST_LINES = 3  # of the program
 
 _FIRST, _LAST = 0xF0000, 0x10FFFF  # characters for private use
