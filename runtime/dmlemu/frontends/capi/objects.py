@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -33,6 +34,7 @@ __all__ = [
     "lock",
     "publish",
     "push_reason",
+    "refuses",
     "reject",
     "reporter",
     "stale",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _Kind = TypeVar("_Kind")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _MOST_RELEASED = 65_536  # whose memory is kept, so that a call on them is a message and not a crash
 _NUMBERS = {ffi.string(name).decode(): i for i, name in enumerate(lib.capi_names)}
@@ -52,6 +55,7 @@ _of_things: dict[int, Interface] = {}  # by id of the object
 # What a released object was, and where it was released, by its address.
 _released: OrderedDict[int, tuple[object, CallSite | None]] = OrderedDict()
 
+REFUSING: set[str] = set()  # qualified names of methods that always refuse
 _left: list[Any] = []  # what C prints at the end
 
 find = _live.__getitem__  # of the object at an address; KeyError: there is none
@@ -173,6 +177,12 @@ def interface_of(thing: Any) -> Interface:
                 found.hold("device", parent())
             _of_things[id(thing)] = _live[found.address] = found
         return found
+
+
+def refuses(method: _Method) -> _Method:
+    """Declares that a method always returns E_NOTIMPL; docs/reference/interfaces.md says so."""
+    REFUSING.add(method.__qualname__)
+    return method
 
 
 def is_live(interface: Interface) -> bool:
