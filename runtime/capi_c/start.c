@@ -169,9 +169,11 @@ static int find_python(struct place *place)
     const char *given = getenv("DMLEMU_PYTHON");
     if (given != NULL && *given)
         return find_by_variable(place, given) ||
-               failed_without_python("DMLEMU_PYTHON names no Python with a shared library (on Debian: package libpython3.N)", given);
+               failed_without_python(
+                   "DMLEMU_PYTHON names no Python with a shared library (on Debian: package libpython3.N)", given);
     return find_by_layout(place) || ask(place, "python3") ||
-           failed_without_python("no Python with a shared library was found", "neither around this library nor as python3");
+           failed_without_python("no Python with a shared library was found",
+                                 "neither around this library nor as python3");
 }
 
 /* --- a Python that the process already has --- */
@@ -234,7 +236,8 @@ static int start_python(void)
         return 0;
     void *handle = dlopen(place.library, RTLD_NOW | RTLD_GLOBAL);
     if (handle == NULL)
-        return failed_without_python("Python's shared library cannot be loaded (on Debian: package libpython3.N)", dlerror());
+        return failed_without_python("Python's shared library cannot be loaded (on Debian: package libpython3.N)",
+                                     dlerror());
     if (!find_functions(handle))
         return failed_without_python("the library is not Python 3", place.library);
     ignore_environment(handle);
