@@ -162,9 +162,14 @@ class Gpu:
             self._fences.fire()
 
     def poll(self) -> None:
-        """Runs one queue entry, or of a list what begins within a millisecond (under chaos, some commands).
-        GpuFault as :meth:`step`."""
-        self.step(time.monotonic() + _SHORT if self.random(Mode.ORDER) is None else None)
+        """Runs one queue entry; with native threads, of a list only what begins within a millisecond.  GpuFault
+        as :meth:`step`.
+
+        Otherwise, and in a random order, which is drawn per step, nothing depends on time: a program that
+        polls gets the same answers each time.
+        """
+        is_short = self.has_native_threads and self.random(Mode.ORDER) is None
+        self.step(time.monotonic() + _SHORT if is_short else None)
 
     def drain(self) -> None:
         """Runs until nothing can run.  GpuFault as :meth:`step`."""

@@ -132,7 +132,7 @@ class Fence(DeviceChild):
         """The current value; 2**64 - 1 once the device is removed.
 
         Mirrors ``ID3D12Fence::GetCompletedValue`` (nf-d3d12-id3d12fence-getcompletedvalue).  Each
-        call lets the GPU run for about a millisecond afterwards, so that a polling loop terminates.
+        call lets the GPU take one step afterwards, so that a polling loop terminates.
         """
         value = self.hardware.observe()
         self.context.run_gpu(self.context.gpu.poll, None)
