@@ -162,10 +162,9 @@ class Gpu:
             self._fences.fire()
 
     def poll(self) -> None:
-        """Runs one queue entry; with native threads, of a list only what begins within a millisecond.  GpuFault
-        as :meth:`step`.
+        """Runs one queue entry; with native threads, of a list only what begins within a millisecond.
 
-        Otherwise, and in a random order, which is drawn per step, nothing depends on time: a program that
+        GpuFault as :meth:`step`.  Otherwise, and in a random order, which is drawn per step, nothing depends on time: a program that
         polls gets the same answers each time.
         """
         is_short = self.has_native_threads and self.random(Mode.ORDER) is None
