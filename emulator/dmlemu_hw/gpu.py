@@ -164,8 +164,8 @@ class Gpu:
     def poll(self) -> None:
         """Runs one queue entry; with native threads, of a list only what begins within a millisecond.
 
-        GpuFault as :meth:`step`.  Otherwise, and in a random order, which is drawn per step, nothing depends on time: a program that
-        polls gets the same answers each time.
+        Otherwise nothing depends on time, so that a program which polls gets the same answers each time; nor
+        in a random order, where each step draws.  GpuFault as :meth:`step`.
         """
         is_short = self.has_native_threads and self.random(Mode.ORDER) is None
         self.step(time.monotonic() + _SHORT if is_short else None)
