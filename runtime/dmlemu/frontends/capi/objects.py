@@ -392,7 +392,7 @@ def invalid(
         operation=operation,
         rule=rule,
         field=field,
-        given=given,
+        given="NULL" if given is None else given,
         expected=expected,
         hresult=hresult,
     )
