@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/pip install -q --disable-pip-version-check
-KERNELS := $(shell find kernels_c runtime/capi_c emulator -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name CMakeLists.txt -o -name build_ffi.py -o -name interfaces.txt -o -name '*.map' -o -name '*.pc.in' -o -name '*.cmake')
+KERNELS := $(shell find kernels_c runtime/capi_c emulator -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name CMakeLists.txt -o -name build_ffi.py -o -name interfaces.txt -o -name '*.map' -o -name '*.pc.in' -o -name '*.cmake' -o -name '*.supp')
 
 # Where this is set, every process that the tests start would compile all modules anew, and there are hundreds.
 export PYTHONDONTWRITEBYTECODE :=

@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "runtime" / "capi_c"))
 
 from build_ffi import INTERFACES, KEPT, LEAVES, NATIVE, Method, chain  # noqa: E402
 
-from dmlemu.frontends.capi.objects import Interface  # noqa: E402
+from dmlemu.frontends.capi.objects import REFUSING, Interface  # noqa: E402
 
 # The modules that define classes of interfaces.
 for _path in sorted((ROOT / "runtime" / "dmlemu" / "frontends" / "capi").glob("*.py")):
@@ -64,7 +64,8 @@ def _word(method: Method, users: list[type[Interface]]) -> str:
     kept = {symbol for group in KEPT for symbol in group}
     if method.name in NATIVE or method.symbol in kept:
         return "C"
-    return "works" if any(hasattr(each, method.name) for each in users) else "refuses"
+    found = [getattr(each, method.name) for each in users if hasattr(each, method.name)]
+    return "works" if any(each.__qualname__ not in REFUSING for each in found) else "refuses"
 
 
 def _subclasses(kind: type[Interface]) -> Iterator[type[Interface]]:

@@ -69,6 +69,16 @@ def test_symbols_without_debug_information_or_addr2line(tmp_path: Path) -> None:
         assert re.search(calling + r"copy_in_library\+0x[0-9a-f]+ \(plugin\.so\)", done.stderr), done.stderr
 
 
+def test_plugins_at_the_same_address_one_after_the_other(tmp_path: Path) -> None:
+    own = library(tmp_path / "libown.so", 300)
+    program = compiled(SOURCE, tmp_path / "program", str(own), f"-Wl,-rpath,{tmp_path}")
+    plugins = [library(tmp_path / f"{name}.so", size, "-g0", "-s") for name, size in (("a", 400), ("b", 500))]
+    done = run(*DMLEMU, "exec", "--strict", program, *plugins)
+    for name in ("a", "b"):
+        place = rf"CopyBufferRegion at copy_in_library\+0x[0-9a-f]+ \({name}\.so\)"
+        assert re.search(place, done.stderr), done.stderr
+
+
 def test_symbols_are_looked_up_once_and_only_for_reports(built: Built, tmp_path: Path) -> None:
     real = shutil.which("addr2line")
     if real is None:

@@ -168,3 +168,16 @@ def test_the_front_end_uses_the_public_api_alone() -> None:
                 continue
             own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
             assert own or node.attr == "_run_exitfuncs", f"{path.name}:{node.lineno}: {ast.unparse(node)}"
+
+
+def test_the_page_of_interfaces_says_what_always_refuses() -> None:
+    page = (ROOT / "docs" / "reference" / "interfaces.md").read_text(encoding="utf-8")
+    for name in (
+        "WriteToSubresource",
+        "ReadFromSubresource",
+        "RegisterEventNotification",
+        "CopyTileMappings",
+    ):
+        assert re.findall(rf"\| {name} \| (\w+)", page) == ["refuses"], name
+    of_dxgi = page[page.index("## IDXGIObject") : page.index("## IDXGIAdapter\n")]
+    assert re.findall(r"\| SetPrivateData \| (\w+)", of_dxgi) == ["refuses"]

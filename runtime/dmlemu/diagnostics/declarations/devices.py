@@ -87,7 +87,7 @@ DECLARATIONS = (
         When.CALL,
         "The call fails: the runtime takes the struct for another one, or of another version of the header.",
         "Pass sizeof of the struct that belongs to the call, and the number of elements that are there.",
-        "ID3D12Device::CheckFeatureSupport: FeatureSupportDataSize",
+        "The sizes and counts on the method's page",
         no_example="No Python program can bring it about.",
     ),
     refused(
