@@ -107,7 +107,7 @@ def _members(body: str) -> list[str]:
 
 
 def _same_as_declared() -> str:
-    """Assertions that what is included declares what our DirectML.h does: numbers, members and their places."""
+    """Assertions that what is included declares what our DirectML.h does: numbers, members, places."""
     text = (CAPI / "include" / "DirectML.h").read_text(encoding="utf-8")
     numbers = re.findall(r"^(?:    |static const UINT )(DML_\w+) = (\w+)[,;]$", text, re.MULTILINE)
     structs = re.findall(r"^(struct|union) (\w+)\n\{\n(.*?)\};$", text, re.MULTILINE | re.DOTALL)

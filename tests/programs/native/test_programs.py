@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import sys
@@ -135,8 +136,9 @@ def test_native_threads_share_lists_and_buffers_under_a_mutex(built: Built) -> N
 @pytest.mark.parametrize("options", [["--strictness", "runtime"], ["--strict"], ["--strict", "--chaos", "1"]])
 def test_native_threads_for_a_minute(built: Built, options: list[str], shared: list[str]) -> None:
     done = run(*DMLEMU, "exec", *options, built("threads"), "8", "1000000", "60", *shared)
-    assert done.stdout.startswith("0 wrong of "), done.stdout + done.stderr
-    assert done.returncode == 0 and " ERROR " not in done.stderr, done.stderr
+    assert (done.stderr, done.returncode) == ("", 0), done.stdout
+    wrong, computed = re.fullmatch(r"(\d+) wrong of (\d+)\n", done.stdout).groups()  # type: ignore[union-attr]
+    assert wrong == "0" and int(computed) > 100
 
 
 @pytest.mark.parametrize("options", [["--strictness", "runtime"], ["--strict"], ["--strict", "--chaos", "1"]])
@@ -144,7 +146,7 @@ def test_native_threads_take_turns_on_one_gpu(built: Built, options: list[str]) 
     """Calls return between the dispatches of another thread's list; waits of several threads all end."""
     done = run(*DMLEMU, "exec", *options, built("turns"))
     assert done.stdout == "calls return during the list\n300 rounds\ndone\n", done.stdout + done.stderr
-    assert done.returncode == 0 and " ERROR " not in done.stderr, done.stderr
+    assert (done.stderr, done.returncode) == ("", 0)
 
 
 @pytest.mark.parametrize("strictness", ["runtime", "strict"])

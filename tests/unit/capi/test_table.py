@@ -37,7 +37,7 @@ needs_headers = pytest.mark.skipif(
 
 @needs_headers
 def test_the_table_is_that_of_the_installed_headers() -> None:
-    """DMLEMU_DIRECTX_HEADERS: the folder include of current headers, which have DirectML's interfaces, too."""
+    """Also of current ones, which have DirectML: DMLEMU_DIRECTX_HEADERS names their folder include."""
     for folder in filter(None, ["/usr/include", os.environ.get("DMLEMU_DIRECTX_HEADERS")]):
         done = subprocess.run([sys.executable, CAPI / "make_interfaces.py", "--check", folder])
         assert done.returncode == 0
