@@ -30,6 +30,7 @@ __all__ = [
     "interface_of",
     "invalid",
     "is_known",
+    "list_among",
     "lock",
     "print_alive",
     "publish",
@@ -217,6 +218,14 @@ def reject(address: int, error: Error) -> None:
     reject = getattr(thing, "reject", None) or getattr(getattr(thing, "context", None), "reject", None)
     if reject is not None:
         reject(error)
+
+
+def list_among(address: int, *arguments: int) -> int:
+    """The address of the list that a method of the object at ``address`` records into; itself: of none."""
+    for each in (address, *arguments):
+        if isinstance(getattr(_live.get(each), "thing", None), d3d12.CommandList):
+            return each
+    return address
 
 
 def print_alive() -> None:
