@@ -16,10 +16,21 @@ static void out_pointers(Gpu &gpu)
     const GUID unknown = {0x12345678, 1, 2, {3, 4, 5, 6, 7, 8, 9, 10}};
     EXPECT(gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, unknown, &out) == E_NOINTERFACE && out == nullptr);
     EXPECT(gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, unknown, nullptr) == S_FALSE);
+    const D3D12_FENCE_FLAGS no_flag = static_cast<D3D12_FENCE_FLAGS>(0x40);
+    EXPECT(gpu.device->CreateFence(0, no_flag, __uuidof(ID3D12Fence), nullptr) == E_INVALIDARG);
+    EXPECT(gpu.device->CreateCommandQueue(nullptr, __uuidof(ID3D12CommandQueue), nullptr) == E_INVALIDARG);
+    const D3D12_HEAP_PROPERTIES properties = {D3D12_HEAP_TYPE_DEFAULT, D3D12_CPU_PAGE_PROPERTY_UNKNOWN,
+                                              D3D12_MEMORY_POOL_UNKNOWN, 0, 0};
+    const D3D12_RESOURCE_DESC desc = buffer_desc(64, D3D12_RESOURCE_FLAG_NONE);
+    const D3D12_RESOURCE_DESC empty = buffer_desc(0, D3D12_RESOURCE_FLAG_NONE);
+    const auto create = [&](const D3D12_RESOURCE_DESC &made) {
+        return gpu.device->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &made, D3D12_RESOURCE_STATE_COMMON,
+                                                   nullptr, unknown, nullptr);
+    };
+    EXPECT(create(desc) == S_FALSE && create(empty) == E_INVALIDARG);
     out = untouched;
     EXPECT(gpu.device->CreateCommandQueue(nullptr, __uuidof(ID3D12CommandQueue), &out) == E_INVALIDARG);
-    EXPECT(gpu.device->CreateFence(0, static_cast<D3D12_FENCE_FLAGS>(0x40), __uuidof(ID3D12Fence), &out) ==
-           E_INVALIDARG);
+    EXPECT(gpu.device->CreateFence(0, no_flag, __uuidof(ID3D12Fence), &out) == E_INVALIDARG);
     EXPECT(out == nullptr);
     out = untouched;
     EXPECT(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_9_1, __uuidof(ID3D12Device), &out) == E_INVALIDARG);
