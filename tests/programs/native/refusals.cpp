@@ -33,7 +33,13 @@ static void out_pointers(Gpu &gpu)
     EXPECT(gpu.device->CreateFence(0, no_flag, __uuidof(ID3D12Fence), &out) == E_INVALIDARG);
     EXPECT(out == nullptr);
     out = untouched;
-    EXPECT(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_9_1, __uuidof(ID3D12Device), &out) == E_INVALIDARG);
+    for (UINT level : {0u, 0x9100u, 0x9300u, 0xA000u, 0xA100u, 0xFFFFFFFFu}) {
+        out = untouched;
+        const D3D_FEATURE_LEVEL wrong = static_cast<D3D_FEATURE_LEVEL>(level);
+        EXPECT(D3D12CreateDevice(nullptr, wrong, __uuidof(ID3D12Device), &out) == E_INVALIDARG && out == nullptr);
+    }
+    out = untouched;
+    EXPECT(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_12_2, __uuidof(ID3D12Device), &out) == DXGI_ERROR_UNSUPPORTED);
     EXPECT(out == nullptr);
     EXPECT(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, __uuidof(ID3D12Device), nullptr) == S_FALSE);
     ComPtr<ID3D12Resource> buffer = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
@@ -158,6 +164,33 @@ static void dml(Gpu &gpu)
     EXPECT(gpu.dml->CheckFeatureSupport(DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, 3, &query, 4, &data) == E_INVALIDARG);
 }
 
+// Devices of DirectML, and what they are asked.
+static void dml_devices(Gpu &gpu)
+{
+    void *out = untouched;
+    const IID device = __uuidof(IDMLDevice);
+    const DML_CREATE_DEVICE_FLAGS none = DML_CREATE_DEVICE_FLAG_NONE;
+    const DML_FEATURE_LEVEL too_high = static_cast<DML_FEATURE_LEVEL>(0x7000);
+    EXPECT(DMLCreateDevice1(gpu.device.Get(), none, too_high, device, &out) == DXGI_ERROR_UNSUPPORTED);
+    EXPECT(out == nullptr);
+    EXPECT(DMLCreateDevice1(gpu.device.Get(), none, DML_FEATURE_LEVEL_6_2, device, nullptr) == S_FALSE);
+    EXPECT(DMLCreateDevice1(gpu.device.Get(), none, too_high, device, nullptr) == DXGI_ERROR_UNSUPPORTED);
+    EXPECT(DMLCreateDevice(gpu.device.Get(), static_cast<DML_CREATE_DEVICE_FLAGS>(8), device, &out) == E_INVALIDARG);
+
+    const DML_FEATURE_LEVEL levels[] = {DML_FEATURE_LEVEL_1_0, too_high, DML_FEATURE_LEVEL_5_0};
+    const DML_FEATURE_QUERY_FEATURE_LEVELS asked = {3, levels};
+    DML_FEATURE_DATA_FEATURE_LEVELS found = {};
+    const auto ask = [&](int feature, UINT query_size, const void *query, UINT size, void *data) {
+        return gpu.dml->CheckFeatureSupport(static_cast<DML_FEATURE>(feature), query_size, query, size, data);
+    };
+    EXPECT(ask(DML_FEATURE_FEATURE_LEVELS, sizeof asked, &asked, sizeof found, &found) == S_OK);
+    EXPECT(found.MaxSupportedFeatureLevel == DML_FEATURE_LEVEL_5_0);
+    EXPECT(ask(99, sizeof asked, &asked, sizeof found, &found) == DXGI_ERROR_UNSUPPORTED);
+    EXPECT(ask(DML_FEATURE_FEATURE_LEVELS, sizeof asked, &asked, sizeof found, nullptr) == E_INVALIDARG);
+    EXPECT(ask(DML_FEATURE_FEATURE_LEVELS, sizeof asked, nullptr, sizeof found, &found) == E_INVALIDARG);
+    EXPECT(ask(DML_FEATURE_FEATURE_LEVELS, sizeof asked, &asked, sizeof found + 4, &found) == E_INVALIDARG);
+}
+
 // Wrong arguments of every kind: NULL, counts of nothing, pointers to other objects, unknown numbers.
 static void bad_arguments(Gpu &gpu)
 {
@@ -236,6 +269,7 @@ int main()
         structs(gpu);
         private_data(gpu);
         dml(gpu);
+        dml_devices(gpu);
         bad_arguments(gpu);
         bad_arguments_of_void_methods(gpu);
     }
