@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from toolchain import HERE, Built, needs_compiler, run_alone
 
-pytestmark = [*needs_compiler, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [*needs_compiler, pytest.mark.long, pytest.mark.timeout(300)]
 
 WHEELS = sorted((HERE.parents[2] / "dist").glob("dmlemu-*.whl"))
 QUESTION = (

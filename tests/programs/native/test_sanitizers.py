@@ -72,7 +72,7 @@ def _clean(done: subprocess.CompletedProcess[str], status: int) -> None:
         assert word not in done.stderr, done.stderr
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", OPTIONS)
 @pytest.mark.parametrize("strictness", ["runtime", "strict"])
 def test_programs_with_sanitizers(tmp_path: Path, kind: str, strictness: str) -> None:
