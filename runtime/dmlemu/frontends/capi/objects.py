@@ -263,7 +263,7 @@ def _forget(whole: Interface) -> bool:
     with lock:
         if not is_live(whole) or lib.capi_count(whole.address):
             return False
-        for each in [whole, *whole.others]:
+        for each in [*whole.others, whole]:  # freed in this order, too: the others name it
             del _live[each.address]
             lib.capi_changed(each.address)
             _keep_memory(each)
