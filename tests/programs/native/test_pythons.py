@@ -54,7 +54,7 @@ def test_each_python_is_a_core(built: Built, tmp_path: Path, version: str) -> No
     subprocess.run([prefix / "bin/pip", "install", "-q", WHEELS[-1]], check=True)
     (folder,) = prefix.glob("lib/python3.*/site-packages/dmlemu/lib")
     expected = ""
-    for name, *arguments in (("identity",), ("threads", "4", "5"), ("exits", "return", "4")):
+    for name, *arguments in (("identity",), ("threads", "4", "5", "60"), ("exits", "return", "4")):
         status, expected = (3, "ends\n") if name == "exits" else (0, "")
         for variables in ({"LD_LIBRARY_PATH": str(folder)}, {"DMLEMU_PYTHON": str(prefix)}):
             done = run_alone(built(name), *arguments, DMLEMU_STRICTNESS="strict", **variables)
