@@ -104,19 +104,17 @@ def _reported(error: BaseException, address: int, operation: str, of_void: tuple
             objects.reject(address, error)
         reports.refused(error, objects.reporter(address))
         return int(error.hresult)
-    if not isinstance(error, MemoryError):
+    code = HResult.E_OUTOFMEMORY if isinstance(error, MemoryError) else HResult.E_FAIL
+    if code is HResult.E_FAIL:
         reports.bug(error, operation)
-    failure = _failure(error, operation)
-    if of_void is not None:
-        objects.reject(objects.list_among(address, *of_void), failure)
-    return int(failure.hresult)
+    if of_void is not None:  # what it should have done is missing
+        objects.reject(objects.list_among(address, *of_void), _failure(code, operation))
+    return int(code)
 
 
-def _failure(error: BaseException, operation: str) -> Error:
-    """The error of what is no refusal."""
-    if isinstance(error, MemoryError):
+def _failure(code: HResult, operation: str) -> Error:
+    """The error of a method without a result that failed, and is no refusal."""
+    if code is HResult.E_OUTOFMEMORY:
         text = f"No memory is left for {operation}."
-        code = HResult.E_OUTOFMEMORY
         return refusal(ids.OUT_OF_MEMORY, text, operation=operation, message_id=0, hresult=code)
-    text = f"{operation} fails inside of dmlemu."
-    return refusal(ids.API_FAILED, text, operation=operation, hresult=HResult.E_FAIL)
+    return refusal(ids.API_FAILED, f"{operation} fails inside of dmlemu.", operation=operation, hresult=code)

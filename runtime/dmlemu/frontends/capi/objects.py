@@ -221,7 +221,7 @@ def reject(address: int, error: Error) -> None:
 
 
 def list_among(address: int, *arguments: int) -> int:
-    """The address of the list that a method of the object at ``address`` records into; itself: of none."""
+    """The address of the list that a call records into; that of its object, if it records into none."""
     for each in (address, *arguments):
         if isinstance(getattr(_live.get(each), "thing", None), d3d12.CommandList):
             return each
