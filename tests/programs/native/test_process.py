@@ -103,6 +103,10 @@ def test_a_copied_library_says_what_to_set(built: Built, tmp_path: Path) -> None
     assert done.stderr.count("dmlemu: set DMLEMU_PYTHON to a Python 3.10 or newer") == 1
     done = _surroundings(built, "local", 0, 256, library=copy, DMLEMU_PYTHON=sys.executable)
     assert (done.stdout, done.stderr) == ("1 right\n", "")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # the first python3 on it has dmlemu
+    for kind in ("plain", "odd"):  # which ignores SIGCHLD
+        done = _surroundings(built, "local", 0, 256, kind, library=copy, PATH=path)
+        assert (done.stdout, done.stderr) == ("1 right\n", "")
 
 
 def test_a_prefix_that_is_not_ascii(built: Built, tmp_path: Path) -> None:
