@@ -8,6 +8,29 @@
 
 enum { CAPI_E_NOINTERFACE = 0x80004002u, CAPI_E_POINTER = 0x80004003u };
 
+/* A program built with ThreadSanitizer does not see the atomics of this file: it is told what they order.  Else it
+ * reports that one thread frees an object whose vtable another one has read before its Release. */
+extern void __tsan_acquire(void *address) __attribute__((weak));
+extern void __tsan_release(void *address) __attribute__((weak));
+
+static struct capi_object *identity(uintptr_t object)
+{
+    struct capi_object *self = (struct capi_object *)object;
+    return self->owner != NULL ? self->owner : self;
+}
+
+static void tell_acquire(struct capi_object *object)
+{
+    if (__tsan_acquire != NULL)
+        __tsan_acquire(object);
+}
+
+static void tell_release(struct capi_object *object)
+{
+    if (__tsan_release != NULL)
+        __tsan_release(object);
+}
+
 static uintptr_t capi_new(uint32_t interface, uintptr_t owner)
 {
     struct capi_object *object = calloc(1, sizeof *object);
@@ -16,11 +39,13 @@ static uintptr_t capi_new(uint32_t interface, uintptr_t owner)
     object->slots = capi_interfaces[interface].slots;
     object->owner = (struct capi_object *)owner;
     object->interface = interface;
+    tell_release(identity((uintptr_t)object));
     return (uintptr_t)object;
 }
 
 static void capi_free(uintptr_t object)
 {
+    tell_acquire(identity(object));
     if (!atomic_load(&capi_keeps_memory))
         free((void *)object);
 }
@@ -64,12 +89,6 @@ static void capi_do_not_keep(void)
     capi_is_passing = 1;
 }
 
-static struct capi_object *identity(uintptr_t object)
-{
-    struct capi_object *self = (struct capi_object *)object;
-    return self->owner != NULL ? self->owner : self;
-}
-
 static uint32_t capi_count(uintptr_t object)
 {
     return (uint32_t)atomic_load(&identity(object)->count);
@@ -81,6 +100,7 @@ static const uint64_t references[] = {1, ((uint64_t)1 << 32) + 1};
 static void capi_hold(uintptr_t object, uint32_t reference)
 {
     atomic_fetch_add(&identity(object)->count, references[reference]);
+    tell_acquire(identity(object));
 }
 
 /* Returns how many references are left. */
@@ -109,6 +129,7 @@ static uint32_t IUnknown_Release(uintptr_t object)
     const uint32_t least = atomic_load(&capi_is_alive) ? 1 : 0;
     uint64_t before = atomic_load(&self->count);
     uint32_t count, ours;
+    tell_release(self);
     do {
         count = (uint32_t)before;
         ours = (uint32_t)(before >> 32);
@@ -128,6 +149,7 @@ static void capi_let_go(uintptr_t object)
 {
     struct capi_object *self = identity(object);
     uint64_t before = atomic_load(&self->count);
+    tell_release(self);
     while ((uint32_t)before > 1 &&
            !atomic_compare_exchange_weak(&self->count, &before, before - references[CAPI_OF_OURS])) {
     }

@@ -109,6 +109,16 @@ DECLARATIONS = (
         no_example="No Python program can bring it about.",
     ),
     refused(
+        ids.API_FAILED,
+        "a call of a C++ program that returns nothing fails inside of dmlemu",
+        When.CALL,
+        "It is a bug of dmlemu, not of the program. Close of the list fails, or the device is removed, as something "
+        "is missing.",
+        "Please report it, with the traceback that is printed.",
+        "CL11: ID3D12GraphicsCommandList::Close",
+        no_example="No program can bring it about.",
+    ),
+    refused(
         ids.GPU_STOPPED,
         "a kernel is ended in the middle, by Ctrl-C for example",
         When.EXECUTE,

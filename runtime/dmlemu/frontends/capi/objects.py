@@ -31,6 +31,7 @@ __all__ = [
     "invalid",
     "is_known",
     "leave_alive",
+    "list_among",
     "lock",
     "publish",
     "push_reason",
@@ -230,6 +231,14 @@ def reject(address: int, error: Error) -> None:
         reject(error)
 
 
+def list_among(address: int, *arguments: int) -> int:
+    """The address of the list that a call records into; that of its object, if it records into none."""
+    for each in (address, *arguments):
+        if isinstance(getattr(_live.get(each), "thing", None), d3d12.CommandList):
+            return each
+    return address
+
+
 def leave_alive() -> None:
     """Leaves the objects that the program has not released, with the lines that made them, to C.
 
@@ -283,7 +292,7 @@ def _forget(whole: Interface) -> bool:
     with lock:
         if not is_live(whole) or lib.capi_count(whole.address):
             return False
-        for each in [whole, *whole.others]:
+        for each in [*whole.others, whole]:  # freed in this order, too: the others name it
             del _live[each.address]
             lib.capi_changed(each.address)
             _keep_memory(each)
