@@ -14,6 +14,34 @@ struct job {
     bool streams; /* what is scattered bypasses the caches */
 };
 
+#ifdef DMLK_X86
+#include <immintrin.h>
+
+/* values[i] = table[i * step + offsets[i]], elements of 4 or 8 bytes; returns the number of them that are done.  By these
+ * instructions in two thirds of the time of single loads. */
+DMLK_AVX512 static int64_t gather_avx512(const void *table, int64_t step, const int64_t *offsets, int64_t count,
+                                         int64_t bytes, uint8_t *values) {
+    const __m512i all = _mm512_set1_epi64(8 * step);
+    __m512i first = _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), _mm512_set1_epi64(step));
+    int64_t i = 0;
+    for (; i + 8 <= count && bytes >= 4; i += 8) {
+        const __m512i at = _mm512_add_epi64(first, _mm512_loadu_si512(offsets + i));
+        if (bytes == 4) {
+            _mm256_storeu_si256((__m256i *)(values + 4 * i), _mm512_i64gather_epi32(at, table, 4));
+        } else {
+            _mm512_storeu_si512(values + 8 * i, _mm512_i64gather_epi64(at, table, 8));
+        }
+        first = _mm512_add_epi64(first, all);
+    }
+    return i;
+}
+
+static int64_t gather_vectors(const void *table, int64_t step, const int64_t *offsets, int64_t count, int64_t bytes,
+                              void *values) {
+    return dmlk_isa() == DMLK_ISA_AVX512 ? gather_avx512(table, step, offsets, count, bytes, values) : 0;
+}
+#endif
+
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "selection.inc"
 #include "each_type.inc"
