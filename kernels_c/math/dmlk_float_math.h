@@ -75,21 +75,28 @@ typedef struct dmlk_powersf {
 
 #define DMLK_WIDELYF 254.0f
 
-DMLK_INLINE dmlk_powersf dmlk_wide_powersf(dmlk_exponentialf e) {
+/* `easy`: it and the result are normal; then one factor is 1. */
+DMLK_INLINE dmlk_powersf dmlk_wide_powersf(dmlk_exponentialf e, bool easy) {
     const uint32_t half = e.n >> 1;
-    return (dmlk_powersf){dmlk_bits_float(half << 23), dmlk_bits_float((e.n - half) << 23)};
+    return easy ? (dmlk_powersf){dmlk_bits_float((e.n - 127) << 23), 1}
+                : (dmlk_powersf){dmlk_bits_float(half << 23), dmlk_bits_float((e.n - half) << 23)};
 }
 
 DMLK_INLINE float dmlk_scale_widelyf(float x, dmlk_powersf by) { return x * by.half * by.rest; }
 
 /* exp(x + low) for x from -170 to 170. */
-DMLK_INLINE float dmlk_exp_of_partsf(float x, float low) {
+DMLK_INLINE float dmlk_exp_of_partsf(float x, float low, bool easy) {
     const dmlk_exponentialf e = dmlk_reduce_expf(x, low, DMLK_WIDELYF);
-    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e));
+    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e, easy));
 }
 
+#define DMLK_EASY_EXPF 80.0f /* for |x| up to this, exp and what is made of it are normal numbers */
+
+DMLK_INLINE bool dmlk_is_easy_expf(float x) { return fabsf(x) <= DMLK_EASY_EXPF; }
+DMLK_INLINE float dmlk_easy_expf(float x) { return dmlk_exp_of_partsf(x, -0.0f, true); }
+
 DMLK_INLINE float dmlk_expf(float x) {
-    return dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), -0.0f);
+    return dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), -0.0f, false);
 }
 
 /* Exponentials relative to that of the largest number of a group.  A difference of the two would be rounded; therefore
@@ -137,15 +144,21 @@ DMLK_INLINE float dmlk_sigmoidf(float x) {
 
 /* x sigmoid(x), where the power of 2 of exp(x) is applied last, as it may be denormal.  -infinity gives NaN, as
  * -infinity times 0. */
-DMLK_INLINE float dmlk_siluf(float x) {
-    const float factor = dmlk_at_leastf(x, dmlk_limitsf.silu_low), a = fabsf(x);
-    const dmlk_exponentialf e = dmlk_reduce_expf(-dmlk_at_mostf(a, -dmlk_limitsf.silu_low), -0.0f, DMLK_WIDELYF);
-    const dmlk_powersf by = dmlk_wide_powersf(e);
+DMLK_INLINE float dmlk_silu_of_sizef(float x, bool easy) {
+    const float a = fabsf(x), factor = easy ? x : dmlk_at_leastf(x, dmlk_limitsf.silu_low);
+    const float most = easy ? a : dmlk_at_mostf(a, -dmlk_limitsf.silu_low);
+    const dmlk_exponentialf e = dmlk_reduce_expf(-most, -0.0f, DMLK_WIDELYF);
+    const dmlk_powersf by = dmlk_wide_powersf(e, easy);
     const float exponential = dmlk_scale_widelyf(1 + e.less1, by);
     const float sum = 1 + exponential, lost = exponential - (sum - 1);
     const float y = fmaf(factor, dmlk_where_negativef(e.less1, x), factor) / sum, z = fmaf(-y, lost, y);
     const float scaled = dmlk_scale_widelyf(z, (dmlk_powersf){x < 0 ? by.half : 1, x < 0 ? by.rest : 1});
-    return a < INFINITY ? dmlk_signedf(scaled, x) : x + a;
+    return dmlk_signedf(scaled, x);
+}
+
+DMLK_INLINE float dmlk_easy_siluf(float x) { return dmlk_silu_of_sizef(x, true); } /* dmlk_is_easy_expf */
+DMLK_INLINE float dmlk_siluf(float x) {
+    return dmlk_choosef(fabsf(x) < INFINITY, dmlk_silu_of_sizef(x, false), x + fabsf(x));
 }
 
 /* (exp(2 x) - 1) / (exp(2 x) + 1) with exp(2 x) = power (c + r) / (c - r), where c = r coth(r).  Signs are such that -0
@@ -160,27 +173,33 @@ DMLK_INLINE float dmlk_tanhf(float x) {
 }
 
 /* exp(|x|) / 2 for finite results; infinite beyond. */
-DMLK_INLINE float dmlk_half_expf(float x) {
-    const dmlk_exponentialf e =
-        dmlk_reduce_expf(dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp), -0.0f, DMLK_WIDELYF - 1);
-    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e));
+DMLK_INLINE float dmlk_half_expf(float x, bool easy) {
+    const float a = easy ? fabsf(x) : dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp);
+    const dmlk_exponentialf e = dmlk_reduce_expf(a, -0.0f, DMLK_WIDELYF - 1);
+    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e, easy));
 }
 
-DMLK_INLINE float dmlk_coshf(float x) {
-    const float half = dmlk_half_expf(x);
+DMLK_INLINE float dmlk_cosh_of_sizef(float x, bool easy) {
+    const float half = dmlk_half_expf(x, easy);
     return half + 0.25f / half;
 }
 
-DMLK_INLINE float dmlk_sinhf(float x) {
-    const float a = fabsf(x), z = x * x, half = dmlk_half_expf(x);
+DMLK_INLINE float dmlk_easy_coshf(float x) { return dmlk_cosh_of_sizef(x, true); } /* dmlk_is_easy_expf */
+DMLK_INLINE float dmlk_coshf(float x) { return dmlk_cosh_of_sizef(x, false); }
+
+DMLK_INLINE float dmlk_sinh_of_sizef(float x, bool easy) {
+    const float a = fabsf(x), z = x * x, half = dmlk_half_expf(x, easy);
     const float p01 = fmaf(z, 0.00833335053f, 0.166666672f), p23 = fmaf(z, 2.81743951e-06f, 0.000198360663f);
     const float small = fmaf(a, z * fmaf(z * z, p23, p01), a);
     return dmlk_signedf(a < 1 ? small : half - 0.25f / half, x);
 }
 
+DMLK_INLINE float dmlk_easy_sinhf(float x) { return dmlk_sinh_of_sizef(x, true); } /* dmlk_is_easy_expf */
+DMLK_INLINE float dmlk_sinhf(float x) { return dmlk_sinh_of_sizef(x, false); }
+
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); log(1 + y) = y - y^2 / 2 + ... of s = y / (2 + y), as below. */
 DMLK_INLINE float dmlk_softplusf(float x) {
-    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), -0.0f);
+    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), -0.0f, false);
     const float s = y / (2 + y), z = s * s, square = 0.5f * y * y;
     const float p12 = fmaf(z, 0.286168844f, 0.39998877f), p34 = fmaf(z, 0.243009329f, 0.214276582f);
     const float p = fmaf(z, fmaf(z * z, p34, p12), 0.666666746f);
@@ -258,7 +277,7 @@ DMLK_INLINE float dmlk_exp2_of_partsf(float x, float low) {
     const float p01 = fmaf(r, 0.055503592f, 0.24022648f), p23 = fmaf(r, 0.001339118f, 0.009618521f);
     const float p = fmaf(z, fmaf(z, 0.00015323944f, p23), p01);
     const float y = 1 + fmaf(most, 0.6931472f, fmaf(z, p, low * 0.6931472f));
-    return dmlk_scale_widelyf(y, dmlk_wide_powersf((dmlk_exponentialf){dmlk_float_bits(shifted), 0}));
+    return dmlk_scale_widelyf(y, dmlk_wide_powersf((dmlk_exponentialf){dmlk_float_bits(shifted), 0}, false));
 }
 
 DMLK_INLINE float dmlk_limited_exp2f(float x) {
@@ -384,8 +403,8 @@ DMLK_INLINE float dmlk_erff(float x) {
 
 /* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(2 s - 1) with s = |x| / (|x| + 3.5).
  * -infinity gives NaN, as -infinity times 0. */
-DMLK_INLINE float dmlk_geluf(float x) {
-    const float a = fabsf(x), b = dmlk_at_mostf(a, dmlk_limitsf.gelu), square = b * b;
+DMLK_INLINE float dmlk_gelu_of_sizef(float x, bool easy) {
+    const float a = fabsf(x), b = easy ? a : dmlk_at_mostf(a, dmlk_limitsf.gelu), square = b * b;
     const float s = b / (b + 3.5f), t = 2 * s - 1;
     float p = 0.00010400686f;
     p = fmaf(p, t, 0.000410398177f);
@@ -398,8 +417,14 @@ DMLK_INLINE float dmlk_geluf(float x) {
     p = fmaf(p, t, -0.565561712f);
     p = fmaf(p, t, 0.744416058f);
     const dmlk_exponentialf e = dmlk_reduce_expf(-0.5f * square, -0.5f * fmaf(b, b, -square), DMLK_WIDELYF);
-    const float tail = dmlk_scale_widelyf(fmaf(s * p, e.less1, s * p), dmlk_wide_powersf(e));
-    return a < INFINITY ? dmlk_signedf((x > 0 ? x : 0) - tail, x) : x + a;
+    const float tail = dmlk_scale_widelyf(fmaf(s * p, e.less1, s * p), dmlk_wide_powersf(e, easy));
+    return dmlk_signedf((x > 0 ? x : 0) - tail, x);
+}
+
+DMLK_INLINE bool dmlk_is_easy_geluf(float x) { return fabsf(x) <= 12; }
+DMLK_INLINE float dmlk_easy_geluf(float x) { return dmlk_gelu_of_sizef(x, true); }
+DMLK_INLINE float dmlk_geluf(float x) {
+    return dmlk_choosef(fabsf(x) < INFINITY, dmlk_gelu_of_sizef(x, false), x + fabsf(x));
 }
 
 /* --- circular functions ---
@@ -473,6 +498,12 @@ DMLK_INLINE float dmlk_tan_off(dmlk_circularf at) {
     const float tangent = r + fmaf(cube, p, low * fmaf(t, t, 1));
     return dmlk_choosef((at.quarter & 1) != 0, -1 / tangent, dmlk_choosef(r == 0, r, tangent));
 }
+
+/* Without the large ones. */
+DMLK_INLINE bool dmlk_is_easy_circularf(float x) { return fabsf(x) < DMLK_CIRCULAR_LIMITF; }
+DMLK_INLINE float dmlk_easy_sinf(float x) { return dmlk_sin_off(dmlk_reduce_circularf(x)); }
+DMLK_INLINE float dmlk_easy_cosf(float x) { return dmlk_cos_off(dmlk_reduce_circularf(x)); }
+DMLK_INLINE float dmlk_easy_tanf(float x) { return dmlk_tan_off(dmlk_reduce_circularf(x)); }
 
 /* Loops over `count` <= DMLK_MATH_CHUNK values of any size; optimized for few large ones. */
 void dmlk_sin_eachf(float *values, int64_t count);

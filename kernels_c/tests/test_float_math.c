@@ -117,10 +117,18 @@ TEST(easy_functions_give_the_same_bits) {
     } pairs[] = {{dmlk_is_normalf, dmlk_easy_logf, dmlk_logf},
                  {dmlk_is_easy_asinhf, dmlk_easy_asinhf, dmlk_asinhf},
                  {dmlk_is_easy_acoshf, dmlk_easy_acoshf, dmlk_acoshf},
-                 {is_easy_atanhf, dmlk_easy_atanhf, dmlk_atanhf}};
-    for (int f = 0; f < 4; f++) {
+                 {is_easy_atanhf, dmlk_easy_atanhf, dmlk_atanhf},
+                 {dmlk_is_easy_expf, dmlk_easy_expf, dmlk_expf},
+                 {dmlk_is_easy_expf, dmlk_easy_sinhf, dmlk_sinhf},
+                 {dmlk_is_easy_expf, dmlk_easy_coshf, dmlk_coshf},
+                 {dmlk_is_easy_expf, dmlk_easy_siluf, dmlk_siluf},
+                 {dmlk_is_easy_geluf, dmlk_easy_geluf, dmlk_geluf},
+                 {dmlk_is_easy_circularf, dmlk_easy_sinf, sin_of},
+                 {dmlk_is_easy_circularf, dmlk_easy_cosf, cos_of},
+                 {dmlk_is_easy_circularf, dmlk_easy_tanf, tan_of}};
+    for (size_t f = 0; f < sizeof pairs / sizeof pairs[0]; f++) {
         int64_t wrong = 0, easy = 0;
-        for (uint64_t bits = step == 1 ? 0 : (uint64_t)f; bits < UINT64_C(1) << 32; bits += step) {
+        for (uint64_t bits = step == 1 ? 0 : f; bits < UINT64_C(1) << 32; bits += step) {
             const float x = dmlk_bits_float((uint32_t)bits);
             easy += pairs[f].is_easy(x);
             wrong += pairs[f].is_easy(x) && dmlk_float_bits(pairs[f].easy(x)) != dmlk_float_bits(pairs[f].full(x));
