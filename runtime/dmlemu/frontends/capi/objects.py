@@ -181,7 +181,7 @@ def interface_of(thing: Any) -> Interface:
 
 
 def refuses(method: _Method) -> _Method:
-    """Declares that a method always returns E_NOTIMPL; docs/reference/interfaces.md says so."""
+    """Declares that a method always returns E_NOTIMPL; the page of interfaces says so."""
     REFUSING.add(method.__qualname__)
     return method
 
