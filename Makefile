@@ -144,7 +144,7 @@ clean:
 	@touch $@
 
 .venv/tools: .venv/installed pyproject.toml
-	$(PIP) "dmlemu[cli,test,dev]"
+	$(PIP) "dmlemu[cli,step,test,dev]"
 	@touch $@
 
 .venv/bench: .venv/installed

@@ -17,29 +17,11 @@ from textual.widgets import Input, Static
 from ..stepping import Run
 from . import panes
 from .cursor import VIEWS, Cursor
+from .keys import KEYS
 
-__all__ = ["KEYS", "Debugger"]
+__all__ = ["Debugger"]
 
 Draw = Callable[[Cursor, int, int], Text]
-
-KEYS = (
-    ("n", "p", "next, previous moment (also down, up)"),
-    ("c", "C", "next, previous command of a list"),
-    ("d", "D", "next, previous dispatch"),
-    ("l", "L", "next, previous list"),
-    ("r", "R", "next, previous report"),
-    ("w", "W", "next, previous writer of the byte"),
-    ("home", "end", "first, last moment"),
-    ("o", "O", "next, previous operand of the moment; memory follows the moments"),
-    ("b", "B", "next, previous buffer; memory stays at it"),
-    ("right", "left", "next, previous element"),
-    ("]", "[", "16 elements on, back"),
-    ("@", "#", "ask for a byte, for a moment"),
-    ("v", "", "memory as tensor, bytes, picture"),
-    ("tab", "", "resources, descriptors, fences, reports"),
-    ("?", "q", "this help; leave"),
-)
-"""Keys, those that go back, and what they do."""
 
 _STATE: tuple[tuple[str, Draw], ...] = (
     ("resources", panes.resources),
@@ -143,7 +125,7 @@ class Debugger(App[None]):
         moves["v"] = cursor.next_view
         moves["tab"] = self._next_state
         moves["at"] = lambda: self._ask("byte of the buffer", cursor.to_byte)
-        moves["number_sign"] = lambda: self._ask("number of a moment", lambda at: _ignore(cursor.go(at)))
+        moves["g"] = lambda: self._ask("number of a moment", lambda at: _ignore(cursor.go(at)))
         moves["question_mark"] = lambda: _ignore(self.push_screen(Help()))
         moves["q"] = self.exit
         return moves
@@ -161,6 +143,11 @@ class Debugger(App[None]):
                 yield memory
                 yield state
         yield Static(id="message")
+
+    def text(self) -> str:
+        """The screen."""
+        strips = self.screen._compositor.render_strips()  # Textual has no public way to read it
+        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
 
     def on_mount(self) -> None:
         """Called by Textual."""

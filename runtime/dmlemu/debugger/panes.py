@@ -17,7 +17,8 @@ from .cursor import VIEWS, Cursor
 
 __all__ = ["descriptors", "details", "fences", "memory", "reports", "resources", "timeline"]
 
-_CHANGED, _CURSOR, _DIM, _HEAD, _WRONG = "black on yellow", "reverse", "dim", "bold", "bold red"
+_CHANGED, _CURSOR, _BOTH = "black on yellow", "reverse", "bold underline black on bright_yellow"
+_DIM, _HEAD, _WRONG = "dim", "bold", "bold red"
 _CELL = 8  # characters of a value
 
 Ranges = list[tuple[int, int]]
@@ -91,11 +92,11 @@ def details(cursor: Cursor, width: int, height: int) -> Text:
     if moment is None:
         notes = cursor.run.notes or ["No moment was kept."]
         return _page([line for each in notes for line in _wrapped(each, width, "")], height)
-    lines = [_line(width, (moment.name, _HEAD), (f"  {moment.site}" if moment.site else "", _DIM))]
+    lines = [_line(width, (_short(moment.name), _HEAD), (f"  {moment.site}" if moment.site else "", _DIM))]
     if moment.failed:
         lines.append(_line(width, ("The GPU stopped here: the device was removed.", _WRONG)))
     for each in moment.reports:
-        lines += _wrapped(f"{each.severity.name} {each.id}: {each.message}", width, _WRONG)
+        lines.append(_line(width, (f"{each.severity.name} {each.id}: {each.message}", _WRONG)))
     for operand in cursor.operands:
         assert operand.buffer is not None
         is_shown = operand is cursor.operand
@@ -175,8 +176,10 @@ def _bytes(cursor: Cursor, width: int, height: int) -> list[Text]:
 
 
 def _style(begin: int, end: int, changed: Ranges, byte: int) -> str:
-    style = _CHANGED if any(first < end and begin < last for first, last in changed) else ""
-    return f"{style} {_CURSOR} bold".strip() if begin <= byte < end else style
+    is_changed = any(first < end and begin < last for first, last in changed)
+    if begin <= byte < end:
+        return _BOTH if is_changed else _CURSOR
+    return _CHANGED if is_changed else ""
 
 
 def _elements(cursor: Cursor, tensor: Tensor, width: int, height: int) -> list[Text]:
@@ -296,9 +299,9 @@ def descriptors(cursor: Cursor, width: int, height: int) -> Text:
         lines.append(
             _line(
                 width,
-                (f"{run.heaps[heap].name.removeprefix('descriptor ')} [{index}] ", _HEAD if name else ""),
+                (f"{run.heaps[heap].name.removeprefix('descriptor ')} [{index}] ", ""),
+                (f"{name} " if name else "", _HEAD),
                 (text, _CHANGED if is_new else ""),
-                (f"  {name}" if name else "", _HEAD),
                 ("" if writer is None else f"  written by {writer}", _DIM),
             )
         )

@@ -13,6 +13,7 @@ __all__ = ["PAGE", "Pages"]
 PAGE = 4096
 """Bytes of a page."""
 
+_INFLATED = 2048  # pages that are kept uncompressed, too
 _FIRST = -1  # before the first moment
 
 
@@ -24,7 +25,7 @@ class Pages:
         self._contents: dict[bytes, bytes] = {}
         self._versions: Versions[int, bytes] = Versions()
         self._changed: dict[int, list[int]] = {}
-        self._inflate = lru_cache(maxsize=256)(lambda key: zlib.decompress(self._contents[key]))
+        self._inflate = lru_cache(maxsize=_INFLATED)(lambda key: zlib.decompress(self._contents[key]))
 
     def differs(self, page: int, data: memoryview) -> bool:
         """Whether a known page holds something else than its latest version."""

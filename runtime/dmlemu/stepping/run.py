@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,6 +37,7 @@ class Run:
         self.descriptor_versions: Versions[tuple[int, int], str] = Versions()
         self.state_versions: Versions[int, str] = Versions()
         self.fence_versions: Versions[int, int] = Versions()
+        self._cached = lru_cache(maxsize=64)(self._changed)
 
     def __len__(self) -> int:
         return len(self.moments)
@@ -77,6 +79,9 @@ class Run:
 
     def changed(self, buffer: int, moment: int) -> list[tuple[int, int]]:
         """The bytes of a buffer that the moment changed, through whichever buffer over the same memory."""
+        return self._cached(buffer, moment)
+
+    def _changed(self, buffer: int, moment: int) -> list[tuple[int, int]]:
         pages = set(self.pages.changed(moment))
         if not pages:
             return []

@@ -30,7 +30,9 @@ with dmlemu.Session() as session:
     session.write(weights, np.float32([1, 2, 3, 4]), offset=65536)
     session.list.resource_barrier([d3d12.ResourceBarrier.aliasing(None, output)])
     source = session.upload("source", np.float32([10, 20, 30, 40]))
-    negate = session.compile(dml.ElementWiseNegateOperatorDesc(input_tensor=vector, output_tensor=vector), "negate")
+    negate = session.compile(
+        dml.ElementWiseNegateOperatorDesc(input_tensor=vector, output_tensor=vector), "negate"
+    )
     session.initialize(negate)
     session.dispatch(negate, [source], [dml.BufferBinding(output, 0, 16)])
     session.run()

@@ -12,7 +12,9 @@ device = d3d12.create_device(d3d12.Adapter(), strictness=dmlemu.Strictness.RUNTI
 with dmlemu.Session(dml.create_device(device)) as session:
     source = session.upload("source", np.float32([1, 2, 3, 4]))
     first, second = session.buffer("first", 16), session.buffer("second", 16)
-    negate = session.compile(dml.ElementWiseNegateOperatorDesc(input_tensor=vector, output_tensor=vector), "negate")
+    negate = session.compile(
+        dml.ElementWiseNegateOperatorDesc(input_tensor=vector, output_tensor=vector), "negate"
+    )
     session.initialize(negate)
     for target in (first, second):
         table = session.bind(negate, [source], [target], first=0)
