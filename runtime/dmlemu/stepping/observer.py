@@ -168,6 +168,9 @@ class _Watch:
             each.close()
         self._reports.listeners.remove(self._report)
         self._flush()
+        record = self._context.removal_record  # has the report where no layer adds it to the others
+        if self._failed is not None and record is not None and not self._failed.reports:
+            self._failed.reports.append(record.report)
         self._rename()
 
     # --- moments ---
@@ -243,7 +246,6 @@ class _Watch:
             )
         if self._failed is not None:
             self._failed.failed = True
-            self._failed.text += f" - {fault.message}"
 
     # --- the host ---
 

@@ -16,6 +16,7 @@ from .versions import Versions
 
 __all__ = ["Run"]
 
+_WORD = 8  # bytes: what the CPU writes counts as written as a whole, although only changed bytes are seen
 _NEAR = 8  # bytes between two changes that are shown as one
 
 
@@ -123,6 +124,7 @@ class Run:
 
     def find(self, at: int, step: int, wanted: Callable[[Moment], bool]) -> int | None:
         """The next moment after (``step`` 1) or before (-1) ``at`` that is wanted."""
+        at = min(max(-1, at), len(self.moments))
         while 0 <= (at := at + step) < len(self.moments):
             if wanted(self.moments[at]):
                 return at
@@ -170,7 +172,7 @@ class Run:
         return self.find(at, step, lambda moment: self._writes(moment, places[0]))
 
     def _writes(self, moment: Moment, place: int) -> bool:
-        """Whether the moment writes the byte of memory, or the CPU changed it."""
+        """Whether the moment writes the byte of memory, or the CPU changed it or what is beside it."""
         for operand in moment.operands:
             if not operand.writes or operand.buffer is None:
                 continue
@@ -179,7 +181,7 @@ class Run:
                     continue
                 if moment.kind == HOST:
                     changed = self.changed(operand.buffer, moment.number)
-                    if any(begin <= byte < end for begin, end in changed):
+                    if any(begin - begin % _WORD <= byte < end - end % -_WORD for begin, end in changed):
                         return True
                 elif any(
                     element_at(each, self.buffers[operand.buffer].address + byte) is not None
