@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
+import shlex
 import sys
 from functools import cache
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dmlemu.cli import main
-from dmlemu.debugger.keys import key_name
+from dmlemu.debugger.keys import KEYS, key_name
 from dmlemu.debugger.programs import observe_program
 from dmlemu.stepping import Run
 
@@ -19,6 +21,7 @@ pytest.importorskip("textual")
 
 from dmlemu.debugger.app import Debugger
 
+ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "stepping"
 HAZARD = pytest.mark.dmlemu(expect=["HAZARD_RAW"])
 MODEL = Path(__file__).parent / "dxdispatch/models/add.json"
@@ -88,7 +91,7 @@ def test_overlapping_buffers_show_as_a_writer_of_the_other_buffer(capsys: pytest
     found = screen("end C o W", PROGRAMS / "overlapping_buffers.py", capsys)
     assert "buffer 'weights', 65552 bytes, byte 65536" in pane(found, "memory")
     assert "writes OutputTensor: buffer 'output', bytes [0, 16)" in pane(found, "moment")
-    assert "'weights'  65552 bytes  DEFAULT  COMMON  shares bytes with buffer 'output'" in found
+    assert "'weights'  65552 bytes  DEFAULT  COMMON  shares bytes with 'output'" in found
 
 
 def test_a_wrong_offset_shows_at_the_writer_of_the_result(capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,11 +169,47 @@ def test_fences() -> None:
     assert pane(after("c c n tab tab")[0], "resources").strip() == "fence #1 = 1"
 
 
+def test_the_list_with_the_current_packet() -> None:
+    command, host = after("d shift+tab", "n n")
+    lines = pane(command, "resources").splitlines()
+    assert lines[:3] == [
+        "SetDescriptorHeaps (wrong_offset.py:15)",
+        "0 SET_DESCRIPTOR_HEAPS 0x100020000",
+        "'negate' (ELEMENT_WISE_NEGATE) (wrong_offset.py:19)",
+    ]
+    assert lines[3].startswith("1 DISPATCH sign_flip table=0x100020000 poison read:slot0")
+    assert pane(host, "resources").startswith("This moment is no command of a list.")
+
+
 @pytest.mark.parametrize("size", [(40, 12), (80, 24), (200, 60)])
 def test_every_size_of_the_screen(size: tuple[int, int]) -> None:
     for screen in after("d", "v", "v", "tab", "?", size=size):
         lines = screen.splitlines()
         assert len(lines) == size[1] and max(map(len, lines)) <= size[0]
+
+
+def test_the_guide_shows_what_the_debugger_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guide = (ROOT / "docs/guide/step-through-a-program.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    Path("negate_row.py").write_text(guide.partition("```python\n")[2].partition("```")[0])
+    command = re.findall("^dmlemu (step --script .*)$", guide, re.MULTILINE)[0]
+    assert main(shlex.split(command)) == 0
+    assert (
+        capsys.readouterr().out
+        == f"[-1. -2. -3. -4.]\n{guide.partition('```text')[2][1:].partition('```')[0]}"
+    )
+
+
+def test_the_guide_lists_the_keys() -> None:
+    guide = (ROOT / "docs/guide/step-through-a-program.md").read_text()
+    listed = [
+        each
+        for row in re.findall(r"^\| (`.*?) \|[^|]*\|$", guide, re.MULTILINE)
+        for each in row.split("`")[1::2]
+    ]
+    assert listed == [key for row in KEYS for key in row[:2] if key]
 
 
 # --- programs ---
@@ -237,6 +276,7 @@ def test_keys_from_a_file_and_a_screenshot(tmp_path: Path, capsys: pytest.Captur
     found = screen(str(keys), PROGRAMS / "missing_barrier.py", capsys, "--screenshot", str(picture))
     assert "buffer 'middle', 16 bytes" in found
     assert picture.read_text().startswith("<svg") and "HAZARD_RAW" in picture.read_text()
+    assert "url(http" not in picture.read_text()
 
 
 def test_names_with_control_characters_are_escaped(

@@ -219,6 +219,7 @@ def test_a_command_that_fails_is_the_last_one() -> None:
         session = dmlemu.Session(dml.create_device(device))
         source, target = session.buffer("source", 16), session.buffer("target", 16)
         negate(session, source, target)
+        session.barrier()
         session.submit()
         target.release()
         session.fence.wait(session.fence_value, 1)
@@ -226,6 +227,8 @@ def test_a_command_that_fails_is_the_last_one() -> None:
     failed = [each for each in run.moments if each.failed]
     assert [each.is_dispatch for each in failed] == [True]
     assert [each.id for each in failed[0].reports] == ["DESC_STALE"]
+    listing = run.listing(failed[0].number)
+    assert listing is not None and [packet for packet, _ in listing.lines()] == [-1, 0, -1, 1, -1, 2]
     assert run.next_command(failed[0].number, 1) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -16,11 +17,12 @@ from textual.widgets import Input, Static
 
 from ..stepping import Run
 from . import panes
-from .cursor import VIEWS, Cursor
+from .cursor import Cursor
 from .keys import KEYS
 
 __all__ = ["Debugger"]
 
+_FONT = re.compile(r"@font-face\s*\{[^}]*\}\s*")  # Textual's are fetched from another host
 Draw = Callable[[Cursor, int, int], Text]
 
 _STATE: tuple[tuple[str, Draw], ...] = (
@@ -28,6 +30,7 @@ _STATE: tuple[tuple[str, Draw], ...] = (
     ("descriptors", panes.descriptors),
     ("fences", panes.fences),
     ("reports", panes.reports),
+    ("list", panes.listing),
 )
 
 
@@ -48,7 +51,7 @@ class Help(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Called by Textual."""
-        rows = [f"{key:>6} {back:<6} {what}" for key, back, what in KEYS]
+        rows = [f"{key:>6} {back:<10} {what}" for key, back, what in KEYS]
         yield Static(Text("\n".join([*rows, "", "any key: back to the run"])), id="help")
 
     def on_key(self, event: Key) -> None:
@@ -90,7 +93,8 @@ class Debugger(App[None]):
     #state { height: 2fr; }
     #message { height: 1; padding: 0 1; }
     Help, Ask { align: center middle; }
-    #help { width: auto; height: auto; border: round $primary; padding: 0 1; background: $surface; }
+    #help { width: auto; max-width: 100%; height: auto; max-height: 100%; }
+    #help { border: round $primary; padding: 0 1; background: $surface; }
     #ask { width: 40; }
     """
     ENABLE_COMMAND_PALETTE = False
@@ -123,7 +127,8 @@ class Debugger(App[None]):
         moves["home"] = lambda: _ignore(cursor.go(0))
         moves["end"] = lambda: _ignore(cursor.go(len(cursor.run.moments) - 1))
         moves["v"] = cursor.next_view
-        moves["tab"] = self._next_state
+        moves["tab"] = lambda: self._next_state(1)
+        moves["shift+tab"] = lambda: self._next_state(-1)
         moves["at"] = lambda: self._ask("byte of the buffer", cursor.to_byte)
         moves["g"] = lambda: self._ask("number of a moment", lambda at: _ignore(cursor.go(at)))
         moves["question_mark"] = lambda: _ignore(self.push_screen(Help()))
@@ -149,6 +154,10 @@ class Debugger(App[None]):
         strips = self.screen._compositor.render_strips()  # Textual has no public way to read it
         return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
 
+    def picture(self) -> str:
+        """The screen as SVG, with fonts of the machine that shows it."""
+        return _FONT.sub("", self.export_screenshot(title=self._title))
+
     def on_mount(self) -> None:
         """Called by Textual."""
         self._show()
@@ -171,8 +180,8 @@ class Debugger(App[None]):
         self.cursor.report(step)
         self._state = 3
 
-    def _next_state(self) -> None:
-        self._state = (self._state + 1) % len(_STATE)
+    def _next_state(self, step: int) -> None:
+        self._state = (self._state + step) % len(_STATE)
 
     def _ask(self, question: str, use: Callable[[int], None]) -> None:
         def answered(number: int | None) -> None:
@@ -191,7 +200,7 @@ class Debugger(App[None]):
         timeline.border_title = Text(self._title)
         timeline.border_subtitle = f"moment {self.cursor.moment} of {count - 1}" if count else ""
         details.border_title = "moment"
-        memory.border_title = f"memory as {VIEWS[self.cursor.view]}"
+        memory.border_title = f"memory as {self.cursor.form}"
         names = Text(" ")
         for i, (name, _) in enumerate(_STATE):
             names.append(name, "reverse" if i == self._state else "").append(" ")

@@ -99,7 +99,7 @@ def press(run: Run, title: str, keys: Sequence[str], size: tuple[int, int]) -> t
         async with app.run_test(size=size) as pilot:
             await pilot.press(*map(key_name, keys))
             await pilot.pause()
-            return app.text(), app.export_screenshot(title=title)
+            return app.text(), app.picture()
 
     return asyncio.run(pressed())
 

@@ -10,13 +10,13 @@ KEYS = (
     ("r", "R", "next, previous report"),
     ("w", "W", "next, previous writer of the byte"),
     ("home", "end", "first, last moment"),
-    ("o", "O", "next, previous operand of the moment; memory follows the moments"),
+    ("o", "O", "next, previous operand; memory follows the moments"),
     ("b", "B", "next, previous buffer; memory stays at it"),
     ("right", "left", "next, previous element"),
     ("]", "[", "16 elements on, back"),
     ("@", "g", "ask for a byte, for the number of a moment"),
     ("v", "", "memory as tensor, bytes, picture"),
-    ("tab", "", "resources, descriptors, fences, reports"),
+    ("tab", "shift+tab", "resources, descriptors, fences, reports, list"),
     ("?", "q", "this help; leave"),
 )
 """Keys, those that go back, and what they do."""

@@ -13,9 +13,9 @@ from ..pictures import Layout, Tensor
 from ..pictures.tensor import Index, shown
 from ..stepping import Buffer, Moment, read_tensor
 from ..stepping.model import COMMAND
-from .cursor import VIEWS, Cursor
+from .cursor import Cursor
 
-__all__ = ["descriptors", "details", "fences", "memory", "reports", "resources", "timeline"]
+__all__ = ["descriptors", "details", "fences", "listing", "memory", "reports", "resources", "timeline"]
 
 _CHANGED, _CURSOR, _BOTH = "black on yellow", "reverse", "bold underline black on bright_yellow"
 _DIM, _HEAD, _WRONG = "dim", "bold", "bold red"
@@ -92,7 +92,11 @@ def details(cursor: Cursor, width: int, height: int) -> Text:
     if moment is None:
         notes = cursor.run.notes or ["No moment was kept."]
         return _page([line for each in notes for line in _wrapped(each, width, "")], height)
-    lines = [_line(width, (_short(moment.name), _HEAD), (f"  {moment.site}" if moment.site else "", _DIM))]
+    name = _short(moment.name)
+    if len(name) + 2 + len(moment.site) <= width:
+        lines = [_line(width, (f"{name}  ", _HEAD), (moment.site, _DIM))]
+    else:
+        lines = [_line(width, (name, _HEAD)), _line(width, (moment.site, _DIM))]
     if moment.failed:
         lines.append(_line(width, ("The GPU stopped here: the device was removed.", _WRONG)))
     for each in moment.reports:
@@ -129,9 +133,9 @@ def memory(cursor: Cursor, width: int, height: int) -> Text:
         lines.append(_line(width, ("It does not exist at this moment.", _WRONG)))
     left = height - len(lines)
     tensor = cursor.tensor
-    if tensor is None or VIEWS[cursor.view] == "bytes":
+    if tensor is None or cursor.form == "bytes":
         lines += _bytes(cursor, width, left)
-    elif VIEWS[cursor.view] == "tensor":
+    elif cursor.form == "tensor":
         lines += _elements(cursor, tensor, width, left)
     else:
         layouts = [tensor]
@@ -263,7 +267,7 @@ def resources(cursor: Cursor, width: int, height: int) -> Text:
         state = states[each.number]
         is_new = state != before.get(each.number, state)
         shares = [
-            other.name
+            other.name.removeprefix("buffer ")
             for other in living
             if other is not each and other.memory == each.memory >= 0 and _overlap(each, other)
         ]
@@ -306,6 +310,24 @@ def descriptors(cursor: Cursor, width: int, height: int) -> Text:
             )
         )
     return _page(lines or [_line(width, ("No descriptor has been written.", _DIM))], height)
+
+
+def listing(cursor: Cursor, width: int, height: int) -> Text:
+    """The list that is executed, disassembled, with the current packet."""
+    here = cursor.here
+    found = None if here is None else cursor.run.listing(cursor.moment)
+    if here is None or found is None:
+        return _page([_line(width, ("This moment is no command of a list.", _DIM))], height)
+    rows = list(found.lines())
+    at = next((i for i, (packet, _) in enumerate(rows) if packet == here.packet), 0)
+    lines = []
+    for packet, text in (rows[i] for i in _window(len(rows), at, height)):
+        if packet < 0:
+            lines.append(_line(width, (_short(text), _HEAD)))
+        else:
+            style = _CURSOR if packet == here.packet else ""
+            lines.append(_line(width, (f"{packet:5} {text}", style)))
+    return _page(lines, height)
 
 
 def fences(cursor: Cursor, width: int, height: int) -> Text:

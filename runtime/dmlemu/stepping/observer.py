@@ -38,7 +38,7 @@ from ..diagnostics.spelling import spell
 from ..dml.events import DispatchRecorded
 from ..errors import Error, Report, call_site, spell_site
 from ..watching import Watching
-from .model import COMMAND, HOST, QUEUE, Buffer, Heap, Moment, Operand
+from .model import COMMAND, HOST, QUEUE, Buffer, Heap, Listing, Moment, Operand
 from .operands import Accessed, Dispatches
 from .pages import PAGE
 from .run import Run
@@ -46,7 +46,7 @@ from .states import TRANSITION, StateTracker
 
 __all__ = ["LIMIT", "Observation", "observe"]
 
-LIMIT = 256 << 20
+LIMIT = 1 << 30
 """Bytes that a run keeps, if nothing else is said."""
 
 _MOMENT = 1024  # bytes that a moment is taken to need
@@ -72,6 +72,7 @@ class Observation(Watching["_Watch"]):
         if limit < 0:
             raise ValueError(f"limit ({limit}) is negative.")
         self.run = Run()
+        self.listed = 0  # bytes of packets
         self._limit = limit
 
     def __enter__(self) -> Run:
@@ -106,7 +107,7 @@ class Observation(Watching["_Watch"]):
     def is_full(self) -> bool:
         """Whether the limit is reached, which is noted once."""
         run = self.run
-        if run.pages.size + len(run.moments) * _MOMENT <= self._limit:
+        if run.pages.size + self.listed + len(run.moments) * _MOMENT <= self._limit:
             return False
         if not any("limit" in note for note in run.notes):
             run.notes.append(
@@ -339,8 +340,13 @@ class _Watch:
         self._last.setdefault(event.queue, []).append(event.ticket)
         recordings = self._context.recordings
         lists = [recordings[each].owner if each in recordings else f"list {each}" for each in event.lists]
-        text = f"{', '.join(lists)} on {self._names.queue(event.queue)}"
-        self._host("ExecuteCommandLists", text)
+        queue = self._names.queue(event.queue)
+        self._host("ExecuteCommandLists", f"{', '.join(lists)} on {queue}")
+        for ticket, serial in zip(range(event.ticket, -1, -1), reversed(event.lists), strict=False):
+            if serial in recordings:
+                listing = Listing(recordings[serial].packets, recordings[serial].commands)
+                self._run.listings[_brief(queue), ticket] = listing
+                self._observation.listed += len(listing.packets)
 
     def _queued(self, event: Queued) -> None:
         if self._observation.is_full():

@@ -1,9 +1,7 @@
-"""The contents of memory over time: pages of 4 KiB, each kept once, compressed."""
+"""The contents of memory over time: pages of 4 KiB, equal ones kept once."""
 
 from __future__ import annotations
 
-import zlib
-from functools import lru_cache
 from hashlib import blake2b
 
 from .versions import Versions
@@ -13,7 +11,6 @@ __all__ = ["PAGE", "Pages"]
 PAGE = 4096
 """Bytes of a page."""
 
-_INFLATED = 2048  # pages that are kept uncompressed, too
 _FIRST = -1  # before the first moment
 
 
@@ -25,7 +22,6 @@ class Pages:
         self._contents: dict[bytes, bytes] = {}
         self._versions: Versions[int, bytes] = Versions()
         self._changed: dict[int, list[int]] = {}
-        self._inflate = lru_cache(maxsize=_INFLATED)(lambda key: zlib.decompress(self._contents[key]))
 
     def differs(self, page: int, data: memoryview) -> bool:
         """Whether a known page holds something else than its latest version."""
@@ -38,7 +34,7 @@ class Pages:
         if key == latest:
             return
         if key not in self._contents:
-            self._contents[key] = zlib.compress(data, 1)
+            self._contents[key] = bytes(data)
             self.size += len(self._contents[key])
         self._versions.set(_FIRST if latest is None else moment, page, key)
         if latest is not None:
@@ -47,7 +43,7 @@ class Pages:
     def get(self, page: int, moment: int) -> bytes | None:
         """The page after ``moment``; None: it was never seen."""
         key = self._versions.get(moment, page)
-        return None if key is None else self._inflate(key)
+        return None if key is None else self._contents[key]
 
     def changed(self, moment: int) -> list[int]:
         """The pages that this moment changed."""

@@ -10,7 +10,7 @@ import numpy as np
 from dmlemu_hw.footprints import element_at
 from dmlemu_hw.memory_spans import Span
 
-from .model import COMMAND, HOST, Buffer, Change, Content, Heap, Moment
+from .model import COMMAND, HOST, Buffer, Change, Content, Heap, Listing, Moment
 from .pages import PAGE, Pages
 from .versions import Versions
 
@@ -33,6 +33,7 @@ class Run:
         self.heaps: list[Heap] = []
         self.fences: list[str] = []
         self.notes: list[str] = []
+        self.listings: dict[tuple[str, int], Listing] = {}  # by submission
         self.pages = Pages()
         self.spans: Versions[int, tuple[Span, ...]] = Versions()  # by buffer
         self.descriptor_versions: Versions[tuple[int, int], str] = Versions()
@@ -63,6 +64,10 @@ class Run:
     def fence_values(self, moment: int) -> dict[int, int]:
         """The values of the fences that exist, by number."""
         return dict(self.fence_versions.items(moment))
+
+    def listing(self, moment: int) -> Listing | None:
+        """The list that the moment is a command of, with the packets that were not executed."""
+        return self.listings.get(self.moments[moment].submission)
 
     def content(self, buffer: int, moment: int, begin: int = 0, end: int | None = None) -> Content:
         """Bytes [begin, end) of a buffer."""
