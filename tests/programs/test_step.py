@@ -266,7 +266,7 @@ def test_without_textual_the_message_says_what_to_install(
     monkeypatch.setitem(sys.modules, "textual.app", None)
     monkeypatch.delitem(sys.modules, "dmlemu.debugger.app", raising=False)
     assert main(["step", "--script", "", str(MODEL)]) == 1
-    assert "pip install 'dmlemu[step]'" in capsys.readouterr().err
+    assert "install dmlemu with its extra step, dmlemu[step]" in capsys.readouterr().err
 
 
 @HAZARD

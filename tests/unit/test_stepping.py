@@ -256,11 +256,23 @@ def test_the_error_that_ends_the_run_is_its_last_moment() -> None:
 
 
 def test_the_run_ends_at_its_limit_and_says_so() -> None:
-    with observe(limit=8192) as run, dmlemu.Session() as session:
+    with observe(limit=16384) as run, dmlemu.Session() as session:
         for _ in range(20):
             session.upload("source", np.float32([1, 2, 3, 4]))
     assert len(run) == 8
-    assert run.notes == ["The run ends at moment 7, where it has reached the limit of 8192 bytes."]
+    assert run.notes == ["The run ends after moment 7: what follows exceeds the limit of 16384 bytes."]
+
+
+def test_a_command_too_large_for_the_limit_is_not_kept_in_part() -> None:
+    with observe(limit=1 << 20) as run, dmlemu.Session() as session:
+        source, target = session.buffer("source", 1 << 20), session.buffer("target", 1 << 20)
+        session.list.copy_buffer_region(target, 0, source, 0, 1 << 20)
+        session.run()
+    assert run.moments[-1].name == "SetDescriptorHeaps" and run.pages.size == 0
+    assert "exceeds the limit of 1048576 bytes" in run.notes[0]
+
+
+def test_a_limit_is_not_negative() -> None:
     with pytest.raises(ValueError, match=r"limit \(-1\) is negative"):
         observe(limit=-1)
 

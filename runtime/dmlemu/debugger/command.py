@@ -74,7 +74,8 @@ def _step(parsed: Namespace) -> int:
         if (error.name or "").partition(".")[0] not in ("textual", "rich"):
             raise
         raise UsageError(
-            "dmlemu step needs Textual, which is not installed: pip install 'dmlemu[step]'"
+            "dmlemu step needs Textual, which is not installed: install dmlemu with its extra step, "
+            "dmlemu[step], or textual alone"
         ) from None
     from .programs import observe_program
 

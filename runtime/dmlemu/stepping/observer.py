@@ -73,7 +73,7 @@ class Observation(Watching["_Watch"]):
             raise ValueError(f"limit ({limit}) is negative.")
         self.run = Run()
         self.listed = 0  # bytes of packets
-        self._limit = limit
+        self._limit, self._is_over = limit, False
 
     def __enter__(self) -> Run:
         self.start()
@@ -104,17 +104,17 @@ class Observation(Watching["_Watch"]):
 
     # --- used by the watches ---
 
-    def is_full(self) -> bool:
-        """Whether the limit is reached, which is noted once."""
+    def is_full(self, more: int = 0) -> bool:
+        """Whether the limit is reached, or would be with ``more`` bytes; the run then ends, with a note."""
         run = self.run
-        if run.pages.size + self.listed + len(run.moments) * _MOMENT <= self._limit:
-            return False
-        if not any("limit" in note for note in run.notes):
+        needed = run.pages.size + self.listed + len(run.moments) * _MOMENT + more
+        if not self._is_over and needed > self._limit:
+            self._is_over = True
             run.notes.append(
-                f"The run ends at moment {len(run.moments) - 1}, where it has reached the limit "
+                f"The run ends after moment {len(run.moments) - 1}: what follows exceeds the limit "
                 f"of {self._limit} bytes."
             )
-        return True
+        return self._is_over
 
 
 class _Watch:
@@ -304,7 +304,7 @@ class _Watch:
 
     def _host_mapped(self, event: HostMapped) -> None:
         """What the CPU can change from now on."""
-        if not self._observation.is_full():
+        if not self._observation.is_full(event.resource.width):
             number = self._number(event.resource)
             self._look(number, 0, event.resource.width)
             self._mapped.add(number)
@@ -375,6 +375,9 @@ class _Watch:
         command = self._names.command(event)
         packet = decode_one(event.packet)
         operands = tuple(self._accessed.operands(event, packet, command))
+        if self._observation.is_full(sum(map(self._new_bytes, operands))):
+            self._running = None
+            return
         numbers = dict.fromkeys(each.buffer for each in operands if each.buffer is not None)
         self._host_writes(numbers)
         about = [each for each in self._found if each.operation == command.place]
@@ -405,6 +408,14 @@ class _Watch:
             if each.buffer is not None:
                 self._look(each.buffer, each.begin, each.end)
                 self._states.use(moment.number, event.queue, each.buffer, event.opcode, writes=each.writes)
+
+    def _new_bytes(self, operand: Operand) -> int:
+        """The bytes that the pages of an operand may take."""
+        if operand.buffer is None:
+            return 0
+        first = next(iter(self._pages(operand.buffer, operand.begin, operand.begin + 1)), None)
+        is_known = first is not None and first[0] in self._run.pages
+        return (operand.end - operand.begin) * (operand.writes + (not is_known))
 
     def _barrier(self, event: Barrier) -> None:
         number = self._number_at(event.address) if event.address else None

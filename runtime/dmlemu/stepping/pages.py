@@ -23,6 +23,9 @@ class Pages:
         self._versions: Versions[int, bytes] = Versions()
         self._changed: dict[int, list[int]] = {}
 
+    def __contains__(self, page: object) -> bool:
+        return page in self._versions
+
     def differs(self, page: int, data: memoryview) -> bool:
         """Whether a known page holds something else than its latest version."""
         latest = self._versions.last(page)
