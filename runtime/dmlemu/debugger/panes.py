@@ -101,11 +101,13 @@ def details(cursor: Cursor, width: int, height: int) -> Text:
         lines.append(_line(width, ("The GPU stopped here: the device was removed.", _WRONG)))
     for each in moment.reports:
         lines.append(_line(width, (f"{each.severity.name} {each.id}: {each.message}", _WRONG)))
+    at = 0
     for operand in cursor.operands:
         assert operand.buffer is not None
         is_shown = operand is cursor.operand
         where = f"{cursor.run.buffers[operand.buffer].name}, bytes [{operand.begin}, {operand.end})"
         style = _CURSOR if is_shown else ""
+        at = len(lines) if is_shown else at
         through = "" if operand.descriptor is None else f", descriptor {operand.descriptor[1]}"
         lines.append(_line(width, (f"{operand.access} {operand.name}: {where}{through}", style)))
         if operand.tensor is not None:
@@ -116,7 +118,8 @@ def details(cursor: Cursor, width: int, height: int) -> Text:
     if cursor.moment == len(cursor.run.moments) - 1:
         for note in cursor.run.notes:
             lines += _wrapped(note, width, _WRONG)
-    return _page(lines, height)
+    skipped = max(0, at - height + 2)  # so that the operand that is shown has room, and its layout
+    return _page([lines[0], *lines[1 + skipped :]], height)
 
 
 # --- memory ---
