@@ -245,6 +245,7 @@ def test_a_command_that_cannot_be_read_is_the_last_one() -> None:
     [failed] = [each for each in run.moments if each.failed]
     assert (failed.is_dispatch, failed.packet, failed.list) == (True, 1, "command list #1")
     assert [each.id for each in failed.reports] == ["DESC_KIND"]
+    assert run.listing(failed.number) is not None
     assert run.descriptors(failed.number)[0, 0] == "UAV null"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
@@ -181,27 +181,31 @@ class _Watch:
         moment.number = len(self._run.moments)
         moment.queue, moment.list, moment.text = map(_brief, (moment.queue, moment.list, moment.text))
         self._run.moments.append(moment)
-        for address in self._freed:
-            number = self._buffers.get(address)
+        while self._freed:
+            number = self._buffers.get(self._freed.pop())
             if number is not None and self._run.buffers[number].released is None:
                 self._run.buffers[number].released = moment.number
-        self._freed.clear()
         return moment
 
     def _host(self, name: str, text: str, operands: tuple[Operand, ...] = (), site: str = "") -> Moment:
         """Something that the program did, with the reports about it."""
-        about = [each for each in self._found if name in each.operation]
-        self._found = [each for each in self._found if each not in about]
+        about = self._take(lambda report: name in report.operation)
         self._flush()
         site = site or spell_site(call_site())
         moment = Moment(0, HOST, name, text, operands=operands, site=site, reports=about)
         return self._add(moment)
 
+    def _take(self, wanted: Callable[[Report], bool]) -> list[Report]:
+        """Removes reports from those that belong to no moment yet; a finalizer may add others meanwhile."""
+        taken = [each for each in list(self._found) if wanted(each)]
+        for each in taken:
+            self._found.remove(each)
+        return taken
+
     def _flush(self) -> None:
         """Reports that were found outside of commands: about one that has run, or moments of their own."""
         self._note_fault()
-        found, self._found = self._found, []
-        for each in found:
+        for each in self._take(lambda report: True):
             if self._failed is not None and self._failed.name == each.operation:
                 self._failed.reports.append(each)
             elif each.operation in self._places:  # a check that looks back
@@ -239,6 +243,7 @@ class _Watch:
                     f"{packet.opcode.name} {packet.text()}",
                     queue=fault.queue,
                     list="" if recording is None else recording.owner,
+                    ticket=0 if recording is None or recording.submitted is None else recording.submitted[1],
                     packet=fault.command if fault.list_serial else -1,
                     command=-1 if command is None else command.number,
                     site="" if command is None else command.recorded_at,
@@ -380,8 +385,7 @@ class _Watch:
             return
         numbers = dict.fromkeys(each.buffer for each in operands if each.buffer is not None)
         self._host_writes(numbers)
-        about = [each for each in self._found if each.operation == command.place]
-        self._found = [each for each in self._found if each not in about]
+        about = self._take(lambda report: report.operation == command.place)
         self._flush()
         self._decay(event.queue, event.ticket)
         moment = self._add(
