@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from warnings import catch_warnings, simplefilter
 
 from dmlemu import d3d12
+from dmlemu.debugger.command import add_command as add_step_command
 from dmlemu.errors import Error, Severity, Strictness, printable, shorten
 from dmlemu.frontends import catalogue, dxdispatch
 from dmlemu.frontends.capi.command import add_commands
@@ -146,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_records(commands)
     add_commands(commands)
     add_layout_command(commands)
+    add_step_command(commands)
     catalogue.add_commands(commands)
     return parser
 

@@ -64,6 +64,7 @@ class Reporter:
         self._suppressions: dict[str, str] = {}
         self._announced: set[str] = set()
         self._sinks: list[Sink] = []
+        self.listeners: list[Callable[[Report], None]] = []  # called at once, whatever locks are held
         self.denied_sinks: list[Sink] = []  # called with what the filters drop, as sinks are with all else
         self._undelivered: deque[tuple[int, Stored, bool]] = deque()  # by which thread, and passed?
         self.may_call_out: Callable[[], bool] = lambda: True
@@ -148,6 +149,9 @@ class Reporter:
             return
         if passes and cause is None:
             cause = report.key()
+        if passes:
+            for listener in self.listeners:
+                listener(report)
         with self._lock:
             stored = self._add(report, cause, hresult) if passes else Stored(report, hresult=hresult)
             self._undelivered.append((threading.get_ident(), stored, passes))

@@ -23,6 +23,7 @@ from dmlemu_hw.descriptors import (
 from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
 from ...d3d12.descriptor_uses import Binder, Reader
+from ...d3d12.events import DescriptorsWritten
 from ...d3d12.object import LateName
 from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, call_site, quote, spell_site
@@ -200,11 +201,11 @@ class BindingTable(DeviceChild):
         place, parent = self._place, self.context.d3d12
         if not written or place is None:
             return
-        if not parent.has_layer:
+        if not parent.has_layer and not parent.events.wants(DescriptorsWritten):
             _put(place, written)
             return
         site = self.site
-        if self.visible_start:
+        if parent.has_layer and self.visible_start:
             places = [self.visible_start + at * DESCRIPTOR_SIZE for at in written]
             parent.descriptor_uses.bound(places, Binder(weakref.ref(self), self.label, method, site))
         first, last = min(written), max(written)
