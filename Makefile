@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/pip install -q --disable-pip-version-check
-KERNELS := $(shell find kernels_c runtime/capi_c emulator -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name CMakeLists.txt -o -name build_ffi.py -o -name interfaces.txt -o -name '*.map' -o -name '*.pc.in' -o -name '*.cmake')
+KERNELS := $(shell find kernels_c runtime/capi_c emulator -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name CMakeLists.txt -o -name build_ffi.py -o -name interfaces.txt -o -name '*.map' -o -name '*.pc.in' -o -name '*.cmake' -o -name '*.supp')
 
 # Where this is set, every process that the tests start would compile all modules anew, and there are hundreds.
 export PYTHONDONTWRITEBYTECODE :=
@@ -17,6 +17,7 @@ help:
 	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-quick: a few rows, a minute)"
 	@echo "make test-long  all tests (more than an hour); make measured  what the tests of operators cover"
 	@echo "make interfaces  the table of the C ABI from Microsoft's headers, DirectML.h and its IIDs"
+	@echo "make site    the documentation as a site: build/site/index.html"
 	@echo "make wheel, make docs, make clean"
 
 run: .venv/installed
@@ -40,7 +41,6 @@ measured: .venv/tools
 	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto tests/operators \
 		--ignore tests/operators/test_same_bits.py
 	$(BIN)/python tests/operators/measured.py build/measured
-	$(BIN)/python docs/make_reference.py
 
 dev: .venv/tools
 	rm -f .venv/installed
@@ -55,6 +55,7 @@ check: .venv/tools
 	$(BIN)/python docs/make_reference.py --check
 	$(MAKE) ctest
 	$(MAKE) check-wheel
+	$(MAKE) check-site
 	$(MAKE) test-ci
 
 # Two builds: with AddressSanitizer and UndefinedBehaviorSanitizer, and the thread tests with ThreadSanitizer.
@@ -101,6 +102,12 @@ docs: .venv/installed
 	$(BIN)/python runtime/spec/generate.py
 	$(BIN)/python docs/make_reference.py
 
+site: .venv/tools
+	$(BIN)/python docs/make_site.py
+
+check-site: site
+	DMLEMU_SITE=build/site $(BIN)/python -m pytest tests/programs/test_site.py
+
 # The table of the C ABI and DirectML.h.  HEADERS=FOLDER: with current headers, which have DirectML's interfaces.
 interfaces: .venv/installed
 	$(BIN)/python runtime/capi_c/make_interfaces.py $(HEADERS)
@@ -144,11 +151,11 @@ clean:
 	@touch $@
 
 .venv/tools: .venv/installed pyproject.toml
-	$(PIP) "dmlemu[cli,test,dev]"
+	$(PIP) "dmlemu[cli,step,test,site,dev]"
 	@touch $@
 
 .venv/bench: .venv/installed
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long test-ci measured dev check ctest ctest-build fuzz bench bench-quick docs interfaces wheel check-wheel clean
+.PHONY: help run test test-long test-ci measured dev check ctest ctest-build fuzz bench bench-quick docs site check-site interfaces wheel check-wheel clean

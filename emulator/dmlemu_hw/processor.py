@@ -184,11 +184,13 @@ class Processor:
                     self._run_many(entry, base, start, until)
                 position, ran = start + fault.ran_bytes, fault.ran
                 queue.reach(entry, position, command + ran)
-                if lock.waiting and position < end and not (watched and packets.is_joined(entry, position)):
-                    self._give_way()
-                    if not queue.is_head(entry):
-                        return False
-                if until is not None and position < end and time.monotonic() >= until:
+                is_over = until is not None and time.monotonic() >= until
+                if not (lock.waiting or is_over) or position >= end:
+                    continue
+                if watched and packets.is_joined(entry, position):
+                    continue
+                self._give_way()
+                if is_over or not queue.is_head(entry):
                     return False
         except GpuFault as error:
             if not watched:  # packets before the one that failed may have been executed

@@ -24,7 +24,10 @@ class Policy(str, Enum):
 
 
 class Scheduler:
-    """Round-robin over the queues in order of creation, one entry each; random order with ``random``."""
+    """Round-robin over the queues in order of creation, one entry each; random order with ``random``.
+
+    A list that was suspended goes on first: when that happened does not change the order.
+    """
 
     def __init__(self, fences: Fences, random: Random | None = None) -> None:
         self.queues: list[Queue] = []
@@ -39,7 +42,9 @@ class Scheduler:
             return None
         if self._random is not None:
             return self._random.choice(ready)
-        queue = next((queue for queue in ready if queue.serial > self._last), ready[0])
+        suspended = (queue for queue in ready if queue.serial == self._last and queue.position)
+        others = (queue for queue in ready if queue.serial > self._last)
+        queue = next(suspended, None) or next(others, ready[0])
         self._last = queue.serial
         return queue
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads handwritten digits on the emulated device with a network of int8 convolutions.
 
-Three rounds on the GPU, each explained in ``docs/tutorial/01-first-program.md``:
+Three rounds on the GPU, each explained in ``docs/guide/digits.md``:
 
 1. ``classify``: every image through the network, batch by batch;
 2. ``find_misread``: which of them were read wrong (BIT_XOR, then NONZERO_COORDINATES);

@@ -1,9 +1,11 @@
 /* dmlk_float_math.h - elementary functions of FLOAT32 in FLOAT32, several times as fast as those in double.
  *
- * Results differ from the exact ones by less than 2 units in the last place, sigmoid and tanh by less than 3, GELU 4, erf 5
+ * Results differ from the exact ones by less than 2 units in the last place, powers 1, sigmoid and tanh 3, GELU 4, erf 5
  * (test_float_math.c states how much of each); denormals and special values are those of C.  As in dmlk_math.h there are
  * only operations that every CPU rounds alike, fused multiply-adds among them, no branches and no tables.  Where a
- * rounding error of an argument would be multiplied, as of exp, the argument is kept in two parts. */
+ * rounding error of an argument would be multiplied, as of exp, the argument is kept in two parts.
+ *
+ * dmlk_easy_<function> gives the same bits as dmlk_<function>, without what only special arguments need. */
 #ifndef DMLK_FLOAT_MATH_H
 #define DMLK_FLOAT_MATH_H
 
@@ -34,6 +36,7 @@ extern const struct dmlk_limitsf {
     float sigmoid;           /* where sigmoid is 1 */
     float silu_low;
     float tanh;              /* where tanh is 1 */
+    float exp2;              /* beyond it, and below its negative, results are infinite or 0 */
     float half_exp;
     float erf;               /* where erf is 1 */
     float gelu;              /* of |x|, where the tail is 0 */
@@ -72,21 +75,28 @@ typedef struct dmlk_powersf {
 
 #define DMLK_WIDELYF 254.0f
 
-DMLK_INLINE dmlk_powersf dmlk_wide_powersf(dmlk_exponentialf e) {
+/* `easy`: it and the result are normal; then one factor is 1. */
+DMLK_INLINE dmlk_powersf dmlk_wide_powersf(dmlk_exponentialf e, bool easy) {
     const uint32_t half = e.n >> 1;
-    return (dmlk_powersf){dmlk_bits_float(half << 23), dmlk_bits_float((e.n - half) << 23)};
+    return easy ? (dmlk_powersf){dmlk_bits_float((e.n - 127) << 23), 1}
+                : (dmlk_powersf){dmlk_bits_float(half << 23), dmlk_bits_float((e.n - half) << 23)};
 }
 
 DMLK_INLINE float dmlk_scale_widelyf(float x, dmlk_powersf by) { return x * by.half * by.rest; }
 
 /* exp(x + low) for x from -170 to 170. */
-DMLK_INLINE float dmlk_exp_of_partsf(float x, float low) {
+DMLK_INLINE float dmlk_exp_of_partsf(float x, float low, bool easy) {
     const dmlk_exponentialf e = dmlk_reduce_expf(x, low, DMLK_WIDELYF);
-    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e));
+    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e, easy));
 }
 
+#define DMLK_EASY_EXPF 80.0f /* for |x| up to this, exp and what is made of it are normal numbers */
+
+DMLK_INLINE bool dmlk_is_easy_expf(float x) { return fabsf(x) <= DMLK_EASY_EXPF; }
+DMLK_INLINE float dmlk_easy_expf(float x) { return dmlk_exp_of_partsf(x, -0.0f, true); }
+
 DMLK_INLINE float dmlk_expf(float x) {
-    return dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), -0.0f);
+    return dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), -0.0f, false);
 }
 
 /* Exponentials relative to that of the largest number of a group.  A difference of the two would be rounded; therefore
@@ -134,15 +144,21 @@ DMLK_INLINE float dmlk_sigmoidf(float x) {
 
 /* x sigmoid(x), where the power of 2 of exp(x) is applied last, as it may be denormal.  -infinity gives NaN, as
  * -infinity times 0. */
-DMLK_INLINE float dmlk_siluf(float x) {
-    const float factor = dmlk_at_leastf(x, dmlk_limitsf.silu_low), a = fabsf(x);
-    const dmlk_exponentialf e = dmlk_reduce_expf(-dmlk_at_mostf(a, -dmlk_limitsf.silu_low), -0.0f, DMLK_WIDELYF);
-    const dmlk_powersf by = dmlk_wide_powersf(e);
+DMLK_INLINE float dmlk_silu_of_sizef(float x, bool easy) {
+    const float a = fabsf(x), factor = easy ? x : dmlk_at_leastf(x, dmlk_limitsf.silu_low);
+    const float most = easy ? a : dmlk_at_mostf(a, -dmlk_limitsf.silu_low);
+    const dmlk_exponentialf e = dmlk_reduce_expf(-most, -0.0f, DMLK_WIDELYF);
+    const dmlk_powersf by = dmlk_wide_powersf(e, easy);
     const float exponential = dmlk_scale_widelyf(1 + e.less1, by);
     const float sum = 1 + exponential, lost = exponential - (sum - 1);
     const float y = fmaf(factor, dmlk_where_negativef(e.less1, x), factor) / sum, z = fmaf(-y, lost, y);
     const float scaled = dmlk_scale_widelyf(z, (dmlk_powersf){x < 0 ? by.half : 1, x < 0 ? by.rest : 1});
-    return a < INFINITY ? dmlk_signedf(scaled, x) : x + a;
+    return dmlk_signedf(scaled, x);
+}
+
+DMLK_INLINE float dmlk_easy_siluf(float x) { return dmlk_silu_of_sizef(x, true); } /* dmlk_is_easy_expf */
+DMLK_INLINE float dmlk_siluf(float x) {
+    return dmlk_choosef(fabsf(x) < INFINITY, dmlk_silu_of_sizef(x, false), x + fabsf(x));
 }
 
 /* (exp(2 x) - 1) / (exp(2 x) + 1) with exp(2 x) = power (c + r) / (c - r), where c = r coth(r).  Signs are such that -0
@@ -157,27 +173,33 @@ DMLK_INLINE float dmlk_tanhf(float x) {
 }
 
 /* exp(|x|) / 2 for finite results; infinite beyond. */
-DMLK_INLINE float dmlk_half_expf(float x) {
-    const dmlk_exponentialf e =
-        dmlk_reduce_expf(dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp), -0.0f, DMLK_WIDELYF - 1);
-    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e));
+DMLK_INLINE float dmlk_half_expf(float x, bool easy) {
+    const float a = easy ? fabsf(x) : dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp);
+    const dmlk_exponentialf e = dmlk_reduce_expf(a, -0.0f, DMLK_WIDELYF - 1);
+    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e, easy));
 }
 
-DMLK_INLINE float dmlk_coshf(float x) {
-    const float half = dmlk_half_expf(x);
+DMLK_INLINE float dmlk_cosh_of_sizef(float x, bool easy) {
+    const float half = dmlk_half_expf(x, easy);
     return half + 0.25f / half;
 }
 
-DMLK_INLINE float dmlk_sinhf(float x) {
-    const float a = fabsf(x), z = x * x, half = dmlk_half_expf(x);
+DMLK_INLINE float dmlk_easy_coshf(float x) { return dmlk_cosh_of_sizef(x, true); } /* dmlk_is_easy_expf */
+DMLK_INLINE float dmlk_coshf(float x) { return dmlk_cosh_of_sizef(x, false); }
+
+DMLK_INLINE float dmlk_sinh_of_sizef(float x, bool easy) {
+    const float a = fabsf(x), z = x * x, half = dmlk_half_expf(x, easy);
     const float p01 = fmaf(z, 0.00833335053f, 0.166666672f), p23 = fmaf(z, 2.81743951e-06f, 0.000198360663f);
     const float small = fmaf(a, z * fmaf(z * z, p23, p01), a);
     return dmlk_signedf(a < 1 ? small : half - 0.25f / half, x);
 }
 
+DMLK_INLINE float dmlk_easy_sinhf(float x) { return dmlk_sinh_of_sizef(x, true); } /* dmlk_is_easy_expf */
+DMLK_INLINE float dmlk_sinhf(float x) { return dmlk_sinh_of_sizef(x, false); }
+
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); log(1 + y) = y - y^2 / 2 + ... of s = y / (2 + y), as below. */
 DMLK_INLINE float dmlk_softplusf(float x) {
-    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), -0.0f);
+    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), -0.0f, false);
     const float s = y / (2 + y), z = s * s, square = 0.5f * y * y;
     const float p12 = fmaf(z, 0.286168844f, 0.39998877f), p34 = fmaf(z, 0.243009329f, 0.214276582f);
     const float p = fmaf(z, fmaf(z * z, p34, p12), 0.666666746f);
@@ -201,15 +223,89 @@ DMLK_INLINE float dmlk_log1p_restf(float f, float low) {
 #define DMLK_LN2F 0x1.62e4p-1f /* times whole numbers up to 2^8 it is exact */
 #define DMLK_LN2_LOWF 0x1.7f7d1cp-20f
 
-DMLK_INLINE float dmlk_logf(float x) {
+/* Positive, and neither denormal nor infinite nor NaN. */
+DMLK_INLINE bool dmlk_is_normalf(float x) { return dmlk_float_bits(x) - 0x00800000 < 0x7f000000; }
+
+/* Of a normal x > 0, which is 2^exponent times. */
+DMLK_INLINE float dmlk_log_of_normalf(float x, float exponent) {
     const uint32_t least = 0x3f400000; /* 0.75, of numbers from there to 1.5 */
-    const bool is_denormal = x < 0x1p-126f;
-    const uint32_t above = dmlk_float_bits(dmlk_choosef(is_denormal, x * 0x1p23f, x)) - least;
-    const float n = (float)((int32_t)above >> 23) - dmlk_choosef(is_denormal, 23, 0);
+    const uint32_t above = dmlk_float_bits(x) - least;
+    const float n = (float)((int32_t)above >> 23) + exponent;
     const float f = dmlk_bits_float((above & 0x7fffff) + least) - 1;
-    const float y = fmaf(n, DMLK_LN2F, f + dmlk_log1p_restf(f, n * DMLK_LN2_LOWF));
+    return fmaf(n, DMLK_LN2F, f + dmlk_log1p_restf(f, n * DMLK_LN2_LOWF));
+}
+
+DMLK_INLINE float dmlk_easy_logf(float x) { return dmlk_log_of_normalf(x, 0); } /* dmlk_is_normalf */
+
+DMLK_INLINE float dmlk_logf(float x) {
+    const bool is_denormal = x < 0x1p-126f;
+    const float y = dmlk_log_of_normalf(dmlk_choosef(is_denormal, x * 0x1p23f, x), dmlk_choosef(is_denormal, -23, 0));
     const float outside = dmlk_choosef(x == 0, -INFINITY, dmlk_choosef(x < 0, NAN, x)); /* or infinity, or NaN */
     return dmlk_choosef(x > 0 && x < INFINITY, y, outside);
+}
+
+/* --- power ---
+ *
+ * 2^(y log2(x)), with the logarithm and the product in two parts. */
+
+typedef struct dmlk_partsf {
+    float high, low;
+} dmlk_partsf;
+
+/* log2(x) of a normal x > 0, which is 2^exponent times, to 2^-34: x = 2^n m with sqrt(1/2) <= m < sqrt(2), log2(m) = s Q(s^2)
+ * with s = (m - 1) / (m + 1), of which s, s^2 and the two largest coefficients need two parts. */
+DMLK_INLINE dmlk_partsf dmlk_log2_of_partsf(float x, float exponent) {
+    const uint32_t least = 0x3f3504f3, above = dmlk_float_bits(x) - least; /* sqrt(1/2) */
+    const float n = exponent + (float)((int32_t)above >> 23), m = dmlk_bits_float((above & 0x7fffff) + least);
+    const float f = m - 1, d = m + 1, d_low = m - (d - 1), inverse = 1 / d;
+    const float s = f * inverse, s_low = fmaf(-s, d_low, fmaf(-s, d, f)) * inverse;
+    const float z = s * s, z_low = fmaf(2 * s, s_low, fmaf(s, s, -z));
+    const float c0 = 0x1.715476p+1f, c0_low = 0x1.4ae0cp-25f, c1 = 0x1.ec709ep-1f;
+    const float q1 = z * c1, q1_low = fmaf(z_low, c1, fmaf(z, c1, -q1));
+    const float square = z * fmaf(2, z_low, z); /* z_low may be four units */
+    const float rest = fmaf(square, fmaf(z, fmaf(z, 0x1.5899e4p-2f, 0x1.a5cfdp-2f), 0x1.2776ep-1f), c0_low);
+    const float q = c0 + q1, q_low = ((c0 - q) + q1) + (q1_low + rest);
+    const float p = s * q, p_low = fmaf(s_low, q, fmaf(s, q_low, fmaf(s, q, -p)));
+    const float high = n + p;
+    return (dmlk_partsf){high, ((n - high) + p) + p_low};
+}
+
+/* 2^(x + low) for x from -180 to 180 and |low| up to 1. */
+DMLK_INLINE float dmlk_exp2_of_partsf(float x, float low) {
+    const float bias = DMLK_ROUNDINGF + DMLK_WIDELYF, shifted = x + bias, n = shifted - bias;
+    const float most = x - n, r = most + low, z = r * r;
+    const float p01 = fmaf(r, 0.055503592f, 0.24022648f), p23 = fmaf(r, 0.001339118f, 0.009618521f);
+    const float p = fmaf(z, fmaf(z, 0.00015323944f, p23), p01);
+    const float y = 1 + fmaf(most, 0.6931472f, fmaf(z, p, low * 0.6931472f));
+    return dmlk_scale_widelyf(y, dmlk_wide_powersf((dmlk_exponentialf){dmlk_float_bits(shifted), 0}, false));
+}
+
+DMLK_INLINE float dmlk_limited_exp2f(float x) {
+    return dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.exp2), dmlk_limitsf.exp2);
+}
+
+DMLK_INLINE bool dmlk_is_easy_powf(float x, float y) { return dmlk_is_normalf(x) & (fabsf(y) <= 0x1p14f); }
+
+DMLK_INLINE float dmlk_easy_powf(float x, float y) {
+    const dmlk_partsf logarithm = dmlk_log2_of_partsf(x, 0);
+    const float high = y * logarithm.high, low = fmaf(y, logarithm.low, fmaf(y, logarithm.high, -high));
+    return dmlk_exp2_of_partsf(dmlk_limited_exp2f(high), low);
+}
+
+/* As C's pow: 1 for an exponent of 0 or a base of 1, whatever the other operand is. */
+DMLK_INLINE float dmlk_powf(float x, float y) {
+    const float a = fabsf(x);
+    const bool is_denormal = a < 0x1p-126f, is_whole = dmlk_floorf(y) == y, is_odd = is_whole && dmlk_floorf(0.5f * y) != 0.5f * y;
+    const dmlk_partsf l = dmlk_log2_of_partsf(dmlk_choosef(is_denormal, a * 0x1p23f, a), dmlk_choosef(is_denormal, -23, 0));
+    const bool is_number = a > 0 && a < INFINITY;
+    const float logarithm = dmlk_choosef(is_number, l.high, dmlk_choosef(a == 0, -INFINITY, a));
+    const float high = y * logarithm, x2 = dmlk_limited_exp2f(high);
+    const float low = fmaf(y, l.low, fmaf(y, l.high, -high));
+    float r = dmlk_exp2_of_partsf(x2, dmlk_choosef(x2 == high, low, 0));
+    r = dmlk_choosef(a == 1, 1, r); /* 0 times infinity */
+    r = dmlk_choosef(x < 0 && !is_whole && a < INFINITY, NAN, r);
+    r = dmlk_choosef(is_odd, dmlk_signedf(r, x), r);
+    return dmlk_choosef(x == 1 || y == 0, 1, r);
 }
 
 /* --- inverse hyperbolic functions --- */
@@ -229,31 +325,44 @@ DMLK_INLINE float dmlk_log_of_partsf(float y, float low, float one, float more) 
 DMLK_INLINE float dmlk_nearly_inversef(float x) { return dmlk_bits_float(0x7f000000 - dmlk_float_bits(x)); }
 
 /* log(a + sqrt(a^2 + 1)), where sqrt(a^2 + 1) = 1 + t + `more`, as (1 + t)^2 - 1 = t^2 + 2 t. */
-DMLK_INLINE float dmlk_asinhf(float x) {
+DMLK_INLINE float dmlk_asinh_of_sizef(float x, bool is_large) {
     const float a = fabsf(x), root = sqrtf(fmaf(a, a, 1)), t = root - 1, sum = a + t;
     const float more = fmaf(-t, t, fmaf(a, a, -2 * t)) * (0.5f * dmlk_nearly_inversef(root));
-    const bool is_large = a >= DMLK_SQUARED_LIMITF;
     const float y = dmlk_choosef(is_large, a * 0x1p-4f, sum);
     const float low = dmlk_choosef(is_large, 0, (t - (sum - a)) + more);
     const float z = dmlk_log_of_partsf(y, low, dmlk_choosef(is_large, 0, 1), dmlk_choosef(is_large, 5, 0));
-    return dmlk_signedf(dmlk_choosef(a < INFINITY, z, a), x);
+    return dmlk_signedf(z, x);
+}
+
+DMLK_INLINE bool dmlk_is_easy_asinhf(float x) { return fabsf(x) < DMLK_SQUARED_LIMITF; }
+DMLK_INLINE float dmlk_easy_asinhf(float x) { return dmlk_asinh_of_sizef(x, false); }
+
+DMLK_INLINE float dmlk_asinhf(float x) {
+    const float z = dmlk_asinh_of_sizef(x, fabsf(x) >= DMLK_SQUARED_LIMITF);
+    return dmlk_choosef(fabsf(x) < INFINITY, z, x);
 }
 
 /* log(x + sqrt(x^2 - 1)), of t = x - 1, which is exact. */
-DMLK_INLINE float dmlk_acoshf(float x) {
+DMLK_INLINE float dmlk_acosh_of_sizef(float x, bool is_large) {
     const float t = x - 1, square = fmaf(t, t, 2 * t), root = sqrtf(square), sum = root + t;
     const float lost = fmaf(-root, root, square) + fmaf(t, t, fmaf(2, t, -square));
     const float more = lost * (0.5f * dmlk_nearly_inversef(root));
-    const bool is_large = x >= DMLK_SQUARED_LIMITF;
     const float y = dmlk_choosef(is_large, x * 0x1p-4f, sum);
     const float low = dmlk_choosef(is_large, 0, (t - (sum - root)) + more);
-    const float z = dmlk_log_of_partsf(y, low, dmlk_choosef(is_large, 0, 1), dmlk_choosef(is_large, 5, 0));
+    return dmlk_log_of_partsf(y, low, dmlk_choosef(is_large, 0, 1), dmlk_choosef(is_large, 5, 0));
+}
+
+DMLK_INLINE bool dmlk_is_easy_acoshf(float x) { return x >= 1 && x < DMLK_SQUARED_LIMITF; }
+DMLK_INLINE float dmlk_easy_acoshf(float x) { return dmlk_acosh_of_sizef(x, false); }
+
+DMLK_INLINE float dmlk_acoshf(float x) {
+    const float z = dmlk_acosh_of_sizef(x, x >= DMLK_SQUARED_LIMITF);
     return dmlk_choosef(x >= 1 && x < INFINITY, z, dmlk_choosef(x < 1, NAN, x));
 }
 
 /* log((1 + a) / (1 - a)) / 2 = n log(2) / 2 + atanh(s), where s = (1 + a - 2^n (1 - a)) / (1 + a + 2^n (1 - a)): the
  * bits of 1 + a and 1 - a tell their logarithms well enough for n.  What sums and quotient lose goes into `low`. */
-DMLK_INLINE float dmlk_atanhf(float x) {
+DMLK_INLINE float dmlk_easy_atanhf(float x) { /* |x| < 1 */
     const float a = fabsf(x), more = 1 + a, less = 1 - a, more_low = a - (more - 1), less_low = (1 - less) - a;
     const uint32_t powers = dmlk_float_bits(more) - dmlk_float_bits(less) + 0x400000;
     const float n = (float)((int32_t)powers >> 23), power = dmlk_bits_float((powers & 0xff800000) + (127u << 23));
@@ -264,7 +373,12 @@ DMLK_INLINE float dmlk_atanhf(float x) {
     const float p01 = fmaf(z, 0.20000582f, 0.333333307f), p23 = fmaf(z, 0.121516062f, 0.142463229f);
     const float p = fmaf(z * z, p23, p01);
     const float y = fmaf(n, 0.5f * DMLK_LN2F, s + fmaf(s * z, p, fmaf(n, 0.5f * DMLK_LN2_LOWF, low)));
-    return dmlk_signedf(dmlk_choosef(a < 1, y, dmlk_choosef(a == 1, INFINITY, NAN)), x);
+    return dmlk_signedf(y, x);
+}
+
+DMLK_INLINE float dmlk_atanhf(float x) {
+    const float outside = dmlk_signedf(dmlk_choosef(fabsf(x) == 1, INFINITY, NAN), x);
+    return dmlk_choosef(fabsf(x) < 1, dmlk_easy_atanhf(x), outside);
 }
 
 /* --- error function ---
@@ -289,8 +403,8 @@ DMLK_INLINE float dmlk_erff(float x) {
 
 /* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(2 s - 1) with s = |x| / (|x| + 3.5).
  * -infinity gives NaN, as -infinity times 0. */
-DMLK_INLINE float dmlk_geluf(float x) {
-    const float a = fabsf(x), b = dmlk_at_mostf(a, dmlk_limitsf.gelu), square = b * b;
+DMLK_INLINE float dmlk_gelu_of_sizef(float x, bool easy) {
+    const float a = fabsf(x), b = easy ? a : dmlk_at_mostf(a, dmlk_limitsf.gelu), square = b * b;
     const float s = b / (b + 3.5f), t = 2 * s - 1;
     float p = 0.00010400686f;
     p = fmaf(p, t, 0.000410398177f);
@@ -303,8 +417,14 @@ DMLK_INLINE float dmlk_geluf(float x) {
     p = fmaf(p, t, -0.565561712f);
     p = fmaf(p, t, 0.744416058f);
     const dmlk_exponentialf e = dmlk_reduce_expf(-0.5f * square, -0.5f * fmaf(b, b, -square), DMLK_WIDELYF);
-    const float tail = dmlk_scale_widelyf(fmaf(s * p, e.less1, s * p), dmlk_wide_powersf(e));
-    return a < INFINITY ? dmlk_signedf((x > 0 ? x : 0) - tail, x) : x + a;
+    const float tail = dmlk_scale_widelyf(fmaf(s * p, e.less1, s * p), dmlk_wide_powersf(e, easy));
+    return dmlk_signedf((x > 0 ? x : 0) - tail, x);
+}
+
+DMLK_INLINE bool dmlk_is_easy_geluf(float x) { return fabsf(x) <= 12; }
+DMLK_INLINE float dmlk_easy_geluf(float x) { return dmlk_gelu_of_sizef(x, true); }
+DMLK_INLINE float dmlk_geluf(float x) {
+    return dmlk_choosef(fabsf(x) < INFINITY, dmlk_gelu_of_sizef(x, false), x + fabsf(x));
 }
 
 /* --- circular functions ---
@@ -378,6 +498,12 @@ DMLK_INLINE float dmlk_tan_off(dmlk_circularf at) {
     const float tangent = r + fmaf(cube, p, low * fmaf(t, t, 1));
     return dmlk_choosef((at.quarter & 1) != 0, -1 / tangent, dmlk_choosef(r == 0, r, tangent));
 }
+
+/* Without the large ones. */
+DMLK_INLINE bool dmlk_is_easy_circularf(float x) { return fabsf(x) < DMLK_CIRCULAR_LIMITF; }
+DMLK_INLINE float dmlk_easy_sinf(float x) { return dmlk_sin_off(dmlk_reduce_circularf(x)); }
+DMLK_INLINE float dmlk_easy_cosf(float x) { return dmlk_cos_off(dmlk_reduce_circularf(x)); }
+DMLK_INLINE float dmlk_easy_tanf(float x) { return dmlk_tan_off(dmlk_reduce_circularf(x)); }
 
 /* Loops over `count` <= DMLK_MATH_CHUNK values of any size; optimized for few large ones. */
 void dmlk_sin_eachf(float *values, int64_t count);

@@ -7,7 +7,7 @@
 #include "cpu.h"
 
 const struct dmlk_limitsf dmlk_limitsf = {
-    .exp_low = -104, .exp_high = 89, .expm1_low = -20, .sigmoid = 60, .silu_low = -128, .tanh = 10, .half_exp = 91,
+    .exp_low = -104, .exp_high = 89, .expm1_low = -20, .sigmoid = 60, .silu_low = -128, .tanh = 10, .exp2 = 160, .half_exp = 91,
     .erf = 3.925f, .gelu = 14.6f};
 
 /* 2/pi in words of 32 bits, the first after the binary point; enough bits for every FLOAT32. */

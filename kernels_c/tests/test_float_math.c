@@ -105,6 +105,84 @@ TEST(special_values) {
     }
 }
 
+/* --- what leaves out special arguments --- */
+
+static bool is_easy_atanhf(float x) { return fabsf(x) < 1; }
+
+TEST(easy_functions_give_the_same_bits) {
+    static const struct {
+        bool (*is_easy)(float x);
+        float (*easy)(float x);
+        float (*full)(float x);
+    } pairs[] = {{dmlk_is_normalf, dmlk_easy_logf, dmlk_logf},
+                 {dmlk_is_easy_asinhf, dmlk_easy_asinhf, dmlk_asinhf},
+                 {dmlk_is_easy_acoshf, dmlk_easy_acoshf, dmlk_acoshf},
+                 {is_easy_atanhf, dmlk_easy_atanhf, dmlk_atanhf},
+                 {dmlk_is_easy_expf, dmlk_easy_expf, dmlk_expf},
+                 {dmlk_is_easy_expf, dmlk_easy_sinhf, dmlk_sinhf},
+                 {dmlk_is_easy_expf, dmlk_easy_coshf, dmlk_coshf},
+                 {dmlk_is_easy_expf, dmlk_easy_siluf, dmlk_siluf},
+                 {dmlk_is_easy_geluf, dmlk_easy_geluf, dmlk_geluf},
+                 {dmlk_is_easy_circularf, dmlk_easy_sinf, sin_of},
+                 {dmlk_is_easy_circularf, dmlk_easy_cosf, cos_of},
+                 {dmlk_is_easy_circularf, dmlk_easy_tanf, tan_of}};
+    for (size_t f = 0; f < sizeof pairs / sizeof pairs[0]; f++) {
+        int64_t wrong = 0, easy = 0;
+        for (uint64_t bits = step == 1 ? 0 : f; bits < UINT64_C(1) << 32; bits += step) {
+            const float x = dmlk_bits_float((uint32_t)bits);
+            easy += pairs[f].is_easy(x);
+            wrong += pairs[f].is_easy(x) && dmlk_float_bits(pairs[f].easy(x)) != dmlk_float_bits(pairs[f].full(x));
+        }
+        CHECK_EQUAL(wrong, 0);
+        CHECK(easy > 1000);
+    }
+}
+
+/* --- powers --- */
+
+/* Most powers of random numbers are 0 or infinite: the exponent is one that makes the result a number, or any small one
+ * of many sizes, or a whole number. */
+static float random_exponent(uint64_t *state, float x) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    const double from_minus_1 = (double)(int32_t)(*state >> 32) * 0x1p-31;
+    switch (*state >> 20 & 3) {
+    case 0: return (float)(from_minus_1 * 150 / log2((double)x));
+    case 1: return (float)rint(from_minus_1 * 20);
+    default: return (float)ldexp(from_minus_1, (int)(*state >> 24 & 31) - 12);
+    }
+}
+
+TEST(powers) {
+    uint64_t state = 1;
+    double worst = 0;
+    int64_t wrong = 0;
+    for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += step == 1 ? 16 : step) {
+        const uint32_t near_1 = 0x3f800000 + ((uint32_t)bits & 0x3fffff) - 0x200000;
+        const float x = dmlk_bits_float(bits & 0x400 ? near_1 : (uint32_t)bits), y = random_exponent(&state, x);
+        const float ours = dmlk_powf(x, y);
+        wrong += dmlk_is_easy_powf(x, y) && dmlk_float_bits(dmlk_easy_powf(x, y)) != dmlk_float_bits(ours);
+        const double error = error_of(ours, pow((double)x, (double)y));
+        worst = error > worst ? error : worst;
+    }
+    printf("       pow      at most %.3f units\n", worst);
+    CHECK(worst <= 1);
+    CHECK_EQUAL(wrong, 0);
+}
+
+TEST(special_powers) {
+    static const float special[] = {0.0f, -0.0f, 1, -1, 2, -2, 3, -3, 0.5f, -0.5f, 1.5f, -1.5f, INFINITY, -INFINITY, NAN,
+                                    0x1p-149f, -0x1p-149f, 0x1p-130f, 0x1p-126f, 0x1.fffffep127f, -0x1.fffffep127f,
+                                    0x1.fffffep-1f, 0x1.000002p0f, 0x1p24f, 0x1p24f + 2, 0x1p24f - 1, -0x1p23f - 1, 1e9f};
+    enum { COUNT = sizeof special / sizeof special[0] };
+    for (int i = 0; i < COUNT * COUNT; i++) {
+        const float x = special[i / COUNT], y = special[i % COUNT], ours = dmlk_powf(x, y);
+        if (error_of(ours, pow((double)x, (double)y)) > 1) {
+            fprintf(stderr, "pow(%a, %a) is %a\n", (double)x, (double)y, (double)ours);
+            test_failures++;
+        }
+    }
+}
+
 #ifdef DMLK_FMAF_OF_4
 /* A random float, of which often the last bits are 0, so that sums are halfway between floats. */
 static float random_float(uint64_t *state) {
@@ -163,6 +241,9 @@ int main(int count, char **arguments) {
     RUN(every_float16);
     RUN(special_values);
     RUN(whole_numbers);
+    RUN(easy_functions_give_the_same_bits);
+    RUN(powers);
+    RUN(special_powers);
 #ifdef DMLK_FMAF_OF_4
     RUN(fused_multiply_adds);
 #endif

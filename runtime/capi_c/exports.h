@@ -42,6 +42,7 @@ struct dmlemu_exports {
 #undef FIELD
     void (*enter)(uintptr_t site); /* where the next export was called from */
     void (*end)(void); /* from here on every call fails */
+    void (*print_left)(void); /* the objects that the program has not released */
 };
 
 #endif

@@ -1,11 +1,35 @@
 /* IUnknown and the functions with which Python makes objects; included after the generated vtables. */
 
 #include <link.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CAPI_E_NOINTERFACE = 0x80004002u, CAPI_E_POINTER = 0x80004003u };
+
+/* A program built with ThreadSanitizer does not see the atomics of this file: it is told what they order.  Else it
+ * reports that one thread frees an object whose vtable another one has read before its Release. */
+extern void __tsan_acquire(void *address) __attribute__((weak));
+extern void __tsan_release(void *address) __attribute__((weak));
+
+static struct capi_object *identity(uintptr_t object)
+{
+    struct capi_object *self = (struct capi_object *)object;
+    return self->owner != NULL ? self->owner : self;
+}
+
+static void tell_acquire(struct capi_object *object)
+{
+    if (__tsan_acquire != NULL)
+        __tsan_acquire(object);
+}
+
+static void tell_release(struct capi_object *object)
+{
+    if (__tsan_release != NULL)
+        __tsan_release(object);
+}
 
 static uintptr_t capi_new(uint32_t interface, uintptr_t owner)
 {
@@ -15,12 +39,20 @@ static uintptr_t capi_new(uint32_t interface, uintptr_t owner)
     object->slots = capi_interfaces[interface].slots;
     object->owner = (struct capi_object *)owner;
     object->interface = interface;
+    tell_release(identity((uintptr_t)object));
     return (uintptr_t)object;
 }
 
 static void capi_free(uintptr_t object)
 {
-    free((void *)object);
+    tell_acquire(identity(object));
+    if (!atomic_load(&capi_keeps_memory))
+        free((void *)object);
+}
+
+static void capi_keep_memory(void)
+{
+    atomic_store(&capi_keeps_memory, 1);
 }
 
 static int is_kept(struct capi_object *object, uint32_t bit)
@@ -57,12 +89,6 @@ static void capi_do_not_keep(void)
     capi_is_passing = 1;
 }
 
-static struct capi_object *identity(uintptr_t object)
-{
-    struct capi_object *self = (struct capi_object *)object;
-    return self->owner != NULL ? self->owner : self;
-}
-
 static uint32_t capi_count(uintptr_t object)
 {
     return (uint32_t)atomic_load(&identity(object)->count);
@@ -74,6 +100,7 @@ static const uint64_t references[] = {1, ((uint64_t)1 << 32) + 1};
 static void capi_hold(uintptr_t object, uint32_t reference)
 {
     atomic_fetch_add(&identity(object)->count, references[reference]);
+    tell_acquire(identity(object));
 }
 
 /* Returns how many references are left. */
@@ -94,17 +121,20 @@ static uint32_t IUnknown_AddRef(uintptr_t object)
     return Object_AddRef((uintptr_t)self);
 }
 
-/* The last reference is left to Python, which gives it back under its lock: until then, others may be handed out. */
+/* The last reference is left to Python, which gives it back under its lock: until then, others may be handed out.
+ * After Python's end there is only the count. */
 static uint32_t IUnknown_Release(uintptr_t object)
 {
     struct capi_object *self = identity(object);
+    const uint32_t least = atomic_load(&capi_is_alive) ? 1 : 0;
     uint64_t before = atomic_load(&self->count);
     uint32_t count, ours;
+    tell_release(self);
     do {
         count = (uint32_t)before;
         ours = (uint32_t)(before >> 32);
-    } while (count > 1 && count > ours && !atomic_compare_exchange_weak(&self->count, &before, before - 1));
-    if (count > 1 && count > ours)
+    } while (count > least && count > ours && !atomic_compare_exchange_weak(&self->count, &before, before - 1));
+    if (count > least && count > ours)
         return count - 1;
     capi_client = (uintptr_t)__builtin_return_address(0);
     if (count > ours)
@@ -119,6 +149,7 @@ static void capi_let_go(uintptr_t object)
 {
     struct capi_object *self = identity(object);
     uint64_t before = atomic_load(&self->count);
+    tell_release(self);
     while ((uint32_t)before > 1 &&
            !atomic_compare_exchange_weak(&self->count, &before, before - references[CAPI_OF_OURS])) {
     }
@@ -170,12 +201,32 @@ static void end_if_inside(const int *is_inside)
 
 #define CALLING_CLIENT int is_inside __attribute__((cleanup(end_if_inside))) = 1
 
-/* Any COM object, the client's own, too. */
-static void call_slot(uintptr_t pointer, int slot)
+struct slot {
+    uintptr_t pointer;
+    int number;
+};
+
+static void call_slot(void *argument)
 {
-    uint32_t (*const *slots)(uintptr_t) = *(uint32_t (*const **)(uintptr_t))pointer;
+    const struct slot *slot = argument;
+    uint32_t (*const *slots)(uintptr_t) = *(uint32_t (*const **)(uintptr_t))slot->pointer;
     CALLING_CLIENT;
-    slots[slot](pointer);
+    slots[slot->number](slot->pointer);
+    is_inside = 0;
+}
+
+struct message {
+    void (*callback)(uint32_t, uint32_t, uint32_t, const char *, uintptr_t);
+    uint32_t category, severity, id;
+    const char *text;
+    uintptr_t context;
+};
+
+static void call_callback(void *argument)
+{
+    const struct message *message = argument;
+    CALLING_CLIENT;
+    message->callback(message->category, message->severity, message->id, message->text, message->context);
     is_inside = 0;
 }
 
@@ -183,19 +234,29 @@ static void call_slot(uintptr_t pointer, int slot)
 static void capi_deliver(uintptr_t callback, uint32_t category, uint32_t severity, uint32_t id, const char *text,
                          uintptr_t context)
 {
-    CALLING_CLIENT;
-    ((void (*)(uint32_t, uint32_t, uint32_t, const char *, uintptr_t))callback)(category, severity, id, text, context);
-    is_inside = 0;
+    struct message message = {NULL, category, severity, id, text, context};
+    memcpy(&message.callback, &callback, sizeof callback);
+    capi_call_client(call_callback, &message);
 }
 
+/* Any COM object, the client's own, too. */
 static void capi_add_ref_any(uintptr_t pointer)
 {
-    call_slot(pointer, 1);
+    struct slot slot = {pointer, 1};
+    capi_call_client(call_slot, &slot);
 }
 
 static void capi_release_any(uintptr_t pointer)
 {
-    call_slot(pointer, 2);
+    struct slot slot = {pointer, 2};
+    capi_call_client(call_slot, &slot);
+}
+
+static int read_unloads(struct dl_phdr_info *info, size_t size, void *found)
+{
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        *(uint64_t *)found = info->dlpi_subs;
+    return 1; /* all say the same */
 }
 
 static struct capi_site capi_frames(void)
@@ -204,6 +265,7 @@ static struct capi_site capi_frames(void)
         atomic_store_explicit(capi_asker(capi_site.method), capi_site.method, memory_order_relaxed);
         capi_find_frames();
     }
+    dl_iterate_phdr(read_unloads, &capi_site.unloads);
     return capi_site;
 }
 
@@ -254,6 +316,49 @@ static void capi_end(void)
     atomic_store(&capi_is_alive, 0);
 }
 
+/* What is to be printed at the very end, if the program does not release it until then. */
+static void capi_leave(struct capi_left *rows, uint32_t count)
+{
+    capi_left = rows;
+    capi_left_count = count;
+}
+
+/* Counts the references of the objects that the program still holds, or that such objects hold.  Returns how many of
+ * them have a text. */
+static uint32_t count_left(void)
+{
+    uint32_t found = 0;
+    int has_changed = 1;
+    for (uint32_t i = 0; i < capi_left_count; i++) {
+        const uint64_t count = atomic_load(&((struct capi_object *)capi_left[i].object)->count);
+        capi_left[i].references = (uint32_t)count - (uint32_t)(count >> 32); /* the program's own */
+    }
+    while (has_changed) {
+        has_changed = 0;
+        for (struct capi_left *row = capi_left; row < capi_left + capi_left_count; row++) {
+            if (row->is_alive || row->references == 0)
+                continue;
+            row->is_alive = 1;
+            has_changed = 1;
+            found += row->text != NULL;
+            for (uint32_t i = 0; i < row->hold_count; i++)
+                capi_left[row->holds[i]].references++;
+        }
+    }
+    return found;
+}
+
+/* Prints the objects that the program has not released, after its static objects are destroyed. */
+static void capi_print_left(void)
+{
+    const uint32_t found = count_left();
+    if (found != 0)
+        fprintf(stderr, found == 1 ? "%u object is still alive:\n" : "%u objects are still alive:\n", found);
+    for (uint32_t i = 0; i < capi_left_count; i++)
+        if (capi_left[i].is_alive && capi_left[i].text != NULL)
+            fprintf(stderr, "  %s, references: %u\n", capi_left[i].text, capi_left[i].references);
+}
+
 /* NULL instead of the object that a method would have made. */
 static void make_nothing(const char *symbol, char *arguments)
 {
@@ -299,5 +404,6 @@ static uintptr_t capi_fill(uintptr_t address)
     DMLEMU_EXPORTS(FILL)
     table->enter = capi_enter;
     table->end = capi_end;
+    table->print_left = capi_print_left;
     return (uintptr_t)&capi_exports;
 }

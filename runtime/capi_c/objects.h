@@ -42,6 +42,16 @@ struct capi_interface {
     uint32_t iid_count;
 };
 
+/* An object at Python's end, and the objects that it holds. */
+struct capi_left {
+    uintptr_t object;
+    const char *text;         /* NULL: not printed */
+    const uint32_t *holds;    /* indices of other such rows */
+    uint32_t hold_count;
+    uint32_t references;      /* found by capi_print_left */
+    uint32_t is_alive;
+};
+
 /* A method whose last argument says where an object goes. */
 struct capi_creator {
     const char *symbol;
@@ -54,6 +64,7 @@ struct capi_site {
     const void *method;
     uintptr_t frames[CAPI_FRAMES]; /* return addresses, the innermost first */
     int count;                     /* 0: only the first is known, the others were not looked for */
+    uint64_t unloads;              /* how often a file was unloaded: then other code may be at the addresses */
 };
 
 /* Of the method that this thread is in. */
@@ -88,5 +99,11 @@ static _Atomic int capi_has_frames;
 static struct capi_object capi_exports;
 
 static _Atomic int capi_is_alive = 1;
+
+/* Set when Python makes the list of the objects that are left: from then on their memory stays. */
+static _Atomic int capi_keeps_memory;
+
+static struct capi_left *capi_left;
+static uint32_t capi_left_count;
 
 #endif

@@ -46,11 +46,16 @@ static atomic_int has_finished;
 
 static int failed(const char *reason, const char *detail)
 {
-    fprintf(stderr,
-            "dmlemu: Direct3D cannot start: %s%s%s.\n"
-            "dmlemu: set DMLEMU_PYTHON to a Python 3.10 or newer that has dmlemu installed, or run the program under "
-            "'dmlemu exec'.\n",
-            reason, *detail ? ": " : "", detail);
+    fprintf(stderr, "dmlemu: Direct3D cannot start: %s%s%s.\n", reason, *detail ? ": " : "", detail);
+    return 0;
+}
+
+static int failed_without_python(const char *reason, const char *detail)
+{
+    failed(reason, detail);
+    fputs("dmlemu: set DMLEMU_PYTHON to a Python 3.10 or newer that has dmlemu installed, or run the program under "
+          "'dmlemu exec'.\n",
+          stderr);
     return 0;
 }
 
@@ -164,9 +169,11 @@ static int find_python(struct place *place)
     const char *given = getenv("DMLEMU_PYTHON");
     if (given != NULL && *given)
         return find_by_variable(place, given) ||
-               failed("DMLEMU_PYTHON names no Python with a shared library (on Debian: package libpython3.N)", given);
+               failed_without_python(
+                   "DMLEMU_PYTHON names no Python with a shared library (on Debian: package libpython3.N)", given);
     return find_by_layout(place) || ask(place, "python3") ||
-           failed("no Python with a shared library was found", "neither around this library nor as python3");
+           failed_without_python("no Python with a shared library was found",
+                                 "neither around this library nor as python3");
 }
 
 /* --- a Python that the process already has --- */
@@ -229,9 +236,10 @@ static int start_python(void)
         return 0;
     void *handle = dlopen(place.library, RTLD_NOW | RTLD_GLOBAL);
     if (handle == NULL)
-        return failed("Python's shared library cannot be loaded (on Debian: package libpython3.N)", dlerror());
+        return failed_without_python("Python's shared library cannot be loaded (on Debian: package libpython3.N)",
+                                     dlerror());
     if (!find_functions(handle))
-        return failed("the library is not Python 3", place.library);
+        return failed_without_python("the library is not Python 3", place.library);
     ignore_environment(handle);
     for (size_t i = 0; i == 0 || place.program[i - 1]; i++)
         program[i] = character((unsigned char)place.program[i]);
@@ -283,6 +291,20 @@ static void finish(void)
         call_with_room(finish_python);
 }
 
+/* After the atexit functions and the destructors of the program's static objects, which may be older than Python.  Also
+ * after those of quick_exit(), which destroys none. */
+__attribute__((destructor)) static void print_left(void)
+{
+    if (!is_forked && atomic_load(&has_finished))
+        exports.print_left();
+}
+
+static void finish_quickly(void)
+{
+    finish();
+    print_left();
+}
+
 static void after_fork(void)
 {
     is_forked = 1;
@@ -291,13 +313,28 @@ static void after_fork(void)
 
 static int load_frontend(void)
 {
-    char code[256];
-    snprintf(code, sizeof code,
-             "import dmlemu.frontends.capi.startup as _dmlemu\n_dmlemu.start(%zu)\ndel _dmlemu\n", (size_t)&exports);
-    if (python.run(code) != 0 || exports.end == NULL)
-        return failed("dmlemu cannot be imported", "see the traceback above");
+    /* A variable with a wrong value is a ValueError that begins with its name. */
+    static const char start_code[] =
+        "def _dmlemu(table):\n"
+        "    import sys\n"
+        "    try:\n"
+        "        import dmlemu.frontends.capi.startup as startup\n"
+        "        startup.start(table)\n"
+        "    except ValueError as error:\n"
+        "        if not str(error).startswith('DMLEMU_'):\n"
+        "            raise\n"
+        "        if sys.stderr is not None:\n"
+        "            print('dmlemu: Direct3D cannot start:', error, file=sys.stderr)\n"
+        "_dmlemu(%zu)\n"
+        "del _dmlemu\n";
+    char code[sizeof start_code + 32];
+    snprintf(code, sizeof code, start_code, (size_t)&exports);
+    if (python.run(code) != 0)
+        return failed_without_python("dmlemu cannot be imported", "see the traceback above");
+    if (exports.end == NULL) /* and said so */
+        return 0;
     atexit(finish);
-    at_quick_exit(finish);
+    at_quick_exit(finish_quickly);
     pthread_atfork(NULL, NULL, after_fork);
     return 1;
 }
@@ -318,14 +355,18 @@ static void *start_own(void *unused)
 
 static void start(void)
 {
+    const char *mode = getenv("DMLEMU_CAPI_MODE");
+    if (mode != NULL && *mode && strcmp(mode, "direct") != 0) {
+        failed("DMLEMU_CAPI_MODE can only be 'direct', or not set; it is", mode);
+        return;
+    }
     void *present = python_of_process();
     if (present == NULL) {
         if (!call_with_room(start_own))
             failed("there is no memory for a thread with room for Python", "");
         return;
     }
-    const char *mode = getenv("DMLEMU_CAPI_MODE");
-    if (mode == NULL || strcmp(mode, "direct") != 0) {
+    if (mode == NULL || !*mode) {
         failed("this process has a Python of its own, which is not supported yet", "DMLEMU_CAPI_MODE=direct tries it");
         return;
     }

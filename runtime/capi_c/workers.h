@@ -1,6 +1,7 @@
 /* Threads of our own, which serve the calls of threads without room for an interpreter.  Included by hook.h.
  *
- * There are as many as there were such calls at a time.  They live as long as the process. */
+ * There are as many as there were such calls at a time.  They live as long as the process.  A function of the program
+ * that such a call calls (a message callback) runs on the program's thread, as it does in all other calls. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +15,12 @@ struct capi_worker {
     char *arguments;
     struct capi_site site;
     int is_passing, must_stop;
+    void (*function)(void *); /* of the program; NULL: the call is done */
+    void *argument;
 };
+
+/* The worker that this thread is; NULL: it is no worker. */
+static _Thread_local struct capi_worker *capi_self;
 
 static struct capi_worker *capi_idle;
 static pthread_mutex_t capi_idle_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -28,7 +34,7 @@ static void capi_wait(sem_t *semaphore)
 /* Calls what it is given, as the thread that gave it. */
 static void *capi_serve(void *argument)
 {
-    struct capi_worker *self = argument;
+    struct capi_worker *self = capi_self = argument;
     dmlemu_enter_mode();
     for (;;) {
         capi_wait(&self->called);
@@ -41,6 +47,30 @@ static void *capi_serve(void *argument)
         sem_post(&self->done);
     }
     return NULL;
+}
+
+/* Calls a function of the program on the thread that called us. */
+static void capi_call_client(void (*function)(void *), void *argument)
+{
+    struct capi_worker *self = capi_self;
+    if (self == NULL) {
+        function(argument);
+        return;
+    }
+    self->function = function;
+    self->argument = argument;
+    sem_post(&self->done);
+    capi_wait(&self->called);
+}
+
+/* Waits until a call is done, and calls the functions of the program that it calls. */
+static void capi_attend(struct capi_worker *worker)
+{
+    for (capi_wait(&worker->done); worker->function != NULL; capi_wait(&worker->done)) {
+        worker->function(worker->argument);
+        worker->function = NULL;
+        sem_post(&worker->called);
+    }
 }
 
 /* The program's signal handlers do not run on it. */
@@ -90,7 +120,7 @@ static int capi_hand_over(struct _cffi_externpy_s *method, char *arguments)
     worker->site = capi_site;
     worker->is_passing = capi_is_passing;
     sem_post(&worker->called);
-    capi_wait(&worker->done);
+    capi_attend(worker);
     capi_is_passing = worker->is_passing;
     capi_must_stop = worker->must_stop;
     pthread_mutex_lock(&capi_idle_lock);

@@ -80,13 +80,15 @@ static Word used;
 static Word *loop;  // words that all point to the first of them
 static Word *zeros; // as many as any array may have
 
+// With zeros behind it: a count may be larger than its array, and what is read there must not be a pointer.
 static Word *take(Word bytes)
 {
-    if (used + bytes + 64 > FRONT)
+    const Word size = (bytes + 63) / 64 * 64 + 64;
+    if (used + size > FRONT)
         used = 4096;
     Word *found = reinterpret_cast<Word *>(arena + used);
-    used += (bytes + 63) / 64 * 64;
-    std::memset(found, 0, bytes);
+    used += size;
+    std::memset(found, 0, size);
     return found;
 }
 

@@ -181,14 +181,14 @@ static const int IDENTITY = {identity}, GEMM = {gemm};
 """
 
 
-def build(folder: Path) -> Path:
-    """Compiles the program."""
+def build(folder: Path, *flags: str) -> Path:
+    """Compiles the program; ``flags`` come behind the usual ones."""
     (folder / "fuzz_capi_table.h").write_text(table(), encoding="utf-8")
     libs = subprocess.run(
         [sys.executable, "-m", "dmlemu", "capi", "--libs"], capture_output=True, text=True, check=True
     ).stdout.split()
     program = folder / "fuzz_capi"
-    command = ["g++", "-std=c++17", "-g", "-Wall", "-Wextra", f"-I{folder}"]
+    command = ["g++", "-std=c++17", "-g", "-Wall", "-Wextra", *flags, f"-I{folder}"]
     subprocess.run([*command, HERE / "fuzz_capi.cpp", "-o", program, *libs], check=True)
     return program
 

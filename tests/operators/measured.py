@@ -132,7 +132,7 @@ def main() -> int:
         return 1
     if not arguments.check:
         MEASURED.write_text(text)
-        print(f"{MEASURED.name}: {text.count(chr(10)) - 1} lines; make docs prints them")
+        print(f"{MEASURED.name}: {text.count(chr(10)) - 1} lines; dmlemu explain prints them")
         return 0
     kept = MEASURED.read_text() if MEASURED.exists() else ""
     if kept and kept.splitlines()[0] != text.splitlines()[0]:

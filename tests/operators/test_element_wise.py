@@ -195,6 +195,36 @@ def test_a_power_of_a_half_is_no_square_root() -> None:
     assert found.tolist() == [INF, 0, 2, INF] and not np.signbit(found[1])
 
 
+SPECIAL_APART = [
+    *(O.ELEMENT_WISE_EXP, O.ELEMENT_WISE_LOG, O.ELEMENT_WISE_SINH, O.ELEMENT_WISE_COSH),
+    *(O.ELEMENT_WISE_ASINH, O.ELEMENT_WISE_ACOSH, O.ELEMENT_WISE_ATANH),
+    *(O.ELEMENT_WISE_SIN, O.ELEMENT_WISE_COS, O.ELEMENT_WISE_TAN),
+    *(O.ELEMENT_WISE_CONSTANT_POW, O.ELEMENT_WISE_POW, O.ACTIVATION_GELU, O.ACTIVATION_SWISH),
+]
+
+
+@pytest.mark.parametrize("kind", SPECIAL_APART, ids=lambda kind: kind.name)
+def test_special_arguments_do_not_change_the_others(kind: OperatorType) -> None:
+    """These functions have a short form for pieces of a row without special arguments."""
+    easy = np.random.default_rng(1).uniform(1.01, 4, 1000).astype(np.float32)
+    easy = easy / 5 if kind is O.ELEMENT_WISE_ATANH else easy
+    mixed = easy.copy()
+    at = np.arange(7, 1000, 141)  # some in each piece
+    mixed[at] = [NAN, INF, -INF, 0, -0.0, 1e-40, MAX32, -2.5]
+    other = np.float32(np.linspace(-3, 3, 1000))
+    x = tensor(T.FLOAT32, 1000)
+
+    def result(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        tensors_of = {"exponent_tensor": x} if kind is O.ELEMENT_WISE_POW else {}
+        op = example(kind, input_tensor=x, output_tensor=x, **tensors_of)
+        found = compare(op, {"input_tensor": values, **dict.fromkeys(tensors_of, other)})["output_tensor"]
+        return found.view(np.uint32)
+
+    differ = np.flatnonzero(result(easy) != result(mixed))
+
+    assert set(differ) <= set(at) and len(differ) >= 5
+
+
 @pytest.mark.parametrize("data_type", [T.FLOAT32, T.FLOAT16, T.INT32], ids=lambda each: each.name)
 @pytest.mark.parametrize("exponent", [2.0, 3.0])
 def test_squares_and_cubes(exponent: float, data_type: T) -> None:

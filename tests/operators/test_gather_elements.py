@@ -71,6 +71,28 @@ def test_an_index_outside_reads_the_nearest_element(indices: Array, expected: li
     assert gather(np.int16([10, 11, 12]), indices, 0) == expected
 
 
+@pytest.mark.parametrize("data_type", [T.UINT8, T.FLOAT16, T.FLOAT32, T.INT64], ids=lambda each: each.name)
+@pytest.mark.parametrize("index_type", INDEX_TYPES, ids=lambda each: each.name)
+@pytest.mark.parametrize(("axis", "sizes"), [(0, [211, 301]), (1, [5, 301]), (1, [2, 20000])])
+def test_rows_of_many_elements(axis: int, sizes: list[int], index_type: T, data_type: T) -> None:
+    """CPUs have instructions for several elements, which are used where these are far apart."""
+    random = np.random.default_rng(1)
+    x = random.integers(0, 256, sizes).astype(dtype_of(data_type))
+    chosen = [min(sizes[0], 5), sizes[1]]
+    indices = random.integers(0, x.shape[axis], chosen).astype(dtype_of(index_type))
+
+    gather(x, indices, axis)
+
+
+@pytest.mark.dmlemu(expect=["MEM_INDEX_VALUE"])
+def test_a_row_with_an_index_outside() -> None:
+    x = np.arange(10000, dtype=np.float32)
+    indices = np.arange(9999, -1, -1, dtype=np.int32)
+    indices[37] = 10000
+
+    assert gather(x, indices, 0)[36:39] == [9963, 9999, 9961]
+
+
 @given(st.data())
 def test_any_layout(data: st.DataObject) -> None:
     sizes = data.draw(shapes())

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_tutorial import ROOT, TRIES_LAYOUTS, Block, blocks, quoted_file
+from test_tutorial import ROOT, TRIES_LAYOUTS, Block, blocks, quoted_file, same
 
 DOCS = ROOT / "docs"
 DECISIONS = DOCS / "decisions"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "tests/README.md")),
-    ROOT / "examples" / "digits" / "README.md",
+    *sorted((ROOT / "examples").rglob("*.md")),
     *sorted(DOCS.rglob("*.md")),
 ]
 
@@ -80,14 +80,28 @@ def test_the_guides_are_pasted() -> None:
     assert {"find-a-layout-bug.md", "test-your-layouts.md", "write-a-check.md"} <= names
 
 
-def at_the_prompt(texts: list[str], folder: Path) -> list[str]:
-    """What ``python -i`` writes to stderr about each text, which is pasted and followed by Enter."""
-    end = "print('# the end of a block', file=__import__('sys').stderr)\n"
-    given = "".join(f"{text}\n{end}" for text in texts)
+END = "# the end of a block\n"
+
+
+def at_the_prompt(texts: list[str], folder: Path) -> list[tuple[str, str]]:
+    """What ``python -i`` writes to stdout and stderr about each text, which is pasted and followed by Enter.
+
+    It does not show the values of expressions here, as a page does not.
+    """
+    end = f"print({END!r}, end='', flush=True); print({END!r}, end='', file=__import__('sys').stderr)\n"
+    given = "__import__('sys').displayhook = lambda value: None\n"
+    given += "".join(f"{text}\n{end}" for text in texts)
     done = subprocess.run(
         [sys.executable, "-i", "-q"], input=given, cwd=folder, capture_output=True, text=True, timeout=110
     )
-    return done.stderr.split("# the end of a block\n")[:-1]
+    return list(zip(done.stdout.split(END)[:-1], done.stderr.split(END)[:-1], strict=True))
+
+
+def shown_after(page: Path, block: Block) -> str:
+    """What the page shows behind a block; reports name lines of the prompt instead of the page's."""
+    found = blocks(page)
+    after = found[found.index(block) + 1 :][:1]
+    return re.sub(r"[\w.-]+\.md:", "...:", after[0].text) if after and after[0].language == "text" else ""
 
 
 @pytest.mark.parametrize(
@@ -103,8 +117,10 @@ def test_blocks_can_be_pasted_into_the_prompt(page: Path, tmp_path: Path) -> Non
     found = pasted(page)
     told = at_the_prompt([each.text for each in found], tmp_path)
     assert len(told) == len(found)
-    for block, errors in zip(found, told, strict=True):
+    for block, (output, errors) in zip(found, told, strict=True):
         assert "Traceback" not in errors and "Error: " not in errors, f"{page.name}:{block.line}\n{errors}"
+        shown = shown_after(page, block)
+        assert same(shown, output), f"{page.name}:{block.line}\n{output}"
 
 
 @pytest.mark.parametrize(
@@ -116,5 +132,5 @@ def test_blocks_can_be_pasted_into_the_prompt(page: Path, tmp_path: Path) -> Non
     ],
 )
 def test_the_prompt_is_a_plain_one(text: str, error: str, tmp_path: Path) -> None:
-    [told] = at_the_prompt([text], tmp_path)
+    [(_, told)] = at_the_prompt([text], tmp_path)
     assert error in told

@@ -127,8 +127,9 @@ static bool output_fits(const struct dmlk_job *job) {
 static void choose_promoted(struct dmlk_job *job) {
     const enum dmlk_rule rule = job->function->rule;
     const bool bits = rule == DMLK_BITS || rule == DMLK_COUNTS || rule == DMLK_CHOICES;
-    bool float_power = rule == DMLK_FLOATS;
+    bool float_power = rule == DMLK_FLOATS, are_singles = true;
     for (uint32_t k = 0; k < job->function->inputs; k++) {
+        are_singles = are_singles && (job->in[k] == DMLK_FLOAT32 || job->in[k] == DMLK_FLOAT16);
         job->in[k] = bits ? dmlk_bits_type(job->in[k]) : job->in[k];
         float_power = float_power || (rule == DMLK_POWERS && dmlk_type_kind(job->in[k]) == DMLK_KIND_FLOAT);
     }
@@ -139,8 +140,7 @@ static void choose_promoted(struct dmlk_job *job) {
     }
     job->kind = rule == DMLK_PREDICATES ? DMLK_KIND_UNSIGNED : job->kinds[0];
     job->promoted = job->function->promoted[job->kinds[0]];
-    const bool is_single = job->in[0] == DMLK_FLOAT32 || job->in[0] == DMLK_FLOAT16;
-    if (is_single && job->function->promoted_singles != NULL) {
+    if (are_singles && job->function->promoted_singles != NULL) {
         job->promoted = job->function->promoted_singles;
     }
     if (rule == DMLK_POWERS && float_power && dmlk_type_kind(job->in[0]) != DMLK_KIND_FLOAT) {

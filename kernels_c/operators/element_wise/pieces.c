@@ -43,10 +43,33 @@
         }                                                                              \
     }
 
-#define PIECES_OF_TYPE(TYPE, T, name, each) ROW_OF_PIECES(name##_##TYPE, T, T, T, each)
+/* Packed floats: pieces of which all are easy are computed directly. */
+#define EASY_PIECES(name, easy, easy_value)                                                \
+    DMLK_ROW_OF_EACH_ISA(name##_FLOAT32) {                                                 \
+        const float *in = (const float *)at[0];                                            \
+        float *out = (float *)at[1];                                                       \
+        const bool is_packed = strides[0] == 1 && strides[1] == 1;                         \
+        const int64_t most = is_packed ? DMLK_MATH_CHUNK : count;                          \
+        for (int64_t rest = count, n; rest > 0; rest -= n, in += n, out += n) {            \
+            n = dmlk_min(rest, most);                                                      \
+            uint32_t hard = !is_packed;                                                    \
+            for (int64_t i = 0; is_packed && i < n; i++) {                                 \
+                const float x = in[i];                                                     \
+                hard |= !(easy);                                                           \
+            }                                                                              \
+            _Pragma("GCC ivdep") for (int64_t i = 0; !hard && i < n; i++) {                \
+                const float x = in[i];                                                     \
+                out[i] = easy_value;                                                       \
+            }                                                                              \
+            if (hard) {                                                                    \
+                name##_any_FLOAT32((uint8_t *[]){(uint8_t *)in, (uint8_t *)out}, strides, n, context); \
+            }                                                                              \
+        }                                                                                  \
+    }
 
-#define PIECES(name, each)                                   \
-    EACH_FLOAT(PIECES_OF_TYPE, name, each)                   \
+#define PIECES(name, each, easy, easy_value)                 \
+    ROW_OF_PIECES(name##_FLOAT64, double, double, double, each) \
+    FAST(ROW_OF_PIECES(name##_any_FLOAT32, float, float, float, each) EASY_PIECES(name, easy, easy_value)) \
     ROW_OF_PIECES(name##_singles, double, float, double, each) \
     KERNEL(name, DMLK_FLOATS, 1, (.own_type = true, .promoted_singles = name##_singles), name##_FLOAT64, NULL, NULL, \
            EACH_FLOAT(ENTRY, name))

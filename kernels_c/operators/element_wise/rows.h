@@ -72,6 +72,8 @@ struct dmlk_job {
 /* A function of math.h, or of ours, in the type of x. */
 #define own(function, x) _Generic((x), float: function##f, double: function)(x)
 
+#define own_pow(x, y) _Generic((x), float: dmlk_powf, double: dmlk_pow)(x, y)
+
 /* a b + c; of floats without rounding the product, which in double is exact for their values anyway. */
 #define own_fused(a, b, c) _Generic((a), float: fmaf, double: dmlk_multiply_add)(a, b, c)
 DMLK_INLINE double dmlk_multiply_add(double a, double b, double c) { return a * b + c; }
@@ -148,6 +150,66 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
             const X x = (X)in[i * in_stride];                                    \
             out[i * out_stride] = (O)MASKED_NAN(value);                          \
         }                                                                        \
+    }
+
+/* MATH_ROW of floats; pieces of which `easy` is true for each x have easy_value, which is the same for these. */
+#define EASY_ROW(name, easy, easy_value, value)                                                    \
+    DMLK_ROW_OF_EACH_ISA(name) {                                                                   \
+        PARAMETERS OWN_CONSTANTS(float)                                                            \
+        const float *in = (const float *)at[0];                                                    \
+        float *out = (float *)at[1];                                                               \
+        const int64_t in_stride = strides[0], out_stride = strides[1];                             \
+        const bool is_packed = in_stride == 1 && out_stride == 1;                                  \
+        for (int64_t rest = count, n; is_packed && rest > 0; rest -= n, in += n, out += n) {       \
+            n = dmlk_min(rest, DMLK_MATH_CHUNK);                                                   \
+            uint32_t hard = 0;                                                                     \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const float x = in[i];                                                             \
+                hard |= !(easy);                                                                   \
+            }                                                                                      \
+            _Pragma("GCC ivdep") for (int64_t i = 0; !hard && i < n; i++) {                        \
+                const float x = in[i];                                                             \
+                out[i] = easy_value;                                                               \
+            }                                                                                      \
+            _Pragma("GCC ivdep") for (int64_t i = 0; hard && i < n; i++) {                         \
+                const float x = in[i];                                                             \
+                out[i] = MASKED_NAN(value);                                                        \
+            }                                                                                      \
+        }                                                                                          \
+        _Pragma("GCC ivdep") for (int64_t i = 0; !is_packed && i < count; i++) {                   \
+            const float x = in[i * in_stride];                                                     \
+            out[i * out_stride] = MASKED_NAN(value);                                               \
+        }                                                                                          \
+    }
+
+/* The same of two inputs. */
+#define EASY_ROW2(name, easy, easy_value, value)                                                   \
+    DMLK_ROW_OF_EACH_ISA(name) {                                                                   \
+        (void)context;                                                                             \
+        const float *in_a = (const float *)at[0], *in_b = (const float *)at[1];                    \
+        float *out = (float *)at[2];                                                               \
+        const int64_t a_stride = strides[0], b_stride = strides[1], out_stride = strides[2];       \
+        const bool is_packed = a_stride == 1 && b_stride == 1 && out_stride == 1;                  \
+        for (int64_t rest = count, n; is_packed && rest > 0; rest -= n, in_a += n, in_b += n, out += n) { \
+            n = dmlk_min(rest, DMLK_MATH_CHUNK);                                                   \
+            uint32_t hard = 0;                                                                     \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const float a = in_a[i], b = in_b[i];                                              \
+                hard |= !(easy);                                                                   \
+            }                                                                                      \
+            _Pragma("GCC ivdep") for (int64_t i = 0; !hard && i < n; i++) {                        \
+                const float a = in_a[i], b = in_b[i];                                              \
+                out[i] = easy_value;                                                               \
+            }                                                                                      \
+            _Pragma("GCC ivdep") for (int64_t i = 0; hard && i < n; i++) {                         \
+                const float a = in_a[i], b = in_b[i];                                              \
+                out[i] = MASKED_NAN(value);                                                        \
+            }                                                                                      \
+        }                                                                                          \
+        _Pragma("GCC ivdep") for (int64_t i = 0; !is_packed && i < count; i++) {                   \
+            const float a = in_a[i * a_stride], b = in_b[i * b_stride];                            \
+            out[i * out_stride] = MASKED_NAN(value);                                               \
+        }                                                                                          \
     }
 
 #define ROW2(name, I, X, O, constants, stored, value)                                             \

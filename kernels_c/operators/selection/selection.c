@@ -12,7 +12,38 @@ struct job {
     dmlk_selected selected;
     dmlk_resolve *resolve;
     bool streams; /* what is scattered bypasses the caches */
+    bool is_far;  /* what the indices of an element may select exceeds the first-level cache */
 };
+
+#ifdef DMLK_X86
+#include <immintrin.h>
+
+/* values[i] = table[i * step + offsets[i]], elements of 4 or 8 bytes; returns the number of them that are done.  From
+ * beyond the first-level cache they arrive in two thirds of the time of single loads, from within in 1.15 times.  (Without
+ * zeros, each instruction would wait for the one before, whose result it keeps where a mask says so.) */
+DMLK_AVX512 static int64_t gather_avx512(const void *table, int64_t step, const int64_t *offsets, int64_t count,
+                                         int64_t bytes, uint8_t *values) {
+    const __m512i all = _mm512_set1_epi64(8 * step);
+    __m512i first = _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), _mm512_set1_epi64(step));
+    int64_t i = 0;
+    for (; i + 8 <= count && bytes >= 4; i += 8) {
+        const __m512i at = _mm512_add_epi64(first, _mm512_loadu_si512(offsets + i));
+        if (bytes == 4) {
+            const __m256i x = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, table, 4);
+            _mm256_storeu_si256((__m256i *)(values + 4 * i), x);
+        } else {
+            _mm512_storeu_si512(values + 8 * i, _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff, at, table, 8));
+        }
+        first = _mm512_add_epi64(first, all);
+    }
+    return i;
+}
+
+static int64_t gather_vectors(const void *table, int64_t step, const int64_t *offsets, int64_t count, int64_t bytes,
+                              void *values) {
+    return dmlk_isa() == DMLK_ISA_AVX512 ? gather_avx512(table, step, offsets, count, bytes, values) : 0;
+}
+#endif
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "selection.inc"
@@ -109,6 +140,17 @@ static bool gather_rows_of_bytes(const struct job *job, int *status) {
 
 #endif
 
+#define NEAR_BYTES (1 << 15) /* a first-level cache */
+
+/* From the first element that indices may select to the last one, in bytes. */
+static int64_t extent(const dmlk_selected *s) {
+    int64_t elements = 1;
+    for (uint32_t q = 0; q < s->count; q++) {
+        elements += (s->sizes[q] - 1) * s->strides[q];
+    }
+    return elements * dmlk_type_bytes(s->table.type);
+}
+
 static int gather(const dmlk_call *call) {
     struct job job;
     if (!dmlk_has_views(call, 3, 0)) {
@@ -124,6 +166,7 @@ static int gather(const dmlk_call *call) {
     }
 #endif
     const dmlk_selected *s = &job.selected;
+    job.is_far = extent(s) > NEAR_BYTES;
     dmlk_row *row = gather_rows[dmlk_bits_type(s->table.type)];
     return dmlk_indexed_rows((const dmlk_view *[]){&s->table, &s->indices, &s->values}, 3, row, &job);
 }

@@ -31,7 +31,7 @@ def _check_buffer(resource: object, refused: Callable[..., Error], field: str, n
     if resource is None:
         raise refused(
             ids.COPY_NULL,
-            "A buffer is copied, and {field} is None.",
+            "A buffer is copied, and {field} is {given}.",
             field=field,
             given=None,
             expected="a buffer",

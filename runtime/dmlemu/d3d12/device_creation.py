@@ -93,15 +93,16 @@ def _check_feature_level(level: FeatureLevel) -> None:
     if known and level <= features.MAX_FEATURE_LEVEL:
         return
     highest = features.MAX_FEATURE_LEVEL.name
+    given = level if known else f"0x{level:X}"
     raise refusal(
         ids.FEATURE_LEVEL,
-        f"Feature level ({spell(level)}) is "
+        f"Feature level ({spell(given)}) is "
         + ("above what the adapter reaches." if known else "not one of Direct3D 12."),
         operation="D3D12CreateDevice",
         rule=f"{'DEV4' if known else 'DEV3'}: D3D12CreateDevice",
         hresult=HResult.DXGI_ERROR_UNSUPPORTED if known else HResult.E_INVALIDARG,
         field="MinimumFeatureLevel",
-        given=level,
+        given=given,
         expected=f"at most {highest}" if known else f"LEVEL_11_0 to {highest}, LEVEL_1_0_CORE",
     )
 

@@ -230,7 +230,10 @@ def _feature_levels(data: FeatureDataFeatureLevels) -> FeatureDataFeatureLevels:
         )
     supported = [level for level in data.feature_levels_requested if level <= MAX_FEATURE_LEVEL]
     if not supported:
-        levels = " ".join(spell(level) for level in data.feature_levels_requested)
+        levels = " ".join(
+            spell(level) if isinstance(level, FeatureLevel) else f"0x{level:X}"
+            for level in data.feature_levels_requested
+        )
         raise refusal(
             ids.FEATURE_DATA,
             "pFeatureLevelsRequested ({given}) cannot be queried.",

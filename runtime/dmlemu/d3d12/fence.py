@@ -135,7 +135,7 @@ class Fence(DeviceChild):
         call lets the GPU take one step afterwards, so that a polling loop terminates.
         """
         value = self.hardware.observe()
-        self.context.run_gpu(self.context.gpu.step, False)
+        self.context.run_gpu(self.context.gpu.poll, None)
         return value
 
     def get_creation_flags(self) -> FenceFlags:

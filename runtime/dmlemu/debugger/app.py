@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -16,36 +17,20 @@ from textual.widgets import Input, Static
 
 from ..stepping import Run
 from . import panes
-from .cursor import VIEWS, Cursor
+from .cursor import Cursor
+from .keys import KEYS
 
-__all__ = ["KEYS", "Debugger"]
+__all__ = ["Debugger"]
 
+_FONT = re.compile(r"@font-face\s*\{[^}]*\}\s*")  # Textual's are fetched from another host
 Draw = Callable[[Cursor, int, int], Text]
-
-KEYS = (
-    ("n", "p", "next, previous moment (also down, up)"),
-    ("c", "C", "next, previous command of a list"),
-    ("d", "D", "next, previous dispatch"),
-    ("l", "L", "next, previous list"),
-    ("r", "R", "next, previous report"),
-    ("w", "W", "next, previous writer of the byte"),
-    ("home", "end", "first, last moment"),
-    ("o", "O", "next, previous operand of the moment; memory follows the moments"),
-    ("b", "B", "next, previous buffer; memory stays at it"),
-    ("right", "left", "next, previous element"),
-    ("]", "[", "16 elements on, back"),
-    ("@", "#", "ask for a byte, for a moment"),
-    ("v", "", "memory as tensor, bytes, picture"),
-    ("tab", "", "resources, descriptors, fences, reports"),
-    ("?", "q", "this help; leave"),
-)
-"""Keys, those that go back, and what they do."""
 
 _STATE: tuple[tuple[str, Draw], ...] = (
     ("resources", panes.resources),
     ("descriptors", panes.descriptors),
     ("fences", panes.fences),
     ("reports", panes.reports),
+    ("list", panes.listing),
 )
 
 
@@ -66,7 +51,7 @@ class Help(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Called by Textual."""
-        rows = [f"{key:>6} {back:<6} {what}" for key, back, what in KEYS]
+        rows = [f"{key:>6} {back:<10} {what}" for key, back, what in KEYS]
         yield Static(Text("\n".join([*rows, "", "any key: back to the run"])), id="help")
 
     def on_key(self, event: Key) -> None:
@@ -108,7 +93,8 @@ class Debugger(App[None]):
     #state { height: 2fr; }
     #message { height: 1; padding: 0 1; }
     Help, Ask { align: center middle; }
-    #help { width: auto; height: auto; border: round $primary; padding: 0 1; background: $surface; }
+    #help { width: auto; max-width: 100%; height: auto; max-height: 100%; }
+    #help { border: round $primary; padding: 0 1; background: $surface; }
     #ask { width: 40; }
     """
     ENABLE_COMMAND_PALETTE = False
@@ -141,9 +127,10 @@ class Debugger(App[None]):
         moves["home"] = lambda: _ignore(cursor.go(0))
         moves["end"] = lambda: _ignore(cursor.go(len(cursor.run.moments) - 1))
         moves["v"] = cursor.next_view
-        moves["tab"] = self._next_state
+        moves["tab"] = lambda: self._next_state(1)
+        moves["shift+tab"] = lambda: self._next_state(-1)
         moves["at"] = lambda: self._ask("byte of the buffer", cursor.to_byte)
-        moves["number_sign"] = lambda: self._ask("number of a moment", lambda at: _ignore(cursor.go(at)))
+        moves["g"] = lambda: self._ask("number of a moment", lambda at: _ignore(cursor.go(at)))
         moves["question_mark"] = lambda: _ignore(self.push_screen(Help()))
         moves["q"] = self.exit
         return moves
@@ -161,6 +148,15 @@ class Debugger(App[None]):
                 yield memory
                 yield state
         yield Static(id="message")
+
+    def text(self) -> str:
+        """The screen."""
+        strips = self.screen._compositor.render_strips()  # Textual has no public way to read it
+        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+    def picture(self) -> str:
+        """The screen as SVG, with fonts of the machine that shows it."""
+        return _FONT.sub("", self.export_screenshot(title=self._title))
 
     def on_mount(self) -> None:
         """Called by Textual."""
@@ -184,8 +180,8 @@ class Debugger(App[None]):
         self.cursor.report(step)
         self._state = 3
 
-    def _next_state(self) -> None:
-        self._state = (self._state + 1) % len(_STATE)
+    def _next_state(self, step: int) -> None:
+        self._state = (self._state + step) % len(_STATE)
 
     def _ask(self, question: str, use: Callable[[int], None]) -> None:
         def answered(number: int | None) -> None:
@@ -204,7 +200,7 @@ class Debugger(App[None]):
         timeline.border_title = Text(self._title)
         timeline.border_subtitle = f"moment {self.cursor.moment} of {count - 1}" if count else ""
         details.border_title = "moment"
-        memory.border_title = f"memory as {VIEWS[self.cursor.view]}"
+        memory.border_title = f"memory as {self.cursor.form}"
         names = Text(" ")
         for i, (name, _) in enumerate(_STATE):
             names.append(name, "reverse" if i == self._state else "").append(" ")

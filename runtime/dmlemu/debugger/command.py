@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Strictness
+from ..errors import Strictness, printable
 from ..frontends.usage import UsageError
+from .keys import KEYS, key_name
 
 if TYPE_CHECKING:
     from ..stepping import Run
@@ -63,8 +64,6 @@ def _size(text: str) -> tuple[int, int]:
     if not (
         columns.isdecimal() and lines.isdecimal() and 40 <= int(columns) <= 500 and 12 <= int(lines) <= 300
     ):
-        from argparse import ArgumentTypeError
-
         raise ArgumentTypeError(f"'{text}' is no size of a screen, such as 120x40")
     return int(columns), int(lines)
 
@@ -80,59 +79,64 @@ def _step(parsed: Namespace) -> int:
         if (error.name or "").partition(".")[0] not in ("textual", "rich"):
             raise
         raise UsageError(
-            "dmlemu step needs Textual, which is not installed: pip install 'dmlemu[step]'"
+            "dmlemu step needs Textual, which is not installed: install dmlemu with its extra step, "
+            "dmlemu[step], or textual alone"
         ) from None
-    from .programs import observe_program
-
-    strictness = None if parsed.strictness is None else Strictness(parsed.strictness)
-    run = observe_program(parsed.program, parsed.arguments, strictness=strictness)
+    run = _observed(parsed)
     if parsed.script is None:
         Debugger(run, parsed.program.name).run()
     else:
-        print(asyncio.run(_scripted(run, parsed)))
+        found, picture = press(run, parsed.program.name, _words(parsed.script), parsed.size)
+        print(found)
+        if parsed.screenshot is not None:
+            parsed.screenshot.write_text(picture, encoding="utf-8")
     return 0
 
 
 def _write_page(parsed: Namespace) -> int:
     """The run as a page, which needs no Textual."""
     from ..stepping.page import write_page
-    from .programs import observe_program
 
     if parsed.script is not None:
         raise UsageError("--html and --script exclude each other")
     open(parsed.html, "w").close()  # a file that cannot be written is said before the run
-    strictness = None if parsed.strictness is None else Strictness(parsed.strictness)
-    run = observe_program(parsed.program, parsed.arguments, strictness=strictness)
-    write_page(run, parsed.html, parsed.program.name)
+    write_page(_observed(parsed), parsed.html, parsed.program.name)
     return 0
 
 
-async def _scripted(run: Run, parsed: Namespace) -> str:
-    """Presses keys without a terminal; the screen as text."""
+def _observed(parsed: Namespace) -> Run:
+    from .programs import observe_program
+
+    strictness = None if parsed.strictness is None else Strictness(parsed.strictness)
+    return observe_program(parsed.program, parsed.arguments, strictness=strictness)
+
+
+def press(run: Run, title: str, keys: Sequence[str], size: tuple[int, int]) -> tuple[str, str]:
+    """Presses keys without a terminal; the screen as text and as SVG.  ``size``: columns and lines."""
     from .app import Debugger
 
-    app = Debugger(run, parsed.program.name)
-    async with app.run_test(size=parsed.size) as pilot:
-        for key in _keys(parsed.script):
-            await pilot.press(key)
-        await pilot.pause()
-        if parsed.screenshot is not None:
-            parsed.screenshot.write_text(app.export_screenshot(title=parsed.program.name), encoding="utf-8")
-        lines = app.screen._compositor.render_strips()  # Textual has no public way to read its screen
-        return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines)
+    async def pressed() -> tuple[str, str]:
+        app = Debugger(run, title)
+        async with app.run_test(size=size) as pilot:
+            await pilot.press(*map(key_name, keys))
+            await pilot.pause()
+            return app.text(), app.picture()
+
+    return asyncio.run(pressed())
 
 
-_NAMES = {"[": "left_square_bracket", "]": "right_square_bracket", "@": "at", "#": "number_sign"}
-_NAMES["?"] = "question_mark"
-
-
-def _keys(script: str) -> list[str]:
+def _words(script: str) -> list[str]:
     """Keys between spaces, from the argument or the file that it names, in which # begins a comment."""
     try:
         is_file = Path(script).is_file()
     except (OSError, ValueError):
         is_file = False
-    words = (
-        shlex.split(Path(script).read_text(encoding="utf-8"), comments=True) if is_file else script.split()
-    )
-    return [_NAMES.get(word, word) for word in words]
+    lines = Path(script).read_text(encoding="utf-8").splitlines() if is_file else [script]
+    words = [word for line in lines for word in line.partition("#")[0].split()]
+    known = {*(key for row in KEYS for key in row[:2]), *"0123456789", "down", "up", "enter", "escape"}
+    for word in words:
+        if word not in known:
+            raise UsageError(
+                f"--script: {printable(word)} is no key; expected {' '.join(sorted(known - {''}))}"
+            )
+    return words

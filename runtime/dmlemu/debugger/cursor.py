@@ -70,6 +70,11 @@ class Cursor:
                 return tensor
         return None
 
+    @property
+    def form(self) -> str:
+        """The view in which memory is shown: bytes where no layout is known."""
+        return VIEWS[self.view] if self.tensor is not None else "bytes"
+
     # --- moving in time ---
 
     def go(self, moment: int | None, otherwise: str = "") -> bool:
@@ -149,7 +154,7 @@ class Cursor:
 
     def move(self, elements: int) -> None:
         """Chooses a byte some elements, or bytes where there is no layout, further on."""
-        tensor = self.tensor if VIEWS[self.view] != "bytes" else None
+        tensor = self.tensor if self.form != "bytes" else None
         if self.buffer is not None:
             size = 1 if tensor is None else max(1, tensor.bits // 8)
             self.byte = min(max(0, self.byte + elements * size), self.buffer.size - 1)

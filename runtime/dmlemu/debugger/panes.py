@@ -13,11 +13,12 @@ from ..pictures import Layout, Tensor
 from ..pictures.tensor import Index, shown
 from ..stepping import Buffer, Moment, read_tensor
 from ..stepping.model import COMMAND
-from .cursor import VIEWS, Cursor
+from .cursor import Cursor
 
-__all__ = ["descriptors", "details", "fences", "memory", "reports", "resources", "timeline"]
+__all__ = ["descriptors", "details", "fences", "listing", "memory", "reports", "resources", "timeline"]
 
-_CHANGED, _CURSOR, _DIM, _HEAD, _WRONG = "black on yellow", "reverse", "dim", "bold", "bold red"
+_CHANGED, _CURSOR, _BOTH = "black on yellow", "reverse", "bold underline black on bright_yellow"
+_DIM, _HEAD, _WRONG = "dim", "bold", "bold red"
 _CELL = 8  # characters of a value
 
 Ranges = list[tuple[int, int]]
@@ -91,16 +92,22 @@ def details(cursor: Cursor, width: int, height: int) -> Text:
     if moment is None:
         notes = cursor.run.notes or ["No moment was kept."]
         return _page([line for each in notes for line in _wrapped(each, width, "")], height)
-    lines = [_line(width, (moment.name, _HEAD), (f"  {moment.site}" if moment.site else "", _DIM))]
+    name = _short(moment.name)
+    if len(name) + 2 + len(moment.site) <= width:
+        lines = [_line(width, (f"{name}  ", _HEAD), (moment.site, _DIM))]
+    else:
+        lines = [_line(width, (name, _HEAD)), _line(width, (moment.site, _DIM))]
     if moment.failed:
         lines.append(_line(width, ("The GPU stopped here: the device was removed.", _WRONG)))
     for each in moment.reports:
-        lines += _wrapped(f"{each.severity.name} {each.id}: {each.message}", width, _WRONG)
+        lines.append(_line(width, (f"{each.severity.name} {each.id}: {each.message}", _WRONG)))
+    at = 0
     for operand in cursor.operands:
         assert operand.buffer is not None
         is_shown = operand is cursor.operand
         where = f"{cursor.run.buffers[operand.buffer].name}, bytes [{operand.begin}, {operand.end})"
         style = _CURSOR if is_shown else ""
+        at = len(lines) if is_shown else at
         through = "" if operand.descriptor is None else f", descriptor {operand.descriptor[1]}"
         lines.append(_line(width, (f"{operand.access} {operand.name}: {where}{through}", style)))
         if operand.tensor is not None:
@@ -111,7 +118,8 @@ def details(cursor: Cursor, width: int, height: int) -> Text:
     if cursor.moment == len(cursor.run.moments) - 1:
         for note in cursor.run.notes:
             lines += _wrapped(note, width, _WRONG)
-    return _page(lines, height)
+    skipped = max(0, at - height + 2)  # so that the operand that is shown has room, and its layout
+    return _page([lines[0], *lines[1 + skipped :]], height)
 
 
 # --- memory ---
@@ -128,9 +136,9 @@ def memory(cursor: Cursor, width: int, height: int) -> Text:
         lines.append(_line(width, ("It does not exist at this moment.", _WRONG)))
     left = height - len(lines)
     tensor = cursor.tensor
-    if tensor is None or VIEWS[cursor.view] == "bytes":
+    if tensor is None or cursor.form == "bytes":
         lines += _bytes(cursor, width, left)
-    elif VIEWS[cursor.view] == "tensor":
+    elif cursor.form == "tensor":
         lines += _elements(cursor, tensor, width, left)
     else:
         layouts = [tensor]
@@ -175,8 +183,10 @@ def _bytes(cursor: Cursor, width: int, height: int) -> list[Text]:
 
 
 def _style(begin: int, end: int, changed: Ranges, byte: int) -> str:
-    style = _CHANGED if any(first < end and begin < last for first, last in changed) else ""
-    return f"{style} {_CURSOR} bold".strip() if begin <= byte < end else style
+    is_changed = any(first < end and begin < last for first, last in changed)
+    if begin <= byte < end:
+        return _BOTH if is_changed else _CURSOR
+    return _CHANGED if is_changed else ""
 
 
 def _elements(cursor: Cursor, tensor: Tensor, width: int, height: int) -> list[Text]:
@@ -260,7 +270,7 @@ def resources(cursor: Cursor, width: int, height: int) -> Text:
         state = states[each.number]
         is_new = state != before.get(each.number, state)
         shares = [
-            other.name
+            other.name.removeprefix("buffer ")
             for other in living
             if other is not each and other.memory == each.memory >= 0 and _overlap(each, other)
         ]
@@ -296,13 +306,31 @@ def descriptors(cursor: Cursor, width: int, height: int) -> Text:
         lines.append(
             _line(
                 width,
-                (f"{run.heaps[heap].name.removeprefix('descriptor ')} [{index}] ", _HEAD if name else ""),
+                (f"{run.heaps[heap].name.removeprefix('descriptor ')} [{index}] ", ""),
+                (f"{name} " if name else "", _HEAD),
                 (text, _CHANGED if is_new else ""),
-                (f"  {name}" if name else "", _HEAD),
                 ("" if writer is None else f"  written by {writer}", _DIM),
             )
         )
     return _page(lines or [_line(width, ("No descriptor has been written.", _DIM))], height)
+
+
+def listing(cursor: Cursor, width: int, height: int) -> Text:
+    """The list that is executed, disassembled, with the current packet."""
+    here = cursor.here
+    found = None if here is None else cursor.run.listing(cursor.moment)
+    if here is None or found is None:
+        return _page([_line(width, ("This moment is no command of a list.", _DIM))], height)
+    rows = list(found.lines())
+    at = next((i for i, (packet, _) in enumerate(rows) if packet == here.packet), 0)
+    lines = []
+    for packet, text in (rows[i] for i in _window(len(rows), at, height)):
+        if packet < 0:
+            lines.append(_line(width, (_short(text), _HEAD)))
+        else:
+            style = _CURSOR if packet == here.packet else ""
+            lines.append(_line(width, (f"{packet:5} {text}", style)))
+    return _page(lines, height)
 
 
 def fences(cursor: Cursor, width: int, height: int) -> Text:

@@ -71,12 +71,23 @@ def quote(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+_null = "None"
+
+
+def set_null(word: str) -> None:
+    """What messages say where there is no object: C programs pass NULL."""
+    global _null
+    _null = word
+
+
 def spell(value: Any) -> str:
     """A value for a message, shortened; never raises.
 
     Enum members by name, flags joined by ``|``, API objects by name (without where they were
     created), texts as they are, everything else in Python's notation.
     """
+    if value is None:
+        return _null
     if isinstance(value, IntFlag):
         return _spell_flags(value)
     if isinstance(value, Enum):

@@ -289,5 +289,5 @@ class DescReader:
             field=field,
             given=given,
             expected=expected,
-            rule="2.3",
+            rule=f"IDMLDevice::{self.operation}",
         )

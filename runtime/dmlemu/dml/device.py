@@ -328,7 +328,7 @@ class Device(Object):
                 ids.OP_FEATURE_LEVEL,
                 f"IDMLDevice1 requires LEVEL_2_1; this device has {self.context.level.name}.",
                 operation=operation,
-                rule="2.12: IDMLDevice1",
+                rule="IDMLDevice1",
                 hresult=HResult.E_NOINTERFACE,
                 given=self.context.level.name,
                 expected="LEVEL_2_1 or higher",
@@ -490,7 +490,6 @@ def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
             given=quote(value),
             expected=f"a {enum.__name__}",
             operation=operation,
-            rule="2.1",
             page=operation if operation.startswith("DML") else f"IDMLDevice::{operation}",
         ) from None
 

@@ -1,6 +1,6 @@
 """Stepping: a subscriber of devices' event streams that keeps what a run did, moment by moment."""
 
-from .model import Buffer, Change, Content, Heap, Moment, Operand
+from .model import Buffer, Change, Content, Heap, Listing, Moment, Operand
 from .observer import LIMIT, Observation, observe
 from .run import Run
 from .values import read_tensor
@@ -11,6 +11,7 @@ __all__ = [
     "Change",
     "Content",
     "Heap",
+    "Listing",
     "Moment",
     "Observation",
     "Operand",

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dmlemu_hw.events import READ, UNDEFINE, WRITE, Footprint
+from dmlemu_hw.packets import decode
 
+from ..d3d12.recording import Command
 from ..errors import Report
 from ..pictures import Tensor
 
-__all__ = ["COMMAND", "HOST", "QUEUE", "Buffer", "Change", "Content", "Heap", "Moment", "Operand"]
+__all__ = [
+    "COMMAND",
+    "HOST",
+    "QUEUE",
+    "Buffer",
+    "Change",
+    "Content",
+    "Heap",
+    "Listing",
+    "Moment",
+    "Operand",
+]
 
 COMMAND, QUEUE, HOST = "command", "queue", "host"
 """Kinds of moments: a packet of a list, an operation of a queue itself, a call of the program."""
@@ -115,6 +129,23 @@ class Heap:
     name: str
     count: int
     shader_visible: bool
+
+
+class Listing(NamedTuple):
+    """A command list as it was submitted: its packets, and the recorded call behind each of them."""
+
+    packets: bytes
+    commands: Sequence[Command]
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Packet number and line of the disassembly; -1 for the line of a recorded call."""
+        last = -1
+        for at, (command, packet) in enumerate(zip(self.commands, decode(self.packets), strict=True)):
+            if command.number != last:
+                last = command.number
+                where = f" ({command.recorded_at})" if command.recorded_at else ""
+                yield -1, f"{command.name}{where}"
+            yield at, f"{packet.opcode.name} {packet.text()}".rstrip()
 
 
 class Change(NamedTuple):

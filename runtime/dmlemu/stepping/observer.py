@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
@@ -38,7 +38,7 @@ from ..diagnostics.spelling import spell
 from ..dml.events import DispatchRecorded
 from ..errors import Error, Report, call_site, spell_site
 from ..watching import Watching
-from .model import COMMAND, HOST, QUEUE, Buffer, Heap, Moment, Operand
+from .model import COMMAND, HOST, QUEUE, Buffer, Heap, Listing, Moment, Operand
 from .operands import Accessed, Dispatches
 from .pages import PAGE
 from .run import Run
@@ -46,7 +46,7 @@ from .states import TRANSITION, StateTracker
 
 __all__ = ["LIMIT", "Observation", "observe"]
 
-LIMIT = 256 << 20
+LIMIT = 1 << 30
 """Bytes that a run keeps, if nothing else is said."""
 
 _MOMENT = 1024  # bytes that a moment is taken to need
@@ -72,7 +72,8 @@ class Observation(Watching["_Watch"]):
         if limit < 0:
             raise ValueError(f"limit ({limit}) is negative.")
         self.run = Run()
-        self._limit = limit
+        self.listed = 0  # bytes of packets
+        self._limit, self._is_over = limit, False
 
     def __enter__(self) -> Run:
         self.start()
@@ -103,17 +104,17 @@ class Observation(Watching["_Watch"]):
 
     # --- used by the watches ---
 
-    def is_full(self) -> bool:
-        """Whether the limit is reached, which is noted once."""
+    def is_full(self, more: int = 0) -> bool:
+        """Whether the limit is reached, or would be with ``more`` bytes; the run then ends, with a note."""
         run = self.run
-        if run.pages.size + len(run.moments) * _MOMENT <= self._limit:
-            return False
-        if not any("limit" in note for note in run.notes):
+        needed = run.pages.size + self.listed + len(run.moments) * _MOMENT + more
+        if not self._is_over and needed > self._limit:
+            self._is_over = True
             run.notes.append(
-                f"The run ends at moment {len(run.moments) - 1}, where it has reached the limit "
+                f"The run ends after moment {len(run.moments) - 1}: what follows exceeds the limit "
                 f"of {self._limit} bytes."
             )
-        return True
+        return self._is_over
 
 
 class _Watch:
@@ -168,6 +169,9 @@ class _Watch:
             each.close()
         self._reports.listeners.remove(self._report)
         self._flush()
+        record = self._context.removal_record  # has the report where no layer adds it to the others
+        if self._failed is not None and record is not None and not self._failed.reports:
+            self._failed.reports.append(record.report)
         self._rename()
 
     # --- moments ---
@@ -177,27 +181,31 @@ class _Watch:
         moment.number = len(self._run.moments)
         moment.queue, moment.list, moment.text = map(_brief, (moment.queue, moment.list, moment.text))
         self._run.moments.append(moment)
-        for address in self._freed:
-            number = self._buffers.get(address)
+        while self._freed:
+            number = self._buffers.get(self._freed.pop())
             if number is not None and self._run.buffers[number].released is None:
                 self._run.buffers[number].released = moment.number
-        self._freed.clear()
         return moment
 
     def _host(self, name: str, text: str, operands: tuple[Operand, ...] = (), site: str = "") -> Moment:
         """Something that the program did, with the reports about it."""
-        about = [each for each in self._found if name in each.operation]
-        self._found = [each for each in self._found if each not in about]
+        about = self._take(lambda report: name in report.operation)
         self._flush()
         site = site or spell_site(call_site())
         moment = Moment(0, HOST, name, text, operands=operands, site=site, reports=about)
         return self._add(moment)
 
+    def _take(self, wanted: Callable[[Report], bool]) -> list[Report]:
+        """Removes reports from those that belong to no moment yet; a finalizer may add others meanwhile."""
+        taken = [each for each in list(self._found) if wanted(each)]
+        for each in taken:
+            self._found.remove(each)
+        return taken
+
     def _flush(self) -> None:
         """Reports that were found outside of commands: about one that has run, or moments of their own."""
         self._note_fault()
-        found, self._found = self._found, []
-        for each in found:
+        for each in self._take(lambda report: True):
             if self._failed is not None and self._failed.name == each.operation:
                 self._failed.reports.append(each)
             elif each.operation in self._places:  # a check that looks back
@@ -235,6 +243,7 @@ class _Watch:
                     f"{packet.opcode.name} {packet.text()}",
                     queue=fault.queue,
                     list="" if recording is None else recording.owner,
+                    ticket=0 if recording is None or recording.submitted is None else recording.submitted[1],
                     packet=fault.command if fault.list_serial else -1,
                     command=-1 if command is None else command.number,
                     site="" if command is None else command.recorded_at,
@@ -243,7 +252,6 @@ class _Watch:
             )
         if self._failed is not None:
             self._failed.failed = True
-            self._failed.text += f" - {fault.message}"
 
     # --- the host ---
 
@@ -301,7 +309,7 @@ class _Watch:
 
     def _host_mapped(self, event: HostMapped) -> None:
         """What the CPU can change from now on."""
-        if not self._observation.is_full():
+        if not self._observation.is_full(event.resource.width):
             number = self._number(event.resource)
             self._look(number, 0, event.resource.width)
             self._mapped.add(number)
@@ -337,8 +345,13 @@ class _Watch:
         self._last.setdefault(event.queue, []).append(event.ticket)
         recordings = self._context.recordings
         lists = [recordings[each].owner if each in recordings else f"list {each}" for each in event.lists]
-        text = f"{', '.join(lists)} on {self._names.queue(event.queue)}"
-        self._host("ExecuteCommandLists", text)
+        queue = self._names.queue(event.queue)
+        self._host("ExecuteCommandLists", f"{', '.join(lists)} on {queue}")
+        for ticket, serial in zip(range(event.ticket, -1, -1), reversed(event.lists), strict=False):
+            if serial in recordings:
+                listing = Listing(recordings[serial].packets, recordings[serial].commands)
+                self._run.listings[_brief(queue), ticket] = listing
+                self._observation.listed += len(listing.packets)
 
     def _queued(self, event: Queued) -> None:
         if self._observation.is_full():
@@ -367,10 +380,12 @@ class _Watch:
         command = self._names.command(event)
         packet = decode_one(event.packet)
         operands = tuple(self._accessed.operands(event, packet, command))
+        if self._observation.is_full(sum(map(self._new_bytes, operands))):
+            self._running = None
+            return
         numbers = dict.fromkeys(each.buffer for each in operands if each.buffer is not None)
         self._host_writes(numbers)
-        about = [each for each in self._found if each.operation == command.place]
-        self._found = [each for each in self._found if each not in about]
+        about = self._take(lambda report: report.operation == command.place)
         self._flush()
         self._decay(event.queue, event.ticket)
         moment = self._add(
@@ -397,6 +412,14 @@ class _Watch:
             if each.buffer is not None:
                 self._look(each.buffer, each.begin, each.end)
                 self._states.use(moment.number, event.queue, each.buffer, event.opcode, writes=each.writes)
+
+    def _new_bytes(self, operand: Operand) -> int:
+        """The bytes that the pages of an operand may take."""
+        if operand.buffer is None:
+            return 0
+        first = next(iter(self._pages(operand.buffer, operand.begin, operand.begin + 1)), None)
+        is_known = first is not None and first[0] in self._run.pages
+        return (operand.end - operand.begin) * (operand.writes + (not is_known))
 
     def _barrier(self, event: Barrier) -> None:
         number = self._number_at(event.address) if event.address else None

@@ -1,9 +1,7 @@
-"""The contents of memory over time: pages of 4 KiB, each kept once, compressed."""
+"""The contents of memory over time: pages of 4 KiB, equal ones kept once."""
 
 from __future__ import annotations
 
-import zlib
-from functools import lru_cache
 from hashlib import blake2b
 
 from .versions import Versions
@@ -24,7 +22,9 @@ class Pages:
         self._contents: dict[bytes, bytes] = {}
         self._versions: Versions[int, bytes] = Versions()
         self._changed: dict[int, list[int]] = {}
-        self._inflate = lru_cache(maxsize=256)(lambda key: zlib.decompress(self._contents[key]))
+
+    def __contains__(self, page: object) -> bool:
+        return page in self._versions
 
     def differs(self, page: int, data: memoryview) -> bool:
         """Whether a known page holds something else than its latest version."""
@@ -37,7 +37,7 @@ class Pages:
         if key == latest:
             return
         if key not in self._contents:
-            self._contents[key] = zlib.compress(data, 1)
+            self._contents[key] = bytes(data)
             self.size += len(self._contents[key])
         self._versions.set(_FIRST if latest is None else moment, page, key)
         if latest is not None:
@@ -46,7 +46,7 @@ class Pages:
     def get(self, page: int, moment: int) -> bytes | None:
         """The page after ``moment``; None: it was never seen."""
         key = self._versions.get(moment, page)
-        return None if key is None else self._inflate(key)
+        return None if key is None else self._contents[key]
 
     def changed(self, moment: int) -> list[int]:
         """The pages that this moment changed."""

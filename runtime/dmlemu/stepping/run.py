@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
 
 from dmlemu_hw.footprints import element_at
 from dmlemu_hw.memory_spans import Span
 
-from .model import COMMAND, HOST, Buffer, Change, Content, Heap, Moment
+from .model import COMMAND, HOST, Buffer, Change, Content, Heap, Listing, Moment
 from .pages import PAGE, Pages
 from .versions import Versions
 
 __all__ = ["Run"]
 
+_WORD = 8  # bytes: what the CPU writes counts as written as a whole, although only changed bytes are seen
 _NEAR = 8  # bytes between two changes that are shown as one
 
 
@@ -31,11 +33,13 @@ class Run:
         self.heaps: list[Heap] = []
         self.fences: list[str] = []
         self.notes: list[str] = []
+        self.listings: dict[tuple[str, int], Listing] = {}  # by submission
         self.pages = Pages()
         self.spans: Versions[int, tuple[Span, ...]] = Versions()  # by buffer
         self.descriptor_versions: Versions[tuple[int, int], str] = Versions()
         self.state_versions: Versions[int, str] = Versions()
         self.fence_versions: Versions[int, int] = Versions()
+        self._cached = lru_cache(maxsize=64)(self._changed)
 
     def __len__(self) -> int:
         return len(self.moments)
@@ -61,6 +65,10 @@ class Run:
         """The values of the fences that exist, by number."""
         return dict(self.fence_versions.items(moment))
 
+    def listing(self, moment: int) -> Listing | None:
+        """The list that the moment is a command of, with the packets that were not executed."""
+        return self.listings.get(self.moments[moment].submission)
+
     def content(self, buffer: int, moment: int, begin: int = 0, end: int | None = None) -> Content:
         """Bytes [begin, end) of a buffer."""
         end = self.buffers[buffer].size if end is None else min(end, self.buffers[buffer].size)
@@ -77,6 +85,9 @@ class Run:
 
     def changed(self, buffer: int, moment: int) -> list[tuple[int, int]]:
         """The bytes of a buffer that the moment changed, through whichever buffer over the same memory."""
+        return self._cached(buffer, moment)
+
+    def _changed(self, buffer: int, moment: int) -> list[tuple[int, int]]:
         pages = set(self.pages.changed(moment))
         if not pages:
             return []
@@ -118,6 +129,7 @@ class Run:
 
     def find(self, at: int, step: int, wanted: Callable[[Moment], bool]) -> int | None:
         """The next moment after (``step`` 1) or before (-1) ``at`` that is wanted."""
+        at = min(max(-1, at), len(self.moments))
         while 0 <= (at := at + step) < len(self.moments):
             if wanted(self.moments[at]):
                 return at
@@ -165,7 +177,7 @@ class Run:
         return self.find(at, step, lambda moment: self._writes(moment, places[0]))
 
     def _writes(self, moment: Moment, place: int) -> bool:
-        """Whether the moment writes the byte of memory, or the CPU changed it."""
+        """Whether the moment writes the byte of memory, or the CPU changed it or what is beside it."""
         for operand in moment.operands:
             if not operand.writes or operand.buffer is None:
                 continue
@@ -174,7 +186,7 @@ class Run:
                     continue
                 if moment.kind == HOST:
                     changed = self.changed(operand.buffer, moment.number)
-                    if any(begin <= byte < end for begin, end in changed):
+                    if any(begin - begin % _WORD <= byte < end - end % -_WORD for begin, end in changed):
                         return True
                 elif any(
                     element_at(each, self.buffers[operand.buffer].address + byte) is not None

@@ -16,6 +16,8 @@
 
 extern "C" HRESULT DXCoreCreateAdapterFactory(REFIID riid, void **factory);
 
+static const GUID core_compute = {0x248e2800, 0xa793, 0x4724, {0xab, 0xaa, 0x23, 0xa6, 0xde, 0x1b, 0xe0, 0x90}};
+
 #define EXPECT(condition) \
     do { \
         if (!(condition)) \
@@ -74,6 +76,12 @@ struct Known {
     std::map<size_t, void *> found; // by interface; NULL: it has none
 };
 
+static ULONG counted(IUnknown *object)
+{
+    object->AddRef();
+    return object->Release();
+}
+
 // From any interface of an object to any other: always the same pointer, or never one.
 static void walk(Known &known, std::mt19937 &generator, int steps)
 {
@@ -130,18 +138,37 @@ int main(int, char **arguments)
     CHECK(gpu.device->CreateQueryHeap(&query_desc, IID_PPV_ARGS(&queries)));
     ComPtr<IDXCoreAdapterFactory> factory;
     CHECK(DXCoreCreateAdapterFactory(IID_PPV_ARGS(&factory)));
+    ComPtr<IDXCoreAdapterList> adapters;
+    CHECK(factory->CreateAdapterList(1, &core_compute, IID_PPV_ARGS(&adapters)));
+    ComPtr<IDXCoreAdapter> adapter;
+    CHECK(adapters->GetAdapter(0, IID_PPV_ARGS(&adapter)));
+    ComPtr<IDXGIFactory1> dxgi;
+    CHECK(CreateDXGIFactory1(IID_PPV_ARGS(&dxgi)));
+    ComPtr<IDXGIAdapter> dxgi_adapter;
+    CHECK(dxgi->EnumAdapters(0, &dxgi_adapter));
+    const UINT sizes[] = {1, 1, 1, 16};
+    const DML_BUFFER_TENSOR_DESC tensor = {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 4, sizes, nullptr, 64, 0};
+    const DML_TENSOR_DESC operand = {DML_TENSOR_TYPE_BUFFER, &tensor};
+    const DML_ACTIVATION_RELU_OPERATOR_DESC fields = {&operand, &operand};
+    const DML_OPERATOR_DESC relu = {DML_OPERATOR_ACTIVATION_RELU, &fields};
+    ComPtr<IDMLOperator> op;
+    CHECK(gpu.dml->CreateOperator(&relu, IID_PPV_ARGS(&op)));
     return_structs(gpu, heap.Get(), buffer.Get(), compiled.Get());
 
     std::mt19937 generator(static_cast<unsigned>(std::atoi(arguments[1])));
     const std::vector<IUnknown *> objects = {gpu.device.Get(),     device.Get(),          gpu.queue.Get(), gpu.list.Get(),
                                              gpu.allocator.Get(),  gpu.fence.Get(),       heap.Get(),      buffer.Get(),
                                              gpu.recorder.Get(),   gpu.descriptors.Get(), queries.Get(),   compiled.Get(),
-                                             initializer.Get(),    table.Get(),           factory.Get(),   debug.Get()};
+                                             initializer.Get(),    table.Get(),           factory.Get(),   debug.Get(),
+                                             adapters.Get(),       adapter.Get(),         dxgi.Get(),      dxgi_adapter.Get(),
+                                             op.Get()};
     size_t found = 0;
     for (IUnknown *each : objects) {
         Known known;
         CHECK(each->QueryInterface(IID_PPV_ARGS(&known.object)));
+        const ULONG before = counted(each);
         walk(known, generator, 1000);
+        EXPECT(counted(each) == before);
         check_bases(known);
         for (const auto &[wanted, pointer] : known.found)
             found += pointer != nullptr;

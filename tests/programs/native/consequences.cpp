@@ -1,6 +1,6 @@
 // Wrong calls: what a program sees of them is the same whatever is looked for.
 
-#include "program.h"
+#include "operators.h"
 
 static void show(const char *what, HRESULT result) { std::printf("%s 0x%08X\n", what, static_cast<unsigned>(result)); }
 
@@ -8,24 +8,9 @@ static void show(const char *what, HRESULT result) { std::printf("%s 0x%08X\n", 
 static void add_in_place()
 {
     Gpu gpu;
-    const UINT sizes[] = {1, 1, 1, 4};
-    const DML_BUFFER_TENSOR_DESC buffer = {DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 4, sizes, nullptr, 16, 0};
-    const DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &buffer};
+    const Tensor tensor(DML_TENSOR_DATA_TYPE_FLOAT32, {1, 1, 1, 4});
     const DML_ELEMENT_WISE_ADD_OPERATOR_DESC add = {&tensor, &tensor, &tensor};
-    const DML_OPERATOR_DESC desc = {DML_OPERATOR_ELEMENT_WISE_ADD, &add};
-    ComPtr<IDMLOperator> op;
-    CHECK(gpu.dml->CreateOperator(&desc, IID_PPV_ARGS(&op)));
-    const DML_OPERATOR_GRAPH_NODE_DESC operator_node = {op.Get(), nullptr};
-    const DML_GRAPH_NODE_DESC node = {DML_GRAPH_NODE_TYPE_OPERATOR, &operator_node};
-    const DML_INPUT_GRAPH_EDGE_DESC in[] = {{0, 0, 0, nullptr}, {1, 0, 1, nullptr}};
-    const DML_OUTPUT_GRAPH_EDGE_DESC out = {0, 0, 0, nullptr};
-    const DML_GRAPH_EDGE_DESC inputs[] = {{DML_GRAPH_EDGE_TYPE_INPUT, &in[0]}, {DML_GRAPH_EDGE_TYPE_INPUT, &in[1]}};
-    const DML_GRAPH_EDGE_DESC output = {DML_GRAPH_EDGE_TYPE_OUTPUT, &out};
-    const DML_GRAPH_DESC graph = {2, 1, 1, &node, 2, inputs, 1, &output, 0, nullptr};
-    ComPtr<IDMLDevice1> device;
-    CHECK(gpu.dml.As(&device));
-    ComPtr<IDMLCompiledOperator> compiled;
-    CHECK(device->CompileGraph(&graph, DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)));
+    ComPtr<IDMLCompiledOperator> compiled = one_node(gpu, create(gpu, DML_OPERATOR_ELEMENT_WISE_ADD, &add).Get());
     gpu.initialize(compiled.Get());
     const float ones[4] = {1, 1, 1, 1};
     ComPtr<ID3D12Resource> x = gpu.upload(ones, 16), y = gpu.upload(ones, 16);

@@ -9,10 +9,12 @@
 #include <thread>
 
 static int called;
+static std::thread::id called_on;
 
 static void STDMETHODCALLTYPE on_message(D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_SEVERITY severity, D3D12_MESSAGE_ID,
                                          LPCSTR text, void *context)
 {
+    called_on = std::this_thread::get_id();
     called += severity == D3D12_MESSAGE_SEVERITY_INFO && std::strstr(text, "RES_STATE_IGNORED") != nullptr &&
               context == &called;
 }
@@ -70,7 +72,11 @@ int main()
     CHECK(gpu.device.As(&second));
     DWORD cookie = 0;
     CHECK(messages->RegisterMessageCallback(on_message, D3D12_MESSAGE_CALLBACK_FLAG_NONE, &called, &cookie));
-    gpu.buffer(64, D3D12_RESOURCE_STATE_COPY_DEST); // initial states of buffers are ignored
+    std::thread::id other;
+    std::thread([&] {
+        other = std::this_thread::get_id();
+        gpu.buffer(64, D3D12_RESOURCE_STATE_COPY_DEST); // initial states of buffers are ignored
+    }).join();
     CHECK(messages->UnregisterMessageCallback(cookie));
     gpu.buffer(64, D3D12_RESOURCE_STATE_COPY_SOURCE);
     SIZE_T size = 0;
@@ -78,7 +84,7 @@ int main()
     std::vector<char> bytes(size);
     D3D12_MESSAGE *message = reinterpret_cast<D3D12_MESSAGE *>(bytes.data());
     CHECK(messages->GetMessage(0, message, &size));
-    std::printf("called %d, stored %d, identity %d, text %d\n", called,
+    std::printf("called %d, on its thread %d, stored %d, identity %d, text %d\n", called, called_on == other,
                 static_cast<int>(messages->GetNumStoredMessages()), first == second,
                 std::strlen(message->pDescription) + 1 == message->DescriptionByteLength);
     share_mutex(gpu, messages.Get());

@@ -31,6 +31,16 @@ int main(int count, char **arguments)
         const D3D12_RANGE nothing = {0, 0};
         readback->Unmap(0, &nothing);
     }
+    if (what == "beyond") {
+        std::vector<char> memory(static_cast<size_t>(8 * count));
+        const volatile char *first = memory.data();
+        std::printf("%d\n", first[memory.size()] == 'x');
+    }
+    if (what == "wait") {
+        std::puts("waiting");
+        std::fflush(stdout);
+        gpu.fence->SetEventOnCompletion(1, nullptr);
+    }
     if (what == "abort")
         std::abort();
     return count > 2 ? std::atoi(arguments[2]) : 0;

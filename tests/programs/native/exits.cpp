@@ -9,6 +9,22 @@
 
 static ComPtr<ID3D12Fence> kept; // released by its destructor, after Python's end
 
+// Its destructor runs after Python's end, too: it was made before Python was started.
+static struct Last {
+    ~Last()
+    {
+        if (kept == nullptr)
+            return;
+        ComPtr<ID3D12Device> device;
+        const HRESULT signaled = kept->Signal(1), asked = kept->GetDevice(IID_PPV_ARGS(&device));
+        const HRESULT made = D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, IID_PPV_ARGS(&device));
+        if (signaled != DXGI_ERROR_DEVICE_REMOVED || asked != signaled || made != signaled || device != nullptr) {
+            std::puts("calls reach Python after its end");
+            std::fflush(stdout);
+        }
+    }
+} last;
+
 static void poll(ID3D12Fence *fence)
 {
     for (;;)

@@ -47,6 +47,23 @@ inline ComPtr<IDMLCompiledOperator> compile(Gpu &gpu, DML_OPERATOR_TYPE type, co
     return compiled;
 }
 
+// A graph of one node with two inputs, as TensorFlow's plugin makes of such an operator.
+inline ComPtr<IDMLCompiledOperator> one_node(Gpu &gpu, IDMLOperator *op)
+{
+    const DML_OPERATOR_GRAPH_NODE_DESC operator_node = {op, nullptr};
+    const DML_GRAPH_NODE_DESC node = {DML_GRAPH_NODE_TYPE_OPERATOR, &operator_node};
+    const DML_INPUT_GRAPH_EDGE_DESC in[] = {{0, 0, 0, nullptr}, {1, 0, 1, nullptr}};
+    const DML_OUTPUT_GRAPH_EDGE_DESC out = {0, 0, 0, nullptr};
+    const DML_GRAPH_EDGE_DESC inputs[] = {{DML_GRAPH_EDGE_TYPE_INPUT, &in[0]}, {DML_GRAPH_EDGE_TYPE_INPUT, &in[1]}};
+    const DML_GRAPH_EDGE_DESC output = {DML_GRAPH_EDGE_TYPE_OUTPUT, &out};
+    const DML_GRAPH_DESC graph = {2, 1, 1, &node, 2, inputs, 1, &output, 0, nullptr};
+    ComPtr<IDMLDevice1> device;
+    CHECK(gpu.dml.As(&device));
+    ComPtr<IDMLCompiledOperator> compiled;
+    CHECK(device->CompileGraph(&graph, DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)));
+    return compiled;
+}
+
 // A binding of a whole buffer.
 inline DML_BUFFER_BINDING whole(const ComPtr<ID3D12Resource> &buffer)
 {

@@ -2,7 +2,13 @@
 
 #pragma once
 
+#ifdef MICROSOFTS_DIRECTML // in current DirectX-Headers
+#include <d3d12.h>
+
+#include <directx/DirectML.h>
+#else
 #include <DirectML.h>
+#endif
 
 #include <wrl/client.h>
 

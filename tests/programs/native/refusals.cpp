@@ -16,13 +16,30 @@ static void out_pointers(Gpu &gpu)
     const GUID unknown = {0x12345678, 1, 2, {3, 4, 5, 6, 7, 8, 9, 10}};
     EXPECT(gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, unknown, &out) == E_NOINTERFACE && out == nullptr);
     EXPECT(gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, unknown, nullptr) == S_FALSE);
+    const D3D12_FENCE_FLAGS no_flag = static_cast<D3D12_FENCE_FLAGS>(0x40);
+    EXPECT(gpu.device->CreateFence(0, no_flag, __uuidof(ID3D12Fence), nullptr) == E_INVALIDARG);
+    EXPECT(gpu.device->CreateCommandQueue(nullptr, __uuidof(ID3D12CommandQueue), nullptr) == E_INVALIDARG);
+    const D3D12_HEAP_PROPERTIES properties = {D3D12_HEAP_TYPE_DEFAULT, D3D12_CPU_PAGE_PROPERTY_UNKNOWN,
+                                              D3D12_MEMORY_POOL_UNKNOWN, 0, 0};
+    const D3D12_RESOURCE_DESC desc = buffer_desc(64, D3D12_RESOURCE_FLAG_NONE);
+    const D3D12_RESOURCE_DESC empty = buffer_desc(0, D3D12_RESOURCE_FLAG_NONE);
+    const auto create = [&](const D3D12_RESOURCE_DESC &made) {
+        return gpu.device->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &made, D3D12_RESOURCE_STATE_COMMON,
+                                                   nullptr, unknown, nullptr);
+    };
+    EXPECT(create(desc) == S_FALSE && create(empty) == E_INVALIDARG);
     out = untouched;
     EXPECT(gpu.device->CreateCommandQueue(nullptr, __uuidof(ID3D12CommandQueue), &out) == E_INVALIDARG);
-    EXPECT(gpu.device->CreateFence(0, static_cast<D3D12_FENCE_FLAGS>(0x40), __uuidof(ID3D12Fence), &out) ==
-           E_INVALIDARG);
+    EXPECT(gpu.device->CreateFence(0, no_flag, __uuidof(ID3D12Fence), &out) == E_INVALIDARG);
     EXPECT(out == nullptr);
     out = untouched;
-    EXPECT(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_9_1, __uuidof(ID3D12Device), &out) == E_INVALIDARG);
+    for (UINT level : {0u, 0x9100u, 0x9300u, 0xA000u, 0xA100u, 0xFFFFFFFFu}) {
+        out = untouched;
+        const D3D_FEATURE_LEVEL wrong = static_cast<D3D_FEATURE_LEVEL>(level);
+        EXPECT(D3D12CreateDevice(nullptr, wrong, __uuidof(ID3D12Device), &out) == E_INVALIDARG && out == nullptr);
+    }
+    out = untouched;
+    EXPECT(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_12_2, __uuidof(ID3D12Device), &out) == DXGI_ERROR_UNSUPPORTED);
     EXPECT(out == nullptr);
     EXPECT(D3D12CreateDevice(nullptr, D3D_FEATURE_LEVEL_11_0, __uuidof(ID3D12Device), nullptr) == S_FALSE);
     ComPtr<ID3D12Resource> buffer = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
@@ -147,6 +164,33 @@ static void dml(Gpu &gpu)
     EXPECT(gpu.dml->CheckFeatureSupport(DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, 3, &query, 4, &data) == E_INVALIDARG);
 }
 
+// Devices of DirectML, and what they are asked.
+static void dml_devices(Gpu &gpu)
+{
+    void *out = untouched;
+    const IID device = __uuidof(IDMLDevice);
+    const DML_CREATE_DEVICE_FLAGS none = DML_CREATE_DEVICE_FLAG_NONE;
+    const DML_FEATURE_LEVEL too_high = static_cast<DML_FEATURE_LEVEL>(0x7000);
+    EXPECT(DMLCreateDevice1(gpu.device.Get(), none, too_high, device, &out) == DXGI_ERROR_UNSUPPORTED);
+    EXPECT(out == nullptr);
+    EXPECT(DMLCreateDevice1(gpu.device.Get(), none, DML_FEATURE_LEVEL_6_2, device, nullptr) == S_FALSE);
+    EXPECT(DMLCreateDevice1(gpu.device.Get(), none, too_high, device, nullptr) == DXGI_ERROR_UNSUPPORTED);
+    EXPECT(DMLCreateDevice(gpu.device.Get(), static_cast<DML_CREATE_DEVICE_FLAGS>(8), device, &out) == E_INVALIDARG);
+
+    const DML_FEATURE_LEVEL levels[] = {DML_FEATURE_LEVEL_1_0, too_high, DML_FEATURE_LEVEL_5_0};
+    const DML_FEATURE_QUERY_FEATURE_LEVELS asked = {3, levels};
+    DML_FEATURE_DATA_FEATURE_LEVELS found = {};
+    const auto ask = [&](int feature, UINT query_size, const void *query, UINT size, void *data) {
+        return gpu.dml->CheckFeatureSupport(static_cast<DML_FEATURE>(feature), query_size, query, size, data);
+    };
+    EXPECT(ask(DML_FEATURE_FEATURE_LEVELS, sizeof asked, &asked, sizeof found, &found) == S_OK);
+    EXPECT(found.MaxSupportedFeatureLevel == DML_FEATURE_LEVEL_5_0);
+    EXPECT(ask(99, sizeof asked, &asked, sizeof found, &found) == DXGI_ERROR_UNSUPPORTED);
+    EXPECT(ask(DML_FEATURE_FEATURE_LEVELS, sizeof asked, &asked, sizeof found, nullptr) == E_INVALIDARG);
+    EXPECT(ask(DML_FEATURE_FEATURE_LEVELS, sizeof asked, nullptr, sizeof found, &found) == E_INVALIDARG);
+    EXPECT(ask(DML_FEATURE_FEATURE_LEVELS, sizeof asked, &asked, sizeof found + 4, &found) == E_INVALIDARG);
+}
+
 // Wrong arguments of every kind: NULL, counts of nothing, pointers to other objects, unknown numbers.
 static void bad_arguments(Gpu &gpu)
 {
@@ -225,6 +269,7 @@ int main()
         structs(gpu);
         private_data(gpu);
         dml(gpu);
+        dml_devices(gpu);
         bad_arguments(gpu);
         bad_arguments_of_void_methods(gpu);
     }

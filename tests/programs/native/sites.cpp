@@ -42,8 +42,8 @@ int main(int count, char **arguments)
     gpu.list->CopyBufferRegion(buffer.Get(), 0, buffer.Get(), 0, 100); // copied in main
     own::caller(gpu.list.Get(), buffer.Get());
     copy_in_library(gpu.list.Get(), buffer.Get()); // called in main
-    if (count > 1) {
-        void *plugin = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+    for (int i = 1; i < count; i++) { // one after the other, most probably at the same address
+        void *plugin = dlopen(arguments[i], RTLD_NOW | RTLD_LOCAL);
         auto copy = reinterpret_cast<decltype(&copy_in_library)>(dlsym(plugin, "copy_in_library"));
         copy(gpu.list.Get(), buffer.Get()); // called in a plugin
         dlclose(plugin);

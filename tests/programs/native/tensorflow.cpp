@@ -47,23 +47,6 @@ private:
     std::thread thread;
 };
 
-// A one-node graph, as the plugin makes of every operator.
-static ComPtr<IDMLCompiledOperator> one_node(Gpu &gpu, IDMLOperator *op)
-{
-    const DML_OPERATOR_GRAPH_NODE_DESC operator_node = {op, nullptr};
-    const DML_GRAPH_NODE_DESC node = {DML_GRAPH_NODE_TYPE_OPERATOR, &operator_node};
-    const DML_INPUT_GRAPH_EDGE_DESC in[] = {{0, 0, 0, nullptr}, {1, 0, 1, nullptr}};
-    const DML_OUTPUT_GRAPH_EDGE_DESC out = {0, 0, 0, nullptr};
-    const DML_GRAPH_EDGE_DESC inputs[] = {{DML_GRAPH_EDGE_TYPE_INPUT, &in[0]}, {DML_GRAPH_EDGE_TYPE_INPUT, &in[1]}};
-    const DML_GRAPH_EDGE_DESC output = {DML_GRAPH_EDGE_TYPE_OUTPUT, &out};
-    const DML_GRAPH_DESC graph = {2, 1, 1, &node, 2, inputs, 1, &output, 0, nullptr};
-    ComPtr<IDMLDevice1> device;
-    CHECK(gpu.dml.As(&device));
-    ComPtr<IDMLCompiledOperator> compiled;
-    CHECK(device->CompileGraph(&graph, DML_EXECUTION_FLAG_NONE, IID_PPV_ARGS(&compiled)));
-    return compiled;
-}
-
 // Queues a dispatch with a raw pointer to what the table was made for: only the table keeps that alive.
 static void queue_dispatch(Gpu &gpu, Worker &worker, IDMLDispatchable *dispatchable, ComPtr<IDMLBindingTable> table)
 {

@@ -7,11 +7,13 @@ import subprocess
 from pathlib import Path
 from uuid import UUID
 
-from toolchain import HERE, capi, compiled, needs_compiler, run_alone
+import pytest
+from toolchain import HEADERS, HERE, capi, compiled, needs_compiler, needs_headers, run_alone
 
 pytestmark = needs_compiler
 
-TABLE = HERE.parents[2] / "runtime" / "capi_c" / "interfaces.txt"
+CAPI = HERE.parents[2] / "runtime" / "capi_c"
+TABLE = CAPI / "interfaces.txt"
 
 
 def _parameter(text: str) -> str:
@@ -20,11 +22,12 @@ def _parameter(text: str) -> str:
     return f"{kind} *" if array else kind
 
 
-def _headers(folder: Path) -> str:
+def _headers(folder: Path, headers: str | None) -> str:
     """The declarations of all headers."""
     includes = re.findall(r"^#include <.*>", (HERE / "abi.cpp").read_text(encoding="utf-8"), re.MULTILINE)
     (folder / "headers.cpp").write_text("\n".join(["#include <DirectML.h>", *includes]), encoding="utf-8")
-    command = ["g++", "-std=c++17", "-E", "-P", *capi("--cflags"), str(folder / "headers.cpp")]
+    first = [f"-I{headers}", f"-I{headers}/wsl/stubs"] if headers else []
+    command = ["g++", "-std=c++17", "-E", "-P", *first, *capi("--cflags"), str(folder / "headers.cpp")]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -85,9 +88,57 @@ def _table(headers: str) -> str:
     )
 
 
-def test_the_table_is_what_a_compiler_makes_of_the_headers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("headers", [None, pytest.param(HEADERS, id="current", marks=needs_headers)])
+def test_the_table_is_what_a_compiler_makes_of_the_headers(headers: str | None, tmp_path: Path) -> None:
     """Also: nothing beside a struct returned by value is written, and QueryInterface keeps COM's rules."""
-    (tmp_path / "abi_table.h").write_text(_table(_headers(tmp_path)), encoding="utf-8")
-    program = compiled("abi.cpp", tmp_path / "abi", f"-I{tmp_path}")
-    done = run_alone(program, "1")
-    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+    (tmp_path / "abi_table.h").write_text(_table(_headers(tmp_path, headers)), encoding="utf-8")
+    program = compiled("abi.cpp", tmp_path / "abi", f"-I{tmp_path}", headers=headers)
+    for seed in ("1", "2", "3"):
+        done = run_alone(program, seed)
+        assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+# --- DirectML.h ---
+
+
+def _members(body: str) -> list[str]:
+    """The names of a struct's members."""
+    return re.findall(r"(\w+)(?:\[\d+\])?;", body)
+
+
+def _same_as_declared() -> str:
+    """Assertions that what is included declares what our DirectML.h does: numbers, members, places."""
+    text = (CAPI / "include" / "DirectML.h").read_text(encoding="utf-8")
+    numbers = re.findall(r"^(?:    |static const UINT )(DML_\w+) = (\w+)[,;]$", text, re.MULTILINE)
+    structs = re.findall(r"^(struct|union) (\w+)\n\{\n(.*?)\};$", text, re.MULTILINE | re.DOTALL)
+    assert len(numbers) > 280 and len(structs) > 190
+    lines = [f"static_assert(static_cast<unsigned>({name}) == {value}u);" for name, value in numbers]
+    for kind, name, body in structs:  # the types of members are those that are included
+        lines += [f"namespace of_{name} {{ {kind} Ours {{\n{body}}};", f"using Theirs = ::{name};"]
+        lines.append("static_assert(sizeof(Ours) == sizeof(Theirs));")
+        for member in _members(body):
+            lines.append(f"static_assert(offsetof(Ours, {member}) == offsetof(Theirs, {member}));")
+            lines.append(
+                f"static_assert(std::is_same_v<decltype(Ours::{member}), decltype(Theirs::{member})>);"
+            )
+        lines.append("}")
+    return "\n".join(lines)
+
+
+@needs_headers
+def test_our_directml_h_declares_what_microsofts_does(tmp_path: Path) -> None:
+    """Slots and IIDs are in the table, which is compared with their header above."""
+    source = tmp_path / "directml.cpp"
+    includes = (
+        "#include <d3d12.h>\n#include <directx/DirectML.h>\n#include <cstddef>\n#include <type_traits>\n"
+    )
+    source.write_text(includes + _same_as_declared() + "\nint main() {}\n", encoding="utf-8")
+    compiled(source, tmp_path / "directml", headers=HEADERS)
+
+    def names(path: Path) -> set[str]:
+        text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+        return set(re.findall(r"\bI?DML_?\w+", text))
+
+    ours = names(CAPI / "include" / "DirectML.h") | names(CAPI / "include" / "dmlguids.h")
+    macros = {"DML_DECLARE_INTERFACE", "DML_TARGET_VERSION_USE_LATEST"}
+    assert names(Path(HEADERS or "") / "directx" / "DirectML.h") - macros == ours - {"DMLEMU_NO_IIDS"}

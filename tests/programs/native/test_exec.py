@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from toolchain import DMLEMU, Built, needs_compiler, run
+from toolchain import DMLEMU, Built, capi, compiled, marked_lines, needs_compiler, run, run_alone, start
 
 pytestmark = needs_compiler
 
@@ -28,6 +28,25 @@ def test_status_is_the_programs_own_unless_an_error_was_reported(program: Path) 
     assert run(*DMLEMU, "exec", program, "wrong").returncode == 0  # at runtime nothing is reported
     assert run(*DMLEMU, "exec", "--strict", program, "wrong", "5").returncode == 5
     assert run(*DMLEMU, "exec", "--strict", program, "abort").returncode == 128 + signal.SIGABRT
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_signals_are_passed_on(program: Path, number: signal.Signals) -> None:
+    """The program ends by them, and nothing of it is left."""
+    process = start(*DMLEMU, "exec", program, "wait")
+    assert process.stdout is not None and process.stdout.readline() == "waiting\n"
+    process.send_signal(number)
+    assert process.communicate(timeout=60) == ("", "")  # at the end of all that could write
+    assert process.returncode == 128 + number
+
+
+def test_a_program_may_handle_signals(tmp_path: Path) -> None:
+    script = "trap 'echo got it; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
+    process = start(*DMLEMU, "exec", "sh", "-c", script)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    process.terminate()
+    assert process.communicate(timeout=60) == ("got it\n", "")
+    assert process.returncode == 7
 
 
 BROKEN = """
@@ -102,11 +121,89 @@ def test_scripts_and_debuggers_keep_status_and_libraries(program: Path) -> None:
 
 
 @pytest.mark.long
-def test_under_valgrind(program: Path) -> None:
-    if shutil.which("valgrind") is None:
-        pytest.skip("valgrind is not installed")
-    valgrind = ["valgrind", "-q", "--undef-value-errors=no"]
-    variables = {"DMLEMU_ISA": "generic", "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX"}
-    done = run(*DMLEMU, "exec", "--strict", *valgrind, program, "wrong", "5", **variables)
-    assert done.returncode == 5, done.stderr
-    assert "COPY_RANGE" in done.stderr
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [(["right"], 0, ""), (["wrong", "5"], 5, "COPY_RANGE"), (["beyond"], 9, "Invalid read of size 1")],
+)
+def test_under_valgrind(program: Path, arguments: list[str], status: int, said: str) -> None:
+    """With our suppressions it is silent about right programs, and still finds what is wrong in others."""
+    (suppressions,) = capi("--valgrind-suppressions")
+    valgrind = ["valgrind", "-q", "--error-exitcode=9", f"--suppressions={suppressions}"]
+    done = run(*DMLEMU, "exec", "--strict", *valgrind, program, *arguments, timeout=500)
+    assert (done.returncode, bool(done.stderr)) == (status, bool(said)), done.stderr
+    assert said in done.stderr
+
+
+def test_a_timeline(program: Path, tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    done = run(*DMLEMU, "exec", "--trace", file, program, "early")
+    assert (done.stderr, done.returncode) == ("", 0)
+    names = {event.get("name") for event in json.loads(file.read_text())["traceEvents"]}
+    assert {"Map", "CopyBufferRegion"} <= names
+
+
+WRONG = {
+    "DMLEMU_STRICTNESS": ("stict", "'stict'; expected runtime, debug or strict"),
+    "DMLEMU_CHAOS": ("x1", "'x1'; expected a whole number, the seed"),
+    "DMLEMU_SUPPRESS": ("HAZARD_RAW", "'HAZARD_RAW'; expected lines ID=REASON: "),
+    "DMLEMU_BREAK": ("yes", "'yes'; expected 0 or 1"),
+    "DMLEMU_REPORT": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
+    "DMLEMU_TRACE": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
+    "DMLEMU_ISA": ("avx1024", "'avx1024'; expected one of generic, avx2, avx512"),
+    "DMLEMU_FUSION": ("no", "'no'; expected on or off"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_variables_with_wrong_values(program: Path, name: str) -> None:
+    """One line; the program is told that Direct3D is missing."""
+    value, expected = WRONG[name]
+    done = run_alone(program, "right", **{name: value})
+    assert done.returncode == 2
+    ours, *others = [line for line in done.stderr.splitlines() if "887a002d" not in line.lower()]
+    assert ours.startswith(f"dmlemu: Direct3D cannot start: {name} is {expected}"), done.stderr
+    assert not others
+
+
+def test_a_wrong_mode(program: Path) -> None:
+    done = run_alone(program, "right", DMLEMU_CAPI_MODE="isolated")
+    assert (
+        "dmlemu: Direct3D cannot start: DMLEMU_CAPI_MODE can only be 'direct', or not set; it is: isolated."
+        in (done.stderr)
+    )
+
+
+def test_static_objects_are_not_left(tmp_path: Path) -> None:
+    """Those of the program and of a library are destroyed after Python's end; what one leaks is printed."""
+    own = compiled("statics.cpp", tmp_path / "libstatics.so", "-DLIBRARY", "-shared", "-fPIC")
+    program = compiled("statics.cpp", tmp_path / "statics", str(own), f"-Wl,-rpath,{tmp_path}")
+    done = run(*DMLEMU, "exec", "--strict", program)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    done = run(*DMLEMU, "exec", "--strict", program, "leak")
+    lines = {name: number for name, (number, *_) in marked_lines("statics.cpp").items()}
+    made = rf"statics\.cpp:{lines['made']} in make_fence \(called from statics\.cpp:{lines['left']} in main\)"
+    device = rf"statics\.cpp:{lines['device']} in main"
+    assert re.fullmatch(
+        rf"2 objects are still alive:\n"
+        rf"  device #\d \(created at {device}\), references: 1\n"
+        rf"  fence #\d \(created at {made}\), references: 1\n",
+        done.stderr,
+    ), done.stderr
+
+
+def test_reports_use_the_words_of_c(built: Built) -> None:
+    done = run(*DMLEMU, "exec", "--strictness", "debug", built("nulls"))
+    for expected in (
+        "\nFeature level (0x1234) is not one of Direct3D 12.\n",
+        "\npDesc is NULL.\n  pDesc: given NULL; ",
+        "  rule: ID3D12Device::CheckFeatureSupport: FeatureSupportDataSize\n",
+        "\nDesc (NULL) is not a DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC.\n",
+        "  rule: IDMLDevice::CreateOperator\n",
+        "  rule: IDMLDevice::CheckFeatureSupport: FeatureQueryDataSize\n",
+        "\nA buffer is copied, and pDstResource is NULL.\n",
+    ):
+        assert expected in done.stderr, done.stderr
+    assert "None" not in done.stderr
+    assert not re.search(r"rule: [0-9.]+\n", done.stderr)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toolchain import DMLEMU, HEADERS, Built, compiled, needs_compiler, start
+from toolchain import DMLEMU, HEADERS, Built, compiled, needs_compiler, needs_headers, start
 
 from dmlemu import d3d12, dml
 from dmlemu.session import Session
@@ -299,15 +299,21 @@ def test_right_programs(built: Built) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("headers", ["debian", "current"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        "debian",
+        pytest.param("current", marks=needs_headers),
+        pytest.param("current, their DirectML.h", marks=needs_headers),
+    ],
+)
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_right_programs_of_every_compiler_at_every_strictness(
     compiler: str, headers: str, tmp_path: Path
 ) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    if headers == "current" and HEADERS is None:
-        pytest.skip("DMLEMU_DIRECTX_HEADERS names no folder with current headers")
-    folder = HEADERS if headers == "current" else None
-    program = compiled("own_programs.cpp", tmp_path / "program", "-O2", compiler=compiler, headers=folder)
+    folder = None if headers == "debian" else HEADERS
+    flags = ["-O2", *(["-DMICROSOFTS_DIRECTML"] if "their" in headers else [])]
+    program = compiled("own_programs.cpp", tmp_path / "program", *flags, compiler=compiler, headers=folder)
     check(program, MORE_OPTIONS)

@@ -56,6 +56,27 @@ def test_lines_of_programs_libraries_and_plugins(tmp_path: Path, flags: list[str
     )
 
 
+@pytest.mark.parametrize("header", ["d3dx12_helpers.h", "DirectMLX.h", "wil/com.h"])
+def test_helpers_in_headers_are_skipped_and_shown(tmp_path: Path, header: str) -> None:
+    """Also where the compiler has put them into the function that calls them."""
+    (tmp_path / header).parent.mkdir(exist_ok=True)
+    (tmp_path / header).write_text(
+        "inline void helper(ID3D12GraphicsCommandList *list, ID3D12Resource *buffer)\n"
+        "{\n    list->CopyBufferRegion(buffer, 0, buffer, 8, 100);\n}\n"
+    )
+    (tmp_path / "user.cpp").write_text(
+        f'#include "program.h"\n#include "{header}"\n'
+        "int main()\n{\n    Gpu gpu;\n"
+        "    ComPtr<ID3D12Resource> buffer = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);\n"
+        "    helper(gpu.list.Get(), buffer.Get());\n}\n"
+    )
+    for option in ("-O0", "-O2"):
+        program = compiled(tmp_path / "user.cpp", tmp_path / "user", option)
+        done = run(*DMLEMU, "exec", "--strict", program)
+        name = Path(header).name
+        assert f"While calling CopyBufferRegion at user.cpp:7 in main, through {name}:3\n" in done.stderr
+
+
 def test_symbols_without_debug_information_or_addr2line(tmp_path: Path) -> None:
     own = library(tmp_path / "libown.so", 300, "-g0")
     program = compiled(SOURCE, tmp_path / "program", "-g0", str(own), f"-Wl,-rpath,{tmp_path}")
@@ -67,6 +88,16 @@ def test_symbols_without_debug_information_or_addr2line(tmp_path: Path) -> None:
         assert re.search(calling + name + r"\S*\+0x[0-9a-f]+ \(program\)", done.stderr), done.stderr
         assert re.search(calling + r"copy_in_library\+0x[0-9a-f]+ \(libown\.so\)", done.stderr), done.stderr
         assert re.search(calling + r"copy_in_library\+0x[0-9a-f]+ \(plugin\.so\)", done.stderr), done.stderr
+
+
+def test_plugins_at_the_same_address_one_after_the_other(tmp_path: Path) -> None:
+    own = library(tmp_path / "libown.so", 300)
+    program = compiled(SOURCE, tmp_path / "program", str(own), f"-Wl,-rpath,{tmp_path}")
+    plugins = [library(tmp_path / f"{name}.so", size, "-g0", "-s") for name, size in (("a", 400), ("b", 500))]
+    done = run(*DMLEMU, "exec", "--strict", program, *plugins)
+    for name in ("a", "b"):
+        place = rf"CopyBufferRegion at copy_in_library\+0x[0-9a-f]+ \({name}\.so\)"
+        assert re.search(place, done.stderr), done.stderr
 
 
 def test_symbols_are_looked_up_once_and_only_for_reports(built: Built, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from toolchain import DMLEMU, compiled, needs_compiler, run
+from toolchain import DMLEMU, compiled, marked_lines, needs_compiler, run
 
 pytestmark = needs_compiler
 
@@ -30,3 +30,18 @@ def test_a_callback_that_does_not_return_ends_the_process(program: Path, how: st
 def test_a_cancelled_thread_leaves_python_first(program: Path) -> None:
     done = run(*DMLEMU, "exec", program, "cancel")
     assert (done.stdout, done.stderr, done.returncode) == ("waited\ndone\n", "", 0)
+
+
+def test_callbacks_of_small_threads_run_on_them(program: Path) -> None:
+    done = run(*DMLEMU, "exec", program, "small")
+    assert (done.stdout, done.returncode) == ("on the caller's thread\n" * 2 + "done\n", 1), done.stderr
+    assert "Close" in done.stderr
+
+
+def test_our_own_frames_are_not_named(program: Path) -> None:
+    """A call in a callback: Python and our extension are between it and main."""
+    done = run(*DMLEMU, "exec", program, "large")
+    line = marked_lines("unwinding.cpp")["wrong in the callback"][0]
+    assert f"While calling SetName at unwinding.cpp:{line} in note" in done.stderr, done.stderr
+    for name in ("_capi", "_cffi_backend", "libpython"):
+        assert name not in done.stderr, done.stderr

@@ -24,6 +24,7 @@ __all__ = [
     "libraries",
     "marked_lines",
     "needs_compiler",
+    "needs_headers",
     "run",
     "run_alone",
     "start",
@@ -43,6 +44,9 @@ needs_compiler = [
         not Path("/usr/include/directx/d3d12.h").exists(), reason="directx-headers-dev is not installed"
     ),
 ]
+needs_headers = pytest.mark.skipif(
+    HEADERS is None, reason="DMLEMU_DIRECTX_HEADERS names no folder with current headers"
+)
 
 
 @cache

@@ -11,25 +11,49 @@
 using std::this_thread::sleep_for;
 using Milliseconds = std::chrono::milliseconds;
 
+// Records so many long dispatches.
+static void record_long(Gpu &gpu, int dispatches)
+{
+    const UINT64 size = 4 << 20;
+    ComPtr<IDMLCompiledOperator> compiled = gpu.identity({1, 1, 1024, 1024}, {1.0f, 1.0f});
+    ComPtr<ID3D12Resource> both[2];
+    for (ComPtr<ID3D12Resource> &each : both)
+        each = gpu.upload(std::vector<char>(size).data(), size);
+    ComPtr<IDMLBindingTable> table = gpu.table(compiled.Get(), compiled->GetBindingProperties());
+    const DML_BUFFER_BINDING buffers[] = {{both[0].Get(), 0, size}, {both[1].Get(), 0, size}};
+    const DML_BINDING_DESC input = {DML_BINDING_TYPE_BUFFER, &buffers[0]};
+    const DML_BINDING_DESC output = {DML_BINDING_TYPE_BUFFER, &buffers[1]};
+    table->BindInputs(1, &input);
+    table->BindOutputs(1, &output);
+    for (int i = 0; i < dispatches; i++)
+        gpu.record(compiled.Get(), table.Get());
+    gpu.kept.push_back(compiled);
+    gpu.kept.push_back(table);
+    gpu.kept.insert(gpu.kept.end(), both, both + 2);
+}
+
+// A call returns long before the list is done.
+static bool polls_are_short(Gpu &shared)
+{
+    Gpu gpu(shared);
+    record_long(gpu, 100);
+    CHECK(gpu.list->Close());
+    ID3D12CommandList *lists[] = {gpu.list.Get()};
+    gpu.queue->ExecuteCommandLists(1, lists);
+    CHECK(gpu.queue->Signal(gpu.fence.Get(), ++gpu.value));
+    int polls = 0;
+    for (; gpu.fence->GetCompletedValue() < gpu.value; polls++) {
+    }
+    return polls > 5;
+}
+
 // Whether calls of the main thread return while another thread waits for a list of so many long dispatches.
 static bool calls_during_a_list(Gpu &shared, int dispatches)
 {
     std::atomic<bool> executing{false}, ended{false};
     std::thread thread([&] {
         Gpu gpu(shared);
-        const UINT64 size = 4 << 20;
-        ComPtr<IDMLCompiledOperator> compiled = gpu.identity({1, 1, 1024, 1024}, {1.0f, 1.0f});
-        ComPtr<ID3D12Resource> both[2];
-        for (ComPtr<ID3D12Resource> &each : both)
-            each = gpu.upload(std::vector<char>(size).data(), size);
-        ComPtr<IDMLBindingTable> table = gpu.table(compiled.Get(), compiled->GetBindingProperties());
-        const DML_BUFFER_BINDING buffers[] = {{both[0].Get(), 0, size}, {both[1].Get(), 0, size}};
-        const DML_BINDING_DESC input = {DML_BINDING_TYPE_BUFFER, &buffers[0]};
-        const DML_BINDING_DESC output = {DML_BINDING_TYPE_BUFFER, &buffers[1]};
-        table->BindInputs(1, &input);
-        table->BindOutputs(1, &output);
-        for (int i = 0; i < dispatches; i++)
-            gpu.record(compiled.Get(), table.Get());
+        record_long(gpu, dispatches);
         executing = true;
         gpu.run();
         ended = true;
@@ -38,9 +62,10 @@ static bool calls_during_a_list(Gpu &shared, int dispatches)
         sleep_for(Milliseconds(1));
     for (int i = 0; i < 5 && !ended; i++) {
         sleep_for(Milliseconds(2));
-        ComPtr<ID3D12Fence> fence; // not asked for its value: that could execute the list here
+        ComPtr<ID3D12Fence> fence;
         CHECK(shared.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
         CHECK(fence->Signal(1));
+        fence->GetCompletedValue();
         shared.buffer(65536, D3D12_RESOURCE_STATE_COMMON);
     }
     const bool was_in_time = !ended;
@@ -114,6 +139,7 @@ int main()
 {
     Gpu gpu;
     std::puts(calls_return_during_a_list(gpu) ? "calls return during the list" : "calls wait for the list");
+    std::puts(polls_are_short(gpu) ? "polls are short" : "a poll executes a list");
     two_in_turn(gpu, 300);
     for (D3D12_MULTIPLE_FENCE_WAIT_FLAGS flags :
          {D3D12_MULTIPLE_FENCE_WAIT_FLAG_ALL, D3D12_MULTIPLE_FENCE_WAIT_FLAG_ANY})

@@ -1,4 +1,5 @@
-// Ways to leave our frames that are no return: an exception or the end of the thread in a callback, a cancelled wait.
+// Callbacks: on which thread they run.  Ways to leave our frames that are no return: an exception or the end of the
+// thread in a callback, a cancelled wait.
 
 #include <windows.h>
 
@@ -34,6 +35,77 @@ static void leave_a_callback(Gpu &gpu, char *how)
     }).join();
 }
 
+struct Called {
+    pthread_t thread;
+    ID3D12Fence *fence;
+    UINT64 value;
+};
+
+static void CALLBACK note(D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_SEVERITY, D3D12_MESSAGE_ID, LPCSTR, void *context)
+{
+    Called *called = static_cast<Called *>(context);
+    called->thread = pthread_self();
+    called->value = called->fence->GetCompletedValue(); // a call inside of a call
+    static bool is_inside;
+    if (is_inside)
+        return; // about the next line
+    is_inside = true;
+    called->fence->SetName(nullptr); // wrong in the callback
+}
+
+static void *close_again(void *list)
+{
+    static_cast<ID3D12GraphicsCommandList *>(list)->Close();
+    return nullptr;
+}
+
+// Private data that says on which thread it is released.
+struct Released : IUnknown {
+    pthread_t thread = {};
+    HRESULT STDMETHODCALLTYPE QueryInterface(REFIID, void **) override { return E_NOINTERFACE; }
+    ULONG STDMETHODCALLTYPE AddRef() override { return 2; }
+    ULONG STDMETHODCALLTYPE Release() override
+    {
+        thread = pthread_self();
+        return 1;
+    }
+};
+
+static void *remove_data(void *fence)
+{
+    static_cast<ID3D12Fence *>(fence)->SetPrivateDataInterface(IID_ID3D12Fence, nullptr);
+    return nullptr;
+}
+
+static pthread_t run_with_stack(size_t size, void *(*function)(void *), void *argument)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, size);
+    pthread_create(&thread, &attributes, function, argument);
+    pthread_join(thread, nullptr);
+    return thread; // to be compared only
+}
+
+// On threads with such a stack; in 64 KiB there is no room for Python.
+static void call_back(Gpu &gpu, size_t stack)
+{
+    ComPtr<ID3D12InfoQueue1> messages;
+    CHECK(gpu.device.As(&messages));
+    CHECK(gpu.fence->Signal(7));
+    Called called = {{}, gpu.fence.Get(), 0};
+    DWORD cookie;
+    CHECK(messages->RegisterMessageCallback(note, D3D12_MESSAGE_CALLBACK_FLAG_NONE, &called, &cookie));
+    CHECK(gpu.list->Close());
+    pthread_t thread = run_with_stack(stack, close_again, gpu.list.Get());
+    std::puts(pthread_equal(called.thread, thread) && called.value == 7 ? "on the caller's thread" : "elsewhere");
+    Released data;
+    CHECK(gpu.fence->SetPrivateDataInterface(IID_ID3D12Fence, &data));
+    thread = run_with_stack(stack, remove_data, gpu.fence.Get());
+    std::puts(pthread_equal(data.thread, thread) ? "on the caller's thread" : "elsewhere");
+}
+
 static void *wait(void *fence)
 {
     static_cast<ID3D12Fence *>(fence)->SetEventOnCompletion(1, nullptr);
@@ -65,6 +137,10 @@ int main(int, char **arguments)
     Gpu gpu;
     if (std::strcmp(arguments[1], "cancel") == 0)
         cancel_a_wait(gpu);
+    else if (std::strcmp(arguments[1], "small") == 0)
+        call_back(gpu, 64 << 10);
+    else if (std::strcmp(arguments[1], "large") == 0)
+        call_back(gpu, 8 << 20);
     else
         leave_a_callback(gpu, arguments[1]);
     std::puts("done");

@@ -14,7 +14,6 @@ with dmlemu.Session() as session:
     middle, result = session.buffer("middle", 16), session.buffer("result", 16)
     first, second = session.compile(double, "first"), session.compile(double, "second")
     session.initialize(first, second)
-    session.barrier()
     session.dispatch(first, [source, source], [middle])
     session.dispatch(second, [middle, middle], [result])
     print(session.read(result, np.float32))

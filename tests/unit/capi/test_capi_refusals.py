@@ -189,9 +189,28 @@ def tiles(s: Scene, regions: list[Any], ranges: list[int]) -> None:
     s.queue.update_tile_mappings(s.reserved(), coordinates, regions, s.heap(), flags, starts, ranges, 0)
 
 
-def one_node(s: Scene, *more: Any, **counts: int) -> None:
-    node = dml.OperatorGraphNodeDesc(s.dml.create_operator(identity()))
-    s.dml.compile_graph(graph(*more, nodes=[node], **counts), 0)
+def compile_nodes(s: Scene, given: list[dml.OperatorDesc | bytes], *edges: Any, **counts: int) -> None:
+    """A graph of operators and constants."""
+
+    def node(each: dml.OperatorDesc | bytes) -> Any:
+        if isinstance(each, bytes):
+            return dml.ConstantDataGraphNodeDesc(each)
+        return dml.OperatorGraphNodeDesc(s.dml.create_operator(each))
+
+    s.dml.compile_graph(graph(*edges, nodes=[node(each) for each in given], **counts), 0)
+
+
+def one_node(s: Scene, *edges: Any, **counts: int) -> None:
+    compile_nodes(s, [identity()], *edges, **counts)
+
+
+def two_nodes(s: Scene, first: dml.OperatorDesc | bytes, second: dml.OperatorDesc) -> None:
+    """The one feeds the other."""
+    edges = [dml.IntermediateGraphEdgeDesc(0, 0, 1, 0), dml.OutputGraphEdgeDesc(1, 0, 0)]
+    if isinstance(first, bytes):
+        compile_nodes(s, [first, second], *edges, inputs=0)
+    else:
+        compile_nodes(s, [first, second], IN, *edges)
 
 
 def second_device(s: Scene) -> Any:
@@ -483,6 +502,16 @@ ROWS: list[tuple[str, Wrong]] = [
     ),
     ("GR1", lambda s: one_node(s, IN, dml.OutputGraphEdgeDesc(3, 0, 0))),
     ("GR2", lambda s: one_node(s, OUT, inputs=0)),
+    (
+        "GR3",
+        lambda s: two_nodes(
+            s, identity(), identity(input_tensor=replace(TENSOR, total_tensor_size_in_bytes=20))
+        ),
+    ),
+    ("GR4", lambda s: two_nodes(s, identity(), owning())),
+    ("GR4", lambda s: two_nodes(s, bytes(16), owning())),
+    ("GR6", lambda s: compile_nodes(s, [bytes(5)], inputs=0, outputs=0)),
+    ("GR6", lambda s: two_nodes(s, bytes(12), identity())),
     ("2.7", lambda s: s.dml.compile_graph(graph(inputs=0, outputs=0), 0)),
     ("2.8", lambda s: s.dml.create_operator_initializer([None])),
     ("BT1", lambda s: s.table(None)),
@@ -643,7 +672,6 @@ ELSEWHERE = {
     "another rule refuses it first: of the desc, of the device, or by its pointer": "RS1 TN1 TN9 DD4",
     "there is no such layer to turn on later": "DEV7",
     "the HRESULT is an answer: private data, tests/programs/native": "OB1",
-    "a graph of several nodes: tests/unit/dml/test_c_descs.py reads them": "GR3 GR4 GR6",
     "not emulated": "EB1 DH10 DH11 CL10 CM3",
 }
 

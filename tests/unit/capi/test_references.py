@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
 
 from dmlemu import d3d12
+from dmlemu.diagnostics import ids
 from dmlemu.frontends.capi import objects
 from dmlemu.frontends.capi._capi import ffi, lib
 from dmlemu.frontends.capi.exports import Exports
 
-from .com import attach
+from .com import Client, attach
 
 
 def test_the_com_object_of_two_threads_has_one_reference_of_its_device(
@@ -46,3 +50,33 @@ def test_the_com_object_of_two_threads_has_one_reference_of_its_device(
     lib.capi_drop(first, lib.CAPI_OF_CLIENT)
     objects.find(first).Released(lib.CAPI_OF_CLIENT)
     assert device.context.references == 0
+
+
+def test_the_memory_of_the_last_released_objects_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a call on them is a message; what they were is not kept, and older ones are freed."""
+    attach()
+    monkeypatch.setattr(objects.Interface, "keeps_released", True)
+    monkeypatch.setattr(objects, "_released", released := OrderedDict())
+    monkeypatch.setattr(objects, "_MOST_RELEASED", 2)
+    device = d3d12.create_device()
+    holder = Client()
+    holder.object(device)
+    addresses, things = [], []
+    for name in ("first", "second", "third"):
+        fence = device.create_fence()
+        fence.set_name(name)
+        client = Client()
+        addresses.append(client.object(fence).address)
+        things.append(weakref.ref(fence))
+        del fence
+        client.end()
+    gc.collect()
+    assert list(released) == addresses[1:] and all(each() is None for each in things)
+    for address, name in zip(addresses[1:], ("second", "third"), strict=True):
+        error = objects.stale(address, "Signal")
+        assert error is not None and error.report.id == ids.OBJECT_DELETED_IN_USE
+        assert f"Signal is called on fence '{name}', " in error.report.message
+    monkeypatch.undo()
+    holder.end()
+    for address in released:
+        lib.capi_free(address)

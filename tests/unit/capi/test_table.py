@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,8 @@ needs_headers = pytest.mark.skipif(
 
 @needs_headers
 def test_the_table_is_that_of_the_installed_headers() -> None:
-    """DMLEMU_HEADERS: a folder with current headers, which have DirectML's interfaces, too."""
-    for folder in filter(None, ["/usr/include", os.environ.get("DMLEMU_HEADERS")]):
+    """Also of current ones, which have DirectML: DMLEMU_DIRECTX_HEADERS names their folder include."""
+    for folder in filter(None, ["/usr/include", os.environ.get("DMLEMU_DIRECTX_HEADERS")]):
         done = subprocess.run([sys.executable, CAPI / "make_interfaces.py", "--check", folder])
         assert done.returncode == 0
 
@@ -117,7 +118,19 @@ def test_our_structs_lie_as_the_table_says() -> None:
         assert set(offsets.values()) <= set(ours), name
 
 
-@pytest.mark.parametrize("name", ["libd3d12.so", "libdxcore.so", "libdxgi.so", "libdirectml.so"])
+IMPORTED = {  # by known clients, as linked
+    "libd3d12.so": [
+        "D3D12CreateDevice@@VER_1",
+        "D3D12GetDebugInterface@@VER_1",
+        "D3D12SerializeVersionedRootSignature@@VER_1",
+    ],
+    "libdxcore.so": ["DXCoreCreateAdapterFactory"],
+    "libdxgi.so": ["CreateDXGIFactory", "CreateDXGIFactory1", "CreateDXGIFactory2"],
+    "libdirectml.so": ["DMLCreateDevice", "DMLCreateDevice1"],
+}
+
+
+@pytest.mark.parametrize("name", IMPORTED)
 def test_libraries_need_only_libc_and_export_what_clients_import(name: str) -> None:
     if shutil.which("readelf") is None:
         pytest.skip("readelf is not installed")
@@ -135,6 +148,7 @@ def test_libraries_need_only_libc_and_export_what_clients_import(name: str) -> N
     body = exports.split(f"DMLEMU_{part}_EXPORTS(EXPORT)", 1)[1].split("#define", 1)[0]
     suffix = "@@VER_1" if name == "libd3d12.so" else ""
     assert functions == {each + suffix for each in re.findall(r"EXPORT\((\w+),", body)}
+    assert functions >= set(IMPORTED[name])
 
 
 def test_every_method_that_has_a_name_in_the_table_is_one_of_its_interface() -> None:
@@ -168,3 +182,17 @@ def test_the_front_end_uses_the_public_api_alone() -> None:
                 continue
             own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
             assert own or node.attr == "_run_exitfuncs", f"{path.name}:{node.lineno}: {ast.unparse(node)}"
+
+
+def test_the_page_of_interfaces_says_what_always_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    page = import_module("interface_pages").page()
+    for name in (
+        "WriteToSubresource",
+        "ReadFromSubresource",
+        "RegisterEventNotification",
+        "CopyTileMappings",
+    ):
+        assert re.findall(rf"\| {name} \| (\w+)", page) == ["refuses"], name
+    of_dxgi = page[page.index("## IDXGIObject") : page.index("## IDXGIAdapter\n")]
+    assert re.findall(r"\| SetPrivateData \| (\w+)", of_dxgi) == ["refuses"]

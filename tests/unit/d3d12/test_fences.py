@@ -423,3 +423,35 @@ def test_FN3_a_wait_that_goes_on_is_reported(monkeypatch: pytest.MonkeyPatch) ->
     (stored,) = stage.device.reports
     assert stored.report.severity is Severity.WARNING
     assert "waits for fence" in "".join(stored.report.context)
+
+
+@pytest.mark.dmlemu(expect=["HAZARD_QUEUE"])
+def test_what_the_gpu_finds_fails_no_call_on_a_device_that_does_not_raise() -> None:
+    """Neither the wait that runs the GPU nor calls of another thread meanwhile."""
+    stage = Stage(raises=False)
+    source, target = stage.filled(np.arange(64, dtype=np.uint8)), stage.buffer(64)
+    is_over, outcomes = threading.Event(), [0]
+
+    def call() -> None:
+        while not is_over.is_set():
+            stage.device.create_fence().signal(1)
+            list_, _ = stage.record()
+            list_.close()
+            outcomes[0] += 1
+        outcomes.append(1)
+
+    other = threading.Thread(target=call)
+    other.start()
+    for _ in range(5):
+        fences = [stage.device.create_fence(), stage.device.create_fence()]
+        for type, fence in zip((DIRECT, COMPUTE), fences, strict=True):
+            commands, _ = stage.record(type)
+            commands.copy_buffer_region(target, 0, source, 0, 64)  # on both queues, and nothing orders them
+            stage.submit(commands)
+            stage.queue_of(type).signal(fence, 1)
+        for fence in fences:
+            fence.wait(1)
+    is_over.set()
+    other.join()
+    assert [stored.report.id for stored in stage.device.reports] == ["HAZARD_QUEUE"]
+    assert outcomes[0] > 0 and outcomes[1:] == [1]

@@ -167,7 +167,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_anything_is_packed() ->
         with pytest.raises(Error) as caught:
             dmlemu.evaluate(desc, input_tensor=array)
         assert caught.value.hresult is HResult.E_OUTOFMEMORY
-        assert time.perf_counter() - started < 1
+        assert time.perf_counter() - started < 30  # not what so many bytes take
         test_one_call()  # while the exception keeps its objects alive
 
 
@@ -175,7 +175,7 @@ def test_broadcast_arrays_are_packed_without_being_spread() -> None:
     desc = dml.BufferTensorDesc(dml.TensorDataType.UINT8, [60000, 60000], [0, 0])
     started = time.perf_counter()
     assert pack_tensor(desc, np.broadcast_to(np.uint8(9), (60000, 60000)))[0] == 9
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < 30  # not what so many bytes take
 
 
 def test_packing_needs_no_memory_beside_the_result() -> None:

@@ -342,3 +342,26 @@ def test_exceptions_at_any_moment_leave_the_lock_free_or_held_by_its_thread() ->
         assert not thread.is_alive()
     with lock:
         assert lock.waiting == 0
+
+
+def test_a_poll_runs_a_piece_of_a_list_and_keeps_the_order(gpu: Gpu) -> None:
+    """A list of dispatches of a millisecond and more; another queue's entry waits until it is done."""
+    gpu.has_native_threads = True
+    work, other = Work(gpu, 1 << 21, 8), gpu.create_queue(QueueKind.COPY)
+    fence = gpu.create_fence()
+    other.signal(fence, 1)
+    polls = 0
+    while work.is_running():
+        assert fence.value == 0
+        gpu.poll()
+        polls += 1
+    assert polls > 2
+    while work.fence.value < 1 or fence.value < 1:
+        gpu.poll()
+
+
+def test_a_poll_runs_a_whole_list_where_all_threads_are_those_of_python(gpu: Gpu) -> None:
+    """What a program sees does not depend on how fast this machine is."""
+    work = Work(gpu, 1 << 21, 8)
+    gpu.poll()
+    assert not work.is_running()

@@ -126,7 +126,7 @@ def changed(
         "expected": "the bytes that the operator's initializer left",
         "object": place,
         "context": (writer.context, command.context),
-        "hint": "give the persistent resource memory that nothing else writes, or initialize the operator again",
+        "hint": "give the persistent resource memory that nothing else writes; new weights need a new operator",
     }
 
 
@@ -141,7 +141,7 @@ def remapped(command: NamedCommand, operator: str, place: str) -> dict[str, Any]
         "expected": "the tiles that the operator's initializer wrote",
         "object": place,
         "context": (command.context,),
-        "hint": "leave the tiles of a persistent resource as they are, or initialize the operator again",
+        "hint": "leave the tiles of a persistent resource as they are; a new operator can be initialized elsewhere",
     }
 
 

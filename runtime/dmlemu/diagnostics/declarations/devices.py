@@ -87,7 +87,7 @@ DECLARATIONS = (
         When.CALL,
         "The call fails: the runtime takes the struct for another one, or of another version of the header.",
         "Pass sizeof of the struct that belongs to the call, and the number of elements that are there.",
-        "ID3D12Device::CheckFeatureSupport: FeatureSupportDataSize",
+        "The sizes and counts on the method's page",
         no_example="No Python program can bring it about.",
     ),
     refused(
@@ -107,6 +107,16 @@ DECLARATIONS = (
         "Pass the pointers that the API gave out; those of other implementations, and wrappers, are none.",
         "IUnknown: https://learn.microsoft.com/windows/win32/api/unknwn/nn-unknwn-iunknown",
         no_example="No Python program can bring it about.",
+    ),
+    refused(
+        ids.API_FAILED,
+        "a call of a C++ program that returns nothing fails inside of dmlemu",
+        When.CALL,
+        "It is a bug of dmlemu, not of the program. Close of the list fails, or the device is removed, as something "
+        "is missing.",
+        "Please report it, with the traceback that is printed.",
+        "CL11: ID3D12GraphicsCommandList::Close",
+        no_example="No program can bring it about.",
     ),
     refused(
         ids.GPU_STOPPED,

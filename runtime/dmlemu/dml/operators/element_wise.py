@@ -349,7 +349,7 @@ class ElementWiseConstantPow(Unary, of="ELEMENT_WISE_CONSTANT_POW"):
     KERNEL = "constant_pow"
     CONSTANTS = {"exponent": "alpha"}
     EXAMPLE = {"exponent": 1.5}
-    ULPS = 1
+    ULPS = 1  # FLOAT32 is computed in FLOAT32, with the logarithm in two parts
 
     def kernel(self, working: TensorDataType) -> str:
         if working not in FLOATS:
@@ -527,7 +527,7 @@ class ElementWisePow(Unary, of="ELEMENT_WISE_POW"):
     desc: ElementWisePowOperatorDesc
 
     KERNEL = "pow"
-    ULPS = 1
+    ULPS = 1  # FLOAT32 is computed in FLOAT32, with the logarithm in two parts
     INPUTS = ("input_tensor", "exponent_tensor")
     RULES = (
         SameType("input_tensor", "output_tensor"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...diagnostics.refusal import not_implemented
+from ...diagnostics import ids
+from ...diagnostics.refusal import not_implemented, refusal
 from ...errors import Error, HResult
 from . import objects, reports
 from ._capi import ffi, lib
@@ -62,7 +63,7 @@ def _method(owner: str, name: str, is_hresult: bool, result: Any) -> Callable[..
             return getattr(find(address), name)(*arguments)
         except BaseException as error:
             lib.capi_do_not_keep()
-            _failed(error, address, operation, is_void=result.kind == "void")
+            _failed(error, address, operation, arguments if result.kind == "void" else None)
             return _nothing(result)
 
     return value
@@ -81,24 +82,39 @@ def _missing(symbol: str, is_hresult: bool, result: Any) -> Callable[..., Any]:
     return refuse
 
 
-def _failed(error: BaseException, address: int, operation: str, *, is_void: bool = False) -> int:
-    """The HRESULT of an exception, which is reported; E_FAIL where that fails."""
+def _failed(
+    error: BaseException, address: int, operation: str, of_void: tuple[int, ...] | None = None
+) -> int:
+    """The HRESULT of an exception, which is reported; E_FAIL where that fails.
+
+    ``of_void``: the further arguments of a method without a result.
+    """
     try:
-        return _reported(error, address, operation, is_void)
+        return _reported(error, address, operation, of_void)
     except BaseException as another:
         reports.bug(another, operation)
         return int(HResult.E_FAIL)
 
 
-def _reported(error: BaseException, address: int, operation: str, is_void: bool) -> int:
+def _reported(error: BaseException, address: int, operation: str, of_void: tuple[int, ...] | None) -> int:
     if isinstance(error, KeyError):
         error = objects.stale(address, operation) or error
     if isinstance(error, Error):
-        if is_void and error.hresult is not HResult.E_NOTIMPL:
+        if of_void is not None and error.hresult is not HResult.E_NOTIMPL:
             objects.reject(address, error)
         reports.refused(error, objects.reporter(address))
         return int(error.hresult)
-    if isinstance(error, MemoryError):
-        return int(HResult.E_OUTOFMEMORY)
-    reports.bug(error, operation)
-    return int(HResult.E_FAIL)
+    code = HResult.E_OUTOFMEMORY if isinstance(error, MemoryError) else HResult.E_FAIL
+    if code is HResult.E_FAIL:
+        reports.bug(error, operation)
+    if of_void is not None:  # what it should have done is missing
+        objects.reject(objects.list_among(address, *of_void), _failure(code, operation))
+    return int(code)
+
+
+def _failure(code: HResult, operation: str) -> Error:
+    """The error of a method without a result that failed, and is no refusal."""
+    if code is HResult.E_OUTOFMEMORY:
+        text = f"No memory is left for {operation}."
+        return refusal(ids.OUT_OF_MEMORY, text, operation=operation, message_id=0, hresult=code)
+    return refusal(ids.API_FAILED, f"{operation} fails inside of dmlemu.", operation=operation, hresult=code)

@@ -16,6 +16,8 @@ from ...errors import Strictness
 __all__ = ["add_commands"]
 
 _BUG = 70  # EX_SOFTWARE
+_PASSED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+_LOOK_AGAIN = 1.0  # seconds: where SIGCHLD is ignored, nothing says that the program has ended
 
 
 def add_commands(commands: Any) -> None:
@@ -50,12 +52,15 @@ def add_commands(commands: Any) -> None:
     run.add_argument("program", metavar="PROGRAM")
     run.add_argument("arguments", nargs="...", metavar="ARGS")
     run.set_defaults(run=_exec)
-    capi = commands.add_parser("capi", help="print the options for compiling and linking C++ programs")
+    capi = commands.add_parser(
+        "capi", help="print the options for compiling, linking and examining C++ programs"
+    )
     what = capi.add_mutually_exclusive_group(required=True)
     what.add_argument("--cflags", action="store_const", const=_cflags, dest="what")
     what.add_argument("--libs", action="store_const", const=_libs, dest="what")
     what.add_argument("--libdir", action="store_const", const=_libdir, dest="what")
     what.add_argument("--cmake", action="store_const", const=_cmake, dest="what")
+    what.add_argument("--valgrind-suppressions", action="store_const", const=_suppressions, dest="what")
     capi.set_defaults(run=_print)
 
 
@@ -86,27 +91,24 @@ def _cmake() -> str:
     return str(_prefix() / "lib" / "cmake" / "dmlemu")
 
 
+def _suppressions() -> str:
+    """The value of valgrind's --suppressions."""
+    return str(_prefix() / "lib" / "valgrind.supp")
+
+
 def _print(parsed: Namespace) -> int:
     print(parsed.what())
     return 0
 
 
-def _check_suppressions(rows: list[str]) -> None:
-    """ValueError: one of ID=REASON names no check that can be suppressed, or has no reason."""
-    from ...checks import catalogue
-    from ...reporting import Reporter
-
-    known = Reporter()
-    known.declared = dict(catalogue())
-    for row in rows:
-        id, _, reason = row.partition("=")
-        known.suppress(id, reason)
-
-
 def _exec(parsed: Namespace) -> int:
     if parsed.suppress:
+        from .settings import check_suppression
+
         try:
-            _check_suppressions(parsed.suppress)
+            for row in parsed.suppress:
+                id, _, reason = row.partition("=")
+                check_suppression(id, reason)
         except ValueError as error:
             print(f"dmlemu: error: --suppress: {error}", file=sys.stderr)
             return 2
@@ -114,21 +116,33 @@ def _exec(parsed: Namespace) -> int:
         notes = Path(folder) / "notes"
         sys.stdout.flush()
         try:
-            process = subprocess.Popen([parsed.program, *parsed.arguments], env=_environment(parsed, notes))
+            status = _run([parsed.program, *parsed.arguments], _environment(parsed, notes))
         except OSError as error:
             print(f"dmlemu: error: '{parsed.program}' cannot be run: {error.strerror}", file=sys.stderr)
             return 127
-        ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program's to handle
-        try:
-            status = process.wait()
-        finally:
-            signal.signal(signal.SIGINT, ignored)
         found = set(notes.read_text(encoding="utf-8").split()) if notes.exists() else set()
     if "bug" in found:
         return _BUG
     if status == 0 and "error" in found:
         return 1
     return 128 - status if status < 0 else status
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    """The status of a program, as ``Popen`` has it.  Signals that are sent to this process go to the program;
+    those of the terminal it gets anyway."""
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED})
+    try:
+        process = subprocess.Popen(
+            command, env=environment, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        )
+        while process.poll() is None:
+            info = signal.sigtimedwait({signal.SIGCHLD, *_PASSED}, _LOOK_AGAIN)
+            if info is not None and info.si_signo in _PASSED and info.si_code <= 0:  # not of the kernel
+                process.send_signal(info.si_signo)
+        return process.returncode
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:

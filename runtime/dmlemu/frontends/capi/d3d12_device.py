@@ -390,7 +390,9 @@ def _write_footprints(
 
 
 def _wrong_size(given: int, size: int) -> Error:
-    return invalid("FeatureSupportDataSize", given, str(size), "CheckFeatureSupport", ids.API_SIZE)
+    operation = "CheckFeatureSupport"
+    rule = f"ID3D12Device::{operation}: FeatureSupportDataSize"
+    return invalid("FeatureSupportDataSize", given, str(size), operation, ids.API_SIZE, rule=rule)
 
 
 def _pageables(objects: int, count: int, operation: str) -> Any:

@@ -200,12 +200,6 @@ class ID3D12Resource(D3D12Child, of=d3d12.Resource, name="ID3D12Resource2"):
     def GetGPUVirtualAddress(self) -> int:
         return self.thing.get_gpu_virtual_address()
 
-    def WriteToSubresource(self, *arguments: int) -> None:
-        self.thing.write_to_subresource(*arguments)
-
-    def ReadFromSubresource(self, *arguments: int) -> None:
-        self.thing.read_from_subresource(*arguments)
-
     def GetHeapProperties(self, properties: int, flags: int) -> None:
         found, found_flags = self.thing.get_heap_properties()
         if properties:

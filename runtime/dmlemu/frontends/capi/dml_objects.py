@@ -53,7 +53,8 @@ class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
             raise invalid(field, None, "the address of the feature's struct", operation)
         if (query_size, data_size) != sizes:
             expected = f"{sizes[0]}, with {sizes[1]} of data"
-            raise invalid("featureQueryDataSize", query_size, expected, operation, ids.API_SIZE)
+            rule = f"IDMLDevice::{operation}: FeatureQueryDataSize"
+            raise invalid("featureQueryDataSize", query_size, expected, operation, ids.API_SIZE, rule=rule)
         asked: Any
         if feature == dml.Feature.FEATURE_LEVELS:
             raw = read_bytes(query, 16)

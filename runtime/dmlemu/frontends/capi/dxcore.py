@@ -12,7 +12,7 @@ from ...d3d12.c_memory import pack, read_array, read_bytes, write
 from ...diagnostics import ids
 from ...diagnostics.refusal import not_implemented
 from ...errors import HResult
-from .objects import Interface, guid, hand_out, invalid, write_pointer
+from .objects import Interface, guid, hand_out, invalid, refuses, write_pointer
 from .values import write_numbers
 
 __all__ = ["AdapterFactory", "AdapterList", "factory"]
@@ -121,6 +121,7 @@ class IDXCoreAdapterFactory(Interface, of=AdapterFactory, name="IDXCoreAdapterFa
     def IsNotificationTypeSupported(self, type: int) -> bool:
         return False
 
+    @refuses
     def RegisterEventNotification(
         self, thing: int, type: int, function: int, context: int, cookie: int
     ) -> HResult:

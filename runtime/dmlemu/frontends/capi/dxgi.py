@@ -12,7 +12,7 @@ from ...d3d12.c_memory import pack, write
 from ...diagnostics.refusal import not_implemented
 from ...errors import HResult
 from ._capi import ffi
-from .objects import Interface, guid, hand_out, invalid, write_pointer
+from .objects import Interface, guid, hand_out, invalid, refuses, write_pointer
 from .values import luid_number, write_numbers
 
 __all__ = ["Adapter", "Factory", "create_factory"]
@@ -65,12 +65,15 @@ class _DxgiObject(Interface):
     def _refuse(self, operation: str) -> NoReturn:
         raise not_implemented(operation, "Private data of a DXGI object")
 
+    @refuses
     def GetPrivateData(self, name: int, size: int, data: int) -> None:
         self._refuse("GetPrivateData")
 
+    @refuses
     def SetPrivateData(self, name: int, size: int, data: int) -> None:
         self._refuse("SetPrivateData")
 
+    @refuses
     def SetPrivateDataInterface(self, name: int, data: int) -> None:
         self._refuse("SetPrivateDataInterface")
 

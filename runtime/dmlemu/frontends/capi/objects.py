@@ -6,9 +6,9 @@ The C object has the vtable and the reference count; it is found by its address.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -30,10 +30,12 @@ __all__ = [
     "interface_of",
     "invalid",
     "is_known",
+    "leave_alive",
+    "list_among",
     "lock",
-    "print_alive",
     "publish",
     "push_reason",
+    "refuses",
     "reject",
     "reporter",
     "stale",
@@ -43,6 +45,7 @@ __all__ = [
 ]
 
 _Kind = TypeVar("_Kind")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _MOST_RELEASED = 65_536  # whose memory is kept, so that a call on them is a message and not a crash
 _NUMBERS = {ffi.string(name).decode(): i for i, name in enumerate(lib.capi_names)}
@@ -52,6 +55,9 @@ _live: dict[int, Interface] = {}  # by address
 _of_things: dict[int, Interface] = {}  # by id of the object
 # What a released object was, and where it was released, by its address.
 _released: OrderedDict[int, tuple[object, CallSite | None]] = OrderedDict()
+
+REFUSING: set[str] = set()  # qualified names of methods that always refuse
+_left: list[Any] = []  # what C prints at the end
 
 find = _live.__getitem__  # of the object at an address; KeyError: there is none
 classes: dict[type, type[Interface]] = {}  # the interface of each class of the Python API
@@ -174,6 +180,12 @@ def interface_of(thing: Any) -> Interface:
         return found
 
 
+def refuses(method: _Method) -> _Method:
+    """Declares that a method always returns E_NOTIMPL; the page of interfaces says so."""
+    REFUSING.add(method.__qualname__)
+    return method
+
+
 def is_live(interface: Interface) -> bool:
     """Whether the COM object is not released."""
     return _live.get(interface.address) is interface
@@ -219,14 +231,40 @@ def reject(address: int, error: Error) -> None:
         reject(error)
 
 
-def print_alive() -> None:
-    """Prints the objects that the program has not released, with the lines that made them."""
-    known = list(_of_things.values())  # other threads still run
-    left = [each for each in known if hasattr(each.thing, "created_at") and lib.capi_count(each.address)]
-    if left:
-        lines = [f"  {_with_line(each.thing)}, references: {lib.capi_count(each.address)}" for each in left]
-        text = "\n".join([f"{len(left)} objects are still alive:", *lines])
-        print(spell_text(text), file=sys.stderr)
+def list_among(address: int, *arguments: int) -> int:
+    """The address of the list that a call records into; that of its object, if it records into none."""
+    for each in (address, *arguments):
+        if isinstance(getattr(_live.get(each), "thing", None), d3d12.CommandList):
+            return each
+    return address
+
+
+def leave_alive() -> None:
+    """Leaves the objects that the program has not released, with the lines that made them, to C.
+
+    Static objects of the program may release them after Python's end: what is left then is printed.
+    """
+    with lock:  # other threads still run
+        lib.capi_keep_memory()
+        left = [each for each in _of_things.values() if lib.capi_count(each.address)]
+    if not left:
+        return
+    index = {each.address: i for i, each in enumerate(left)}
+    lines = [_with_line(each.thing) if hasattr(each.thing, "created_at") else "" for each in left]
+    texts = spell_text("\0".join(lines)).split("\0")  # together, so that symbols are looked up once
+    rows = ffi.new("struct capi_left[]", len(left))
+    for row, each, text in zip(rows, left, texts, strict=True):
+        held = [index[other.address] for other in list(each.held.values()) if other.address in index]
+        row.object, row.hold_count = each.address, len(held)
+        row.holds = _kept(ffi.new("uint32_t[]", held))
+        row.text = _kept(ffi.new("char[]", text.encode())) if text else ffi.NULL
+    lib.capi_leave(_kept(rows), len(left))
+
+
+def _kept(made: Any) -> Any:
+    """Memory for C, which stays."""
+    _left.append(made)
+    return made
 
 
 def _with_line(thing: Any) -> str:
@@ -254,7 +292,7 @@ def _forget(whole: Interface) -> bool:
     with lock:
         if not is_live(whole) or lib.capi_count(whole.address):
             return False
-        for each in [whole, *whole.others]:
+        for each in [*whole.others, whole]:  # freed in this order, too: the others name it
             del _live[each.address]
             lib.capi_changed(each.address)
             _keep_memory(each)
@@ -353,6 +391,7 @@ def invalid(
     *,
     api: str = "D3D12",
     hresult: HResult = HResult.E_INVALIDARG,
+    rule: str = "",
 ) -> Error:
     """An error for an argument of C that the Python API cannot be given; ``given`` None: it is NULL."""
     return refusal(
@@ -360,7 +399,7 @@ def invalid(
         "{field} is NULL." if given is None else f"{{field}} ({{given}}) is not {expected}.",
         api=api,
         operation=operation,
-        rule="",
+        rule=rule,
         field=field,
         given="NULL" if given is None else given,
         expected=expected,

@@ -30,13 +30,17 @@ _HELPERS = re.compile(
     r"(?:^|/)(d3dx12\w*|DirectMLX|wrladapter|dxcore_interface)\.h:|/(?:wrl|wil)/\w+\.h:|/include/c\+\+/|/bits/"
 )
 _HELPING_FUNCTIONS = re.compile(r"(Microsoft::WRL|std)::")
-_SYSTEM = re.compile(r"/(libc|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libpthread|ld-linux[^/]*)\.so[^/]*$")
+_SYSTEM = re.compile(
+    r"/(libc|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libpthread|ld-linux[^/]*"
+    r"|_capi|_cffi_backend|libpython3[^/]*|libffi)(\.[^/]*)?\.so[^/]*$"  # between a callback and main
+)
 _MOST_LINES = 3  # of the program
 
 _FIRST, _LAST = 0xF0000, 0x10FFFF  # characters for private use
 _MARKS = re.compile(rf"[{chr(_FIRST)}-{chr(_LAST)}]|\\U00(?:0f|10)[0-9a-f]{{4}}")  # quoted texts are escaped
 
 _sites: dict[bytes, CallSite] = {}  # by their return addresses
+_unloads = 0  # how many files had been unloaded when these were found
 _stacks: dict[str, _Stack] = {}  # by their marks
 _numbers = count()
 
@@ -53,7 +57,11 @@ def want_frames() -> None:
 
 
 def _site() -> CallSite | None:
+    global _unloads
     site = lib.capi_frames()
+    if site.unloads != _unloads:  # other code may be at the addresses
+        _sites.clear()
+        _unloads = site.unloads
     frames = site.frames
     if not frames[0]:
         return None

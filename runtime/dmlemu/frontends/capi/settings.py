@@ -1,0 +1,87 @@
+"""The variables of the environment that a C++ program is run with; ``dmlemu exec`` sets them.
+
+docs/reference/environment.md lists all variables.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dmlemu_hw.chaos import chaos
+
+from ...dml.enums import ExecutionFlags
+from ...dml.lowering.fusion import may_fuse
+from ...errors import Strictness, shorten
+from ...reporting import Reporter, ReportFile, defaults
+from . import reports
+from .exports import set_strictness
+
+__all__ = ["apply", "check_suppression"]
+
+
+def apply() -> None:
+    """Reads all variables.  ValueError, which begins with the name of the variable: a value is wrong."""
+    strictness = _read("DMLEMU_STRICTNESS")
+    if strictness and strictness not in [each.value for each in Strictness]:
+        raise _wrong("DMLEMU_STRICTNESS", "runtime, debug or strict")
+    set_strictness(strictness)
+    if seed := _read("DMLEMU_CHAOS"):
+        try:
+            defaults.policy = chaos(int(seed))
+        except ValueError:
+            raise _wrong("DMLEMU_CHAOS", "a whole number, the seed") from None
+    for row in _read("DMLEMU_SUPPRESS").splitlines():
+        id, _, reason = row.partition("=")
+        try:
+            check_suppression(id, reason)
+        except ValueError as error:
+            raise _wrong("DMLEMU_SUPPRESS", f"lines ID=REASON: {error}") from None
+        defaults.suppressions[id] = reason
+    if _read("DMLEMU_BREAK") not in ("", "0", "1"):
+        raise _wrong("DMLEMU_BREAK", "0 or 1")
+    reports.stops = _read("DMLEMU_BREAK") == "1"
+    may_fuse(ExecutionFlags.NONE)  # else the first CompileOperator would fail
+    _open_files()
+
+
+def check_suppression(id: str, reason: str) -> None:
+    """ValueError: the id is that of no check that can be suppressed, or there is no reason."""
+    from ...checks import catalogue
+
+    known = Reporter()
+    known.declared = dict(catalogue())
+    known.suppress(id, reason)
+
+
+def _open_files() -> None:
+    if path := _read("DMLEMU_REPORT"):
+        with _writing("DMLEMU_REPORT"):
+            file = ReportFile(path)
+        defaults.sinks.append(file)
+        reports.sinks.append(file)
+        atexit.register(file.close)
+    if path := _read("DMLEMU_TRACE"):
+        from ...tracing import trace
+
+        with _writing("DMLEMU_TRACE"):
+            entered = trace(None, path).__enter__()
+        atexit.register(entered.__exit__, None, None, None)
+
+
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _wrong(name, f"a file that can be written ({error.strerror})") from None
+
+
+def _read(name: str) -> str:
+    return os.environ.get(name, "")
+
+
+def _wrong(name: str, expected: str) -> ValueError:
+    return ValueError(f"{name} is {shorten(repr(_read(name)))}; expected {expected}.")
