@@ -135,6 +135,12 @@ def _parser() -> argparse.ArgumentParser:
         help="write a timeline, which https://ui.perfetto.dev shows",
     )
     run.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page with memory, descriptors and reports at each command",
+    )
+    run.add_argument(
         "--record-only", default="*", metavar="PATTERN", help="record only operators with such names: conv*"
     )
     run.add_argument(
@@ -378,6 +384,7 @@ def _run(parsed: argparse.Namespace) -> int:
         with (
             _reports_written(file),
             _traced(parsed.trace),
+            _shown(parsed.html, options.model),
             _recorded(parsed.record, parsed.record_only, parsed.record_limit),
         ):
             model = dxdispatch.read_model(
@@ -398,6 +405,24 @@ def _traced(path: Path | None) -> Iterator[None]:
 
     with trace(None, path):
         yield
+
+
+@contextmanager
+def _shown(path: Path | None, model: Path) -> Iterator[None]:
+    """Writes what devices created inside of the block do as a page."""
+    if path is None:
+        yield
+        return
+    from dmlemu.stepping import observe
+    from dmlemu.stepping.page import write_page
+
+    open(path, "w").close()  # a file that cannot be written is said before the run
+    observation = observe(None)
+    try:
+        with observation:
+            yield
+    finally:
+        write_page(observation.run, path, model.name)
 
 
 @contextmanager

@@ -53,6 +53,9 @@ def add_command(commands: Any) -> None:
         metavar="COLUMNSxLINES",
         help="of the screen with --script (default: 120x40)",
     )
+    step.add_argument(
+        "--html", type=Path, metavar="FILE", help="write the run as one page for a browser, and leave"
+    )
     step.set_defaults(run=_step)
 
 
@@ -68,6 +71,8 @@ def _size(text: str) -> tuple[int, int]:
 def _step(parsed: Namespace) -> int:
     if parsed.screenshot is not None and parsed.script is None:
         raise UsageError("--screenshot needs --script, which may be empty")
+    if parsed.html is not None:
+        return _write_page(parsed)
     try:
         from .app import Debugger
     except ModuleNotFoundError as error:
@@ -77,10 +82,7 @@ def _step(parsed: Namespace) -> int:
             "dmlemu step needs Textual, which is not installed: install dmlemu with its extra step, "
             "dmlemu[step], or textual alone"
         ) from None
-    from .programs import observe_program
-
-    strictness = None if parsed.strictness is None else Strictness(parsed.strictness)
-    run = observe_program(parsed.program, parsed.arguments, strictness=strictness)
+    run = _observed(parsed)
     if parsed.script is None:
         Debugger(run, parsed.program.name).run()
     else:
@@ -89,6 +91,24 @@ def _step(parsed: Namespace) -> int:
         if parsed.screenshot is not None:
             parsed.screenshot.write_text(picture, encoding="utf-8")
     return 0
+
+
+def _write_page(parsed: Namespace) -> int:
+    """The run as a page, which needs no Textual."""
+    from ..stepping.page import write_page
+
+    if parsed.script is not None:
+        raise UsageError("--html and --script exclude each other")
+    open(parsed.html, "w").close()  # a file that cannot be written is said before the run
+    write_page(_observed(parsed), parsed.html, parsed.program.name)
+    return 0
+
+
+def _observed(parsed: Namespace) -> Run:
+    from .programs import observe_program
+
+    strictness = None if parsed.strictness is None else Strictness(parsed.strictness)
+    return observe_program(parsed.program, parsed.arguments, strictness=strictness)
 
 
 def press(run: Run, title: str, keys: Sequence[str], size: tuple[int, int]) -> tuple[str, str]:
