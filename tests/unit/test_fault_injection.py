@@ -507,6 +507,13 @@ NOT_EMULATED = (
     "set_compute_root_unordered_access_view, set_pipeline_state, set_predication"
 )
 
+
+def watched(w: World, x: d3d12.Resource) -> str:
+    """The picture of a buffer's memory, which is watched from here on."""
+    with dmlemu.watch_memory(w.device):
+        return x.map_picture().text(80)
+
+
 METHODS: dict[str, dict[str, Row]] = {
     "device": {
         **OBJECT,
@@ -675,6 +682,7 @@ METHODS: dict[str, dict[str, Row]] = {
         "expect": (works, lambda w, x: x.expect(0, tensor([4]), "name")),
         "get_heap_properties": (works, lambda w, x: x.get_heap_properties()),
         "map": (removed, lambda w, x: x.map()),
+        "map_picture": (works, lambda w, x: watched(w, x)),
         "unmap": (nothing, lambda w, x: x.unmap()),
         "read_from_subresource": unsupported_row("read_from_subresource"),
         "write_to_subresource": unsupported_row("write_to_subresource"),
