@@ -459,6 +459,11 @@ def works_if_strict(call: Callable[[], Any]) -> None:
         assert "must belong to a device of strictness strict" in str(error)
 
 
+def binds_nothing(call: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match="binds nothing of buffer"):
+        call()
+
+
 def unsupported(call: Callable[[], Any]) -> None:
     with pytest.raises(Error) as raised:
         call()
@@ -745,6 +750,7 @@ METHODS: dict[str, dict[str, Row]] = {
         "bind_outputs": (nothing, lambda w, x: x.bind_outputs([])),
         "bind_persistent_resource": (nothing, lambda w, x: x.bind_persistent_resource()),
         "bind_temporary_resource": (nothing, lambda w, x: x.bind_temporary_resource()),
+        "layout": (binds_nothing, lambda w, x: x.layout(w.buffer)),
         "reset": (removed, lambda w, x: x.reset()),
         **CHILD,
     },

@@ -154,6 +154,55 @@ def test_the_unit_of_the_ruler_divides_every_place() -> None:
     assert layout.unit_bits == gcd(32, 48)
 
 
+# --- views and bindings ---
+
+
+def test_views_of_buffers_draw_their_elements() -> None:
+    typed = d3d12.UnorderedAccessViewDesc(
+        d3d12.Format.R16_FLOAT, buffer=d3d12.BufferUav(first_element=8, num_elements=4)
+    )
+    assert str(typed.layout("half").tensors[0]) == (
+        "half: R16_FLOAT sizes [4], strides [1], 8 bytes at byte 16"
+    )
+    raw = d3d12.UnorderedAccessViewDesc(
+        d3d12.Format.R32_TYPELESS, buffer=d3d12.BufferUav(4, 8, flags=d3d12.BufferUavFlags.RAW)
+    )
+    assert "element (7,): bytes 44 to 47" in raw.layout().svg()
+    structured = d3d12.ShaderResourceViewDesc(
+        buffer=d3d12.BufferSrv(first_element=1, num_elements=2, structure_byte_stride=12)
+    )
+    picture = structured.layout("lights").beside(typed.layout("half"))
+    assert "lights: structures of 12 bytes sizes [2], strides [1], 24 bytes at byte 12" in picture.text(100)
+    assert "!" in picture.text(100)
+    with pytest.raises(ValueError, match=r"no elements to draw: Format .*StructureByteStride 0"):
+        d3d12.ShaderResourceViewDesc(buffer=d3d12.BufferSrv(0, 4)).layout()
+
+
+def test_a_binding_places_a_tensor_in_its_buffer() -> None:
+    with Session() as session:
+        binding = dml.BufferBinding(session.buffer("act", 256), 64, 48)
+        assert "byte        64     68" in binding.layout(NHWC).text(80)
+        assert "x: FLOAT32" in binding.layout(NHWC, "x").text(80)
+
+
+def test_a_table_draws_what_it_binds_in_a_buffer() -> None:
+    tensor = BufferTensorDesc(TensorDataType.FLOAT32, [16])
+    with Session() as session:
+        compiled = session.compile(
+            dml.ElementWiseAddOperatorDesc(a_tensor=tensor, b_tensor=tensor, output_tensor=tensor), "add"
+        )
+        pool, other = session.buffer("pool", 256), session.buffer("other", 64)
+        first, second = (dml.BufferBinding(pool, offset, 64) for offset in (0, 32))
+        table = session.bind(compiled, [first, second], [other])
+        drawn = table.layout(pool)
+        assert [(each.name, each.offset) for each in drawn.tensors] == [("ATensor", 0), ("BTensor", 32)]
+        assert "8!" in drawn.text(100) and "OutputTensor" not in drawn.text(100)
+        with pytest.raises(ValueError, match="binds nothing of buffer 'idle'"):
+            table.layout(session.buffer("idle", 64))
+        with pytest.raises(TypeError, match="buffer must be a Resource, not int"):
+            table.layout(3)  # type: ignore[arg-type]
+
+
 # --- the command ---
 
 
