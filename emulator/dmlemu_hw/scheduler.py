@@ -7,6 +7,8 @@ from enum import Enum
 from random import Random
 
 from . import packets
+from .chaos import Mode
+from .events import Decided, EventStream
 from .fence import Fences
 from .packets import SignalPacket, WaitPacket, decode_one
 from .queue import Queue
@@ -26,9 +28,10 @@ class Policy(str, Enum):
 class Scheduler:
     """Round-robin over the queues in order of creation, one entry each; random order with ``random``."""
 
-    def __init__(self, fences: Fences, random: Random | None = None) -> None:
+    def __init__(self, fences: Fences, events: EventStream, random: Random | None = None) -> None:
         self.queues: list[Queue] = []
         self._fences = fences
+        self._events = events
         self._random = random
         self._last = 0  # serial of the queue that ran last
 
@@ -38,7 +41,11 @@ class Scheduler:
         if not ready:
             return None
         if self._random is not None:
-            return self._random.choice(ready)
+            chosen = self._random.choice(ready)
+            if len(ready) > 1 and self._events.wants(Decided):
+                what = f"it runs next, of {len(ready)} queues that could"
+                self._events.emit(Decided(Mode.ORDER.value, what, chosen.serial))
+            return chosen
         queue = next((queue for queue in ready if queue.serial > self._last), ready[0])
         self._last = queue.serial
         return queue

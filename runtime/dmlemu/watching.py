@@ -60,3 +60,4 @@ class Watching(Generic[_Watch]):
         for watch in self.watches:
             watch.close()
         self.finish()
+        self.watches.clear()  # a cycle would keep the device alive until garbage is collected

@@ -128,7 +128,7 @@ def test_nothing_is_recorded_unless_asked_for() -> None:
 
 
 def test_copies_dispatches_and_maps_in_order() -> None:
-    with dmlemu.watch_memory() as watch, Session() as session:
+    with dmlemu.watch_memory(), Session() as session:
         compiled = session.compile(ADD, "add")
         x = session.upload_buffer("x", np.ones(16, np.float32))
         y, z = session.buffer("y", 64), session.buffer("z", 64)
@@ -147,7 +147,6 @@ def test_copies_dispatches_and_maps_in_order() -> None:
         place = picture.commands[picture.numbers[1]]
         assert "command" in place.place and place.recorded_at.startswith("test_memory_map.py:")
         assert next(row.name for row in x.map_picture().commands.values()) == "Unmap"
-        assert len(watch.watches) == 1
     with Session() as session:
         session.upload("x", np.ones(4, np.float32))
     assert picture._repr_html_().startswith("<svg") and repr(picture).startswith("<MemoryMap of buffer 'y'")

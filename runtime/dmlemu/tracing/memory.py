@@ -92,6 +92,7 @@ class _Watch:
     def close(self) -> None:
         for each in self._subscriptions:
             each.close()
+        self._subscriptions.clear()
 
     def picture(self, buffer: d3d12.Resource) -> MemoryMap:
         """Everything that used the buffer, or another one placed over its memory."""
