@@ -104,6 +104,9 @@ class Report(Frozen):
     properties: dict[str, str] = dataclass_field(default_factory=dict)
     layouts: tuple[Tensor, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<{self.severity.name} {self.id}: {elide(printable(self.message), 140)}>"
+
     def svg(self) -> str:
         """A picture of the tensors in memory that the report is about; empty if it is about none."""
         if not self.layouts:

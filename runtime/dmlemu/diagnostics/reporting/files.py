@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from ..report import Severity, loading
-from ..spelling import printable
+from ..spelling import elide, printable
 from .stored import Stored
 
 __all__ = ["ReportFile", "print_reports", "summarize"]
@@ -40,6 +40,10 @@ class ReportFile:
         self._lock = threading.RLock()
         self._process = os.getpid()
         atexit.register(self._close_at_exit)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._file.closed else f"{len(self._stored)} reports"
+        return f"<ReportFile {elide(repr(os.fspath(self._path)), 100)}, {state}>"
 
     def __call__(self, stored: Stored) -> None:
         with self._lock:

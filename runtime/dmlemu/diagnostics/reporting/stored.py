@@ -19,6 +19,10 @@ class Stored:
     suppressed: str = ""
     hresult: HResult | None = None  # of a call that failed
 
+    def __repr__(self) -> str:
+        times = f" {self.count} times" if self.count > 1 else ""
+        return f"<Stored{times}{', suppressed' if self.suppressed else ''}: {self.report!r}>"
+
     def text(self) -> str:
         """The report for people, with its count."""
         lines = [self.report.text(self.hresult)]
