@@ -20,14 +20,15 @@ GOLDEN = ROOT / "tests" / "checks" / "golden"
 
 
 def pages() -> dict[str, str]:
-    """Every page by its file name."""
+    """Every page by its file name, and the pictures of their reports."""
     programs: dict[str, list[Program]] = {}
     for path in sorted(GALLERY.glob("*.py")):
         if path.stem != "__init__":
             program = read(path)
             programs.setdefault(program.check, []).append(program)
     texts = {f"{id}.md": "\n".join(_page(check, programs.get(id, []))) for id, check in catalogue().items()}
-    return {**texts, "README.md": "\n".join(_index())}
+    pictures = {f"pictures/{path.name}": path.read_text(encoding="utf-8") for path in GOLDEN.glob("*.svg")}
+    return {**texts, **pictures, "README.md": "\n".join(_index())}
 
 
 _HOW_TO_RUN = """
@@ -85,6 +86,8 @@ def _example(program: Program) -> Iterator[str]:
     yield f"\n## {program.about}\n"
     yield f"```python\n{program.listing()}\n```\n"
     yield f"```text\n{program.report.rstrip()}\n```\n"
+    if program.picture:
+        yield f"![The tensors of the report in memory](pictures/{program.picture})\n"
     yield f"What corrects it:\n\n```diff\n{program.correction()}\n```"
 
 
@@ -100,6 +103,7 @@ class Program:
     wrong: dict[int, str]
     right: dict[int, str]
     report: str
+    picture: str  # the file's name, or ""
 
     def listing(self) -> str:
         """The wrong program, each line with the number that the report knows it by."""
@@ -117,7 +121,7 @@ def read(path: Path) -> Program:
     tree = ast.parse(source)
     found = re.search(r'^CHECK = "(\w+)"', source, re.MULTILINE)
     about = (ast.get_docstring(tree) or "").splitlines()[0].rstrip(".")
-    golden = GOLDEN / f"{path.stem}.txt"
+    golden, picture = GOLDEN / f"{path.stem}.txt", GOLDEN / f"{path.stem}.svg"
     assert found, f"{path} names no check"
     return Program(
         check=found[1],
@@ -125,6 +129,7 @@ def read(path: Path) -> Program:
         wrong=specialised(source, fixed=False),
         right=specialised(source, fixed=True),
         report=golden.read_text(encoding="utf-8") if golden.exists() else "",
+        picture=picture.name if picture.exists() else "",
     )
 
 

@@ -83,7 +83,10 @@ def is_emulated(desc: type[OperatorDesc]) -> str:
 def main() -> int:
     texts = pages()
     wrong = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
-    folders = ((OPERATORS, "*.md"), (CHECKS, "*.md"), (PICTURES, "*.svg"))
+    folders = (
+        *((OPERATORS, "*.md"), (CHECKS, "*.md"), (PICTURES, "*.svg")),
+        (CHECKS / "pictures", "*.svg"),
+    )
     left = [path for folder, names in folders for path in folder.glob(names) if path not in texts]
     if "--check" in sys.argv[1:]:
         for path in wrong + left:

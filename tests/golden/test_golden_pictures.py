@@ -112,7 +112,7 @@ PICTURES: list[Callable[[], Layout | MemoryMap]] = [
 @pytest.mark.dmlemu(expect=["*"])  # the planted mistake
 def test_picture_is_the_one_that_was_looked_at(draw: Callable[[], Layout | MemoryMap]) -> None:
     picture = draw()
-    for suffix, drawn in (("svg", picture.svg()), ("txt", picture.text(100) + "\n")):
+    for suffix, drawn in (("svg", picture.svg()), ("text", picture.text(100) + "\n")):
         drawn = re.sub(r"test_golden_pictures\.py:\d+", "test_golden_pictures.py", drawn)
         file = FOLDER / f"{draw.__name__}.{suffix}"
         if os.environ.get("DMLEMU_UPDATE_GOLDEN"):

@@ -78,6 +78,33 @@ def test_a_desc_of_an_array_has_its_strides() -> None:
     assert dml.BufferTensorDesc.from_array(np.zeros(3, bool)).data_type is dml.TensorDataType.UINT8
 
 
+class Foreign:
+    """An array of another library, which speaks DLPack alone."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: object) -> object:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries_go_in_and_out() -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert dml.BufferTensorDesc.from_array(Foreign(array.T)).effective_strides == (1, 3)
+    desc = dml.BufferTensorDesc(FLOAT32, [2, 3])
+    relu = dml.ActivationReluOperatorDesc(input_tensor=desc, output_tensor=desc)
+    (result,) = dmlemu.evaluate(relu, input_tensor=Foreign(array)).values()
+    assert result.tolist() == array.tolist()
+    with Session() as session:
+        buffer = session.upload("x", Foreign(array))
+        assert np.from_dlpack(session.read(buffer, np.float32, [2, 3])).tolist() == array.tolist()
+        with session.upload_buffer("y", Foreign(array)).map() as mapped:
+            assert np.asarray(mapped).view(np.float32).tolist() == array.reshape(-1).tolist()
+
+
 def test_arrays_that_no_desc_describes() -> None:
     with pytest.raises(TypeError, match="An array of complex64 has no DML_TENSOR_DATA_TYPE"):
         dml.BufferTensorDesc.from_array(np.zeros(3, np.complex64))

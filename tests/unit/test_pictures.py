@@ -7,6 +7,7 @@ import subprocess
 import sys
 from itertools import product
 from math import gcd
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlemu import Error, Report, d3d12, dml
+from dmlemu import Error, Report, d3d12, dml, reporting
 from dmlemu.cli import main
 from dmlemu.dml import BufferTensorDesc, TensorDataType
 from dmlemu.pictures.tensor import Tensor, shown
@@ -267,6 +268,30 @@ def test_refusals_of_layouts_have_a_picture() -> None:
         )
     assert 'class="c' in caught.value.report.svg() and " shared" in caught.value.report.svg()
     assert "layouts" not in caught.value.report.json()
+
+
+@pytest.mark.dmlemu(expect=["TENSOR_TOTAL_SMALL"])
+def test_a_page_of_reports_shows_their_pictures(tmp_path: Path) -> None:
+    file = reporting.ReportFile(tmp_path / "reports.html")
+    device = dml.create_device(d3d12.create_device())
+    packed = BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4, 4])
+    image = BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4, 4], [192, 4, 48, 12], 192)
+    for _ in range(2):
+        with pytest.raises(Error) as caught:
+            device.create_operator(
+                dml.ElementWiseIdentityOperatorDesc(input_tensor=image, output_tensor=packed)
+            )
+        file(reporting.Stored(caught.value.report, hresult=caught.value.hresult))
+    file(reporting.Stored(Report("X", "Nothing <b>."), count=2))
+    file.close()
+    page = (tmp_path / "reports.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") and page.count("<!DOCTYPE") == 1
+    assert "<strong>DML ERROR TENSOR_TOTAL_SMALL [CreateOperator(" in page
+    assert page.count("<svg") == 2 and "element (0, 2, 3, 3): bytes 752 to 755" in page
+    assert "Nothing &lt;b&gt;.\n  2 times" in page
+    assert not re.search(r"(src|href)=", page), "it needs no other file"
+    report = caught.value.report
+    assert report._repr_html_() == report.html() and report.svg() in report.html()
 
 
 @pytest.mark.dmlemu(expect=["LAYOUT_HANDOVER"])

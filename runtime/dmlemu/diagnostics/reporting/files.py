@@ -19,8 +19,18 @@ from .stored import Stored
 __all__ = ["ReportFile", "print_reports", "summarize"]
 
 
+_HEAD = """\
+<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<meta name="viewport" content="width=device-width"><title>Reports of dmlemu</title>
+<body style="font: 14px system-ui, sans-serif; margin: 2em">
+<h1>Reports of dmlemu</h1>
+"""
+
+
 class ReportFile:
-    """A sink that writes to a file, which is emptied first: a JSON line, or text if it ends in ``.txt``.
+    """A sink that writes to a file, which is emptied first: a JSON line; text if it ends in ``.txt``, and
+    a page with the pictures of reports if it ends in ``.html``.
 
     A report is written when it first occurs, so that it survives a crash; :meth:`close`, at the latest
     the end of the program, rewrites the file if counts have changed.  Into a pipe everything is written
@@ -31,7 +41,7 @@ class ReportFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._is_text = os.fspath(path).endswith(".txt")
+        self._kind = os.path.splitext(os.fspath(path))[1]
         self._path = path
         self._file = open(path, "w", encoding="utf-8", opener=_open_now)  # noqa: SIM115
         self._is_pipe = not self._file.seekable()
@@ -39,6 +49,7 @@ class ReportFile:
         self._stored: dict[int, Stored] = {}
         self._lock = threading.RLock()
         self._process = os.getpid()
+        self._begin()
         atexit.register(self._close_at_exit)
 
     def __repr__(self) -> str:
@@ -57,8 +68,15 @@ class ReportFile:
     def _is_open(self) -> bool:
         return not self._file.closed and self._process == os.getpid()
 
+    def _begin(self) -> None:
+        if self._kind == ".html":
+            self._file.write(_HEAD)
+
     def _write(self, stored: Stored) -> None:
-        self._file.write(stored.text() + "\n\n" if self._is_text else stored.json() + "\n")
+        if self._kind == ".html":
+            self._file.write(stored.html())
+        else:
+            self._file.write(stored.text() + "\n\n" if self._kind == ".txt" else stored.json() + "\n")
 
     def close(self) -> None:
         """Completes the file; may be called repeatedly.  OSError: not all reports have been written."""
@@ -78,6 +96,7 @@ class ReportFile:
                 return
             self._file.seek(0)
             self._file.truncate()
+            self._begin()
         for stored in self._stored.values():
             self._write(stored)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..report import HResult, Report
+from ..report import HResult, Report, as_html
 
 __all__ = ["Stored"]
 
@@ -31,6 +31,10 @@ class Stored:
         if self.suppressed:
             lines.append(f"  suppressed: {self.suppressed}")
         return "\n".join(lines)
+
+    def html(self) -> str:
+        """The report as a part of an HTML page, with its picture."""
+        return as_html(self.report, self.text())
 
     def json(self, **more: Any) -> str:
         """The report as one JSON line, ``more`` fields behind its own."""
