@@ -151,20 +151,38 @@ def test_a_shell_is_told_how_the_line_may_go_on(tmp_path: Path) -> None:
     assert answer.read_text().strip() == "ELEMENT_WISE_BIT_COUNT"
 
 
-def test_explain_is_in_colour_on_a_terminal() -> None:
+def on_a_terminal(*command: str) -> str:
+    """What a program writes to its terminal."""
     parent, child = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
     environment.pop("NO_COLOR", None)
-    command = [sys.executable, "-m", "dmlemu", "explain", "GEMM"]
-    with subprocess.Popen(command, stdout=child, env=environment):
+    with subprocess.Popen([sys.executable, *command], stdout=child, stderr=child, env=environment):
         os.close(child)
         parts = []
         with suppress(OSError):  # the other end is closed
             while part := os.read(parent, 65536):
                 parts.append(part)
     os.close(parent)
-    text = b"".join(parts).decode()
+    return b"".join(parts).decode()
+
+
+def test_explain_is_in_colour_on_a_terminal() -> None:
+    check = on_a_terminal("-m", "dmlemu", "explain", "HAZARD_RAW")
+    assert "\x1b[" in check and "Reported when a command" in check
+    text = on_a_terminal("-m", "dmlemu", "explain", "GEMM")
     assert "\x1b[" in text and "## Fields" not in text and "Fields" in text
+
+
+def test_reports_are_in_colour_on_a_terminal() -> None:
+    program = (
+        "from dmlemu import Report; from dmlemu.reporting import Stored, print_reports\n"
+        "print_reports([Stored(Report('X', 'It is [bold] :smile: at 12.', hint='bytes [0, 64)'))])"
+    )
+    text = on_a_terminal("-c", program)
+    assert "\x1b[1;31mD3D12 ERROR X\x1b[0m" in text
+    assert re.search("\x1b\\[[0-9;]+m12", text), "rich marks numbers"
+    plain = re.sub("\x1b\\[[0-9;]*m", "", text)
+    assert "It is [bold] :smile: at 12." in plain and "  hint: bytes [0, 64)" in plain
 
 
 # --- every public object ---

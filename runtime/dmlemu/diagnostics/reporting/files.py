@@ -16,7 +16,7 @@ from ..report import Severity, loading
 from ..spelling import elide, printable
 from .stored import Stored
 
-__all__ = ["ReportFile", "print_reports", "summarize"]
+__all__ = ["ReportFile", "print_reports", "print_text", "summarize"]
 
 
 _HEAD = """\
@@ -134,13 +134,30 @@ _COLOURS = {Severity.CORRUPTION: 31, Severity.ERROR: 31, Severity.WARNING: 33}  
 
 
 def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> None:
-    """Prints reports (to stderr), a blank line behind each; the first line in colour on a terminal."""
+    """Prints reports (to stderr), a blank line behind each.
+
+    On a terminal the first line is in colour, and the others by rich, if the extra ``cli`` is installed.
+    """
     file = sys.stderr if file is None else file
     is_coloured = file.isatty() and not os.environ.get("NO_COLOR")
     for stored in reports:
         first, _, rest = stored.text().partition("\n")
         colour = _COLOURS.get(stored.report.severity) if is_coloured else None
-        print(first if colour is None else f"\x1b[1;{colour}m{first}\x1b[0m", rest, "", sep="\n", file=file)
+        print(first if colour is None else f"\x1b[1;{colour}m{first}\x1b[0m", file=file)
+        print_text(f"{rest}\n", file)
+
+
+def print_text(text: str, file: IO[str]) -> None:
+    """Prints plain text; on a terminal, by rich if it is installed: numbers, names and paths stand out."""
+    if file.isatty() and not os.environ.get("NO_COLOR"):
+        try:
+            from rich.console import Console
+        except ImportError:
+            pass
+        else:
+            Console(file=file, soft_wrap=True).print(text, markup=False, emoji=False)
+            return
+    print(text, file=file)
 
 
 def summarize(reports: Iterable[Stored]) -> str:
