@@ -69,6 +69,8 @@ class Block(NamedTuple):
             return f"{language}: what is printed, or a quotation"
         if re.match(r"# (examples/[\w/.-]+)$", first) or source not in ("", "run"):
             return "quotes a file of the repository"
+        if language == "python" and self.page.startswith("docs/reference/operators/"):
+            return "the source of an operator's reference: tests/operators compare with it"
         if language == "python":
             if re.match(r" *\d+  ", first):
                 return "a listing with line numbers: tests/checks runs the gallery"
@@ -133,7 +135,7 @@ def test_every_block_of_python_runs(clone: Path) -> None:
         texts = [(each.name, each.text) for each in blocks(clone, page) if each.kind == "python"]
         if texts:
             given.append((page.name, texts))
-    assert sum(len(texts) for _, texts in given) > 300
+    assert sum(len(texts) for _, texts in given) > 130
     failures: list[str] = []
     for few in (given[i : i + 20] for i in range(0, len(given), 20)):
         done = subprocess.run(

@@ -105,13 +105,14 @@ class LateVisibility:
         heap, begin, end = _place(resource)
         with self._lock:
             mapped = self._heaps[heap]
-            self._show(mapped.staging.to_gpu(begin, end), "CPU")
+            has_changed = mapped.staging.to_gpu(begin, end)
             if last:
                 mapped.write_only.discard(resource.address)
                 mapped.ranges[begin, end] -= 1
                 mapped.ranges += Counter()  # drops entries with count 0
                 if not mapped.ranges:
                     del self._heaps[heap]
+            self._show(has_changed, "CPU")
 
     def _on_mapped(self, event: HostMapped) -> None:
         heap, begin, end = _place(event.resource)
