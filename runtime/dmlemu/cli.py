@@ -123,7 +123,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     dxdispatch.add_options(run)
     run.add_argument(
-        "--report", type=Path, metavar="FILE", help="write what is reported: JSON lines, or text into a .txt"
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write what is reported: JSON lines, text into a .txt, a page with pictures into an .html",
     )
     run.add_argument(
         "--record", type=Path, metavar="FILE.dmlrec", help="write what each dispatch reads and writes"

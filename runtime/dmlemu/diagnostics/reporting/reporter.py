@@ -71,6 +71,9 @@ class Reporter:
         self._pending: dict[int, tuple[Report, Response]] = {}  # the first of each cause
         living.add(self)
 
+    def __repr__(self) -> str:
+        return f"<Reporter with {len(self._stored)} reports>"
+
     def __iter__(self) -> Iterator[Stored]:
         with self._lock:
             return iter(list(self._stored.values()))

@@ -34,6 +34,7 @@ from ..structs import Binding, BindingDesc
 from .binding_checks import METHODS, Bound, SlotCheck, as_desc, counted, group, page_of
 
 if TYPE_CHECKING:
+    from ...pictures import Layout
     from ..device_context import DeviceContext
 
 __all__ = ["BindingTable"]
@@ -169,6 +170,21 @@ class BindingTable(DeviceChild):
         """
         role = Role.PERSISTENT
         self._bind(role, lambda target: [(target.persistent, as_desc(target, role, "Binding", binding))])
+
+    def layout(self, buffer: Resource) -> Layout:
+        """A picture of all that the table binds in ``buffer``, in which bytes used twice are marked; not part
+        of DirectML.  Temporary and persistent resources are drawn as bytes.
+
+        TypeError: not a buffer.  ValueError: the table binds nothing of it.
+        """
+        if not isinstance(buffer, Resource):
+            raise TypeError(f"buffer must be a Resource, not {type(buffer).__name__}.")
+        from ...pictures import Layout
+
+        found = [_drawn(bound) for bound in self.bound.values() if bound.resource is buffer]
+        if not found:
+            raise ValueError(f"{self.title()} binds nothing of {buffer.title()}.")
+        return Layout([tensor for layout in found for tensor in layout.tensors])
 
     def _bind(self, role: Role, find: Callable[[Dispatchable], list[tuple[Slot, BindingDesc]]]) -> None:
         """Checks all bindings that ``find`` returns, then writes them."""
@@ -370,6 +386,16 @@ def _thread_name(thread: int) -> str:
     """The name of a running thread, which Python may not know."""
     names = (each.name for each in threading.enumerate() if each.ident == thread)
     return next(names, str(thread))
+
+
+def _drawn(bound: Bound) -> Layout:
+    """What is bound to a slot, as pictures draw it."""
+    from ...pictures import Layout, Tensor
+
+    slot = bound.slot
+    if slot.desc is not None:
+        return slot.desc.layout(slot.path, bound.offset)
+    return Layout([Tensor(slot.path, "bytes", 8, (slot.size,), (1,), bound.offset, slot.size)])
 
 
 def _is_nothing(bindings: object) -> bool:
