@@ -361,14 +361,13 @@ def packet_of(barrier: ResourceBarrier) -> tuple[int, int, int, int, int, int]:
     return kind, _address(inner.resource_before), _address(inner.resource_after), 0, 0, 0
 
 
-def named_by(barrier: ResourceBarrier) -> list[Resource]:
+def named_by(barrier: ResourceBarrier) -> tuple[Resource, ...]:
     """The resources that a barrier names."""
     inner = barrier.barrier
     if isinstance(inner, ResourceAliasingBarrier):
-        named = [inner.resource_before, inner.resource_after]
-    else:
-        named = [inner.resource]
-    return [each for each in named if each is not None]
+        named = inner.resource_before, inner.resource_after
+        return tuple([each for each in named if each is not None])
+    return () if inner.resource is None else (inner.resource,)
 
 
 def _address(resource: Resource | None) -> int:

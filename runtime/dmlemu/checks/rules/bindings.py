@@ -107,6 +107,8 @@ class Descriptors(FlightCheck):
     @on(DescriptorsWritten)
     def written(self, event: DescriptorsWritten) -> None:
         """Some descriptors were written: does a list that may still run read one that changed?"""
+        if event.before == event.after:
+            return
         self._writers.tidy()
         hits: dict[Reader, list[_Need]] = {}
         for at in range(0, len(event.before), DESCRIPTOR_SIZE):

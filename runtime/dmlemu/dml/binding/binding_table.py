@@ -30,7 +30,7 @@ from ...frozen import Frozen
 from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, refusal
 from ..structs import Binding, BindingDesc
-from .binding_checks import METHODS, Bound, SlotCheck, as_desc, counted, group, page_of
+from .binding_checks import METHODS, Bound, as_desc, counted, find_bound, group, page_of
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext
@@ -74,8 +74,16 @@ class BindingTable(DeviceChild):
         self._expected: tuple[bytes | None, ...] | None = None
         self._turn = threading.RLock()  # held by the thread that is inside a method
         self._inside: _Entry = _NOBODY
-        self.label = LateName(self)
+        self._label: LateName | None = None
         self._set(desc, place)
+
+    @property
+    def label(self) -> LateName:
+        """The table in messages, which may be shown after its end."""
+        label = self._label
+        if label is None:
+            label = self._label = LateName(self)
+        return label
 
     @property
     def dispatchable(self) -> Dispatchable | None:
@@ -113,7 +121,7 @@ class BindingTable(DeviceChild):
 
     def _renamed(self) -> None:
         super()._renamed()
-        self.label = LateName(self)
+        self._label = None
 
     def _changed(self) -> None:
         """Invalidates everything computed from the bindings."""
@@ -177,7 +185,7 @@ class BindingTable(DeviceChild):
         try:
             with self.alone(method):
                 target = self._opened(method)
-                bound = [(slot, SlotCheck(context, target, slot).find(desc)) for slot, desc in find(target)]
+                bound = [(slot, find_bound(context, target, slot, desc)) for slot, desc in find(target)]
                 if context.d3d12.has_layer and self.visible_start:
                     self._check_in_flight(target, role, [slot for slot, _ in bound])
                 self._write(bound, method)
@@ -426,10 +434,12 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
             rule="BT1",
         )
     check_own(context, desc.dispatchable, "Dispatchable", operation)
+    cpu_handle, gpu_handle = desc.cpu_descriptor_handle, desc.gpu_descriptor_handle
+    needed, size = desc.dispatchable.descriptor_count, desc.size_in_descriptors
     for field, number in (
-        ("CPUDescriptorHandle", desc.cpu_descriptor_handle),
-        ("GPUDescriptorHandle", desc.gpu_descriptor_handle),
-        ("SizeInDescriptors", desc.size_in_descriptors),
+        ("CPUDescriptorHandle", cpu_handle),
+        ("GPUDescriptorHandle", gpu_handle),
+        ("SizeInDescriptors", size),
     ):
         if not isinstance(number, int) or number < 0:
             raise refused(
@@ -440,7 +450,6 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
                 expected="an unsigned integer",
                 rule="BT2",
             )
-    needed, size = desc.dispatchable.descriptor_count, desc.size_in_descriptors
     if size < needed:
         message = f"is less than the {needed} descriptors of {desc.dispatchable}"
         raise refused(
@@ -455,38 +464,33 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
     if not needed:
         return None  # the handles are ignored
     hardware = context.gpu.descriptors
-    written = hardware.locate(desc.cpu_descriptor_handle)
+    written = hardware.locate(cpu_handle)
     read = written  # usually both are handles of one descriptor
-    if written is None or not _is_gpu_handle(desc.gpu_descriptor_handle, *written):
-        read = hardware.locate_gpu(desc.gpu_descriptor_handle)
-    for field, handle, place in (
-        ("CPUDescriptorHandle", desc.cpu_descriptor_handle, written),
-        ("GPUDescriptorHandle", desc.gpu_descriptor_handle, read),
-    ):
-        shown = f"0x{handle:X}"
-        if place is None:
-            cpu = field[0] == "C"
-            kind = "a CBV_SRV_UAV descriptor heap" if cpu else "a shader-visible CBV_SRV_UAV descriptor heap"
-            raise refused(
-                ids.DESC_HEAP_KIND if cpu else ids.DESC_HEAP_NOT_VISIBLE,
-                f"{field} ({shown}) lies in no {kind[2:]}.",
-                field=field,
-                given=shown,
-                expected=kind,
-                rule="BT2",
-                message_id=646 if cpu else 1315,
-            )
-        heap, index = place
-        if index + size > heap.count:
-            left = heap.count - index
-            message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
-            raise refused(
-                ids.DESC_COUNT,
-                f"{field} ({shown}) {message}.",
-                field=field,
-                given=shown,
-                expected=f"room for {size} descriptors",
-                rule="BT2",
-            )
-    assert written is not None and read is not None
+    if written is None or not _is_gpu_handle(gpu_handle, *written):
+        read = hardware.locate_gpu(gpu_handle)
+    if written is None or written[1] + size > written[0].count:
+        raise _range_error(written, size, cpu_handle, operation, is_cpu=True)
+    if read is None or read[1] + size > read[0].count:
+        raise _range_error(read, size, gpu_handle, operation, is_cpu=False)
     return _Place(*written, read[0])
+
+
+def _range_error(
+    place: tuple[DescriptorHeap, int] | None, size: int, handle: int, operation: str, *, is_cpu: bool
+) -> Error:
+    """BT2: the error of a handle of no descriptor, or with fewer than ``size`` descriptors behind it."""
+    field, shown = "CPUDescriptorHandle" if is_cpu else "GPUDescriptorHandle", f"0x{handle:X}"
+    refused = partial(
+        refusal, field=field, given=shown, operation=operation, page="DML_BINDING_TABLE_DESC", rule="BT2"
+    )
+    if place is None:
+        kind = "CBV_SRV_UAV descriptor heap" if is_cpu else "shader-visible CBV_SRV_UAV descriptor heap"
+        return refused(
+            ids.DESC_HEAP_KIND if is_cpu else ids.DESC_HEAP_NOT_VISIBLE,
+            f"{field} ({shown}) lies in no {kind}.",
+            expected=f"a {kind}",
+            message_id=646 if is_cpu else 1315,
+        )
+    left = place[0].count - place[1]
+    message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
+    return refused(ids.DESC_COUNT, f"{field} ({shown}) {message}.", expected=f"room for {size} descriptors")
