@@ -198,13 +198,14 @@ static void capi_release_any(uintptr_t pointer)
     call_slot(pointer, 2);
 }
 
-static struct capi_site capi_frames(void)
+/* The return addresses of this thread's method: CAPI_FRAMES of them, zeros behind the last. */
+static uintptr_t capi_frames(void)
 {
     if (capi_site.count == 0) {
         atomic_store_explicit(capi_asker(capi_site.method), capi_site.method, memory_order_relaxed);
         capi_find_frames();
     }
-    return capi_site;
+    return (uintptr_t)capi_site.frames;
 }
 
 struct place {

@@ -52,7 +52,7 @@ struct capi_creator {
 enum { CAPI_FRAMES = 8 };
 struct capi_site {
     const void *method;
-    uintptr_t frames[CAPI_FRAMES]; /* return addresses, the innermost first */
+    uintptr_t frames[CAPI_FRAMES]; /* return addresses, the innermost first; zeros behind the last */
     int count;                     /* 0: only the first is known, the others were not looked for */
 };
 

@@ -353,11 +353,11 @@ def _check_flags(barrier: ResourceBarrier, path: str) -> None:
 def packet_of(barrier: ResourceBarrier) -> tuple[int, int, int, int, int, int]:
     """The fields of a barrier packet: kind, address, address after, before, after, flags."""
     inner, kind = barrier.barrier, int(barrier.type)
+    if isinstance(inner, ResourceUavBarrier):
+        return kind, _address(inner.resource), 0, 0, 0, 0
     if isinstance(inner, ResourceTransitionBarrier):
         before, after = int(inner.state_before), int(inner.state_after)
         return kind, _address(inner.resource), 0, before, after, int(barrier.flags)
-    if isinstance(inner, ResourceUavBarrier):
-        return kind, _address(inner.resource), 0, 0, 0, 0
     return kind, _address(inner.resource_before), _address(inner.resource_after), 0, 0, 0
 
 

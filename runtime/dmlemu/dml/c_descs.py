@@ -249,7 +249,8 @@ class DescReader:
     def _binding(self, number: int, desc: int, index: int | None = None) -> BindingDesc:
         """``index``: in the array; None: the method has only one."""
         if number == BindingType.BUFFER and desc:
-            return BindingDesc(BindingType.BUFFER, self._buffer(*_BUFFER.unpack_from(MEMORY, desc)))
+            pointer, offset, size = _BUFFER.unpack_from(MEMORY, desc)
+            return BindingDesc(BindingType.BUFFER, BufferBinding(self._objects(pointer), offset, size))
         if number == BindingType.NONE:
             return BindingDesc.none()
         path = "Binding" if index is None else f"Bindings[{index}]"

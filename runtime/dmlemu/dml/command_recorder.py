@@ -415,7 +415,7 @@ def _write(
     label, names = f"Dispatch of {dispatchable.label}", dispatchable.operand_names
     gpu = context.gpu
     poison = FLAG_POISON if gpu.poison else 0
-    is_chaos = gpu.random(Mode.POISON) is not None
+    is_chaos = gpu.chaos is not None and gpu.random(Mode.POISON) is not None
     joined, site = 0, bindings.site
 
     def discard(slot: Slot, start: int, size: int, flags: int) -> None:

@@ -206,6 +206,8 @@ def find_bound(
 ) -> Bound | None:
     """The buffer that ``desc`` binds to the slot; None for NONE."""
     binding = desc.desc
+    if desc.type is BindingType.NONE and (slot.absent or slot.optional):
+        return None
     if type(binding) is BufferBinding and not slot.absent and _is_plain(context, slot, binding):
         resource, offset, size = binding.buffer, binding.offset, binding.size_in_bytes
         assert resource is not None and size is not None
@@ -248,10 +250,10 @@ class SlotCheck:
         role = self.slot.role
         return partial(refusal, operation=METHODS[role], page=page_of(role), object=self.dispatchable)
 
-    def find(self, desc: BindingDesc) -> Bound | None:
-        """The buffer that ``desc`` binds; None for NONE."""
+    def find(self, desc: BindingDesc) -> Bound:
+        """The buffer that ``desc`` binds."""
         slot = self.slot
-        if slot.absent and desc.type is not BindingType.NONE:
+        if slot.absent:
             kind = desc.type.name
             owned = "OWNED_BY_DML" in slot.absent
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it {slot.absent}"
@@ -264,8 +266,6 @@ class SlotCheck:
                 hint="bind DML_BINDING_TYPE_NONE",
                 rule="BT7" if owned else self._type_rule(),
             )
-        if desc.type is BindingType.NONE and (slot.absent or slot.optional):
-            return None
         if not isinstance(desc.desc, BufferBinding):
             why, kind = " is OWNED_BY_DML and" if self._is_owned() else "", desc.type.name
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it{why} needs a buffer of {slot.size} bytes"

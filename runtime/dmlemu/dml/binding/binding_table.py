@@ -23,6 +23,7 @@ from dmlemu_hw.descriptors import (
 from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
 from ...d3d12.descriptor_uses import Binder, Reader
+from ...d3d12.events import DescriptorsWritten
 from ...d3d12.object import LateName
 from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, call_site, quote, spell_site
@@ -73,7 +74,7 @@ class BindingTable(DeviceChild):
         self._used: tuple[tuple[Resource, int, str], ...] | None = None
         self._expected: tuple[bytes | None, ...] | None = None
         self._turn = threading.RLock()  # held by the thread that is inside a method
-        self._inside: _Entry = _NOBODY
+        self._inside: _Inside | None = None  # the thread that is, except at strictness runtime
         self._label: LateName | None = None
         self._set(desc, place)
 
@@ -208,29 +209,30 @@ class BindingTable(DeviceChild):
         place, parent = self._place, self.context.d3d12
         if not written or place is None:
             return
-        if not parent.has_layer:
+        if parent.has_layer and self.visible_start:
+            places = [self.visible_start + at * DESCRIPTOR_SIZE for at in written]
+            parent.descriptor_uses.bound(places, Binder(weakref.ref(self), self.label, method, self.site))
+        if not (parent.has_layer and parent.events.wants(DescriptorsWritten)):
             _put(place, written)
             return
-        site = self.site
-        if self.visible_start:
-            places = [self.visible_start + at * DESCRIPTOR_SIZE for at in written]
-            parent.descriptor_uses.bound(places, Binder(weakref.ref(self), self.label, method, site))
         first, last = min(written), max(written)
         row = (place.written, place.first + first, last + 1 - first)
-        write_descriptors(parent, [row], method, partial(_put, place, written), self.label, site)
+        write_descriptors(parent, [row], method, partial(_put, place, written), self.label, self.site)
 
     @property
     def site(self) -> CallSite | None:
         """Where the method was called that a thread is inside of; None at strictness runtime."""
-        return self._inside.site
+        return None if self._inside is None else self._inside.site
 
     def alone(self, method: str) -> AbstractContextManager[object]:
         """Raises BIND_THREAD when another thread is inside a method of the table; at runtime, waits."""
-        return _Alone(self, method) if self.context.d3d12.has_layer else self._turn
+        return _Inside(self, method) if self.context.d3d12.has_layer else self._turn
 
     def _thread_error(self, method: str) -> Error:
-        other, site = self._inside.method, self._inside.site
-        thread, here = _thread_name(self._inside.thread), _thread_name(threading.get_ident())
+        inside = self._inside  # of a thread that may be leaving it now
+        other, site = ("a method", None) if inside is None else (inside.method, inside.site)
+        thread = "another one" if inside is None else _thread_name(inside.thread)
+        here = _thread_name(threading.get_ident())
         at = spell_site(site)
         return refusal(
             ids.BIND_THREAD,
@@ -334,33 +336,27 @@ class BindingTable(DeviceChild):
         return target
 
 
-class _Entry(NamedTuple):
-    """A thread is inside a method of a table; ``site``: where it called it."""
+class _Inside:
+    """A thread is inside ``method`` of a table; ``site``: where it called it.
 
-    thread: int
-    method: str
-    site: CallSite | None
+    Wraps the method: raises when another thread is inside one.
+    """
 
-
-_NOBODY = _Entry(0, "", None)
-
-
-class _Alone(AbstractContextManager[None]):
-    """Wraps a table method: raises when another thread is inside a method of the table."""
+    __slots__ = ("_is_alone", "_outer", "_table", "method", "site", "thread")
 
     def __init__(self, table: BindingTable, method: str) -> None:
-        self._table, self._method = table, method
-        self._is_alone = True
-        self._outer = _NOBODY
+        self._table, self.method = table, method
+        self.thread, self.site = threading.get_ident(), call_site()
+        self._is_alone = False
+        self._outer: _Inside | None = None
 
     def __enter__(self) -> None:
         table = self._table
         if not table._turn.acquire(blocking=False):
-            self._is_alone = False
-            table.context.d3d12.object_to(table._thread_error(self._method))
+            table.context.d3d12.object_to(table._thread_error(self.method))
             return
-        self._outer = table._inside
-        table._inside = _Entry(threading.get_ident(), self._method, call_site())
+        self._is_alone = True
+        self._outer, table._inside = table._inside, self
 
     def __exit__(
         self,
@@ -397,7 +393,8 @@ class _Place(NamedTuple):
 
     @property
     def lives(self) -> bool:
-        return not (self.written.allocation.closed or self.heap.allocation.closed)
+        written, heap = self.written, self.heap
+        return not (written.allocation.closed or (heap is not written and heap.allocation.closed))
 
 
 def _put(place: _Place, written: dict[int, bytes]) -> None:

@@ -10,6 +10,7 @@ import struct
 import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -69,6 +70,7 @@ class Interface:
 
     NAME: ClassVar[str] = ""  # the newest version
     OTHERS: ClassVar[tuple[type[Interface], ...]] = ()  # further interfaces of the object
+    others: Sequence[Interface] = ()  # the COM objects of OTHERS, once one was asked for
     is_debug = False  # of a DirectML device: created with the flag DEBUG
     keeps_released: ClassVar[bool] = False  # set at strictness debug and strict
 
@@ -78,7 +80,6 @@ class Interface:
         if not self.address:
             raise MemoryError
         self.held: dict[str, Interface] = {}
-        self.others: list[Interface] = []
 
     def __init_subclass__(cls, *, of: type | None = None, name: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -91,8 +92,10 @@ class Interface:
         with lock:  # else another thread may forget it in between
             found = interface_of(other)
             lib.capi_hold(found.address, _OF_OURS)
-        self.let_go(role)
+        before = self.held.pop(role, None)
         self.held[role] = found
+        if before is not None:
+            lib.capi_let_go(before.address)
 
     def let_go(self, *roles: str) -> None:
         """Does not keep any more what has these roles (none given: all)."""
@@ -236,8 +239,11 @@ def _with_line(thing: Any) -> str:
     return text if not made or made in text else f"{text}, created at {made}"
 
 
-def hand_out(thing: Any, riid: int, out: int) -> HResult:
-    """Writes the object's interface ``riid`` with a reference; E_NOINTERFACE: it has no such interface."""
+def hand_out(thing: Any, riid: int, out: int, holds: dict[str, Any] | None = None) -> HResult:
+    """Writes the object's interface ``riid`` with a reference; E_NOINTERFACE: it has no such interface.
+
+    ``holds``: objects that it keeps, by their roles.
+    """
     with lock:
         whole = interface_of(thing)
         found = whole.query(riid) if riid else None
@@ -245,6 +251,8 @@ def hand_out(thing: Any, riid: int, out: int) -> HResult:
             if _forget(whole):
                 whole.let_go()
             return HResult.E_NOINTERFACE
+        for role, other in (holds or {}).items():
+            whole.hold(role, other)
         lib.capi_hold(found.address, _OF_CLIENT)
     write_pointer(out, found.address)
     return HResult.S_OK
@@ -323,15 +331,15 @@ def stale(address: int, operation: str) -> Error | None:
 
 def thing(pointer: int, kind: type[_Kind], field: str, operation: str = "") -> _Kind | None:
     """The object of an interface pointer; None for NULL.  E_INVALIDARG: it points to none of the kind."""
+    found = _live.get(pointer)
+    if found is not None and isinstance(found.thing, kind):
+        return found.thing
     if not pointer:
         return None
-    found = _live.get(pointer)
     if found is None:
         raise _stale(pointer, operation or field)
-    if not isinstance(found.thing, kind):
-        expected = f"an {_interface_name(kind)}"
-        raise invalid(field, str(found.thing), expected, operation, ids.API_WRONG_OBJECT)
-    return found.thing
+    expected = f"an {_interface_name(kind)}"
+    raise invalid(field, str(found.thing), expected, operation, ids.API_WRONG_OBJECT)
 
 
 def _interface_name(kind: type) -> str:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from ...d3d12.c_memory import MEMORY
 from ...diagnostics.location import CallSite, set_provider
 from ...diagnostics.report import Report, set_speller
 from . import symbols
@@ -36,6 +38,7 @@ _MOST_LINES = 3  # of the program
 _FIRST, _LAST = 0xF0000, 0x10FFFF  # characters for private use
 _MARKS = re.compile(rf"[{chr(_FIRST)}-{chr(_LAST)}]|\\U00(?:0f|10)[0-9a-f]{{4}}")  # quoted texts are escaped
 
+_FRAMES = struct.Struct(f"@{lib.CAPI_FRAMES}Q")
 _sites: dict[bytes, CallSite] = {}  # by their return addresses
 _stacks: dict[str, _Stack] = {}  # by their marks
 _numbers = count()
@@ -53,14 +56,14 @@ def want_frames() -> None:
 
 
 def _site() -> CallSite | None:
-    site = lib.capi_frames()
-    frames = site.frames
-    if not frames[0]:
-        return None
-    key = ffi.buffer(frames)[: 8 * site.count]
+    at = lib.capi_frames()
+    key = MEMORY[at : at + _FRAMES.size]
     found = _sites.get(key)
     if found is None:
-        found = _sites[key] = CallSite((_Stack(tuple(frames[0 : site.count])),))
+        frames = tuple(filter(None, _FRAMES.unpack(key)))
+        if not frames:
+            return None
+        found = _sites[key] = CallSite((_Stack(frames),))
     return found
 
 
