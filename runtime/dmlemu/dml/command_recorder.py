@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.chaos import Mode
@@ -278,8 +277,12 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
 
 def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
     """BT10: checks that written bytes overlap no other binding, except for documented in-place execution."""
-    ranges = sorted((each.host, each.host + each.slot.size) for each in bound)
-    if all(end <= start for (_, end), (start, _) in pairwise(ranges)):
+    last = 0
+    for start, end in sorted([(each.host, each.host + each.slot.size) for each in bound]):
+        if start < last:
+            break
+        last = end
+    else:
         return  # every binding has bytes of its own, as nearly always
     by_slot = {each.slot: each for each in bound}
     places = [Place(each.slot, each.host) for each in bound]
