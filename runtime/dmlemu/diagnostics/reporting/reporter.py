@@ -221,7 +221,8 @@ class Reporter:
 
     def raise_pending(self) -> None:
         """Calls sinks, issues pending Python warnings, then raises the first report that is to be raised."""
-        self.deliver()
+        if self._undelivered:
+            self.deliver()
         if not self._pending:
             return
         with self._lock:
