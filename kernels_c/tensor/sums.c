@@ -24,7 +24,7 @@ void dmlk_sums_start(dmlk_sums *sums, bool is_product, int64_t count, int64_t te
     sums->is_product = is_product;
     sums->along = false;
     sums->count = count;
-    sums->lanes = terms < 4 * LANES ? 1 : LANES;
+    sums->lanes = terms < DMLK_SUMS_LONG ? 1 : LANES;
     sums->stride = (count + IN_LINE - 1) / IN_LINE * IN_LINE;
     for (int64_t i = 0; i < sums->stride * sums->lanes; i++) {
         sums->lane[i] = is_product ? 1 : 0;

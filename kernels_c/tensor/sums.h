@@ -8,6 +8,7 @@
 #include "promoted.h"
 
 #define DMLK_SUM_LANES 16
+#define DMLK_SUMS_LONG (4 * DMLK_SUM_LANES) /* numbers; shorter sums have one lane */
 
 /* Up to DMLK_CHUNK sums at a time. */
 typedef struct dmlk_sums {
@@ -41,6 +42,9 @@ static inline double *dmlk_sums_row(dmlk_sums *sums, int64_t index) {
 }
 
 /* --- for sums.inc --- */
+
+#define DMLK_SUMS_STRIP 32 /* sums whose lane is kept in registers; of floats two lines of the cache */
+#define DMLK_SUMS_NEAR 128 /* sums whose lanes fit into half of the first-level cache */
 
 /* A quarter of the lanes. */
 typedef double dmlk_sums_vector __attribute__((vector_size(DMLK_SUM_LANES / 4 * sizeof(double)), aligned(sizeof(double))));

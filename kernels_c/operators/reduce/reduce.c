@@ -12,15 +12,16 @@
 #include "dmlk_math.h"
 #include "kernel.h"
 #include "largest.h"
+#include "sanitizer.h"
 #include "scratch.h"
 #include "sums.h"
 #include "walkers.h"
 
 #define SEGMENT (1 << 16) /* inputs of a line */
 #define SEGMENTS 256      /* of a block, computed before they are combined */
-#define PIECE 1024        /* inputs compared before the largest of them is searched for */
+#define PIECE 1024        /* inputs compared before the largest of them is searched for, or as floats */
 #define GLANCE 64         /* inputs searched at once */
-#define SHORT 64          /* inputs; lines with fewer are transposed: their sums have one lane (see sums.c) */
+#define SHORT DMLK_SUMS_LONG /* inputs; lines with fewer are transposed: their sums have one lane */
 #define FEW_LINES 16      /* fewer long lines are split into segments for threads */
 
 enum family { SUMS, LARGEST_OF_ALL, PLACES };
@@ -319,6 +320,7 @@ static bool are_direct_lines(const struct job *job) {
            along->count <= SEGMENT && *dmlk_iter_row_strides(along) == 1;
 }
 
+/* Such lines, many short ones by each call. */
 static void add_lines(const struct job *job, const dmlk_line_block *lines, double *sums) {
     const int64_t n = job->lines.along.count, stride = lines->strides[0], most = 1 + SEGMENT / n;
     const float *from = (const float *)lines->at[0];
