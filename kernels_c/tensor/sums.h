@@ -13,9 +13,9 @@
 /* Up to DMLK_CHUNK sums at a time. */
 typedef struct dmlk_sums {
     bool is_product;
-    int64_t count; /* sums */
-    int64_t lanes; /* DMLK_SUM_LANES; of a short sum 1 */
-    bool along;    /* lane k of sum i is number i * lanes + k below; otherwise k * stride + i */
+    int64_t count;  /* sums */
+    int64_t lanes;  /* DMLK_SUM_LANES; of a short sum 1 */
+    bool along;     /* lane k of sum i is number i * lanes + k below; otherwise k * stride + i */
     int64_t stride; /* at least count; rows of lanes begin at a line of the cache */
     _Alignas(64) double lane[DMLK_SUM_LANES * DMLK_CHUNK];
 } dmlk_sums;

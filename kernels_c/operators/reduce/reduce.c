@@ -12,7 +12,6 @@
 #include "dmlk_math.h"
 #include "kernel.h"
 #include "largest.h"
-#include "sanitizer.h"
 #include "scratch.h"
 #include "sums.h"
 #include "walkers.h"
@@ -179,6 +178,7 @@ static const struct methods largest_float = {
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
+#define SUMS_LINES
 #include "sums.inc"
 
 #define SUMS_NAME(x) x##_product
@@ -186,6 +186,7 @@ static const struct methods largest_float = {
 #define SUMS_PRODUCT 1
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
+#define SUMS_LINES
 #include "sums.inc"
 
 #define SUMS_NAME(x) x##_squares
@@ -193,6 +194,7 @@ static const struct methods largest_float = {
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) ((x) * (x))
 #define SUMS_TERMS(x) ((x) * (x))
+#define SUMS_LINES
 #include "sums.inc"
 
 typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))));
@@ -202,6 +204,7 @@ typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))))
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) fabs(x)
 #define SUMS_TERMS(x) ((dmlk_sums_vector)((sign_free)(x) & INT64_MAX))
+#define SUMS_LINES
 #include "sums.inc"
 
 #endif
@@ -400,7 +403,8 @@ static void choose_methods(struct job *job) {
     if (job->function->family == SUMS) {
         const struct methods *floats = is_direct(job) ? &direct_methods : &float_methods;
         job->methods = is_float ? floats : &job->function->integers[type];
-    } else if (job->function->family == LARGEST_OF_ALL && job->in == DMLK_FLOAT32 && !dmlk_in_checked_kernel()) {
+    } else if (job->function->family == LARGEST_OF_ALL && job->in == DMLK_FLOAT32 &&
+               COMPARES_FLOATS(float, LARGEST_FLOAT, 1)) {
         job->methods = &largest_float;
     } else {
         job->methods = &comparisons[type];

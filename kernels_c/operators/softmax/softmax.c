@@ -98,6 +98,7 @@ DMLK_EACH_ISA(exponentials, (float *e, const float *x, int64_t n, const struct b
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
+#define SUMS_LINES
 #include "sums.inc"
 
 static void add_along(dmlk_sums *sums, int64_t line, const float *e, int64_t n, int64_t index) {
