@@ -7,6 +7,7 @@ are its two renderings, and :class:`Error` carries one.
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -246,10 +247,9 @@ class Error(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """For IPython: its own traceback, cut at the program's line."""
-        from IPython import get_ipython  # type: ignore[import-not-found]  # it is the caller
-
+        ipython: Any = sys.modules["IPython"]  # it is the caller
         end_at_program(self)
-        shown: list[str] = get_ipython().InteractiveTB.structured_traceback(
+        shown: list[str] = ipython.get_ipython().InteractiveTB.structured_traceback(
             type(self), self, self.__traceback__, tb_offset=1
         )
         return shown
