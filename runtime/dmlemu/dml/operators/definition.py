@@ -50,6 +50,7 @@ class Definition:
     """
 
     ULPS_REASON: ClassVar[str] = "both compute in more bits, by functions of their own, and round once"
+    """Why results differ by ULPS; printed on the operator's page."""
 
     SUM_ERROR: ClassVar[float] = 0.0
     """How far besides, for sums in another order: this part of the sum of the terms' absolute values."""
