@@ -21,3 +21,24 @@ def test_list_has_a_line_for_every_operator(capsys: pytest.CaptureFixture[str]) 
 def test_page_of_an_operator(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", name]) == 0
     assert capsys.readouterr().out == describe(dml.GemmOperatorDesc)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("ELEMENT_WISE_EXP", ["FLOAT32 | 2 ULP | FLOAT32", "FLOAT16 | 1 ULP | computed in FLOAT32 or more"]),
+        ("GEMM", ["FLOAT32 | 2 ULP + 2^-20 of the sum", "FLOAT16 | 1 ULP + 2^-20 of the sum"]),
+        ("LSTM", ["FLOAT32 | 64 ULP + 2^-16 of the largest", "FLOAT16 | 1 ULP + 2^-16 of the largest"]),
+        ("CAST", [f"{each} | 0 ULP | both round" for each in ("FLOAT32", "FLOAT16", "FLOAT64")]),
+        ("ELEMENT_WISE_BIT_COUNT", []),  # has no floats
+    ],
+)
+def test_a_page_says_how_far_floats_may_be_off(
+    name: str, rows: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", name]) == 0
+    _, _, accuracy = capsys.readouterr().out.partition("\n## Accuracy\n")
+    found = [line for line in accuracy.partition("\n## ")[0].splitlines() if line.startswith("| FLOAT")]
+
+    assert len(found) == len(rows)
+    assert all(line.startswith(f"| {row}") for line, row in zip(found, rows, strict=True))

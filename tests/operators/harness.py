@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from strategies import Array
 
 import dmlemu
-from dmlemu.dml import FeatureLevel, OperatorType
-from dmlemu.dml.operators.definition import definition_of
+from dmlemu.dml import FeatureLevel, OperatorType, TensorDataType
+from dmlemu.dml.operators.definition import definition_of, ulps_of
 from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu_hw.kernel_sanitizer import Checker, checked
 from thorough import part_of
@@ -80,6 +80,7 @@ def compare(
             got, want = (each.reshape(-1, each.shape[-1])[:rows] for each in (got, want))
         if not definition.KEEPS_NANS and want.dtype.kind == "f":
             assert_one_nan(got)
+        ulps = ulps_of(definition, TensorDataType[want.dtype.name.upper()])
         if bits:
             unsigned = np.dtype(f"u{want.itemsize}")
             np.testing.assert_array_equal(got.view(unsigned), want.view(unsigned), name)
@@ -87,10 +88,10 @@ def compare(
             largest = np.max(np.abs(want), initial=1).astype(np.float64)
             if not largest < 1e30:  # or NaN: a state beyond FLOAT32 spoils all states behind it
                 continue
-            assert_close(got, want, definition.ULPS, definition.LARGEST_ERROR, largest)
+            assert_close(got, want, ulps, definition.LARGEST_ERROR, largest)
         elif want.dtype.kind == "f":
             error = definition.SUM_ERROR or definition.LARGEST_ERROR
-            assert_close(got, want, definition.ULPS, error, scale)
+            assert_close(got, want, ulps, error, scale)
         else:
             np.testing.assert_array_equal(got, want, name)
     measured.record(desc, offset, level)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,12 @@ import pytest
 from examples import EXAMPLES, exchanged
 from harness import in_array
 from strategies import Array, Values
+from test_large import packed, permuted
 
 from dmlemu import d3d12, dml
-from dmlemu.dml import BufferTensorDesc
+from dmlemu.dml import BufferTensorDesc, OperatorType
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators.schema import OperatorDesc, camel
+from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu.evaluation import unpack_tensor
 from operator_families import each_operator
 
@@ -23,25 +24,29 @@ pytestmark = pytest.mark.dmlemu(expect=["MEM_INDEX_VALU*"])  # not of each
 
 GAP = 272  # bytes between tensors; keeps every offset at an odd multiple of 16
 
-OUTPUTS = ("output_tensor", "output_gradient_tensor")
-
-
-def output_of(desc: OperatorDesc) -> str:
-    return next(name for name in OUTPUTS if hasattr(desc, name))
-
-
-def may_be_in_place(desc: OperatorDesc) -> bool:
-    """Also, a tensor has to exist that is a legal input and output."""
-    tensors: Any = desc
-    return desc.IN_PLACE and (
-        not hasattr(desc, "input_tensor")
-        or tensors.input_tensor.data_type == getattr(desc, output_of(desc)).data_type
-    )
-
-
 each_example = each_operator("desc", EXAMPLES.__getitem__)
+
+
+def sharers(desc: OperatorDesc) -> list[tuple[str, list[str]]]:
+    """Each output, and the inputs of its type and sizes: an operator that works in place may find any of them
+    where it writes."""
+    tensors = [field for field in tensor_fields(desc) if field.desc is not None]
+    found = []
+    for output in (each for each in tensors if each.output):
+        inputs = [each.path for each in tensors if not each.output and alike(each.desc, output.desc)]
+        if inputs:
+            found.append((output.path, inputs))
+    return found
+
+
+def alike(a: BufferTensorDesc | None, b: BufferTensorDesc | None) -> bool:
+    return a is not None and b is not None and (a.data_type, a.sizes) == (b.data_type, b.sizes)
+
+
 each_in_place = each_operator(
-    "desc", EXAMPLES.__getitem__, [operator for operator, desc in EXAMPLES.items() if may_be_in_place(desc)]
+    "desc",
+    EXAMPLES.__getitem__,
+    [operator for operator, desc in EXAMPLES.items() if desc.IN_PLACE and sharers(desc)],
 )
 
 
@@ -69,19 +74,63 @@ def test_TN11_nothing_is_written_outside_the_outputs(device: dml.Device, desc: O
 
 
 @each_in_place
-def test_BT10_the_output_may_be_the_input(device: dml.Device, desc: OperatorDesc) -> None:
-    for name in ("input_tensor", "a_tensor", "b_tensor"):
-        if not hasattr(desc, name):
-            continue
-        output = output_of(desc)
-        changed = replace(desc, **{name: getattr(desc, output)})  # type: ignore[type-var]
-        places = layout(changed)
-        places[camel(output)] = places[camel(name)]
-        before = random_bytes(changed, places)
+@pytest.mark.parametrize(
+    ("sizes", "kind"), [((1, 2, 3, 5), "extreme"), ((1, 2, 73, 517), "bits")], ids=["short", "long"]
+)
+@pytest.mark.parametrize("tensor_of", [packed, permuted])
+def test_BT10_an_output_may_be_any_input_like_it(
+    device: dml.Device, desc: OperatorDesc, tensor_of: Any, sizes: tuple[int, ...], kind: str
+) -> None:
+    """Each of them alone, and all of them at once; long rows are for vectors and threads."""
+    desc = resized(desc, sizes, tensor_of)
+    places = layout(desc)
+    before = random_bytes(desc, places, kind)
+    for output, inputs in sharers(desc):
+        for shared in [[each] for each in inputs] + [inputs] * (len(inputs) > 1):
+            apart = {**places, **dict.fromkeys(shared, places[shared[0]])}
+            in_place = {**apart, output: places[shared[0]]}
 
-        after = dispatch(device, changed, before, places)
+            assert_same_outputs(device, desc, before, apart, in_place)
 
-        assert_results(changed, before, after, places)
+
+@pytest.mark.parametrize("operator", [OperatorType.ADAM_OPTIMIZER, OperatorType.RANDOM_GENERATOR])
+def test_BT10_a_state_may_be_replaced(device: dml.Device, operator: OperatorType) -> None:
+    """Of ADAM_OPTIMIZER the parameters and both moments at once."""
+    desc = EXAMPLES[operator]
+    if operator is OperatorType.ADAM_OPTIMIZER:
+        desc = resized(desc, (1, 2, 73, 517), packed)
+    apart = layout(desc)
+    replaced = {path: "In" + path[3:] for path in apart if path.startswith("Out")}
+    in_place = {path: apart[replaced[path]] if replaced.get(path) in apart else apart[path] for path in apart}
+    assert len(set(apart.values()) - set(in_place.values())) == (1 if "OutputStateTensor" in apart else 3)
+
+    assert_same_outputs(device, desc, random_bytes(desc, apart), apart, in_place)
+
+
+def resized(desc: OperatorDesc, sizes: Sequence[int], tensor_of: Any) -> Any:
+    """The desc with other sizes for the tensors that have those of the first output; a state keeps them."""
+    if desc.TYPE is OperatorType.RANDOM_GENERATOR:
+        return desc
+    fields = [field for field in tensor_fields(desc) if field.desc is not None]
+    before = next(field.desc.sizes for field in fields if field.output and field.desc is not None)
+    for field in fields:
+        if field.desc is not None and field.desc.sizes == before:
+            desc = exchanged(desc, field.path, tensor_of(field.desc.data_type, list(sizes)))
+    return desc
+
+
+def assert_same_outputs(
+    device: dml.Device, desc: OperatorDesc, before: Array, apart: dict[str, int], in_place: dict[str, int]
+) -> None:
+    """All bits of them, wherever the tensors lie."""
+    one, other = (dispatch(device, desc, before, places) for places in (apart, in_place))
+    for field in tensor_fields(desc):
+        if field.output and field.desc is not None:
+            got, want = (
+                unpack_tensor(field.desc, memory[places[field.path] :][: field.desc.size_in_bytes].copy())
+                for memory, places in ((other, in_place), (one, apart))
+            )
+            assert got.tobytes() == want.tobytes(), (field.path, in_place)
 
 
 def padded(desc: OperatorDesc) -> Any:
@@ -108,16 +157,16 @@ def layout(desc: OperatorDesc) -> dict[str, int]:
     return {**places, "end": end}
 
 
-def random_bytes(desc: OperatorDesc, places: dict[str, int]) -> Array:
-    """A buffer of random bytes, with small numbers where inputs lie."""
+def random_bytes(desc: OperatorDesc, places: dict[str, int], kind: str = "small") -> Array:
+    """A buffer of random bytes, with numbers of this kind where inputs lie."""
     memory = np.frombuffer(np.random.default_rng(5).bytes(places["end"]), np.uint8).copy()
     for seed, field in enumerate(tensor_fields(desc)):
         if field.desc is not None and not field.output:
             count = field.desc.size_in_bytes // field.desc.dtype.itemsize
-            small = Values("small", seed).memory(field.desc.data_type, count)
+            numbers = Values(kind, seed).memory(field.desc.data_type, count)
             if field.name == "sequence_lengths_tensor":
-                small %= 2  # longer ones than the sequence are reported
-            memory[places[field.path] :][: small.nbytes] = small.view(np.uint8)
+                numbers %= 2  # longer ones than the sequence are reported
+            memory[places[field.path] :][: numbers.nbytes] = numbers.view(np.uint8)
     return memory
 
 

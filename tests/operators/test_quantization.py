@@ -244,6 +244,12 @@ def test_a_range_of_nothing_and_of_everything() -> None:
     assert dynamic([1, 65504], source=T.FLOAT16)[2] == [0, 255]
 
 
+@pytest.mark.parametrize(("target", "least", "most"), [(T.UINT8, 0, 255), (T.INT8, -128, 127)])
+def test_a_range_whose_scale_is_below_the_smallest_number(target: T, least: int, most: int) -> None:
+    """1e-43 / 255 is 0: positive numbers are infinite multiples of it, and 0 is the least integer."""
+    assert dynamic([0, 1e-43], target) == (0, least, [least, most])
+
+
 def test_many_elements_on_several_threads() -> None:
     x = np.random.default_rng(0).normal(0, 1, 3_000_000).astype(np.float32)
     x[[1234, 2_999_999]] = [9, -7]

@@ -14,7 +14,7 @@ from .tensor_desc import BufferTensorDesc
 
 __all__ = ["example_lines"]
 
-_MOST_ELEMENTS = 64
+_MOST_ELEMENTS = 72
 """Longer tensors are not printed: the example is left out."""
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .enums import FeatureLevel
+from .enums import FeatureLevel, TensorDataType
 from .operator_example import example_lines
-from .operators.definition import definition_class
+from .operators.definition import Definition, definition_class, ulps_of
 from .operators.schema import (
     Allowed,
     Field,
@@ -66,6 +66,7 @@ def describe(desc: type[OperatorDesc]) -> str:
         "A device uses the table of the highest feature level that is not above its own.",
         "\n".join(_tables(desc)),
         *_reference(desc),
+        *_accuracy(desc),
         *_measured(desc),
     ]
     return "\n\n".join(parts) + "\n"
@@ -168,6 +169,52 @@ def _reference(desc: type[OperatorDesc]) -> Iterator[str]:
     yield "## Reference"
     yield "The definition the kernels are tested against."
     yield f"```python\n{textwrap.dedent(source).rstrip()}\n```"
+
+
+def _accuracy(desc: type[OperatorDesc]) -> Iterator[str]:
+    """How far the tests let each type of float be from the reference, and why."""
+    definition, types = definition_class(desc.TYPE), _float_outputs(desc)
+    if definition is None or not types:
+        return
+    yield "## Accuracy"
+    yield "How far floats may be from the reference, in units in the last place (ULP); integers are equal."
+    rows = ["| data type | at most | because |", "| --- | --- | --- |"]
+    for data_type in types:
+        ulps = ulps_of(definition, data_type)
+        reason = definition.ULPS_REASON if ulps else "both round the same number"
+        if ulps < definition.ULPS:
+            reason = "computed in FLOAT32 or more bits, then rounded"
+        rows.append(f"| {data_type.name} | {ulps} ULP{_besides(definition)} | {reason} |")
+    yield "\n".join(rows)
+
+
+def _besides(definition: type[Definition]) -> str:
+    """The part of an error that is not counted in ULP."""
+    text = ""
+    if definition.SUM_ERROR:
+        text += f" + {_power(definition.SUM_ERROR)} of the sum of the absolute values of the terms"
+    if definition.LARGEST_ERROR:
+        text += f" + {_power(definition.LARGEST_ERROR)} of the largest result, or of 1"
+    return text
+
+
+def _power(error: float) -> str:
+    return f"2^{round(np.log2(error))}"
+
+
+def _float_outputs(desc: type[OperatorDesc]) -> list[TensorDataType]:
+    """The types of floats that a table of any level allows for an output."""
+    outputs = {item.name for item in operator_fields(desc) if item.kind is FieldKind.OUTPUT_TENSOR}
+    supports = tables_of_members(desc).values() if desc.TABLES_BY else [tables(desc)]
+    allowed = {
+        data_type
+        for support in supports
+        for table in support.values()
+        for name, each in table.items()
+        if name in outputs
+        for data_type in each.data_types
+    }
+    return sorted(each for each in allowed if each.name.startswith("FLOAT"))
 
 
 def _measured(desc: type[OperatorDesc]) -> Iterator[str]:

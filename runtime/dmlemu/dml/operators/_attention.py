@@ -241,7 +241,8 @@ class Attention(Definition):
 
     desc: Any
 
-    ULPS = 64  # of sums in FLOAT32
+    ULPS = 64
+    ULPS_REASON = "sums in FLOAT32"
 
     RULES: ClassVar[tuple[Rule, ...]] = (AtLeast("head_count", 1), *RULES, _Shapes())
 

@@ -142,7 +142,8 @@ class Recurrent(Definition):
     GATES: ClassVar[int]
     FUNCTIONS: ClassVar[int]
 
-    ULPS = 64  # of sums in FLOAT32, whose errors every step passes on
+    ULPS = 64
+    ULPS_REASON = "sums in FLOAT32, whose errors every step passes on"
     LARGEST_ERROR = 2.0**-16
 
     @property

@@ -29,7 +29,8 @@ class ActivationElu(Fusable, of="ACTIVATION_ELU"):
 
     KERNEL = "elu"
     EXAMPLE = {"alpha": 1.0}
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
     def function(self, x: Array, alpha: float) -> Array:
         return np.where(x >= 0, x, alpha * np.expm1(x))
@@ -40,7 +41,8 @@ class ActivationCelu(Fusable, of="ACTIVATION_CELU"):
 
     KERNEL = "celu"
     EXAMPLE = {"alpha": 1.0}
-    ULPS = 2  # FLOAT32 is computed in FLOAT32 if Alpha is 1, otherwise in FLOAT64
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32 if Alpha is 1, otherwise in FLOAT64"
 
     def kernel(self, working: TensorDataType) -> str:
         return "celu_1" if self.desc.alpha == 1 else self.KERNEL
@@ -55,7 +57,8 @@ class ActivationHardSigmoid(Fusable, of="ACTIVATION_HARD_SIGMOID"):
 
     KERNEL = "hard_sigmoid"
     EXAMPLE = {"alpha": 0.2, "beta": 0.5}
-    ULPS = 1  # FLOAT16 is computed in FLOAT32, and rounded twice
+    ULPS = 1
+    ULPS_REASON = "a FLOAT16 result is rounded to FLOAT32 first"
 
     def function(self, x: Array, alpha: float, beta: float) -> Array:
         y: Array = np.fmax(0, np.fmin(alpha * x + beta, 1))
@@ -73,7 +76,8 @@ class ActivationLeakyRelu(Fusable, of="ACTIVATION_LEAKY_RELU"):
 
     KERNEL = "leaky_relu"
     EXAMPLE = {"alpha": 0.01}
-    ULPS = 1  # FLOAT16 is computed in FLOAT32, and rounded twice
+    ULPS = 1
+    ULPS_REASON = "a FLOAT16 result is rounded to FLOAT32 first"
 
     def function(self, x: Array, alpha: float) -> Array:
         return np.where(x >= 0, x, alpha * x)
@@ -84,7 +88,8 @@ class ActivationLinear(Fusable, of="ACTIVATION_LINEAR"):
 
     KERNEL = "linear"
     EXAMPLE = {"alpha": 3.0, "beta": -1.0}
-    ULPS = 1  # FLOAT16 is computed in FLOAT32, and rounded twice
+    ULPS = 1
+    ULPS_REASON = "a FLOAT16 result is rounded to FLOAT32 first"
 
     def function(self, x: Array, alpha: float, beta: float) -> Array:
         return alpha * x + beta
@@ -119,7 +124,8 @@ class ActivationScaledElu(Fusable, of="ACTIVATION_SCALED_ELU"):
 
     KERNEL = "scaled_elu"
     EXAMPLE = {"alpha": 1.6732632, "gamma": 1.0507011}
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
     def function(self, x: Array, alpha: float, gamma: float) -> Array:
         return np.where(x > 0, gamma * x, gamma * (alpha * np.expm1(x)))
@@ -141,7 +147,8 @@ class ActivationSigmoid(Fusable, of="ACTIVATION_SIGMOID"):
     """``output = 1 / (1 + exp(-x))``."""
 
     KERNEL = "sigmoid"
-    ULPS = 3  # FLOAT32 is computed in FLOAT32
+    ULPS = 3
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
     def function(self, x: Array) -> Array:
         y: Array = 1 / (1 + np.exp(-x))
@@ -157,7 +164,8 @@ class ActivationSoftplus(Fusable, of="ACTIVATION_SOFTPLUS"):
     KERNEL = "softplus"
     CONSTANTS = {"steepness": "alpha"}
     EXAMPLE = {"steepness": 1.0}
-    ULPS = 2  # FLOAT32 is computed in FLOAT32 if Steepness is 1, otherwise in FLOAT64
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32 if Steepness is 1, otherwise in FLOAT64"
 
     RULES = (*Fusable.RULES, Below(FeatureLevel.LEVEL_6_4, AtLeast("steepness", 1)))
 
@@ -172,7 +180,8 @@ class ActivationSoftsign(Fusable, of="ACTIVATION_SOFTSIGN"):
     """``output = x / (1 + |x|)``; infinite x give NaN, as in the formula."""
 
     KERNEL = "softsign"
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
     def function(self, x: Array) -> Array:
         y: Array = x / (1 + np.abs(x))
@@ -184,7 +193,8 @@ class ActivationTanh(Fusable, of="ACTIVATION_TANH"):
 
     KERNEL = "tanh"
     function = np.tanh
-    ULPS = 3  # FLOAT32 is computed in FLOAT32
+    ULPS = 3
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ActivationThresholdedRelu(Fusable, of="ACTIVATION_THRESHOLDED_RELU"):
@@ -230,7 +240,8 @@ class ActivationGelu(Fusable, of="ACTIVATION_GELU"):
     """``output = x / 2 * (1 + erf(x / sqrt(2)))``: the exact form, not the one with tanh."""
 
     KERNEL = "gelu"
-    ULPS = 4  # FLOAT32 is computed in FLOAT32, also the tail, where 1 + erf is small
+    ULPS = 4
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32, also the tail, where 1 + erf is small"
 
     def function(self, x: Array) -> Array:
         # 1 + erf(y) is erfc(-y), which stays exact where erf is close to -1.
@@ -247,7 +258,8 @@ class ActivationSwish(Unary, of="ACTIVATION_SWISH"):
     KERNEL = "swish"
     CONSTANTS = {"sigmoid_input_scale": "alpha"}
     EXAMPLE = {"sigmoid_input_scale": 1.5}
-    ULPS = 2  # FLOAT32 is computed in FLOAT32 if SigmoidInputScale is 1, otherwise in FLOAT64
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32 if SigmoidInputScale is 1, otherwise in FLOAT64"
 
     def kernel(self, working: TensorDataType) -> str:
         return "swish_1" if self.desc.sigmoid_input_scale == 1 else self.KERNEL
@@ -265,7 +277,8 @@ class ActivationHardSwish(Unary, of="ACTIVATION_HARD_SWISH"):
 
     KERNEL = "hard_swish"
     EXAMPLE = {"alpha": 0.25, "beta": 0.5}
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
     def function(self, x: Array, alpha: float, beta: float) -> Array:
         y: Array = x * np.fmax(0, np.fmin(alpha * x + beta, 1))

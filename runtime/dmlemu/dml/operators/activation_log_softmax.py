@@ -19,7 +19,8 @@ class ActivationLogSoftmax(Softmax, of="ACTIVATION_LOG_SOFTMAX"):
     LARGEST_ERROR = 2.0**-48
 
     KERNEL = "log_softmax"
-    ULPS = 3  # exponentials are computed in FLOAT32, that of the largest element, too
+    ULPS = 3
+    ULPS_REASON = "exponentials are computed in FLOAT32, that of the largest element, too"
 
     def function(self, groups: Array) -> Array:
         x = groups - np.fmax.reduce(groups, -1, keepdims=True)

@@ -17,7 +17,8 @@ class ActivationSoftmax(Softmax, of="ACTIVATION_SOFTMAX"):
     """
 
     KERNEL = "softmax"
-    ULPS = 2  # exponentials are computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "exponentials are computed in FLOAT32"
 
     def function(self, groups: Array) -> Array:
         e = np.exp(groups - np.fmax.reduce(groups, -1, keepdims=True))

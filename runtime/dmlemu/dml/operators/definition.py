@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...errors import loading
-from ..enums import OperatorType
+from ..enums import OperatorType, TensorDataType
 
 if TYPE_CHECKING:
     from ..enums import FeatureLevel
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .rules import Demand, Rule
     from .schema import OperatorDesc
 
-__all__ = ["Definition", "definition_class", "definition_of", "emulated", "example_of", "unmet"]
+__all__ = ["Definition", "definition_class", "definition_of", "emulated", "example_of", "ulps_of", "unmet"]
 
 _NO_DEFINITIONS = {"definition", "desc_checks", "descs", "places", "rules", "schema", "validation", "values"}
 
@@ -48,6 +48,9 @@ class Definition:
 
     The reference computes in FLOAT64 and rounds once; so do the kernels, with their own exp, log etc.
     """
+
+    ULPS_REASON: ClassVar[str] = "both compute in more bits, by functions of their own, and round once"
+    """Why results differ by ULPS; printed on the operator's page."""
 
     SUM_ERROR: ClassVar[float] = 0.0
     """How far besides, for sums in another order: this part of the sum of the terms' absolute values."""
@@ -81,6 +84,11 @@ class Definition:
         """The fields of a small desc that is legal from the operator's first feature level; of numbered
         variants each takes those that it has."""
         raise NotImplementedError
+
+
+def ulps_of(definition: Definition | type[Definition], data_type: TensorDataType) -> int:
+    """The ULPS of one type: FLOAT16 is computed with many more bits than it has."""
+    return min(definition.ULPS, 1) if data_type is TensorDataType.FLOAT16 else definition.ULPS
 
 
 def unmet(rules: Iterable[Rule], desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:

@@ -49,7 +49,8 @@ class ElementWiseAcos(Unary, of="ELEMENT_WISE_ACOS"):
 
     KERNEL = "acos"
     function = np.arccos
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseAsin(Unary, of="ELEMENT_WISE_ASIN"):
@@ -59,7 +60,8 @@ class ElementWiseAsin(Unary, of="ELEMENT_WISE_ASIN"):
 
     KERNEL = "asin"
     function = np.arcsin
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseAtan(Unary, of="ELEMENT_WISE_ATAN"):
@@ -67,7 +69,8 @@ class ElementWiseAtan(Unary, of="ELEMENT_WISE_ATAN"):
 
     KERNEL = "atan"
     function = np.arctan
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseCos(Unary, of="ELEMENT_WISE_COS"):
@@ -78,7 +81,8 @@ class ElementWiseCos(Unary, of="ELEMENT_WISE_COS"):
 
     KERNEL = "cos"
     function = np.cos
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseSin(Unary, of="ELEMENT_WISE_SIN"):
@@ -89,7 +93,8 @@ class ElementWiseSin(Unary, of="ELEMENT_WISE_SIN"):
 
     KERNEL = "sin"
     function = np.sin
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseTan(Unary, of="ELEMENT_WISE_TAN"):
@@ -100,7 +105,8 @@ class ElementWiseTan(Unary, of="ELEMENT_WISE_TAN"):
 
     KERNEL = "tan"
     function = np.tan
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseExp(Unary, of="ELEMENT_WISE_EXP"):
@@ -108,7 +114,8 @@ class ElementWiseExp(Unary, of="ELEMENT_WISE_EXP"):
 
     KERNEL = "exp"
     function = np.exp
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseLog(Unary, of="ELEMENT_WISE_LOG"):
@@ -118,14 +125,16 @@ class ElementWiseLog(Unary, of="ELEMENT_WISE_LOG"):
 
     KERNEL = "log"
     function = np.log
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseErf(Unary, of="ELEMENT_WISE_ERF"):
     """``output = erf(x)``, the error function of the input, or of ``input * Scale + Bias``."""
 
     KERNEL = "erf"
-    ULPS = 5  # a quotient of polynomials in FLOAT32
+    ULPS = 5
+    ULPS_REASON = "a quotient of polynomials in FLOAT32"
 
     def function(self, x: Array) -> Array:
         y: Array = np.vectorize(erf, otypes=[np.float64])(x)
@@ -137,7 +146,8 @@ class ElementWiseSinh(Unary, of="ELEMENT_WISE_SINH"):
 
     KERNEL = "sinh"
     function = np.sinh
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseCosh(Unary, of="ELEMENT_WISE_COSH"):
@@ -145,7 +155,8 @@ class ElementWiseCosh(Unary, of="ELEMENT_WISE_COSH"):
 
     KERNEL = "cosh"
     function = np.cosh
-    ULPS = 2  # FLOAT32 is computed in FLOAT32
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseTanh(Unary, of="ELEMENT_WISE_TANH"):
@@ -153,7 +164,8 @@ class ElementWiseTanh(Unary, of="ELEMENT_WISE_TANH"):
 
     KERNEL = "tanh"
     function = np.tanh
-    ULPS = 3  # FLOAT32 is computed in FLOAT32
+    ULPS = 3
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseAsinh(Unary, of="ELEMENT_WISE_ASINH"):

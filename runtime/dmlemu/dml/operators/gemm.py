@@ -60,6 +60,7 @@ class Gemm(Definition, of="GEMM"):
     desc: GemmOperatorDesc
 
     ULPS = 2
+    ULPS_REASON = "sums in FLOAT32, and the fused activation"
     SUM_ERROR = 2.0**-20
 
     RULES = (

@@ -28,11 +28,14 @@ class LpPooling(Pooling, of="LP_POOLING LP_POOLING1"):
 
     desc: LpPoolingOperatorDesc | LpPooling1OperatorDesc
 
+    ULPS = 1
+    ULPS_REASON = "powers and roots above P = 2 are those of the kernel's pow"
+
     RULES = (*Pooling.RULES, AtLeast("p", 1))
 
     def __init__(self, desc: LpPoolingOperatorDesc | LpPooling1OperatorDesc) -> None:
         super().__init__(desc)
-        self.ULPS = 0 if desc.p <= 2 else 1  # type: ignore[misc]  # powers and roots are those of the kernel's pow
+        self.ULPS = 0 if desc.p <= 2 else 1  # type: ignore[misc]
 
     def kernel(self) -> str:
         return {1: "l1_pooling", 2: "l2_pooling"}.get(self.desc.p, "lp_pooling")

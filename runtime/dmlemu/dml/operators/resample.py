@@ -38,7 +38,8 @@ class _Resampling(Definition):
     INPUT, OUTPUT = "input_tensor", "output_tensor"
     GRADIENT = False
 
-    ULPS = 1  # the kernel adds in another order
+    ULPS = 1
+    ULPS_REASON = "the kernel adds in another order"
 
     @property
     def _outer(self) -> Sequence[float]:
