@@ -56,7 +56,9 @@ def after(*groups: str, program: str = "wrong_offset.py", size: tuple[int, int] 
 
 @pytest.fixture(autouse=True)
 def no_devices_of_other_tests() -> None:
-    """A device that still lives would be used again, and is not new."""
+    """A device that still lives would be used again, and is not new: pytest keeps the latest failure."""
+    for name in ("last_exc", "last_value", "last_traceback"):
+        vars(sys).pop(name, None)
     gc.collect()
 
 

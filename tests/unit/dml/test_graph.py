@@ -606,7 +606,7 @@ def test_2_7_operators_of_another_device_and_released_ones() -> None:
 
 
 def test_2_7_before_level_2_1_there_are_no_graphs() -> None:
-    with refused("OP_FEATURE_LEVEL", "2.12", "", HResult.E_NOINTERFACE):
+    with refused("OP_FEATURE_LEVEL", "IDMLDevice1", "", HResult.E_NOINTERFACE):
         World(level=Levels.LEVEL_2_0).dml.compile_graph(None)  # type: ignore[arg-type]
     assert chain_works(World(level=Levels.LEVEL_2_1))
 
