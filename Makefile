@@ -151,7 +151,7 @@ clean:
 	@touch $@
 
 .venv/tools: .venv/installed pyproject.toml
-	$(PIP) "dmlemu[cli,test,site,dev]"
+	$(PIP) "dmlemu[cli,step,test,site,dev]"
 	@touch $@
 
 .venv/bench: .venv/installed

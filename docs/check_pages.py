@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-import io
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
-from importlib import import_module
 from pathlib import Path
 
-from dmlemu import Error, Strictness
 from dmlemu.checks import Declaration, catalogue, groups
 from dmlemu.checks.framework.describe import levels
 from dmlemu.d3d12 import MessageId
@@ -32,8 +27,8 @@ def pages() -> dict[str, str]:
             program = read(path)
             programs.setdefault(program.check, []).append(program)
     texts = {f"{id}.md": "\n".join(_page(check, programs.get(id, []))) for id, check in catalogue().items()}
-    drawn = {each.picture_name: each.picture for found in programs.values() for each in found if each.picture}
-    return {**texts, **drawn, "README.md": "\n".join(_index())}
+    pictures = {f"pictures/{path.name}": path.read_text(encoding="utf-8") for path in GOLDEN.glob("*.svg")}
+    return {**texts, **pictures, "README.md": "\n".join(_index())}
 
 
 _HOW_TO_RUN = """
@@ -92,7 +87,7 @@ def _example(program: Program) -> Iterator[str]:
     yield f"```python\n{program.listing()}\n```\n"
     yield f"```text\n{program.report.rstrip()}\n```\n"
     if program.picture:
-        yield f"![The tensors of the report in memory]({program.picture_name})\n"
+        yield f"![The tensors of the report in memory](pictures/{program.picture})\n"
     yield f"What corrects it:\n\n```diff\n{program.correction()}\n```"
 
 
@@ -103,17 +98,12 @@ def _example(program: Program) -> Iterator[str]:
 class Program:
     """A program of the gallery; lines of source by their numbers."""
 
-    name: str
     check: str
     about: str
     wrong: dict[int, str]
     right: dict[int, str]
     report: str
-    picture: str  # SVG, empty if the report is about no tensors
-
-    @property
-    def picture_name(self) -> str:
-        return f"pictures/{self.name}.svg"
+    picture: str  # the file's name, or ""
 
     def listing(self) -> str:
         """The wrong program, each line with the number that the report knows it by."""
@@ -131,34 +121,16 @@ def read(path: Path) -> Program:
     tree = ast.parse(source)
     found = re.search(r'^CHECK = "(\w+)"', source, re.MULTILINE)
     about = (ast.get_docstring(tree) or "").splitlines()[0].rstrip(".")
-    golden = GOLDEN / f"{path.stem}.txt"
+    golden, picture = GOLDEN / f"{path.stem}.txt", GOLDEN / f"{path.stem}.svg"
     assert found, f"{path} names no check"
     return Program(
-        name=path.stem,
         check=found[1],
         about=about,
         wrong=specialised(source, fixed=False),
         right=specialised(source, fixed=True),
         report=golden.read_text(encoding="utf-8") if golden.exists() else "",
-        picture=_picture(path.stem, found[1]),
+        picture=picture.name if picture.exists() else "",
     )
-
-
-def _picture(name: str, check: str) -> str:
-    """Runs the wrong program: what its first report of the check looks like in memory."""
-    if str(GALLERY.parent) not in sys.path:
-        sys.path.insert(0, str(GALLERY.parent))
-    program, stage = import_module(f"gallery.{name}"), import_module("stage").Stage
-    where = stage(getattr(program, "STRICTNESS", Strictness.STRICT), **getattr(program, "ADAPTER", {}))
-    raised = []
-    with contextlib.redirect_stdout(io.StringIO()):
-        try:
-            program.run(where, False)
-        except Error as error:
-            raised.append(error.report)
-        where.device.checks.end()
-    reports = [stored.report for stored in where.device.reports] + raised
-    return next((report.svg() for report in reports if report.id == check), "")
 
 
 def specialised(source: str, fixed: bool) -> dict[int, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import weakref
+from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -95,6 +96,7 @@ class DescriptorHeap:
         self.gpu_start = allocation.address if shader_visible else 0
         self.allocation = allocation
         self._owner = owner
+        self._bytes = ffi.buffer(ffi.cast("char *", allocation.host), count * DESCRIPTOR_SIZE)
 
     @property
     def label(self) -> str:
@@ -104,33 +106,51 @@ class DescriptorHeap:
     def label(self, label: str) -> None:
         self.allocation.label = label
 
+    def holds(self, address: int) -> bool:
+        """Whether the address is one of its bytes; False for a closed heap."""
+        allocation = self.allocation
+        return 0 <= address - allocation.address < allocation.size and not allocation.closed
+
     def place(self, index: int) -> int:
         """See :meth:`Descriptors.place`."""
         return self.allocation.address + index * DESCRIPTOR_SIZE
 
     def put(self, index: int, encoded: bytes) -> None:
         """Writes encoded descriptors.  ValueError: they do not lie in the heap, or it is closed."""
+        start = index * DESCRIPTOR_SIZE
         with self._owner._lock:
-            ffi.memmove(self.bytes_at(index, len(encoded) // DESCRIPTOR_SIZE), encoded, len(encoded))
+            self.check(index, len(encoded) // DESCRIPTOR_SIZE)
+            self._bytes[start : start + len(encoded)] = encoded
 
     def content(self, index: int, count: int) -> bytes:
         """The bytes of ``count`` descriptors.  ValueError: they do not lie in the heap, or it is closed."""
+        start = index * DESCRIPTOR_SIZE
         with self._owner._lock:
-            return bytes(ffi.buffer(self.bytes_at(index, count), count * DESCRIPTOR_SIZE))
+            self.check(index, count)
+            data: bytes = self._bytes[start : start + count * DESCRIPTOR_SIZE]
+            return data
 
-    def bytes_at(self, index: int, count: int) -> object:
-        """Pointer to ``count`` descriptors.  ValueError: they do not lie in the heap, or it is closed."""
+    def check(self, index: int, count: int) -> None:
+        """ValueError: ``count`` descriptors do not lie in the heap, or it is closed."""
         if self.allocation.closed or not 0 <= index <= self.count - count:
             raise ValueError(
                 f"{count} descriptors from {index} on do not lie in "
                 f"{self.label or 'the heap'} of {self.count}."
             )
+
+    def bytes_at(self, index: int, count: int) -> object:
+        """Pointer to ``count`` descriptors.  ValueError: they do not lie in the heap, or it is closed."""
+        self.check(index, count)
         return ffi.cast("uint8_t *", self.allocation.host + index * DESCRIPTOR_SIZE)
 
     def close(self) -> None:
         """Frees the heap; its handles are never reused."""
         self._owner._heaps.pop(self.allocation.address, None)
         self.allocation.close()
+
+
+def _no_heap() -> None:
+    pass
 
 
 class Descriptors:
@@ -140,6 +160,7 @@ class Descriptors:
         self._memory = memory
         self._lock = lock
         self._heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = weakref.WeakValueDictionary()
+        self._last: Callable[[], DescriptorHeap | None] = _no_heap  # the one that was found last
 
     def create_heap(self, count: int, shader_visible: bool, label: str = "") -> DescriptorHeap:
         """A heap of ``count`` unwritten descriptors.  ValueError: ``count`` is not positive.  OutOfMemory."""
@@ -205,12 +226,18 @@ class Descriptors:
             ffi.memmove(self._host(destination, count), self._host(source, count), count * DESCRIPTOR_SIZE)
 
     def _locate(self, address: int) -> tuple[DescriptorHeap, int] | None:
-        allocation = self._memory.find(address)
-        heap = None if allocation is None else self._heaps.get(allocation.address)
-        if allocation is None or heap is None:
-            return None
-        index, rest = divmod(address - allocation.address, DESCRIPTOR_SIZE)
+        heap = self._last()
+        if heap is None or not heap.holds(address):
+            heap = self._find(address)
+            if heap is None:
+                return None
+            self._last = weakref.ref(heap)
+        index, rest = divmod(address - heap.allocation.address, DESCRIPTOR_SIZE)
         return None if rest else (heap, index)
+
+    def _find(self, address: int) -> DescriptorHeap | None:
+        allocation = self._memory.find(address)
+        return None if allocation is None else self._heaps.get(allocation.address)
 
     def _host(self, cpu_handle: int, count: int) -> object:
         found = self.locate(cpu_handle)

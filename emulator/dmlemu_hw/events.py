@@ -274,6 +274,29 @@ class Waited(NamedTuple):
     value: int
 
 
+class HostWaiting(NamedTuple):
+    """A host thread blocks until fences (address, value) are reached; :class:`HostResumed` follows on it."""
+
+    fences: tuple[tuple[int, int], ...]
+
+
+class HostResumed(NamedTuple):
+    """The wait is over: the fences are reached, its time is up, or it raises."""
+
+    fences: tuple[tuple[int, int], ...]
+
+
+class Decided(NamedTuple):
+    """Chaos chose among permitted behaviors: ``mode`` as in :class:`.chaos.Mode`, ``what`` in words.
+
+    ``queue``: the serial of the queue that it is about; 0: of none.
+    """
+
+    mode: str
+    what: str
+    queue: int = 0
+
+
 Event = (
     Allocated
     | Freed
@@ -289,6 +312,9 @@ Event = (
     | Barrier
     | Signalled
     | Waited
+    | HostWaiting
+    | HostResumed
+    | Decided
 )
 Callback = Callable[[Any], None]
 

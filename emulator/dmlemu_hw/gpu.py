@@ -15,7 +15,7 @@ from . import packets
 from .chaos import Chaos, Mode
 from .clock import Clock
 from .descriptors import Descriptors
-from .events import EventStream
+from .events import EventStream, HostResumed, HostWaiting
 from .faults import Deadlock, GpuFault
 from .fence import Fence, Fences
 from .lock import Lock
@@ -87,7 +87,7 @@ class Gpu:
         self.memory = Memory(memory_bytes, self.events, self._lock, self.random)
         self.descriptors = Descriptors(self.memory, self._lock)
         self._fences = Fences(self.memory, self.events, self._lock)
-        self._scheduler = Scheduler(self._fences, self.random(Mode.ORDER))
+        self._scheduler = Scheduler(self._fences, self.events, self.random(Mode.ORDER))
         self._processor = Processor(
             self.memory, self._fences, self.clock, self.events, self.random, self._give_way
         )
@@ -203,11 +203,21 @@ class Gpu:
         """:meth:`wait` for ``which`` (all or any) of several fences."""
         reached = [fence.value >= value for fence, value in pairs]
         if not which(reached):
-            reached = self._wait_for(pairs, which, why, timeout)
+            awaited = tuple((fence.address, value) for fence, value in pairs)
+            self._tell(HostWaiting(awaited))
+            try:
+                reached = self._wait_for(pairs, which, why, timeout)
+            finally:
+                self._tell(HostResumed(awaited))
         for (fence, value), is_reached in zip(pairs, reached, strict=True):
             if is_reached:
                 fence.observe(value)
         return which(reached)
+
+    def _tell(self, event: HostWaiting | HostResumed) -> None:
+        if self.events.wants(type(event)):
+            with self._lock:
+                self.events.emit(event)
 
     def _wait_for(
         self,

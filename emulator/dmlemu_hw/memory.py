@@ -21,7 +21,7 @@ from . import storage as host_storage
 from .addresses import Addresses
 from .allocation import Allocation, Entry, Heap
 from .chaos import Mode
-from .events import Allocated, EventStream, Freed, Mapped
+from .events import Allocated, Decided, EventStream, Freed, Mapped
 from .faults import FaultKind, ForeignProcess, GpuFault, OutOfMemory
 from .host import Budget, MappingPromise
 from .kernels import lib
@@ -375,6 +375,7 @@ class Memory:
         if self._gaps is not None:
             address += self._gaps.randrange(_LARGEST_GAP) * TILE_SIZE
             address |= TILE_SIZE  # aligned to that, but no more
+            self._decided(Mode.PLACEMENT, f"the next {size} bytes lie at {address:#x}")
         if size > END_ADDRESS - address:
             raise self._out_of_memory(
                 f"The GPU has no {size} virtual addresses left ({address:#x} of {END_ADDRESS:#x} are used).",
@@ -387,6 +388,11 @@ class Memory:
             np.frombuffer(memory, np.uint8).fill(POISON_BYTE)
         else:
             chaos.fill(memory, self._poison)
+            self._decided(Mode.POISON, f"{len(memory)} bytes of a new heap are random")
+
+    def _decided(self, mode: Mode, what: str) -> None:
+        if self._events.wants(Decided):
+            self._events.emit(Decided(mode.value, what))
 
     def _register(self, allocation: Allocation) -> None:
         # One tile stays free after each range, so that an overrun never reaches the next allocation.

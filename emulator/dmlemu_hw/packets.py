@@ -11,6 +11,7 @@ import builtins
 import struct
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 from . import kernels
@@ -450,8 +451,7 @@ class PacketWriter:
         self, kind: int, address: int, address_after: int, before: int, after: int, flags: int
     ) -> int:
         """A resource barrier with D3D12's values; address 0 stands for any resource."""
-        fields = (kind, flags, address, address_after, before, after)
-        return self._append(BarrierPacket, fields)
+        return self._add(_barrier_packet(kind, flags, address, address_after, before, after))
 
     def timestamp(self, address: int) -> int:
         """Writes the clock (u64 ticks) to an address."""
@@ -476,11 +476,19 @@ class PacketWriter:
         return self._append(SetDescriptorHeapsPacket, (len(addresses), 0), *rows)
 
     def _append(self, kind: type[Packet], fields: tuple[int, ...], *tail: builtins.bytes) -> int:
-        packet = pack(kind, fields, *tail)
+        return self._add(pack(kind, fields, *tail))
+
+    def _add(self, packet: builtins.bytes) -> int:
         self._packets.append(packet)
         self.size += len(packet)
         self.count += 1
         return self.count - 1
+
+
+@lru_cache(maxsize=256)
+def _barrier_packet(*fields: int) -> bytes:
+    """The packet of a barrier; programs record few different ones, many times."""
+    return pack(BarrierPacket, fields)
 
 
 def pack(kind: type[Packet], fields: tuple[int, ...], *tail: bytes) -> bytes:

@@ -23,6 +23,7 @@ from .events import (
     Accesses,
     Accessing,
     Barrier,
+    Decided,
     EventStream,
     Executed,
     Executing,
@@ -262,7 +263,13 @@ class Processor:
             lists = [(_serial(entry), entry[packets.EXECUTE_HEADER_SIZE :]) for entry in entries]
             group = _Group(entries, lists, shuffled([data for _, data in lists], self._memory, random))
             self._groups[queue.serial] = group
+            what = f"the order of the {len(group.steps)} packets of {len(lists)} lists is drawn"
+            self._decided(Mode.ORDER, what, queue.serial)
         return group
+
+    def _decided(self, mode: Mode, what: str, queue: int = 0) -> None:
+        if self._events.wants(Decided):
+            self._events.emit(Decided(mode.value, what, queue))
 
     def progress(self, queue: Queue) -> Progress:
         """The progress of the queue."""
@@ -455,6 +462,8 @@ class Processor:
                 np.frombuffer(data, np.uint8)[:] = POISON_BYTE
             else:
                 chaos.fill(data, random)
+                mode = Mode.PADDING if packet.flags & packets.FLAG_TAIL else Mode.POISON
+                self._decided(mode, f"{size} bytes at {view.address + packet.start:#x} become random")
         return max(0, size)
 
     def _timestamp(self, packet: TimestampPacket) -> int:

@@ -7,6 +7,8 @@ from enum import Enum
 from random import Random
 
 from . import packets
+from .chaos import Mode
+from .events import Decided, EventStream
 from .fence import Fences
 from .packets import SignalPacket, WaitPacket, decode_one
 from .queue import Queue
@@ -29,9 +31,10 @@ class Scheduler:
     A list that was suspended goes on first: when that happened does not change the order.
     """
 
-    def __init__(self, fences: Fences, random: Random | None = None) -> None:
+    def __init__(self, fences: Fences, events: EventStream, random: Random | None = None) -> None:
         self.queues: list[Queue] = []
         self._fences = fences
+        self._events = events
         self._random = random
         self._last = 0  # serial of the queue that ran last
 
@@ -41,7 +44,11 @@ class Scheduler:
         if not ready:
             return None
         if self._random is not None:
-            return self._random.choice(ready)
+            chosen = self._random.choice(ready)
+            if len(ready) > 1 and self._events.wants(Decided):
+                what = f"it runs next, of {len(ready)} queues that could"
+                self._events.emit(Decided(Mode.ORDER.value, what, chosen.serial))
+            return chosen
         suspended = (queue for queue in ready if queue.serial == self._last and queue.position)
         others = (queue for queue in ready if queue.serial > self._last)
         queue = next(suspended, None) or next(others, ready[0])

@@ -3,6 +3,7 @@
 #include "cpu.h"
 
 #define LANES DMLK_SUM_LANES
+#define IN_LINE 8 /* doubles of a line of the cache */
 #define JOIN(a, b) a##_##b
 
 #define SUMS_NAME(x) JOIN(x, sum)
@@ -23,8 +24,9 @@ void dmlk_sums_start(dmlk_sums *sums, bool is_product, int64_t count, int64_t te
     sums->is_product = is_product;
     sums->along = false;
     sums->count = count;
-    sums->lanes = terms < 4 * LANES ? 1 : LANES;
-    for (int64_t i = 0; i < count * sums->lanes; i++) {
+    sums->lanes = terms < DMLK_SUMS_LONG ? 1 : LANES;
+    sums->stride = (count + IN_LINE - 1) / IN_LINE * IN_LINE;
+    for (int64_t i = 0; i < sums->stride * sums->lanes; i++) {
         sums->lane[i] = is_product ? 1 : 0;
     }
 }
@@ -56,8 +58,7 @@ void dmlk_sums_along(dmlk_sums *sums, int64_t sum, const double *x, int64_t n, i
             memcpy(&b, lanes + LANES / 4, sizeof b);                                                             \
             memcpy(&c, lanes + LANES / 2, sizeof c);                                                             \
             memcpy(&d, lanes + 3 * LANES / 4, sizeof d);                                                         \
-            a = (a operation c)operation(b operation d);                                                         \
-            results[i] = (a[0] operation a[2])operation(a[1] operation a[3]);                                    \
+            DMLK_FOLD_LANES(results[i], a, b, c, d, operation);                                                  \
         }                                                                                                        \
     }
 COMBINE(sum, +)
@@ -76,13 +77,13 @@ void dmlk_sums_across(dmlk_sums *sums, const double *x, int64_t index) {
 }
 
 void dmlk_sums_finish(dmlk_sums *sums, double *results) {
-    const int64_t count = sums->count, lanes = sums->lanes;
+    const int64_t count = sums->count, stride = sums->stride, lanes = sums->lanes;
     if (lanes > 1 && sums->along) {
         dmlk_sums_fold(sums->is_product, sums->lane, count, results);
         return;
     }
     for (int64_t half = lanes / 2; half > 0; half /= 2) {
-        dmlk_sums_combine(sums->is_product, sums->lane, sums->lane + half * count, half * count);
+        dmlk_sums_combine(sums->is_product, sums->lane, sums->lane + half * stride, half * stride);
     }
     memcpy(results, sums->lane, (size_t)count * sizeof *results);
 }

@@ -8,14 +8,16 @@
 #include "promoted.h"
 
 #define DMLK_SUM_LANES 16
+#define DMLK_SUMS_LONG (4 * DMLK_SUM_LANES) /* numbers; shorter sums have one lane */
 
 /* Up to DMLK_CHUNK sums at a time. */
 typedef struct dmlk_sums {
     bool is_product;
-    int64_t count; /* sums */
-    int64_t lanes; /* DMLK_SUM_LANES; of a short sum 1 */
-    bool along;    /* lane k of sum i is number i * lanes + k below; otherwise k * count + i */
-    double lane[DMLK_SUM_LANES * DMLK_CHUNK];
+    int64_t count;  /* sums */
+    int64_t lanes;  /* DMLK_SUM_LANES; of a short sum 1 */
+    bool along;     /* lane k of sum i is number i * lanes + k below; otherwise k * stride + i */
+    int64_t stride; /* at least count; rows of lanes begin at a line of the cache */
+    _Alignas(64) double lane[DMLK_SUM_LANES * DMLK_CHUNK];
 } dmlk_sums;
 
 /* Starts `count` sums of `terms` numbers each.  All numbers are then added along sums, or all across them. */
@@ -36,12 +38,22 @@ void dmlk_sums_fold(bool is_product, const double *lanes, int64_t count, double 
 
 /* Where number `index` of every sum is added, across them. */
 static inline double *dmlk_sums_row(dmlk_sums *sums, int64_t index) {
-    return &sums->lane[index % sums->lanes * sums->count];
+    return &sums->lane[index % sums->lanes * sums->stride];
 }
 
 /* --- for sums.inc --- */
 
+#define DMLK_SUMS_STRIP 32 /* sums whose lane is kept in registers; of floats two lines of the cache */
+#define DMLK_SUMS_NEAR 128 /* sums whose lanes fit into half of the first-level cache */
+
 /* A quarter of the lanes. */
 typedef double dmlk_sums_vector __attribute__((vector_size(DMLK_SUM_LANES / 4 * sizeof(double)), aligned(sizeof(double))));
+
+/* The lanes of a sum, four vectors, pairwise. */
+#define DMLK_FOLD_LANES(result, a, b, c, d, operation)                                                  \
+    do {                                                                                               \
+        const dmlk_sums_vector all_ = ((a)operation(c))operation((b)operation(d));                     \
+        (result) = (all_[0] operation all_[2])operation(all_[1] operation all_[3]);                    \
+    } while (0)
 
 #endif

@@ -30,6 +30,7 @@ static _Unwind_Reason_Code capi_add_frame(struct _Unwind_Context *context, void 
 /* Finds the callers of the method that this thread is in. */
 static void capi_find_frames(void)
 {
+    memset(capi_site.frames + 1, 0, sizeof capi_site.frames - sizeof *capi_site.frames);
     if (atomic_load_explicit(&capi_has_frames, memory_order_relaxed))
         _Unwind_Backtrace(capi_add_frame, &capi_site);
     if (capi_site.count == 0)

@@ -259,14 +259,15 @@ static int read_unloads(struct dl_phdr_info *info, size_t size, void *found)
     return 1; /* all say the same */
 }
 
-static struct capi_site capi_frames(void)
+/* The return addresses of this thread's method: CAPI_FRAMES of them, zeros behind the last; then the unloads. */
+static uintptr_t capi_frames(void)
 {
     if (capi_site.count == 0) {
         atomic_store_explicit(capi_asker(capi_site.method), capi_site.method, memory_order_relaxed);
         capi_find_frames();
     }
     dl_iterate_phdr(read_unloads, &capi_site.unloads);
-    return capi_site;
+    return (uintptr_t)capi_site.frames;
 }
 
 struct place {

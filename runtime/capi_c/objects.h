@@ -62,9 +62,9 @@ struct capi_creator {
 enum { CAPI_FRAMES = 8 };
 struct capi_site {
     const void *method;
-    uintptr_t frames[CAPI_FRAMES]; /* return addresses, the innermost first */
-    int count;                     /* 0: only the first is known, the others were not looked for */
+    uintptr_t frames[CAPI_FRAMES]; /* return addresses, the innermost first; zeros behind the last */
     uint64_t unloads;              /* how often a file was unloaded: then other code may be at the addresses */
+    int count;                     /* 0: only the first is known, the others were not looked for */
 };
 
 /* Of the method that this thread is in. */

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .recording import replay as replay
     from .session import Session as Session
     from .tracing import trace as trace
+    from .tracing import watch_memory as watch_memory
 
 _LATER = {
     "Session": ("dmlemu.session", "Session"),
@@ -36,6 +37,7 @@ _LATER = {
     "reduce": ("dmlemu.recording", "reduce"),
     "replay": ("dmlemu.recording", "replay"),
     "trace": ("dmlemu.tracing", "trace"),
+    "watch_memory": ("dmlemu.tracing", "watch_memory"),
 }
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "replay",
     "reporting",
     "trace",
+    "watch_memory",
 ]
 
 

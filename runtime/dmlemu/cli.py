@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from warnings import catch_warnings, simplefilter
 
 from dmlemu import d3d12
+from dmlemu.debugger.command import add_command as add_step_command
 from dmlemu.errors import Error, Severity, Strictness, printable, shorten
 from dmlemu.frontends import catalogue, dxdispatch
 from dmlemu.frontends.capi.command import add_commands
@@ -122,7 +123,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     dxdispatch.add_options(run)
     run.add_argument(
-        "--report", type=Path, metavar="FILE", help="write what is reported: JSON lines, or text into a .txt"
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write what is reported: JSON lines, text into a .txt, a page with pictures into an .html",
     )
     run.add_argument(
         "--record", type=Path, metavar="FILE.dmlrec", help="write what each dispatch reads and writes"
@@ -132,6 +136,12 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE.json",
         help="write a timeline, which https://ui.perfetto.dev shows",
+    )
+    run.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page with memory, descriptors and reports at each command",
     )
     run.add_argument(
         "--record-only", default="*", metavar="PATTERN", help="record only operators with such names: conv*"
@@ -146,6 +156,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_records(commands)
     add_commands(commands)
     add_layout_command(commands)
+    add_step_command(commands)
     catalogue.add_commands(commands)
     return parser
 
@@ -376,6 +387,7 @@ def _run(parsed: argparse.Namespace) -> int:
         with (
             _reports_written(file),
             _traced(parsed.trace),
+            _shown(parsed.html, options.model),
             _recorded(parsed.record, parsed.record_only, parsed.record_limit),
         ):
             model = dxdispatch.read_model(
@@ -396,6 +408,24 @@ def _traced(path: Path | None) -> Iterator[None]:
 
     with trace(None, path):
         yield
+
+
+@contextmanager
+def _shown(path: Path | None, model: Path) -> Iterator[None]:
+    """Writes what devices created inside of the block do as a page."""
+    if path is None:
+        yield
+        return
+    from dmlemu.stepping import observe
+    from dmlemu.stepping.page import write_page
+
+    open(path, "w").close()  # a file that cannot be written is said before the run
+    observation = observe(None)
+    try:
+        with observation:
+            yield
+    finally:
+        write_page(observation.run, path, model.name)
 
 
 @contextmanager

@@ -20,7 +20,12 @@ from .dml.lowering.compile import TensorField
 from .dml.lowering.dispatchable import CompiledOperator, OperatorInitializer
 from .dml.object import not_implemented, refusal
 from .dml.operators.schema import OperatorDesc
-from .dml.tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, PERSISTENT_BUFFER_ALIGNMENT, element_bits
+from .dml.tensor_desc import (
+    MINIMUM_BUFFER_TENSOR_ALIGNMENT,
+    PERSISTENT_BUFFER_ALIGNMENT,
+    array_of,
+    element_bits,
+)
 from .reporting import defaults
 from .session import Session
 
@@ -471,6 +476,8 @@ def _values(fields: Sequence[TensorField], arrays: Mapping[str, Any]) -> dict[Te
             what = "is missing" if value is None else "is given, but its tensor is absent from the desc"
             raise TypeError(f"{field.name} {what}")
         if field.desc is not None:
+            if hasattr(value, "__dlpack__") or hasattr(value, "__array__"):  # of another library
+                value = array_of(value)
             _check_array(field.desc, value, field.path)
         values[field] = value
     return values

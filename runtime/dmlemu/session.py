@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import d3d12, dml
+from .dml.tensor_desc import array_of
 
 __all__ = ["Session"]
 
@@ -128,7 +129,7 @@ class Session:
 
     def upload_buffer(self, name: str, data: npt.ArrayLike) -> d3d12.Resource:
         """A buffer in an UPLOAD heap, which the GPU can copy from, with the elements of ``data``."""
-        return self.keep(self._upload_buffer(name, np.asarray(data)))
+        return self.keep(self._upload_buffer(name, array_of(data)))
 
     def readback_buffer(self, name: str, size: int) -> d3d12.Resource:
         """A buffer in a READBACK heap, which the GPU can copy to and :meth:`read` can read."""
@@ -137,16 +138,17 @@ class Session:
     def upload(self, name: str, data: npt.ArrayLike) -> d3d12.Resource:
         """A buffer that operators may use, with the elements of ``data``; runs and waits.
 
+        ``data``: what NumPy makes an array of, or what speaks DLPack.
         Its size is a multiple of 4 bytes, as that of a tensor is.
         """
-        array = np.asarray(data)
+        array = array_of(data)
         buffer = self.buffer(name, -(-array.nbytes // 4) * 4)
         self.write(buffer, array)
         return buffer
 
     def write(self, buffer: d3d12.Resource, data: npt.ArrayLike, offset: int = 0) -> None:
         """Copies the elements of ``data`` into a buffer, from byte ``offset`` on; runs and waits."""
-        array = np.asarray(data)
+        array = array_of(data)
         with self._upload_buffer(f"{buffer.name}, upload", array) as source:
             self.list.copy_buffer_region(buffer, offset, source, 0, array.nbytes)
             self.run()

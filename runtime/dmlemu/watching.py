@@ -32,6 +32,9 @@ class Watching(Generic[_Watch]):
             raise TypeError(f"device must be a Direct3D 12 or DirectML device, not {type(device).__name__}.")
         self.watches: list[_Watch] = []
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.device or 'the devices created in its block'}>"
+
     def watch(self, device: d3d12.Device) -> _Watch:
         """Starts to watch a device."""
         raise NotImplementedError
@@ -60,3 +63,4 @@ class Watching(Generic[_Watch]):
         for watch in self.watches:
             watch.close()
         self.finish()
+        self.watches.clear()  # a cycle would keep the device alive until garbage is collected

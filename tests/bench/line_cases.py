@@ -38,10 +38,10 @@ def line_cases(device: d3d12.Device) -> Iterator[Case]:
 def _reductions(device: d3d12.Device, layout: str, x: np.ndarray, axes: list[int]) -> Iterator[Case]:
     small = [1 if d in axes else size for d, size in enumerate(x.shape)]
     f32, along = tensor(T.FLOAT32, list(x.shape)), tuple(axes)
-    for function, node, numpy in (
-        (dml.ReduceFunction.SUM, "ReduceSum", np.sum),
-        (dml.ReduceFunction.MAX, "ReduceMax", np.max),
-        (dml.ReduceFunction.LOG_SUM_EXP, "ReduceLogSumExp", None),
+    for function, node, numpy, torch in (
+        (dml.ReduceFunction.SUM, "ReduceSum", np.sum, "sum"),
+        (dml.ReduceFunction.MAX, "ReduceMax", np.max, "amax"),
+        (dml.ReduceFunction.LOG_SUM_EXP, "ReduceLogSumExp", None, "logsumexp"),
     ):
         desc = dml.ReduceOperatorDesc(
             function=function, input_tensor=f32, output_tensor=tensor(T.FLOAT32, small), axes=axes
@@ -53,12 +53,16 @@ def _reductions(device: d3d12.Device, layout: str, x: np.ndarray, axes: list[int
         calls: dict[str, Call] = {"ORT": session}
         if numpy is not None:
             calls["numpy"] = lambda f=numpy: f(x, along)  # type: ignore[misc]
+        if peers.torch() is not None:
+            calls["torch"] = peers.torch_function(torch, x, axes)
         ours = listed(device, desc, {"input_tensor": x})
         yield Case(f"reduce {function.name} f32", layout, ours, beside(calls), Work(x.nbytes, "copy"))
     desc = dml.ArgmaxOperatorDesc(
         input_tensor=f32, output_tensor=tensor(T.UINT32, small), axes=axes, axis_direction=_INCREASING
     )
     calls = {"numpy": lambda: np.argmax(x, axes[0])}
+    if peers.torch() is not None:
+        calls["torch"] = peers.torch_function("argmax", x, axes[0])
     ours = listed(device, desc, {"input_tensor": x})
     yield Case("argmax f32", layout, ours, beside(calls), Work(x.nbytes, "copy"))
 
@@ -88,6 +92,8 @@ def _cumulative(device: d3d12.Device, layout: str, x: np.ndarray, axis: int) -> 
         "numpy": lambda: np.cumsum(x, axis, out=out),
         "ORT": peers.onnx_session("CumSum", {"x": x}, TensorProto.FLOAT, x.ndim, constants),
     }
+    if peers.torch() is not None:
+        calls["torch"] = peers.torch_function("cumsum", x, axis)
     ours = listed(device, desc, {"input_tensor": x})
     return Case("cumulative sum f32", layout, ours, beside(calls), Work(2 * x.nbytes, "copy"))
 
@@ -104,5 +110,7 @@ def _top_k(device: d3d12.Device, layout: str, x: np.ndarray, axis: int) -> Case:
         axis_direction=_DECREASING,
     )
     calls: dict[str, Call] = {"numpy argpartition": lambda: np.argpartition(x, -k, axis)}
+    if peers.torch() is not None:
+        calls["torch"] = peers.torch_function("topk", x, k, axis)
     ours = listed(device, desc, {"input_tensor": x})
     return Case(f"top {k} f32", layout, ours, beside(calls), Work(x.nbytes, "copy"))

@@ -32,9 +32,15 @@ def load(name: str) -> ModuleType:
 
 def reports_of(program: ModuleType, fixed: bool) -> list[str]:
     """All that is said of a run, in order: raised and stored, those at the device's end too."""
+    return run(program, fixed)[0]
+
+
+def run(program: ModuleType, fixed: bool) -> tuple[list[str], list[str]]:
+    """The texts of all reports of a run, and the pictures of those that have one."""
     stage = Stage(getattr(program, "STRICTNESS", Strictness.STRICT), **getattr(program, "ADAPTER", {}))
     device = stage.device
     said: list[str] = []
+    drawn: list[str] = []
     raised: Error | None = None
     try:
         program.run(stage, fixed)
@@ -42,24 +48,32 @@ def reports_of(program: ModuleType, fixed: bool) -> list[str]:
         raised = error
     device.checks.end()
     said += [stored.report.text(stored.hresult) for stored in device.reports]
+    drawn += [stored.report.svg() for stored in device.reports]
     if raised is not None and raised.report.text() not in said and str(raised) not in said:
         said.append(str(raised))
+        drawn.append(raised.report.svg())
     del stage, device
     gc.collect()
-    return said
+    return said, [picture for picture in drawn if picture]
 
 
 @pytest.mark.dmlemu(expect=["*"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_wrong_program_is_reported(name: str) -> None:
     program = load(name)
-    said = reports_of(program, fixed=False)
+    said, drawn = run(program, fixed=False)
     assert any(f" {program.CHECK}" in text.splitlines()[0] for text in said), said
     text = "\n\n".join(said) + "\n"
     golden = HERE / "golden" / f"{name}.txt"
     if os.environ.get("DMLEMU_UPDATE_GOLDEN"):
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
+    picture = HERE / "golden" / f"{name}.svg"
+    if os.environ.get("DMLEMU_UPDATE_GOLDEN"):
+        picture.unlink(missing_ok=True)
+        if drawn:
+            picture.write_text(drawn[0], encoding="utf-8")
+    assert drawn[:1] == ([picture.read_text(encoding="utf-8")] if picture.exists() else [])
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

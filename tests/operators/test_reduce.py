@@ -165,6 +165,43 @@ def test_all_layouts_give_the_same_bits(length: int, data_type: T) -> None:
         assert len(found) == 1, function
 
 
+@pytest.mark.parametrize("function", [F.MAX, F.MIN], ids=lambda each: each.name)
+@pytest.mark.parametrize("length", [2, 31, 64, 150, 1025])
+def test_the_largest_is_the_same_in_all_layouts(length: int, function: F) -> None:
+    """FLOAT32s are compared as floats only where that decides: 0 is above -0, and NaNs are ignored."""
+    random = np.random.default_rng(length)
+    x = random.normal(0, 1, (200, length)).astype(np.float32)
+    x[random.random(x.shape) < 0.2] = NAN
+    sign = 1 if function is F.MAX else -1
+    x[3], x[40], x[70], x[199] = NAN, -INF * sign, -0.0 * sign, -abs(x[199]) * sign
+    x[70, length // 2] = 0.0 * sign
+    x[199, -1] = -0.0 * sign
+    x[5, 1] = INF
+    expected = reduce_fmax(x * np.float32(sign)) * np.float32(sign)
+
+    for count in (200, 75, 5):
+        for strides in [(length, 1), (1, 200), (length + 3, 1), (1, 201), (1, 500)]:
+            op = dml.ReduceOperatorDesc(
+                function=function,
+                input_tensor=BufferTensorDesc(T.FLOAT32, [count, length], strides),
+                output_tensor=tensor(T.FLOAT32, count, 1),
+                axes=[1],
+            )
+            found = evaluate(op, input_tensor=x[:count])["output_tensor"].ravel()
+            assert found.tolist() == pytest.approx(expected[:count].tolist(), rel=0, abs=0, nan_ok=True)
+            assert (
+                np.signbit(found[~np.isnan(found)]).tolist()
+                == np.signbit(expected[:count][~np.isnan(found)]).tolist()
+            )
+
+
+def reduce_fmax(x: Array) -> Array:
+    """The largest number of each row: 0 is larger than -0."""
+    largest = np.fmax.reduce(x, 1)
+    has_zero = ((x == 0) & ~np.signbit(x)).any(1)
+    return np.where(largest == 0, np.where(has_zero, 0.0, -0.0), largest).astype(np.float32)
+
+
 def exact_sum(function: F, line: Array) -> float:
     """Correctly rounded: squares of FLOAT32s are exact as FLOAT64s."""
     if function in (F.L2, F.SUM_SQUARE):

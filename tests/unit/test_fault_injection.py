@@ -459,6 +459,11 @@ def works_if_strict(call: Callable[[], Any]) -> None:
         assert "must belong to a device of strictness strict" in str(error)
 
 
+def binds_nothing(call: Callable[[], Any]) -> None:
+    with pytest.raises(ValueError, match="binds nothing of buffer"):
+        call()
+
+
 def unsupported(call: Callable[[], Any]) -> None:
     with pytest.raises(Error) as raised:
         call()
@@ -506,6 +511,13 @@ NOT_EMULATED = (
     "set_compute_root_shader_resource_view, set_compute_root_signature, "
     "set_compute_root_unordered_access_view, set_pipeline_state, set_predication"
 )
+
+
+def watched(w: World, x: d3d12.Resource) -> str:
+    """The picture of a buffer's memory, which is watched from here on."""
+    with dmlemu.watch_memory(w.device):
+        return x.map_picture().text(80)
+
 
 METHODS: dict[str, dict[str, Row]] = {
     "device": {
@@ -675,6 +687,7 @@ METHODS: dict[str, dict[str, Row]] = {
         "expect": (works, lambda w, x: x.expect(0, tensor([4]), "name")),
         "get_heap_properties": (works, lambda w, x: x.get_heap_properties()),
         "map": (removed, lambda w, x: x.map()),
+        "map_picture": (works, lambda w, x: watched(w, x)),
         "unmap": (nothing, lambda w, x: x.unmap()),
         "read_from_subresource": unsupported_row("read_from_subresource"),
         "write_to_subresource": unsupported_row("write_to_subresource"),
@@ -737,6 +750,7 @@ METHODS: dict[str, dict[str, Row]] = {
         "bind_outputs": (nothing, lambda w, x: x.bind_outputs([])),
         "bind_persistent_resource": (nothing, lambda w, x: x.bind_persistent_resource()),
         "bind_temporary_resource": (nothing, lambda w, x: x.bind_temporary_resource()),
+        "layout": (binds_nothing, lambda w, x: x.layout(w.buffer)),
         "reset": (removed, lambda w, x: x.reset()),
         **CHILD,
     },

@@ -56,6 +56,12 @@ def test_a_definition_loads_its_own_module_alone(operator: str, module: str) -> 
     assert definitions(loaded(f"{code}find(OperatorType.{operator})")) == {module}
 
 
+def test_the_command_line_loads_no_debugger() -> None:
+    found = loaded(f"from dmlemu.cli import main; main(['run', {str(MODEL)!r}])")
+    assert "dmlemu.debugger.command" in found
+    assert not [each for each in found if each.startswith(("textual", "rich", "dmlemu.stepping"))]
+
+
 def test_a_model_loads_what_it_runs() -> None:
     found = loaded(f"from dmlemu.cli import main; main(['run', {str(MODEL)!r}])")
     assert "dmlemu.dml.operators.element_wise_add" in found

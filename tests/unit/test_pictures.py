@@ -7,6 +7,7 @@ import subprocess
 import sys
 from itertools import product
 from math import gcd
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlemu import Error, Report, d3d12, dml
+from dmlemu import Error, Report, d3d12, dml, reporting
 from dmlemu.cli import main
 from dmlemu.dml import BufferTensorDesc, TensorDataType
 from dmlemu.pictures.tensor import Tensor, shown
@@ -154,6 +155,55 @@ def test_the_unit_of_the_ruler_divides_every_place() -> None:
     assert layout.unit_bits == gcd(32, 48)
 
 
+# --- views and bindings ---
+
+
+def test_views_of_buffers_draw_their_elements() -> None:
+    typed = d3d12.UnorderedAccessViewDesc(
+        d3d12.Format.R16_FLOAT, buffer=d3d12.BufferUav(first_element=8, num_elements=4)
+    )
+    assert str(typed.layout("half").tensors[0]) == (
+        "half: R16_FLOAT sizes [4], strides [1], 8 bytes at byte 16"
+    )
+    raw = d3d12.UnorderedAccessViewDesc(
+        d3d12.Format.R32_TYPELESS, buffer=d3d12.BufferUav(4, 8, flags=d3d12.BufferUavFlags.RAW)
+    )
+    assert "element (7,): bytes 44 to 47" in raw.layout().svg()
+    structured = d3d12.ShaderResourceViewDesc(
+        buffer=d3d12.BufferSrv(first_element=1, num_elements=2, structure_byte_stride=12)
+    )
+    picture = structured.layout("lights").beside(typed.layout("half"))
+    assert "lights: structures of 12 bytes sizes [2], strides [1], 24 bytes at byte 12" in picture.text(100)
+    assert "!" in picture.text(100)
+    with pytest.raises(ValueError, match=r"no elements to draw: Format .*StructureByteStride 0"):
+        d3d12.ShaderResourceViewDesc(buffer=d3d12.BufferSrv(0, 4)).layout()
+
+
+def test_a_binding_places_a_tensor_in_its_buffer() -> None:
+    with Session() as session:
+        binding = dml.BufferBinding(session.buffer("act", 256), 64, 48)
+        assert "byte        64     68" in binding.layout(NHWC).text(80)
+        assert "x: FLOAT32" in binding.layout(NHWC, "x").text(80)
+
+
+def test_a_table_draws_what_it_binds_in_a_buffer() -> None:
+    tensor = BufferTensorDesc(TensorDataType.FLOAT32, [16])
+    with Session() as session:
+        compiled = session.compile(
+            dml.ElementWiseAddOperatorDesc(a_tensor=tensor, b_tensor=tensor, output_tensor=tensor), "add"
+        )
+        pool, other = session.buffer("pool", 256), session.buffer("other", 64)
+        first, second = (dml.BufferBinding(pool, offset, 64) for offset in (0, 32))
+        table = session.bind(compiled, [first, second], [other])
+        drawn = table.layout(pool)
+        assert [(each.name, each.offset) for each in drawn.tensors] == [("ATensor", 0), ("BTensor", 32)]
+        assert "8!" in drawn.text(100) and "OutputTensor" not in drawn.text(100)
+        with pytest.raises(ValueError, match="binds nothing of buffer 'idle'"):
+            table.layout(session.buffer("idle", 64))
+        with pytest.raises(TypeError, match="buffer must be a Resource, not int"):
+            table.layout(3)  # type: ignore[arg-type]
+
+
 # --- the command ---
 
 
@@ -218,6 +268,30 @@ def test_refusals_of_layouts_have_a_picture() -> None:
         )
     assert 'class="c' in caught.value.report.svg() and " shared" in caught.value.report.svg()
     assert "layouts" not in caught.value.report.json()
+
+
+@pytest.mark.dmlemu(expect=["TENSOR_TOTAL_SMALL"])
+def test_a_page_of_reports_shows_their_pictures(tmp_path: Path) -> None:
+    file = reporting.ReportFile(tmp_path / "reports.html")
+    device = dml.create_device(d3d12.create_device())
+    packed = BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4, 4])
+    image = BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 4, 4], [192, 4, 48, 12], 192)
+    for _ in range(2):
+        with pytest.raises(Error) as caught:
+            device.create_operator(
+                dml.ElementWiseIdentityOperatorDesc(input_tensor=image, output_tensor=packed)
+            )
+        file(reporting.Stored(caught.value.report, hresult=caught.value.hresult))
+    file(reporting.Stored(Report("X", "Nothing <b>."), count=2))
+    file.close()
+    page = (tmp_path / "reports.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") and page.count("<!DOCTYPE") == 1
+    assert "<strong>DML ERROR TENSOR_TOTAL_SMALL [CreateOperator(" in page
+    assert page.count("<svg") == 2 and "element (0, 2, 3, 3): bytes 752 to 755" in page
+    assert "Nothing &lt;b&gt;.\n  2 times" in page
+    assert not re.search(r"(src|href)=", page), "it needs no other file"
+    report = caught.value.report
+    assert report._repr_html_() == report.html() and report.svg() in report.html()
 
 
 @pytest.mark.dmlemu(expect=["LAYOUT_HANDOVER"])

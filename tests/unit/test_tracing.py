@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+import weakref
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from dmlemu.tracing.data_flow import LastWriters
 
 ROOT = Path(__file__).parents[2]
 TENSOR = dml.BufferTensorDesc(dml.TensorDataType.FLOAT32, [4])
+NOT_ZEROED = d3d12.HeapFlags.CREATE_NOT_ZEROED
 ADD = dml.ElementWiseAddOperatorDesc(a_tensor=TENSOR, b_tensor=TENSOR, output_tensor=TENSOR)
 
 
@@ -164,6 +168,71 @@ def test_chaos_marks_commands_that_run_before_earlier_ones(tmp_path: Path) -> No
     assert "chaos(1" in " ".join(found.about.values())
 
 
+@pytest.mark.dmlemu(expect=["*"])  # unread bytes
+def test_decisions_of_chaos_are_instants(tmp_path: Path) -> None:
+    path = tmp_path / "chaos.json"
+    weights = dml.BufferTensorDesc(
+        dml.TensorDataType.FLOAT32, [1, 1, 3, 3], flags=dml.TensorFlags.OWNED_BY_DML
+    )
+    tensor, odd = (dml.BufferTensorDesc(dml.TensorDataType.FLOAT16, [1, 1, 3, 3]) for _ in range(2))
+    device = dml.create_device(d3d12.create_device(d3d12.Adapter(policy=dmlemu.chaos(5))))
+    with dmlemu.trace(device, path), Session(device) as session:
+        session.compile(
+            dml.ElementWiseAddOperatorDesc(
+                a_tensor=weights, b_tensor=weights, output_tensor=replace(weights, flags=dml.TensorFlags.NONE)
+            ),
+            "owned",
+        )
+        copy = session.compile(
+            dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor, output_tensor=odd), "copy"
+        )
+        session.initialize(copy)
+        session.barrier()
+        x, y = session.upload("x", np.ones(9, np.float16).tobytes()), session.buffer("y", 32)
+        session.keep(session.device.create_heap(d3d12.HeapDesc(65536, flags=NOT_ZEROED)))
+        other = session.keep(session.device.create_command_queue())
+        session.dispatch(copy, [x], [y])
+        session.submit()
+        other.signal(session.keep(session.device.create_fence(0)), 1)
+        session.wait()
+        session.read(y, np.uint8)
+    found = Timeline(path)
+    decided = {each["name"] for each in found.of("i", "chaos ")}
+    assert decided == {f"chaos {mode.value}" for mode in dmlemu.ChaosMode}
+    assert all(each["args"]["decision"] for each in found.of("i", "chaos "))
+    assert found.of("i", "chaos order", "command queue")
+
+
+def test_a_blocked_host_thread_is_a_slice(traced: Timeline) -> None:
+    blocked = traced.of("X", "blocked until fence 'done' = 7", "host thread MainThread")
+    assert len(blocked) == 1
+    begin, end = blocked[0]["ts"], blocked[0]["ts"] + blocked[0]["dur"]
+    last = traced.of("X", "Dispatch of compiled operator 'add'", "command queue")[2]
+    assert begin < last["ts"] < last["ts"] + last["dur"] < end  # by policy lazy the GPU runs meanwhile
+
+
+def test_a_wait_whose_time_is_up_is_a_slice_too(tmp_path: Path) -> None:
+    path = tmp_path / "wait.json"
+    device = d3d12.create_device()
+    with dmlemu.trace(device, path):
+        assert device.create_fence(0).wait(1, timeout=0.02) is False
+    (blocked,) = Timeline(path).of("X", "blocked until fence #1", "host thread")
+    assert blocked["dur"] >= 20_000
+
+
+def test_a_device_that_was_traced_is_freed_with_its_last_reference(tmp_path: Path) -> None:
+    gc.disable()
+    try:
+        device = d3d12.create_device()
+        with dmlemu.trace(device, tmp_path / "freed.json"):
+            device.create_fence(0)
+        alive = weakref.ref(device)
+        del device
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
 def test_a_limit_says_what_it_leaves_out(tmp_path: Path) -> None:
     path = tmp_path / "short.json"
     with (
@@ -211,18 +280,84 @@ def test_the_command_line_writes_one(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "No such file or directory" in capsys.readouterr().err
 
 
-def test_the_digits_program_is_traced_whole(tmp_path: Path) -> None:
-    path = tmp_path / "digits.json"
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
+    """The timeline of the digits program."""
+    folder = tmp_path_factory.mktemp("digits")
     code = (
         "import sys, runpy, dmlemu; sys.argv = sys.argv[1:]; sys.path.insert(0, sys.argv.pop())\n"
-        f"with dmlemu.trace(None, {str(path)!r}): runpy.run_path(sys.argv[0], run_name='__main__')"
+        f"with dmlemu.trace(None, {str(folder / 'digits.json')!r}): "
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     program = ROOT / "examples" / "digits" / "digits.py"
     subprocess.run(
-        [sys.executable, "-c", code, program, program.parent], check=True, cwd=tmp_path, capture_output=True
+        [sys.executable, "-c", code, program, program.parent], check=True, cwd=folder, capture_output=True
     )
-    found = Timeline(path)
-    assert len(found.of("X", "Dispatch of ", "command queue")) > 4
-    names = " ".join(each["name"] for each in found.of("X"))
-    assert "CONVOLUTION_INTEGER" in names and "NONZERO_COORDINATES" in names and "BIT_COUNT" in names
-    assert found.arrows("data") and found.arrows("fence") and found.arrows("submitted")
+    return Timeline(folder / "digits.json")
+
+
+def test_digits_has_a_track_for_each_queue_list_and_host_thread(digits: Timeline) -> None:
+    names = list(digits.tracks.values())
+    kinds = ("command queue", "command list", "host thread MainThread")
+    assert all(any(name.startswith(kind) for name in names) for kind in kinds)
+    assert len({*digits.tracks}) == len(names)
+
+
+def test_digits_slices_name_operators_tensors_bytes_and_both_clocks(digits: Timeline) -> None:
+    real = [
+        each for each in digits.of("X", "Dispatch of ", "command queue") if each["args"]["end"] != each["ts"]
+    ]
+    names = " ".join(each["name"] for each in real)
+    assert len(real) > 8
+    assert all(part in names for part in ("CONVOLUTION_INTEGER", "NONZERO_COORDINATES", "BIT_COUNT"))
+    for each in real:
+        about = each["args"]
+        assert about["recorded at"] and about["list"].startswith("command list")
+        assert any(" writes " in name and "bytes [" in value for name, value in _operands(about))
+        assert about["begin"] < about["end"] and each["dur"] > 0
+    virtual = {(each["ts"], each["dur"]) for each in real if each["ts"] == each["args"]["begin"]}
+    assert len(virtual) == len(real) // 2, "each dispatch once in real and once in virtual time"
+
+
+def _operands(about: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in about.items() if name[0].isdigit()]
+
+
+def test_digits_copies_and_waits_are_slices(digits: Timeline) -> None:
+    copies = digits.of("X", "CopyBufferRegion", "command queue")
+    assert copies and all(len(_operands(each["args"])) == 2 for each in copies)
+    blocked = digits.of("X", "blocked until fence", "host thread")
+    assert blocked and all(each["dur"] > 0 for each in blocked)
+    assert digits.of("X", "wait done ", "host thread") and digits.of("X", "signal ", "command queue")
+
+
+def test_digits_arrows_of_data_lead_to_readers_of_what_was_written(digits: Timeline) -> None:
+    arrows = digits.arrows("data")
+    assert arrows
+    for writer, reader in arrows:
+        written = {value for name, value in _operands(writer["args"]) if "reads" not in name}
+        read = {value for name, value in _operands(reader["args"]) if " writes " not in name}
+        assert {_buffer(each) for each in written} & {_buffer(each) for each in read}
+        assert writer["ts"] + writer["dur"] <= reader["ts"]
+    assert any(
+        begin["name"].startswith("Dispatch") and end["name"].startswith("Dispatch") for begin, end in arrows
+    )
+
+
+def _buffer(text: str) -> str:
+    return text.partition(" of ")[2].partition(" (")[0]
+
+
+def test_digits_arrows_of_fences_and_submissions(digits: Timeline) -> None:
+    for begin, end in digits.arrows("fence"):
+        assert begin["name"].startswith("signal ") and end["name"].startswith("wait done ")
+        assert begin["ts"] <= end["ts"]
+    assert digits.arrows("fence") and digits.arrows("submitted")
+
+
+def test_digits_barriers_and_counters(digits: Timeline) -> None:
+    assert digits.of("i", "barrier ", "command queue")
+    memory = [each["args"]["bytes of heaps"] for each in digits.of("C", "bytes of heaps")]
+    assert memory and max(memory) > 0 and min(memory) >= 0
+    descriptors = [each["args"]["descriptors written"] for each in digits.of("C", "descriptors written")]
+    assert descriptors and descriptors[0] > 0 and descriptors == sorted(descriptors)

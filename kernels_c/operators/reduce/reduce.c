@@ -18,9 +18,9 @@
 
 #define SEGMENT (1 << 16) /* inputs of a line */
 #define SEGMENTS 256      /* of a block, computed before they are combined */
-#define PIECE 1024        /* inputs compared before the largest of them is searched for */
+#define PIECE 1024        /* inputs compared before the largest of them is searched for, or as floats */
 #define GLANCE 64         /* inputs searched at once */
-#define SHORT 64          /* inputs; lines with fewer are transposed: their sums have one lane (see sums.c) */
+#define SHORT DMLK_SUMS_LONG /* inputs; lines with fewer are transposed: their sums have one lane */
 #define FEW_LINES 16      /* fewer long lines are split into segments for threads */
 
 enum family { SUMS, LARGEST_OF_ALL, PLACES };
@@ -54,6 +54,7 @@ struct methods {
 struct direct {
     void (*along)(dmlk_sums *sums, int64_t sum, const float *from, int64_t n, int64_t index);
     void (*rows)(dmlk_sums *sums, const float *from, int64_t rows, int64_t step, int64_t index);
+    void (*lines)(const float *from, int64_t stride, int64_t lines, int64_t n, double *results);
 };
 
 /* A line of functions.inc. */
@@ -132,20 +133,52 @@ static const struct methods comparisons[] = {
 
 /* --- FLOAT32s in memory --- */
 
+/* Compared as floats.  Where that finds a zero, whose sign is open, or no number, all are compared as integers. */
+DMLK_EACH_ISA(largest_rows, (void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index),
+              (context, at, steps, rows, index)) {
+    struct block *block = context;
+    const struct job *job = block->job;
+    const float *x = (const float *)at[0];
+    int32_t *value = (int32_t *)block->bits;
+    const int64_t count = block->count, one = 1;
+    float best[DMLK_CHUNK];
+    int32_t open = 0;
+    for (int64_t i = 0; i < count; i++) {
+        best[i] = job->flip == 0 ? -INFINITY : INFINITY;
+    }
+    job->flip == 0 ? dmlk_largest_floats(best, x, rows, steps[0], count)
+                   : dmlk_smallest_floats(best, x, rows, steps[0], count);
+    for (int64_t i = 0; i < count; i++) {
+        open |= best[i] == 0 || best[i] - best[i] != 0;
+    }
+    for (int64_t i = 0; i < count && !open; i++) {
+        const int32_t mapped = map_uint32(job, LARGEST_FLOAT, dmlk_float_bits(best[i]));
+        value[i] = mapped > value[i] ? mapped : value[i];
+    }
+    for (int64_t row = 0; row < rows && open; row++) {
+        uint8_t *from = at[0] + row * steps[0] * (int64_t)sizeof *x;
+        across_uint32(context, &from, &one, count, index + row);
+    }
+}
+
+static const struct methods largest_float = {
+    start_uint32, {along_uint32, across_uint32, largest_rows, SHORT}, settle_uint32, combine_uint32, finish_uint32};
+
 #ifdef DMLK_CHECKED
 
 /* Loads are checked one by one. */
-#define DIRECT(name) static const struct direct name = {NULL, NULL};
+#define DIRECT(name) static const struct direct name = {NULL, NULL, NULL};
 
 #else
 
-#define DIRECT(name) static const struct direct name = {along_##name, rows_##name};
+#define DIRECT(name) static const struct direct name = {along_##name, rows_##name, lines_##name};
 
 #define SUMS_NAME(x) x##_plain
 #define SUMS_T float
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
+#define SUMS_LINES
 #include "sums.inc"
 
 #define SUMS_NAME(x) x##_product
@@ -153,6 +186,7 @@ static const struct methods comparisons[] = {
 #define SUMS_PRODUCT 1
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
+#define SUMS_LINES
 #include "sums.inc"
 
 #define SUMS_NAME(x) x##_squares
@@ -160,6 +194,7 @@ static const struct methods comparisons[] = {
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) ((x) * (x))
 #define SUMS_TERMS(x) ((x) * (x))
+#define SUMS_LINES
 #include "sums.inc"
 
 typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))));
@@ -169,6 +204,7 @@ typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))))
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) fabs(x)
 #define SUMS_TERMS(x) ((dmlk_sums_vector)((sign_free)(x) & INT64_MAX))
+#define SUMS_LINES
 #include "sums.inc"
 
 #endif
@@ -280,6 +316,22 @@ static const struct methods float_methods = {
 static const struct methods direct_methods = {
     start_floats, {floats_along, floats_across, floats_rows, SHORT}, settle_floats, combine_floats, finish_floats};
 
+/* Whether the lines of inputs are contiguous FLOAT32s of one segment, enough for several lanes. */
+static bool are_direct_lines(const struct job *job) {
+    const dmlk_iter *along = &job->lines.along;
+    return job->methods == &direct_methods && !job->lines.across && along->rank == 1 && along->count >= SHORT &&
+           along->count <= SEGMENT && *dmlk_iter_row_strides(along) == 1;
+}
+
+/* Such lines, many short ones by each call. */
+static void add_lines(const struct job *job, const dmlk_line_block *lines, double *sums) {
+    const int64_t n = job->lines.along.count, stride = lines->strides[0], most = 1 + SEGMENT / n;
+    const float *from = (const float *)lines->at[0];
+    for (int64_t i = 0; i < lines->count && !dmlk_stopped(lines->work, most * n); i += most) {
+        job->function->direct->lines(from + i * stride, stride, dmlk_min(lines->count - i, most), n, sums + i);
+    }
+}
+
 /* --- iterating over the inputs --- */
 
 /* Segment `number` of each line of the block. */
@@ -351,6 +403,9 @@ static void choose_methods(struct job *job) {
     if (job->function->family == SUMS) {
         const struct methods *floats = is_direct(job) ? &direct_methods : &float_methods;
         job->methods = is_float ? floats : &job->function->integers[type];
+    } else if (job->function->family == LARGEST_OF_ALL && job->in == DMLK_FLOAT32 &&
+               COMPARES_FLOATS(float, LARGEST_FLOAT, 1)) {
+        job->methods = &largest_float;
     } else {
         job->methods = &comparisons[type];
     }
@@ -389,7 +444,11 @@ static void reduce_block(const dmlk_line_block *lines, void *context) {
     if (job->function->is_shifted) {
         find_shift(job, lines, &shift);
     }
-    take_in(job, lines, shift.f, &results);
+    if (are_direct_lines(job)) {
+        add_lines(job, lines, results.sums);
+    } else {
+        take_in(job, lines, shift.f, &results);
+    }
     if (job->function->family == PLACES) {
         dmlk_promoted place;
         memcpy(place.i, results.place, (size_t)lines->count * sizeof *place.i);

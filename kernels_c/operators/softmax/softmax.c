@@ -98,6 +98,7 @@ DMLK_EACH_ISA(exponentials, (float *e, const float *x, int64_t n, const struct b
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
+#define SUMS_LINES
 #include "sums.inc"
 
 static void add_along(dmlk_sums *sums, int64_t line, const float *e, int64_t n, int64_t index) {
@@ -133,19 +134,24 @@ DMLK_INLINE double log_of_sum(double y, float most) {
         }                                                                                                    \
     }                                                                                                        \
     DMLK_INLINE void name##_loop(float *out, const float *in, int64_t n, const float *restrict largest,      \
-                                 const double *restrict fs, int64_t step) {                                  \
+                                 const double *restrict fs, bool are_numbers, int64_t step) {                \
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { /* possibly in place */                       \
             const float value = in[i], most = largest[i * step];                                             \
             const double f = fs[i * step];                                                                   \
             (void)most;                                                                                      \
-            out[i] = dmlk_one_nan_float(result);                                                             \
+            out[i] = are_numbers ? (result) : dmlk_one_nan_float(result);                                    \
         }                                                                                                    \
     }                                                                                                        \
     DMLK_EACH_ISA(name##_results,                                                                            \
                   (float *out, const float *in, int64_t n, const float *largest, const double *fs, int64_t step), \
                   (out, in, n, largest, fs, step)) {                                                         \
+        const bool are_numbers = (is_of_exp) && step == 0 && fs[0] == fs[0]; /* a NaN makes the sum one */   \
         EACH_PASS(n, step == 0 && in != out) {                                                               \
-            FOR_STEP(name##_loop, out + begin, in + begin, count, largest, fs);                              \
+            if (are_numbers) {                                                                               \
+                name##_loop(out + begin, in + begin, count, largest, fs, true, 0);                           \
+            } else {                                                                                         \
+                FOR_STEP(name##_loop, out + begin, in + begin, count, largest, fs, false);                   \
+            }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
     static const struct function name##_function = {is_of_exp, name##_factors, name##_results};
@@ -291,10 +297,14 @@ static void run_near(const dmlk_line_block *lines, const struct job *job) {
         block.largest[0] = -INFINITY;
         find_largest(block.largest, x, n);
         relate(&block, 1);
-        dmlk_sums_start(&block.sums, false, 1, n);
         exponentials(exponential, x, n, &block, 0, 0);
-        add_along(&block.sums, 0, exponential, n, 0);
-        dmlk_sums_finish(&block.sums, block.factor);
+        if (n >= DMLK_SUMS_LONG) {
+            lines_exponentials(exponential, 0, 1, n, block.factor);
+        } else {
+            dmlk_sums_start(&block.sums, false, 1, n);
+            add_along(&block.sums, 0, exponential, n, 0);
+            dmlk_sums_finish(&block.sums, block.factor);
+        }
         function->factors(block.factor, block.largest, 1);
         function->results(out, function->of_exp ? exponential : x, n, block.largest, block.factor, 0);
     }

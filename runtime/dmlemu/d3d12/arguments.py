@@ -66,6 +66,8 @@ def instance(value: Any, kind: type[_Kind], field: str) -> _Kind:
 
 def sequence(value: Any, field: str) -> list[Any]:
     """The value's items."""
+    if type(value) is list:
+        return value.copy()
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise _wrong(field, "a sequence", value)
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ..frozen import Frozen
 from .arguments import integer
 from .enums import (
@@ -65,10 +67,28 @@ class ResourceBarrier(Frozen, many=True):
     @classmethod
     def aliasing(cls, resource_before: Resource | None, resource_after: Resource | None) -> ResourceBarrier:
         """As ``CD3DX12_RESOURCE_BARRIER::Aliasing``."""
+        if resource_before is None and resource_after is None:
+            return _any_aliasing()
         barrier = ResourceAliasingBarrier(resource_before, resource_after)
         return cls(ResourceBarrierType.ALIASING, ResourceBarrierFlags.NONE, barrier)
 
     @classmethod
     def uav(cls, resource: Resource | None) -> ResourceBarrier:
         """As ``CD3DX12_RESOURCE_BARRIER::UAV``."""
+        if resource is None:
+            return _any_uav()
         return cls(ResourceBarrierType.UAV, ResourceBarrierFlags.NONE, ResourceUavBarrier(resource))
+
+
+# Barriers that name no resource, as most of most programs.
+
+
+@cache
+def _any_uav() -> ResourceBarrier:
+    return ResourceBarrier(ResourceBarrierType.UAV, ResourceBarrierFlags.NONE, ResourceUavBarrier(None))
+
+
+@cache
+def _any_aliasing() -> ResourceBarrier:
+    barrier = ResourceAliasingBarrier(None, None)
+    return ResourceBarrier(ResourceBarrierType.ALIASING, ResourceBarrierFlags.NONE, barrier)

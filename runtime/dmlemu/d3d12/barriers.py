@@ -353,22 +353,21 @@ def _check_flags(barrier: ResourceBarrier, path: str) -> None:
 def packet_of(barrier: ResourceBarrier) -> tuple[int, int, int, int, int, int]:
     """The fields of a barrier packet: kind, address, address after, before, after, flags."""
     inner, kind = barrier.barrier, int(barrier.type)
+    if isinstance(inner, ResourceUavBarrier):
+        return kind, _address(inner.resource), 0, 0, 0, 0
     if isinstance(inner, ResourceTransitionBarrier):
         before, after = int(inner.state_before), int(inner.state_after)
         return kind, _address(inner.resource), 0, before, after, int(barrier.flags)
-    if isinstance(inner, ResourceUavBarrier):
-        return kind, _address(inner.resource), 0, 0, 0, 0
     return kind, _address(inner.resource_before), _address(inner.resource_after), 0, 0, 0
 
 
-def named_by(barrier: ResourceBarrier) -> list[Resource]:
+def named_by(barrier: ResourceBarrier) -> tuple[Resource, ...]:
     """The resources that a barrier names."""
     inner = barrier.barrier
     if isinstance(inner, ResourceAliasingBarrier):
-        named = [inner.resource_before, inner.resource_after]
-    else:
-        named = [inner.resource]
-    return [each for each in named if each is not None]
+        named = inner.resource_before, inner.resource_after
+        return tuple([each for each in named if each is not None])
+    return () if inner.resource is None else (inner.resource,)
 
 
 def _address(resource: Resource | None) -> int:

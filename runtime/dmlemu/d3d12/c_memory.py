@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable
 from dataclasses import fields
 from enum import IntEnum, IntFlag
-from functools import cache
+from functools import cache, lru_cache
 from types import GenericAlias
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -18,6 +19,7 @@ from ..frozen import Frozen
 from .info_queue import refusal
 
 __all__ = [
+    "MEMORY",
     "MOST_BYTES",
     "MOST_ELEMENTS",
     "c_format",
@@ -42,6 +44,10 @@ MOST_BYTES = 1 << 26  # of private data or a marker
 _MOST_TEXT = 65_536  # characters of a string
 
 _CHARS = ffi.typeof("char *")
+
+# The memory of the process, in which an address is an index.  ``Struct.unpack_from`` of it reads a struct in
+# place, ten times as fast as a copy of its bytes is made.
+MEMORY = ffi.buffer(ffi.cast(_CHARS, 0), sys.maxsize)
 
 
 _once = cast("Callable[[_Function], _Function]", cache)  # keeps the types of the arguments
@@ -125,7 +131,7 @@ def _builder(kind: Any) -> Callable[[Any], Any]:
 
 def read_bytes(address: int, size: int) -> bytes:
     """A copy of the bytes at an address."""
-    data: bytes = ffi.unpack(ffi.cast(_CHARS, address), size)
+    data: bytes = MEMORY[address : address + size]
     return data
 
 
@@ -148,12 +154,14 @@ def read_wide_text(address: int) -> str | None:
 
 def write(address: int, data: bytes) -> None:
     """Writes bytes to an address."""
-    ffi.memmove(ffi.cast(_CHARS, address), data, len(data))
+    MEMORY[address : address + len(data)] = data
 
 
 def read(kind: type[_Struct], address: int) -> _Struct | None:
     """The struct at an address; None for NULL."""
-    return unpack(kind, read_bytes(address, c_size(kind))) if address else None
+    if not address:
+        return None
+    return cast("_Struct", _builder(kind)(iter(_compiled(kind).unpack_from(MEMORY, address))))
 
 
 def read_array(
@@ -174,12 +182,16 @@ def read_array(
         return []
     if not address or count > most:
         raise _no_array(address, count, field, operation, most, api)
-    layout = struct.Struct(f"@{kind}") if isinstance(kind, str) else _compiled(kind)
-    data = read_bytes(address, layout.size * count)
     if isinstance(kind, str):
-        rows: Sequence[Any] = list(layout.iter_unpack(data))
-        return [row[0] for row in rows] if len(kind) == 1 else list(rows)
-    return [_builder(kind)(iter(row)) for row in layout.iter_unpack(data)]
+        if len(kind) == 1:
+            return list(_numbers(f"{count}{kind}").unpack_from(MEMORY, address))
+        layout = _numbers(kind)
+        return [layout.unpack_from(MEMORY, address + i * layout.size) for i in range(count)]
+    layout, build = _compiled(kind), _builder(kind)
+    return [build(iter(layout.unpack_from(MEMORY, address + i * layout.size))) for i in range(count)]
+
+
+_numbers = lru_cache(struct.Struct)  # by their format
 
 
 def read_blob(

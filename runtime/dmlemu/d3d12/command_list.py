@@ -318,7 +318,9 @@ class CommandList(ListRecorder):
         check_barriers(self, self.recording, rows)
         site = self.context.here()
         for barrier in rows:
-            self.need(*named_by(barrier))
+            named = named_by(barrier)
+            if named:
+                self.need(*named)
             self.writer.barrier(*packet_of(barrier))
             self.announce(Opcode.BARRIER, "ResourceBarrier", site=site)
 

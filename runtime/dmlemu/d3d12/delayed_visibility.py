@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from dmlemu_hw.allocation import Heap as HardwareHeap
-from dmlemu_hw.events import Queued, Signalled, Submitted, Waited
+from dmlemu_hw.chaos import Mode
+from dmlemu_hw.events import Decided, Queued, Signalled, Submitted, Waited
 from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.packets import Opcode
 
@@ -43,22 +44,28 @@ class Staging:
         """The copy, writable."""
         return memoryview(self._cpu)  # type: ignore[arg-type]
 
-    def to_gpu(self, begin: int, end: int) -> None:
-        """Copies the bytes that the CPU has changed to the GPU's memory."""
+    def to_gpu(self, begin: int, end: int) -> bool:
+        """Copies the bytes that the CPU has changed to the GPU's memory; whether there are any."""
+        found = False
         for part in _pieces(begin, end):
             cpu, seen = self._cpu[part], self._seen[part]
             if not np.array_equal(cpu, seen):
                 changed = cpu != seen
                 self._gpu[part][changed] = seen[changed] = cpu[changed]
+                found = True
+        return found
 
-    def to_cpu(self, begin: int, end: int) -> None:
-        """Copies the bytes that the GPU has changed to the CPU's copy."""
+    def to_cpu(self, begin: int, end: int) -> bool:
+        """Copies the bytes that the GPU has changed to the CPU's copy; whether there are any."""
+        found = False
         for part in _pieces(begin, end):
             gpu, cpu, seen = self._gpu[part], self._cpu[part], self._seen[part]
             if not np.array_equal(gpu, seen):
                 # Bytes that the CPU has changed too keep its value, which to_gpu copies later.
                 changed = (gpu != seen) & (cpu == seen)
                 cpu[changed] = seen[changed] = gpu[changed]
+                found = True
+        return found
 
 
 def _pieces(begin: int, end: int) -> list[slice]:
@@ -98,13 +105,14 @@ class LateVisibility:
         heap, begin, end = _place(resource)
         with self._lock:
             mapped = self._heaps[heap]
-            mapped.staging.to_gpu(begin, end)
+            has_changed = mapped.staging.to_gpu(begin, end)
             if last:
                 mapped.write_only.discard(resource.address)
                 mapped.ranges[begin, end] -= 1
                 mapped.ranges += Counter()  # drops entries with count 0
                 if not mapped.ranges:
                     del self._heaps[heap]
+            self._show(has_changed, "CPU")
 
     def _on_mapped(self, event: HostMapped) -> None:
         heap, begin, end = _place(event.resource)
@@ -115,7 +123,7 @@ class LateVisibility:
             mapped.write_only.add(event.resource.address)
         elif event.read != (0, 0):
             mapped.write_only.discard(event.resource.address)
-        mapped.staging.to_cpu(begin, end)
+        self._show(mapped.staging.to_cpu(begin, end), "GPU")
 
     def _on_accessed(self, event: HostAccessed) -> None:
         """A check may have filled bytes outside the read range with a pattern, to detect the CPU's writes."""
@@ -131,13 +139,20 @@ class LateVisibility:
             return  # unblocks no queue
         for mapped in list(self._heaps.values()):
             for begin, end in mapped.ranges:
-                mapped.staging.to_gpu(begin, end)
+                self._show(mapped.staging.to_gpu(begin, end), "CPU")
 
     def _on_waited(self, event: Waited) -> None:
         if event.queue == 0:  # the host
             for mapped in list(self._heaps.values()):
                 for begin, end in mapped.ranges:
-                    mapped.staging.to_cpu(begin, end)
+                    self._show(mapped.staging.to_cpu(begin, end), "GPU")
+
+    def _show(self, has_changed: bool, writer: str) -> None:
+        """Tells subscribers that writes have become visible."""
+        if has_changed and self._stream.wants(Decided):
+            other = "GPU" if writer == "CPU" else "CPU"
+            what = f"the {writer}'s writes to mapped memory become visible to the {other} only now"
+            self._stream.emit(Decided(Mode.VISIBILITY.value, what))
 
 
 @dataclass

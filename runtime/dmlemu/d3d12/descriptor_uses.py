@@ -8,7 +8,7 @@ of heaps that are not shader-visible have the handle that they would have if the
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -139,7 +139,6 @@ class DescriptorUses:
     def __init__(self, descriptors: Descriptors) -> None:
         self._binders: ByPlace[Binder] = ByPlace(descriptors)
         self._readers: ByPlace[list[Reader]] = ByPlace(descriptors)
-        self._recorded: weakref.WeakKeyDictionary[Recording, list[Reader]] = weakref.WeakKeyDictionary()
 
     def bound(self, handles: Sequence[int], binder: Binder) -> None:
         """A binding table has written these descriptors."""
@@ -159,7 +158,7 @@ class DescriptorUses:
         readers = self._readers.setdefault(reader.start, [])
         if readers and readers[-1].reads_as(reader):
             return
-        self._recorded.setdefault(recording, []).append(reader)
+        recording.readers.append(reader)
         self._readers.tidy()
         for i in range(len(reader.operands)):
             readers = self._readers.setdefault(reader.start + i * DESCRIPTOR_SIZE, [])
@@ -168,15 +167,11 @@ class DescriptorUses:
                 readers[:] = [each for each in readers if each.is_needed]
             readers.append(reader)
 
-    def of(self, recording: Recording) -> Sequence[Reader]:
-        """The readers of a recording, in recording order."""
-        return self._recorded.get(recording, ())
-
-    def readers(self, handle: int) -> Iterator[Reader]:
+    def readers(self, handle: int) -> Iterable[Reader]:
         """The recorded commands that still need the descriptor, latest first."""
         readers = self._readers.get(handle)
-        if not readers:
-            return iter(())
-        if readers[0].recording() is None:
+        if readers and readers[0].recording() is None:
             readers[:] = [each for each in readers if each.recording() is not None]
+        if not readers:
+            return ()
         return (each for each in reversed(readers) if each.is_needed)

@@ -31,6 +31,7 @@ from .removal import RemovalRecord, removal_record
 from .submissions import Submissions
 
 if TYPE_CHECKING:
+    from ..pictures.memory_map import MemoryMap
     from .adapter import Adapter
 
     class LateCopies(Protocol):
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
         def map(self, resource: Any) -> memoryview: ...
 
         def unmap(self, resource: Any, *, last: bool) -> None: ...
+
+    class MemoryUses(Protocol):
+        """What a watch of memory has seen; see ``tracing.memory``."""
+
+        def picture(self, buffer: Any) -> MemoryMap: ...
 
 
 __all__ = ["DeviceContext"]
@@ -69,8 +75,9 @@ class DeviceContext:
     creation order.  ``resources`` by address, ``descriptor_heaps`` by CPU handle, ``recordings`` by serial;
     ``names``: their names in messages.  ``host_heaps``: the CPU-visible heaps.  ``submissions``: work that
     queues have not completed.  ``descriptor_uses``: writers and readers of descriptors.  ``late_visibility``:
-    copies of mapped memory under chaos.  ``submitting``: held by the call that assigns
-    tickets of queues.  ``maps_lock``: buffers may be mapped from any thread (MP8).
+    copies of mapped memory under chaos.  ``memory_uses``: of the latest watch.
+    ``submitting``: held by the call that assigns tickets of queues.  ``maps_lock``: buffers may
+    be mapped from any thread (MP8).
     """
 
     def __init__(
@@ -110,6 +117,7 @@ class DeviceContext:
         self.submissions = Submissions(gpu.lock)
         self.descriptor_uses = DescriptorUses(gpu.descriptors)
         self.late_visibility: LateCopies | None = None
+        self.memory_uses: MemoryUses | None = None
         self._watches: set[object] = set()  # host events not set yet: the GPU must run by itself
 
     @property

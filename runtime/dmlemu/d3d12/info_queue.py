@@ -79,6 +79,9 @@ class InfoQueue:
             reports.add_sink(self._take)
             reports.denied_sinks.append(self._deny)
 
+    def __repr__(self) -> str:
+        return f"<info queue with {len(self._all())} messages{'' if self.enabled else ', disabled'}>"
+
     def __iter__(self) -> Iterator[Report]:
         """The messages, oldest first."""
         return iter([stored.report for stored in self._all()])

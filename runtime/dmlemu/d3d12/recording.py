@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dmlemu_hw.queue import Queue as HardwareQueue
 
@@ -84,6 +84,7 @@ class Recording:
     owner: str = ""
     needs: dict[Object, int] = field(default_factory=dict)
     commands: list[Command] = field(default_factory=list)  # one per packet
+    readers: list[Any] = field(default_factory=list)  # what its commands read: see DescriptorUses
     # Last checks of ExecuteCommandLists, in recording order; each returns a function that undoes it.
     on_submit: list[Callable[[], Callable[[], None] | None]] = field(default_factory=list)
     submitted: tuple[HardwareQueue, int] | None = None

@@ -25,6 +25,7 @@ from .structs import HeapDesc, HeapProperties, Range, ResourceDesc, ResourceDesc
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..pictures.memory_map import MemoryMap
     from .device_context import DeviceContext
 
 
@@ -341,6 +342,21 @@ class Resource(DeviceChild):
         """``bytes [8, 16) of buffer 'act' ('bias' elements (2) to (3))``: a part of it in words."""
         which = f"byte {begin}" if end - begin == 1 else f"bytes [{begin}, {end})"
         return f"{which} of {self.title()}{named(self.declared, begin, end)}"
+
+    def map_picture(self) -> MemoryMap:
+        """A picture of everything bound to the buffer over time; not part of Direct3D.
+
+        Dispatches, copies, clears and maps in order of execution, of this buffer and of others placed over
+        the same memory of its heap: text for the terminal, SVG, and itself in a notebook.  RuntimeError: the
+        memory of the device was not watched, see :func:`dmlemu.watch_memory`.
+        """
+        if self.context.memory_uses is None:
+            raise RuntimeError(
+                f"Nothing was recorded about {self.title()}: run the program under "
+                "'with dmlemu.watch_memory():', or 'with dmlemu.watch_memory(device):' "
+                "for a device that exists."
+            )
+        return self.context.memory_uses.picture(self)
 
     def map(self, subresource: int = 0, read_range: Range | None = None) -> MappedMemory:
         """Lets the host read and write the buffer; maps are counted.

@@ -6,6 +6,8 @@ raises TypeError; whether a number is legal is checked by the call that takes th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..frozen import Frozen
 from .arguments import Struct
 from .c_types import FLOAT, INT, UINT16, UINT64
@@ -28,6 +30,10 @@ from .enums import (
     TextureLayout,
     UavDimension,
 )
+from .formats import TYPED
+
+if TYPE_CHECKING:
+    from ..pictures import Layout
 
 DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT = 65536
 DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT = 4194304
@@ -209,6 +215,13 @@ class UnorderedAccessViewDesc(Struct):
     view_dimension: UavDimension = UavDimension.BUFFER
     buffer: BufferUav = BufferUav()
 
+    def layout(self, name: str = "") -> Layout:
+        """A picture of where the view's elements lie in its buffer, as that of a tensor desc.
+
+        ValueError: the view has no elements, or no size of one (neither Format nor StructureByteStride).
+        """
+        return _layout(self, name, raw=bool(self.buffer.flags & BufferUavFlags.RAW))
+
 
 class BufferSrv(Struct):
     """``D3D12_BUFFER_SRV``; ``first_element`` and ``num_elements`` count elements, not bytes."""
@@ -226,6 +239,25 @@ class ShaderResourceViewDesc(Struct):
     view_dimension: SrvDimension = SrvDimension.BUFFER
     shader_4_component_mapping: int = DEFAULT_SHADER_4_COMPONENT_MAPPING
     buffer: BufferSrv = BufferSrv()
+
+    def layout(self, name: str = "") -> Layout:
+        """As :meth:`UnorderedAccessViewDesc.layout`."""
+        return _layout(self, name, raw=bool(self.buffer.flags & BufferSrvFlags.RAW))
+
+
+def _layout(view: UnorderedAccessViewDesc | ShaderResourceViewDesc, name: str, *, raw: bool) -> Layout:
+    from ..pictures import Layout, Tensor
+
+    found, stride = TYPED.get(int(view.format)), view.buffer.structure_byte_stride
+    size = 4 if raw else stride or (found.size if found is not None else 0)
+    first, count = view.buffer.first_element, view.buffer.num_elements
+    if size <= 0 or count <= 0 or first < 0:
+        raise ValueError(
+            f"{type(view).__name__} has no elements to draw: Format {view.format!r}, StructureByteStride "
+            f"{stride}, FirstElement {first}, NumElements {count}."
+        )
+    kind = f"structures of {stride} bytes" if stride else Format(view.format).name
+    return Layout([Tensor(name, kind, size * 8, (count,), (1,), first * size, count * size)])
 
 
 class QueryHeapDesc(Struct):

@@ -7,6 +7,7 @@ are its two renderings, and :class:`Error` carries one.
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -104,6 +105,9 @@ class Report(Frozen):
     properties: dict[str, str] = dataclass_field(default_factory=dict)
     layouts: tuple[Tensor, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<{self.severity.name} {self.id}: {elide(printable(self.message), 140)}>"
+
     def svg(self) -> str:
         """A picture of the tensors in memory that the report is about; empty if it is about none."""
         if not self.layouts:
@@ -112,6 +116,13 @@ class Report(Frozen):
             from ..pictures import Layout
 
         return Layout(self.layouts).svg()
+
+    def html(self, hresult: HResult | None = None) -> str:
+        """The report as a part of an HTML page: its text, and the picture of :meth:`svg` if there is one."""
+        return as_html(self, self.text(hresult))
+
+    def _repr_html_(self) -> str:
+        return self.html()
 
     def spelled(self) -> Report:
         """The report with the lines of its call sites, which a front end may spell as late as here."""
@@ -163,6 +174,23 @@ class Report(Frozen):
         value["severity"] = self.severity.name
         value["hresult"] = None if hresult is None else hresult.name
         return json.dumps({**value, "count": count, **more}, default=str)
+
+
+_COLOURS = {Severity.CORRUPTION: "#d00000", Severity.ERROR: "#d00000", Severity.WARNING: "#c77700"}
+
+
+def as_html(report: Report, text: str) -> str:
+    """``text`` and the picture of the report, as a part of an HTML page."""
+    with loading():
+        from html import escape
+
+    first, _, rest = text.partition("\n")
+    style = (
+        f"border-left: 4px solid {_COLOURS.get(report.severity, '#777')}; padding-left: 1em; margin: 1em 0"
+    )
+    shown = f"<strong>{escape(first)}</strong>\n{escape(rest)}"
+    pre = f'<pre style="white-space: pre-wrap">{shown}</pre>'
+    return f'<section style="{style}">\n{pre}\n{report.svg()}</section>\n'
 
 
 _speller: Callable[[Report], Report] | None = None
@@ -219,10 +247,9 @@ class Error(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """For IPython: its own traceback, cut at the program's line."""
-        from IPython import get_ipython  # type: ignore[import-not-found]  # it is the caller
-
+        ipython: Any = sys.modules["IPython"]  # it is the caller
         end_at_program(self)
-        shown: list[str] = get_ipython().InteractiveTB.structured_traceback(
+        shown: list[str] = ipython.get_ipython().InteractiveTB.structured_traceback(
             type(self), self, self.__traceback__, tb_offset=1
         )
         return shown

@@ -13,7 +13,7 @@ from dataclasses import fields
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
-from ..d3d12.c_memory import MOST_ELEMENTS, read, read_array, read_blob, read_bytes, read_text
+from ..d3d12.c_memory import MEMORY, MOST_ELEMENTS, read, read_array, read_blob, read_text
 from ..diagnostics import ids
 from ..errors import Error
 from .binding.binding_table import BindingTableDesc
@@ -108,7 +108,7 @@ class DescReader:
         return self._operator(address, "", 0)
 
     def _operator(self, address: int, path: str, depth: int) -> OperatorDesc:
-        number, desc = _TYPED.unpack(read_bytes(address, _TYPED.size))
+        number, desc = _TYPED.unpack_from(MEMORY, address)
         known = number in list(OperatorType) and number != OperatorType.INVALID
         if not known:
             raise self._refused(f"{path}Type", number, "a DML_OPERATOR_TYPE")
@@ -116,7 +116,7 @@ class DescReader:
         if not desc:
             raise self._refused(f"{path}Desc", None, f"a DML_{kind.TYPE.name}_OPERATOR_DESC")
         layout = _layout(kind)  # type: ignore[arg-type]  # mypy does not know that classes are hashable
-        row = layout.format.unpack(read_bytes(desc, layout.format.size))
+        row = layout.format.unpack_from(MEMORY, desc)
         values = {}
         for member in layout.members:
             count = row[member.count_at] if member.count_at >= 0 else 0
@@ -164,14 +164,12 @@ class DescReader:
 
     def tensor(self, address: int, path: str) -> BufferTensorDesc:
         """The desc that a ``DML_TENSOR_DESC`` holds."""
-        number, desc = _TYPED.unpack(read_bytes(address, _TYPED.size))
+        number, desc = _TYPED.unpack_from(MEMORY, address)
         if number != TensorType.BUFFER:
             raise self._refused(f"{path}.Type", number, "DML_TENSOR_TYPE_BUFFER")
         if not desc:
             raise self._refused(f"{path}.Desc", None, "a DML_BUFFER_TENSOR_DESC")
-        data_type, flags, rank, sizes, strides, total, alignment = _TENSOR.unpack(
-            read_bytes(desc, _TENSOR.size)
-        )
+        data_type, flags, rank, sizes, strides, total, alignment = _TENSOR.unpack_from(MEMORY, desc)
         if data_type not in list(TensorDataType):
             raise self._refused(f"{path}.DataType", data_type, "a DML_TENSOR_DATA_TYPE", ids.TENSOR_DTYPE)
         most = TENSOR_DIMENSION_COUNT_MAX1
@@ -192,7 +190,7 @@ class DescReader:
         """A ``DML_GRAPH_DESC``."""
         if not address:
             raise self._refused("Desc", None, "a graph desc")
-        row = _GRAPH.unpack(read_bytes(address, _GRAPH.size))
+        row = _GRAPH.unpack_from(MEMORY, address)
         inputs, outputs, count, nodes, *edges = row
         return GraphDesc(
             inputs,
@@ -216,9 +214,9 @@ class DescReader:
         if not desc:
             raise self._refused(f"{path}.Desc", None, "the desc of a node")
         if number == GraphNodeType.OPERATOR:
-            pointer, name = _NODE.unpack(read_bytes(desc, _NODE.size))
+            pointer, name = _NODE.unpack_from(MEMORY, desc)
             return OperatorGraphNodeDesc(self._objects(pointer), read_text(name))
-        data, size, name = _CONSTANT.unpack(read_bytes(desc, _CONSTANT.size))
+        data, size, name = _CONSTANT.unpack_from(MEMORY, desc)
         values = read_blob(data, size, f"{path}.Data", self.operation, most=_MOST_CONSTANT, api="DML")
         return ConstantDataGraphNodeDesc(values, read_text(name))
 
@@ -233,33 +231,34 @@ class DescReader:
                 raise self._refused(f"{path}[{i}].Type", number, edge.name)
             if not desc:
                 raise self._refused(f"{path}[{i}].Desc", None, "the desc of an edge")
-            *indices, name = layout.unpack(read_bytes(desc, layout.size))
+            *indices, name = layout.unpack_from(MEMORY, desc)
             edges.append(make(*indices, read_text(name)))
         return edges
 
     # --- bindings ---
 
-    def binding(self, address: int, path: str) -> BindingDesc | None:
+    def binding(self, address: int) -> BindingDesc | None:
         """A ``DML_BINDING_DESC``; None for NULL."""
-        return self._binding(_TYPED.unpack(read_bytes(address, _TYPED.size)), path) if address else None
+        return self._binding(*_TYPED.unpack_from(MEMORY, address)) if address else None
 
     def bindings(self, address: int, count: int) -> list[BindingDesc]:
         """An array of ``DML_BINDING_DESC``."""
-        return [self._binding(pair, f"Bindings[{i}]") for i, pair in self._typed(address, count, "Bindings")]
+        rows = self._array("IQ", address, count, "Bindings", MOST_ELEMENTS)
+        return [self._binding(number, desc, i) for i, (number, desc) in enumerate(rows)]
 
-    def _binding(self, typed: tuple[int, int], path: str) -> BindingDesc:
-        number, desc = typed
+    def _binding(self, number: int, desc: int, index: int | None = None) -> BindingDesc:
+        """``index``: in the array; None: the method has only one."""
+        if number == BindingType.BUFFER and desc:
+            pointer, offset, size = _BUFFER.unpack_from(MEMORY, desc)
+            return BindingDesc(BindingType.BUFFER, BufferBinding(self._objects(pointer), offset, size))
         if number == BindingType.NONE:
             return BindingDesc.none()
+        path = "Binding" if index is None else f"Bindings[{index}]"
         if number not in _BINDING_TYPES:
             raise self._refused(f"{path}.Type", number, "NONE, BUFFER or BUFFER_ARRAY")
         if not desc:
             raise self._refused(f"{path}.Desc", None, f"the desc of a {BindingType(number).name} binding")
-        if number == BindingType.BUFFER:
-            return BindingDesc(
-                BindingType.BUFFER, self._buffer(*_BUFFER.unpack(read_bytes(desc, _BUFFER.size)))
-            )
-        count, address = _BUFFERS.unpack(read_bytes(desc, _BUFFERS.size))
+        count, address = _BUFFERS.unpack_from(MEMORY, desc)
         rows = self._array("QQQ", address, count, f"{path}.Bindings", MOST_ELEMENTS)
         return BindingDesc(BindingType.BUFFER_ARRAY, BufferArrayBinding([self._buffer(*row) for row in rows]))
 
@@ -270,7 +269,7 @@ class DescReader:
         """A ``DML_BINDING_TABLE_DESC``; None for NULL."""
         if not address:
             return None
-        pointer, *rest = _TABLE.unpack(read_bytes(address, _TABLE.size))
+        pointer, *rest = _TABLE.unpack_from(MEMORY, address)
         return BindingTableDesc(self._objects(pointer), *rest)
 
     # --- parts ---

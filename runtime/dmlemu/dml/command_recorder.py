@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.chaos import Mode
@@ -210,26 +209,31 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
 
 def _check_bindings(context: DeviceContext, dispatchable: Dispatchable, bindings: BindingTable) -> None:
     """Checks that all mandatory slots are bound and no written range overlaps; once per set of bindings."""
-    if context.d3d12.has_layer and not dispatchable.volatile:
-        with context.d3d12.layer:
-            _check_descriptors(context, dispatchable, bindings)
+    parent = context.d3d12
+    if parent.has_layer and not dispatchable.volatile:
+        error = _overwritten_error(context, dispatchable, bindings)
+        if error is not None:
+            parent.object_to(error)
     if bindings.complete:
         return
     if not dispatchable.volatile:
         for slot in dispatchable.mandatory:
             if slot not in bindings.bound:
                 raise _unbound(dispatchable, slot)
-    if context.d3d12.has_layer:
-        with context.d3d12.layer:  # no byte of an unused graph input is read
-            _check_aliases(dispatchable, [bound for bound in bindings.bound.values() if bound.slot.size])
+    if parent.has_layer:  # no byte of an unused graph input is read
+        error = _overlap_error(dispatchable, [bound for bound in bindings.bound.values() if bound.slot.size])
+        if error is not None:
+            parent.object_to(error)
     bindings.complete = True
 
 
-def _check_descriptors(context: DeviceContext, dispatchable: Dispatchable, bindings: BindingTable) -> None:
-    """Checks that no other table has overwritten the descriptors of this one."""
+def _overwritten_error(
+    context: DeviceContext, dispatchable: Dispatchable, bindings: BindingTable
+) -> Error | None:
+    """BT14: the error if another table has overwritten a descriptor of this one."""
     start = bindings.visible_start
     if not start:
-        return  # descriptors to be copied may be overwritten after the copy
+        return None  # descriptors to be copied may be overwritten after the copy
     uses = context.d3d12.descriptor_uses
     for at, data in enumerate(bindings.descriptors()):
         place = start + at * DESCRIPTOR_SIZE
@@ -240,7 +244,7 @@ def _check_descriptors(context: DeviceContext, dispatchable: Dispatchable, bindi
             continue
         path = dispatchable.paths[at]
         where = context.d3d12.names.place(place)
-        raise _refused(
+        return _refused(
             ids.DESC_RANGE_SHARED,
             f"{path} of {dispatchable.title()} was bound in {where}, which {binder.title} has overwritten.",
             field=path,
@@ -252,6 +256,7 @@ def _check_descriptors(context: DeviceContext, dispatchable: Dispatchable, bindi
             rule="BT14",
             message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
         )
+    return None
 
 
 def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
@@ -276,16 +281,21 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
     )
 
 
-def _check_aliases(dispatchable: Dispatchable, bound: list[Bound]) -> None:
-    """BT10: checks that written bytes overlap no other binding, except for documented in-place execution."""
-    ranges = sorted((each.host, each.host + each.slot.size) for each in bound)
-    if all(end <= start for (_, end), (start, _) in pairwise(ranges)):
-        return  # every binding has bytes of its own, as nearly always
+def _overlap_error(dispatchable: Dispatchable, bound: list[Bound]) -> Error | None:
+    """BT10: the error if written bytes overlap another binding, except for documented in-place execution."""
+    last = 0
+    for start, end in sorted([(each.host, each.host + each.slot.size) for each in bound]):
+        if start < last:
+            break
+        last = end
+    else:
+        return None  # every binding has bytes of its own, as nearly always
     by_slot = {each.slot: each for each in bound}
     places = [Place(each.slot, each.host) for each in bound]
     clash = find_clash(dispatchable, places, _first_meeting, lambda a, b: a.address == b.address)
-    if clash is not None:
-        raise _alias_error(dispatchable, clash, by_slot[clash.first.slot], by_slot[clash.second.slot])
+    if clash is None:
+        return None
+    return _alias_error(dispatchable, clash, by_slot[clash.first.slot], by_slot[clash.second.slot])
 
 
 def _first_meeting(a: Footprint, b: Footprint) -> Meeting | None:
@@ -415,7 +425,7 @@ def _write(
     label, names = f"Dispatch of {dispatchable.label}", dispatchable.operand_names
     gpu = context.gpu
     poison = FLAG_POISON if gpu.poison else 0
-    is_chaos = gpu.random(Mode.POISON) is not None
+    is_chaos = gpu.chaos is not None and gpu.random(Mode.POISON) is not None
     joined, site = 0, bindings.site
 
     def discard(slot: Slot, start: int, size: int, flags: int) -> None:

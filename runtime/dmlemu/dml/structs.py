@@ -18,6 +18,7 @@ from .tensor_desc import BufferTensorDesc, element_bits
 
 if TYPE_CHECKING:
     from ..d3d12 import Resource
+    from ..pictures import Layout
 
 __all__ = [
     "BindingDesc",
@@ -139,6 +140,13 @@ class BufferBinding(Frozen, many=True):
     buffer: Resource | None = None
     offset: int = 0
     size_in_bytes: int | None = None
+
+    def layout(self, tensor_desc: BufferTensorDesc, name: str = "") -> Layout:
+        """A picture of where the elements of a tensor lie in the buffer when it is bound like this.
+
+        See :meth:`BufferTensorDesc.layout`; :meth:`BindingTable.layout` draws what a table binds.
+        """
+        return tensor_desc.layout(name, self.offset)
 
 
 class BufferArrayBinding(Frozen):

@@ -147,12 +147,14 @@ class BufferTensorDesc(Frozen):
         put(self, "total_tensor_size_in_bytes", total)
 
     @classmethod
-    def from_array(cls, array: npt.NDArray[Any]) -> BufferTensorDesc:
+    def from_array(cls, array: Any) -> BufferTensorDesc:
         """The desc of an array's elements as they lie in its memory, from its first element on.
 
-        A C-contiguous array gives no strides.  ``bool`` arrays are UINT8.  Raises TypeError for a dtype
-        that DirectML does not have, ValueError for negative strides and for strides in fractions of elements.
+        ``array``: of NumPy, or what speaks DLPack or ``__array__``.  A C-contiguous array gives no strides.
+        ``bool`` arrays are UINT8.  Raises TypeError for a dtype that DirectML does not have, ValueError for
+        negative strides and for strides in fractions of elements.
         """
+        array = array_of(array)
         dtype = np.dtype(np.uint8) if array.dtype == np.bool_ else array.dtype
         data_type = _TYPES.get(dtype)
         if data_type is None:
@@ -238,6 +240,13 @@ class BufferTensorDesc(Frozen):
         rules.flags(output)
         if output:
             rules.no_overlap()
+
+
+def array_of(data: Any) -> npt.NDArray[Any]:
+    """A NumPy array of anything array-like, without a copy where that is possible; also by DLPack alone."""
+    if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
+        return np.from_dlpack(data)
+    return np.asarray(data)
 
 
 def _placed(desc: BufferTensorDesc, name: str, offset: int) -> Tensor:

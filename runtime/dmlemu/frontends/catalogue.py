@@ -8,6 +8,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from .. import d3d12
+from ..diagnostics.reporting.files import print_text
 from .dxdispatch.printing import format_bytes
 from .usage import UsageError
 
@@ -218,7 +219,7 @@ def _explain_check(check: Declaration, as_json: bool) -> int:
 
     if as_json:
         return _print_json(_check(check))
-    print(describe(check))
+    print_text(describe(check), sys.stdout)
     return 0
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..dml.operators.schema import OperatorDesc
-from ..errors import shorten
+from ..errors import elide, shorten
 from .file import RecordError, read
 from .model import Array, Dispatch, Record, RecordedTensor
 from .tolerance import Tolerance, pick, recorded_inputs, tolerance_of, ulp_distance
@@ -46,6 +46,9 @@ class Difference:
     inputs: str = ""
     lineage: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Difference of {self.path}: {elide(self.message, 120)}>"
+
     def __str__(self) -> str:
         lines = [self.message]
         if self.dispatch.site:
@@ -72,6 +75,10 @@ class Comparison:
 
     def __bool__(self) -> bool:
         return self.difference is None
+
+    def __repr__(self) -> str:
+        found = "nothing differs" if self.difference is None else f"{self.difference.path} differs"
+        return f"<Comparison of {self.compared} dispatches: {found}>"
 
     def __str__(self) -> str:
         plural = "dispatch was" if self.compared == 1 else "dispatches were"

@@ -141,6 +141,9 @@ class Record:
         self.written: list[Written] = []
         self.contents: Mapping[str, Array] = {} if contents is None else contents
 
+    def __repr__(self) -> str:
+        return f"<Record of {len(self.dispatches)} dispatches>"
+
     def __len__(self) -> int:
         return len(self.dispatches)
 

@@ -319,6 +319,10 @@ class Run:
     record: Record
     error: Error | None = None
 
+    def __repr__(self) -> str:
+        error = "" if self.error is None else f", ended by {self.error.report.id}"
+        return f"<Run with {len(self.reports)} reports of {len(self.record.dispatches)} dispatches{error}>"
+
     @property
     def ids(self) -> frozenset[str]:
         """Of the checks that reported something."""

@@ -58,6 +58,9 @@ class Reduced:
     is_interrupted: bool = False
     run_options: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Reduced to {len(self.program.calls)} of {self.first_dispatches} dispatches: {self.what}>"
+
     def __str__(self) -> str:
         calls = self.program.calls
         plural = "dispatch" if self.first_dispatches == 1 else "dispatches"

@@ -27,6 +27,9 @@ class Run:
         self._content = image
         self._shared = False  # the test has bindings and may write at any time
 
+    def __repr__(self) -> str:
+        return f"<Run on {self._stage.device}, {self._memory.size} bytes of tensors>"
+
     @property
     def device(self) -> dml.Device:
         """The DirectML device on which the tensors live."""

@@ -16,9 +16,12 @@ from dmlemu_hw.events import (
     Access,
     Allocated,
     Barrier,
+    Decided,
     Executed,
     Executing,
     Freed,
+    HostResumed,
+    HostWaiting,
     Queued,
     Recorded,
     Signalled,
@@ -141,6 +144,7 @@ class _Watch:
         self._latest: dict[int, tuple[tuple[int, int], int]] = {}  # the latest command of each queue's ticket
         self._signals: dict[int, list[tuple[int, Place]]] = {}  # values set, by fence
         self._writers: LastWriters[Place] = LastWriters()
+        self._blocked_since: dict[int, float] = {}  # by host thread
         self._memory = 0
         self._descriptors = 0
         self._reports = device.reports
@@ -156,6 +160,9 @@ class _Watch:
             (self._barrier, Barrier),
             (self._signalled, Signalled),
             (self._waited, Waited),
+            (self._blocked, HostWaiting),
+            (self._resumed, HostResumed),
+            (self._decided, Decided),
             (self._mapped, HostMapped),
             (self._unmapped, HostUnmapped),
             (self._allocated, Allocated),
@@ -167,6 +174,7 @@ class _Watch:
     def close(self) -> None:
         for each in self._subscriptions:
             each.close()
+        self._subscriptions.clear()  # a cycle would keep the device alive until garbage is collected
         self._reports.remove_sink(self._report)
 
     # --- tracks ---
@@ -319,6 +327,21 @@ class _Watch:
         name = f"{what} {self._names.fence(event.fence)} = {event.value}"
         self._line.slice(place.track, name, place.at, place.at + _SHORT)
         return place
+
+    def _blocked(self, event: HostWaiting) -> None:
+        self._blocked_since[threading.get_ident()] = self._now()
+
+    def _resumed(self, event: HostResumed) -> None:
+        """The slice of a host thread that was blocked."""
+        begin = self._blocked_since.pop(threading.get_ident(), None)
+        if begin is not None:
+            fences = ", ".join(f"{self._names.fence(fence)} = {value}" for fence, value in event.fences)
+            self._line.slice(self._host(), f"blocked until {fences}", begin, self._now())
+
+    def _decided(self, event: Decided) -> None:
+        self._line.instant(
+            self._queue(event.queue), f"chaos {event.mode}", self._now(), {"decision": event.what}
+        )
 
     # --- counters ---
 

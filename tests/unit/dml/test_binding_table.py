@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dmlemu import d3d12, dml
+from dmlemu.dml.binding import binding_checks
 from dmlemu.errors import Error, HResult, Strictness
 
 from .world import F32, OWNED, UAV, Levels, World, add, gemm, half_gemm, identity, refused, tensor
@@ -773,3 +774,40 @@ def test_BT5_BT6_runtime_removes_the_device(
     world.dml = world.session.dml = dml.create_device(world.d3d12)
     world.recorder = world.session.recorder = world.dml.create_command_recorder()
     assert world.works()
+
+
+_NUMBERS = (0, 4, 8, 15, 16, 32, 64, 2**64, -16, True, np.int64(16), None)
+
+
+@pytest.mark.dmlemu(
+    expect=[
+        "BIND_HEAP_TYPE",
+        "BIND_OFFSET_ALIGN",
+        "BIND_RANGE",
+        "BIND_SIZE_SMALL",
+        "BIND_TYPE",
+        "OBJECT_DELETED_IN_USE",
+    ]
+)
+def test_plain_bindings_are_bound_as_the_checks_of_all_bindings_bind_them(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = world.table(world.compile(identity()))
+    buffers = [world.buffer(), world.buffer(heap=Heap.UPLOAD, flags=d3d12.ResourceFlags.NONE), None]
+    released = world.buffer()
+    released.release()
+
+    def outcomes() -> list[Any]:
+        found: list[Any] = []
+        for buffer, offset, size in itertools.product([*buffers, released], _NUMBERS, _NUMBERS):
+            try:
+                table.bind_inputs([Binding(buffer, offset, size)])  # type: ignore[arg-type]
+                found.append(dict(table.bound))
+            except Error as error:
+                found.append(error.report.message)
+        return found
+
+    plain = outcomes()
+    monkeypatch.setattr(binding_checks, "_is_plain", lambda *_: False)
+    assert plain == outcomes()
+    assert {type(each) for each in plain} == {dict, str}

@@ -249,10 +249,10 @@ def test_bindings_come_back() -> None:
     ]
     assert reader.bindings(address, 3) == expected
     assert reader.bindings(0, 0) == []
-    assert reader.binding(0, "Binding") is None
+    assert reader.binding(0) is None
     for bad, field in [(Typed(3, address), "Type"), (Typed(1, None), "Desc"), (Typed(2, None), "Desc")]:
         with pytest.raises(Error) as caught:
-            reader.binding(c.addressof(bad), "Binding")
+            reader.binding(c.addressof(bad))
         assert caught.value.report.field == f"Binding.{field}"
 
 

@@ -109,6 +109,20 @@ def test_handles_of_a_closed_heap_are_dead(gpu):
     assert gpu.memory.used == 0
 
 
+def test_handles_are_located_in_turns_and_after_the_last_heap_was_closed(gpu):
+    first, second = gpu.descriptors.create_heap(3, True), gpu.descriptors.create_heap(2, True)
+    for heap in (first, second, first):
+        assert gpu.descriptors.locate(heap.cpu_start) == (heap, 0)
+    end = first.cpu_start + 3 * 32
+    assert gpu.descriptors.locate(end) is None
+    first.close()
+    assert gpu.descriptors.locate(end - 32) is None
+    assert gpu.descriptors.locate(second.cpu_start) == (second, 0)
+    start = second.cpu_start
+    del heap, second
+    assert gpu.descriptors.locate(start) is None  # what was found last is not kept
+
+
 def test_DH6_copy(gpu):
     source, destination = gpu.descriptors.create_heap(4, False), gpu.descriptors.create_heap(4, True)
     views = [Descriptor(DescriptorKind.SRV, size=i + 1) for i in range(4)]

@@ -92,6 +92,7 @@ def test_a_program_is_told_in_order(gpu):
         events.Queued(queue.serial, 3, Opcode.WAIT, fence.address, 1),
         events.Queued(queue.serial, 4, Opcode.SIGNAL, fence.address, 2),
         events.Signalled(0, fence.address, 1),
+        events.HostWaiting(((fence.address, 2),)),
         events.Executing(
             *place,
             0,
@@ -109,6 +110,7 @@ def test_a_program_is_told_in_order(gpu):
         events.Executed(*place, 1, Opcode.BARRIER, barrier, 3001, 4001),
         events.Waited(queue.serial, fence.address, 1),
         events.Signalled(queue.serial, fence.address, 2),
+        events.HostResumed(((fence.address, 2),)),
         events.Waited(0, fence.address, 2),
     ]
 

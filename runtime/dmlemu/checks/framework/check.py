@@ -49,6 +49,10 @@ class Check:
         self._subscriptions: list[Subscription] = []
         self._declared = {declaration.id: declaration for declaration in self.declarations}
 
+    def __repr__(self) -> str:
+        device = self._device()
+        return f"<check {type(self).__name__} of {'a device that is gone' if device is None else device}>"
+
     @property
     def device(self) -> Device:
         """The watched device."""

@@ -42,6 +42,9 @@ class Checks:
         self._resting: list[type[Check]] = []
         device.events.on_exception = self.rest_after
 
+    def __repr__(self) -> str:
+        return f"<Checks: {len(self._checks)} attached>"
+
     def __iter__(self) -> Iterator[Check]:
         return iter(list(self._checks.values()))
 

@@ -76,6 +76,9 @@ class Names:
     def __init__(self, device: Device) -> None:
         self._device = weakref.ref(device)
 
+    def __repr__(self) -> str:
+        return f"<Names of {self._device() or 'a device that is gone'}>"
+
     def command(self, event: Executing | Executed) -> NamedCommand:
         """The command that the event refers to."""
         return self.work(event).command(event.command)

@@ -90,7 +90,7 @@ class Descriptors(FlightCheck):
             return
         self._needs.tidy()
         self._writers.tidy()
-        readers = [*self.device.context.descriptor_uses.of(recording), *self._clear_readers(recording)]
+        readers = [*recording.readers, *self._clear_readers(recording)]
         for reader in readers:
             content = self._content(reader.start, len(reader.operands))
             if content is None:
@@ -107,6 +107,8 @@ class Descriptors(FlightCheck):
     @on(DescriptorsWritten)
     def written(self, event: DescriptorsWritten) -> None:
         """Some descriptors were written: does a list that may still run read one that changed?"""
+        if event.before == event.after:
+            return
         self._writers.tidy()
         hits: dict[Reader, list[_Need]] = {}
         for at in range(0, len(event.before), DESCRIPTOR_SIZE):
@@ -276,7 +278,10 @@ class Dispatches(Check):
         recording = self.device.context.recordings.get(event.list_serial)
         if recording is None:
             return
-        self._notes.setdefault(recording, _Notes())[event.first] = event
+        notes = self._notes.get(recording)
+        if notes is None:
+            notes = self._notes[recording] = _Notes()
+        notes[event.first] = event
         if isinstance(event.dispatchable, OperatorInitializer):  # dispatches without commands share a number
             self._initializers.setdefault(recording, []).append(event)
 

@@ -41,6 +41,10 @@ class Defaults:
     suppressions: dict[str, str] = field(default_factory=dict)
     sinks: list[Sink] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        more = f"{len(self.suppressions)} suppressions, {len(self.sinks)} sinks"
+        return f"<Defaults: strictness {self.strictness.value}, response {self.response.value}, {more}>"
+
     def __setattr__(self, name: str, value: Any) -> None:
         """ValueError: the enum has no member of this name."""
         kinds = {"strictness": Strictness, "response": Response}

@@ -13,14 +13,24 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from ..report import Severity, loading
-from ..spelling import printable
+from ..spelling import elide, printable
 from .stored import Stored
 
-__all__ = ["ReportFile", "print_reports", "summarize"]
+__all__ = ["ReportFile", "print_reports", "print_text", "summarize"]
+
+
+_HEAD = """\
+<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<meta name="viewport" content="width=device-width"><title>Reports of dmlemu</title>
+<body style="font: 14px system-ui, sans-serif; margin: 2em">
+<h1>Reports of dmlemu</h1>
+"""
 
 
 class ReportFile:
-    """A sink that writes to a file, which is emptied first: a JSON line, or text if it ends in ``.txt``.
+    """A sink that writes to a file, which is emptied first: a JSON line; text if it ends in ``.txt``, and
+    a page with the pictures of reports if it ends in ``.html``.
 
     A report is written when it first occurs, so that it survives a crash; :meth:`close`, at the latest
     the end of the program, rewrites the file if counts have changed.  Into a pipe everything is written
@@ -31,7 +41,7 @@ class ReportFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._is_text = os.fspath(path).endswith(".txt")
+        self._kind = os.path.splitext(os.fspath(path))[1]
         self._path = path
         self._file = open(path, "w", encoding="utf-8", opener=_open_now)  # noqa: SIM115
         self._is_pipe = not self._file.seekable()
@@ -39,7 +49,12 @@ class ReportFile:
         self._stored: dict[int, Stored] = {}
         self._lock = threading.RLock()
         self._process = os.getpid()
+        self._begin()
         atexit.register(self._close_at_exit)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._file.closed else f"{len(self._stored)} reports"
+        return f"<ReportFile {elide(repr(os.fspath(self._path)), 100)}, {state}>"
 
     def __call__(self, stored: Stored) -> None:
         with self._lock:
@@ -53,8 +68,15 @@ class ReportFile:
     def _is_open(self) -> bool:
         return not self._file.closed and self._process == os.getpid()
 
+    def _begin(self) -> None:
+        if self._kind == ".html":
+            self._file.write(_HEAD)
+
     def _write(self, stored: Stored) -> None:
-        self._file.write(stored.text() + "\n\n" if self._is_text else stored.json() + "\n")
+        if self._kind == ".html":
+            self._file.write(stored.html())
+        else:
+            self._file.write(stored.text() + "\n\n" if self._kind == ".txt" else stored.json() + "\n")
 
     def close(self) -> None:
         """Completes the file; may be called repeatedly.  OSError: not all reports have been written."""
@@ -74,6 +96,7 @@ class ReportFile:
                 return
             self._file.seek(0)
             self._file.truncate()
+            self._begin()
         for stored in self._stored.values():
             self._write(stored)
 
@@ -111,13 +134,30 @@ _COLOURS = {Severity.CORRUPTION: 31, Severity.ERROR: 31, Severity.WARNING: 33}  
 
 
 def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> None:
-    """Prints reports (to stderr), a blank line behind each; the first line in colour on a terminal."""
+    """Prints reports (to stderr), a blank line behind each.
+
+    On a terminal the first line is in colour, and the others by rich, if the extra ``cli`` is installed.
+    """
     file = sys.stderr if file is None else file
     is_coloured = file.isatty() and not os.environ.get("NO_COLOR")
     for stored in reports:
         first, _, rest = stored.text().partition("\n")
         colour = _COLOURS.get(stored.report.severity) if is_coloured else None
-        print(first if colour is None else f"\x1b[1;{colour}m{first}\x1b[0m", rest, "", sep="\n", file=file)
+        print(first if colour is None else f"\x1b[1;{colour}m{first}\x1b[0m", file=file)
+        print_text(f"{rest}\n", file)
+
+
+def print_text(text: str, file: IO[str]) -> None:
+    """Prints plain text; on a terminal, by rich if it is installed: numbers, names and paths stand out."""
+    if file.isatty() and not os.environ.get("NO_COLOR"):
+        try:
+            from rich.console import Console
+        except ImportError:
+            pass
+        else:
+            Console(file=file, soft_wrap=True).print(text, markup=False, emoji=False)
+            return
+    print(text, file=file)
 
 
 def summarize(reports: Iterable[Stored]) -> str:

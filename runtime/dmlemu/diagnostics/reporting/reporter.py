@@ -64,11 +64,15 @@ class Reporter:
         self._suppressions: dict[str, str] = {}
         self._announced: set[str] = set()
         self._sinks: list[Sink] = []
+        self.listeners: list[Callable[[Report], None]] = []  # called at once, whatever locks are held
         self.denied_sinks: list[Sink] = []  # called with what the filters drop, as sinks are with all else
         self._undelivered: deque[tuple[int, Stored, bool]] = deque()  # by which thread, and passed?
         self.may_call_out: Callable[[], bool] = lambda: True
         self._pending: dict[int, tuple[Report, Response]] = {}  # the first of each cause
         living.add(self)
+
+    def __repr__(self) -> str:
+        return f"<Reporter with {len(self._stored)} reports>"
 
     def __iter__(self) -> Iterator[Stored]:
         with self._lock:
@@ -148,6 +152,9 @@ class Reporter:
             return
         if passes and cause is None:
             cause = report.key()
+        if passes:
+            for listener in self.listeners:
+                listener(report)
         with self._lock:
             stored = self._add(report, cause, hresult) if passes else Stored(report, hresult=hresult)
             self._undelivered.append((threading.get_ident(), stored, passes))
@@ -214,7 +221,8 @@ class Reporter:
 
     def raise_pending(self) -> None:
         """Calls sinks, issues pending Python warnings, then raises the first report that is to be raised."""
-        self.deliver()
+        if self._undelivered:
+            self.deliver()
         if not self._pending:
             return
         with self._lock:

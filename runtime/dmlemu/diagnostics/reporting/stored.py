@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..report import HResult, Report
+from ..report import HResult, Report, as_html
 
 __all__ = ["Stored"]
 
@@ -19,6 +19,10 @@ class Stored:
     suppressed: str = ""
     hresult: HResult | None = None  # of a call that failed
 
+    def __repr__(self) -> str:
+        times = f" {self.count} times" if self.count > 1 else ""
+        return f"<Stored{times}{', suppressed' if self.suppressed else ''}: {self.report!r}>"
+
     def text(self) -> str:
         """The report for people, with its count."""
         lines = [self.report.text(self.hresult)]
@@ -27,6 +31,10 @@ class Stored:
         if self.suppressed:
             lines.append(f"  suppressed: {self.suppressed}")
         return "\n".join(lines)
+
+    def html(self) -> str:
+        """The report as a part of an HTML page, with its picture."""
+        return as_html(self.report, self.text())
 
     def json(self, **more: Any) -> str:
         """The report as one JSON line, ``more`` fields behind its own."""

@@ -19,7 +19,7 @@ from ..tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT
 if TYPE_CHECKING:
     from ..device_context import DeviceContext
 
-__all__ = ["METHODS", "Bound", "SlotCheck", "counted", "group", "page_of"]
+__all__ = ["METHODS", "Bound", "as_desc", "counted", "find_bound", "group", "page_of"]
 
 METHODS = {
     Role.INPUT: "BindInputs",
@@ -201,6 +201,38 @@ def group(
     return found
 
 
+def find_bound(
+    context: DeviceContext, dispatchable: Dispatchable, slot: Slot, desc: BindingDesc
+) -> Bound | None:
+    """The buffer that ``desc`` binds to the slot; None for NONE."""
+    binding = desc.desc
+    if desc.type is BindingType.NONE and (slot.absent or slot.optional):
+        return None
+    if type(binding) is BufferBinding and not slot.absent and _is_plain(context, slot, binding):
+        resource, offset, size = binding.buffer, binding.offset, binding.size_in_bytes
+        assert resource is not None and size is not None
+        allocation = resource.allocation
+        return Bound(slot, resource, offset, size, allocation.address + offset, allocation.host + offset)
+    return SlotCheck(context, dispatchable, slot).find(desc)
+
+
+def _is_plain(context: DeviceContext, slot: Slot, binding: BufferBinding) -> bool:
+    """Whether a binding is as nearly all are, and passes every check of :class:`SlotCheck`."""
+    resource, offset, size = binding.buffer, binding.offset, binding.size_in_bytes
+    return (
+        isinstance(resource, Resource)
+        and resource.context is context.d3d12
+        and not resource.released
+        and resource.heap_type is HeapType.DEFAULT
+        and resource.flags & _ALLOW_UAV != 0
+        and type(offset) is int
+        and type(size) is int
+        and not offset % slot.alignment
+        and offset >= 0
+        and slot.size <= size <= resource.width - offset
+    )
+
+
 class SlotCheck:
     """The checks of one binding."""
 
@@ -218,10 +250,10 @@ class SlotCheck:
         role = self.slot.role
         return partial(refusal, operation=METHODS[role], page=page_of(role), object=self.dispatchable)
 
-    def find(self, desc: BindingDesc) -> Bound | None:
-        """The buffer that ``desc`` binds; None for NONE."""
+    def find(self, desc: BindingDesc) -> Bound:
+        """The buffer that ``desc`` binds."""
         slot = self.slot
-        if slot.absent and desc.type is not BindingType.NONE:
+        if slot.absent:
             kind = desc.type.name
             owned = "OWNED_BY_DML" in slot.absent
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it {slot.absent}"
@@ -234,8 +266,6 @@ class SlotCheck:
                 hint="bind DML_BINDING_TYPE_NONE",
                 rule="BT7" if owned else self._type_rule(),
             )
-        if slot.absent or (slot.optional and desc.type is BindingType.NONE):
-            return None
         if not isinstance(desc.desc, BufferBinding):
             why, kind = " is OWNED_BY_DML and" if self._is_owned() else "", desc.type.name
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it{why} needs a buffer of {slot.size} bytes"

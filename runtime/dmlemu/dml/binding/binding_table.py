@@ -23,6 +23,7 @@ from dmlemu_hw.descriptors import (
 from ...d3d12 import Format, MessageId, Resource, ResourceStates
 from ...d3d12.descriptor_heap import write_descriptors
 from ...d3d12.descriptor_uses import Binder, Reader
+from ...d3d12.events import DescriptorsWritten
 from ...d3d12.object import LateName
 from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, call_site, quote, spell_site
@@ -30,9 +31,10 @@ from ...frozen import Frozen
 from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, refusal
 from ..structs import Binding, BindingDesc
-from .binding_checks import METHODS, Bound, SlotCheck, as_desc, counted, group, page_of
+from .binding_checks import METHODS, Bound, as_desc, counted, find_bound, group, page_of
 
 if TYPE_CHECKING:
+    from ...pictures import Layout
     from ..device_context import DeviceContext
 
 __all__ = ["BindingTable"]
@@ -73,9 +75,17 @@ class BindingTable(DeviceChild):
         self._used: tuple[tuple[Resource, int, str], ...] | None = None
         self._expected: tuple[bytes | None, ...] | None = None
         self._turn = threading.RLock()  # held by the thread that is inside a method
-        self._inside: _Entry = _NOBODY
-        self.label = LateName(self)
+        self._inside: _Inside | None = None  # the thread that is, except at strictness runtime
+        self._label: LateName | None = None
         self._set(desc, place)
+
+    @property
+    def label(self) -> LateName:
+        """The table in messages, which may be shown after its end."""
+        label = self._label
+        if label is None:
+            label = self._label = LateName(self)
+        return label
 
     @property
     def dispatchable(self) -> Dispatchable | None:
@@ -113,7 +123,7 @@ class BindingTable(DeviceChild):
 
     def _renamed(self) -> None:
         super()._renamed()
-        self.label = LateName(self)
+        self._label = None
 
     def _changed(self) -> None:
         """Invalidates everything computed from the bindings."""
@@ -169,6 +179,21 @@ class BindingTable(DeviceChild):
         role = Role.PERSISTENT
         self._bind(role, lambda target: [(target.persistent, as_desc(target, role, "Binding", binding))])
 
+    def layout(self, buffer: Resource) -> Layout:
+        """A picture of all that the table binds in ``buffer``, in which bytes used twice are marked; not part
+        of DirectML.  Temporary and persistent resources are drawn as bytes.
+
+        TypeError: not a buffer.  ValueError: the table binds nothing of it.
+        """
+        if not isinstance(buffer, Resource):
+            raise TypeError(f"buffer must be a Resource, not {type(buffer).__name__}.")
+        from ...pictures import Layout
+
+        found = [_drawn(bound) for bound in self.bound.values() if bound.resource is buffer]
+        if not found:
+            raise ValueError(f"{self.title()} binds nothing of {buffer.title()}.")
+        return Layout([tensor for layout in found for tensor in layout.tensors])
+
     def _bind(self, role: Role, find: Callable[[Dispatchable], list[tuple[Slot, BindingDesc]]]) -> None:
         """Checks all bindings that ``find`` returns, then writes them."""
         context, method = self.context, METHODS[role]
@@ -177,7 +202,7 @@ class BindingTable(DeviceChild):
         try:
             with self.alone(method):
                 target = self._opened(method)
-                bound = [(slot, SlotCheck(context, target, slot).find(desc)) for slot, desc in find(target)]
+                bound = [(slot, find_bound(context, target, slot, desc)) for slot, desc in find(target)]
                 if context.d3d12.has_layer and self.visible_start:
                     self._check_in_flight(target, role, [slot for slot, _ in bound])
                 self._write(bound, method)
@@ -200,29 +225,30 @@ class BindingTable(DeviceChild):
         place, parent = self._place, self.context.d3d12
         if not written or place is None:
             return
-        if not parent.has_layer:
+        if parent.has_layer and self.visible_start:
+            places = [self.visible_start + at * DESCRIPTOR_SIZE for at in written]
+            parent.descriptor_uses.bound(places, Binder(weakref.ref(self), self.label, method, self.site))
+        if not parent.events.wants(DescriptorsWritten):
             _put(place, written)
             return
-        site = self.site
-        if self.visible_start:
-            places = [self.visible_start + at * DESCRIPTOR_SIZE for at in written]
-            parent.descriptor_uses.bound(places, Binder(weakref.ref(self), self.label, method, site))
         first, last = min(written), max(written)
         row = (place.written, place.first + first, last + 1 - first)
-        write_descriptors(parent, [row], method, partial(_put, place, written), self.label, site)
+        write_descriptors(parent, [row], method, partial(_put, place, written), self.label, self.site)
 
     @property
     def site(self) -> CallSite | None:
         """Where the method was called that a thread is inside of; None at strictness runtime."""
-        return self._inside.site
+        return None if self._inside is None else self._inside.site
 
     def alone(self, method: str) -> AbstractContextManager[object]:
         """Raises BIND_THREAD when another thread is inside a method of the table; at runtime, waits."""
-        return _Alone(self, method) if self.context.d3d12.has_layer else self._turn
+        return _Inside(self, method) if self.context.d3d12.has_layer else self._turn
 
     def _thread_error(self, method: str) -> Error:
-        other, site = self._inside.method, self._inside.site
-        thread, here = _thread_name(self._inside.thread), _thread_name(threading.get_ident())
+        inside = self._inside  # of a thread that may be leaving it now
+        other, site = ("a method", None) if inside is None else (inside.method, inside.site)
+        thread = "another one" if inside is None else _thread_name(inside.thread)
+        here = _thread_name(threading.get_ident())
         at = spell_site(site)
         return refusal(
             ids.BIND_THREAD,
@@ -326,33 +352,27 @@ class BindingTable(DeviceChild):
         return target
 
 
-class _Entry(NamedTuple):
-    """A thread is inside a method of a table; ``site``: where it called it."""
+class _Inside:
+    """A thread is inside ``method`` of a table; ``site``: where it called it.
 
-    thread: int
-    method: str
-    site: CallSite | None
+    Wraps the method: raises when another thread is inside one.
+    """
 
-
-_NOBODY = _Entry(0, "", None)
-
-
-class _Alone(AbstractContextManager[None]):
-    """Wraps a table method: raises when another thread is inside a method of the table."""
+    __slots__ = ("_is_alone", "_outer", "_table", "method", "site", "thread")
 
     def __init__(self, table: BindingTable, method: str) -> None:
-        self._table, self._method = table, method
-        self._is_alone = True
-        self._outer = _NOBODY
+        self._table, self.method = table, method
+        self.thread, self.site = threading.get_ident(), call_site()
+        self._is_alone = False
+        self._outer: _Inside | None = None
 
     def __enter__(self) -> None:
         table = self._table
         if not table._turn.acquire(blocking=False):
-            self._is_alone = False
-            table.context.d3d12.object_to(table._thread_error(self._method))
+            table.context.d3d12.object_to(table._thread_error(self.method))
             return
-        self._outer = table._inside
-        table._inside = _Entry(threading.get_ident(), self._method, call_site())
+        self._is_alone = True
+        self._outer, table._inside = table._inside, self
 
     def __exit__(
         self,
@@ -369,6 +389,16 @@ def _thread_name(thread: int) -> str:
     """The name of a running thread, which Python may not know."""
     names = (each.name for each in threading.enumerate() if each.ident == thread)
     return next(names, str(thread))
+
+
+def _drawn(bound: Bound) -> Layout:
+    """What is bound to a slot, as pictures draw it."""
+    from ...pictures import Layout, Tensor
+
+    slot = bound.slot
+    if slot.desc is not None:
+        return slot.desc.layout(slot.path, bound.offset)
+    return Layout([Tensor(slot.path, "bytes", 8, (slot.size,), (1,), bound.offset, slot.size)])
 
 
 def _is_nothing(bindings: object) -> bool:
@@ -389,7 +419,8 @@ class _Place(NamedTuple):
 
     @property
     def lives(self) -> bool:
-        return not (self.written.allocation.closed or self.heap.allocation.closed)
+        written, heap = self.written, self.heap
+        return not (written.allocation.closed or (heap is not written and heap.allocation.closed))
 
 
 def _put(place: _Place, written: dict[int, bytes]) -> None:
@@ -426,10 +457,12 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
             rule="BT1",
         )
     check_own(context, desc.dispatchable, "Dispatchable", operation)
+    cpu_handle, gpu_handle = desc.cpu_descriptor_handle, desc.gpu_descriptor_handle
+    needed, size = desc.dispatchable.descriptor_count, desc.size_in_descriptors
     for field, number in (
-        ("CPUDescriptorHandle", desc.cpu_descriptor_handle),
-        ("GPUDescriptorHandle", desc.gpu_descriptor_handle),
-        ("SizeInDescriptors", desc.size_in_descriptors),
+        ("CPUDescriptorHandle", cpu_handle),
+        ("GPUDescriptorHandle", gpu_handle),
+        ("SizeInDescriptors", size),
     ):
         if not isinstance(number, int) or number < 0:
             raise refused(
@@ -440,7 +473,6 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
                 expected="an unsigned integer",
                 rule="BT2",
             )
-    needed, size = desc.dispatchable.descriptor_count, desc.size_in_descriptors
     if size < needed:
         message = f"is less than the {needed} descriptors of {desc.dispatchable}"
         raise refused(
@@ -455,38 +487,33 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
     if not needed:
         return None  # the handles are ignored
     hardware = context.gpu.descriptors
-    written = hardware.locate(desc.cpu_descriptor_handle)
+    written = hardware.locate(cpu_handle)
     read = written  # usually both are handles of one descriptor
-    if written is None or not _is_gpu_handle(desc.gpu_descriptor_handle, *written):
-        read = hardware.locate_gpu(desc.gpu_descriptor_handle)
-    for field, handle, place in (
-        ("CPUDescriptorHandle", desc.cpu_descriptor_handle, written),
-        ("GPUDescriptorHandle", desc.gpu_descriptor_handle, read),
-    ):
-        shown = f"0x{handle:X}"
-        if place is None:
-            cpu = field[0] == "C"
-            kind = "a CBV_SRV_UAV descriptor heap" if cpu else "a shader-visible CBV_SRV_UAV descriptor heap"
-            raise refused(
-                ids.DESC_HEAP_KIND if cpu else ids.DESC_HEAP_NOT_VISIBLE,
-                f"{field} ({shown}) lies in no {kind[2:]}.",
-                field=field,
-                given=shown,
-                expected=kind,
-                rule="BT2",
-                message_id=646 if cpu else 1315,
-            )
-        heap, index = place
-        if index + size > heap.count:
-            left = heap.count - index
-            message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
-            raise refused(
-                ids.DESC_COUNT,
-                f"{field} ({shown}) {message}.",
-                field=field,
-                given=shown,
-                expected=f"room for {size} descriptors",
-                rule="BT2",
-            )
-    assert written is not None and read is not None
+    if written is None or not _is_gpu_handle(gpu_handle, *written):
+        read = hardware.locate_gpu(gpu_handle)
+    if written is None or written[1] + size > written[0].count:
+        raise _range_error(written, size, cpu_handle, operation, is_cpu=True)
+    if read is None or read[1] + size > read[0].count:
+        raise _range_error(read, size, gpu_handle, operation, is_cpu=False)
     return _Place(*written, read[0])
+
+
+def _range_error(
+    place: tuple[DescriptorHeap, int] | None, size: int, handle: int, operation: str, *, is_cpu: bool
+) -> Error:
+    """BT2: the error of a handle of no descriptor, or with fewer than ``size`` descriptors behind it."""
+    field, shown = "CPUDescriptorHandle" if is_cpu else "GPUDescriptorHandle", f"0x{handle:X}"
+    refused = partial(
+        refusal, field=field, given=shown, operation=operation, page="DML_BINDING_TABLE_DESC", rule="BT2"
+    )
+    if place is None:
+        kind = "CBV_SRV_UAV descriptor heap" if is_cpu else "shader-visible CBV_SRV_UAV descriptor heap"
+        return refused(
+            ids.DESC_HEAP_KIND if is_cpu else ids.DESC_HEAP_NOT_VISIBLE,
+            f"{field} ({shown}) lies in no {kind}.",
+            expected=f"a {kind}",
+            message_id=646 if is_cpu else 1315,
+        )
+    left = place[0].count - place[1]
+    message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
+    return refused(ids.DESC_COUNT, f"{field} ({shown}) {message}.", expected=f"room for {size} descriptors")

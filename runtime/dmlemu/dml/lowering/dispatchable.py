@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.chaos import Mode
-from dmlemu_hw.events import Footprint
+from dmlemu_hw.events import Decided, Footprint
 from dmlemu_hw.footprints import element_at
 
 from ...diagnostics import ids
@@ -218,6 +218,9 @@ class CompiledOperator(Dispatchable):
         super().__init__(context)
         random = context.gpu.random(Mode.WEIGHTS)
         lowered = laid_out(lowered) if random is None else relaid(lowered, random)
+        if random is not None and lowered.owned and context.gpu.events.wants(Decided):
+            what = f"the weights of a {type_name} get another layout in its persistent resource"
+            context.gpu.events.emit(Decided(Mode.WEIGHTS.value, what))
         self.operator = operator
         self.type_name = type_name
         self.flags = flags

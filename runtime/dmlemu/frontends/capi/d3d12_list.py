@@ -109,14 +109,18 @@ def _clear(
     )
 
 
+# Barriers that name no resource, as most of most programs, by their type.
+_OF_NOTHING = {
+    int(each.type): each
+    for each in (d3d12.ResourceBarrier.uav(None), d3d12.ResourceBarrier.aliasing(None, None))
+}
+
+
 def _barrier(index: int, row: tuple[int, ...]) -> d3d12.ResourceBarrier:
     """A ``D3D12_RESOURCE_BARRIER``: type, flags, and 24 bytes of the member that the type selects."""
     kind, flags, first, second, third = row
-    if not (flags or first or second):  # as most barriers of most programs
-        if kind == d3d12.ResourceBarrierType.UAV:
-            return d3d12.ResourceBarrier.uav(None)
-        if kind == d3d12.ResourceBarrierType.ALIASING:
-            return d3d12.ResourceBarrier.aliasing(None, None)
+    if not (flags or first or second) and kind in _OF_NOTHING:
+        return _OF_NOTHING[kind]
     path = f"pBarriers[{index}]"
 
     def resource(pointer: int, field: str) -> d3d12.Resource | None:

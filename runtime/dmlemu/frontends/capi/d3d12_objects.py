@@ -18,9 +18,8 @@ __all__ = ["D3D12Child", "D3D12Object"]
 class D3D12Object(Interface):
     """ID3D12Object, and IDMLObject, whose methods are the same."""
 
-    def __init__(self, thing: Any, owner: Interface | None = None) -> None:
-        super().__init__(thing, owner)
-        self._interfaces: dict[Any, int] = {}  # private data that are COM objects, each with a reference
+    # Private data that are COM objects, each with a reference; those few objects have a dict of their own.
+    _interfaces: dict[Any, int] = {}  # noqa: RUF012
 
     def GetPrivateData(self, name: int, size: int, data: int) -> HResult:
         key = guid(name, "GetPrivateData")
@@ -54,7 +53,7 @@ class D3D12Object(Interface):
             lib.capi_add_ref_any(data)
         self._drop(key)
         self.thing.set_private_data(key, None)
-        self._interfaces[key] = data
+        self.__dict__.setdefault("_interfaces", {})[key] = data
 
     def _drop(self, key: Any) -> bool:
         pointer = self._interfaces.pop(key, None)

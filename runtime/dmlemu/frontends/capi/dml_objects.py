@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ... import d3d12, dml
@@ -96,8 +96,8 @@ class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
 
     def CreateBindingTable(self, desc: int, riid: int, out: int) -> HResult:
         found = _reader("CreateBindingTable", dml.Dispatchable).binding_table(desc)
-        holds = {"dispatchable": found.dispatchable} if found is not None else {}
-        return create(riid, out, lambda: self.thing.create_binding_table(found), holds)
+        holds = {"dispatchable": found.dispatchable} if found is not None else None
+        return create(riid, out, partial(self.thing.create_binding_table, found), holds)
 
     def Evict(self, count: int, objects: int) -> None:
         self.thing.evict(_pageables(objects, count, "Evict"))
@@ -158,16 +158,19 @@ class IDMLBindingTable(D3D12Child, of=dml.BindingTable):
 
     def BindTemporaryResource(self, binding: int) -> None:
         read = _reader("BindTemporaryResource", d3d12.Resource).binding
-        self.thing.bind_temporary_resource(read(binding, "Binding"))
+        self.thing.bind_temporary_resource(read(binding))
 
     def BindPersistentResource(self, binding: int) -> None:
         read = _reader("BindPersistentResource", d3d12.Resource).binding
-        self.thing.bind_persistent_resource(read(binding, "Binding"))
+        self.thing.bind_persistent_resource(read(binding))
 
     def Reset(self, desc: int) -> None:
         found = _reader("Reset", dml.Dispatchable).binding_table(desc)
         self.thing.reset(found)
-        self.hold("dispatchable", None if found is None else found.dispatchable)
+        if found is None:
+            self.let_go("dispatchable")
+        else:
+            self.hold("dispatchable", found.dispatchable)
 
 
 class IDMLCommandRecorder(D3D12Child, of=dml.CommandRecorder):

@@ -6,15 +6,16 @@ The C object has the vtable and the reference count; it is found by its address.
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from ... import d3d12
-from ...d3d12.c_memory import read_array, read_bytes, write
+from ...d3d12.c_memory import MEMORY, read_array, read_bytes
 from ...d3d12.object import LateName, Object
 from ...diagnostics import ids
 from ...diagnostics.refusal import refusal
@@ -47,6 +48,8 @@ __all__ = [
 _Kind = TypeVar("_Kind")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
+_OF_CLIENT, _OF_OURS = int(lib.CAPI_OF_CLIENT), int(lib.CAPI_OF_OURS)  # references
+_POINTER = struct.Struct("@Q")
 _MOST_RELEASED = 65_536  # whose memory is kept, so that a call on them is a message and not a crash
 _NUMBERS = {ffi.string(name).decode(): i for i, name in enumerate(lib.capi_names)}
 
@@ -72,6 +75,7 @@ class Interface:
 
     NAME: ClassVar[str] = ""  # the newest version
     OTHERS: ClassVar[tuple[type[Interface], ...]] = ()  # further interfaces of the object
+    others: Sequence[Interface] = ()  # the COM objects of OTHERS, once one was asked for
     is_debug = False  # of a DirectML device: created with the flag DEBUG
     keeps_released: ClassVar[bool] = False  # set at strictness debug and strict
 
@@ -81,7 +85,6 @@ class Interface:
         if not self.address:
             raise MemoryError
         self.held: dict[str, Interface] = {}
-        self.others: list[Interface] = []
 
     def __init_subclass__(cls, *, of: type | None = None, name: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -90,22 +93,21 @@ class Interface:
             classes[of] = cls
 
     def hold(self, role: str, other: Any) -> None:
-        """Keeps the COM object of ``other`` (None: nothing) in place of what had the role."""
-        found = None
-        if other is not None:
-            with lock:  # else another thread may forget it in between
-                found = interface_of(other)
-                lib.capi_hold(found.address, lib.CAPI_OF_OURS)
+        """Keeps the COM object of ``other`` in place of what had the role."""
+        with lock:  # else another thread may forget it in between
+            found = interface_of(other)
+            lib.capi_hold(found.address, _OF_OURS)
         before = self.held.pop(role, None)
-        if found is not None:
-            self.held[role] = found
+        self.held[role] = found
         if before is not None:
             lib.capi_let_go(before.address)
 
-    def let_go(self) -> None:
-        """Keeps nothing any more."""
-        for role in list(self.held):
-            self.hold(role, None)
+    def let_go(self, *roles: str) -> None:
+        """Does not keep any more what has these roles (none given: all)."""
+        for role in roles or list(self.held):
+            other = self.held.pop(role, None)
+            if other is not None:
+                lib.capi_let_go(other.address)
 
     def query(self, iid: int) -> Interface | None:
         """The COM object with an interface of the object; None: it has no such interface."""
@@ -175,7 +177,8 @@ def interface_of(thing: Any) -> Interface:
             found = classes[type(thing)](thing)
             parent = getattr(thing, "get_device", None) or getattr(thing, "get_parent_device", None)
             if parent is not None:
-                found.hold("device", parent())
+                device = found.held["device"] = interface_of(parent())
+                lib.capi_hold(device.address, _OF_OURS)
             _of_things[id(thing)] = _live[found.address] = found
         return found
 
@@ -273,8 +276,11 @@ def _with_line(thing: Any) -> str:
     return text if not made or made in text else f"{text}, created at {made}"
 
 
-def hand_out(thing: Any, riid: int, out: int) -> HResult:
-    """Writes the object's interface ``riid`` with a reference; E_NOINTERFACE: it has no such interface."""
+def hand_out(thing: Any, riid: int, out: int, holds: dict[str, Any] | None = None) -> HResult:
+    """Writes the object's interface ``riid`` with a reference; E_NOINTERFACE: it has no such interface.
+
+    ``holds``: objects that it keeps, by their roles.
+    """
     with lock:
         whole = interface_of(thing)
         found = whole.query(riid) if riid else None
@@ -282,28 +288,30 @@ def hand_out(thing: Any, riid: int, out: int) -> HResult:
             if _forget(whole):
                 whole.let_go()
             return HResult.E_NOINTERFACE
-        lib.capi_hold(found.address, lib.CAPI_OF_CLIENT)
+        for role, other in (holds or {}).items():
+            whole.hold(role, other)
+        lib.capi_hold(found.address, _OF_CLIENT)
     write_pointer(out, found.address)
     return HResult.S_OK
 
 
 def _forget(whole: Interface) -> bool:
-    """Forgets a COM object that nobody holds; False: somebody does."""
-    with lock:
-        if not is_live(whole) or lib.capi_count(whole.address):
-            return False
-        for each in [*whole.others, whole]:  # freed in this order, too: the others name it
-            del _live[each.address]
-            lib.capi_changed(each.address)
+    """Forgets a COM object that nobody holds; False: somebody does.  Called with the lock."""
+    if not is_live(whole) or lib.capi_count(whole.address):
+        return False
+    del _of_things[id(whole.thing)]
+    for each in (*whole.others, whole):  # freed in this order, too: the others name it
+        del _live[each.address]
+        if Interface.keeps_released:
             _keep_memory(each)
-        del _of_things[id(whole.thing)]
+        else:
+            lib.capi_free(each.address)
     return True
 
 
 def _keep_memory(each: Interface) -> None:
-    if not Interface.keeps_released:
-        lib.capi_free(each.address)
-        return
+    """Makes later calls on the object a message."""
+    lib.capi_changed(each.address)
     name = LateName(each.thing) if isinstance(each.thing, Object) else str(each.thing)
     _released[each.address] = name, call_site()
     while len(_released) > _MOST_RELEASED:
@@ -360,15 +368,15 @@ def stale(address: int, operation: str) -> Error | None:
 
 def thing(pointer: int, kind: type[_Kind], field: str, operation: str = "") -> _Kind | None:
     """The object of an interface pointer; None for NULL.  E_INVALIDARG: it points to none of the kind."""
+    found = _live.get(pointer)
+    if found is not None and isinstance(found.thing, kind):
+        return found.thing
     if not pointer:
         return None
-    found = _live.get(pointer)
     if found is None:
         raise _stale(pointer, operation or field)
-    if not isinstance(found.thing, kind):
-        expected = f"an {_interface_name(kind)}"
-        raise invalid(field, str(found.thing), expected, operation, ids.API_WRONG_OBJECT)
-    return found.thing
+    expected = f"an {_interface_name(kind)}"
+    raise invalid(field, str(found.thing), expected, operation, ids.API_WRONG_OBJECT)
 
 
 def _interface_name(kind: type) -> str:
@@ -416,4 +424,4 @@ def guid(address: int, operation: str) -> UUID:
 
 def write_pointer(out: int, value: int) -> None:
     """Stores an interface pointer, or NULL."""
-    write(out, value.to_bytes(8, "little"))
+    _POINTER.pack_into(MEMORY, out, value)

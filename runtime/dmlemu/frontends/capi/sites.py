@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from ...d3d12.c_memory import MEMORY
 from ...diagnostics.location import CallSite, set_provider
 from ...diagnostics.report import Report, set_speller
 from . import symbols
@@ -39,8 +41,9 @@ _MOST_LINES = 3  # of the program
 _FIRST, _LAST = 0xF0000, 0x10FFFF  # characters for private use
 _MARKS = re.compile(rf"[{chr(_FIRST)}-{chr(_LAST)}]|\\U00(?:0f|10)[0-9a-f]{{4}}")  # quoted texts are escaped
 
-_sites: dict[bytes, CallSite] = {}  # by their return addresses
-_unloads = 0  # how many files had been unloaded when these were found
+_FRAMES = struct.Struct(f"@{lib.CAPI_FRAMES}QQ")  # return addresses, and how many files were unloaded
+_sites: dict[bytes, CallSite] = {}  # by these
+_unloads = 0  # of the latest: what is at the addresses of those before may be other code
 _stacks: dict[str, _Stack] = {}  # by their marks
 _numbers = count()
 
@@ -58,17 +61,18 @@ def want_frames() -> None:
 
 def _site() -> CallSite | None:
     global _unloads
-    site = lib.capi_frames()
-    if site.unloads != _unloads:  # other code may be at the addresses
-        _sites.clear()
-        _unloads = site.unloads
-    frames = site.frames
-    if not frames[0]:
-        return None
-    key = ffi.buffer(frames)[: 8 * site.count]
+    at = lib.capi_frames()
+    key = MEMORY[at : at + _FRAMES.size]
     found = _sites.get(key)
     if found is None:
-        found = _sites[key] = CallSite((_Stack(tuple(frames[0 : site.count])),))
+        *addresses, unloads = _FRAMES.unpack(key)
+        frames = tuple(filter(None, addresses))
+        if not frames:
+            return None
+        if unloads != _unloads:
+            _sites.clear()
+            _unloads = unloads
+        found = _sites[key] = CallSite((_Stack(frames),))
     return found
 
 

@@ -10,7 +10,7 @@ from ...d3d12.c_memory import pack, write
 from ...errors import HResult
 from ...frozen import Frozen
 from ._capi import ffi
-from .objects import hand_out, interface_of, write_pointer
+from .objects import hand_out, write_pointer
 
 __all__ = ["by_value", "create", "luid_number", "write_numbers"]
 
@@ -25,7 +25,7 @@ def by_value(data: bytes) -> Any:
 def create(riid: int, out: int, make: Callable[[], Any], holds: dict[str, Any] | None = None) -> HResult:
     """Makes an object and hands it out.  Without ``out`` everything is checked and nothing kept: S_FALSE.
 
-    ``holds``: objects that the new one keeps.
+    ``holds``: objects that the new one keeps, by their roles.
     """
     if out:
         write_pointer(out, 0)
@@ -33,12 +33,9 @@ def create(riid: int, out: int, make: Callable[[], Any], holds: dict[str, Any] |
     if not out:
         made.discard()
         return HResult.S_FALSE
-    result = hand_out(made, riid, out)
+    result = hand_out(made, riid, out, holds)
     if result is HResult.E_NOINTERFACE:
         made.discard()
-        return result
-    for role, other in (holds or {}).items():
-        interface_of(made).hold(role, other)
     return result
 
 

@@ -1,0 +1,142 @@
+"""``dmlemu step``: the step debugger."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Strictness, printable
+from ..frontends.usage import UsageError
+from .keys import KEYS, key_name
+
+if TYPE_CHECKING:
+    from ..stepping import Run
+
+__all__ = ["add_command"]
+
+_SIZE = (120, 40)
+
+
+def add_command(commands: Any) -> None:
+    """Adds the command to the command line."""
+    step = commands.add_parser(
+        "step",
+        allow_abbrev=False,
+        help="step through what the GPU did",
+        description="Runs a program to its end or its failure, then shows each command that the emulated GPU "
+        "has executed, with memory, descriptors, states, fences and reports as they were: forward and back. "
+        "Press ? for the keys.",
+        epilog="for instance: dmlemu step model.json; dmlemu step --script 'r W' program.py",
+    )
+    step.add_argument("program", type=Path, metavar="PROGRAM", help="MODEL.json, SCRIPT.py or RECORD.dmlrec")
+    step.add_argument("arguments", nargs="...", metavar="ARGS", help="of the script")
+    step.add_argument(
+        "--strictness",
+        choices=[each.value for each in Strictness],
+        help="for a model or a record (default: strict); a script gives its own",
+    )
+    step.add_argument(
+        "--script",
+        metavar="KEYS",
+        help="press these keys, print the screen, and leave; or those in a file of this name",
+    )
+    step.add_argument(
+        "--screenshot", type=Path, metavar="FILE.svg", help="with --script: write the screen as a picture"
+    )
+    step.add_argument(
+        "--size",
+        type=_size,
+        default=_SIZE,
+        metavar="COLUMNSxLINES",
+        help="of the screen with --script (default: 120x40)",
+    )
+    step.add_argument(
+        "--html", type=Path, metavar="FILE", help="write the run as one page for a browser, and leave"
+    )
+    step.set_defaults(run=_step)
+
+
+def _size(text: str) -> tuple[int, int]:
+    columns, _, lines = text.partition("x")
+    if not (
+        columns.isdecimal() and lines.isdecimal() and 40 <= int(columns) <= 500 and 12 <= int(lines) <= 300
+    ):
+        raise ArgumentTypeError(f"'{text}' is no size of a screen, such as 120x40")
+    return int(columns), int(lines)
+
+
+def _step(parsed: Namespace) -> int:
+    if parsed.screenshot is not None and parsed.script is None:
+        raise UsageError("--screenshot needs --script, which may be empty")
+    if parsed.html is not None:
+        return _write_page(parsed)
+    try:
+        from .app import Debugger
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("textual", "rich"):
+            raise
+        raise UsageError(
+            "dmlemu step needs Textual, which is not installed: install dmlemu with its extra step, "
+            "dmlemu[step], or textual alone"
+        ) from None
+    run = _observed(parsed)
+    if parsed.script is None:
+        Debugger(run, parsed.program.name).run()
+    else:
+        found, picture = press(run, parsed.program.name, _words(parsed.script), parsed.size)
+        print(found)
+        if parsed.screenshot is not None:
+            parsed.screenshot.write_text(picture, encoding="utf-8")
+    return 0
+
+
+def _write_page(parsed: Namespace) -> int:
+    """The run as a page, which needs no Textual."""
+    from ..stepping.page import write_page
+
+    if parsed.script is not None:
+        raise UsageError("--html and --script exclude each other")
+    open(parsed.html, "w").close()  # a file that cannot be written is said before the run
+    write_page(_observed(parsed), parsed.html, parsed.program.name)
+    return 0
+
+
+def _observed(parsed: Namespace) -> Run:
+    from .programs import observe_program
+
+    strictness = None if parsed.strictness is None else Strictness(parsed.strictness)
+    return observe_program(parsed.program, parsed.arguments, strictness=strictness)
+
+
+def press(run: Run, title: str, keys: Sequence[str], size: tuple[int, int]) -> tuple[str, str]:
+    """Presses keys without a terminal; the screen as text and as SVG.  ``size``: columns and lines."""
+    from .app import Debugger
+
+    async def pressed() -> tuple[str, str]:
+        app = Debugger(run, title)
+        async with app.run_test(size=size) as pilot:
+            await pilot.press(*map(key_name, keys))
+            await pilot.pause()
+            return app.text(), app.picture()
+
+    return asyncio.run(pressed())
+
+
+def _words(script: str) -> list[str]:
+    """Keys between spaces, from the argument or the file that it names, in which # begins a comment."""
+    try:
+        is_file = Path(script).is_file()
+    except (OSError, ValueError):
+        is_file = False
+    lines = Path(script).read_text(encoding="utf-8").splitlines() if is_file else [script]
+    words = [word for line in lines for word in line.partition("#")[0].split()]
+    known = {*(key for row in KEYS for key in row[:2]), *"0123456789", "down", "up", "enter", "escape"}
+    for word in words:
+        if word not in known:
+            raise UsageError(
+                f"--script: {printable(word)} is no key; expected {' '.join(sorted(known - {''}))}"
+            )
+    return words

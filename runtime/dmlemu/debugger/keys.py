@@ -1,0 +1,34 @@
+"""The keys of the debugger."""
+
+__all__ = ["KEYS", "key_name"]
+
+KEYS = (
+    ("n", "p", "next, previous moment (also down, up)"),
+    ("c", "C", "next, previous command of a list"),
+    ("d", "D", "next, previous dispatch"),
+    ("l", "L", "next, previous list"),
+    ("r", "R", "next, previous report"),
+    ("w", "W", "next, previous writer of the byte"),
+    ("home", "end", "first, last moment"),
+    ("o", "O", "next, previous operand; memory follows the moments"),
+    ("b", "B", "next, previous buffer; memory stays at it"),
+    ("right", "left", "next, previous element"),
+    ("]", "[", "16 elements on, back"),
+    ("@", "g", "ask for a byte, for the number of a moment"),
+    ("v", "", "memory as tensor, bytes, picture"),
+    ("tab", "shift+tab", "resources, descriptors, fences, reports, list"),
+    ("?", "q", "this help; leave"),
+)
+"""Keys, those that go back, and what they do."""
+
+_NAMES = {
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "@": "at",
+    "?": "question_mark",
+}
+
+
+def key_name(key: str) -> str:
+    """Textual's name of a key."""
+    return _NAMES.get(key, key)
