@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,63 @@ def test_a_program_may_handle_signals(tmp_path: Path) -> None:
     process.terminate()
     assert process.communicate(timeout=60) == ("got it\n", "")
     assert process.returncode == 7
+
+
+COUNTING = """
+import signal, sys, time
+
+def count(*_):
+    global interrupts
+    interrupts += 1
+    print("interrupted", flush=True)
+
+interrupts = 0
+signal.signal(signal.SIGINT, count)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(interrupts))
+print("ready", flush=True)
+while True:
+    time.sleep(10)
+"""
+
+
+def test_an_interrupt_of_the_terminal_arrives_once() -> None:
+    """The terminal sends it to the program, too: exec passes it on to nobody."""
+    ours, theirs = pty.openpty()
+    command = ["setsid", "--ctty", *DMLEMU, "exec", sys.executable, "-c", COUNTING]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    with open(ours, "r+b", buffering=0) as terminal:
+        _read_to(terminal, b"ready")
+        terminal.write(b"\x03")
+        _read_to(terminal, b"interrupted")
+        process.terminate()  # exec handles it after the interrupt
+        assert process.wait(60) == 1
+
+
+def _read_to(terminal: FileIO, text: bytes) -> None:
+    said = b""
+    while text not in said:
+        said += terminal.read(1000)
+
+
+IGNORING = """
+import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_the_status_where_sigchld_is_ignored() -> None:
+    """It is ignored in the program, too."""
+    shows = "import signal, sys; sys.exit(3 + (signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN))"
+    done = run(sys.executable, "-c", IGNORING, *DMLEMU, "exec", sys.executable, "-c", shows)
+    assert (done.returncode, done.stderr) == (4, "")
+
+
+def test_open_files_are_those_of_exec() -> None:
+    command = " ".join(map(str, DMLEMU))
+    done = run("bash", "-c", f"{command} exec bash -c 'read -u 5 line; echo $line' 5<<<'a line'")
+    assert (done.stdout, done.stderr, done.returncode) == ("a line\n", "", 0)
 
 
 BROKEN = """
@@ -121,7 +181,7 @@ def test_scripts_and_debuggers_keep_status_and_libraries(program: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(300)
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
@@ -131,7 +191,7 @@ def test_under_valgrind(program: Path, arguments: list[str], status: int, said: 
     """With our suppressions it is silent about right programs, and still finds what is wrong in others."""
     (suppressions,) = capi("--valgrind-suppressions")
     valgrind = ["valgrind", "-q", "--error-exitcode=9", f"--suppressions={suppressions}"]
-    done = run(*DMLEMU, "exec", "--strict", *valgrind, program, *arguments, timeout=500)
+    done = run(*DMLEMU, "exec", "--strict", *valgrind, program, *arguments, timeout=280)
     assert (done.returncode, bool(done.stderr)) == (status, bool(said)), done.stderr
     assert said in done.stderr
 

@@ -116,7 +116,7 @@ def _sanitized(folder: Path) -> Path:
     return packages / "dmlemu" / "lib"
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(300)
 def test_our_c_with_sanitizers(tmp_path: Path) -> None:
     folder = _sanitized(tmp_path)
     for (name, *arguments), status in PROGRAMS.items():
@@ -136,7 +136,7 @@ def test_our_c_with_sanitizers(tmp_path: Path) -> None:
 # --- valgrind ---
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(300)
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 @pytest.mark.parametrize("arguments", [("identity",), ("threads", "2", "1", "100")])
 def test_valgrind_finds_no_bad_access(built: Built, arguments: tuple[str, ...]) -> None:
@@ -147,5 +147,5 @@ def test_valgrind_finds_no_bad_access(built: Built, arguments: tuple[str, ...]) 
         "--error-exitcode=9",
         f"--suppressions={capi('--valgrind-suppressions')[0]}",
     ]
-    done = run_alone(*valgrind, built(name), *rest, timeout=500)
+    done = run_alone(*valgrind, built(name), *rest, timeout=280)
     assert done.returncode == 0, done.stderr[-6000:]

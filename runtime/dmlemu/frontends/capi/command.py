@@ -17,7 +17,6 @@ __all__ = ["add_commands"]
 
 _BUG = 70  # EX_SOFTWARE
 _PASSED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
-_LOOK_AGAIN = 1.0  # seconds: where SIGCHLD is ignored, nothing says that the program has ended
 
 
 def add_commands(commands: Any) -> None:
@@ -130,19 +129,23 @@ def _exec(parsed: Namespace) -> int:
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
     """The status of a program, as ``Popen`` has it.  Signals that are sent to this process go to the program;
-    those of the terminal it gets anyway."""
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED})
+    those of the terminal it gets anyway.  It finds the signals and open files that this process was given."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED})
+    on_end = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored there is no status
+
+    def restore() -> None:
+        signal.signal(signal.SIGCHLD, on_end)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
     try:
-        process = subprocess.Popen(
-            command, env=environment, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        )
+        process = subprocess.Popen(command, env=environment, close_fds=False, preexec_fn=restore)
         while process.poll() is None:
-            info = signal.sigtimedwait({signal.SIGCHLD, *_PASSED}, _LOOK_AGAIN)
-            if info is not None and info.si_signo in _PASSED and info.si_code <= 0:  # not of the kernel
+            info = signal.sigwaitinfo({signal.SIGCHLD, *_PASSED})
+            if info.si_signo in _PASSED and info.si_code <= 0:  # not of the kernel
                 process.send_signal(info.si_signo)
         return process.returncode
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        restore()
 
 
 def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:
