@@ -24,6 +24,11 @@ class Tensor(NamedTuple):
     offset: int
     size: int
 
+    @staticmethod
+    def of_bytes(name: str, offset: int, size: int) -> Tensor:
+        """``size`` bytes of which nothing else is known."""
+        return Tensor(name, "bytes", 8, (size,), (1,), offset, size)
+
     def __str__(self) -> str:
         place = f" at byte {self.offset}" if self.offset else ""
         shape = f"sizes {list(self.sizes)}, strides {list(self.strides)}"
