@@ -116,9 +116,9 @@ class Report(Frozen):
         if not self.layouts:
             return ""
         with loading():
-            from ..pictures import Layout
+            from ..pictures import Layout, grouped
 
-        return Layout(self.layouts, self.faulty_byte).svg()
+        return Layout(grouped(self.layouts), self.faulty_byte).svg()
 
     def html(self, hresult: HResult | None = None) -> str:
         """The report as a part of an HTML page: its text, and the picture of :meth:`svg` if there is one."""

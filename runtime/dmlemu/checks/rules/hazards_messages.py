@@ -60,7 +60,7 @@ class Side(NamedTuple):
         is_tensor = command.command.name.startswith("Dispatch ") and not pattern.access & UNDEFINE
         name = names[operand] if operand < len(names) else ""
         verb = "may overwrite" if access.kind == Kind.TAIL else _VERBS.get(pattern.access, "uses")
-        drawn = _drawn(pattern, f"{name or 'operand'} (command {command.number} {verb})")
+        drawn = _drawn(pattern, f"{name or 'operand'} (command {command.number} {verb})", is_tensor)
         return Side(
             command,
             name,
@@ -254,13 +254,15 @@ def picture(before: Side, after: Side) -> dict[str, Any]:
     return {"layouts": layouts, "faulty_byte": after.first + after.start - start}
 
 
-def _drawn(pattern: Pattern, name: str) -> Drawn:
+def _drawn(pattern: Pattern, name: str, is_tensor: bool) -> Drawn:
     """The elements of a footprint; their data type is not known here."""
     struct = pattern.struct
+    if not is_tensor and struct.rank == 1 and struct.bits == 8 and struct.strides[0] == 1:
+        return Drawn.of_bytes(name, struct.address, struct.end - struct.address)
     rank, bits = max(1, struct.rank), struct.bits
     return Drawn(
         name,
-        "bytes" if bits == 8 else f"{bits}-bit",
+        f"{bits}-bit",
         bits,
         tuple(struct.sizes[0:rank]) if struct.rank else (1,),
         tuple(struct.strides[0:rank]) if struct.rank else (1,),

@@ -108,7 +108,7 @@ def mixed(command: NamedCommand, tensor: Tensor, newer: Source, older: Source, b
         f"from {spell(older.write.author)}{_as(older.write)}.",
         "context": (command.context,),
         "cause": (command.command.site, command.command.name, tensor.path, "mixed"),
-        **_picture_of(base, tensor, newer.write, older.first),
+        **_picture_of(base, tensor, newer.write, older.first, "written last"),
     }
 
 
@@ -158,13 +158,13 @@ def _picture(written: Tensor, read: Tensor) -> list[str]:
     ]
 
 
-def _picture_of(base: int, read: Tensor, write: Write, faulty: int) -> dict[str, Any]:
+def _picture_of(base: int, read: Tensor, write: Write, faulty: int, what: str = "written") -> dict[str, Any]:
     """What was written and what is read, in the buffer that begins at ``base``, for the report's picture."""
     base = min(base, write.begin)  # in buffers that share memory, one may begin before
     if write.tensor is not None:
-        written = _drawn(write.tensor, "written", base)
+        written = _drawn(write.tensor, what, base)
     else:
-        written = Drawn.of_bytes("bytes (written)", write.begin - base, write.end - write.begin)
+        written = Drawn.of_bytes(f"bytes ({what})", write.begin - base, write.end - write.begin)
     return {"layouts": (written, _drawn(read, "read", base)), "faulty_byte": faulty - base}
 
 
