@@ -273,18 +273,21 @@ def test_refusals_of_layouts_have_a_picture() -> None:
 @pytest.mark.dmlemu(expect=["HAZARD_WAR"])
 def test_the_report_of_a_hazard_shows_the_part_at_fault_of_large_tensors() -> None:
     """The overlap of two large tensors: 16 elements far from the first and last ones."""
-    device = dml.create_device(d3d12.create_device())
+    device = d3d12.create_device()
     count, offset = 100_000, 4 * 60_000
     packed = BufferTensorDesc(TensorDataType.FLOAT32, [count])
     few = BufferTensorDesc(TensorDataType.FLOAT32, [16])
-    with pytest.raises(Error), Session(device) as session:
+    with pytest.raises(Error), Session(dml.create_device(device)) as session:
         read, write = (
             session.compile(dml.ElementWiseIdentityOperatorDesc(input_tensor=each, output_tensor=each), name)
             for name, each in (("read", packed), ("write", few))
         )
         act = session.upload("act", np.ones(count, np.float32))
-        session.dispatch(read, [act], [session.buffer("result", 4 * count)])
         small = session.upload("small", np.ones(16, np.float32))
+        result = session.buffer("result", 4 * count)
+        session.initialize(read, write)
+        session.run()
+        session.dispatch(read, [act], [result])
         session.dispatch(write, [small], [dml.BufferBinding(act, offset, 64)])
         session.run()
     (report,) = [each.report for each in device.reports if each.report.id == "HAZARD_WAR"]
