@@ -34,6 +34,19 @@ NOT_RUN = {
     ): "names of files stand for the reader's own",
     ("docs/guide/pictures-and-timelines.md", "with dmlemu.trace"): "a pattern with '...'",
     (
+        "docs/guide/find-a-bug-in-cpp.md",
+        "dmlemu exec valgrind",
+    ): "takes a minute; tests of the C ABI run valgrind",
+    (
+        "docs/guide/step-through-a-program.md",
+        "dmlemu step PROGRAM.py",
+    ): "names of files stand for the reader's own",
+    (
+        "docs/guide/step-through-a-program.md",
+        "dmlemu step --script",
+    ): "tests of the step debugger find such bugs with keys",
+    ("docs/guide/step-through-a-program.md", "from dmlemu.stepping"): "a pattern with '...'",
+    (
         "docs/guide/port-a-cpp-program.md",
         "apt-get install",
     ): "needs an administrator; the clone is the fixture",

@@ -31,10 +31,9 @@ def _line(check: Declaration) -> str:
 
 def describe(check: Declaration) -> str:
     """Everything that a check's declaration contains."""
-    lines = (line for paragraph in _paragraphs(check) for line in (*paragraph.split("\n"), ""))
-    return "\n".join(
-        fill(line, _WIDTH, break_long_words=False, subsequent_indent="") for line in lines
-    ).rstrip()
+    return "\n\n".join(
+        paragraph if "https://" in paragraph else fill(paragraph, _WIDTH) for paragraph in _paragraphs(check)
+    )
 
 
 def _paragraphs(check: Declaration) -> Iterator[str]:
