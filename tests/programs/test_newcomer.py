@@ -44,7 +44,7 @@ NOT_RUN = {
     (
         "docs/guide/step-through-a-program.md",
         "dmlemu step --script",
-    ): "tests of the step debugger find such bugs with keys",
+    ): "test_step.py runs it, with its program",
     ("docs/guide/step-through-a-program.md", "from dmlemu.stepping"): "a pattern with '...'",
     (
         "docs/guide/port-a-cpp-program.md",
