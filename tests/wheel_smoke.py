@@ -26,4 +26,7 @@ for name in ("directml", "dxcore", "dxgi", "d3d12"):
     assert (libraries / f"lib{name}.so").exists(), name
 for name in ("pkgconfig/dmlemu.pc", "cmake/dmlemu/dmlemu-config.cmake", "../include/compat/windows.h"):
     assert (libraries / name).exists(), name
+explain = [sys.executable, "-m", "dmlemu", "explain", "HAZARD_RAW"]
+explained = subprocess.run(explain, capture_output=True, text=True, check=True).stdout
+assert "stage.dispatch(" in explained and "D3D12 ERROR HAZARD_RAW [" in explained, explained
 print(f"wheel works: {dmlemu.__file__}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,10 @@ from test_gallery import PROGRAMS, load
 
 from dmlemu.checks import catalogue, groups
 from dmlemu.diagnostics.catalogue import title
+from dmlemu.frontends import check_examples
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "runtime" / "dmlemu"
-sys.path.insert(0, str(ROOT / "docs"))
-import check_pages  # noqa: E402
 
 ID = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 IDS = catalogue()
@@ -72,8 +70,8 @@ def test_declarations_read_well() -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_are_shown_as_wrong_and_as_right(name: str) -> None:
-    program = check_pages.read(check_pages.GALLERY / f"{name}.py")
-    source = (check_pages.GALLERY / f"{name}.py").read_text(encoding="utf-8").splitlines()
+    program = check_examples.read(check_examples.GALLERY / f"{name}.py")
+    source = (check_examples.GALLERY / f"{name}.py").read_text(encoding="utf-8").splitlines()
     for lines in (program.wrong, program.right):
         text = "\n".join(lines.values())
         ast.parse(text)
@@ -128,4 +126,4 @@ def run(stage, fixed: bool) -> None:
     ],
 )
 def test_a_program_as_if_fixed_were_a_constant(fixed: bool, expected: dict[int, str]) -> None:
-    assert check_pages.specialised(SMALL, fixed) == expected
+    assert check_examples.specialised(SMALL, fixed) == expected

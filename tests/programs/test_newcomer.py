@@ -34,6 +34,19 @@ NOT_RUN = {
     ): "names of files stand for the reader's own",
     ("docs/guide/pictures-and-timelines.md", "with dmlemu.trace"): "a pattern with '...'",
     (
+        "docs/guide/find-a-bug-in-cpp.md",
+        "dmlemu exec valgrind",
+    ): "takes a minute; tests of the C ABI run valgrind",
+    (
+        "docs/guide/step-through-a-program.md",
+        "dmlemu step PROGRAM.py",
+    ): "names of files stand for the reader's own",
+    (
+        "docs/guide/step-through-a-program.md",
+        "dmlemu step --script",
+    ): "test_step.py runs it, with its program",
+    ("docs/guide/step-through-a-program.md", "from dmlemu.stepping"): "a pattern with '...'",
+    (
         "docs/guide/port-a-cpp-program.md",
         "apt-get install",
     ): "needs an administrator; the clone is the fixture",
@@ -157,6 +170,20 @@ def commands(block: Block) -> str:
     return "\n".join(typed) + "\n" if typed else block.text
 
 
+def unexpected(output: str) -> list[str]:
+    """The last lines of tracebacks, except those of the mistakes that the guides plant."""
+    ends = re.findall(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)", output, re.MULTILINE)
+    return [end for end in ends if not end.startswith("dmlemu.")]
+
+
+def test_tracebacks_are_told_from_planted_mistakes() -> None:
+    frame = '  File "a.py", line 1, in <module>\n    x\n    ^\n'
+    head = "before\nTraceback (most recent call last):\n"
+    assert unexpected(f"{head}{frame}NameError: x\nafter\n") == ["NameError: x"]
+    assert unexpected(f"{head}{frame}dmlemu.Error: D3D12 ERROR X\nsaid\n") == []
+    assert unexpected("Traceback is a word\n") == []
+
+
 def test_every_command_runs(clone: Path) -> None:
     shell = shutil.which("bash")
     environment = {**os.environ, "PATH": f"{clone / '.venv/bin'}:{os.environ['PATH']}"}
@@ -183,7 +210,8 @@ def test_every_command_runs(clone: Path) -> None:
         left = dict(re.findall(r"^(\S+:\d+) left with (\d+)$", done.stderr, re.MULTILINE))
         for each in found:
             ran += 1
-            if left.get(each.name) not in ("0", "1") or "command not found" in done.stderr:
+            is_lost = "command not found" in done.stderr or unexpected(done.stdout + done.stderr)
+            if left.get(each.name) not in ("0", "1") or is_lost:
                 failures.append(f"{each.name} left with {left.get(each.name)}\n{done.stderr[-2000:]}")
     assert ran > 10
     assert not failures, "\n\n".join(failures)

@@ -131,6 +131,10 @@ def test_catalogues_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert any(row["field"] == "ATensor" and "FLOAT32" in row["data_types"] for row in gemm["tables"])
     check = _json(capsys, "explain", "HAZARD_RAW")
     assert check == _json(capsys, "checks", "hazard_raw")
+    program = next(each for each in check.pop("examples") if "reads what the one before" in each["about"])
+    assert "stage.dispatch(activate, [act], [result])" in program["program"]
+    assert program["report"].startswith("D3D12 ERROR HAZARD_RAW [")
+    assert "\n+    stage.barrier(act)\n" in program["correction"]
     assert check in _json(capsys, "checks", "HAZARD_*")
     assert check["severity"] == "ERROR"
 
@@ -138,8 +142,17 @@ def test_catalogues_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_explain_knows_checks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "hazard_raw"]) == 0
     text = capsys.readouterr().out
+    assert "## A dispatch reads what the one before writes" in text and "+    stage.barrier(act)\n" in text
     assert main(["checks", "HAZARD_RAW"]) == 0
     assert capsys.readouterr().out == text
+
+
+def test_explain_names_the_pages_of_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    base = "https://learn.microsoft.com/windows/win32/api"
+    assert main(["explain", "FENCE_VALUE"]) == 0
+    assert f"{base}/d3d12/nf-d3d12-id3d12device-createfence\n" in capsys.readouterr().out
+    assert main(["explain", "TENSOR_TOTAL_SMALL"]) == 0
+    assert f"{base}/directml/ns-directml-dml_buffer_tensor_desc\n" in capsys.readouterr().out
 
 
 def test_a_shell_is_told_how_the_line_may_go_on(tmp_path: Path) -> None:
@@ -169,6 +182,7 @@ def on_a_terminal(*command: str) -> str:
 def test_explain_is_in_colour_on_a_terminal() -> None:
     check = on_a_terminal("-m", "dmlemu", "explain", "HAZARD_RAW")
     assert "\x1b[" in check and "Reported when a command" in check
+    assert "stage" in check and "```" not in check
     text = on_a_terminal("-m", "dmlemu", "explain", "GEMM")
     assert "\x1b[" in text and "## Fields" not in text and "Fields" in text
 

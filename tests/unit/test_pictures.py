@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dmlemu import Error, Report, d3d12, dml, reporting
 from dmlemu.cli import main
 from dmlemu.dml import BufferTensorDesc, TensorDataType
-from dmlemu.pictures.tensor import Tensor, shown
+from dmlemu.pictures.tensor import Tensor, grouped, shown
 from dmlemu.session import Session
 
 NHWC = BufferTensorDesc(TensorDataType.FLOAT32, [1, 3, 2, 2], [12, 1, 6, 3])
@@ -268,6 +268,44 @@ def test_refusals_of_layouts_have_a_picture() -> None:
         )
     assert 'class="c' in caught.value.report.svg() and " shared" in caught.value.report.svg()
     assert "layouts" not in caught.value.report.json()
+
+
+@pytest.mark.dmlemu(expect=["HAZARD_WAR"])
+def test_the_report_of_a_hazard_shows_the_part_at_fault_of_large_tensors() -> None:
+    """The overlap of two large tensors: 16 elements far from the first and last ones."""
+    device = d3d12.create_device()
+    count, offset = 100_000, 4 * 60_000
+    packed = BufferTensorDesc(TensorDataType.FLOAT32, [count])
+    few = BufferTensorDesc(TensorDataType.FLOAT32, [16])
+    with pytest.raises(Error), Session(dml.create_device(device)) as session:
+        read, write = (
+            session.compile(dml.ElementWiseIdentityOperatorDesc(input_tensor=each, output_tensor=each), name)
+            for name, each in (("read", packed), ("write", few))
+        )
+        act = session.upload("act", np.ones(count, np.float32))
+        small = session.upload("small", np.ones(16, np.float32))
+        result = session.buffer("result", 4 * count)
+        session.initialize(read, write)
+        session.run()
+        session.dispatch(read, [act], [result])
+        session.dispatch(write, [small], [dml.BufferBinding(act, offset, 64)])
+        session.run()
+    (report,) = [each.report for each in device.reports if each.report.id == "HAZARD_WAR"]
+    assert report.faulty_byte == offset and "faulty_byte" not in report.json()
+    picture = report.svg()
+    assert f"OutputTensor (command 2 writes) element (0,): bytes {offset} to {offset + 3}" in picture
+    assert f"InputTensor (command 1 reads) element (60000,): bytes {offset} to {offset + 3}" in picture
+    assert picture.count(" shared") >= 32 and len(picture) < 200_000
+
+
+def test_bytes_are_drawn_in_groups_as_large_as_elements() -> None:
+    floats = Tensor("a", "FLOAT32", 32, (4,), (1,), 0, 16)
+    assert [each.sizes for each in grouped([floats, Tensor.of_bytes("b", 8, 8)])] == [(4,), (2,)]
+    assert [each.sizes for each in grouped([floats, Tensor.of_bytes("b", 8, 6)])] == [(4,), (3,)]
+    assert [each.sizes for each in grouped([floats, Tensor.of_bytes("b", 7, 8)])] == [(4,), (8,)]
+    assert [each.bits for each in grouped([Tensor.of_bytes("a", 0, 64), Tensor.of_bytes("b", 32, 64)])] == [
+        128
+    ] * 2
 
 
 @pytest.mark.dmlemu(expect=["TENSOR_TOTAL_SMALL"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dmlemu_hw.descriptors import DescriptorKind
 from dmlemu_hw.events import WRITE
 from dmlemu_hw.faults import FaultKind, GpuFault
@@ -91,7 +93,31 @@ def fault_error(names: Names, fault: GpuFault, circumstances: tuple[str, ...]) -
         severity=severity,
         context=(*lines, *circumstances),
         is_call=False,
+        **_picture(names, fault, command),
     )
+
+
+def _picture(names: Names, fault: GpuFault, command: Command | None) -> dict[str, Any]:
+    """A tensor that is larger than its descriptor's range, and the bytes of it behind that range."""
+    if fault.kind is not FaultKind.OUT_OF_RANGE or fault.operand < 0 or fault.given >= fault.needed:
+        return {}
+    try:
+        packet = decode_one(fault.packet)
+    except ValueError:
+        return {}
+    allocation = names.gpu.memory.find(fault.address)
+    if not isinstance(packet, DispatchPacket) or allocation is None:
+        return {}
+    from ..pictures import Tensor
+
+    used, start = packet.tensors[fault.operand], fault.address - allocation.address
+    operands = () if command is None else command.operands
+    name = operands[fault.operand] if fault.operand < len(operands) else "tensor"
+    kind = type_name(used.data_type)
+    bits = int("".join(filter(str.isdigit, kind)))  # all names of types end with them
+    tensor = Tensor(name, kind, bits, used.sizes, used.strides, start + used.offset, used.byte_size)
+    outside = Tensor.of_bytes("outside of the view", start + fault.given, fault.needed - fault.given)
+    return {"layouts": (tensor, outside), "faulty_byte": start + fault.given}
 
 
 def _command_name(command: Command | None, fault: GpuFault) -> str:

@@ -192,7 +192,10 @@ class DescriptorHeapDesc(Struct):
 
 
 class ConstantBufferViewDesc(Struct):
-    """``D3D12_CONSTANT_BUFFER_VIEW_DESC``: a GPU virtual address and a size, both multiples of 256."""
+    """``D3D12_CONSTANT_BUFFER_VIEW_DESC``: a GPU virtual address and a size, both multiples of 256.
+
+    It has no ``layout()``, as other views have: its contents have no elements that the view describes.
+    """
 
     buffer_location: UINT64
     size_in_bytes: int

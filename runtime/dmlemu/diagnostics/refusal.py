@@ -36,6 +36,7 @@ def refusal(
     hresult: HResult = HResult.E_INVALIDARG,
     is_call: bool = True,
     layouts: tuple[Tensor, ...] = (),
+    faulty_byte: int | None = None,
 ) -> Error:
     """The error of a call that violates the check ``id``, to be raised.
 
@@ -45,7 +46,7 @@ def refusal(
     Omitted arguments (``rule``, ``api``, ``severity``, the only ``message_id``) are as declared; a call that
     refuses what is otherwise only reported is an ERROR.
     ``is_call``: the user's call is at fault, so that its line is part of the report.
-    ``layouts``: tensors to draw.
+    ``layouts`` and ``faulty_byte``: tensors to draw, and what to show of large ones.
     """
     declaration = declared(id)
     place = caller() if is_call else ""
@@ -70,6 +71,7 @@ def refusal(
         hint=hint,
         context=context,
         layouts=layouts,
+        faulty_byte=faulty_byte,
     )
     return Error(hresult, report)
 

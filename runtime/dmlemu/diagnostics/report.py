@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HOST_IS_FULL", "Error", "ErrorWatch", "HResult", "Report", "Severity", "Strictness", "loading"]
 
+_OF_PICTURE = ("layouts", "faulty_byte")
 _MOST_LINE = 8000  # of an entry of a report, which may show a whole layout
 
 
@@ -84,7 +85,8 @@ class Report(Frozen):
     ``id`` is the stable name of the check, ``rule`` the rule's id and where it is written, ``field``
     the path as the user wrote it (``OutputTensor.Sizes[2]``), ``given`` and ``expected`` the values.
     ``ranges`` are bytes or elements, each in words; ``created_at`` is the line that created the object.
-    ``layouts``: the tensors that :meth:`svg` draws.
+    ``layouts``: the tensors that :meth:`svg` draws; ``faulty_byte``: the byte of their buffer that it shows
+    wherever parts are left out.
     """
 
     id: str
@@ -104,6 +106,7 @@ class Report(Frozen):
     d3d12_id: int = 0
     properties: dict[str, str] = dataclass_field(default_factory=dict)
     layouts: tuple[Tensor, ...] = ()
+    faulty_byte: int | None = None
 
     def __repr__(self) -> str:
         return f"<{self.severity.name} {self.id}: {elide(printable(self.message), 140)}>"
@@ -113,9 +116,9 @@ class Report(Frozen):
         if not self.layouts:
             return ""
         with loading():
-            from ..pictures import Layout
+            from ..pictures import Layout, grouped
 
-        return Layout(self.layouts).svg()
+        return Layout(grouped(self.layouts), self.faulty_byte).svg()
 
     def html(self, hresult: HResult | None = None) -> str:
         """The report as a part of an HTML page: its text, and the picture of :meth:`svg` if there is one."""
@@ -162,7 +165,7 @@ class Report(Frozen):
         return self.text(spell=self.severity <= Severity.WARNING)
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
-        """The report as one JSON line: every field but ``layouts``, its count, and ``more``.
+        """The report as one JSON line: every field but those of the picture, its count, and ``more``.
 
         Long texts are elided in the middle, as in :meth:`text`.
         """
@@ -170,7 +173,7 @@ class Report(Frozen):
             import json
 
         spelled = asdict(self.spelled())
-        value = {name: _elided(field) for name, field in spelled.items() if name != "layouts"}
+        value = {name: _elided(field) for name, field in spelled.items() if name not in _OF_PICTURE}
         value["severity"] = self.severity.name
         value["hresult"] = None if hresult is None else hresult.name
         return json.dumps({**value, "count": count, **more}, default=str)

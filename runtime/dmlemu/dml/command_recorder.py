@@ -18,7 +18,7 @@ from ..d3d12.descriptor_uses import Reader
 from ..d3d12.recording import SHADING
 from ..diagnostics import ids
 from ..errors import Error, Severity, Strictness, call_site, caller
-from .binding.aliasing import Clash, Meeting, Place, alias_reason, find_clash
+from .binding.aliasing import Clash, Meeting, Place, alias_reason, clash_picture, find_clash
 from .binding.binding_checks import Bound
 from .binding.binding_table import BindingTable
 from .events import DispatchRecorded
@@ -327,6 +327,7 @@ def _alias_error(dispatchable: Dispatchable, clash: Clash, first: Bound, second:
         object=dispatchable,
         context=(context,),
         rule="BT10",
+        **clash_picture(clash, first.host - first.offset),
     )
 
 

@@ -216,10 +216,24 @@ def _checks(parsed: Namespace) -> int:
 
 def _explain_check(check: Declaration, as_json: bool) -> int:
     from ..checks.framework.describe import describe
+    from .check_examples import examples
 
+    found = list(examples(check.id))
     if as_json:
-        return _print_json(_check(check))
+        shown = [
+            {
+                "about": each.about,
+                "program": each.listing(),
+                "report": each.report,
+                "correction": each.correction(),
+            }
+            for each in found
+        ]
+        return _print_json({**_check(check), "examples": shown})
     print_text(describe(check), sys.stdout)
+    for each in found:
+        print()
+        _print_page("\n\n".join(each.markdown()) + "\n")
     return 0
 
 

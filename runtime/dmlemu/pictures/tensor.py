@@ -7,7 +7,7 @@ from itertools import islice
 from math import gcd, prod
 from typing import NamedTuple
 
-__all__ = ["Index", "Tensor", "shown"]
+__all__ = ["Index", "Tensor", "grouped", "shown"]
 
 Index = tuple[int, ...]
 
@@ -23,6 +23,11 @@ class Tensor(NamedTuple):
     strides: Index
     offset: int
     size: int
+
+    @staticmethod
+    def of_bytes(name: str, offset: int, size: int) -> Tensor:
+        """``size`` bytes of which nothing else is known."""
+        return Tensor(name, "bytes", 8, (size,), (1,), offset, size)
 
     def __str__(self) -> str:
         place = f" at byte {self.offset}" if self.offset else ""
@@ -100,6 +105,26 @@ class Tensor(NamedTuple):
             number, i = divmod(number, size)
             place.append(i)
         return tuple(reversed(place))
+
+
+def grouped(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The same tensors, with bytes of which nothing else is known in groups as large as the others' elements.
+
+    Groups are a power of two, 16 bytes at most, and never larger than what the bytes begin and end at.
+    """
+    most = max((each.bits // 8 for each in tensors if each.data_type != "bytes"), default=16)
+    ends = [end for each in tensors if each.data_type == "bytes" for end in (each.offset, each.size)]
+    unit = 16
+    while unit > 1 and (unit > most or any(end % unit for end in ends)):
+        unit //= 2
+    return [_in_groups(each, unit) if each.data_type == "bytes" else each for each in tensors]
+
+
+def _in_groups(tensor: Tensor, unit: int) -> Tensor:
+    if unit == 1:
+        return tensor
+    kind, count = f"groups of {unit} bytes", tensor.size // unit
+    return tensor._replace(data_type=kind, bits=unit * 8, sizes=(count,), strides=(1,))
 
 
 def _congruent(stride: int, rest: int, step: int, least: int, most: int) -> range:

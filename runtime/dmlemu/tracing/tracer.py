@@ -9,7 +9,7 @@ import weakref
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
-from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
+from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import (
     READ,
     WRITE,
@@ -64,7 +64,7 @@ def trace(
 
     ``path``: the JSON file that is written at the end; https://ui.perfetto.dev and chrome://tracing show it.
     It has a track for each host thread, command list and queue, slices for commands with their operands,
-    arrows for submissions, fences and data, counters for memory and descriptors, and the reports as
+    arrows for submissions, fences and data, counters for memory and descriptors that show memory, reports as
     instants; the queues once more in virtual time, on which queues run side by side.  ``limit``: events
     that are kept; a warning says how many are left out.
     """
@@ -146,7 +146,7 @@ class _Watch:
         self._writers: LastWriters[Place] = LastWriters()
         self._blocked_since: dict[int, float] = {}  # by host thread
         self._memory = 0
-        self._descriptors = 0
+        self._descriptors: set[int] = set()  # GPU handles of those that show memory
         self._reports = device.reports
         self._reports.add_sink(self._report)
         self._subscriptions: list[Subscription] = []
@@ -350,6 +350,10 @@ class _Watch:
 
     def _freed(self, event: Freed) -> None:
         self._count(event, -event.size)
+        gone = [each for each in self._descriptors if 0 <= each - event.address < event.size]
+        if gone:  # it was a descriptor heap
+            self._descriptors.difference_update(gone)
+            self._count_descriptors()
 
     def _count(self, event: Allocated | Freed, change: int) -> None:
         if event.kind == "heap":  # placed and reserved resources lie in heaps
@@ -357,5 +361,20 @@ class _Watch:
             self._line.counter(self._process, "bytes of heaps", self._now(), self._memory)
 
     def _described(self, event: DescriptorsWritten) -> None:
-        self._descriptors += len(event.after) // DESCRIPTOR_SIZE
-        self._line.counter(self._process, "descriptors written", self._now(), self._descriptors)
+        for at in range(0, len(event.after), DESCRIPTOR_SIZE):
+            if _shows_memory(event.after[at : at + DESCRIPTOR_SIZE]):
+                self._descriptors.add(event.place + at)
+            else:
+                self._descriptors.discard(event.place + at)
+        self._count_descriptors()
+
+    def _count_descriptors(self) -> None:
+        self._line.counter(self._process, "descriptors in use", self._now(), len(self._descriptors))
+
+
+def _shows_memory(content: bytes) -> bool:
+    """Whether a descriptor is written and no null descriptor."""
+    try:
+        return Descriptor.decode(content).address != 0
+    except ValueError:  # it was copied from memory that the program has overwritten
+        return True

@@ -9,7 +9,7 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
 
 from ...d3d12.descriptor_uses import Reader
 from ...d3d12.events import DescriptorsWritten
-from ...dml.binding.aliasing import Clash, alias_reason
+from ...dml.binding.aliasing import Clash, alias_reason, clash_picture
 from ...dml.lowering.dispatchable import Dispatchable
 from ...errors import spell_site
 from ..framework.names import NamedCommand, Names
@@ -172,7 +172,7 @@ def aliased(command: NamedCommand, dispatchable: Dispatchable, clash: Clash, nam
     _, why = alias_reason(dispatchable, clash)
     first, second = clash.first, clash.second
     ranges = [names.bytes(each.address, each.address + each.slot.size) for each in (first, second)]
-    second_byte = clash.second_byte
+    second_byte, buffer = clash.second_byte, names.buffer(first.address)
     byte = names.byte(clash.byte)
     if clash.byte != second_byte:
         byte += f" ({names.byte(second_byte)})"
@@ -188,4 +188,5 @@ def aliased(command: NamedCommand, dispatchable: Dispatchable, clash: Clash, nam
             f"{byte} is {clash.is_to_first} of {first.slot.path} and {clash.is_to_second} of {second.slot.path}",
             command.context,
         ),
+        **clash_picture(clash, first.address if buffer is None else buffer.address),
     }

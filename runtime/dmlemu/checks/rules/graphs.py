@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...diagnostics import ids
 from ...diagnostics.declarations.graphs import ADVICE
 from ...dml.events import GraphCompiled
@@ -44,10 +46,29 @@ class GraphAdvice(Check):
             f"{producer} has Strides ({list(expected)}), and {consumer}, which reads its bytes as they are, "
             f"has Strides ({list(given)}): the same sizes in another order."
         )
-        self._say(ids.GRAPH_EDGE_MISMATCH, event, message, field, str(list(expected)), str(list(given)))
+        drawn = [
+            desc.layout(f"{name} ({what})").tensors[0]
+            for desc, name, what in ((writer, "output", "written"), (reader, "input", "read"))
+        ]
+        self._say(
+            ids.GRAPH_EDGE_MISMATCH,
+            event,
+            message,
+            field,
+            str(list(expected)),
+            str(list(given)),
+            layouts=tuple(drawn),
+        )
 
     def _say(
-        self, id: str, event: GraphCompiled, message: str, field: str, expected: str, given: str = "no edge"
+        self,
+        id: str,
+        event: GraphCompiled,
+        message: str,
+        field: str,
+        expected: str,
+        given: str = "no edge",
+        **more: Any,
     ) -> None:
         self.report(
             id,
@@ -59,6 +80,7 @@ class GraphAdvice(Check):
             expected=expected,
             severity=Severity.INFO,
             object=str(event.compiled),
+            **more,
         )
 
 

@@ -10,6 +10,7 @@ from dmlemu_hw.kernels import ffi, lib
 
 from ...diagnostics import ids
 from ...errors import shorten, spell_site
+from ...pictures import Tensor as Drawn
 from ..analysis.access_history import Access, Kind, Pattern
 from ..analysis.happens_before import FenceValue
 from ..framework.names import NamedCommand, Names
@@ -47,6 +48,8 @@ class Side(NamedTuple):
     first: int
     end: int
     elements: str
+    drawn: Drawn | None  # in physical memory; None: a part of what goes through tiles
+    start: int  # of the buffer there
 
     @staticmethod
     def of(access: Access, buffer: Resource | None, shared: range) -> Side:
@@ -55,15 +58,20 @@ class Side(NamedTuple):
         names = command.command.operands
         start = pattern.place.address + pattern.shift
         is_tensor = command.command.name.startswith("Dispatch ") and not pattern.access & UNDEFINE
+        name = names[operand] if operand < len(names) else ""
+        verb = "may overwrite" if access.kind == Kind.TAIL else _VERBS.get(pattern.access, "uses")
+        drawn = _drawn(pattern, f"{name or 'operand'} (command {command.number} {verb})", is_tensor)
         return Side(
             command,
-            names[operand] if operand < len(names) else "",
-            "may overwrite" if access.kind == Kind.TAIL else _VERBS.get(pattern.access, "uses"),
+            name,
+            verb,
             access.kind <= Kind.TAIL,
             buffer,
             shared[0] - start,
             shared[-1] + 1 - start,
             _elements(pattern, shared) if is_tensor else "",
+            drawn if pattern.clip is None else None,
+            start,
         )
 
     @property
@@ -154,6 +162,7 @@ class Finding(NamedTuple):
                 "other_command": str(before.command.number),
                 "other_list": before.command.list,
             },
+            **picture(before, after),
         }
 
     def _bytes(self, side: Side) -> str:
@@ -232,7 +241,34 @@ def same(source: Side, target: Side, is_whole: bool) -> dict[str, Any]:
         "ranges": (source.line, target.line),
         "context": (command.context,),
         "properties": {"command": str(command.number)},
+        **picture(source, target),
     }
+
+
+def picture(before: Side, after: Side) -> dict[str, Any]:
+    """The elements of both, in the buffer of the second; empty if one goes through tiles."""
+    if before.drawn is None or after.drawn is None:
+        return {}
+    start = min(after.start, before.drawn.offset)  # in buffers that share memory, one may begin before
+    layouts = tuple(each._replace(offset=each.offset - start) for each in (before.drawn, after.drawn))
+    return {"layouts": layouts, "faulty_byte": after.first + after.start - start}
+
+
+def _drawn(pattern: Pattern, name: str, is_tensor: bool) -> Drawn:
+    """The elements of a footprint; their data type is not known here."""
+    struct = pattern.struct
+    if not is_tensor and struct.rank == 1 and struct.bits == 8 and struct.strides[0] == 1:
+        return Drawn.of_bytes(name, struct.address, struct.end - struct.address)
+    rank, bits = max(1, struct.rank), struct.bits
+    return Drawn(
+        name,
+        f"{bits}-bit",
+        bits,
+        tuple(struct.sizes[0:rank]) if struct.rank else (1,),
+        tuple(struct.strides[0:rank]) if struct.rank else (1,),
+        struct.address,
+        struct.end - struct.address,
+    )
 
 
 def shares_all(a: Pattern, b: Pattern, shared: range) -> bool:

@@ -294,6 +294,7 @@ class Initialisation(Check):
                 *self._neighbours(resource, access.footprint.byte_range, address, copies),
             ),
             cause=cause,
+            **messages.drawn(self.shadow, resource, access, address, operand),
         )
         if len(self._reported) < _KEPT:
             self._reported[id, cause] = address

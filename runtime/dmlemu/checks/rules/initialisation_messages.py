@@ -9,13 +9,14 @@ from dmlemu_hw.events import Access, Accesses
 from dmlemu_hw.kernels import lib
 from dmlemu_hw.shadow import Shadow
 
+from ...pictures import Tensor as Drawn
 from ..framework.names import NamedCommand
 
 if TYPE_CHECKING:
     from ...d3d12.recording import Command
     from ...d3d12.resource import Resource
 
-__all__ = ["Read", "Write", "author", "picture", "wrote"]
+__all__ = ["Read", "Write", "author", "drawn", "picture", "wrote"]
 
 _SHOWN = 32  # bytes shown
 _HOPS = 8  # copies listed one by one
@@ -77,6 +78,27 @@ class Read(NamedTuple):
             return f"{where}{self.undefined_by} left undefined."
         zero = ": it is a zero of the buffer's creation" if self.zeros else ""
         return f"{where}nobody has written{zero}."
+
+
+def drawn(shadow: Shadow, resource: Resource, access: Access, address: int, name: str) -> dict[str, Any]:
+    """The tensor and the unwritten bytes from the first one on, for the report's picture."""
+    address_of, bits, sizes, strides = access.footprint
+    begin, end = access.footprint.byte_range
+    start = next((start for start, _ in shadow.written_runs(address, end - address)), end)
+    first = address - resource.address
+    tensor = Drawn(
+        name or "operand",
+        f"{bits}-bit",
+        bits,
+        sizes or (1,),
+        strides or (1,),
+        address_of - resource.address,
+        end - begin,
+    )
+    return {
+        "layouts": (tensor, Drawn.of_bytes("never written", first, start - address)),
+        "faulty_byte": first,
+    }
 
 
 def author(write: Write) -> str:

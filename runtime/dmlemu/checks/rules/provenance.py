@@ -436,7 +436,7 @@ class WhoseBytes(Check):
                 relation is Relation.OTHER_TYPE and _only_moves(event, dispatch)
             ):
                 continue
-            words = messages.handover(self.names.command(event), tensor, each, relation)
+            words = messages.handover(self.names.command(event), tensor, each, relation, self._base(read))
             if words["cause"] not in self._advised:
                 self._say(event, ids.LAYOUT_HANDOVER, read, tensor, words)
             if relation.is_mistake:
@@ -445,8 +445,12 @@ class WhoseBytes(Check):
         can_mix = len(sources) > 1 and read.clip is None  # not through tiles in several places
         mixture = self._mixture(read, tensor, sources) if can_mix else None
         if mixture is not None:
-            words = messages.mixed(self.names.command(event), tensor, *mixture)
+            words = messages.mixed(self.names.command(event), tensor, *mixture, self._base(read))
             self._say(event, ids.READ_MIXED, read, tensor, words)
+
+    def _base(self, read: Pattern) -> int:
+        """Where the buffer begins in physical memory, of which this is read."""
+        return read.place.address + read.shift
 
     def _mixture(self, read: Pattern, tensor: Tensor, sources: Sources) -> tuple[Source, Source] | None:
         """What was written last, and what does not belong to it."""

@@ -20,8 +20,10 @@ _CELLS = 6  # of a picture
 _SEARCHED = 64  # for the first difference
 
 
-def handover(command: NamedCommand, tensor: Tensor, source: Source, relation: Relation) -> dict[str, Any]:
-    """A tensor is read through another layout."""
+def handover(
+    command: NamedCommand, tensor: Tensor, source: Source, relation: Relation, base: int
+) -> dict[str, Any]:
+    """A tensor is read through another layout; ``base``: where its buffer begins."""
     write = source.write
     assert write is not None and write.tensor is not None
     advice: dict[str, Any] = {} if relation.is_mistake else {"severity": Severity.INFO}
@@ -32,7 +34,7 @@ def handover(command: NamedCommand, tensor: Tensor, source: Source, relation: Re
         "given": _bare(tensor),
         "expected": _bare(write.tensor),
         "context": (command.context, *_picture(write.tensor, tensor)),
-        "layouts": _drawn(write.tensor, tensor),
+        **_picture_of(base, tensor, write, _first_difference(write.tensor, tensor)),
         "cause": (command.command.site, command.command.name, tensor.path, relation),
     }
 
@@ -93,8 +95,8 @@ def unread(found: list[Unread]) -> dict[str, Any]:
     return words
 
 
-def mixed(command: NamedCommand, tensor: Tensor, newer: Source, older: Source) -> dict[str, Any]:
-    """A tensor is a mixture."""
+def mixed(command: NamedCommand, tensor: Tensor, newer: Source, older: Source, base: int) -> dict[str, Any]:
+    """A tensor is a mixture; ``base``: where its buffer begins."""
     assert newer.write is not None and older.write is not None
     here = tensor.element(older.first)
     width = max(1, tensor.bits // 8)
@@ -106,6 +108,7 @@ def mixed(command: NamedCommand, tensor: Tensor, newer: Source, older: Source) -
         f"from {spell(older.write.author)}{_as(older.write)}.",
         "context": (command.context,),
         "cause": (command.command.site, command.command.name, tensor.path, "mixed"),
+        **_picture_of(base, tensor, newer.write, older.first, "written last"),
     }
 
 
@@ -133,16 +136,19 @@ def _example(written: Tensor, read: Tensor, relation: Relation) -> str:
     return f"; element {_at(element)} {what}"
 
 
+def _first_difference(written: Tensor, read: Tensor) -> int:
+    """The first byte that is in other elements of the two; of those that are looked at, else the first one."""
+    step, base = max(1, min(written.bits, read.bits) // 8), max(written.address, read.address)
+    places = range(base, base + _SEARCHED * step, step)
+    return next((each for each in places if _cell(written, each) != _cell(read, each)), base)
+
+
 def _picture(written: Tensor, read: Tensor) -> list[str]:
     """The elements of both tensors in the same bytes, around the first byte in which they differ."""
     step, base = max(1, min(written.bits, read.bits) // 8), max(written.address, read.address)
-
-    def cells(begin: int, count: int) -> list[tuple[str, str, str]]:
-        places = [begin + i * step for i in range(count)]
-        return [(str(each - read.address), _cell(written, each), _cell(read, each)) for each in places]
-
-    differs = (i for i, (_, one, other) in enumerate(cells(base, _SEARCHED)) if one != other)
-    shown = cells(base + max(0, next(differs, 0) - 1) * step, _CELLS)
+    begin = max(base, _first_difference(written, read) - step)
+    places = range(begin, begin + _CELLS * step, step)
+    shown = [(str(each - read.address), _cell(written, each), _cell(read, each)) for each in places]
     widths = [max(map(len, column)) for column in shown]
     titles = f"byte of {read.path}", "written as element", "read as element"
     margin = max(map(len, titles))
@@ -152,20 +158,26 @@ def _picture(written: Tensor, read: Tensor) -> list[str]:
     ]
 
 
-def _drawn(written: Tensor, read: Tensor) -> tuple[Drawn, ...]:
-    """Both tensors, for the picture of the report."""
-    base = min(written.address, read.address)
-    return tuple(
-        Drawn(
-            f"{each.path} ({what})",
-            each.data_type.name,
-            each.bits,
-            each.sizes,
-            each.strides,
-            each.address - base,
-            each.byte([size - 1 for size in each.sizes]) - each.address + max(1, each.bits // 8),
-        )
-        for each, what in ((written, "written"), (read, "read"))
+def _picture_of(base: int, read: Tensor, write: Write, faulty: int, what: str = "written") -> dict[str, Any]:
+    """What was written and what is read, in the buffer that begins at ``base``, for the report's picture."""
+    base = min(base, write.begin)  # in buffers that share memory, one may begin before
+    if write.tensor is not None:
+        written = _drawn(write.tensor, what, base)
+    else:
+        written = Drawn.of_bytes(f"bytes ({what})", write.begin - base, write.end - write.begin)
+    return {"layouts": (written, _drawn(read, "read", base)), "faulty_byte": faulty - base}
+
+
+def _drawn(tensor: Tensor, what: str, base: int) -> Drawn:
+    end = tensor.byte([size - 1 for size in tensor.sizes]) + max(1, tensor.bits // 8)
+    return Drawn(
+        f"{tensor.path} ({what})",
+        tensor.data_type.name,
+        tensor.bits,
+        tensor.sizes,
+        tensor.strides,
+        tensor.address - base,
+        end - tensor.address,
     )
 
 

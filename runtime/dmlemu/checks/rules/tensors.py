@@ -122,6 +122,8 @@ class TensorAdvice(Check):
             expected=words.expected,
             hint=words.hint,
             object=str(operator),
+            layouts=desc.layout(field.path).tensors,
+            faulty_byte=words.byte,
             severity=words.severity or self._declared[id].severity,
             cause=(operator.type_name, field.path, desc, operator.created_at),
         )

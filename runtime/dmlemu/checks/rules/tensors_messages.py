@@ -21,6 +21,7 @@ class Words(NamedTuple):
     expected: str
     hint: str = ""
     severity: Severity | None = None  # if other than the declared severity
+    byte: int | None = None  # to be seen in the picture
 
 
 class Mixture(NamedTuple):
@@ -94,6 +95,7 @@ def in_overlap(path: str, desc: BufferTensorDesc, shared: tuple[Index, Index]) -
         f"{path}.Strides",
         _list(desc.strides or ()),
         "a place of its own for each element, unless windows over one buffer are meant",
+        byte=place * element_bits(desc.data_type) // 8,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,16 @@ from ..lowering.compile import Access
 from ..lowering.dispatchable import CompiledOperator, Dispatchable, Role, Slot, Touch
 from ..tensor_desc import BufferTensorDesc, element_bits
 
-__all__ = ["Clash", "Meeting", "Place", "alias_reason", "find_clash", "one_layout", "touches"]
+__all__ = [
+    "Clash",
+    "Meeting",
+    "Place",
+    "alias_reason",
+    "clash_picture",
+    "find_clash",
+    "one_layout",
+    "touches",
+]
 
 
 _LOOKED_AT = 4096  # elements searched for the first that differs
@@ -164,6 +173,16 @@ def _where_elements_differ(x: Touch, y: Touch, clash: Clash, meet: Meet) -> Clas
         if words[0] != words[1]:
             return Clash(clash.first, clash.second, found.first, found.second, *words)
     return None
+
+
+def clash_picture(clash: Clash, start: int) -> dict[str, Any]:
+    """Both bindings in the first one's buffer, which begins at address ``start``: fields of a report."""
+    shift = clash.byte - clash.second_byte
+    second = clash.second.address + shift
+    start = min(start, second)  # in buffers that share memory, one may begin before
+    places = ((clash.first.slot, clash.first.address), (clash.second.slot, second))
+    layouts = tuple(slot.drawn(address - start) for slot, address in places)
+    return {"layouts": layouts, "faulty_byte": clash.byte - start}
 
 
 def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[ids.Id, str]:

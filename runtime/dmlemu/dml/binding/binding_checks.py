@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...d3d12 import HeapType, MessageId, Resource, ResourceFlags
 from ...d3d12.declared import named
@@ -409,6 +409,7 @@ class SlotCheck:
                 given=size,
                 expected=f">= {slot.size}",
                 rule=self.rule,
+                **self._drawn(offset, offset + size),
             )
         if offset + size > width:
             what = (
@@ -425,6 +426,15 @@ class SlotCheck:
                 message_id=_NO_RESOURCE,
             )
         return offset, size
+
+    def _drawn(self, offset: int, end: int) -> dict[str, Any]:
+        """The tensor and what of it lies behind the binding's end; nothing of what has no layout."""
+        if self.slot.desc is None:
+            return {}
+        from ...pictures import Tensor
+
+        outside = Tensor.of_bytes("outside of the binding", end, offset + self.slot.size - end)
+        return {"layouts": (self.slot.drawn(offset), outside), "faulty_byte": end}
 
     def _alignment_name(self) -> str:
         """The reason for the required alignment."""

@@ -189,10 +189,11 @@ class BindingTable(DeviceChild):
             raise TypeError(f"buffer must be a Resource, not {type(buffer).__name__}.")
         from ...pictures import Layout
 
-        found = [_drawn(bound) for bound in self.bound.values() if bound.resource is buffer]
+        bound = (each for each in self.bound.values() if each.resource is buffer)
+        found = [each.slot.drawn(each.offset) for each in bound]
         if not found:
             raise ValueError(f"{self.title()} binds nothing of {buffer.title()}.")
-        return Layout([tensor for layout in found for tensor in layout.tensors])
+        return Layout(found)
 
     def _bind(self, role: Role, find: Callable[[Dispatchable], list[tuple[Slot, BindingDesc]]]) -> None:
         """Checks all bindings that ``find`` returns, then writes them."""
@@ -389,16 +390,6 @@ def _thread_name(thread: int) -> str:
     """The name of a running thread, which Python may not know."""
     names = (each.name for each in threading.enumerate() if each.ident == thread)
     return next(names, str(thread))
-
-
-def _drawn(bound: Bound) -> Layout:
-    """What is bound to a slot, as pictures draw it."""
-    from ...pictures import Layout, Tensor
-
-    slot = bound.slot
-    if slot.desc is not None:
-        return slot.desc.layout(slot.path, bound.offset)
-    return Layout([Tensor(slot.path, "bytes", 8, (slot.size,), (1,), bound.offset, slot.size)])
 
 
 def _is_nothing(bindings: object) -> bool:

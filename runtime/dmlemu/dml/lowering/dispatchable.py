@@ -29,6 +29,7 @@ from .fusion import fused_calls, may_fuse
 from .weight_packing import laid_out, relaid
 
 if TYPE_CHECKING:
+    from ...pictures import Tensor
     from ..device_context import DeviceContext
     from ..operators.schema import OperatorDesc
 
@@ -65,6 +66,15 @@ class Slot(Frozen, eq=False):
     desc: BufferTensorDesc | None = None
     absent: str = ""
     optional: bool = False
+
+    def drawn(self, offset: int) -> Tensor:
+        """What is bound to it from byte ``offset`` of a buffer on, as pictures draw it."""
+        from ...pictures import Tensor
+
+        if self.desc is None:
+            return Tensor.of_bytes(self.path, offset, self.size)
+        [tensor] = self.desc.layout(self.path, offset).tensors
+        return tensor
 
 
 class Touch(NamedTuple):
