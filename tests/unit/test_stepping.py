@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -262,6 +264,28 @@ def test_the_run_ends_at_its_limit_and_says_so() -> None:
             session.upload("source", np.float32([1, 2, 3, 4]))
     assert len(run) == 8
     assert run.notes == ["The run ends after moment 7: what follows exceeds the limit of 16384 bytes."]
+
+
+def test_moments_of_two_devices_on_two_threads_are_numbered_in_order() -> None:
+    interval = sys.getswitchinterval()
+
+    def signal(device: d3d12.Device) -> None:
+        fence = device.create_fence()
+        for value in range(1, 200):
+            fence.signal(value)
+
+    with observe() as run:
+        devices = [d3d12.create_device(d3d12.Adapter()) for _ in range(2)]
+        threads = [threading.Thread(target=signal, args=(each,)) for each in devices]
+        sys.setswitchinterval(1e-6)
+        try:
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+        finally:
+            sys.setswitchinterval(interval)
+    assert [each.number for each in run.moments] == list(range(400))
 
 
 def test_a_command_too_large_for_the_limit_is_not_kept_in_part() -> None:
