@@ -18,6 +18,7 @@ from dmlemu import dml
 from dmlemu.cli import main
 from dmlemu.stepping import Run, observe, read_tensor
 from dmlemu.stepping.page import write_page
+from dmlemu.stepping.page.document import document
 
 __all__ = ["chromium"]
 
@@ -198,6 +199,31 @@ def test_names_of_programs_stay_text(opened: Callable[..., Any]) -> None:
         details.click()  # pictures, too
     assert browser.title == "a run"
     assert "<img src=x" in browser.find_element("id", "operands").text
+
+
+def test_tables_of_a_page_are_those_of_the_run() -> None:
+    run = copies()
+    states: dict[str, str] = {}
+    descriptors: dict[str, str] = {}
+    fences: dict[str, str] = {}
+    for at, moment in enumerate(document(run, "")["moments"]):
+        states |= moment.get("states", {})
+        descriptors |= moment.get("descriptors", {})
+        fences |= moment.get("fences", {})
+        assert run.states(at).items() <= {int(key): each for key, each in states.items()}.items()
+        assert descriptors == {f"{heap}:{slot}": each for (heap, slot), each in run.descriptors(at).items()}
+        assert fences == {str(key): str(each) for key, each in run.fence_values(at).items()}
+    assert len(descriptors) == 4 and fences
+
+
+def test_a_run_without_moments(opened: Callable[..., Any]) -> None:
+    with observe(None) as run:
+        pass
+    browser = opened(run)
+    for button in browser.find_elements("css selector", "button"):
+        button.click()
+    assert "No device was created." in browser.find_element("id", "notes").text
+    assert browser.get_log("browser") == []
 
 
 def test_nothing_is_loaded_and_nothing_fails(opened: Callable[..., Any]) -> None:

@@ -27,9 +27,9 @@ def observe_program(
 ) -> Run:
     """Runs a DxDispatch model, a Python script or a record to its end or its failure; the run.
 
-    What fails is in the run: as a report, or as a note; so is an interrupt.  ``arguments`` are the script's.  ``strictness``: of
-    the device for a model or a record; a script chooses its own.  UsageError: no such file, or of another
-    kind.  ModelError: the model failed before a device did anything.
+    What fails is in the run, as a report or as a note; so is an interrupt.  ``arguments`` are the script's.
+    ``strictness``: of the device for a model or a record; a script chooses its own.  UsageError: no such
+    file, or of another kind.  ModelError: the model failed before a device did anything.
     """
     if not path.is_file():
         raise UsageError(f"{path} is no file")

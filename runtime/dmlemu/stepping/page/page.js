@@ -235,6 +235,7 @@ function showOperands(moment) {
 
 /** Shows a moment.  The buffer whose bytes are shown is one that it writes, or else stays. */
 function show(number, follow = true) {
+  if (last < 0) return; // a run without moments
   at = Math.max(0, Math.min(last, number));
   const moment = run.moments[at];
   showNow(moment);
