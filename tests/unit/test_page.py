@@ -216,6 +216,25 @@ def test_tables_of_a_page_are_those_of_the_run() -> None:
     assert len(descriptors) == 4 and fences
 
 
+def test_of_many_descriptors_those_that_are_used_are_shown(opened: Callable[..., Any]) -> None:
+    packed = dml.BufferTensorDesc(dml.TensorDataType.FLOAT32, [4])
+    with observe(None) as run, dmlemu.Session() as session:
+        source, target = session.upload("source", np.zeros(4, np.float32)), session.buffer("target", 16)
+        desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=packed, output_tensor=packed)
+        copy = session.compile(desc, "copy")
+        session.initialize(copy)
+        for _ in range(120):
+            session.dispatch(copy, [source], [target])
+            session.barrier(target)
+        session.run()
+    browser = opened(run)
+    browser.execute_script("show(arguments[0])", dispatches(run)[-1])
+    text = browser.find_element("id", "descriptors").text
+    assert "heap #1 238 UAV" in text and "heap #1 239 UAV" in text and "heap #1 237 UAV" not in text
+    assert "38 more that this moment neither writes nor uses" in text
+    assert ", descriptor 239" in browser.find_element("id", "operands").text
+
+
 def test_a_run_without_moments(opened: Callable[..., Any]) -> None:
     with observe(None) as run:
         pass

@@ -131,6 +131,7 @@ def _operand(operand: Operand, tensors: _Tensors, memory: Memory) -> dict[str, A
         "begin": operand.begin,
         "end": operand.end,
         "tensor": number,
+        "descriptor": operand.descriptor and "{}:{}".format(*operand.descriptor),
     }
 
 
