@@ -190,6 +190,14 @@ def test_every_size_of_the_screen(size: tuple[int, int]) -> None:
         assert len(lines) == size[1] and max(map(len, lines)) <= size[0]
 
 
+@HAZARD
+def test_a_report_is_read_whole_on_a_small_screen() -> None:
+    small, large, again = after("r", "z", "z", program="missing_barrier.py", size=(80, 24))
+    [report] = run_of("missing_barrier.py").moments[current(small)].reports
+    end = report.text().splitlines()[-1].split()[-1]
+    assert end not in small and end in large and again == small
+
+
 def test_the_guide_shows_what_the_debugger_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -252,12 +260,50 @@ def test_a_program_without_a_device(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--strictness", "debug", str(PROGRAMS / "wrong_offset.py")], "a script gives its own"),
         (["--script", "n x", str(MODEL)], "x is no key; expected"),
         (["--screenshot", "a.svg", str(MODEL)], "needs --script"),
+        ([str(MODEL), "--html", "a.html"], "options of dmlemu step go before PROGRAM"),
     ],
 )
 def test_wrong_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     script = [] if arguments[0] in ("--screenshot", "--script") else ["--script", ""]
     assert main(["step", *script, *arguments]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["step", str(PROGRAMS / "wrong_offset.py"), "--html", "a.html"]) == 1
+    message = capsys.readouterr().err
+    assert "needs a terminal, or one of --script and --html before PROGRAM" in message
+    assert "(--html a.html) belongs to it" in message
+
+
+def test_a_page_stays_when_there_is_no_run(tmp_path: Path) -> None:
+    page = tmp_path / "run.html"
+    page.write_text("before")
+    assert main(["step", "--html", str(page), str(tmp_path / "none.py")]) == 1
+    assert page.read_text() == "before"
+
+
+def test_a_model_that_cannot_be_read_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.json"
+    path.write_text("{")
+    assert main(["step", "--script", "", str(path)]) == 1
+    assert "MODEL_JSON" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ending", "note"),
+    [
+        ("sys.exit('no data')", "exit code 1: no data"),
+        ("sys.exit(3)", "exit code 3."),
+        ("raise KeyboardInterrupt", "The program was interrupted."),
+    ],
+)
+def test_how_a_script_ends(
+    ending: str, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(f"import sys, dmlemu\nwith dmlemu.Session():\n    {ending}\n")
+    assert note in screen("end", path, capsys)
 
 
 def test_without_textual_the_message_says_what_to_install(

@@ -18,6 +18,7 @@ from dmlemu import dml
 from dmlemu.cli import main
 from dmlemu.stepping import Run, observe, read_tensor
 from dmlemu.stepping.page import write_page
+from dmlemu.stepping.page.document import document
 
 __all__ = ["chromium"]
 
@@ -198,6 +199,50 @@ def test_names_of_programs_stay_text(opened: Callable[..., Any]) -> None:
         details.click()  # pictures, too
     assert browser.title == "a run"
     assert "<img src=x" in browser.find_element("id", "operands").text
+
+
+def test_tables_of_a_page_are_those_of_the_run() -> None:
+    run = copies()
+    states: dict[str, str] = {}
+    descriptors: dict[str, str] = {}
+    fences: dict[str, str] = {}
+    for at, moment in enumerate(document(run, "")["moments"]):
+        states |= moment.get("states", {})
+        descriptors |= moment.get("descriptors", {})
+        fences |= moment.get("fences", {})
+        assert run.states(at).items() <= {int(key): each for key, each in states.items()}.items()
+        assert descriptors == {f"{heap}:{slot}": each for (heap, slot), each in run.descriptors(at).items()}
+        assert fences == {str(key): str(each) for key, each in run.fence_values(at).items()}
+    assert len(descriptors) == 4 and fences
+
+
+def test_of_many_descriptors_those_that_are_used_are_shown(opened: Callable[..., Any]) -> None:
+    packed = dml.BufferTensorDesc(dml.TensorDataType.FLOAT32, [4])
+    with observe(None) as run, dmlemu.Session() as session:
+        source, target = session.upload("source", np.zeros(4, np.float32)), session.buffer("target", 16)
+        desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=packed, output_tensor=packed)
+        copy = session.compile(desc, "copy")
+        session.initialize(copy)
+        for _ in range(120):
+            session.dispatch(copy, [source], [target])
+            session.barrier(target)
+        session.run()
+    browser = opened(run)
+    browser.execute_script("show(arguments[0])", dispatches(run)[-1])
+    text = browser.find_element("id", "descriptors").text
+    assert "heap #1 238 UAV" in text and "heap #1 239 UAV" in text and "heap #1 237 UAV" not in text
+    assert "38 more that this moment neither writes nor uses" in text
+    assert ", descriptor 239" in browser.find_element("id", "operands").text
+
+
+def test_a_run_without_moments(opened: Callable[..., Any]) -> None:
+    with observe(None) as run:
+        pass
+    browser = opened(run)
+    for button in browser.find_elements("css selector", "button"):
+        button.click()
+    assert "No device was created." in browser.find_element("id", "notes").text
+    assert browser.get_log("browser") == []
 
 
 def test_nothing_is_loaded_and_nothing_fails(opened: Callable[..., Any]) -> None:

@@ -14,6 +14,7 @@ import dmlemu
 from dmlemu import d3d12, dml
 from dmlemu.pictures import Tensor
 from dmlemu.stepping import Moment, Run, observe, read_tensor
+from dmlemu.stepping.model import HOST
 from dmlemu.stepping.versions import Versions
 
 FLOAT32 = dml.TensorDataType.FLOAT32
@@ -264,6 +265,19 @@ def test_the_run_ends_at_its_limit_and_says_so() -> None:
     assert run.notes == ["The run ends after moment 7: what follows exceeds the limit of 16384 bytes."]
 
 
+def test_a_moment_that_a_thread_of_another_device_adds_first_is_counted() -> None:
+    class Raced(list[Moment]):
+        def append(self, moment: Moment) -> None:
+            if not self:
+                super().append(Moment(0, HOST, "of another thread"))
+            super().append(moment)
+
+    with observe() as run:
+        run.moments = Raced()
+        d3d12.create_device(d3d12.Adapter()).create_fence()
+    assert [each.number for each in run.moments[:2]] == [0, 1] and run.moments[1].name == "CreateFence"
+
+
 def test_a_command_too_large_for_the_limit_is_not_kept_in_part() -> None:
     with observe(limit=1 << 20) as run, dmlemu.Session() as session:
         source, target = session.buffer("source", 1 << 20), session.buffer("target", 1 << 20)
@@ -334,6 +348,10 @@ def test_versions_keep_every_state(steps: list[tuple[int, int, int]], asked: int
         states[moment] = dict(plain)
     expected = max((each for each in states if each <= asked), default=None)
     assert dict(versions.items(asked)) == ({} if expected is None else states[expected])
+    replayed: dict[int, int] = {}
+    for at in range(asked + 1):
+        replayed |= versions.changes(at)
+    assert replayed == dict(versions.items(asked))
     assert all((versions.last(key), key in versions) == (value, True) for key, value in plain.items())
 
 

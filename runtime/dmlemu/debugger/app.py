@@ -127,6 +127,7 @@ class Debugger(App[None]):
         moves["home"] = lambda: _ignore(cursor.go(0))
         moves["end"] = lambda: _ignore(cursor.go(len(cursor.run.moments) - 1))
         moves["v"] = cursor.next_view
+        moves["z"] = self._toggle_large
         moves["tab"] = lambda: self._next_state(1)
         moves["shift+tab"] = lambda: self._next_state(-1)
         moves["at"] = lambda: self._ask("byte of the buffer", cursor.to_byte)
@@ -182,6 +183,11 @@ class Debugger(App[None]):
 
     def _next_state(self, step: int) -> None:
         self._state = (self._state + step) % len(_STATE)
+
+    def _toggle_large(self) -> None:
+        """The lowest pane has the screen to itself, or shares it again."""
+        for pane in self._panes[:3]:
+            pane.display = not pane.display
 
     def _ask(self, question: str, use: Callable[[int], None]) -> None:
         def answered(number: int | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,6 +83,12 @@ def _step(parsed: Namespace) -> int:
             "dmlemu step needs Textual, which is not installed: install dmlemu with its extra step, "
             "dmlemu[step], or textual alone"
         ) from None
+    if parsed.script is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        given = " ".join(parsed.arguments)
+        raise UsageError(
+            "dmlemu step needs a terminal, or one of --script and --html before PROGRAM"
+            + (f"; what stands behind PROGRAM ({given}) belongs to it" if given else "")
+        )
     run = _observed(parsed)
     if parsed.script is None:
         Debugger(run, parsed.program.name).run()
@@ -99,7 +106,7 @@ def _write_page(parsed: Namespace) -> int:
 
     if parsed.script is not None:
         raise UsageError("--html and --script exclude each other")
-    open(parsed.html, "w").close()  # a file that cannot be written is said before the run
+    open(parsed.html, "a").close()  # a file that cannot be written is said before the run
     write_page(_observed(parsed), parsed.html, parsed.program.name)
     return 0
 

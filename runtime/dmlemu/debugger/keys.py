@@ -17,6 +17,7 @@ KEYS = (
     ("@", "g", "ask for a byte, for the number of a moment"),
     ("v", "", "memory as tensor, bytes, picture"),
     ("tab", "shift+tab", "resources, descriptors, fences, reports, list"),
+    ("z", "", "those alone on the screen, for long reports; again: all panes"),
     ("?", "q", "this help; leave"),
 )
 """Keys, those that go back, and what they do."""

@@ -27,9 +27,9 @@ def observe_program(
 ) -> Run:
     """Runs a DxDispatch model, a Python script or a record to its end or its failure; the run.
 
-    What fails is in the run: as a report, or as a note.  ``arguments`` are the script's.  ``strictness``: of
-    the device for a model or a record; a script chooses its own.  UsageError: no such file, or of another
-    kind.
+    What fails is in the run, as a report or as a note; so is an interrupt.  ``arguments`` are the script's.
+    ``strictness``: of the device for a model or a record; a script chooses its own.  UsageError: no such
+    file, or of another kind.  ModelError: the model failed before a device did anything.
     """
     if not path.is_file():
         raise UsageError(f"{path} is no file")
@@ -39,7 +39,10 @@ def observe_program(
     if kind == ".py" and strictness is not None:
         raise UsageError("--strictness is for models and records; a script gives its own to create_device")
     if kind != ".py" and arguments:
-        raise UsageError(f"{path} takes no arguments ({' '.join(arguments)}); only a script does")
+        raise UsageError(
+            f"{path} takes no arguments ({' '.join(arguments)}), only a script does; "
+            "options of dmlemu step go before PROGRAM"
+        )
     observation = observe(None, limit=limit)
     run = observation.run
     try:
@@ -53,7 +56,13 @@ def observe_program(
     except Error as error:
         run.notes.append(f"The program ended with {error.report.id}: {error.report.message}")
     except ModelError as error:
+        if not run.moments:
+            raise
         run.notes.append(f"The model cannot be run: {error}")
+    except KeyboardInterrupt:  # of a program that hangs, for instance: what it did so far is of interest
+        if not run.moments:
+            raise
+        run.notes.append("The program was interrupted.")
     return run
 
 
@@ -79,11 +88,20 @@ def _run_script(path: Path, arguments: Sequence[str], run: Run) -> None:
             runpy.run_path(str(path), run_name="__main__")
         except (Error, KeyboardInterrupt):
             raise
-        except SystemExit:
-            pass
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                run.notes.append(f"The program ended with {_exit_text(error.code)}")
         except BaseException as error:
             traceback.print_exc()
             run.notes.append(f"The program ended with {type(error).__name__}: {error}")
+
+
+def _exit_text(code: object) -> str:
+    """The exit code, or the message that stands for exit code 1, which Python prints."""
+    if isinstance(code, int):
+        return f"exit code {code}."
+    print(code, file=sys.stderr)
+    return f"exit code 1: {code}"
 
 
 @contextmanager

@@ -178,9 +178,11 @@ class _Watch:
 
     def _add(self, moment: Moment) -> Moment:
         """Appends a moment."""
-        moment.number = len(self._run.moments)
         moment.queue, moment.list, moment.text = map(_brief, (moment.queue, moment.list, moment.text))
-        self._run.moments.append(moment)
+        moments = self._run.moments
+        moments.append(moment)
+        # Without a lock: threads of other devices append too, and a finalizer in here could wait for theirs.
+        moment.number = next(at for at in range(len(moments) - 1, -1, -1) if moments[at] is moment)
         while self._freed:
             number = self._buffers.get(self._freed.pop())
             if number is not None and self._run.buffers[number].released is None:

@@ -18,6 +18,7 @@ class Versions(Generic[_Key, _Value]):
     def __init__(self) -> None:
         self._moments: dict[_Key, list[int]] = {}
         self._values: dict[_Key, list[_Value]] = {}
+        self._keys: dict[int, dict[_Key, None]] = {}  # by the moment that set them
 
     def __contains__(self, key: object) -> bool:
         return key in self._moments
@@ -30,6 +31,7 @@ class Versions(Generic[_Key, _Value]):
         elif not values or values[-1] != value:
             moments.append(moment)
             values.append(value)
+            self._keys.setdefault(moment, {})[key] = None
 
     def get(self, moment: int, key: _Key) -> _Value | None:
         """The value after ``moment``; None: it had none yet."""
@@ -41,6 +43,11 @@ class Versions(Generic[_Key, _Value]):
         moments = self._moments.get(key, ())
         at = bisect_right(moments, moment)
         return moments[at - 1] if at else None
+
+    def changes(self, moment: int) -> dict[_Key, _Value]:
+        """The values that ``moment`` set."""
+        found = ((key, self.get(moment, key)) for key in self._keys.get(moment, ()))
+        return {key: value for key, value in found if value is not None}
 
     def last(self, key: _Key) -> _Value | None:
         """The latest value."""

@@ -24,12 +24,10 @@ def document(run: Run, title: str) -> dict[str, Any]:
         notes.append(f"The page shows the first {count} of {len(run.moments)} moments.")
     tensors = _Tensors()
     memory = Memory(run, count)
-    moments = []
-    before = _Tables({}, {}, {})
-    for moment in run.moments[:count]:
-        after = _Tables.at(run, moment.number)
-        moments.append(_moment(moment, tensors, memory) | after.since(before))
-        before = after
+    moments = [
+        _moment(each, tensors, memory) | _tables(run, number)
+        for number, each in enumerate(run.moments[:count])
+    ]
     buffers = memory.buffers()
     if tensors.left_out:
         notes.append(f"The layouts of {tensors.left_out} tensors are not drawn.")
@@ -45,28 +43,17 @@ def document(run: Run, title: str) -> dict[str, Any]:
     }
 
 
-class _Tables:
-    """States, descriptors and fence values after a moment, by keys of JSON objects."""
-
-    def __init__(self, states: dict[str, Any], descriptors: dict[str, Any], fences: dict[str, Any]) -> None:
-        self.all = {"states": states, "descriptors": descriptors, "fences": fences}
-
-    @classmethod
-    def at(cls, run: Run, moment: int) -> _Tables:
-        return cls(
-            {str(buffer): state for buffer, state in run.states(moment).items()},
-            {f"{heap}:{slot}": text for (heap, slot), text in run.descriptors(moment).items()},
-            # As text: JavaScript's numbers end at 2**53.
-            {str(fence): str(value) for fence, value in run.fence_values(moment).items()},
-        )
-
-    def since(self, before: _Tables) -> dict[str, Any]:
-        """What differs from ``before``."""
-        changes = {
-            name: {key: value for key, value in now.items() if before.all[name].get(key) != value}
-            for name, now in self.all.items()
-        }
-        return {name: found for name, found in changes.items() if found}
+def _tables(run: Run, moment: int) -> dict[str, dict[str, str]]:
+    """States, descriptors and fence values that the moment changed, by keys of JSON objects."""
+    found: dict[str, dict[str, str]] = {"states": {}, "descriptors": {}, "fences": {}}
+    for at in (-1, 0) if moment == 0 else (moment,):
+        for buffer, state in run.state_versions.changes(at).items():
+            found["states"][str(buffer)] = state
+        for (heap, slot), text in run.descriptor_versions.changes(at).items():
+            found["descriptors"][f"{heap}:{slot}"] = text
+        for fence, value in run.fence_versions.changes(at).items():
+            found["fences"][str(fence)] = str(value)  # text: JavaScript's numbers end at 2**53
+    return {name: values for name, values in found.items() if values}
 
 
 class _Tensors:
@@ -144,6 +131,7 @@ def _operand(operand: Operand, tensors: _Tensors, memory: Memory) -> dict[str, A
         "begin": operand.begin,
         "end": operand.end,
         "tensor": number,
+        "descriptor": operand.descriptor and "{}:{}".format(*operand.descriptor),
     }
 
 

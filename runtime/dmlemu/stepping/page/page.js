@@ -3,6 +3,7 @@
 const run = JSON.parse(document.getElementById("data").textContent);
 const last = run.moments.length - 1;
 const NOT_HERE = -1, UNKNOWN = -2; // of a byte: the page does not hold it; nobody accessed it
+const MOST_ROWS = 200; // of the table of descriptors, beside those that matter
 let at = 0, timer = null;
 
 const find = (id) => document.getElementById(id);
@@ -130,8 +131,9 @@ function operand(each, flips) {
   const part = make("div", {}, make("h3", {}, `${each.access} ${each.name}`));
   const buffer = run.buffers[each.buffer];
   const where = buffer ? `bytes [${each.begin}, ${each.end}) of ${buffer.name}` : "memory of no buffer";
+  const through = each.descriptor === null ? "" : `, descriptor ${each.descriptor.split(":")[1]}`;
   const tensor = each.tensor === null ? null : run.tensors[each.tensor];
-  part.append(make("div", { class: "soft mono" }, (tensor ? `${tensor.text}; ` : "") + where));
+  part.append(make("div", { class: "soft mono" }, (tensor ? `${tensor.text}; ` : "") + where + through));
   if (!tensor || !buffer) return part;
   part.append(make("div", { class: "wide" }, ...tensor.grids.map((plane) => grid(plane, buffer, flips(buffer), tensor))));
   if (tensor.picture) part.append(picture(tensor.picture, "Layout"));
@@ -213,11 +215,15 @@ function showTables() {
   find("states").replaceChildren(table(["Buffer", "Bytes", "Heap", "State"], living.map(([buffer, i]) =>
     [states.changed.has(i), buffer.name, String(buffer.size), buffer.heap, states.values.get(i) ?? ""]), "none"));
   const descriptors = valuesAt("descriptors");
-  const slots = [...descriptors.values].map(([key, text]) => {
+  const used = new Set(run.moments[at].operands.map((each) => each.descriptor));
+  const matters = ([key], i) => i < MOST_ROWS || descriptors.changed.has(key) || used.has(key);
+  const rows = [...descriptors.values].filter(matters), left = descriptors.values.size - rows.length;
+  const slots = rows.map(([key, text]) => {
     const [heap, slot] = key.split(":");
     return [descriptors.changed.has(key), run.heaps[heap].name, slot, text];
   });
-  find("descriptors").replaceChildren(table(["Heap", "Slot", "Descriptor"], slots, "none written"));
+  find("descriptors").replaceChildren(table(["Heap", "Slot", "Descriptor"], slots, "none written"),
+    left ? make("div", { class: "soft" }, `… ${left} more that this moment neither writes nor uses`) : "");
   const fences = valuesAt("fences");
   find("fences").replaceChildren(table(["Fence", "Value"], [...fences.values].map(([key, value]) =>
     [fences.changed.has(key), run.fences[key], value]), "none"));
@@ -235,6 +241,7 @@ function showOperands(moment) {
 
 /** Shows a moment.  The buffer whose bytes are shown is one that it writes, or else stays. */
 function show(number, follow = true) {
+  if (last < 0) return; // a run without moments
   at = Math.max(0, Math.min(last, number));
   const moment = run.moments[at];
   showNow(moment);
