@@ -48,7 +48,7 @@ __all__ = [
 _Kind = TypeVar("_Kind")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-_OF_CLIENT, _OF_OURS = int(lib.CAPI_OF_CLIENT), int(lib.CAPI_OF_OURS)  # references
+_OF_OURS = int(lib.CAPI_OF_OURS)  # a reference
 _POINTER = struct.Struct("@Q")
 _MOST_RELEASED = 65_536  # whose memory is kept, so that a call on them is a message and not a crash
 _NUMBERS = {ffi.string(name).decode(): i for i, name in enumerate(lib.capi_names)}
@@ -294,11 +294,11 @@ def hand_out(thing: Any, riid: int, out: int, holds: dict[str, Any] | None = Non
             if not lib.capi_count(whole.address):
                 _forget(whole)
                 whole.let_go_all()
+            write_pointer(out, 0)
             return HResult.E_NOINTERFACE
         for role, other in (holds or {}).items():
             whole.hold(role, other)
-        lib.capi_hold(found.address, _OF_CLIENT)
-    write_pointer(out, found.address)
+        lib.capi_give(found.address, out)
     return HResult.S_OK
 
 
