@@ -107,7 +107,7 @@ static void capi_hold(uintptr_t object, uint32_t reference)
 static void capi_give(uintptr_t object, uintptr_t out)
 {
     capi_hold(object, CAPI_OF_CLIENT);
-    *(uintptr_t *)out = object;
+    memcpy((void *)out, &object, sizeof object); /* aligned or not */
 }
 
 /* Returns how many references are left. */

@@ -246,8 +246,9 @@ class DescReader:
         """An array of ``DML_BINDING_DESC``."""
         if not address or count > MOST_ELEMENTS:
             self._array("IQ", address, count, "Bindings", MOST_ELEMENTS)  # refuses, if there is a count
-        rows = enumerate(range(address, address + count * _TYPED.size, _TYPED.size))
-        return [self._binding(*_TYPED.unpack_from(MEMORY, each), i) for i, each in rows]
+        size = _TYPED.size
+        rows = [_TYPED.unpack_from(MEMORY, each) for each in range(address, address + count * size, size)]
+        return [self._binding(number, desc, i) for i, (number, desc) in enumerate(rows)]
 
     def _binding(self, number: int, desc: int, index: int | None = None) -> BindingDesc:
         """``index``: in the array; None: the method has only one."""
