@@ -103,6 +103,13 @@ static void capi_hold(uintptr_t object, uint32_t reference)
     tell_acquire(identity(object));
 }
 
+/* Gives the program a reference. */
+static void capi_give(uintptr_t object, uintptr_t out)
+{
+    capi_hold(object, CAPI_OF_CLIENT);
+    memcpy((void *)out, &object, sizeof object); /* aligned or not */
+}
+
 /* Returns how many references are left. */
 static uint32_t capi_drop(uintptr_t object, uint32_t reference)
 {

@@ -44,6 +44,7 @@ _NODE = struct.Struct("@QQ")
 _CONSTANT = struct.Struct("@QQQ")
 _MOST_CONSTANT = 1 << 32  # bytes of a constant node: those of the largest tensor
 _BINDING_TYPES = frozenset(map(int, BindingType))
+_NOTHING, _ONE_BUFFER = BindingType.NONE, BindingType.BUFFER  # found faster than members of the class
 _MOST_STRIDES = 4096  # of an array that is no tensor's Sizes; the operator's own rules allow less
 
 _Made = TypeVar("_Made")
@@ -243,15 +244,18 @@ class DescReader:
 
     def bindings(self, address: int, count: int) -> list[BindingDesc]:
         """An array of ``DML_BINDING_DESC``."""
-        rows = self._array("IQ", address, count, "Bindings", MOST_ELEMENTS)
+        if not address or count > MOST_ELEMENTS:
+            self._array("IQ", address, count, "Bindings", MOST_ELEMENTS)  # refuses, if there is a count
+        size = _TYPED.size
+        rows = [_TYPED.unpack_from(MEMORY, each) for each in range(address, address + count * size, size)]
         return [self._binding(number, desc, i) for i, (number, desc) in enumerate(rows)]
 
     def _binding(self, number: int, desc: int, index: int | None = None) -> BindingDesc:
         """``index``: in the array; None: the method has only one."""
-        if number == BindingType.BUFFER and desc:
+        if number == _ONE_BUFFER and desc:
             pointer, offset, size = _BUFFER.unpack_from(MEMORY, desc)
-            return BindingDesc(BindingType.BUFFER, BufferBinding(self._objects(pointer), offset, size))
-        if number == BindingType.NONE:
+            return BindingDesc(_ONE_BUFFER, BufferBinding(self._objects(pointer), offset, size))
+        if number == _NOTHING:
             return BindingDesc.none()
         path = "Binding" if index is None else f"Bindings[{index}]"
         if number not in _BINDING_TYPES:
@@ -269,8 +273,8 @@ class DescReader:
         """A ``DML_BINDING_TABLE_DESC``; None for NULL."""
         if not address:
             return None
-        pointer, *rest = _TABLE.unpack_from(MEMORY, address)
-        return BindingTableDesc(self._objects(pointer), *rest)
+        pointer, cpu, gpu, size = _TABLE.unpack_from(MEMORY, address)
+        return BindingTableDesc(self._objects(pointer), cpu, gpu, size)
 
     # --- parts ---
 

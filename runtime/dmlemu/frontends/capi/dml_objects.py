@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from ... import d3d12, dml
@@ -19,10 +19,9 @@ from .values import by_value, create, write_numbers
 __all__ = ["IDMLDevice"]
 
 
-@cache
 def _reader(operation: str, kind: Any) -> DescReader:
     """A reader of descs in which interface pointers are objects of one kind."""
-    return DescReader(operation, lambda pointer: thing(pointer, kind, "", operation))
+    return DescReader(operation, partial(thing, kind=kind, field="", operation=operation))
 
 
 class IDMLDebugDevice(Interface):
@@ -35,6 +34,9 @@ class IDMLDebugDevice(Interface):
 class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
     OTHERS = (IDMLDebugDevice,)
     thing: dml.Device
+    _operator = _reader("CreateOperator", dml.Operator).operator
+    _graph = _reader("CompileGraph", dml.Operator).graph
+    _table = _reader("CreateBindingTable", dml.Dispatchable).binding_table
 
     def __init__(self, thing: dml.Device, owner: Interface | None = None) -> None:
         super().__init__(thing, owner)
@@ -69,8 +71,7 @@ class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
         write_numbers(data, "I", value)
 
     def CreateOperator(self, desc: int, riid: int, out: int) -> HResult:
-        read = _reader("CreateOperator", dml.Operator).operator
-        return create(riid, out, lambda: self.thing.create_operator(read(desc)))
+        return create(riid, out, lambda: self.thing.create_operator(self._operator(desc)))
 
     def CompileOperator(self, operator: int, flags: Any, riid: int, out: int) -> HResult:
         def make() -> Any:
@@ -80,8 +81,7 @@ class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
         return create(riid, out, make)
 
     def CompileGraph(self, desc: int, flags: Any, riid: int, out: int) -> HResult:
-        read = _reader("CompileGraph", dml.Operator).graph
-        return create(riid, out, lambda: self.thing.compile_graph(read(desc), flags))
+        return create(riid, out, lambda: self.thing.compile_graph(self._graph(desc), flags))
 
     def CreateOperatorInitializer(self, count: int, operators: int, riid: int, out: int) -> HResult:
         def make() -> Any:
@@ -95,7 +95,7 @@ class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
         return create(riid, out, self.thing.create_command_recorder)
 
     def CreateBindingTable(self, desc: int, riid: int, out: int) -> HResult:
-        found = _reader("CreateBindingTable", dml.Dispatchable).binding_table(desc)
+        found = self._table(desc)
         holds = {"dispatchable": found.dispatchable} if found is not None else None
         return create(riid, out, partial(self.thing.create_binding_table, found), holds)
 
@@ -147,25 +147,26 @@ class IDMLBindingTable(D3D12Child, of=dml.BindingTable):
     """Keeps its dispatchable until its own Reset or last Release: programs release theirs before."""
 
     thing: dml.BindingTable
+    _inputs = _reader("BindInputs", d3d12.Resource).bindings
+    _outputs = _reader("BindOutputs", d3d12.Resource).bindings
+    _temporary = _reader("BindTemporaryResource", d3d12.Resource).binding
+    _persistent = _reader("BindPersistentResource", d3d12.Resource).binding
+    _desc = _reader("Reset", dml.Dispatchable).binding_table
 
     def BindInputs(self, count: int, bindings: int) -> None:
-        read = _reader("BindInputs", d3d12.Resource).bindings
-        self.thing.bind_inputs(read(bindings, count) if count else None)
+        self.thing.bind_inputs(self._inputs(bindings, count) if count else None)
 
     def BindOutputs(self, count: int, bindings: int) -> None:
-        read = _reader("BindOutputs", d3d12.Resource).bindings
-        self.thing.bind_outputs(read(bindings, count) if count else None)
+        self.thing.bind_outputs(self._outputs(bindings, count) if count else None)
 
     def BindTemporaryResource(self, binding: int) -> None:
-        read = _reader("BindTemporaryResource", d3d12.Resource).binding
-        self.thing.bind_temporary_resource(read(binding))
+        self.thing.bind_temporary_resource(self._temporary(binding))
 
     def BindPersistentResource(self, binding: int) -> None:
-        read = _reader("BindPersistentResource", d3d12.Resource).binding
-        self.thing.bind_persistent_resource(read(binding))
+        self.thing.bind_persistent_resource(self._persistent(binding))
 
     def Reset(self, desc: int) -> None:
-        found = _reader("Reset", dml.Dispatchable).binding_table(desc)
+        found = self._desc(desc)
         self.thing.reset(found)
         if found is None:
             self.let_go("dispatchable")

@@ -48,7 +48,7 @@ __all__ = [
 _Kind = TypeVar("_Kind")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-_OF_CLIENT, _OF_OURS = int(lib.CAPI_OF_CLIENT), int(lib.CAPI_OF_OURS)  # references
+_OF_OURS = int(lib.CAPI_OF_OURS)  # a reference
 _POINTER = struct.Struct("@Q")
 _MOST_RELEASED = 65_536  # whose memory is kept, so that a call on them is a message and not a crash
 _NUMBERS = {ffi.string(name).decode(): i for i, name in enumerate(lib.capi_names)}
@@ -102,12 +102,16 @@ class Interface:
         if before is not None:
             lib.capi_let_go(before.address)
 
-    def let_go(self, *roles: str) -> None:
-        """Does not keep any more what has these roles (none given: all)."""
-        for role in roles or list(self.held):
-            other = self.held.pop(role, None)
-            if other is not None:
-                lib.capi_let_go(other.address)
+    def let_go(self, role: str) -> None:
+        """Does not keep any more what has the role."""
+        other = self.held.pop(role, None)
+        if other is not None:
+            lib.capi_let_go(other.address)
+
+    def let_go_all(self) -> None:
+        """Does not keep anything any more."""
+        while self.held:
+            lib.capi_let_go(self.held.popitem()[1].address)
 
     def query(self, iid: int) -> Interface | None:
         """The COM object with an interface of the object; None: it has no such interface."""
@@ -147,12 +151,14 @@ class Interface:
     def Released(self, reference: int) -> None:
         """Gives the last reference back; ``reference`` says whose it is."""
         with lock:
-            is_last = is_live(self) and not lib.capi_drop(self.address, reference) and _forget(self)
+            is_last = is_live(self) and not lib.capi_drop(self.address, reference)
+            if is_last:
+                _forget(self)
         if is_last:
             try:
                 self.release()
             finally:
-                self.let_go()  # at last: the device outlives its child
+                self.let_go_all()  # at last: the device outlives its child
 
     def QueryInterface(self, riid: int, out: int) -> HResult:
         """For interfaces that are not in the vtable."""
@@ -285,20 +291,19 @@ def hand_out(thing: Any, riid: int, out: int, holds: dict[str, Any] | None = Non
         whole = interface_of(thing)
         found = whole.query(riid) if riid else None
         if found is None:
-            if _forget(whole):
-                whole.let_go()
+            if not lib.capi_count(whole.address):
+                _forget(whole)
+                whole.let_go_all()
+            write_pointer(out, 0)
             return HResult.E_NOINTERFACE
         for role, other in (holds or {}).items():
             whole.hold(role, other)
-        lib.capi_hold(found.address, _OF_CLIENT)
-    write_pointer(out, found.address)
+        lib.capi_give(found.address, out)
     return HResult.S_OK
 
 
-def _forget(whole: Interface) -> bool:
-    """Forgets a COM object that nobody holds; False: somebody does.  Called with the lock."""
-    if not is_live(whole) or lib.capi_count(whole.address):
-        return False
+def _forget(whole: Interface) -> None:
+    """Forgets a COM object that nobody holds.  Called with the lock."""
     del _of_things[id(whole.thing)]
     for each in (*whole.others, whole):  # freed in this order, too: the others name it
         del _live[each.address]
@@ -306,7 +311,6 @@ def _forget(whole: Interface) -> bool:
             _keep_memory(each)
         else:
             lib.capi_free(each.address)
-    return True
 
 
 def _keep_memory(each: Interface) -> None:

@@ -10,7 +10,7 @@ from ...d3d12.c_memory import pack, write
 from ...errors import HResult
 from ...frozen import Frozen
 from ._capi import ffi
-from .objects import hand_out, write_pointer
+from .objects import hand_out
 
 __all__ = ["by_value", "create", "luid_number", "write_numbers"]
 
@@ -27,9 +27,7 @@ def create(riid: int, out: int, make: Callable[[], Any], holds: dict[str, Any] |
 
     ``holds``: objects that the new one keeps, by their roles.
     """
-    if out:
-        write_pointer(out, 0)
-    made = make()
+    made = make()  # if it raises, the caller writes NULL
     if not out:
         made.discard()
         return HResult.S_FALSE
