@@ -182,7 +182,7 @@ def test_keys_slider_buttons_and_address(opened: Callable[..., Any]) -> None:
 @pytest.mark.dmlemu(expect=["HAZARD_RAW"])
 def test_reports_are_found_with_a_key(chromium: Any, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    assert main(["step", "--html", str(path), str(PROGRAMS / "missing_barrier.py")]) == 0
+    assert main(["step", "--html", str(path), str(PROGRAMS / "missing_barrier.py")]) == 1  # the program fails
     show(chromium, path)
     press(chromium, "r")
     press(chromium, "r")

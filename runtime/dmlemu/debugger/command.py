@@ -101,14 +101,17 @@ def _step(parsed: Namespace) -> int:
 
 
 def _write_page(parsed: Namespace) -> int:
-    """The run as a page, which needs no Textual."""
+    """The run as a page, which needs no Textual; 1: the program failed."""
     from ..stepping.page import write_page
 
     if parsed.script is not None:
         raise UsageError("--html and --script exclude each other")
     open(parsed.html, "a").close()  # a file that cannot be written is said before the run
-    write_page(_observed(parsed), parsed.html, parsed.program.name)
-    return 0
+    run = _observed(parsed)
+    write_page(run, parsed.html, parsed.program.name)
+    for note in run.notes:
+        print(f"dmlemu step: {printable(note)}", file=sys.stderr)
+    return 1 if run.failure else 0
 
 
 def _observed(parsed: Namespace) -> Run:

@@ -54,15 +54,15 @@ def observe_program(
             else:
                 _replay(path, strictness or Strictness.STRICT)
     except Error as error:
-        run.notes.append(f"The program ended with {error.report.id}: {error.report.message}")
+        run.fail(f"The program ended with {error.report.id}: {error.report.message}")
     except ModelError as error:
         if not run.moments:
             raise
-        run.notes.append(f"The model cannot be run: {error}")
+        run.fail(f"The model cannot be run: {error}")
     except KeyboardInterrupt:  # of a program that hangs, for instance: what it did so far is of interest
         if not run.moments:
             raise
-        run.notes.append("The program was interrupted.")
+        run.fail("The program was interrupted.")
     return run
 
 
@@ -90,10 +90,10 @@ def _run_script(path: Path, arguments: Sequence[str], run: Run) -> None:
             raise
         except SystemExit as error:
             if error.code not in (None, 0):
-                run.notes.append(f"The program ended with {_exit_text(error.code)}")
+                run.fail(f"The program ended with {_exit_text(error.code)}")
         except BaseException as error:
             traceback.print_exc()
-            run.notes.append(f"The program ended with {type(error).__name__}: {error}")
+            run.fail(f"The program ended with {type(error).__name__}: {error}")
 
 
 def _exit_text(code: object) -> str:

@@ -33,6 +33,7 @@ class Run:
         self.heaps: list[Heap] = []
         self.fences: list[str] = []
         self.notes: list[str] = []
+        self.failure = ""  # how the program ended, if it failed; one of the notes
         self.listings: dict[tuple[str, int], Listing] = {}  # by submission
         self.pages = Pages()
         self.spans: Versions[int, tuple[Span, ...]] = Versions()  # by buffer
@@ -40,6 +41,11 @@ class Run:
         self.state_versions: Versions[int, str] = Versions()
         self.fence_versions: Versions[int, int] = Versions()
         self._cached = lru_cache(maxsize=64)(self._changed)
+
+    def fail(self, how: str) -> None:
+        """Notes that the program failed."""
+        self.failure = how
+        self.notes.append(how)
 
     def __len__(self) -> int:
         return len(self.moments)
