@@ -352,9 +352,6 @@ DMLK_INLINE float dmlk_acosh_of_sizef(float x, bool is_large) {
     return dmlk_log_of_partsf(y, low, dmlk_choosef(is_large, 0, 1), dmlk_choosef(is_large, 5, 0));
 }
 
-DMLK_INLINE bool dmlk_is_easy_acoshf(float x) { return x >= 1 && x < DMLK_SQUARED_LIMITF; }
-DMLK_INLINE float dmlk_easy_acoshf(float x) { return dmlk_acosh_of_sizef(x, false); }
-
 DMLK_INLINE float dmlk_acoshf(float x) {
     const float z = dmlk_acosh_of_sizef(x, x >= DMLK_SQUARED_LIMITF);
     return dmlk_choosef(x >= 1 && x < INFINITY, z, dmlk_choosef(x < 1, NAN, x));

@@ -87,7 +87,8 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
         job->row(packed, ones, count, job->context);
     }
     for (uint32_t k = 0; k < out && job->stream; k++) {
-        fetch(at[k] + count * strides[k] * job->bytes[k], strides[k] == 1 ? count * job->bytes[k] : 0);
+        const int64_t size = count * strides[k] * job->bytes[k];
+        fetch(at[k] + size, strides[k] >= 1 && strides[k] <= APART ? size : 0);
     }
     if (!in_place) {
         store(job, packed[out], count, at[out], strides[out]);
