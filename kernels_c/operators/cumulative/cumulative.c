@@ -12,8 +12,8 @@
 
 #define GRAIN (1 << 17) /* elements worth a thread */
 #define WIDE (1 << 11)  /* lines of a block without copies: CPUs fetch the next elements of long rows by themselves */
-#define LEAST 8 /* contiguous lines that are scanned together */
-#define TURNED 64       /* contiguous lines of a block, whose elements are transposed */
+#define LEAST 8         /* contiguous lines of a block, to be scanned together */
+#define TURNED 64       /* at most */
 #define COPIES (1 << 12) /* transposed elements, in the first-level cache */
 
 /* A line of functions.inc.  Replaces n elements of one line, or one of each line, by the outputs. */
@@ -173,12 +173,14 @@ static void scan_turned(struct block *block, const dmlk_line_block *lines) {
     _Alignas(64) float copies[COPIES];
     for (int64_t i = 0; i < n && !dmlk_stopped(lines->work, most * count); i += most) {
         const int64_t rows = dmlk_min(n - i, most), lowest = (forward ? i : 1 - i - rows) * size;
-        dmlk_transpose(size, lines->at[0] + lowest, steps[0] * size, size, (uint8_t *)copies, count * size, rows, count, 0);
+        dmlk_transpose(size, lines->at[0] + lowest, steps[0] * size, size, (uint8_t *)copies, count * size, rows,
+                       count, 0);
         for (int64_t row = 0; row < rows; row++) {
             float *x = copies + (forward ? row : rows - 1 - row) * count;
             job->function->float32_across(x, count, block->y.f, job->exclusive, x);
         }
-        dmlk_transpose(size, (uint8_t *)copies, count * size, size, lines->at[1] + lowest, steps[1] * size, count, rows, 0);
+        dmlk_transpose(size, (uint8_t *)copies, count * size, size, lines->at[1] + lowest, steps[1] * size, count,
+                       rows, 0);
     }
 }
 

@@ -502,7 +502,8 @@ static int run(const dmlk_call *call, const struct function *function) {
     if (status == DMLK_OK) {
         const int64_t lines = job.lines.each.count, inputs = job.lines.along.count, grain = inputs_worth_a_thread(&job);
         const bool split = lines < FEW_LINES && inputs > SEGMENT;
-        job.lines.wide = job.lines.across && job.methods->visitor.rows != NULL && *dmlk_iter_row_strides(&job.lines.each) == 1;
+        const bool has_rows = job.methods->visitor.rows != NULL && *dmlk_iter_row_strides(&job.lines.each) == 1;
+        job.lines.wide = job.lines.across && has_rows;
         job.parts = split ? dmlk_parts(lines * inputs, grain) : 1;
         dmlk_for_lines(&job.lines, WIDE, split ? lines : grain / inputs, reduce_block, &job);
     }
