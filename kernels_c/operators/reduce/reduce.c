@@ -310,7 +310,7 @@ static void finish_floats(const struct job *job, struct results *results, int64_
         const int64_t n = dmlk_min(count - i, DMLK_CHUNK);
         dmlk_promoted y;
         memcpy(y.f, results->sums + i, (size_t)n * sizeof *y.f);
-        job->function->last(y.f, n, (double)job->lines.along.count, shift + i);
+        job->function->last(y.f, n, (double)job->lines.along.count, shift); /* a shifted block is not wide */
         dmlk_store_promoted(job->out, at + i * stride * dmlk_type_bytes(job->out), stride, n, DMLK_KIND_FLOAT, &y);
     }
 }
