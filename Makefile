@@ -42,6 +42,9 @@ measured: .venv/tools
 		--ignore tests/operators/test_same_bits.py
 	$(BIN)/python tests/operators/measured.py build/measured
 
+# C warnings are errors for those who change it; otherwise pip hides them.
+dev check: export STRICT_C := --config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
+
 dev: .venv/tools
 	rm -f .venv/installed
 	$(MAKE) .venv/installed
@@ -147,7 +150,7 @@ clean:
 	@touch $@
 
 .venv/installed: .venv/build-tools pyproject.toml $(KERNELS)
-	$(PIP) --no-build-isolation --config-settings=cmake.define.CMAKE_INSTALL_ALWAYS=1 -e .
+	$(PIP) --no-build-isolation --config-settings=cmake.define.CMAKE_INSTALL_ALWAYS=1 $(STRICT_C) -e .
 	@touch $@
 
 .venv/tools: .venv/installed pyproject.toml

@@ -99,7 +99,7 @@ static void add_to_plane(const target *to, const roi_taps *y, const roi_taps *x,
 
 /* The sample moves with the corners of its region. */
 static void add_to_corners(const target *to, const roi_taps *y, const roi_taps *x, double g) {
-    double v[2][2];
+    double v[2][2] = {{0}};
     for (int i = 0; i < y->count; i++) {
         for (int j = 0; j < x->count; j++) {
             v[i][j] = value_at(to, y->index[i], x->index[j]);

@@ -10,14 +10,15 @@
 #define DMLK_SUM_LANES 16
 #define DMLK_SUMS_LONG (4 * DMLK_SUM_LANES) /* numbers; shorter sums have one lane */
 
-/* Up to DMLK_CHUNK sums at a time. */
+#define DMLK_SUMS_MOST 1024 /* sums at a time */
+
 typedef struct dmlk_sums {
     bool is_product;
     int64_t count;  /* sums */
     int64_t lanes;  /* DMLK_SUM_LANES; of a short sum 1 */
     bool along;     /* lane k of sum i is number i * lanes + k below; otherwise k * stride + i */
     int64_t stride; /* at least count; rows of lanes begin at a line of the cache */
-    _Alignas(64) double lane[DMLK_SUM_LANES * DMLK_CHUNK];
+    _Alignas(64) double lane[DMLK_SUM_LANES * DMLK_SUMS_MOST];
 } dmlk_sums;
 
 /* Starts `count` sums of `terms` numbers each.  All numbers are then added along sums, or all across them. */

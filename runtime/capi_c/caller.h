@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-    DMLEMU_ROOM = 512 << 10,      /* bytes of stack that an interpreter needs at most */
+    DMLEMU_ROOM = 768 << 10,      /* bytes of stack that an interpreter and a kernel need at most */
     DMLEMU_OWN_STACK = 8 << 20,   /* of our own threads */
     DMLEMU_USUAL_MODE = 0x1F80,   /* MXCSR: round to nearest, denormals, no traps */
     DMLEMU_MODE_BITS = 0xFFC0     /* of MXCSR; the others are flags that operations set */

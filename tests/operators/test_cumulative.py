@@ -118,3 +118,17 @@ def test_many_lines(kind: Any, axis: int) -> None:
     x = np.random.default_rng(4).integers(0, 9, (70, 90, 80)).astype(np.int32)
 
     assert run(kind, x, axis=axis, data_type=T.INT32) == cumulative(kind, x, axis).astype(np.int32).tolist()
+
+
+@each_kind
+@pytest.mark.parametrize("direction", AxisDirection)
+@pytest.mark.parametrize("without", [False, True])
+def test_contiguous_lines_give_the_bits_of_others(kind: Any, direction: AxisDirection, without: bool) -> None:
+    """Contiguous lines are scanned several at a time; a line by itself and lines across memory are not."""
+    x = np.random.default_rng(5).normal(1, 0.1, (70, 150)).astype(np.float32)
+    x[3, 70], x[66, 140], x[9, 5] = NAN, INF, -0.0
+
+    got = run(kind, x, direction, without)
+    np.testing.assert_array_equal(got, np.transpose(run(kind, x.T, direction, without, axis=0)))
+    for line in (0, 3, 66, 69):
+        np.testing.assert_array_equal(got[line], run(kind, x[line], direction, without))

@@ -211,6 +211,17 @@ def exact_sum(function: F, line: Array) -> float:
     return total / line.size if function is F.AVERAGE else total
 
 
+@pytest.mark.parametrize("function", [F.SUM, F.MULTIPLY, F.MAX, F.MIN])
+def test_wide_rows_give_the_bits_of_contiguous_lines(function: F) -> None:
+    """Several blocks of lines across memory, beside lines that are contiguous."""
+    x = np.random.default_rng(8).normal(1, 0.1, (140, 2500)).astype(np.float32)
+    x[7, 1100], x[8, 2400], x[:, 5], x[:, 1030] = np.nan, np.inf, -0.0, np.nan
+
+    across = reduce(function, x, [0]).ravel()
+    along = reduce(function, np.ascontiguousarray(x.T), [1]).ravel()
+    assert across.view(np.uint32).tolist() == along.view(np.uint32).tolist()
+
+
 def test_nan_never_beats_a_number() -> None:
     assert reduce(F.MAX, [NAN, -5, NAN], [0]).tolist() == [-5]
     assert reduce(F.MIN, [3, NAN], [0]).tolist() == [3]

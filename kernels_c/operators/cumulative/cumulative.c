@@ -7,10 +7,14 @@
 
 #include "doubles.h"
 #include "kernel.h"
+#include "transpose.h"
 #include "walkers.h"
 
 #define GRAIN (1 << 17) /* elements worth a thread */
 #define WIDE (1 << 11)  /* lines of a block without copies: CPUs fetch the next elements of long rows by themselves */
+#define LEAST 8         /* contiguous lines of a block, to be scanned together */
+#define TURNED 64       /* at most */
+#define COPIES (1 << 12) /* transposed elements, in the first-level cache */
 
 /* A line of functions.inc.  Replaces n elements of one line, or one of each line, by the outputs. */
 struct function {
@@ -149,6 +153,37 @@ static void scan_across(void *context, uint8_t *const *at, const int64_t *stride
     store(job, at[1], strides[1], count, &x);
 }
 
+/* Whether lines are contiguous FLOAT32s, in either direction. */
+static bool are_contiguous(const struct job *job) {
+    const dmlk_iter *along = &job->lines.along;
+    const int64_t *strides = dmlk_iter_row_strides(along);
+#ifdef DMLK_CHECKED
+    return false; /* loads are checked one by one */
+#endif
+    return job->type == DMLK_FLOAT32 && !job->lines.across && along->rank == 1 && strides[0] == strides[1] &&
+           (strides[0] == 1 || strides[0] == -1);
+}
+
+/* Scans such lines together, in transposed copies: of one line, each result waits for the one before. */
+static void scan_turned(struct block *block, const dmlk_line_block *lines) {
+    const struct job *job = block->job;
+    const int64_t n = job->lines.along.count, count = lines->count, most = COPIES / count, size = sizeof(float);
+    const int64_t *steps = lines->strides;
+    const bool forward = *dmlk_iter_row_strides(&job->lines.along) == 1;
+    _Alignas(64) float copies[COPIES];
+    for (int64_t i = 0; i < n && !dmlk_stopped(lines->work, most * count); i += most) {
+        const int64_t rows = dmlk_min(n - i, most), lowest = (forward ? i : 1 - i - rows) * size;
+        dmlk_transpose(size, lines->at[0] + lowest, steps[0] * size, size, (uint8_t *)copies, count * size, rows,
+                       count, 0);
+        for (int64_t row = 0; row < rows; row++) {
+            float *x = copies + (forward ? row : rows - 1 - row) * count;
+            job->function->float32_across(x, count, block->y.f, job->exclusive, x);
+        }
+        dmlk_transpose(size, (uint8_t *)copies, count * size, size, lines->at[1] + lowest, steps[1] * size, count,
+                       rows, 0);
+    }
+}
+
 static void scan_block(const dmlk_line_block *lines, void *context) {
     static const dmlk_line_visitor scan = {.along = scan_along, .across = scan_across};
     const struct job *job = context;
@@ -161,7 +196,11 @@ static void scan_block(const dmlk_line_block *lines, void *context) {
             block.y.u[i] = (uint64_t)job->function->first;
         }
     }
-    dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, &scan, &block);
+    if (lines->count >= LEAST && are_contiguous(job)) {
+        scan_turned(&block, lines);
+    } else {
+        dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, &scan, &block);
+    }
 }
 
 /* Lines begin at their last element. */
@@ -193,7 +232,7 @@ static int run(const dmlk_call *call, const struct function *function) {
             turn_round(&job.lines);
         }
         job.lines.wide = job.lines.across && are_floats32(&job, dmlk_iter_row_strides(&job.lines.each));
-        dmlk_for_lines(&job.lines, WIDE, GRAIN / job.lines.along.count, scan_block, &job);
+        dmlk_for_lines(&job.lines, are_contiguous(&job) ? TURNED : WIDE, GRAIN / job.lines.along.count, scan_block, &job);
     }
     return status;
 }

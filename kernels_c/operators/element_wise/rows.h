@@ -165,7 +165,7 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
             uint32_t hard = 0;                                                                     \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 const float x = in[i];                                                             \
-                hard |= !(easy);                                                                   \
+                hard |= (uint32_t)!(easy);                                                         \
             }                                                                                      \
             _Pragma("GCC ivdep") for (int64_t i = 0; !hard && i < n; i++) {                        \
                 const float x = in[i];                                                             \
@@ -195,7 +195,7 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
             uint32_t hard = 0;                                                                     \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 const float a = in_a[i], b = in_b[i];                                              \
-                hard |= !(easy);                                                                   \
+                hard |= (uint32_t)!(easy);                                                         \
             }                                                                                      \
             _Pragma("GCC ivdep") for (int64_t i = 0; !hard && i < n; i++) {                        \
                 const float a = in_a[i], b = in_b[i];                                              \

@@ -21,6 +21,7 @@
 #define PIECE 1024        /* inputs compared before the largest of them is searched for, or as floats */
 #define GLANCE 64         /* inputs searched at once */
 #define SHORT DMLK_SUMS_LONG /* inputs; lines with fewer are transposed: their sums have one lane */
+#define WIDE DMLK_SUMS_MOST  /* lines of a block whose rows are read as they are in memory */
 #define FEW_LINES 16      /* fewer long lines are split into segments for threads */
 
 enum family { SUMS, LARGEST_OF_ALL, PLACES };
@@ -34,10 +35,10 @@ struct block;
 /* Of the outputs of a block. */
 struct results {
     union {
-        uint64_t bits[DMLK_CHUNK]; /* of the type's width each */
-        double sums[DMLK_CHUNK];
+        uint64_t bits[WIDE]; /* of the type's width each */
+        double sums[WIDE];
     };
-    int64_t place[DMLK_CHUNK]; /* PLACES: index of the value among the reduced elements */
+    int64_t place[WIDE]; /* PLACES: index of the value among the reduced elements */
 };
 
 /* How inputs of one type are combined. */
@@ -86,11 +87,11 @@ struct block {
     int64_t count;
     const double *shift; /* is_shifted: m of each output */
     union {
-        uint64_t bits[DMLK_CHUNK]; /* of the type's width each */
+        uint64_t bits[WIDE]; /* of the type's width each */
         dmlk_sums sums;
     };
     int64_t first;             /* number of the segment's first input */
-    int32_t place[DMLK_CHUNK]; /* from there */
+    int32_t place[WIDE]; /* from there */
 };
 
 #define VISIT_ALONG(name)                                                                                       \
@@ -141,7 +142,7 @@ DMLK_EACH_ISA(largest_rows, (void *context, uint8_t *const *at, const int64_t *s
     const float *x = (const float *)at[0];
     int32_t *value = (int32_t *)block->bits;
     const int64_t count = block->count, one = 1;
-    float best[DMLK_CHUNK];
+    float best[WIDE];
     int32_t open = 0;
     for (int64_t i = 0; i < count; i++) {
         best[i] = job->flip == 0 ? -INFINITY : INFINITY;
@@ -305,10 +306,13 @@ static void combine_floats(const struct job *job, struct results *results, const
 
 static void finish_floats(const struct job *job, struct results *results, int64_t count, const double *shift,
                           uint8_t *at, int64_t stride) {
-    dmlk_promoted y;
-    memcpy(y.f, results->sums, (size_t)count * sizeof *y.f);
-    job->function->last(y.f, count, (double)job->lines.along.count, shift);
-    dmlk_store_promoted(job->out, at, stride, count, DMLK_KIND_FLOAT, &y);
+    for (int64_t i = 0; i < count; i += DMLK_CHUNK) {
+        const int64_t n = dmlk_min(count - i, DMLK_CHUNK);
+        dmlk_promoted y;
+        memcpy(y.f, results->sums + i, (size_t)n * sizeof *y.f);
+        job->function->last(y.f, n, (double)job->lines.along.count, shift); /* a shifted block is not wide */
+        dmlk_store_promoted(job->out, at + i * stride * dmlk_type_bytes(job->out), stride, n, DMLK_KIND_FLOAT, &y);
+    }
 }
 
 static const struct methods float_methods = {
@@ -440,7 +444,7 @@ static void find_shift(const struct job *shifted, const dmlk_line_block *lines, 
 static void reduce_block(const dmlk_line_block *lines, void *context) {
     const struct job *job = context;
     struct results results;
-    dmlk_promoted shift;
+    dmlk_promoted shift; /* only of blocks that are not wide */
     if (job->function->is_shifted) {
         find_shift(job, lines, &shift);
     }
@@ -498,8 +502,10 @@ static int run(const dmlk_call *call, const struct function *function) {
     if (status == DMLK_OK) {
         const int64_t lines = job.lines.each.count, inputs = job.lines.along.count, grain = inputs_worth_a_thread(&job);
         const bool split = lines < FEW_LINES && inputs > SEGMENT;
+        const bool has_rows = job.methods->visitor.rows != NULL && *dmlk_iter_row_strides(&job.lines.each) == 1;
+        job.lines.wide = job.lines.across && has_rows;
         job.parts = split ? dmlk_parts(lines * inputs, grain) : 1;
-        dmlk_for_lines(&job.lines, DMLK_MOST_LINES, split ? lines : grain / inputs, reduce_block, &job);
+        dmlk_for_lines(&job.lines, WIDE, split ? lines : grain / inputs, reduce_block, &job);
     }
     return status;
 }
