@@ -57,7 +57,7 @@
                 const float x = in[i];                                                     \
                 hard |= !(easy);                                                           \
             }                                                                              \
-            _Pragma("GCC ivdep") for (int64_t i = 0; !hard && i < n; i++) {                \
+            if (!hard) EACH_OF(n) {                                                        \
                 const float x = in[i];                                                     \
                 out[i] = easy_value;                                                       \
             }                                                                              \

@@ -112,7 +112,8 @@ DMLK_INLINE double dmlk_multiply_add(double a, double b, double c) { return a * 
     (void)own_alpha, (void)own_beta;
 
 /* In place or not: no element depends on another one. */
-#define EACH_ELEMENT _Pragma("GCC ivdep") for (int64_t i = 0; i < count; i++)
+#define EACH_OF(n) _Pragma("GCC ivdep") for (int64_t i = 0; i < (n); i++)
+#define EACH_ELEMENT EACH_OF(count)
 
 /* X: the type to compute in; `stored` converts a value to the stored one. */
 #define ROW1(name, I, X, O, constants, stored, value)                        \
@@ -167,16 +168,16 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
                 const float x = in[i];                                                             \
                 hard |= (uint32_t)!(easy);                                                         \
             }                                                                                      \
-            _Pragma("GCC ivdep") for (int64_t i = 0; !hard && i < n; i++) {                        \
+            if (!hard) EACH_OF(n) {                                                                \
                 const float x = in[i];                                                             \
                 out[i] = easy_value;                                                               \
             }                                                                                      \
-            _Pragma("GCC ivdep") for (int64_t i = 0; hard && i < n; i++) {                         \
+            if (hard) EACH_OF(n) {                                                                 \
                 const float x = in[i];                                                             \
                 out[i] = MASKED_NAN(value);                                                        \
             }                                                                                      \
         }                                                                                          \
-        _Pragma("GCC ivdep") for (int64_t i = 0; !is_packed && i < count; i++) {                   \
+        if (!is_packed) EACH_OF(count) {                                                           \
             const float x = in[i * in_stride];                                                     \
             out[i * out_stride] = MASKED_NAN(value);                                               \
         }                                                                                          \
@@ -197,16 +198,16 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
                 const float a = in_a[i], b = in_b[i];                                              \
                 hard |= (uint32_t)!(easy);                                                         \
             }                                                                                      \
-            _Pragma("GCC ivdep") for (int64_t i = 0; !hard && i < n; i++) {                        \
+            if (!hard) EACH_OF(n) {                                                                \
                 const float a = in_a[i], b = in_b[i];                                              \
                 out[i] = easy_value;                                                               \
             }                                                                                      \
-            _Pragma("GCC ivdep") for (int64_t i = 0; hard && i < n; i++) {                         \
+            if (hard) EACH_OF(n) {                                                                 \
                 const float a = in_a[i], b = in_b[i];                                              \
                 out[i] = MASKED_NAN(value);                                                        \
             }                                                                                      \
         }                                                                                          \
-        _Pragma("GCC ivdep") for (int64_t i = 0; !is_packed && i < count; i++) {                   \
+        if (!is_packed) EACH_OF(count) {                                                           \
             const float a = in_a[i * a_stride], b = in_b[i * b_stride];                            \
             out[i * out_stride] = MASKED_NAN(value);                                               \
         }                                                                                          \
