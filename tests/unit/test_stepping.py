@@ -278,6 +278,37 @@ def test_a_moment_that_a_thread_of_another_device_adds_first_is_counted() -> Non
     assert [each.number for each in run.moments[:2]] == [0, 1] and run.moments[1].name == "CreateFence"
 
 
+def test_states_change_only_at_moments_of_the_own_device() -> None:
+    class Raced(list[Moment]):
+        def append(self, moment: Moment) -> None:
+            super().append(Moment(len(self), HOST, "of another thread"))
+            super().append(moment)
+
+    with observe() as run, dmlemu.Session() as session:
+        run.moments = Raced(run.moments)
+        source, target = session.upload("source", np.float32([1, 2, 3, 4])), session.buffer("target", 16)
+        session.list.copy_buffer_region(target, 0, source, 0, 16)
+        session.run()
+        session.read(target, np.float32)
+    changed = {at for at in range(len(run)) if run.state_versions.changes(at)}
+    assert changed and "of another thread" not in {run.moments[at].name for at in changed}
+
+
+def test_a_watch_that_cannot_be_closed_leaves_no_other_one_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    observation = observe()
+    with pytest.raises(RuntimeError, match="cannot be closed"), observation as run:
+        first, second = (d3d12.create_device(d3d12.Adapter()) for _ in range(2))
+        assert first is not second
+
+        def fail() -> None:
+            raise RuntimeError("cannot be closed")
+
+        monkeypatch.setattr(observation.watches[0], "close", fail)
+    count = len(run)
+    second.create_fence()
+    assert len(run) == count and not observation.watches
+
+
 def test_a_command_too_large_for_the_limit_is_not_kept_in_part() -> None:
     with observe(limit=1 << 20) as run, dmlemu.Session() as session:
         source, target = session.buffer("source", 1 << 20), session.buffer("target", 1 << 20)

@@ -313,7 +313,7 @@ class _Watch:
         """What the CPU can change from now on."""
         if not self._observation.is_full(event.resource.width):
             number = self._number(event.resource)
-            self._look(number, 0, event.resource.width)
+            self._look(len(self._run.moments) - 1, number, 0, event.resource.width)
             self._mapped.add(number)
 
     def _host_unmapped(self, event: HostUnmapped) -> None:
@@ -389,7 +389,6 @@ class _Watch:
         self._host_writes(numbers)
         about = self._take(lambda report: report.operation == command.place)
         self._flush()
-        self._decay(event.queue, event.ticket)
         moment = self._add(
             Moment(
                 0,
@@ -410,9 +409,10 @@ class _Watch:
         )
         self._running = threading.get_ident(), moment
         self._places[command.place] = moment
+        self._decay(moment.number, event.queue, event.ticket)
         for each in operands:
             if each.buffer is not None:
-                self._look(each.buffer, each.begin, each.end)
+                self._look(moment.number, each.buffer, each.begin, each.end)
                 self._states.use(moment.number, event.queue, each.buffer, event.opcode, writes=each.writes)
 
     def _new_bytes(self, operand: Operand) -> int:
@@ -442,18 +442,19 @@ class _Watch:
                 for page, data in self._pages(each.buffer, each.begin, each.end):
                     self._run.pages.put(page, moment.number, data)
 
-    def _decay(self, queue: int, ticket: int) -> None:
-        """States decay when the lists of one call are done."""
+    def _decay(self, moment: int, queue: int, ticket: int) -> None:
+        """States decay when the lists of one call are done; ``moment`` is the queue's next."""
         last = self._last.get(queue, [])
         while last and last[0] < ticket:
             last.pop(0)
-            self._states.decay(len(self._run.moments), queue)
+            self._states.decay(moment, queue)
 
     def _at_queue(self, queue: int, name: str, text: str) -> Moment:
         """Something that a queue did by itself, between lists."""
         self._flush()
-        self._decay(queue, 1 << 64)
-        return self._add(Moment(0, QUEUE, name, text, queue=self._names.queue(queue)))
+        moment = self._add(Moment(0, QUEUE, name, text, queue=self._names.queue(queue)))
+        self._decay(moment.number, queue, 1 << 64)
+        return moment
 
     def _signalled(self, event: Signalled) -> None:
         if self._observation.is_full():
@@ -537,10 +538,10 @@ class _Watch:
         if buffer.heap_type != "reserved" and found:
             buffer.memory, buffer.offset = found[0].heap, found[0].offset
 
-    def _look(self, number: int, begin: int, end: int) -> None:
-        """Keeps pages that are about to be accessed for the first time."""
+    def _look(self, moment: int, number: int, begin: int, end: int) -> None:
+        """Keeps pages that are about to be accessed for the first time, as they are at ``moment``."""
         for page, data in self._pages(number, begin, end):
-            self._run.pages.put(page, len(self._run.moments) - 1, data)
+            self._run.pages.put(page, moment, data)
 
     def _pages(self, number: int, begin: int, end: int) -> Iterable[tuple[int, memoryview]]:
         """The pages under bytes of a living buffer, with their contents."""
