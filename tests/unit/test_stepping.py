@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -292,6 +293,35 @@ def test_states_change_only_at_moments_of_the_own_device() -> None:
         session.read(target, np.float32)
     changed = {at for at in range(len(run)) if run.state_versions.changes(at)}
     assert changed and "of another thread" not in {run.moments[at].name for at in changed}
+
+
+def test_queues_of_one_name_are_told_apart() -> None:
+    with observe() as run:
+        for size in (16, 32):
+            with dmlemu.Session() as session:
+                source, target = session.buffer("source", size), session.buffer("target", size)
+                for _ in range(size // 16):
+                    session.list.copy_buffer_region(target, 0, source, 0, size)
+                session.run()
+            del session, source, target
+    copies = [each.number for each in run.moments if each.name == "CopyBufferRegion"]
+    assert len({run.moments[each].queue for each in copies}) == 1
+    listings = [run.listing(each) for each in copies]
+    assert listings[0] is not None and listings[0] is not listings[1] and listings[1] is listings[2]
+    assert run.next_list(copies[0], 1) is not None
+
+
+def test_the_end_leaves_no_cycle_that_keeps_the_device() -> None:
+    device = d3d12.create_device(d3d12.Adapter())
+    with observe(device):
+        device.create_fence()
+    known = weakref.ref(device)
+    gc.disable()
+    try:
+        del device
+        assert known() is None
+    finally:
+        gc.enable()
 
 
 def test_a_watch_that_cannot_be_closed_leaves_no_other_one_open(monkeypatch: pytest.MonkeyPatch) -> None:

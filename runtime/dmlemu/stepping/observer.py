@@ -167,12 +167,14 @@ class _Watch:
     def close(self) -> None:
         for each in self._subscriptions:
             each.close()
+        self._subscriptions.clear()  # a cycle would keep the device alive until garbage is collected
         self._reports.listeners.remove(self._report)
         self._flush()
         record = self._context.removal_record  # has the report where no layer adds it to the others
         if self._failed is not None and record is not None and not self._failed.reports:
             self._failed.reports.append(record.report)
         self._rename()
+        del self._accessed  # another cycle
 
     # --- moments ---
 
@@ -237,6 +239,7 @@ class _Watch:
             known = recording is not None and fault.command < len(recording.commands)
             command = recording.commands[fault.command] if recording is not None and known else None
             packet = decode_one(fault.packet)
+            queue, ticket = (None, 0) if recording is None else recording.submitted or (None, 0)
             self._failed = self._add(
                 Moment(
                     0,
@@ -245,7 +248,8 @@ class _Watch:
                     f"{packet.opcode.name} {packet.text()}",
                     queue=fault.queue,
                     list="" if recording is None else recording.owner,
-                    ticket=0 if recording is None or recording.submitted is None else recording.submitted[1],
+                    queue_id=0 if queue is None else self._base + queue.serial,
+                    ticket=ticket,
                     packet=fault.command if fault.list_serial else -1,
                     command=-1 if command is None else command.number,
                     site="" if command is None else command.recorded_at,
@@ -352,7 +356,7 @@ class _Watch:
         for ticket, serial in zip(range(event.ticket, -1, -1), reversed(event.lists), strict=False):
             if serial in recordings:
                 listing = Listing(recordings[serial].packets, recordings[serial].commands)
-                self._run.listings[_brief(queue), ticket] = listing
+                self._run.listings[self._base + event.queue, ticket] = listing
                 self._observation.listed += len(listing.packets)
 
     def _queued(self, event: Queued) -> None:
@@ -396,6 +400,7 @@ class _Watch:
                 command.command.name,
                 f"{packet.opcode.name} {packet.text()}".rstrip(),
                 queue=command.queue,
+                queue_id=self._base + event.queue,
                 list=command.list,
                 ticket=event.ticket,
                 packet=event.command,
@@ -452,7 +457,9 @@ class _Watch:
     def _at_queue(self, queue: int, name: str, text: str) -> Moment:
         """Something that a queue did by itself, between lists."""
         self._flush()
-        moment = self._add(Moment(0, QUEUE, name, text, queue=self._names.queue(queue)))
+        moment = self._add(
+            Moment(0, QUEUE, name, text, queue=self._names.queue(queue), queue_id=self._base + queue)
+        )
         self._decay(moment.number, queue, 1 << 64)
         return moment
 
