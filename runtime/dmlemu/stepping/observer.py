@@ -174,7 +174,8 @@ class _Watch:
         if self._failed is not None and record is not None and not self._failed.reports:
             self._failed.reports.append(record.report)
         self._rename()
-        del self._accessed  # another cycle
+        with self._gpu.lock:  # held where a thread handles an event
+            del self._accessed  # another cycle
 
     # --- moments ---
 
