@@ -1,7 +1,8 @@
 /* Threads of our own, which serve the calls of threads without room for an interpreter.  Included by hook.h.
  *
  * There are as many as there were such calls at a time.  They live as long as the process.  A function of the program
- * that such a call calls (a message callback) runs on the program's thread, as it does in all other calls. */
+ * that such a call calls (a message callback) runs on the program's thread, as it does in all other calls.  Calls from
+ * inside of it are served by the same worker, which may hold locks that they need. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +12,7 @@
 struct capi_worker {
     struct capi_worker *next; /* of those that are idle */
     sem_t called, done;
-    struct _cffi_externpy_s *method;
+    struct _cffi_externpy_s *method; /* NULL: the function of the program has returned */
     char *arguments;
     struct capi_site site;
     int is_passing, must_stop;
@@ -21,6 +22,9 @@ struct capi_worker {
 
 /* The worker that this thread is; NULL: it is no worker. */
 static _Thread_local struct capi_worker *capi_self;
+
+/* The worker for which this thread runs a function of the program; NULL: it runs none. */
+static _Thread_local struct capi_worker *capi_server;
 
 static struct capi_worker *capi_idle;
 static pthread_mutex_t capi_idle_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,19 +36,25 @@ static void capi_wait(sem_t *semaphore)
 }
 
 /* Calls what it is given, as the thread that gave it. */
+static void capi_serve_call(struct capi_worker *self)
+{
+    capi_site = self->site;
+    capi_is_passing = self->is_passing;
+    capi_call_python(self->method, self->arguments);
+    self->is_passing = capi_is_passing;
+    self->must_stop = capi_must_stop;
+    capi_must_stop = 0;
+    self->function = NULL;
+    sem_post(&self->done);
+}
+
 static void *capi_serve(void *argument)
 {
-    struct capi_worker *self = capi_self = argument;
+    capi_self = argument;
     dmlemu_enter_mode();
     for (;;) {
-        capi_wait(&self->called);
-        capi_site = self->site;
-        capi_is_passing = self->is_passing;
-        capi_call_python(self->method, self->arguments);
-        self->is_passing = capi_is_passing;
-        self->must_stop = capi_must_stop;
-        capi_must_stop = 0;
-        sem_post(&self->done);
+        capi_wait(&capi_self->called);
+        capi_serve_call(capi_self);
     }
     return NULL;
 }
@@ -57,18 +67,26 @@ static void capi_call_client(void (*function)(void *), void *argument)
         function(argument);
         return;
     }
+    const struct capi_site site = capi_site;
+    const int is_passing = capi_is_passing;
     self->function = function;
     self->argument = argument;
     sem_post(&self->done);
-    capi_wait(&self->called);
+    for (capi_wait(&self->called); self->method != NULL; capi_wait(&self->called))
+        capi_serve_call(self);
+    capi_site = site;
+    capi_is_passing = is_passing;
 }
 
 /* Waits until a call is done, and calls the functions of the program that it calls. */
 static void capi_attend(struct capi_worker *worker)
 {
+    struct capi_worker *outer = capi_server;
     for (capi_wait(&worker->done); worker->function != NULL; capi_wait(&worker->done)) {
+        capi_server = worker;
         worker->function(worker->argument);
-        worker->function = NULL;
+        capi_server = outer;
+        worker->method = NULL;
         sem_post(&worker->called);
     }
 }
@@ -112,7 +130,7 @@ static struct capi_worker *capi_take_worker(void)
 /* 0: there is no memory for a thread. */
 static int capi_hand_over(struct _cffi_externpy_s *method, char *arguments)
 {
-    struct capi_worker *worker = capi_take_worker();
+    struct capi_worker *worker = capi_server != NULL ? capi_server : capi_take_worker();
     if (worker == NULL)
         return 0;
     worker->method = method;
@@ -123,6 +141,8 @@ static int capi_hand_over(struct _cffi_externpy_s *method, char *arguments)
     capi_attend(worker);
     capi_is_passing = worker->is_passing;
     capi_must_stop = worker->must_stop;
+    if (worker == capi_server)
+        return 1;
     pthread_mutex_lock(&capi_idle_lock);
     worker->next = capi_idle;
     capi_idle = worker;

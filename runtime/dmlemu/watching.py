@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Generic, Protocol, TypeVar
 
@@ -60,7 +61,10 @@ class Watching(Generic[_Watch]):
     ) -> None:
         if self._watch in on_created:
             on_created.remove(self._watch)
-        for watch in self.watches:
-            watch.close()
-        self.finish()
-        self.watches.clear()  # a cycle would keep the device alive until garbage is collected
+        try:
+            with ExitStack() as closing:  # all of them, also when one raises
+                for watch in reversed(self.watches):
+                    closing.callback(watch.close)
+            self.finish()
+        finally:
+            self.watches.clear()  # a cycle would keep the device alive until garbage is collected

@@ -19,6 +19,9 @@ from dmlemu.stepping import Run
 
 pytest.importorskip("textual")
 
+from textual.events import Paste
+from textual.widgets import Input
+
 from dmlemu.debugger.app import Debugger
 
 ROOT = Path(__file__).parents[2]
@@ -159,6 +162,19 @@ def test_memory_stays_at_a_chosen_buffer() -> None:
         "table",
         "second row, negated",
     ]
+
+
+def test_a_number_of_too_many_digits_is_not_taken() -> None:
+    async def entered() -> str:
+        app = Debugger(run_of("wrong_offset.py"), "wrong_offset.py")
+        async with app.run_test(size=(140, 40)) as pilot:
+            await pilot.press("g")
+            app.screen.query_one(Input).post_message(Paste("9" * 5000))
+            await pilot.press("3", "enter")
+            await pilot.pause()
+            return app.text()
+
+    assert current(asyncio.run(entered())) == 3
 
 
 def test_help_lists_the_keys_and_any_key_leaves_it() -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -79,7 +80,7 @@ def forget() -> Iterator[None]:
     from dmlemu.diagnostics import location
 
     yield
-    location._helpers.clear()
+    location._helpers.discard("told")
     location._owners.clear()
 
 
@@ -100,6 +101,16 @@ def test_a_helper_between_two_frames_is_left_out() -> None:
     site = outermost(lambda: marked.passes_on(lambda: innermost(call_site)))
     assert {file.rsplit("/", 1)[1] for file, _ in site.lines} == {"test_call_sites.py"}
     assert len(site.lines) == 3
+
+
+def test_a_context_is_left_where_its_block_is() -> None:
+    ours = types.ModuleType("dmlemu.something")
+    exec("def close(found, call):\n    found.append(call())\n", ours.__dict__)
+    sites: list[CallSite] = []
+    line = sys._getframe().f_lineno + 1
+    with ExitStack() as stack:
+        stack.callback(ours.close, sites, call_site)
+    assert [str(each) for each in sites] == [f"test_call_sites.py:{line}"]
 
 
 def test_generated_code_of_one_name_has_one_owner_per_module() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -276,6 +277,66 @@ def test_a_moment_that_a_thread_of_another_device_adds_first_is_counted() -> Non
         run.moments = Raced()
         d3d12.create_device(d3d12.Adapter()).create_fence()
     assert [each.number for each in run.moments[:2]] == [0, 1] and run.moments[1].name == "CreateFence"
+
+
+def test_states_change_only_at_moments_of_the_own_device() -> None:
+    class Raced(list[Moment]):
+        def append(self, moment: Moment) -> None:
+            super().append(Moment(len(self), HOST, "of another thread"))
+            super().append(moment)
+
+    with observe() as run, dmlemu.Session() as session:
+        run.moments = Raced(run.moments)
+        source, target = session.upload("source", np.float32([1, 2, 3, 4])), session.buffer("target", 16)
+        session.list.copy_buffer_region(target, 0, source, 0, 16)
+        session.run()
+        session.read(target, np.float32)
+    changed = {at for at in range(len(run)) if run.state_versions.changes(at)}
+    assert changed and "of another thread" not in {run.moments[at].name for at in changed}
+
+
+def test_queues_of_one_name_are_told_apart() -> None:
+    with observe() as run:
+        for size in (16, 32):
+            with dmlemu.Session() as session:
+                source, target = session.buffer("source", size), session.buffer("target", size)
+                for _ in range(size // 16):
+                    session.list.copy_buffer_region(target, 0, source, 0, size)
+                session.run()
+            del session, source, target
+    copies = [each.number for each in run.moments if each.name == "CopyBufferRegion"]
+    assert len({run.moments[each].queue for each in copies}) == 1
+    listings = [run.listing(each) for each in copies]
+    assert listings[0] is not None and listings[0] is not listings[1] and listings[1] is listings[2]
+    assert run.next_list(copies[0], 1) is not None
+
+
+def test_the_end_leaves_no_cycle_that_keeps_the_device() -> None:
+    device = d3d12.create_device(d3d12.Adapter())
+    with observe(device):
+        device.create_fence()
+    known = weakref.ref(device)
+    gc.disable()
+    try:
+        del device
+        assert known() is None
+    finally:
+        gc.enable()
+
+
+def test_a_watch_that_cannot_be_closed_leaves_no_other_one_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    observation = observe()
+    with pytest.raises(RuntimeError, match="cannot be closed"), observation as run:
+        first, second = (d3d12.create_device(d3d12.Adapter()) for _ in range(2))
+        assert first is not second
+
+        def fail() -> None:
+            raise RuntimeError("cannot be closed")
+
+        monkeypatch.setattr(observation.watches[0], "close", fail)
+    count = len(run)
+    second.create_fence()
+    assert len(run) == count and not observation.watches
 
 
 def test_a_command_too_large_for_the_limit_is_not_kept_in_part() -> None:

@@ -23,6 +23,7 @@ from .keys import KEYS
 __all__ = ["Debugger"]
 
 _FONT = re.compile(r"@font-face\s*\{[^}]*\}\s*")  # Textual's are fetched from another host
+_DIGITS = 20  # of numbers that are asked for; those of addresses need no more
 Draw = Callable[[Cursor, int, int], Text]
 
 _STATE: tuple[tuple[str, Draw], ...] = (
@@ -69,7 +70,7 @@ class Ask(ModalScreen[int | None]):
 
     def compose(self) -> ComposeResult:
         """Called by Textual."""
-        yield Input(placeholder=self._question, id="ask")
+        yield Input(placeholder=self._question, id="ask", max_length=_DIGITS)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Called by Textual."""

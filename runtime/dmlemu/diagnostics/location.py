@@ -137,7 +137,7 @@ _EMULATOR, _HELPER, _INSTALLED, _PROGRAM = "emulator", "helper", "installed", "p
 _packages = [each for each in sys.path if each.endswith(("site-packages", "dist-packages"))]
 _INSTALLED_FOLDERS = tuple(f"{each}{os.sep}" for each in (os.path.dirname(os.__file__), *_packages))
 _owners: dict[str, str] = {}  # by file
-_helpers: set[str] = set()  # names of modules
+_helpers = {"contextlib"}  # names of modules; this one leaves contexts for the program
 
 
 def _owner_of(frame: FrameType) -> str:

@@ -67,8 +67,9 @@ class Moment:
     """One thing that happened.  Everything that a run says of a moment holds after it.
 
     ``kind``: COMMAND, QUEUE or HOST.  ``packet``: its index in the list; ``command``: the number of the
-    recorded call that it belongs to, both -1 outside of lists.  ``ticket`` identifies the submission on the
-    queue.  ``text``: the packet disassembled, or what happened, in one line.  ``site``: the program's line.
+    recorded call that it belongs to, both -1 outside of lists.  ``queue_id`` tells queues of one name apart
+    (0: of none), ``ticket`` the submissions on a queue.  ``text``: the packet disassembled, or what
+    happened, in one line.  ``site``: the program's line.
     ``fields``: those of the operator desc, without its tensors.  ``failed``: the GPU stopped here.
     ``started`` and ``ended``: ticks of the GPU's clock.
     """
@@ -79,6 +80,7 @@ class Moment:
     text: str = ""
     queue: str = ""
     list: str = ""
+    queue_id: int = 0
     ticket: int = 0
     packet: int = -1
     command: int = -1
@@ -92,9 +94,9 @@ class Moment:
     ended: int = 0
 
     @property
-    def submission(self) -> tuple[str, int]:
+    def submission(self) -> tuple[int, int]:
         """Identifies one execution of a list."""
-        return self.queue, self.ticket
+        return self.queue_id, self.ticket
 
 
 @dataclass(eq=False)

@@ -167,12 +167,15 @@ class _Watch:
     def close(self) -> None:
         for each in self._subscriptions:
             each.close()
+        self._subscriptions.clear()  # a cycle would keep the device alive until garbage is collected
         self._reports.listeners.remove(self._report)
         self._flush()
         record = self._context.removal_record  # has the report where no layer adds it to the others
         if self._failed is not None and record is not None and not self._failed.reports:
             self._failed.reports.append(record.report)
         self._rename()
+        with self._gpu.lock:  # held where a thread handles an event
+            del self._accessed  # another cycle
 
     # --- moments ---
 
@@ -237,6 +240,7 @@ class _Watch:
             known = recording is not None and fault.command < len(recording.commands)
             command = recording.commands[fault.command] if recording is not None and known else None
             packet = decode_one(fault.packet)
+            queue, ticket = (None, 0) if recording is None else recording.submitted or (None, 0)
             self._failed = self._add(
                 Moment(
                     0,
@@ -245,7 +249,8 @@ class _Watch:
                     f"{packet.opcode.name} {packet.text()}",
                     queue=fault.queue,
                     list="" if recording is None else recording.owner,
-                    ticket=0 if recording is None or recording.submitted is None else recording.submitted[1],
+                    queue_id=0 if queue is None else self._base + queue.serial,
+                    ticket=ticket,
                     packet=fault.command if fault.list_serial else -1,
                     command=-1 if command is None else command.number,
                     site="" if command is None else command.recorded_at,
@@ -313,7 +318,7 @@ class _Watch:
         """What the CPU can change from now on."""
         if not self._observation.is_full(event.resource.width):
             number = self._number(event.resource)
-            self._look(number, 0, event.resource.width)
+            self._look(len(self._run.moments) - 1, number, 0, event.resource.width)
             self._mapped.add(number)
 
     def _host_unmapped(self, event: HostUnmapped) -> None:
@@ -352,7 +357,7 @@ class _Watch:
         for ticket, serial in zip(range(event.ticket, -1, -1), reversed(event.lists), strict=False):
             if serial in recordings:
                 listing = Listing(recordings[serial].packets, recordings[serial].commands)
-                self._run.listings[_brief(queue), ticket] = listing
+                self._run.listings[self._base + event.queue, ticket] = listing
                 self._observation.listed += len(listing.packets)
 
     def _queued(self, event: Queued) -> None:
@@ -389,7 +394,6 @@ class _Watch:
         self._host_writes(numbers)
         about = self._take(lambda report: report.operation == command.place)
         self._flush()
-        self._decay(event.queue, event.ticket)
         moment = self._add(
             Moment(
                 0,
@@ -397,6 +401,7 @@ class _Watch:
                 command.command.name,
                 f"{packet.opcode.name} {packet.text()}".rstrip(),
                 queue=command.queue,
+                queue_id=self._base + event.queue,
                 list=command.list,
                 ticket=event.ticket,
                 packet=event.command,
@@ -410,9 +415,10 @@ class _Watch:
         )
         self._running = threading.get_ident(), moment
         self._places[command.place] = moment
+        self._decay(moment.number, event.queue, event.ticket)
         for each in operands:
             if each.buffer is not None:
-                self._look(each.buffer, each.begin, each.end)
+                self._look(moment.number, each.buffer, each.begin, each.end)
                 self._states.use(moment.number, event.queue, each.buffer, event.opcode, writes=each.writes)
 
     def _new_bytes(self, operand: Operand) -> int:
@@ -442,18 +448,21 @@ class _Watch:
                 for page, data in self._pages(each.buffer, each.begin, each.end):
                     self._run.pages.put(page, moment.number, data)
 
-    def _decay(self, queue: int, ticket: int) -> None:
-        """States decay when the lists of one call are done."""
+    def _decay(self, moment: int, queue: int, ticket: int) -> None:
+        """States decay when the lists of one call are done; ``moment`` is the queue's next."""
         last = self._last.get(queue, [])
         while last and last[0] < ticket:
             last.pop(0)
-            self._states.decay(len(self._run.moments), queue)
+            self._states.decay(moment, queue)
 
     def _at_queue(self, queue: int, name: str, text: str) -> Moment:
         """Something that a queue did by itself, between lists."""
         self._flush()
-        self._decay(queue, 1 << 64)
-        return self._add(Moment(0, QUEUE, name, text, queue=self._names.queue(queue)))
+        moment = self._add(
+            Moment(0, QUEUE, name, text, queue=self._names.queue(queue), queue_id=self._base + queue)
+        )
+        self._decay(moment.number, queue, 1 << 64)
+        return moment
 
     def _signalled(self, event: Signalled) -> None:
         if self._observation.is_full():
@@ -537,10 +546,10 @@ class _Watch:
         if buffer.heap_type != "reserved" and found:
             buffer.memory, buffer.offset = found[0].heap, found[0].offset
 
-    def _look(self, number: int, begin: int, end: int) -> None:
-        """Keeps pages that are about to be accessed for the first time."""
+    def _look(self, moment: int, number: int, begin: int, end: int) -> None:
+        """Keeps pages that are about to be accessed for the first time, as they are at ``moment``."""
         for page, data in self._pages(number, begin, end):
-            self._run.pages.put(page, len(self._run.moments) - 1, data)
+            self._run.pages.put(page, moment, data)
 
     def _pages(self, number: int, begin: int, end: int) -> Iterable[tuple[int, memoryview]]:
         """The pages under bytes of a living buffer, with their contents."""

@@ -34,7 +34,7 @@ class Run:
         self.fences: list[str] = []
         self.notes: list[str] = []
         self.failure = ""  # how the program ended, if it failed; one of the notes
-        self.listings: dict[tuple[str, int], Listing] = {}  # by submission
+        self.listings: dict[tuple[int, int], Listing] = {}  # by submission
         self.pages = Pages()
         self.spans: Versions[int, tuple[Span, ...]] = Versions()  # by buffer
         self.descriptor_versions: Versions[tuple[int, int], str] = Versions()
@@ -151,8 +151,9 @@ class Run:
 
     def _begins(self, moment: Moment) -> bool:
         """Whether it is the first packet of its command."""
-        before = self.moments[moment.number - 1] if moment.number else None
-        same = before is not None and before.kind == COMMAND and before.submission == moment.submission
+        found = self.find(moment.number, -1, lambda each: each.queue_id == moment.queue_id)
+        before = None if found is None else self.moments[found]
+        same = before is not None and before.submission == moment.submission
         return not (same and before is not None and before.command == moment.command)
 
     def next_list(self, at: int, step: int) -> int | None:
@@ -161,7 +162,7 @@ class Run:
         def is_first(moment: Moment) -> bool:
             if moment.kind != COMMAND:
                 return False
-            before = self.find(moment.number, -1, lambda each: each.queue == moment.queue)
+            before = self.find(moment.number, -1, lambda each: each.queue_id == moment.queue_id)
             return before is None or self.moments[before].submission != moment.submission
 
         return self.find(at, step, is_first)

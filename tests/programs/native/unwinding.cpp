@@ -39,6 +39,8 @@ struct Called {
     pthread_t thread;
     ID3D12Fence *fence;
     UINT64 value;
+    ID3D12InfoQueue1 *messages;
+    DWORD cookie;
 };
 
 static void CALLBACK note(D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_SEVERITY, D3D12_MESSAGE_ID, LPCSTR, void *context)
@@ -51,6 +53,7 @@ static void CALLBACK note(D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_SEVERITY, D3D12_
         return; // about the next line
     is_inside = true;
     called->fence->SetName(nullptr); // wrong in the callback
+    called->messages->UnregisterMessageCallback(called->cookie); // waits for callbacks of other threads
 }
 
 static void *close_again(void *list)
@@ -94,9 +97,8 @@ static void call_back(Gpu &gpu, size_t stack)
     ComPtr<ID3D12InfoQueue1> messages;
     CHECK(gpu.device.As(&messages));
     CHECK(gpu.fence->Signal(7));
-    Called called = {{}, gpu.fence.Get(), 0};
-    DWORD cookie;
-    CHECK(messages->RegisterMessageCallback(note, D3D12_MESSAGE_CALLBACK_FLAG_NONE, &called, &cookie));
+    Called called = {{}, gpu.fence.Get(), 0, messages.Get(), 0};
+    CHECK(messages->RegisterMessageCallback(note, D3D12_MESSAGE_CALLBACK_FLAG_NONE, &called, &called.cookie));
     CHECK(gpu.list->Close());
     pthread_t thread = run_with_stack(stack, close_again, gpu.list.Get());
     std::puts(pthread_equal(called.thread, thread) && called.value == 7 ? "on the caller's thread" : "elsewhere");
