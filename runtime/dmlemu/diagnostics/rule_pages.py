@@ -11,8 +11,12 @@ _BARRIERS = "using-resource-barriers-to-synchronize-resource-states-in-direct3d-
 
 _TITLES = {
     "Binding in DirectML": f"{_LEARN}/ai/directml/dml-binding",
+    "D3D12CreateDevice": f"{_LEARN}/win32/api/d3d12/nf-d3d12-d3d12createdevice",
+    "D3D12_BUFFER_UAV": f"{_LEARN}/win32/api/d3d12/ns-d3d12-d3d12_buffer_uav",
+    "D3D12_COMMAND_LIST_TYPE": f"{_LEARN}/win32/api/d3d12/ne-d3d12-d3d12_command_list_type",
     "D3D12_HEAP_TYPE": f"{_LEARN}/win32/api/d3d12/ne-d3d12-d3d12_heap_type",
     "D3D12_RESOURCE_ALIASING_BARRIER": f"{_LEARN}/win32/api/d3d12/ns-d3d12-d3d12_resource_aliasing_barrier",
+    "D3D12_TILED_RESOURCES_TIER": f"{_LEARN}/win32/api/d3d12/ne-d3d12-d3d12_tiled_resources_tier",
     "DML_EXECUTION_FLAGS": f"{_LEARN}/win32/api/directml/ne-directml-dml_execution_flags",
     "DxDispatch's guide": "https://github.com/microsoft/DirectML/blob/master/DxDispatch/doc/Guide.md",
     "IUnknown": f"{_LEARN}/win32/api/unknwn/nn-unknwn-iunknown",
@@ -29,9 +33,9 @@ _TITLES = {
 
 _SINCE_5_1 = """
 ACTIVATION_GELU ACTIVATION_HARDMAX1 ACTIVATION_HARD_SWISH ACTIVATION_LOG_SOFTMAX1 ACTIVATION_SOFTMAX1
-ACTIVATION_SWISH AVERAGE_POOLING1 DEQUANTIZE DIAGONAL_MATRIX1 FOLD LP_POOLING1 MATRIX_MULTIPLY_INTEGER_TO_FLOAT
-MEAN_VARIANCE_NORMALIZATION2 MULTIHEAD_ATTENTION MULTIHEAD_ATTENTION1 QUANTIZE QUANTIZED_LINEAR_AVERAGE_POOLING
-RESAMPLE2 RESAMPLE3 RESAMPLE_GRAD1 UNFOLD
+ACTIVATION_SWISH AVERAGE_POOLING1 DEQUANTIZE DIAGONAL_MATRIX1 FOLD LP_POOLING1
+MATRIX_MULTIPLY_INTEGER_TO_FLOAT MEAN_VARIANCE_NORMALIZATION2 MULTIHEAD_ATTENTION MULTIHEAD_ATTENTION1
+QUANTIZE QUANTIZED_LINEAR_AVERAGE_POOLING RESAMPLE2 RESAMPLE3 RESAMPLE_GRAD1 UNFOLD
 """
 """Operators since feature level 5.1, whose pages are in another folder."""
 
