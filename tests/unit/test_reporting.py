@@ -383,6 +383,7 @@ def test_json_has_every_field() -> None:
         "created_at": "app.py:3",
         "hint": "",
         "rule": "",
+        "rule_url": None,
         "d3d12_id": 900,
         "properties": {"a": "b"},
         "hresult": None,

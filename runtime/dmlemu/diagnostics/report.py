@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from ..frozen import Frozen
 from .ids import OUT_OF_MEMORY
 from .location import end_at_program
-from .rule_pages import page
 from .spelling import elide, printable
 
 if TYPE_CHECKING:
@@ -119,6 +118,9 @@ class Report(Frozen):
     @property
     def rule_url(self) -> str | None:
         """The URL of the documentation that the rule names; None if no page is known."""
+        with loading():
+            from .rule_pages import page
+
         return page(self.rule)
 
     def svg(self) -> str:

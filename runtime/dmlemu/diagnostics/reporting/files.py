@@ -145,7 +145,7 @@ def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> Non
         first, _, rest = stored.text().partition("\n")
         colour = _COLOURS.get(stored.report.severity) if is_coloured else None
         print(first if colour is None else f"\x1b[1;{colour}m{first}\x1b[0m", file=file)
-        print_text(f"{rest}\n", file, stored.report.rule_url)
+        print_text(f"{rest}\n", file, stored.report.rule_url if is_coloured else None)
 
 
 def print_text(text: str, file: IO[str], rule_url: str | None = None) -> None:
