@@ -27,6 +27,7 @@ API = "https://learn.microsoft.com/windows/win32/api"
             "CL13: ID3D12GraphicsCommandList::RecordDispatch",
             f"{API}/directml/nf-directml-idmlcommandrecorder-recorddispatch",
         ),
+        ("ID3D12Device::CreateHeap1", f"{API}/d3d12/nf-d3d12-id3d12device4-createheap1"),
         ("RD1, RD2: Residency", "https://learn.microsoft.com/windows/win32/direct3d12/residency"),
     ],
 )

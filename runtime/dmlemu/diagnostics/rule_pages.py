@@ -31,6 +31,35 @@ _TITLES = {
 }
 """Pages whose address does not follow from what they are called."""
 
+_DECLARED_BY = {
+    "CreateCommandList1": "ID3D12Device4",
+    "CreateCommandQueue1": "ID3D12Device9",
+    "CreateCommittedResource1": "ID3D12Device4",
+    "CreateCommittedResource2": "ID3D12Device8",
+    "CreateCommittedResource3": "ID3D12Device10",
+    "CreateHeap1": "ID3D12Device4",
+    "CreatePlacedResource1": "ID3D12Device8",
+    "CreatePlacedResource2": "ID3D12Device10",
+    "CreateReservedResource1": "ID3D12Device4",
+    "CreateReservedResource2": "ID3D12Device10",
+    "EnqueueMakeResident": "ID3D12Device3",
+    "GetCopyableFootprints1": "ID3D12Device8",
+    "GetResourceAllocationInfo1": "ID3D12Device4",
+    "GetResourceAllocationInfo2": "ID3D12Device8",
+    "GetResourceAllocationInfo3": "ID3D12Device12",
+    "OpenExistingHeapFromAddress": "ID3D12Device3",
+    "OpenExistingHeapFromAddress1": "ID3D12Device13",
+    "OpenExistingHeapFromFileMapping": "ID3D12Device3",
+    "RecordDispatch": "IDMLCommandRecorder",
+    "RemoveDevice": "ID3D12Device5",
+    "SetBackgroundProcessingMode": "ID3D12Device6",
+    "SetEventOnMultipleFenceCompletion": "ID3D12Device1",
+    "SetResidencyPriority": "ID3D12Device1",
+    "ShaderCacheControl": "ID3D12Device9",
+    "WriteBufferImmediate": "ID3D12GraphicsCommandList2",
+}
+"""Interfaces of methods that rules may name as those of the first version, or of a command list."""
+
 _SINCE_5_1 = """
 ACTIVATION_GELU ACTIVATION_HARDMAX1 ACTIVATION_HARD_SWISH ACTIVATION_LOG_SOFTMAX1 ACTIVATION_SOFTMAX1
 ACTIVATION_SWISH AVERAGE_POOLING1 DEQUANTIZE DIAGONAL_MATRIX1 FOLD LP_POOLING1
@@ -62,8 +91,8 @@ def _url(found: re.Match[str]) -> str:
     if found["struct"]:
         return _struct(found["struct"])
     interface, method = found["interface"], found["method"]
-    if method == "RecordDispatch":  # rules of command lists name it, too
-        interface = "IDMLCommandRecorder"
+    if interface in ("ID3D12Device", "ID3D12GraphicsCommandList"):
+        interface = _DECLARED_BY.get(method, interface)
     header = _header(interface)
     kind = "nf" if method else "nn"
     names = "-".join(filter(None, (interface, method))).lower()
