@@ -383,6 +383,7 @@ def test_json_has_every_field() -> None:
         "created_at": "app.py:3",
         "hint": "",
         "rule": "",
+        "rule_url": None,
         "d3d12_id": 900,
         "properties": {"a": "b"},
         "hresult": None,
@@ -490,6 +491,45 @@ def test_colour_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     silent = Terminal()
     print_reports([Stored(ERROR)], silent)
     assert "\x1b" not in silent.getvalue()
+
+
+RULED = Report(
+    "HAZARD_RAW", "A hazard.", rule="ST15: Using UAV barriers and resource state barriers in DirectML"
+)
+RULE_URL = "https://learn.microsoft.com/windows/ai/directml/dml-barriers"
+
+
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_the_rule_is_a_link_on_a_terminal(monkeypatch: pytest.MonkeyPatch, is_installed: bool) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    if is_installed:
+        pytest.importorskip("rich")
+    else:
+        monkeypatch.setitem(sys.modules, "rich.console", None)
+    terminal, unknown, plain = Terminal(), Terminal(), io.StringIO()
+    print_reports([Stored(RULED)], terminal)
+    (found,) = re.findall("\x1b]8;[^;]*;(h[^\x1b]*)\x1b\\\\(.*)\x1b]8;;\x1b\\\\", terminal.getvalue())
+    assert found[0] == RULE_URL
+    assert re.sub("\x1b.*?(?:m|\x1b\\\\)", "", found[1]).strip() == f"rule: {RULED.rule}"
+    print_reports([Stored(replace(RULED, rule="on request: stable"))], unknown)
+    assert "rule: on request: stable" in re.sub("\x1b\\[[0-9;]*m", "", unknown.getvalue())
+    assert "\x1b]8" not in unknown.getvalue()
+    print_reports([Stored(RULED)], plain)
+    assert plain.getvalue() == f"{RULED.text()}\n\n"
+    silent = Terminal()
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_reports([Stored(RULED)], silent)
+    assert "\x1b" not in silent.getvalue()
+
+
+def test_the_rule_is_a_link_in_html_and_json() -> None:
+    assert f'<a href="{RULE_URL}">  rule: {RULED.rule}</a>' in RULED.html()
+    assert json.loads(RULED.json())["rule_url"] == RULE_URL
+    unknown = replace(RULED, rule="on request: <stable>")
+    assert "<a" not in unknown.html() and "rule: on request: &lt;stable&gt;" in unknown.html()
+    assert json.loads(unknown.json())["rule_url"] is None
+    assert unknown.rule_url is None and ERROR.rule_url is None
 
 
 def test_the_summary_has_a_line_for_each(reports: Reporter) -> None:

@@ -7,6 +7,7 @@ are its two renderings, and :class:`Error` carries one.
 from __future__ import annotations
 
 import errno
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from ..pictures import Tensor
 
 __all__ = ["HOST_IS_FULL", "Error", "ErrorWatch", "HResult", "Report", "Severity", "Strictness", "loading"]
+
+RULE_LINE = re.compile(r"^  rule: .*$", re.MULTILINE)
+"""The line of :meth:`Report.text` that names the rule."""
 
 _OF_PICTURE = ("layouts", "faulty_byte")
 _MOST_LINE = 8000  # of an entry of a report, which may show a whole layout
@@ -111,6 +115,14 @@ class Report(Frozen):
     def __repr__(self) -> str:
         return f"<{self.severity.name} {self.id}: {elide(printable(self.message), 140)}>"
 
+    @property
+    def rule_url(self) -> str | None:
+        """The URL of the documentation that the rule names; None if no page is known."""
+        with loading():
+            from .rule_pages import page
+
+        return page(self.rule)
+
     def svg(self) -> str:
         """A picture of the tensors in memory that the report is about; empty if it is about none."""
         if not self.layouts:
@@ -121,7 +133,10 @@ class Report(Frozen):
         return Layout(grouped(self.layouts), self.faulty_byte).svg()
 
     def html(self, hresult: HResult | None = None) -> str:
-        """The report as a part of an HTML page: its text, and the picture of :meth:`svg` if there is one."""
+        """The report as a part of an HTML page: its text, and the picture of :meth:`svg` if there is one.
+
+        The rule is a link to :attr:`rule_url`.
+        """
         return as_html(self, self.text(hresult))
 
     def _repr_html_(self) -> str:
@@ -165,7 +180,8 @@ class Report(Frozen):
         return self.text(spell=self.severity <= Severity.WARNING)
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
-        """The report as one JSON line: every field but those of the picture, its count, and ``more``.
+        """The report as one JSON line: every field but those of the picture, ``rule_url``, its count, and
+        ``more``.
 
         Long texts are elided in the middle, as in :meth:`text`.
         """
@@ -175,6 +191,7 @@ class Report(Frozen):
         spelled = asdict(self.spelled())
         value = {name: _elided(field) for name, field in spelled.items() if name not in _OF_PICTURE}
         value["severity"] = self.severity.name
+        value["rule_url"] = self.rule_url
         value["hresult"] = None if hresult is None else hresult.name
         return json.dumps({**value, "count": count, **more}, default=str)
 
@@ -183,7 +200,7 @@ _COLOURS = {Severity.CORRUPTION: "#d00000", Severity.ERROR: "#d00000", Severity.
 
 
 def as_html(report: Report, text: str) -> str:
-    """``text`` and the picture of the report, as a part of an HTML page."""
+    """``text`` and the picture of the report, as a part of an HTML page; its rule is a link to its page."""
     with loading():
         from html import escape
 
@@ -191,7 +208,10 @@ def as_html(report: Report, text: str) -> str:
     style = (
         f"border-left: 4px solid {_COLOURS.get(report.severity, '#777')}; padding-left: 1em; margin: 1em 0"
     )
-    shown = f"<strong>{escape(first)}</strong>\n{escape(rest)}"
+    rest, url = escape(rest), report.rule_url
+    if url is not None:
+        rest = RULE_LINE.sub(rf'<a href="{escape(url)}">\g<0></a>', rest)
+    shown = f"<strong>{escape(first)}</strong>\n{rest}"
     pre = f'<pre style="white-space: pre-wrap">{shown}</pre>'
     return f'<section style="{style}">\n{pre}\n{report.svg()}</section>\n'
 

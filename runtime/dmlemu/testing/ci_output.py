@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..diagnostics.rule_pages import page
+
 __all__ = ["annotation", "junit_property", "sarif"]
 
 _LEVELS = {"CORRUPTION": "error", "ERROR": "error", "WARNING": "warning"}
@@ -33,11 +35,13 @@ def _rule(id: str) -> dict[str, Any]:
     check = catalogue().get(id)
     if check is None:
         return {"id": id}
+    url = page(check.rule)
     return {
         "id": id,
         "shortDescription": {"text": f"Reported when {check.title}."},
         "fullDescription": {"text": check.why},
         "help": {"text": check.fix},
+        **({} if url is None else {"helpUri": url}),
     }
 
 

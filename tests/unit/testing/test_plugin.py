@@ -9,8 +9,11 @@ import sys
 
 import pytest
 
-from dmlemu import d3d12
-from dmlemu.reporting import defaults
+from dmlemu import Report, d3d12
+from dmlemu.checks import catalogue
+from dmlemu.diagnostics.rule_pages import page
+from dmlemu.reporting import Stored, defaults
+from dmlemu.testing.ci_output import sarif
 
 pytest_plugins = "pytester"
 pytestmark = pytest.mark.dmlemu(expect=["*"])  # what the tests within report is theirs
@@ -534,6 +537,18 @@ def test_sarif_has_what_no_test_expects(pytester: pytest.Pytester) -> None:
     assert {rule for rule, _, _ in results} == set(rules)
     warned = next(rule for rule, level, _ in results if level == "warning")
     assert rules[warned]["shortDescription"]["text"].startswith("Reported when ")
+    assert rules[warned].get("helpUri") == page(catalogue()[warned].rule)
+    assert "helpUri" not in rules["MY_ERROR"]
+
+
+def test_rules_of_sarif_have_their_pages() -> None:
+    without = next(id for id, check in catalogue().items() if page(check.rule) is None)
+    where = {"file": "test_it.py", "line": 1, "test": "test_it.py::test"}
+    rows = [json.loads(Stored(Report(id, "A mistake.")).json(**where)) for id in ("HAZARD_RAW", without)]
+    (log,) = json.loads(sarif(rows, "1"))["runs"]
+    rules = {each["id"]: each for each in log["tool"]["driver"]["rules"]}
+    assert rules["HAZARD_RAW"]["helpUri"].endswith("/dml-barriers")
+    assert "helpUri" not in rules[without]
 
 
 def test_annotations_of_github(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

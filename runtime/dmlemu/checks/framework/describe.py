@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from textwrap import fill, shorten
 
 from ...diagnostics.catalogue import groups, title
 from ...diagnostics.declaration import Declaration
+from ...diagnostics.rule_pages import pages
 from ...errors import Strictness
 
-__all__ = ["advice_on_suppressing", "describe", "levels", "listing", "pages"]
+__all__ = ["advice_on_suppressing", "describe", "levels", "listing"]
 
 _WIDTH = 100
 
@@ -47,21 +47,6 @@ def _paragraphs(check: Declaration) -> Iterator[str]:
         yield f"D3D12_MESSAGE_ID: {', '.join(str(int(each)) for each in check.message_ids)}"
     yield f"Speaks at strictness {levels(check.level)}."
     yield advice_on_suppressing(check)
-
-
-def pages(rule: str) -> list[str]:
-    """Microsoft's pages on the methods, interfaces and structs that a rule names, as URLs."""
-    found = re.findall(
-        r"\b(I(?:D3D12|DML)\w+)(?:::(\w+))?|\b((?:D3D12|DML)_\w+_(?:DESC|BINDING|HANDLE))\b", rule
-    )
-    return [_url(*names) for names in dict.fromkeys(found)]
-
-
-def _url(interface: str, method: str, struct: str) -> str:
-    header = "directml" if (interface or struct).startswith(("IDML", "DML")) else "d3d12"
-    kind = "ns" if struct else "nf" if method else "nn"
-    page = "-".join(filter(None, (interface, method, struct))).lower()
-    return f"https://learn.microsoft.com/windows/win32/api/{header}/{kind}-{header}-{page}"
 
 
 def levels(level: Strictness) -> str:

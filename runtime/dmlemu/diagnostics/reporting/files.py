@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
-from ..report import Severity, loading
+from ..report import RULE_LINE, Severity, loading
 from ..spelling import elide, printable
 from .stored import Stored
 
@@ -136,7 +136,8 @@ _COLOURS = {Severity.CORRUPTION: 31, Severity.ERROR: 31, Severity.WARNING: 33}  
 def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> None:
     """Prints reports (to stderr), a blank line behind each.
 
-    On a terminal the first line is in colour, and the others by rich, if the extra ``cli`` is installed.
+    On a terminal the first line is in colour, and the others by rich, if the extra ``cli`` is installed;
+    the line of the rule is a link to its page.
     """
     file = sys.stderr if file is None else file
     is_coloured = file.isatty() and not os.environ.get("NO_COLOR")
@@ -144,18 +145,26 @@ def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> Non
         first, _, rest = stored.text().partition("\n")
         colour = _COLOURS.get(stored.report.severity) if is_coloured else None
         print(first if colour is None else f"\x1b[1;{colour}m{first}\x1b[0m", file=file)
-        print_text(f"{rest}\n", file)
+        print_text(f"{rest}\n", file, stored.report.rule_url if is_coloured else None)
 
 
-def print_text(text: str, file: IO[str]) -> None:
-    """Prints plain text; on a terminal, by rich if it is installed: numbers, names and paths stand out."""
+def print_text(text: str, file: IO[str], rule_url: str | None = None) -> None:
+    """Prints plain text; on a terminal, by rich if it is installed: numbers, names and paths stand out.
+
+    ``rule_url``: what the line of a report's rule links to, on a terminal.
+    """
     if file.isatty() and not os.environ.get("NO_COLOR"):
         try:
             from rich.console import Console
         except ImportError:
-            pass
+            if rule_url is not None:
+                text = RULE_LINE.sub(lambda line: f"\x1b]8;;{rule_url}\x1b\\{line[0]}\x1b]8;;\x1b\\", text)
         else:
-            Console(file=file, soft_wrap=True).print(text, markup=False, emoji=False)
+            console = Console(file=file, soft_wrap=True)
+            shown = console.render_str(text, markup=False, emoji=False, highlight=True)
+            if rule_url is not None:
+                shown.highlight_regex(RULE_LINE, f"link {rule_url}")
+            console.print(shown)
             return
     print(text, file=file)
 
