@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -21,8 +22,11 @@ pytest.importorskip("furo", reason="the extra site is not installed")
 
 import html5lib
 
+from browser import chromium, show
 from dmlemu.checks import catalogue
 from dmlemu.dml.operators import declared
+
+__all__ = ["chromium"]
 
 BUILT = os.environ.get("DMLEMU_SITE")
 pytestmark = [] if BUILT else [pytest.mark.long, pytest.mark.timeout(600)]
@@ -136,3 +140,32 @@ def test_html_is_valid(site: Path) -> None:
             parser = html5lib.HTMLParser()
             parser.parse(path.read_text(encoding="utf-8"))
             assert not parser.errors, f"{name}: {parser.errors[:5]}"
+
+
+@pytest.mark.parametrize("width", [390, 1300])
+def test_pages_fit_the_window(chromium: Any, site: Path, width: int) -> None:
+    for name in (
+        "index.html",
+        "tutorial/02-where-an-element-lies.html",
+        "reference/operators/gather.html",
+        "reference/checks/HAZARD_RAW.html",
+        "reference/index.html",
+    ):
+        show(chromium, site / name, width=width)
+        assert chromium.find_element("css selector", "h1").is_displayed(), name
+        assert chromium.execute_script("return document.documentElement.scrollWidth") <= width, name
+        assert [each for each in chromium.get_log("browser") if each["level"] == "SEVERE"] == [], name
+
+
+@pytest.mark.parametrize(("words", "page"), [("HAZARD_RAW", "reference/checks/"), ("gather", "operators/")])
+def test_search_works_from_a_folder(chromium: Any, site: Path, words: str, page: str) -> None:
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    show(chromium, site / "search.html")
+    chromium.get(f"{(site / 'search.html').as_uri()}?q={words}")
+
+    def links(browser: Any) -> list[str]:
+        found = browser.find_elements("css selector", "#search-results li a")
+        return [each.get_attribute("href") for each in found]
+
+    assert any(page in each for each in WebDriverWait(chromium, 60).until(links))
