@@ -1,6 +1,7 @@
 """Every hypothesis test repeats exactly, takes the time it needs, and prints how to replay a failure."""
 
 import gc
+import sys
 from collections.abc import Iterator
 from zlib import crc32
 
@@ -13,6 +14,15 @@ settings.register_profile(
     "dmlemu", derandomize=True, deadline=None, print_blob=True, max_examples=part_of(100)
 )
 settings.load_profile("dmlemu")
+
+
+@pytest.fixture
+def no_devices_of_other_tests() -> None:
+    """A device that still lives would be used again, and is not new: pytest keeps the latest failure."""
+    for name in ("last_exc", "last_value", "last_traceback"):
+        vars(sys).pop(name, None)
+    gc.collect()
+
 
 PARTS = 40  # of the long tests
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import re
 import shlex
 import sys
@@ -26,6 +25,7 @@ from dmlemu.debugger.app import Debugger
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "stepping"
+pytestmark = pytest.mark.usefixtures("no_devices_of_other_tests")
 HAZARD = pytest.mark.dmlemu(expect=["HAZARD_RAW"])
 MODEL = Path(__file__).parent / "dxdispatch/models/add.json"
 
@@ -55,14 +55,6 @@ def after(*groups: str, program: str = "wrong_offset.py", size: tuple[int, int] 
         return screens
 
     return asyncio.run(pressed())
-
-
-@pytest.fixture(autouse=True)
-def no_devices_of_other_tests() -> None:
-    """A device that still lives would be used again, and is not new: pytest keeps the latest failure."""
-    for name in ("last_exc", "last_value", "last_traceback"):
-        vars(sys).pop(name, None)
-    gc.collect()
 
 
 def current(screen: str) -> int:

@@ -118,6 +118,7 @@ def programs() -> list[Path]:
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=page.name, marks=marks(page)) for page in programs()])
 @pytest.mark.dmlemu(expect=["TENSOR_TOTAL_SMALL*"])  # a page catches and prints one
+@pytest.mark.usefixtures("no_devices_of_other_tests")
 def test_page_runs_as_printed(page: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__tutorial__"}
     found = blocks(page)

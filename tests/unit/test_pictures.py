@@ -198,7 +198,7 @@ def test_a_table_draws_what_it_binds_in_a_buffer() -> None:
         drawn = table.layout(pool)
         assert [(each.name, each.offset) for each in drawn.tensors] == [("ATensor", 0), ("BTensor", 32)]
         assert "8!" in drawn.text(100) and "OutputTensor" not in drawn.text(100)
-        with pytest.raises(ValueError, match="binds nothing of buffer 'idle'"):
+        with pytest.raises(ValueError, match="binds, not buffer 'idle'"):
             table.layout(session.buffer("idle", 64))
         with pytest.raises(TypeError, match="buffer must be a Resource, not int"):
             table.layout(3)  # type: ignore[arg-type]

@@ -192,7 +192,7 @@ class BindingTable(DeviceChild):
         bound = (each for each in self.bound.values() if each.resource is buffer)
         found = [each.slot.drawn(each.offset) for each in bound]
         if not found:
-            raise ValueError(f"{self.title()} binds nothing of {buffer.title()}.")
+            raise ValueError(f"buffer must be one that {self.title()} binds, not {buffer.title()}.")
         return Layout(found)
 
     def _bind(self, role: Role, find: Callable[[Dispatchable], list[tuple[Slot, BindingDesc]]]) -> None:
