@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+
+from dmlemu_hw.memory_spans import Span
 
 from .versions import Versions
 
-__all__ = ["PAGE", "Pages"]
+__all__ = ["PAGE", "Pages", "pieces"]
 
 PAGE = 4096
 """Bytes of a page."""
@@ -55,3 +58,14 @@ class Pages:
 
 def _key(data: memoryview) -> bytes:
     return blake2b(data, digest_size=16).digest()
+
+
+def pieces(spans: Iterable[Span], begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """The pages under bytes [begin, end) of a buffer: page, first byte in it and in the buffer, bytes."""
+    for span in spans:
+        at, last = max(begin, span.start), min(end, span.start + span.size)
+        while at < last:
+            page, first = divmod(span.heap + span.offset + at - span.start, PAGE)
+            size = min(PAGE - first, last - at)
+            yield page, first, at, size
+            at += size

@@ -11,7 +11,7 @@ from dmlemu_hw.footprints import element_at
 from dmlemu_hw.memory_spans import Span
 
 from .model import COMMAND, HOST, Buffer, Change, Content, Heap, Listing, Moment
-from .pages import PAGE, Pages
+from .pages import Pages, pieces
 from .versions import Versions
 
 __all__ = ["Run"]
@@ -122,14 +122,8 @@ class Run:
         ]
 
     def _pieces(self, buffer: int, moment: int, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-        """The pages under bytes [begin, end): page, first byte in it, first byte in the buffer, bytes."""
-        for span in self.spans.get(moment, buffer) or self.spans.last(buffer) or ():
-            at, last = max(begin, span.start), min(end, span.start + span.size)
-            while at < last:
-                page, first = divmod(span.heap + span.offset + at - span.start, PAGE)
-                size = min(PAGE - first, last - at)
-                yield page, first, at, size
-                at += size
+        """The pages under bytes [begin, end) of a buffer, as :func:`pieces` gives them."""
+        return pieces(self.spans.get(moment, buffer) or self.spans.last(buffer) or (), begin, end)
 
     # --- searches: the number of a moment, or None ---
 

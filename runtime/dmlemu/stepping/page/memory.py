@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dmlemu_hw.memory_spans import Span
 
 from .. import Run
-from ..pages import PAGE
+from ..pages import pieces
 
 __all__ = ["BLOCK", "Memory"]
 
@@ -120,13 +120,8 @@ class _Places:
         self.spans = spans
         self._pieces: dict[int, list[tuple[int, int]]] = {}  # bytes [begin, end) by page
         for block in blocks:
-            for span in spans:
-                begin, end = max(block, span.start), min(block + BLOCK, span.start + span.size)
-                while begin < end:
-                    page, first = divmod(span.heap + span.offset + begin - span.start, PAGE)
-                    size = min(PAGE - first, end - begin)
-                    self._pieces.setdefault(page, []).append((begin, begin + size))
-                    begin += size
+            for page, _, begin, size in pieces(spans, block, block + BLOCK):
+                self._pieces.setdefault(page, []).append((begin, begin + size))
 
     def all(self) -> Iterator[tuple[int, int]]:
         return chain.from_iterable(self._pieces.values())
