@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .model import Buffer
+from .picture import Picture
 from .svg import svg
 from .text import text
 
 __all__ = ["Layout"]
 
 
-class Layout(Buffer):
+class Layout(Buffer, Picture):
     """Where the elements of tensors lie in a buffer; ``str()`` is for the terminal, :meth:`svg` a picture.
 
     Made by ``BufferTensorDesc.layout()``.  Of large tensors the first and last parts are shown, and what is
@@ -24,9 +25,6 @@ class Layout(Buffer):
         """Shows this byte of the buffer, and what is around it, wherever parts are left out."""
         return Layout(self.tensors, byte)
 
-    def __str__(self) -> str:
-        return self.text()
-
     def __repr__(self) -> str:
         return f"<Layout {'; '.join(map(str, self.tensors))}>"
 
@@ -37,6 +35,3 @@ class Layout(Buffer):
     def svg(self) -> str:
         """An SVG document: hovering over an element shows its bytes."""
         return svg(self)
-
-    def _repr_html_(self) -> str:
-        return self.svg()

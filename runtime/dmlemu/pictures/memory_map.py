@@ -5,11 +5,12 @@ from __future__ import annotations
 from .memory_map_svg import svg
 from .memory_map_text import text
 from .memory_model import Memory
+from .picture import Picture
 
 __all__ = ["MemoryMap"]
 
 
-class MemoryMap(Memory):
+class MemoryMap(Memory, Picture):
     """Everything bound to a buffer over time; ``str()`` is for the terminal, :meth:`svg` a picture.
 
     Made by ``buffer.map_picture()``.  Each row is a command or a map of the host, in order of execution.  A
@@ -18,9 +19,6 @@ class MemoryMap(Memory):
     written anew.  Where a tensor is written while another one of the same elements lives, both are red.
     Of many commands the first and last are shown, and those with red.  In a notebook it shows itself.
     """
-
-    def __str__(self) -> str:
-        return self.text()
 
     def __repr__(self) -> str:
         return f"<MemoryMap of {self.title}: {len(self.uses)} uses by {len(self.numbers)} commands>"
@@ -32,6 +30,3 @@ class MemoryMap(Memory):
     def svg(self) -> str:
         """An SVG document: hovering over a use names it."""
         return svg(self)
-
-    def _repr_html_(self) -> str:
-        return self.svg()
