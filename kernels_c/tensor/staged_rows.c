@@ -13,6 +13,7 @@
 #define APART 4    /* elements up to this stride roughly share cache lines */
 #define LINE 64
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
+#define AHEAD 2 /* pieces */
 #define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -46,10 +47,11 @@ static uint8_t *load(const struct packed *job, uint32_t k, uint8_t *at, int64_t 
     return at;
 }
 
-/* While results are streamed, nothing else reads ahead. */
+/* The piece after the next one, into the second-level cache: CPUs read ahead only within a page, and a piece at once
+ * is more than the first-level cache can wait for. */
 static inline void fetch(const uint8_t *at, int64_t size) {
     for (int64_t i = 0; i < size; i += LINE) {
-        __builtin_prefetch(at + i);
+        __builtin_prefetch(at + AHEAD * size + i, 0, 2);
     }
 }
 
@@ -88,7 +90,7 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
     }
     for (uint32_t k = 0; k < out && job->stream; k++) {
         const int64_t size = count * strides[k] * job->bytes[k];
-        fetch(at[k] + size, strides[k] >= 1 && strides[k] <= APART ? size : 0);
+        fetch(at[k], strides[k] >= 1 && strides[k] <= APART ? size : 0);
     }
     if (!in_place) {
         store(job, packed[out], count, at[out], strides[out]);
@@ -123,7 +125,8 @@ static int64_t piece_length(const struct packed *job, int64_t stride, bool whole
     if (whole) { /* half of the room, in whole vectors: the other half is for the output */
         return job->most / (2 * stride) / LINE * LINE;
     }
-    return stride != 1 ? job->most / 4 : job->stream ? job->most / 2 : job->most;
+    const int64_t half = job->most / 2, streamed = STREAMED / job->bytes[job->operands - 1];
+    return stride != 1 ? job->most / 4 : job->stream ? dmlk_min(half > streamed ? half : streamed, job->most) : job->most;
 }
 
 static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
