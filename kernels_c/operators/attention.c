@@ -125,13 +125,13 @@ static void pack_keys(const struct job *job, int64_t item, int64_t group, int64_
     const int64_t bytes = sizeof *rows;
     if (is_copy(job, &source)) {
         const uint8_t *from = ELEMENT(source.fresh, item, group, first, 0);
-        dmlk_transpose(bytes, from, source.fresh->strides[2] * bytes, bytes, (uint8_t *)to, PANEL * bytes, size, count, 0);
+        dmlk_transpose(bytes, from, source.fresh->strides[2] * bytes, bytes, (uint8_t *)to, PANEL * bytes, size, count);
         return;
     }
     for (int64_t j = 0; j < count; j++) {
         load_row(job, &source, item, group, first + j, rows + j * size, buffer);
     }
-    dmlk_transpose(bytes, (const uint8_t *)rows, size * bytes, bytes, (uint8_t *)to, PANEL * bytes, size, count, 0);
+    dmlk_transpose(bytes, (const uint8_t *)rows, size * bytes, bytes, (uint8_t *)to, PANEL * bytes, size, count);
 }
 
 /* (Copies of unknown size would be calls.) */

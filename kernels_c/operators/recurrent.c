@@ -372,7 +372,7 @@ static void pack_panels(int64_t begin, int64_t end, int part, void *context) {
                 dmlk_load_singles(weights->type, ELEMENT(weights, d, gate, block * UNITS + j, k), stride_of(weights), count, rows[j]);
             }
             dmlk_transpose(sizeof(float), (const uint8_t *)rows, sizeof rows[0], sizeof(float), (uint8_t *)(to + k * UNITS),
-                           UNITS * sizeof(float), count, n, 0);
+                           UNITS * sizeof(float), count, n);
         }
     }
 }

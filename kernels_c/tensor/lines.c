@@ -137,7 +137,7 @@ static void visit_turned(const dmlk_lines *lines, const dmlk_line_block *block, 
     const int64_t stride = *dmlk_iter_row_strides(&lines->along) * bytes, packed = 1;
     for (int64_t i = 0; i < n && !dmlk_stopped(block->work, most * block->count); i += most) {
         const int64_t rows = dmlk_min(n - i, most), ahead = i + most < n ? most * stride : 0;
-        dmlk_transpose(bytes, at + i * stride, block->strides[0] * bytes, stride, copies, block->count * bytes, rows,
+        dmlk_transpose_fetching(bytes, at + i * stride, block->strides[0] * bytes, stride, copies, block->count * bytes, rows,
                        block->count, ahead);
         uint8_t *copy = copies;
         if (visitor->rows != NULL && rows <= DMLK_MOST_ROWS) {

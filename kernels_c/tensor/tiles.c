@@ -167,6 +167,23 @@ static void order_loops(dmlk_tiles *t) {
     }
 }
 
+/* An input that may be transposed into the output, where the row then works in place; or none, as the output is streamed,
+ * or is another input, too. */
+static uint32_t choose_direct(const dmlk_tiles *t) {
+    const dmlk_iter *rows = &t->rows;
+    const uint32_t output = rows->operands - 1;
+    uint32_t direct = output;
+    for (uint32_t k = 0; k < output; k++) {
+        if (rows->base[k] == rows->base[output]) {
+            return output;
+        }
+        if (t->gathered[k] && rows->bytes[k] == rows->bytes[output] && direct == output) {
+            direct = k;
+        }
+    }
+    return t->large || rows->strides[rows->rank - 1][output] != 1 ? output : direct;
+}
+
 bool dmlk_plan_tiles(dmlk_tiles *t) {
     if (dmlk_in_checked_kernel() || t->rows.rank == 1 || dmlk_writes_twice(&t->rows)) {
         return false;
@@ -177,6 +194,7 @@ bool dmlk_plan_tiles(dmlk_tiles *t) {
     if (!choose_across(t) && !choose_next(t)) {
         return false;
     }
+    t->direct = choose_direct(t);
     size_tiles(t);
     make_loops(t);
     order_loops(t);
@@ -211,9 +229,19 @@ static void run_tile(const dmlk_tiles *t, const dmlk_cursor *cursor, const dmlk_
         at[k] = cursor->at[k];
         strides[k] = dmlk_iter_row_strides(all)[k];
         steps[k] = all->strides[t->across][k] * bytes;
-        if (t->gathered[k]) {
+        if (t->gathered[k] && k == t->direct) {
+            const uint32_t out = all->operands - 1;
+            const int64_t to_step = all->strides[t->across][out] * bytes;
             for (int64_t j = 0; j < rows; j++) {
-                dmlk_transpose(bytes, at[k] + j * next, strides[k] * bytes, steps[k], gathered[count] + j * row,
+                dmlk_transpose_to_memory(bytes, at[k] + j * next, strides[k] * bytes, steps[k],
+                                         cursor->at[out] + j * all->strides[t->next][out] * bytes, to_step, lines, columns);
+            }
+            at[k] = cursor->at[out];
+            strides[k] = 1;
+            steps[k] = to_step;
+        } else if (t->gathered[k]) {
+            for (int64_t j = 0; j < rows; j++) {
+                dmlk_transpose_fetching(bytes, at[k] + j * next, strides[k] * bytes, steps[k], gathered[count] + j * row,
                                rows * row, lines, columns, t->large ? ahead->at[k] - at[k] : 0);
             }
             at[k] = gathered[count++];

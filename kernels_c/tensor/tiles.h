@@ -14,6 +14,7 @@ typedef struct dmlk_tiles {
     int64_t tile[DMLK_MAX_RANK];  /* elements of each loop of the rows */
     uint32_t across, next;        /* loops of the rows; may be the same */
     bool gathered[DMLK_MAX_OPERANDS];
+    uint32_t direct; /* the one of these that is gathered into the output, or the output: none */
     bool large;  /* bypasses the caches, and is prefetched */
     bool joined; /* rows of a tile along `next` are joined */
 } dmlk_tiles;

@@ -27,7 +27,7 @@ TEST(blocks) {
                 memcpy(expected + j * to_step + i * bytes, from + i * from_step + j * from_stride, (size_t)bytes);
             }
         }
-        dmlk_transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns, 0);
+        dmlk_transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns);
         CHECK(memcmp(to, expected, to_size) == 0);
         free(from);
         free(to);

@@ -63,7 +63,7 @@ static void pack_elements(const dmlk_plan *p, int64_t filter, int64_t first, int
     const int64_t step = dmlk_filter_at(p->c, 1);
     memset(rows, 0, sizeof(uint8_t[BLOCK][4 * PACKED_QUADS]));
     dmlk_transpose(1, p->c->filter.base + dmlk_filter_at(p->c, filter) + 4 * first * strides[2], strides[2], step, rows[0],
-                   sizeof rows[0], count, channels, 0);
+                   sizeof rows[0], count, channels);
 }
 
 /* All quads of `count` filters from `filter` on, as a block. */
@@ -74,7 +74,7 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
     }
     if (p->in_order) {
         dmlk_transpose(4, p->c->filter.base + dmlk_filter_at(p->c, filter), p->c->filter.strides[0], 4, to,
-                       4 * p->width, p->quads, count, 0);
+                       4 * p->width, p->quads, count);
         return;
     }
     const int64_t window = p->y.taps * p->x.taps;
@@ -84,7 +84,7 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
         const int64_t quads = dmlk_min(most, p->quads - first);
         if (window == 1) {
             pack_elements(p, filter, first, quads, count, rows);
-            dmlk_transpose(4, rows[0], sizeof rows[0], 4, to + first * 4 * p->width, 4 * p->width, quads, p->width, 0);
+            dmlk_transpose(4, rows[0], sizeof rows[0], 4, to + first * 4 * p->width, 4 * p->width, quads, p->width);
             continue;
         }
         for (int64_t r = 0; r < p->width; r++) {
@@ -100,7 +100,7 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
 #endif
             pack_any(p, filter + r, first, quads, rows[r]);
         }
-        dmlk_transpose(4, rows[0], sizeof rows[0], 4, to + first * 4 * p->width, 4 * p->width, quads, p->width, 0);
+        dmlk_transpose(4, rows[0], sizeof rows[0], 4, to + first * 4 * p->width, 4 * p->width, quads, p->width);
     }
 }
 

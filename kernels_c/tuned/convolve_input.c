@@ -182,7 +182,7 @@ static void fill_transposed(const dmlk_strip *s, int64_t phase, int64_t row, uin
     const int64_t begin = base == NULL ? 0 : w->begin, end = base == NULL ? 0 : w->end, step = p->c->strides[X];
     if (end > begin) {
         dmlk_transpose(4, base + (w->x[0] + begin * step) * stride, step * stride, 4, to + 4 * begin, four_step,
-                       p->fours, end - begin, 0);
+                       p->fours, end - begin);
     }
     for (int64_t i = 0; i < p->fours; i++, to += four_step) {
         memset(to, p->padding, (size_t)(4 * begin));

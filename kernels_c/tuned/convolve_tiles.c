@@ -253,7 +253,7 @@ static void store_transposed(const dmlk_strip *s, const struct rows *rows, int64
     const bool in_place = run_count == 1;
     uint8_t *to = (uint8_t *)(in_place ? rows->to + runs[0].to : turned[0]);
     const int64_t step = in_place ? out->strides[CHANNEL] * 4 : (int64_t)sizeof turned[0];
-    dmlk_transpose(4, (const uint8_t *)sums, sizeof sums[0], 4, to, step, rows->count, count, 0);
+    dmlk_transpose(4, (const uint8_t *)sums, sizeof sums[0], 4, to, step, rows->count, count);
     for (int64_t r = 0; r < rows->count && !in_place; r++) {
         for (int k = 0; k < run_count; k++) {
             store_run(turned[r] + runs[k].lane, runs[k].count, rows->to + r * out->strides[CHANNEL] + runs[k].to, 1);

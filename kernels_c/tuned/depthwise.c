@@ -248,11 +248,11 @@ DMLK_AVX512 static void copy_turned(const struct tiles *t, const uint8_t *planes
     const bool by_channels = strides[CHANNEL] <= strides[Y];
     for (int64_t row = 0; row < rows && columns > 0 && by_channels; row++) {
         dmlk_transpose(1, from + row * strides[Y], strides[X], strides[CHANNEL], to + row * t->pitch, step, count,
-                       columns, 0);
+                       columns);
     }
     for (int64_t k = 0; k < count && rows > 0 && columns > 0 && !by_channels; k++) {
         dmlk_transpose(1, from + k * strides[CHANNEL], strides[X], strides[Y], to + k * step, t->pitch, rows,
-                       columns, 0);
+                       columns);
     }
     for (int64_t k = 0; k < count && t->p->flip != 0; k++) {
         for (int64_t i = 0; i < t->pitch * t->copy_rows; i++) {
@@ -271,7 +271,7 @@ static void store_turned(const struct tiles *t, const struct tile *tile, int64_t
         const int32_t *from = results[0] + row * columns;
         if (strides[CHANNEL] == 1) {
             dmlk_transpose(4, (const uint8_t *)from, sizeof results[0], 4, (uint8_t *)to, strides[X] * 4, columns,
-                           filters, 0);
+                           filters);
             continue;
         }
         for (int64_t f = 0; f < filters; f++, from += MOST_POSITIONS) {

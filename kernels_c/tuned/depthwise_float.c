@@ -772,7 +772,7 @@ static void load_row(const struct job *job, int64_t at, int64_t channels, uint16
     }
     if (strides[CHANNEL] != 1) {
         dmlk_transpose(bytes, from, strides[CHANNEL] * bytes, strides[X] * bytes, packed, line, in->sizes[X],
-                       channels, 0);
+                       channels);
     } else {
         for (int64_t x = 0; x < in->sizes[X]; x++) {
             memcpy(packed + x * line, from + x * strides[X] * bytes, (size_t)line);
@@ -796,7 +796,7 @@ static void unload_row(const struct job *job, int64_t at, int64_t channels, cons
         packed = (const uint8_t *)halves;
     }
     if (strides[CHANNEL] != 1) {
-        dmlk_transpose(bytes, packed, line, bytes, to, strides[CHANNEL] * bytes, channels, out->sizes[X], 0);
+        dmlk_transpose(bytes, packed, line, bytes, to, strides[CHANNEL] * bytes, channels, out->sizes[X]);
         return;
     }
     for (int64_t x = 0; x < out->sizes[X]; x++) {

@@ -128,7 +128,7 @@ static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t strid
         return;
     }
     if (step < stride) {
-        dmlk_transpose(bytes, from, stride * bytes, step * bytes, bits, bits_step, depth, count, 0);
+        dmlk_transpose(bytes, from, stride * bytes, step * bytes, bits, bits_step, depth, count);
     } else {
         for (int64_t k = 0; k < depth; k++) {
             dmlk_gather(from + k * step * bytes, stride * bytes, bytes, count, bits + k * bits_step);
@@ -263,7 +263,7 @@ static void store_panel(const struct job *job, const struct block *block, const 
     }
     dmlk_transpose(bytes, (const uint8_t *)tile->sums, tile->sums_stride * (int64_t)sizeof(float), bytes,
                    element(&p->out, block->at[3], block->row, block->column + column), p->out.column_stride * bytes,
-                   tile->columns, block->rows, 0);
+                   tile->columns, block->rows);
 }
 
 static bool is_stored_in_panels(const dmlk_gemm_blocked *p) {

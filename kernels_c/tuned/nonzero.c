@@ -492,7 +492,7 @@ static int64_t join_rows(const dmlk_iter *iter, const dmlk_cursor *cursor, int64
     }
     const int64_t left = iter->sizes[row - 1] - cursor->index[row - 1];
     const int64_t rows = dmlk_min(dmlk_min(JOINED_BYTES / bytes, most) / width, left);
-    dmlk_transpose(bytes, cursor->at[0], iter->strides[row][0] * bytes, bytes, to, width * bytes, rows, width, 0);
+    dmlk_transpose(bytes, cursor->at[0], iter->strides[row][0] * bytes, bytes, to, width * bytes, rows, width);
     return rows * width;
 }
 

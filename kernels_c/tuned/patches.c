@@ -199,7 +199,7 @@ static void transpose(const struct lines *l, int64_t bytes) {
     for (int64_t k = 0; k < l->number; k++) {
         const struct piece *piece = &l->pieces[k];
         dmlk_transpose(bytes, l->from + piece->from * bytes, l->step * bytes, l->channel_bytes, l->to + piece->lane * bytes,
-                       l->to_bytes, l->channels, piece->count, 0);
+                       l->to_bytes, l->channels, piece->count);
     }
 }
 

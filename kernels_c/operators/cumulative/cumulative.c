@@ -174,13 +174,13 @@ static void scan_turned(struct block *block, const dmlk_line_block *lines) {
     for (int64_t i = 0; i < n && !dmlk_stopped(lines->work, most * count); i += most) {
         const int64_t rows = dmlk_min(n - i, most), lowest = (forward ? i : 1 - i - rows) * size;
         dmlk_transpose(size, lines->at[0] + lowest, steps[0] * size, size, (uint8_t *)copies, count * size, rows,
-                       count, 0);
+                       count);
         for (int64_t row = 0; row < rows; row++) {
             float *x = copies + (forward ? row : rows - 1 - row) * count;
             job->function->float32_across(x, count, block->y.f, job->exclusive, x);
         }
         dmlk_transpose(size, (uint8_t *)copies, count * size, size, lines->at[1] + lowest, steps[1] * size, count,
-                       rows, 0);
+                       rows);
     }
 }
 
