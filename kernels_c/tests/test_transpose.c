@@ -27,7 +27,11 @@ TEST(blocks) {
                 memcpy(expected + j * to_step + i * bytes, from + i * from_step + j * from_stride, (size_t)bytes);
             }
         }
-        dmlk_transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns);
+        if (round / 4 % 2 == 0) {
+            dmlk_transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns);
+        } else {
+            dmlk_transpose_to_memory(bytes, from, from_step, from_stride, to, to_step, rows, columns);
+        }
         CHECK(memcmp(to, expected, to_size) == 0);
         free(from);
         free(to);
@@ -80,6 +84,34 @@ TEST(operands_in_three_orders) {
         device d;
         begin(&d, "add", 2, types[round % 4], types[round % 4]);
         device_compare(&d, &k, sizeof k, sum);
+    }
+}
+
+/* The output is the second input; the first is transposed, but not into the output. */
+TEST(in_place_beside_another_order) {
+    const dmlk_element_wise k = {0};
+    const int64_t sizes[] = {90, 70}, turned[] = {1, 90};
+    for (int round = 0; round < 4; round++) {
+        device d;
+        device_begin(&d, "add");
+        fill_random(device_tensor(&d, types[round], 2, sizes, turned), 0, 63);
+        const dmlk_view *b = device_tensor(&d, types[round], 2, sizes, NULL);
+        fill_random(b, 0, 63);
+        uint8_t *before = malloc(b->byte_size);
+        memcpy(before, b->base, b->byte_size);
+        device_tensor(&d, types[round], 2, sizes, NULL);
+        d.descriptors[2] = d.descriptors[1];
+        device_constants(&d, &k, sizeof k, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        dmlk_view old = *b;
+        old.base = before;
+        int64_t index[DMLK_MAX_RANK] = {0}, wrong = 0;
+        do {
+            wrong += get_element(b, index) != get_element(&d.views[0], index) + get_element(&old, index);
+        } while (next_index(2, sizes, index));
+        CHECK_EQUAL(wrong, 0);
+        free(before);
+        device_end(&d);
     }
 }
 
@@ -151,6 +183,7 @@ int main(void) {
     RUN(copies);
     RUN(casts);
     RUN(operands_in_three_orders);
+    RUN(in_place_beside_another_order);
     RUN(every_permutation);
     RUN(streamed);
     return RESULT();
