@@ -22,10 +22,19 @@ static inline __attribute__((always_inline)) void dmlk_fetch(const void *from, i
     }
 }
 
-#define DMLK_FETCHED 4096 /* bytes between what is used and what is fetched meanwhile */
+/* Fetches what will soon be written of an output that does not bypass them: stores wait for their lines in order. */
+static inline __attribute__((always_inline)) void dmlk_fetch_output(void *to, int64_t bytes) {
+    for (int64_t b = 0; b < bytes; b += 64) {
+        __builtin_prefetch((uint8_t *)to + b, 1);
+    }
+}
 
-/* Copies, and fetches what follows if it is much; `from` equals `to` or does not overlap it.  Other threads may read the
- * result only after dmlk_streamed, which dmlk_for_rows calls for its rows. */
+/* Bytes between what is used and what is fetched meanwhile. */
+#define DMLK_FETCHED 4096
+#define DMLK_FETCHED_OUTPUT 2048
+
+/* Copies, and fetches what follows if it is much; `from` equals `to` or does not overlap it.  Other threads may read
+ * the result only after dmlk_streamed, which dmlk_for_rows calls for its rows. */
 void dmlk_stream_copy(void *to, const void *from, size_t bytes);
 
 /* The same for whole lines, without fetching. */

@@ -7,8 +7,9 @@
 #include "parallel.h"
 
 #define LINE 64
-#define ALONE (1 << 14) /* bytes at a time of an output that does not bypass the caches */
-#define FEW 8           /* elements that are not worth a call */
+#define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
+#define AT_ONCE (1 << 14)    /* bytes of it; larger ones are fetched meanwhile */
+#define FEW 8                /* elements that are not worth a call */
 #define THREAD_BYTES (1 << 20) /* see for_rows.c */
 #define ITEMS 256              /* parts of the output that threads share */
 
@@ -27,7 +28,8 @@ void dmlk_packed_begin(dmlk_packed_output *o, const dmlk_view *out, int64_t firs
     o->to = out->base + first * o->bytes;
     o->joined = o->work = 0;
     o->stream = dmlk_stream_pays(dmlk_view_elements(out), o->bytes);
-    o->most = (o->stream ? DMLK_JOINED / 2 : ALONE) / o->bytes;
+    o->is_near = dmlk_view_elements(out) * o->bytes <= NEAR_BYTES;
+    o->most = (o->is_near ? AT_ONCE : DMLK_JOINED / 2) / o->bytes;
 }
 
 /* Writes the buffer's whole lines; the rest of it stays. */
@@ -49,6 +51,7 @@ static void write_lines(dmlk_packed_output *o) {
 static inline uint8_t *next(dmlk_packed_output *o, int64_t bytes) {
     uint8_t *at = o->to;
     if (!o->stream) {
+        dmlk_fetch_output(at + DMLK_FETCHED_OUTPUT, o->is_near ? 0 : bytes);
         o->to += bytes;
         return at;
     }
@@ -285,8 +288,9 @@ static int list_pieces(const dmlk_spans *spans, uint32_t d, int64_t *index, cons
     while (*index < spans->sizes[d] && count < DMLK_MOST_PIECES) {
         const dmlk_span span = spans->span_of(spans->context, d, *index);
         const int64_t length = dmlk_min(span.count, spans->sizes[d] - *index);
+        const uint8_t *first = at + span.in * stride * bytes;
         list[count++] = span.is_constant ? (dmlk_piece){spans->bits, 0, 0, length}
-                                         : (dmlk_piece){at + span.in * stride * bytes, step, span.step * stride, length};
+                                         : (dmlk_piece){first, step, span.step * stride, length};
         *index += length;
     }
     return count;

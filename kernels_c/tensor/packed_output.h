@@ -14,9 +14,10 @@ typedef struct dmlk_packed_output {
     uint8_t *to;    /* the next byte, or that of the buffer's first one */
     int64_t joined; /* bytes in the buffer */
     int64_t bytes;  /* of an element */
-    int64_t most;   /* elements at a time: half a buffer, if there is one */
+    int64_t most;   /* elements at a time: half a buffer, but of a near output */
     int64_t work;   /* for dmlk_stopped: a stopped output is not complete */
     bool stream;    /* it bypasses the caches */
+    bool is_near;   /* it may be in them */
     _Alignas(64) uint8_t buffer[DMLK_JOINED];
 } dmlk_packed_output;
 

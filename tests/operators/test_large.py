@@ -256,6 +256,22 @@ def test_streamed_reversal() -> None:
     compare(desc, inputs)
 
 
+def test_streamed_gather() -> None:
+    table, rows = BufferTensorDesc(T.FLOAT32, [300, 257]), BufferTensorDesc(T.FLOAT32, [17000, 257])
+    desc = dml.GatherOperatorDesc(
+        input_tensor=table,
+        indices_tensor=BufferTensorDesc(T.INT32, [1, 17000]),
+        output_tensor=rows,
+        axis=0,
+        index_dimensions=1,
+    )
+    inputs = {
+        "input_tensor": filled(table, Values("bits", 10))[1],
+        "indices_tensor": np.random.default_rng(10).integers(-300, 300, (1, 17000), np.int32),
+    }
+    compare(desc, inputs)
+
+
 def test_streamed_scatter() -> None:
     table, rows = BufferTensorDesc(T.FLOAT32, [8200, 517]), BufferTensorDesc(T.FLOAT32, [300, 517])
     desc = dml.ScatterNdOperatorDesc(
