@@ -171,6 +171,7 @@ def _moved() -> list[tuple[OperatorType, dict[str, Any]]]:
     pads |= {"input_tensor": x, "output_tensor": BufferTensorDesc(T.UINT8, framed)}
     small, columns = BufferTensorDesc(T.UINT8, [2, 5, 331, 431]), BufferTensorDesc(T.UINT8, [3, 41, 331, 100])
     doubled, halves = BufferTensorDesc(T.FLOAT16, [1, 2, 2222, 2062]), [1, 2, 1111, 1031]
+    square = BufferTensorDesc(T.UINT8, [2, 3001, 2901])
     pad, upsample = dml.PaddingMode, dml.InterpolationMode.NEAREST_NEIGHBOR
     modes = (pad.CONSTANT, pad.EDGE, pad.REFLECTION, pad.SYMMETRIC)
     return [
@@ -197,6 +198,17 @@ def _moved() -> list[tuple[OperatorType, dict[str, Any]]]:
                 "input_tensor": BufferTensorDesc(T.UINT8, [3, 41, 331, 531]),
                 "output_tensors": [x, columns],
                 "axis": 3,
+            },
+        ),
+        (
+            O.DIAGONAL_MATRIX1,
+            {
+                "input_tensor": square,
+                "output_tensor": square,
+                "value_data_type": T.UINT8,
+                "value": dml.ScalarUnion.of(T.UINT8, 9),
+                "diagonal_fill_begin": -1500,
+                "diagonal_fill_end": 300,
             },
         ),
         (
