@@ -12,6 +12,7 @@ struct job {
     dmlk_selected selected;
     dmlk_resolve *resolve;
     bool streams; /* what is scattered bypasses the caches */
+    bool is_far;  /* what the indices of an element may select exceeds the first-level cache */
 };
 
 #ifdef DMLK_X86
@@ -301,6 +302,17 @@ static bool is_lane_by_lane(const dmlk_iter *places, const dmlk_iter *lanes) {
                : dmlk_iter_row_strides(places)[2] < dmlk_iter_row_strides(lanes)[2];
 }
 
+#define NEAR_BYTES (1 << 15) /* a first-level cache */
+
+/* From the first element that indices may select to the last one, in bytes. */
+static int64_t extent(const dmlk_selected *s) {
+    int64_t elements = 1;
+    for (uint32_t q = 0; q < s->count; q++) {
+        elements += (s->sizes[q] - 1) * s->strides[q];
+    }
+    return elements * dmlk_type_bytes(s->table.type);
+}
+
 /* Writes worth a thread (see for_rows.c). */
 #define WORTH_A_THREAD (INT64_C(1) << 17)
 
@@ -337,6 +349,7 @@ static int scatter(const dmlk_call *call) {
     if (status == DMLK_OK) {
         draw_order(&s, call->flags >> DMLK_FLAG_ORDER_SHIFT);
         s.job.streams = dmlk_stream_pays(dmlk_view_elements(out), dmlk_type_bytes(out->type));
+        s.job.is_far = extent(selected) > NEAR_BYTES;
         s.row = scatter_rows[dmlk_bits_type(out->type)];
         s.lane_by_lane = s.step == 1 && s.first == 0 && is_lane_by_lane(&s.places, &s.lanes);
         const int64_t grain = WORTH_A_THREAD / s.places.count;
