@@ -95,7 +95,7 @@ static inline void copy_few(const uint8_t *from, int64_t step, int64_t bytes, in
     }
 }
 
-enum kind { LINES, TOGETHER, SOME, BACKWARDS, APART };
+enum kind { TOGETHER, SOME, BACKWARDS, APART };
 
 /* A piece of rows, with steps in bytes. */
 struct part {
@@ -106,32 +106,22 @@ struct part {
     enum kind kind;
 };
 
-static struct part part_of(const dmlk_packed_output *o, const dmlk_piece *piece) {
-    const int64_t bytes = o->bytes, size = piece->count * bytes;
+static struct part part_of(const dmlk_piece *piece, int64_t bytes) {
     const int64_t stride = piece->count == 1 ? bytes : piece->stride * bytes, last = (piece->count - 1) * stride;
-    const bool lines = o->stream && size >= LINE; /* stores to parts of two lines take longer, but not to the buffer */
     return (struct part){.at = piece->at,
                          .step = piece->step,
                          .stride = stride,
                          .count = piece->count,
-                         .bytes = size,
+                         .bytes = piece->count * bytes,
                          .low = last < 0 ? last : 0,
                          .extent = (last < 0 ? -last : last) + bytes,
-                         .kind = stride == bytes       ? (lines ? LINES : TOGETHER)
+                         .kind = stride == bytes       ? TOGETHER
                                  : piece->count <= FEW ? SOME
                                  : stride == -bytes    ? BACKWARDS
                                                        : APART};
 }
 
 /* memcpy, of vectors of which the last two overlap. */
-static inline __attribute__((always_inline)) void copy_lines(uint8_t *to, const uint8_t *from, int64_t bytes) {
-    typedef uint8_t line __attribute__((vector_size(LINE), aligned(1)));
-    for (int64_t b = 0; b < bytes - LINE; b += LINE) {
-        *(line *)(to + b) = *(const line *)(from + b);
-    }
-    *(line *)(to + bytes - LINE) = *(const line *)(from + bytes - LINE);
-}
-
 static inline __attribute__((always_inline)) void copy_short(uint8_t *to, const uint8_t *from, int64_t bytes) {
 #define OVERLAPPING(vector)                                                   \
     if (bytes >= (vector)) {                                                  \
@@ -156,7 +146,6 @@ DMLK_EACH_ISA(put_rows, (const struct part *parts, int count, int64_t bytes, int
         for (const struct part *p = parts; p < parts + count; to += p++->bytes) {
             const uint8_t *at = p->at + r * p->step; /* (storing where it is would fill the queue of stores sooner) */
             switch (p->kind) {
-            case LINES: copy_lines(to, at, p->bytes); break;
             case TOGETHER: copy_short(to, at, p->bytes); break;
             case SOME: copy_few(at, p->stride, bytes, p->count, to); break;
             case BACKWARDS: reverse_elements(at, bytes, p->count, to); break;
@@ -170,7 +159,7 @@ void dmlk_packed_copy(dmlk_packed_output *o, const uint8_t *from, int64_t stride
     const int64_t bytes = o->bytes;
     for (int64_t n = 0; count > 0 && !dmlk_stopped(&o->work, n); count -= n, from += n * stride * bytes) {
         n = dmlk_min(count, o->most);
-        struct part part = part_of(o, &(dmlk_piece){from, 0, stride, n});
+        struct part part = part_of(&(dmlk_piece){from, 0, stride, n}, bytes);
         uint8_t *to = next(o, n * bytes);
         dmlk_fetch(from + part.low + stride * DMLK_FETCHED, o->stream && stride != 0 ? part.extent : 0);
         put_rows(&part, 1, bytes, 0, 1, to);
@@ -245,7 +234,7 @@ void dmlk_packed_rows(dmlk_packed_output *o, const dmlk_piece *pieces, int count
     struct part parts[DMLK_MOST_PIECES];
     int64_t elements = 0;
     for (int i = 0; i < count; i++) {
-        parts[i] = part_of(o, &pieces[i]);
+        parts[i] = part_of(&pieces[i], o->bytes);
         parts[i].extent = parts[i].step == 0 || (i > 0 && repeats(&parts[i], &parts[i - 1])) ? 0 : parts[i].extent;
         elements += pieces[i].count;
     }
