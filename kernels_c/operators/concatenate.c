@@ -13,16 +13,30 @@ struct job {
     int64_t elements; /* of the output for each index of the axes before */
 };
 
+/* Rows [begin, end) of inputs first, first + 1, ..., at most DMLK_MOST_PIECES; returns the next input. */
+static const dmlk_view *join_rows(const struct job *job, const dmlk_view *first, int64_t begin, int64_t end,
+                                  dmlk_packed_output *o) {
+    dmlk_piece pieces[DMLK_MOST_PIECES];
+    const dmlk_view *in = first;
+    for (; in < job->out && in < first + DMLK_MOST_PIECES; in++) {
+        const int64_t elements = job->elements / job->out->sizes[job->axis] * in->sizes[job->axis];
+        const int64_t step = elements * o->bytes;
+        pieces[in - first] = (dmlk_piece){in->base + begin * step, step, 1, elements};
+    }
+    dmlk_packed_rows(o, pieces, (int)(in - first), end - begin);
+    return in;
+}
+
 static void join_packed(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct job *job = context;
-    const int64_t size = job->out->sizes[job->axis];
+    const bool together = job->out - job->inputs <= DMLK_MOST_PIECES;
     dmlk_packed_output o;
     dmlk_packed_begin(&o, job->out, begin * job->elements);
-    for (; begin < end && !dmlk_stopped(&o.work, 1); begin++) {
-        for (const dmlk_view *in = job->inputs; in < job->out; in++) {
-            const int64_t elements = job->elements / size * in->sizes[job->axis];
-            dmlk_packed_copy(&o, in->base + begin * elements * o.bytes, 1, elements);
+    for (int64_t next = 0; begin < end && !dmlk_stopped(&o.work, 1); begin = next) {
+        next = together ? end : begin + 1;
+        for (const dmlk_view *in = job->inputs; in < job->out;) {
+            in = join_rows(job, in, begin, next, &o);
         }
     }
     dmlk_packed_end(&o);

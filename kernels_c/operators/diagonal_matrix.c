@@ -3,6 +3,8 @@
 #include "diagonal_matrix.h"
 
 #include "boxes.h"
+#include "packed_output.h"
+#include "sanitizer.h"
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "diagonal_matrix.inc"
@@ -32,29 +34,67 @@ static void columns_of_row(const dmlk_diagonal_matrix *k, int64_t y, int64_t wid
     *end = *end < *first ? *first : *end;
 }
 
+/* The columns before the diagonals, on them, and behind them: each are copied from `from` or, if that is NULL, `value`. */
+struct part {
+    int64_t first, count;
+    const uint8_t *from;
+    const void *value;
+};
+
+static void parts_of_row(const struct job *job, int64_t *index, struct part *parts) {
+    static const uint64_t zero = 0;
+    const uint32_t row = job->out.rank - 1;
+    int64_t ends[4] = {0, 0, 0, job->out.sizes[row]};
+    columns_of_row(&job->k, index[row - 1], ends[3], &ends[1], &ends[2]);
+    for (uint32_t i = 0; i < 3; i++) {
+        const bool is_value = (i == 1) != (job->k.outside != 0);
+        index[row] = ends[i];
+        parts[i] = (struct part){.first = ends[i], .count = ends[i + 1] - ends[i]};
+        parts[i].from = is_value || job->in.base == NULL ? NULL : dmlk_element(&job->in, index);
+        parts[i].value = is_value ? (const void *)&job->k.value : &zero;
+    }
+    index[row] = 0;
+}
+
 static void write_rows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct job *job = context;
-    const dmlk_view *in = &job->in, *out = &job->out;
-    const uint32_t row = out->rank - 1;
-    const int64_t width = out->sizes[row];
-    const uint64_t zero = 0;
+    const uint32_t row = job->out.rank - 1;
+    const int64_t stride = job->out.strides[row], bytes = dmlk_type_bytes(job->out.type);
     int64_t work = 0, index[DMLK_MAX_RANK];
-    dmlk_row_start(out, row, begin, index);
-    for (int64_t r = begin; r < end && !dmlk_stopped(&work, width); r++, dmlk_next_row(out, row, index)) {
-        int64_t ends[4] = {0, 0, 0, width};
-        columns_of_row(&job->k, index[row - 1], width, &ends[1], &ends[2]);
-        for (uint32_t i = 0; i < 3; i++) { /* before the diagonals, on them, behind them */
-            const bool is_value = (i == 1) != (job->k.outside != 0);
-            const uint8_t *from = NULL;
-            index[row] = ends[i];
-            if (!is_value && in->base != NULL) {
-                from = dmlk_element(in, index);
-            }
-            job->write(dmlk_element(out, index), out->strides[row], from, in->strides[row], ends[i + 1] - ends[i],
-                       is_value ? &job->k.value : &zero);
+    dmlk_row_start(&job->out, row, begin, index);
+    for (int64_t r = begin; r < end && !dmlk_stopped(&work, job->out.sizes[row]); r++) {
+        struct part parts[3];
+        parts_of_row(job, index, parts);
+        uint8_t *to = dmlk_element(&job->out, index);
+        for (const struct part *p = parts; p < parts + 3; p++) {
+            job->write(to + p->first * stride * bytes, stride, p->from, job->in.strides[row], p->count, p->value);
         }
+        dmlk_next_row(&job->out, row, index);
     }
+}
+
+static void write_packed_rows(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const struct job *job = context;
+    const uint32_t row = job->out.rank - 1;
+    int64_t index[DMLK_MAX_RANK];
+    dmlk_packed_output o;
+    dmlk_packed_begin(&o, &job->out, begin * job->out.sizes[row]);
+    dmlk_row_start(&job->out, row, begin, index);
+    for (int64_t r = begin; r < end && !dmlk_stopped(&o.work, 1); r++) {
+        struct part parts[3];
+        parts_of_row(job, index, parts);
+        for (const struct part *p = parts; p < parts + 3; p++) {
+            if (p->from != NULL) {
+                dmlk_packed_copy(&o, p->from, 1, p->count);
+            } else {
+                dmlk_packed_fill(&o, p->value, p->count);
+            }
+        }
+        dmlk_next_row(&job->out, row, index);
+    }
+    dmlk_packed_end(&o);
 }
 
 /* Exchanges rows and columns, if elements of a column are nearer to each other. */
@@ -136,6 +176,7 @@ int dmlk_run_diagonal_matrix(const dmlk_call *call) {
     job.write = writers[width];
     transpose(&job);
     const int64_t length = job.out.sizes[out->rank - 1], rows = dmlk_view_elements(out) / length;
-    dmlk_parallel(rows, dmlk_row_parts(rows, length), write_rows, &job);
+    const bool packed = !dmlk_in_checked_kernel() && dmlk_is_packed(&job.out) && job.in.strides[out->rank - 1] == 1;
+    dmlk_parallel(rows, dmlk_row_parts(rows, length), packed ? write_packed_rows : write_rows, &job);
     return DMLK_OK;
 }

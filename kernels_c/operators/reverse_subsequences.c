@@ -9,9 +9,6 @@
 #define DMLK_BODY "reverse_subsequences.inc"
 #include "each_type.inc"
 
-#define LINE 64
-#define FETCHED 2048 /* bytes before those that are copied */
-
 typedef void copy_part(const uint8_t *in, int64_t in_stride, uint8_t *out, int64_t out_stride, int64_t count);
 
 static copy_part *const copiers[] = {
@@ -45,13 +42,6 @@ static void write_sequence(const struct job *job, const int64_t *index) {
     job->copy(in + length * in_bytes, in_stride, out + length * out_bytes, out_stride, size - length);
 }
 
-static void fetch_before(const uint8_t *in, int64_t bytes) {
-    const uint8_t *end = in - FETCHED;
-    for (int64_t b = 0; b < dmlk_min(bytes, FETCHED); b += LINE) {
-        __builtin_prefetch(end + b);
-    }
-}
-
 /* A row across sequences, at index[axis] of each: consecutive ones of one length share a copy. */
 static void write_across(const struct job *job, int64_t *index) {
     const uint32_t row = job->row, axis = job->axis;
@@ -69,10 +59,9 @@ static void write_across(const struct job *job, int64_t *index) {
         index[axis] = at < length ? length - 1 - at : at;
         const uint8_t *in = dmlk_element(job->in, index);
         if (job->streamed > 0) {
-            if (at < length) { /* dmlk_stream_copy itself fetches what follows */
-                fetch_before(in, (end - i) * job->streamed);
-            }
-            dmlk_stream_copy(out, in, (size_t)((end - i) * job->streamed));
+            const int64_t bytes = (end - i) * job->streamed;
+            dmlk_fetch(in + (at < length ? -DMLK_FETCHED : DMLK_FETCHED), dmlk_min(bytes, DMLK_FETCHED));
+            dmlk_stream_copy(out, in, (size_t)bytes);
         } else {
             job->copy(in, job->in->strides[row], out, job->out->strides[row], end - i);
         }

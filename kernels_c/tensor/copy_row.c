@@ -25,8 +25,6 @@ static bool is_backward(const dmlk_view *in) {
 
 /* --- packed outputs, row by row --- */
 
-#define LINE 64
-#define AHEAD 8 /* rows that are fetched before they are copied */
 #define LONG_ROW 4096    /* bytes; longer rows are as fast alone */
 #define MOST_STRIDE 4    /* of a row of the input; others are transposed (tiles.c) */
 #define WORTH_A_THREAD (1 << 19) /* elements: see for_rows.c */
@@ -43,7 +41,6 @@ static void write_rows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct rows *rows = context;
     const int64_t elements = rows->length * rows->times;
-    const dmlk_row_spans row = {{{0, 1, rows->length, false}}, .count = 1, .stride = rows->stride};
     dmlk_packed_output o;
     dmlk_cursor cursor;
     dmlk_packed_begin(&o, rows->out, begin * elements);
@@ -52,13 +49,11 @@ static void write_rows(int64_t begin, int64_t end, int part, void *context) {
     for (int64_t count = 0; begin < end && !dmlk_stopped(&o.work, 1); begin += count) {
         count = dmlk_min(dmlk_iter_row_left(&rows->iter, &cursor), end - begin);
         if (rows->times == 1) {
-            dmlk_packed_rows(&o, cursor.at[0], step, count, &row);
+            dmlk_packed_rows(&o, &(dmlk_piece){cursor.at[0], step, rows->stride, rows->length}, 1, count);
         }
         for (int64_t i = 0; rows->times > 1 && i < count && !dmlk_stopped(&o.work, 1); i++) {
             const uint8_t *from = cursor.at[0] + i * step;
-            for (int64_t b = 0; b < rows->length * o.bytes; b += LINE) {
-                __builtin_prefetch(from + AHEAD * step + b);
-            }
+            dmlk_fetch(from + DMLK_FETCHED, i == 0 || step != 0 ? rows->length * o.bytes : 0);
             dmlk_packed_repeat(&o, from, rows->stride, rows->length, rows->times);
         }
         dmlk_iter_advance(&rows->iter, &cursor, count);
@@ -92,7 +87,8 @@ static bool copy_to_packed(const dmlk_view *in, const dmlk_view *out) {
     }
     rows.stride = iter->strides[iter->rank - 1][0];
     rows.length = take_loop(iter);
-    if (iter->rank == 0 || rows.stride > MOST_STRIDE || rows.length * rows.times > LONG_ROW / iter->bytes[0]) {
+    const bool is_apart = rows.stride > MOST_STRIDE || rows.stride < -MOST_STRIDE;
+    if (iter->rank == 0 || is_apart || rows.length * rows.times > LONG_ROW / iter->bytes[0]) {
         return false;
     }
     const int64_t grain = WORTH_A_THREAD / (rows.length * rows.times);
@@ -104,12 +100,14 @@ static bool copy_to_packed(const dmlk_view *in, const dmlk_view *out) {
 
 int dmlk_copy_elements(const dmlk_view *in, const dmlk_view *out) {
     const dmlk_view *const views[] = {in, out};
-    if (is_backward(in)) {
-        return dmlk_indexed_rows(views, 2, copy_rows[dmlk_bits_type(in->type)], NULL);
+#ifndef DMLK_CHECKED
+    if (copy_to_packed(in, out)) {
+        return DMLK_OK;
     }
-#ifdef DMLK_CHECKED
-    return dmlk_for_rows(views, 2, copy_rows[dmlk_bits_type(in->type)], NULL);
-#else
-    return copy_to_packed(in, out) ? DMLK_OK : dmlk_staged_rows(views, 2, NULL, NULL);
+    if (!is_backward(in)) {
+        return dmlk_staged_rows(views, 2, NULL, NULL);
+    }
 #endif
+    dmlk_row *row = copy_rows[dmlk_bits_type(in->type)];
+    return is_backward(in) ? dmlk_indexed_rows(views, 2, row, NULL) : dmlk_for_rows(views, 2, row, NULL);
 }

@@ -129,22 +129,32 @@ static void copy(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, 
         }                                                                                                      \
     }
 
+/* The stride in elements, if it is one of those; otherwise 0.  (Division takes longer.) */
+static inline int64_t short_stride(int64_t step, int64_t bytes) {
+    return step == 2 * bytes ? 2 : step == 3 * bytes ? 3 : step == 4 * bytes ? 4 : 0;
+}
+
 WIDTHS(gather)
 WIDTHS(scatter)
 WIDTHS(copy)
 
 void dmlk_gather(const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to) {
-    const int64_t done = dmlk_isa() == DMLK_ISA_AVX512 ? gather_avx512(from, step / bytes, bytes, count, to) : 0;
-    gather_any_step(from + done * step, step, bytes, count - done, to + done * bytes);
+    const int64_t stride = dmlk_isa() == DMLK_ISA_AVX512 ? short_stride(step, bytes) : 0;
+    const int64_t done = stride > 0 ? gather_avx512(from, stride, bytes, count, to) : 0;
+    if (done < count) {
+        gather_any_step(from + done * step, step, bytes, count - done, to + done * bytes);
+    }
 }
 
 void dmlk_scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step) {
-    const int64_t done = dmlk_isa() == DMLK_ISA_AVX512 ? scatter_avx512(from, step / bytes, bytes, count, to) : 0;
+    const int64_t stride = dmlk_isa() == DMLK_ISA_AVX512 ? short_stride(step, bytes) : 0;
+    const int64_t done = stride > 0 ? scatter_avx512(from, stride, bytes, count, to) : 0;
     scatter(from + done * bytes, bytes, count - done, to + done * step, step);
 }
 
 void dmlk_copy_apart(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, int64_t count) {
-    const int64_t done = dmlk_isa() == DMLK_ISA_AVX512 ? copy_avx512(from, step / bytes, bytes, count, to) : 0;
+    const int64_t stride = dmlk_isa() == DMLK_ISA_AVX512 ? short_stride(step, bytes) : 0;
+    const int64_t done = stride > 0 ? copy_avx512(from, stride, bytes, count, to) : 0;
     copy(from + done * bytes, to + done * bytes, step, bytes, count - done);
 }
 

@@ -7,11 +7,9 @@
 #include "parallel.h"
 
 #define LINE 64
-#define AHEAD 1024 /* bytes of an input that are fetched before they are copied */
-#define ROWS_AHEAD 8
-#define VECTOR 16 /* bytes */
-#define SHORT 512 /* bytes of a row that is not worth a call */
-#define FEW 8     /* elements that are not, either */
+#define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
+#define AT_ONCE (1 << 14)    /* bytes of it; larger ones are fetched meanwhile */
+#define FEW 8                /* elements that are not worth a call */
 #define THREAD_BYTES (1 << 20) /* see for_rows.c */
 #define ITEMS 256              /* parts of the output that threads share */
 
@@ -27,17 +25,22 @@ bool dmlk_is_packed(const dmlk_view *view) {
 
 void dmlk_packed_begin(dmlk_packed_output *o, const dmlk_view *out, int64_t first) {
     o->bytes = dmlk_type_bytes(out->type);
-    o->most = DMLK_JOINED / 2 / o->bytes;
     o->to = out->base + first * o->bytes;
     o->joined = o->work = 0;
     o->stream = dmlk_stream_pays(dmlk_view_elements(out), o->bytes);
+    o->is_near = dmlk_view_elements(out) * o->bytes <= NEAR_BYTES;
+    o->most = (o->is_near ? AT_ONCE : DMLK_JOINED / 2) / o->bytes;
 }
 
 /* Writes the buffer's whole lines; the rest of it stays. */
 static void write_lines(dmlk_packed_output *o) {
     const int64_t rest = (int64_t)((uintptr_t)(o->to + o->joined) % LINE), whole = o->joined - rest;
     if (whole > 0) {
-        dmlk_stream_copy(o->to, o->buffer, (size_t)whole);
+        if ((uintptr_t)o->to % LINE == 0) {
+            dmlk_stream_lines(o->to, o->buffer, (size_t)whole);
+        } else { /* the first ones */
+            dmlk_stream_copy(o->to, o->buffer, (size_t)whole);
+        }
         memcpy(o->buffer, o->buffer + whole, (size_t)rest);
         o->to += whole;
         o->joined = rest;
@@ -48,10 +51,11 @@ static void write_lines(dmlk_packed_output *o) {
 static inline uint8_t *next(dmlk_packed_output *o, int64_t bytes) {
     uint8_t *at = o->to;
     if (!o->stream) {
+        dmlk_fetch_output(at + DMLK_FETCHED_OUTPUT, o->is_near ? 0 : bytes);
         o->to += bytes;
         return at;
     }
-    if (o->joined + bytes > DMLK_JOINED) {
+    if (o->joined + bytes > DMLK_JOINED || o->joined >= DMLK_JOINED / 4) {
         write_lines(o);
     }
     at = o->buffer + o->joined;
@@ -64,26 +68,14 @@ void dmlk_packed_end(dmlk_packed_output *o) {
     dmlk_streamed();
 }
 
-/* memcpy, inlined for short rows. */
-static inline void copy_bytes(uint8_t *to, const uint8_t *from, int64_t bytes) {
-    if (bytes < VECTOR || bytes > SHORT) {
-        memcpy(to, from, (size_t)bytes);
-        return;
-    }
-    for (int64_t b = 0; b < bytes - VECTOR; b += VECTOR) {
-        memcpy(to + b, from + b, VECTOR);
-    }
-    memcpy(to + bytes - VECTOR, from + bytes - VECTOR, VECTOR);
-}
-
 #define REVERSE(T)                                    \
     for (int64_t i = 0; i < count; i++) {             \
         ((T *)to)[i] = *((const T *)from - i);        \
     }                                                 \
     break
 
-DMLK_EACH_ISA(reverse, (const uint8_t *restrict from, int64_t bytes, int64_t count, uint8_t *restrict to),
-              (from, bytes, count, to)) {
+static inline __attribute__((always_inline)) void reverse_elements(const uint8_t *restrict from, int64_t bytes,
+                                                                   int64_t count, uint8_t *restrict to) {
     switch (bytes) {
     case 1: REVERSE(uint8_t);
     case 2: REVERSE(uint16_t);
@@ -103,24 +95,74 @@ static inline void copy_few(const uint8_t *from, int64_t step, int64_t bytes, in
     }
 }
 
+enum kind { TOGETHER, SOME, BACKWARDS, APART };
+
+/* A piece of rows, with steps in bytes. */
+struct part {
+    const uint8_t *at;
+    int64_t step, stride, count;
+    int64_t bytes;       /* of the output */
+    int64_t low, extent; /* the inputs of a row: `extent` bytes from at + low on; 0: they are not fetched */
+    enum kind kind;
+};
+
+static struct part part_of(const dmlk_piece *piece, int64_t bytes) {
+    const int64_t stride = piece->count == 1 ? bytes : piece->stride * bytes, last = (piece->count - 1) * stride;
+    return (struct part){.at = piece->at,
+                         .step = piece->step,
+                         .stride = stride,
+                         .count = piece->count,
+                         .bytes = piece->count * bytes,
+                         .low = last < 0 ? last : 0,
+                         .extent = (last < 0 ? -last : last) + bytes,
+                         .kind = stride == bytes       ? TOGETHER
+                                 : piece->count <= FEW ? SOME
+                                 : stride == -bytes    ? BACKWARDS
+                                                       : APART};
+}
+
+/* memcpy, of vectors of which the last two overlap. */
+static inline __attribute__((always_inline)) void copy_short(uint8_t *to, const uint8_t *from, int64_t bytes) {
+#define OVERLAPPING(vector)                                                   \
+    if (bytes >= (vector)) {                                                  \
+        for (int64_t b = 0; b < bytes - (vector); b += (vector)) {            \
+            memcpy(to + b, from + b, (vector));                               \
+        }                                                                     \
+        memcpy(to + bytes - (vector), from + bytes - (vector), (vector));     \
+        return;                                                               \
+    }
+    OVERLAPPING(32)
+    OVERLAPPING(16)
+    OVERLAPPING(8)
+    OVERLAPPING(4)
+    OVERLAPPING(2)
+    OVERLAPPING(1)
+}
+
+/* Rows [begin, end). */
+DMLK_EACH_ISA(put_rows, (const struct part *parts, int count, int64_t bytes, int64_t begin, int64_t end, uint8_t *to),
+              (parts, count, bytes, begin, end, to)) {
+    for (int64_t r = begin; r < end; r++) {
+        for (const struct part *p = parts; p < parts + count; to += p++->bytes) {
+            const uint8_t *at = p->at + r * p->step; /* (storing where it is would fill the queue of stores sooner) */
+            switch (p->kind) {
+            case TOGETHER: copy_short(to, at, p->bytes); break;
+            case SOME: copy_few(at, p->stride, bytes, p->count, to); break;
+            case BACKWARDS: reverse_elements(at, bytes, p->count, to); break;
+            default: dmlk_gather(at, p->stride, bytes, p->count, to);
+            }
+        }
+    }
+}
+
 void dmlk_packed_copy(dmlk_packed_output *o, const uint8_t *from, int64_t stride, int64_t count) {
-    const int64_t bytes = o->bytes, most = o->most;
-    for (int64_t n = 0; count > 0 && !dmlk_stopped(&o->work, n); count -= n) {
-        n = count < most ? count : most;
+    const int64_t bytes = o->bytes;
+    for (int64_t n = 0; count > 0 && !dmlk_stopped(&o->work, n); count -= n, from += n * stride * bytes) {
+        n = dmlk_min(count, o->most);
+        struct part part = part_of(&(dmlk_piece){from, 0, stride, n}, bytes);
         uint8_t *to = next(o, n * bytes);
-        for (int64_t b = 0; stride != 0 && o->stream && b < n * bytes; b += LINE) {
-            __builtin_prefetch(from + AHEAD + b);
-        }
-        if (stride == 1) {
-            copy_bytes(to, from, n * bytes);
-        } else if (n <= FEW) {
-            copy_few(from, stride * bytes, bytes, n, to);
-        } else if (stride == -1) {
-            reverse(from, bytes, n, to);
-        } else {
-            dmlk_gather(from, stride * bytes, bytes, n, to);
-        }
-        from += n * stride * bytes;
+        dmlk_fetch(from + part.low + stride * DMLK_FETCHED, o->stream && stride != 0 ? part.extent : 0);
+        put_rows(&part, 1, bytes, 0, 1, to);
     }
 }
 
@@ -167,6 +209,51 @@ void dmlk_packed_repeat(dmlk_packed_output *o, const uint8_t *from, int64_t stri
     }
 }
 
+/* Whether the inputs are those of the part before, too: then they are fetched once. */
+static bool repeats(const struct part *part, const struct part *before) {
+    const uint8_t *first = part->at + part->low, *other = before->at + before->low;
+    return part->step == before->step && first >= other && first + part->extent <= other + before->extent;
+}
+
+/* Fetches the inputs of rows; inlined as dmlk_fetch. */
+static inline __attribute__((always_inline)) void fetch_rows(const struct part *parts, int count, int64_t first,
+                                                             int64_t rows) {
+    for (const struct part *p = parts; p < parts + count; p++) {
+        const uint8_t *at = p->at + p->low + first * p->step;
+        if (p->step > 0 && p->step <= p->extent + LINE) { /* without gaps: no line twice */
+            dmlk_fetch(at, rows * p->step);
+            continue;
+        }
+        for (int64_t r = 0; r < rows && p->extent > 0; r++) {
+            dmlk_fetch(at + r * p->step, p->extent);
+        }
+    }
+}
+
+void dmlk_packed_rows(dmlk_packed_output *o, const dmlk_piece *pieces, int count, int64_t rows) {
+    struct part parts[DMLK_MOST_PIECES];
+    int64_t elements = 0;
+    for (int i = 0; i < count; i++) {
+        parts[i] = part_of(&pieces[i], o->bytes);
+        parts[i].extent = parts[i].step == 0 || (i > 0 && repeats(&parts[i], &parts[i - 1])) ? 0 : parts[i].extent;
+        elements += pieces[i].count;
+    }
+    const int64_t most = elements > 0 ? o->most / elements : 0;
+    for (int64_t r = 0; most == 0 && r < rows && !dmlk_stopped(&o->work, 1); r++) {
+        for (int i = 0; i < count; i++) {
+            dmlk_packed_copy(o, pieces[i].at + r * pieces[i].step, pieces[i].stride, pieces[i].count);
+        }
+    }
+    const int64_t ahead = most > 0 ? DMLK_FETCHED / (elements * o->bytes) + 1 : 0;
+    for (int64_t r = 0, n = 0; most > 0 && r < rows && !dmlk_stopped(&o->work, n * elements); r += n) {
+        n = dmlk_min(rows - r, most);
+        if (o->stream) {
+            fetch_rows(parts, count, r + ahead, n);
+        }
+        put_rows(parts, count, o->bytes, r, r + n, next(o, n * elements * o->bytes));
+    }
+}
+
 void dmlk_packed_fill(dmlk_packed_output *o, const void *bits, int64_t count) {
     dmlk_packed_copy(o, bits, 0, count);
 }
@@ -181,135 +268,54 @@ static int64_t elements_behind(const dmlk_spans *spans, uint32_t d) {
     return count;
 }
 
-/* The spans of axis d from *index on, at most DMLK_MOST_SPANS; their number. */
-static int list_spans(const dmlk_spans *spans, uint32_t d, int64_t *index, dmlk_span *list) {
+/* The spans of axis d from *index on as pieces of rows that are `step` bytes apart, at most DMLK_MOST_PIECES; their
+ * number. */
+static int list_pieces(const dmlk_spans *spans, uint32_t d, int64_t *index, const uint8_t *at, int64_t step,
+                       dmlk_piece *list) {
+    const int64_t stride = spans->in->strides[d], bytes = dmlk_type_bytes(spans->in->type);
     int count = 0;
-    for (; *index < spans->sizes[d] && count < DMLK_MOST_SPANS; *index += list[count++].count) {
-        list[count] = spans->span_of(spans->context, d, *index);
-        list[count].count = dmlk_min(list[count].count, spans->sizes[d] - *index);
+    while (*index < spans->sizes[d] && count < DMLK_MOST_PIECES) {
+        const dmlk_span span = spans->span_of(spans->context, d, *index);
+        const int64_t length = dmlk_min(span.count, spans->sizes[d] - *index);
+        const uint8_t *first = at + span.in * stride * bytes;
+        list[count++] = span.is_constant ? (dmlk_piece){spans->bits, 0, 0, length}
+                                         : (dmlk_piece){first, step, span.step * stride, length};
+        *index += length;
     }
     return count;
 }
 
-/* Appends a row. */
-static inline void append(dmlk_packed_output *o, const dmlk_row_spans *row, const uint8_t *at) {
-    for (const dmlk_span *span = row->list; span < row->list + row->count; span++) {
-        if (span->is_constant) {
-            dmlk_packed_fill(o, row->bits, span->count);
-        } else {
-            dmlk_packed_copy(o, at + span->in * row->stride * o->bytes, span->step * row->stride, span->count);
+/* Appends rows [0, count) of axis d, `step` bytes apart. */
+static void append_rows(dmlk_packed_output *o, const dmlk_spans *spans, uint32_t d, const uint8_t *at, int64_t step,
+                        int64_t count) {
+    for (int64_t r = 0, done = 1; r < count && !dmlk_stopped(&o->work, 1); r += done) {
+        for (int64_t end = 0; end < spans->sizes[d];) {
+            dmlk_piece pieces[DMLK_MOST_PIECES];
+            const bool is_first = end == 0;
+            const int n = list_pieces(spans, d, &end, at + r * step, step, pieces);
+            done = is_first && end == spans->sizes[d] ? count - r : 1; /* these pieces are the whole row */
+            dmlk_packed_rows(o, pieces, n, done);
         }
-    }
-}
-
-/* A span of a short row. */
-struct piece {
-    const uint8_t *constant;      /* or NULL */
-    int64_t in;                   /* from the row's first input to the span's; in bytes */
-    int64_t stride, count, bytes; /* bytes: of the output */
-    int64_t low, extent;          /* the inputs; in bytes */
-};
-
-static void set_up_piece(const dmlk_row_spans *row, const dmlk_span *span, int64_t bytes, struct piece *piece) {
-    const int64_t stride = span->is_constant ? 0 : span->step * row->stride;
-    *piece = (struct piece){.count = span->count, .bytes = span->count * bytes, .stride = span->count == 1 ? 1 : stride};
-    if (span->is_constant) {
-        piece->constant = row->bits;
-        return;
-    }
-    piece->in = span->in * row->stride * bytes;
-    const int64_t last = (span->count - 1) * stride * bytes;
-    piece->low = piece->in + (last < 0 ? last : 0);
-    piece->extent = (last < 0 ? -last : last) + bytes;
-}
-
-/* memcpy, of vectors of which the last two overlap. */
-static inline __attribute__((always_inline)) void copy_short(uint8_t *to, const uint8_t *from, int64_t bytes) {
-#define OVERLAPPING(vector)                                                   \
-    if (bytes >= (vector)) {                                                  \
-        for (int64_t b = 0; b < bytes - (vector); b += (vector)) {            \
-            memcpy(to + b, from + b, (vector));                               \
-        }                                                                     \
-        memcpy(to + bytes - (vector), from + bytes - (vector), (vector));     \
-        return;                                                               \
-    }
-    OVERLAPPING(32)
-    OVERLAPPING(16)
-    OVERLAPPING(8)
-    OVERLAPPING(4)
-    OVERLAPPING(2)
-    OVERLAPPING(1)
-}
-
-/* `fetched`: from a row to the one that is fetched meanwhile, in bytes; 0: none. */
-DMLK_EACH_ISA(put_rows, (const uint8_t *from, int64_t step, int64_t fetched, int64_t rows, const struct piece *pieces,
-                         int count, int64_t bytes, uint8_t *to),
-              (from, step, fetched, rows, pieces, count, bytes, to)) {
-    for (int64_t r = 0; r < rows; r++, from += step) {
-        for (const struct piece *p = pieces; p < pieces + count; to += p++->bytes) {
-            const uint8_t *at = p->constant == NULL ? from + p->in : p->constant;
-            for (int64_t b = 0; fetched != 0 && b < p->extent; b += LINE) {
-                __builtin_prefetch(from + p->low + fetched + b);
-            }
-            if (p->stride == 1) {
-                copy_short(to, at, p->bytes);
-            } else if (p->count <= FEW) {
-                copy_few(at, p->stride * bytes, bytes, p->count, to);
-            } else if (p->stride == -1) {
-                reverse(at, bytes, p->count, to);
-            } else {
-                dmlk_gather(at, p->stride * bytes, bytes, p->count, to);
-            }
-        }
-    }
-}
-
-void dmlk_packed_rows(dmlk_packed_output *o, const uint8_t *from, int64_t step, int64_t rows, const dmlk_row_spans *row) {
-    struct piece pieces[DMLK_MOST_SPANS];
-    int64_t elements = 0;
-    for (int i = 0; i < row->count; i++) {
-        set_up_piece(row, &row->list[i], o->bytes, &pieces[i]);
-        elements += row->list[i].count;
-    }
-    const int64_t most = elements > 0 ? o->most / elements : 0;
-    if (most == 0) {
-        for (int64_t i = 0; i < rows && !dmlk_stopped(&o->work, 1); i++) {
-            append(o, row, from + i * step);
-        }
-        return;
-    }
-    for (int64_t n = 0; rows > 0 && !dmlk_stopped(&o->work, n * elements); rows -= n, from += n * step) {
-        n = dmlk_min(rows, most);
-        uint8_t *to = next(o, n * elements * o->bytes);
-        put_rows(from, step, o->stream ? ROWS_AHEAD * step : 0, n, pieces, row->count, o->bytes, to);
     }
 }
 
 void dmlk_packed_spans(dmlk_packed_output *o, const dmlk_spans *spans, uint32_t d, const uint8_t *at) {
     const int64_t size = spans->sizes[d], stride = spans->in->strides[d] * o->bytes;
-    dmlk_span list[DMLK_MOST_SPANS];
-    dmlk_row_spans row = {.stride = spans->in->strides[spans->rank - 1], .bits = spans->bits};
-    int64_t end = 0;
-    row.count = d + 2 == spans->rank ? list_spans(spans, d + 1, &end, row.list) : 0;
-    const bool same_rows = d + 2 == spans->rank && end == spans->sizes[d + 1]; /* `row` is all of it */
-    for (int64_t index = 0; index < size && !dmlk_stopped(&o->work, 1);) {
-        if (d + 1 == spans->rank) {
-            row.count = list_spans(spans, d, &index, row.list);
-            append(o, &row, at);
-            continue;
-        }
-        const int count = list_spans(spans, d, &index, list);
-        for (const dmlk_span *span = list; span < list + count; span++) {
-            if (span->is_constant) {
-                dmlk_packed_fill(o, spans->bits, span->count * elements_behind(spans, d));
-                continue;
-            }
-            if (same_rows) {
-                dmlk_packed_rows(o, at + span->in * stride, span->step * stride, span->count, &row);
-                continue;
-            }
-            for (int64_t i = 0; i < span->count && !dmlk_stopped(&o->work, 1); i++) {
-                dmlk_packed_spans(o, spans, d + 1, at + (span->in + i * span->step) * stride);
+    if (d + 1 == spans->rank) {
+        append_rows(o, spans, d, at, 0, 1);
+        return;
+    }
+    for (int64_t index = 0, n; index < size && !dmlk_stopped(&o->work, 1); index += n) {
+        const dmlk_span span = spans->span_of(spans->context, d, index);
+        const uint8_t *first = at + span.in * stride;
+        n = dmlk_min(span.count, size - index);
+        if (span.is_constant) {
+            dmlk_packed_fill(o, spans->bits, n * elements_behind(spans, d));
+        } else if (d + 2 == spans->rank) {
+            append_rows(o, spans, d + 1, first, span.step * stride, n);
+        } else {
+            for (int64_t i = 0; i < n && !dmlk_stopped(&o->work, 1); i++) {
+                dmlk_packed_spans(o, spans, d + 1, first + i * span.step * stride);
             }
         }
     }

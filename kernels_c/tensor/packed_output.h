@@ -8,15 +8,16 @@
 #include "nontemporal.h"
 #include "view.h"
 
-#define DMLK_JOINED 4096 /* bytes; the inputs of a piece fit the first-level cache beside it */
+#define DMLK_JOINED 2048 /* bytes; short, as waiting for inputs and for the memory that is written then overlap */
 
 typedef struct dmlk_packed_output {
     uint8_t *to;    /* the next byte, or that of the buffer's first one */
     int64_t joined; /* bytes in the buffer */
     int64_t bytes;  /* of an element */
-    int64_t most;   /* elements at a time: half a buffer */
+    int64_t most;   /* elements at a time: half a buffer, but of a near output */
     int64_t work;   /* for dmlk_stopped: a stopped output is not complete */
-    bool stream;
+    bool stream;    /* it bypasses the caches */
+    bool is_near;   /* it may be in them */
     _Alignas(64) uint8_t buffer[DMLK_JOINED];
 } dmlk_packed_output;
 
@@ -35,6 +36,17 @@ void dmlk_packed_repeat(dmlk_packed_output *o, const uint8_t *from, int64_t stri
 /* Appends `count` copies of the element `bits`. */
 void dmlk_packed_fill(dmlk_packed_output *o, const void *bits, int64_t count);
 
+/* Part of a row: `count` elements that are `stride` elements apart, and in the next row begin `step` bytes further. */
+typedef struct dmlk_piece {
+    const uint8_t *at;
+    int64_t step, stride, count;
+} dmlk_piece;
+
+#define DMLK_MOST_PIECES 16
+
+/* Appends rows of at most DMLK_MOST_PIECES pieces. */
+void dmlk_packed_rows(dmlk_packed_output *o, const dmlk_piece *pieces, int count, int64_t rows);
+
 /* The output is complete. */
 void dmlk_packed_end(dmlk_packed_output *o);
 
@@ -45,19 +57,6 @@ typedef struct dmlk_span {
     int64_t in, step, count;
     bool is_constant;
 } dmlk_span;
-
-#define DMLK_MOST_SPANS 16
-
-/* Rows of the output that consist of the same spans. */
-typedef struct dmlk_row_spans {
-    dmlk_span list[DMLK_MOST_SPANS];
-    int count;
-    int64_t stride;   /* of the inputs */
-    const void *bits; /* of the constant */
-} dmlk_row_spans;
-
-/* Appends `rows` of them; `from` is input 0 of the first, and `step` bytes before that of the second. */
-void dmlk_packed_rows(dmlk_packed_output *o, const uint8_t *from, int64_t step, int64_t rows, const dmlk_row_spans *row);
 
 /* The run of axis d that index `o` begins, or is in. */
 typedef dmlk_span dmlk_span_of(const void *context, uint32_t d, int64_t o);

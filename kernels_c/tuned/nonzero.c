@@ -304,6 +304,7 @@ DMLK_AVX512 static void put_fours(const struct job *job, const uint32_t *places,
     /* Permuted so that unpacking within quarters of a vector restores the order. */
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     for (int64_t i = 0; i < count; i += 16) {
+        dmlk_fetch_output(to + DMLK_FETCHED_OUTPUT / 4, stream ? 0 : 4 * LINE);
         __m512i place = _mm512_permutexvar_epi32(order, _mm512_loadu_si512(places + i)), columns[4];
 #pragma GCC unroll 4
         for (int c = 3; c >= 0; c--) {

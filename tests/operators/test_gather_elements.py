@@ -67,15 +67,19 @@ def test_more_indices_than_the_input_has_elements() -> None:
 )
 @pytest.mark.dmlemu(expect=["MEM_INDEX_VALUE"])
 def test_an_index_outside_reads_the_nearest_element(indices: Array, expected: list[int]) -> None:
-    """Compared at full width: a UINT64 of 2**32 is not 0."""
+    """Compared at full width: a UINT64 of 2**32 is not 0.  Also in rows of several vectors."""
     assert gather(np.int16([10, 11, 12]), indices, 0) == expected
+    for dtype in (np.float32, np.uint64):
+        x = np.array([10, 11, 12], dtype)
+        assert gather(x, np.tile(indices, 5), 0) == expected * 5
+        assert gather(x.reshape(3, 1).repeat(25, 1), np.tile(indices, 5).reshape(1, 25), 0) == [expected * 5]
 
 
 @pytest.mark.parametrize("data_type", [T.UINT8, T.FLOAT16, T.FLOAT32, T.INT64], ids=lambda each: each.name)
 @pytest.mark.parametrize("index_type", INDEX_TYPES, ids=lambda each: each.name)
 @pytest.mark.parametrize(("axis", "sizes"), [(0, [211, 301]), (1, [5, 301]), (1, [2, 20000])])
 def test_rows_of_many_elements(axis: int, sizes: list[int], index_type: T, data_type: T) -> None:
-    """CPUs have instructions for several elements, which are used where these are far apart."""
+    """CPUs have instructions for several elements."""
     random = np.random.default_rng(1)
     x = random.integers(0, 256, sizes).astype(dtype_of(data_type))
     chosen = [min(sizes[0], 5), sizes[1]]

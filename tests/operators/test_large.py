@@ -171,6 +171,7 @@ def _moved() -> list[tuple[OperatorType, dict[str, Any]]]:
     pads |= {"input_tensor": x, "output_tensor": BufferTensorDesc(T.UINT8, framed)}
     small, columns = BufferTensorDesc(T.UINT8, [2, 5, 331, 431]), BufferTensorDesc(T.UINT8, [3, 41, 331, 100])
     doubled, halves = BufferTensorDesc(T.FLOAT16, [1, 2, 2222, 2062]), [1, 2, 1111, 1031]
+    square = BufferTensorDesc(T.UINT8, [2, 3001, 2901])
     pad, upsample = dml.PaddingMode, dml.InterpolationMode.NEAREST_NEIGHBOR
     modes = (pad.CONSTANT, pad.EDGE, pad.REFLECTION, pad.SYMMETRIC)
     return [
@@ -197,6 +198,17 @@ def _moved() -> list[tuple[OperatorType, dict[str, Any]]]:
                 "input_tensor": BufferTensorDesc(T.UINT8, [3, 41, 331, 531]),
                 "output_tensors": [x, columns],
                 "axis": 3,
+            },
+        ),
+        (
+            O.DIAGONAL_MATRIX1,
+            {
+                "input_tensor": square,
+                "output_tensor": square,
+                "value_data_type": T.UINT8,
+                "value": dml.ScalarUnion.of(T.UINT8, 9),
+                "diagonal_fill_begin": -1500,
+                "diagonal_fill_end": 300,
             },
         ),
         (
@@ -253,6 +265,22 @@ def test_streamed_reversal() -> None:
     )
     inputs = {"input_tensor": filled(x, Values("bits", 7))[1]}
     inputs["sequence_lengths_tensor"] = np.broadcast_to(lengths.reshape(4, 1, 1), (4, 1, 517))
+    compare(desc, inputs)
+
+
+def test_streamed_gather() -> None:
+    table, rows = BufferTensorDesc(T.FLOAT32, [300, 257]), BufferTensorDesc(T.FLOAT32, [17000, 257])
+    desc = dml.GatherOperatorDesc(
+        input_tensor=table,
+        indices_tensor=BufferTensorDesc(T.INT32, [1, 17000]),
+        output_tensor=rows,
+        axis=0,
+        index_dimensions=1,
+    )
+    inputs = {
+        "input_tensor": filled(table, Values("bits", 10))[1],
+        "indices_tensor": np.random.default_rng(10).integers(-300, 300, (1, 17000), np.int32),
+    }
     compare(desc, inputs)
 
 

@@ -18,33 +18,73 @@ struct job {
 #ifdef DMLK_X86
 #include <immintrin.h>
 
-/* values[i] = table[i * step + offsets[i]], elements of 4 or 8 bytes; returns the number of them that are done.  From
- * beyond the first-level cache they arrive in two thirds of the time of single loads, from within in 1.15 times.  (Without
- * zeros, each instruction would wait for the one before, whose result it keeps where a mask says so.) */
+#define INLINE DMLK_AVX512 static inline __attribute__((always_inline)) /* what is constant is so at the call */
+
+/* Eight indices, which are loaded once, clamped as dmlk_signed_index and dmlk_unsigned_index do. */
+INLINE __m512i nearest_of(const uint8_t *at, const bool wide, const bool is_signed, __m512i size, __m512i last) {
+    __m512i x = wide        ? _mm512_loadu_si512(at)
+                : is_signed ? _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)at))
+                            : _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)at));
+    if (!is_signed) {
+        return _mm512_min_epu64(x, last);
+    }
+    x = _mm512_mask_add_epi64(x, _mm512_movepi64_mask(x), x, size);
+    return _mm512_min_epi64(_mm512_max_epi64(x, _mm512_setzero_si512()), last);
+}
+
+/* Element i of `values` is that of the table at i * step plus what index i selects; indices and values are adjacent. */
+struct row {
+    const void *table;
+    const uint8_t *indices;
+    int64_t step, size, stride, count; /* size, stride: of the table's axis that is indexed */
+    uint8_t *values;
+};
+
+/* Elements of 4 or 8 bytes; returns the number of them that are done.  Few instructions let a CPU wait for many loads at
+ * once.  (Without zeros, each gather would wait for the one before, whose result it keeps where a mask says so.) */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion" /* of the mask, in GCC's macros of builds without optimization */
-DMLK_AVX512 static int64_t gather_avx512(const void *table, int64_t step, const int64_t *offsets, int64_t count,
-                                         int64_t bytes, uint8_t *values) {
-    const __m512i all = _mm512_set1_epi64(8 * step);
-    __m512i first = _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), _mm512_set1_epi64(step));
+INLINE int64_t gather_avx512(const struct row *row, const bool wide, const bool is_signed, const int64_t bytes) {
+    const struct row r = *row; /* (compilers would load it again after each store) */
+    const int64_t width = wide ? 8 : 4;
+    const __m512i size = _mm512_set1_epi64(r.size), last = _mm512_set1_epi64(r.size - 1), none = _mm512_setzero_si512();
+    const __m512i stride = _mm512_set1_epi64(r.stride), step = _mm512_set1_epi64(8 * r.step);
+    __m512i first = _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), _mm512_set1_epi64(r.step));
     int64_t i = 0;
-    for (; i + 8 <= count && bytes >= 4; i += 8) {
-        const __m512i at = _mm512_add_epi64(first, _mm512_loadu_si512(offsets + i));
+    for (; i + 8 <= r.count; i += 8) {
+        const __m512i x = _mm512_mul_epu32(nearest_of(r.indices + i * width, wide, is_signed, size, last), stride);
+        const __m512i at = _mm512_add_epi64(first, x);
+        __builtin_prefetch(r.indices + i * width + DMLK_FETCHED, 0, 2);
         if (bytes == 4) {
-            const __m256i x = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, table, 4);
-            _mm256_storeu_si256((__m256i *)(values + 4 * i), x);
+            const __m256i y = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, r.table, 4);
+            _mm256_storeu_si256((__m256i *)(r.values + 4 * i), y);
         } else {
-            _mm512_storeu_si512(values + 8 * i, _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff, at, table, 8));
+            _mm512_storeu_si512(r.values + 8 * i, _mm512_mask_i64gather_epi64(none, 0xff, at, r.table, 8));
         }
-        first = _mm512_add_epi64(first, all);
+        first = _mm512_add_epi64(first, step);
     }
     return i;
 }
 #pragma GCC diagnostic pop
 
-static int64_t gather_vectors(const void *table, int64_t step, const int64_t *offsets, int64_t count, int64_t bytes,
-                              void *values) {
-    return dmlk_isa() == DMLK_ISA_AVX512 ? gather_avx512(table, step, offsets, count, bytes, values) : 0;
+#define GATHER(wide, is_signed) \
+    return bytes == 4 ? gather_avx512(row, wide, is_signed, 4) : gather_avx512(row, wide, is_signed, 8)
+
+DMLK_AVX512 static int64_t gather_by_type(const struct row *row, uint32_t indices, int64_t bytes) {
+    switch (indices) {
+    case DMLK_INT32: GATHER(false, true);
+    case DMLK_INT64: GATHER(true, true);
+    case DMLK_UINT32: GATHER(false, false);
+    default: GATHER(true, false);
+    }
+}
+
+/* Gathers as many of `count` elements of a row as vectors do; 0: they do not. */
+static int64_t gather_vectors(const dmlk_selected *s, const void *table, int64_t step, const uint8_t *indices,
+                              int64_t count, int64_t bytes, void *values) {
+    const struct row row = {table, indices, step, s->sizes[0], s->strides[0], count, values};
+    const bool fits = s->count == 1 && row.size <= UINT32_MAX && row.stride >= 0 && row.stride <= UINT32_MAX;
+    return fits && bytes >= 4 && dmlk_isa() == DMLK_ISA_AVX512 ? gather_by_type(&row, s->indices.type, bytes) : 0;
 }
 #endif
 
@@ -82,13 +122,16 @@ static int set_up(const dmlk_call *call, const dmlk_view *table, const dmlk_view
 #define SHORT_ROW 64       /* bytes; elements of shorter rows are gathered one by one */
 #define LONG_ROW (1 << 16) /* bytes; longer ones are worth several threads themselves */
 #define LINE 64
-#define FETCHED 1024       /* bytes of the next row */
+#define AHEAD 2       /* rows */
+#define FETCHED 1024  /* bytes of one */
+#define STREAMED 1024 /* bytes of rows that may bypass the caches: the others consist of parts of lines */
 
 /* Rows that are contiguous in the table and in the values, with the same indices for all their elements. */
 struct row_gather {
     const struct job *job;
     dmlk_iter rows; /* from the first element of a row to that of the next */
     int64_t bytes;  /* of a row */
+    bool streams;
 };
 
 static void gather_some_rows(int64_t begin, int64_t end, int part, void *context) {
@@ -104,15 +147,22 @@ static void gather_some_rows(int64_t begin, int64_t end, int part, void *context
         g->job->resolve(&g->job->selected, cursor.at[1], strides[1], count, false, offsets);
         for (int64_t i = 0; i < count; i++) {
             const uint8_t *from = cursor.at[0] + (i * strides[0] + offsets[i]) * width;
-            const int64_t next = dmlk_min(i + 1, count - 1);
+            const int64_t next = dmlk_min(i + AHEAD, count - 1);
             const uint8_t *fetched = cursor.at[0] + (next * strides[0] + offsets[next]) * width;
+            uint8_t *to = cursor.at[2] + i * strides[2] * width;
             for (int64_t b = 0; b < dmlk_min(g->bytes, FETCHED); b += LINE) {
                 __builtin_prefetch(fetched + b);
             }
-            memmove(cursor.at[2] + i * strides[2] * width, from, (size_t)g->bytes);
+            if (g->streams) {
+                dmlk_stream_copy(to, from, (size_t)g->bytes);
+            } else {
+                dmlk_fetch_output(to + DMLK_FETCHED_OUTPUT, dmlk_min(g->bytes, FETCHED));
+                memmove(to, from, (size_t)g->bytes);
+            }
         }
         dmlk_iter_advance(&g->rows, &cursor, count);
     }
+    dmlk_streamed();
 }
 
 /* Whether the last axes are such rows, and there is no order in which the elements are closer; then gathers them. */
@@ -130,6 +180,7 @@ static bool gather_rows_of_bytes(const struct job *job, int *status) {
         return false;
     }
     struct row_gather g = {.job = job, .bytes = bytes};
+    g.streams = bytes >= STREAMED && dmlk_stream_pays(dmlk_view_elements(&s->values), dmlk_type_bytes(s->values.type));
     for (int k = 0; k < 3; k++) {
         views[k].rank = rank;
     }
@@ -142,17 +193,6 @@ static bool gather_rows_of_bytes(const struct job *job, int *status) {
 }
 
 #endif
-
-#define NEAR_BYTES (1 << 15) /* a first-level cache */
-
-/* From the first element that indices may select to the last one, in bytes. */
-static int64_t extent(const dmlk_selected *s) {
-    int64_t elements = 1;
-    for (uint32_t q = 0; q < s->count; q++) {
-        elements += (s->sizes[q] - 1) * s->strides[q];
-    }
-    return elements * dmlk_type_bytes(s->table.type);
-}
 
 static int gather(const dmlk_call *call) {
     struct job job;
@@ -169,7 +209,6 @@ static int gather(const dmlk_call *call) {
     }
 #endif
     const dmlk_selected *s = &job.selected;
-    job.is_far = extent(s) > NEAR_BYTES;
     dmlk_row *row = gather_rows[dmlk_bits_type(s->table.type)];
     return dmlk_indexed_rows((const dmlk_view *[]){&s->table, &s->indices, &s->values}, 3, row, &job);
 }
@@ -263,6 +302,17 @@ static bool is_lane_by_lane(const dmlk_iter *places, const dmlk_iter *lanes) {
                : dmlk_iter_row_strides(places)[2] < dmlk_iter_row_strides(lanes)[2];
 }
 
+#define NEAR_BYTES (1 << 15) /* a first-level cache */
+
+/* From the first element that indices may select to the last one, in bytes. */
+static int64_t extent(const dmlk_selected *s) {
+    int64_t elements = 1;
+    for (uint32_t q = 0; q < s->count; q++) {
+        elements += (s->sizes[q] - 1) * s->strides[q];
+    }
+    return elements * dmlk_type_bytes(s->table.type);
+}
+
 /* Writes worth a thread (see for_rows.c). */
 #define WORTH_A_THREAD (INT64_C(1) << 17)
 
@@ -299,6 +349,7 @@ static int scatter(const dmlk_call *call) {
     if (status == DMLK_OK) {
         draw_order(&s, call->flags >> DMLK_FLAG_ORDER_SHIFT);
         s.job.streams = dmlk_stream_pays(dmlk_view_elements(out), dmlk_type_bytes(out->type));
+        s.job.is_far = extent(selected) > NEAR_BYTES;
         s.row = scatter_rows[dmlk_bits_type(out->type)];
         s.lane_by_lane = s.step == 1 && s.first == 0 && is_lane_by_lane(&s.places, &s.lanes);
         const int64_t grain = WORTH_A_THREAD / s.places.count;
