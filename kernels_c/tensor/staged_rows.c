@@ -13,7 +13,6 @@
 #define APART 4    /* elements up to this stride roughly share cache lines */
 #define LINE 64
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
-#define AHEAD 2 /* pieces */
 #define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -45,14 +44,6 @@ static uint8_t *load(const struct packed *job, uint32_t k, uint8_t *at, int64_t 
         at = piece;
     }
     return at;
-}
-
-/* The piece after the next one, into the second-level cache: CPUs read ahead only within a page, and a piece at once
- * is more than the first-level cache can wait for. */
-static inline void fetch(const uint8_t *at, int64_t size) {
-    for (int64_t i = 0; i < size; i += LINE) {
-        __builtin_prefetch(at + AHEAD * size + i, 0, 2);
-    }
 }
 
 /* Stores `piece` to the output. */
@@ -90,7 +81,7 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
     }
     for (uint32_t k = 0; k < out && job->stream; k++) {
         const int64_t size = count * strides[k] * job->bytes[k];
-        fetch(at[k], strides[k] >= 1 && strides[k] <= APART ? size : 0);
+        dmlk_fetch(at[k] + DMLK_FETCHED, strides[k] >= 1 && strides[k] <= APART ? size : 0);
     }
     if (!in_place) {
         store(job, packed[out], count, at[out], strides[out]);
