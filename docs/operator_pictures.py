@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dmlemu import dml
-from dmlemu.dml import BufferTensorDesc, FeatureLevel, RecurrentNetworkDirection
+from dmlemu.dml import FeatureLevel
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators.definition import definition_class, example_of
+from dmlemu.dml.operator_example import changed, page_example
+from dmlemu.dml.operators.definition import definition_class
 from dmlemu.dml.operators.desc_checks import check_operator
 from dmlemu.dml.operators.schema import OperatorDesc, camel
 
@@ -43,117 +42,34 @@ _CELL, _LINE, _GAP = 34, 24, 28
 
 
 class Case(NamedTuple):
-    """``changes`` of the example: sizes of tensors (None: absent) and other fields; two ``places`` of the
-    first output; ``given``: inputs that are not random."""
+    """Two ``places`` of the first output of the page's example, and what else ``changes`` in it."""
 
-    changes: dict[str, Any]
     places: tuple[tuple[int, ...], tuple[int, ...]]
-    given: Mapping[str, Any] = {}
+    changes: Mapping[str, Any] = {}
 
 
-_RECURRENT = {
-    "input_tensor": [1, 3, 1, 2],
-    "bias_tensor": None,
-    "sequence_lengths_tensor": None,
-    "direction": RecurrentNetworkDirection.FORWARD,
-    "hidden_init_tensor": [1, 1, 1, 2],
-    "output_sequence_tensor": [3, 1, 1, 2],
-    "output_single_tensor": [1, 1, 1, 2],
-}
-
-
-def _gates(count: int, *activations: OperatorDesc, **more: Any) -> Case:
-    """Of a recurrent operator with ``count`` gates: the first state, and the second one after 3 steps."""
-    weights = {"weight_tensor": [1, 1, 2 * count, 2], "recurrence_tensor": [1, 1, 2 * count, 2]}
-    changes = _RECURRENT | weights | {"activation_descs": activations} | more
-    return Case(changes, ((0, 0, 0, 0), (2, 0, 0, 1)))
-
-
-_SIGMOID, _TANH = dml.ActivationSigmoidOperatorDesc(), dml.ActivationTanhOperatorDesc()
-_ATTENTION = {
-    "query_tensor": [1, 2, 4],
-    "key_tensor": [1, 3, 4],
-    "value_tensor": [1, 3, 4],
-    "output_tensor": [1, 2, 4],
-    "mask_type": dml.MultiheadAttentionMaskType.KEY_SEQUENCE_LENGTH,
-    "mask_tensor": [1, 1],
-    **dict.fromkeys(("bias_tensor", "relative_position_bias_tensor", "past_key_tensor", "past_value_tensor")),
-    **dict.fromkeys(("output_present_key_tensor", "output_present_value_tensor")),
-}
-_ALIGN = Case(
-    {
-        "input_tensor": [1, 1, 6, 6],
-        "roi_tensor": [1, 4],
-        "batch_indices_tensor": [1],
-        "output_tensor": [1, 1, 2, 2],
-        "spatial_scale_y": 1.0,
-    },
-    ((0, 0, 0, 0), (0, 0, 1, 1)),
-    {"roi_tensor": [[1, 0.5, 4.5, 3.5]]},
-)
-_RESAMPLE = Case({}, ((0, 0, 1, 1), (0, 0, 3, 4)))
+_RESAMPLED = Case(((0, 0, 1, 1), (0, 0, 3, 4)))
+_REGIONS = Case(((0, 0, 0, 0), (0, 0, 1, 1)))
+_STATES = Case(((0, 0, 0, 0), (2, 0, 0, 1)))  # the first one, and the second one after 3 steps
+_ATTENDED = Case(((0, 0, 0), (0, 1, 3)))
 
 COMPUTED = {
-    "CONVOLUTION": Case(
-        {
-            "input_tensor": [1, 1, 5, 6],
-            "filter_tensor": [1, 1, 3, 2],
-            "bias_tensor": [1, 1, 1, 1],
-            "output_tensor": [1, 1, 3, 4],
-            "start_padding": [1, 0],
-            "end_padding": [1, 0],
-            "group_count": 1,
-            "fused_activation": None,
-        },
-        ((0, 0, 0, 0), (0, 0, 2, 3)),
-    ),
-    **dict.fromkeys(("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "UPSAMPLE_2D"), _RESAMPLE),
+    "CONVOLUTION": Case(((0, 0, 0, 0), (0, 0, 2, 3))),
+    **dict.fromkeys(("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "UPSAMPLE_2D"), _RESAMPLED),
     "RESAMPLE3": Case(
+        ((0, 0, 0, 0), (0, 0, 1, 2)),
         {
             "input_tensor": [1, 1, 4, 8],
             "output_tensor": [1, 1, 2, 4],
             "scales": [1.0, 1.0, 0.5, 0.5],
             "antialiased": True,
         },
-        ((0, 0, 0, 0), (0, 0, 1, 2)),
     ),
-    "ROI_POOLING": Case(
-        {"input_tensor": [1, 1, 5, 6], "roi_tensor": [1, 1, 1, 5], "output_tensor": [1, 1, 2, 3]},
-        ((0, 0, 0, 0), (0, 0, 1, 2)),
-        {"roi_tensor": [[[[0, 2, 0, 9, 5]]]]},
-    ),
-    **dict.fromkeys(("ROI_ALIGN", "ROI_ALIGN1"), _ALIGN),
-    "RNN": _gates(1, _TANH),
-    "GRU": _gates(3, _SIGMOID, _TANH),
-    "LSTM": _gates(
-        *(4, _SIGMOID, _TANH, _TANH),
-        cell_mem_init_tensor=[1, 1, 1, 2],
-        output_cell_single_tensor=[1, 1, 1, 2],
-        peephole_tensor=None,
-    ),
-    "MAX_UNPOOLING": Case(
-        {
-            "input_tensor": [1, 1, 2, 2],
-            "indices_tensor": [1, 1, 2, 2],
-            "output_tensor": [1, 1, 4, 4],
-        },
-        ((0, 0, 1, 1), (0, 0, 2, 3)),
-        {"indices_tensor": [[[[5, 2], [8, 11]]]]},
-    ),
-    "MULTIHEAD_ATTENTION": Case(
-        _ATTENTION | {"head_count": 2}, ((0, 0, 0), (0, 1, 3)), {"mask_tensor": [[2]]}
-    ),
-    "MULTIHEAD_ATTENTION1": Case(
-        _ATTENTION
-        | {
-            "query_head_count": 2,
-            "key_value_head_count": 1,
-            "key_tensor": [1, 3, 2],
-            "value_tensor": [1, 3, 2],
-        },
-        ((0, 0, 0), (0, 1, 3)),
-        {"mask_tensor": [[2]]},
-    ),
+    "ROI_POOLING": Case(((0, 0, 0, 0), (0, 0, 1, 2))),
+    **dict.fromkeys(("ROI_ALIGN", "ROI_ALIGN1"), _REGIONS),
+    **dict.fromkeys(("RNN", "GRU", "LSTM"), _STATES),
+    "MAX_UNPOOLING": Case(((0, 0, 1, 1), (0, 0, 2, 3))),
+    **dict.fromkeys(("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1"), _ATTENDED),
 }
 
 
@@ -173,7 +89,7 @@ def picture(cls: type[OperatorDesc]) -> tuple[str, str] | None:
 
 
 def _moved(cls: type[OperatorDesc]) -> str:
-    desc = _smaller(example_of(cls))
+    desc = page_example(cls)
     inputs = _numbered(desc)
     outputs = desc.reference(inputs)
     total = sum(array.size for name, array in _listed(inputs) if not _is_index(name))
@@ -192,38 +108,31 @@ _FIRST, _SECOND, _BOTH = "#f2b8a8", "#a9c4f5", "#c9a6d9"
 
 
 def _computed(cls: type[OperatorDesc], case: Case) -> str:
-    desc = _changed(example_of(cls), case.changes)
+    desc, definition = changed(page_example(cls), case.changes), definition_class(cls.TYPE)
+    assert definition is not None  # see picture()
+    given = definition.PAGE_INPUTS
     check_operator(desc, max(FeatureLevel), f"the picture of {cls.TYPE.name}")
     inputs, random = {}, np.random.default_rng(7)
     for field in tensor_fields(desc):
         if not field.output and field.desc is not None:
             all_different = random.choice([*range(-99, 0), *range(1, 100)], field.desc.sizes, replace=False)
-            values = case.given.get(field.name, all_different / 100)
+            values = given.get(field.name, all_different / 100)
             inputs[field.name] = np.asarray(values).astype(field.desc.dtype).reshape(field.desc.sizes)
     outputs = desc.reference(inputs)
     first = next(iter(outputs))
-    changed = {
+    influence = {
         camel(name): _influence(desc, inputs, name, first, case.places)
         for name, array in inputs.items()
-        if array.dtype.kind == "f" and name not in case.given
+        if array.dtype.kind == "f" and name not in given
     }
 
     def colour(name: str, place: tuple[int, ...], value: float) -> str:
         if name == camel(first) and place in case.places:
             return _FIRST if place == case.places[0] else _SECOND
-        of_first, of_second = changed[name][place] if name in changed else (False, False)
+        of_first, of_second = influence[name][place] if name in influence else (False, False)
         return _BOTH if of_first and of_second else _FIRST if of_first else _SECOND if of_second else "white"
 
     return _drawn((inputs, outputs), colour)
-
-
-def _changed(desc: OperatorDesc, changes: Mapping[str, Any]) -> OperatorDesc:
-    made = {}
-    for name, value in changes.items():
-        tensor = getattr(desc, name)
-        resized = isinstance(tensor, BufferTensorDesc) and value is not None
-        made[name] = BufferTensorDesc(tensor.data_type, value) if resized else value
-    return replace(desc, **made)  # type: ignore[type-var]
 
 
 def _influence(
@@ -257,18 +166,6 @@ def _drawn(columns: Sequence[Mapping[str, Any]], colour: _Colour) -> str:
     head = f'width="{x - _GAP}" height="{height + _GAP}" font-family="sans-serif" font-size="12"'
     paper = '<rect width="100%" height="100%" fill="white"/>'
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {head}>', paper, *parts, "</svg>", ""])
-
-
-def _smaller(desc: OperatorDesc) -> OperatorDesc:
-    """With 3 elements along axes of 9, which examples have where indices are small: here they are below 3."""
-    changes = {
-        field.name: BufferTensorDesc(
-            field.desc.data_type, [3 if size == 9 else size for size in field.desc.sizes]
-        )
-        for field in tensor_fields(desc)
-        if field.desc is not None and field.index is None and 9 in field.desc.sizes
-    }
-    return replace(desc, **changes) if changes else desc
 
 
 def _numbered(desc: OperatorDesc) -> dict[str, Any]:

@@ -384,16 +384,16 @@ def _run(parsed: argparse.Namespace) -> int:
         raise UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
         file = _Reports(parsed.report)
-        with (
-            _reports_written(file),
-            _traced(parsed.trace),
-            _shown(parsed.html, options.model),
-            _recorded(parsed.record, parsed.record_only, parsed.record_limit),
-        ):
+        with _reports_written(file):
             model = dxdispatch.read_model(
                 options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
             )
-            dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
+            with (  # only now: a model that cannot be read leaves the files of an earlier run alone
+                _traced(parsed.trace),
+                _shown(parsed.html, options.model),
+                _recorded(parsed.record, parsed.record_only, parsed.record_limit),
+            ):
+                dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
         return 1 if file.has_failed else 0
     return 0
 

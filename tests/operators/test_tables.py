@@ -12,6 +12,7 @@ from examples import EXAMPLES, NEWEST, accepted, example, exchanged, refused, te
 from dmlemu import dml, evaluate
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.operator_example import example_lines, page_example
 from dmlemu.dml.operators.definition import emulated
 from dmlemu.dml.operators.schema import OperatorDesc, level_name, operator_fields
 from dmlemu.errors import Error
@@ -29,6 +30,15 @@ def test_every_operator_has_an_example() -> None:
 def test_examples_are_legal_from_their_level_on(desc: OperatorDesc) -> None:
     for level in levels(desc):
         accepted(desc, level)
+
+
+@each_example
+def test_the_example_of_a_page_is_legal_and_short(desc: OperatorDesc) -> None:
+    shown = page_example(type(desc))
+
+    accepted(shown, NEWEST)
+    assert all(tensor.element_count <= 100 for _, _, tensor in tensors_of(shown))
+    assert 5 < len(example_lines(type(desc))) < 70
 
 
 @each_example

@@ -318,3 +318,13 @@ def test_model_and_unwritable_file(chromium: Any, tmp_path: Path, capsys: pytest
     assert chromium.title == "add.json"
     assert main(["run", str(model), "--html", str(tmp_path / "missing/page.html")]) == 1
     assert "missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--html", "--trace", "--record"])
+def test_a_model_that_cannot_be_read_leaves_an_earlier_file_alone(tmp_path: Path, option: str) -> None:
+    model, earlier = tmp_path / "model.json", tmp_path / "earlier"
+    model.write_text("{")
+    earlier.write_text("of an earlier run")
+
+    assert main(["run", str(model), option, str(earlier)]) == 1
+    assert earlier.read_text() == "of an earlier run"

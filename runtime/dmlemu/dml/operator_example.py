@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -12,32 +13,49 @@ from .operators.definition import definition_class, definition_of, example_of
 from .operators.schema import FieldKind, OperatorDesc, operator_fields
 from .tensor_desc import BufferTensorDesc
 
-__all__ = ["example_lines"]
-
-_MOST_ELEMENTS = 72
-"""Longer tensors are not printed: the example is left out."""
+__all__ = ["changed", "example_lines", "page_example"]
 
 
 def example_lines(cls: type[OperatorDesc]) -> list[str]:
-    """Fields, inputs and outputs of the example; empty if there is none that fits a page."""
-    if definition_class(cls.TYPE) is None:
+    """Fields, inputs and outputs of the example; empty if the operator is not emulated."""
+    definition = definition_class(cls.TYPE)
+    if definition is None:
         return []
-    desc = example_of(cls)
-    tensors = [item.name for item in operator_fields(cls) if _is_input(desc, item)]
-    inputs = {name: _simple(getattr(desc, name), 7 * place) for place, name in enumerate(tensors)}
+    desc = page_example(cls)
+    inputs = {}
+    for place, item in enumerate(item for item in operator_fields(cls) if _is_input(desc, item)):
+        tensor = getattr(desc, item.name)
+        values = definition.PAGE_INPUTS.get(item.name)
+        given = values is not None
+        inputs[item.name] = _array(tensor, values) if given else _simple(tensor, 7 * place)
     outputs = definition_of(desc).reference(inputs)
-    if any(array.size > _MOST_ELEMENTS for array in _arrays({**inputs, **outputs})):
-        return []
     return [*_attributes(desc), *_tensors(desc, inputs), *_tensors(desc, outputs)]
+
+
+def page_example(cls: type[OperatorDesc]) -> OperatorDesc:
+    """The definition's example, with tensors that can be read on a page."""
+    desc, definition = example_of(cls), definition_class(cls.TYPE)
+    assert definition is not None  # it has an example
+    return changed(desc, definition.page_changes())
+
+
+def changed(desc: OperatorDesc, changes: Mapping[str, Any]) -> OperatorDesc:
+    """With other fields, those of ``changes`` that it has; of packed tensors the sizes are given."""
+    made = {}
+    for name, value in changes.items():
+        if name in type(desc).__dataclass_fields__:
+            tensor = getattr(desc, name)
+            resized = isinstance(tensor, BufferTensorDesc) and value is not None
+            made[name] = BufferTensorDesc(tensor.data_type, value) if resized else value
+    return replace(desc, **made)
 
 
 def _is_input(desc: OperatorDesc, item: Any) -> bool:
     return item.kind is FieldKind.INPUT_TENSOR and getattr(desc, item.name) is not None
 
 
-def _arrays(by_field: Mapping[str, Any]) -> Iterator[np.ndarray[Any, Any]]:
-    for value in by_field.values():
-        yield from value if isinstance(value, list) else [value]
+def _array(tensor: BufferTensorDesc, values: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(values).astype(tensor.dtype).reshape(tensor.sizes)
 
 
 def _simple(tensor: Any, start: int) -> Any:

@@ -396,6 +396,24 @@ class Attention(Definition):
             "mask_type": _M.BOOLEAN,
         }
 
+    PAGE_INPUTS: ClassVar[Mapping[str, Any]] = {"mask_tensor": [2]}
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        """2 queries, 3 keys; 2 heads of 2 elements."""
+        missing = ("bias_tensor", "relative_position_bias_tensor", "past_key_tensor", "past_value_tensor")
+        present = ("output_present_key_tensor", "output_present_value_tensor")
+        return {
+            "query_tensor": [1, 2, 4],
+            "key_tensor": [1, 3, 4],
+            "value_tensor": [1, 3, 4],
+            "mask_tensor": [1, 1],
+            "output_tensor": [1, 2, 4],
+            **dict.fromkeys((*missing, *present)),
+            "head_count": 2,
+            "mask_type": _M.KEY_SEQUENCE_LENGTH,
+        }
+
 
 class GroupedAttention(Attention):
     """With a number of heads of keys, and lengths of the past."""
@@ -422,6 +440,12 @@ class GroupedAttention(Attention):
         fields = super().example()
         fields.update({name: replace(fields[name], sizes=sizes) for name, sizes in changed.items()})
         return {**fields, "query_head_count": 4, "key_value_head_count": 2}
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        """The same with 1 head of keys and values."""
+        heads = {"query_head_count": 2, "key_value_head_count": 1}
+        return {**super().page_changes(), "key_tensor": [1, 3, 2], "value_tensor": [1, 3, 2], **heads}
 
 
 _STACKS = {_QK: ("query", "key"), _KV: ("key", "value"), _QKV: ("query", "key", "value")}

@@ -292,6 +292,23 @@ class Recurrent(Definition):
             if getattr(desc, name) is not None
         }
 
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        """The forward direction of 3 steps, with 1 item, 2 inputs and 2 units."""
+        weights = [1, 1, 2 * cls.GATES, 2]
+        return {
+            "input_tensor": [1, 3, 1, 2],
+            "weight_tensor": weights,
+            "recurrence_tensor": weights,
+            "bias_tensor": None,
+            "hidden_init_tensor": [1, 1, 1, 2],
+            "sequence_lengths_tensor": None,
+            "output_sequence_tensor": [3, 1, 1, 2],
+            "output_single_tensor": [1, 1, 1, 2],
+            "direction": RecurrentNetworkDirection.FORWARD,
+            "activation_descs": cls.example()["activation_descs"][: cls.FUNCTIONS],
+        }
+
     CELLS: ClassVar[Sequence[str]] = ()
     """The initial states besides the hidden one."""
 

@@ -246,6 +246,19 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
             "fused_activation": ActivationReluOperatorDesc(),
         }
 
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": [1, 1, 5, 6],
+            "filter_tensor": [1, 1, 3, 2],
+            "bias_tensor": [1, 1, 1, 1],
+            "output_tensor": [1, 1, 3, 4],
+            "start_padding": [1, 0],
+            "end_padding": [1, 0],
+            "group_count": 1,
+            "fused_activation": None,
+        }
+
 
 def _bias_of(program: Program, tensor: BufferTensorDesc | None) -> Operand:
     """The bias with one dimension, the output channels."""

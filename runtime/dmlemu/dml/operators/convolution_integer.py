@@ -112,6 +112,18 @@ class ConvolutionInteger(IntegerConvolution, of="CONVOLUTION_INTEGER"):
             "group_count": 2,
         }
 
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": [1, 1, 5, 6],
+            "filter_tensor": [1, 1, 3, 2],
+            "filter_zero_point_tensor": [1, 1, 1, 1],
+            "output_tensor": [1, 1, 3, 4],
+            "start_padding": [1, 0],
+            "end_padding": [1, 0],
+            "group_count": 1,
+        }
+
 
 def _filter(program: Program, groups: int) -> Operand:
     """The filter, kept in blocks of four channels by 16 filters, which the kernel processes at a time."""

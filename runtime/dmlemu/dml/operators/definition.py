@@ -61,6 +61,9 @@ class Definition:
     KEEPS_NANS: bool = False
     """Whether elements are copied or converted, not computed: NaNs keep their sign and payload."""
 
+    PAGE_INPUTS: ClassVar[Mapping[str, Any]] = {}
+    """Inputs of the example on the operator's page that are not arbitrary numbers, such as regions."""
+
     RULES: ClassVar[Sequence[Rule]] = ()
     """Shape and field rules, in the order of their checks; ranks and data types are checked before."""
 
@@ -84,6 +87,12 @@ class Definition:
         """The fields of a small desc that is legal from the operator's first feature level; of numbered
         variants each takes those that it has."""
         raise NotImplementedError
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        """How the example on the operator's page differs, so that its numbers can be followed: sizes of
+        tensors (None: no tensor) and other fields."""
+        return {}
 
 
 def ulps_of(definition: Definition | type[Definition], data_type: TensorDataType) -> int:

@@ -116,3 +116,7 @@ class GatherAxis(Gather, of="GATHER"):
             "axis": 2,
             "index_dimensions": 2,
         }
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {"input_tensor": [1, 1, 3, 2]}

@@ -53,3 +53,7 @@ class GatherElements(Gather, of="GATHER_ELEMENTS"):
             "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 3, 5]),
             "axis": 3,
         }
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {"input_tensor": [1, 2, 3, 3]}

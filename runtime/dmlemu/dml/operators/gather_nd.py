@@ -63,6 +63,10 @@ class GatherNd(Gather, of="GATHER_ND"):
             "indices_dimension_count": 3,
         }
 
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {"input_tensor": [1, 3, 3, 2]}
+
 
 def _most_batches(desc: GatherNd1OperatorDesc) -> int:
     return min(desc.input_dimension_count, desc.indices_dimension_count) - 1
@@ -98,3 +102,7 @@ class GatherNd1(GatherNd, of="GATHER_ND1"):
             "indices_dimension_count": 3,
             "batch_dimension_count": 1,
         }
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {"input_tensor": [1, 3, 3, 2]}

@@ -137,3 +137,13 @@ class Gemm(Definition, of="GEMM"):
             "beta": 2.0,
             "fused_activation": ActivationTanhOperatorDesc(),
         }
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {
+            "a_tensor": [1, 1, 2, 3],
+            "b_tensor": [1, 1, 4, 3],
+            "c_tensor": [1, 1, 2, 4],
+            "output_tensor": [1, 1, 2, 4],
+            "fused_activation": None,
+        }

@@ -97,3 +97,12 @@ class Lstm(Recurrent, of="LSTM"):
             "use_clip_threshold": True,
             "couple_input_forget": False,
         }
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {
+            **super().page_changes(),
+            "cell_mem_init_tensor": [1, 1, 1, 2],
+            "output_cell_single_tensor": [1, 1, 1, 2],
+            "peephole_tensor": None,
+        }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -81,4 +81,14 @@ class MaxUnpooling(Definition, of="MAX_UNPOOLING"):
             # A single index: two equal ones would be a race.
             "indices_tensor": BufferTensorDesc(TensorDataType.UINT32, [1, 1, 1, 1]),
             "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 1, 2, 3]),
+        }
+
+    PAGE_INPUTS: ClassVar[Mapping[str, Any]] = {"indices_tensor": [5, 2, 8, 11]}
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": [1, 1, 2, 2],
+            "indices_tensor": [1, 1, 2, 2],
+            "output_tensor": [1, 1, 4, 4],
         }

@@ -97,3 +97,7 @@ class OneHot(Definition, of="ONE_HOT"):
             "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 3, 9]),
             "axis": 3,
         }
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {"output_tensor": [1, 2, 3, 3]}

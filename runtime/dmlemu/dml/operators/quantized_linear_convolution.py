@@ -112,3 +112,15 @@ class QuantizedLinearConvolution(IntegerConvolution, of="QUANTIZED_LINEAR_CONVOL
             "end_padding": [0, 3],
             "group_count": 2,
         }
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": [1, 1, 5, 6],
+            "filter_tensor": [1, 1, 3, 2],
+            **dict.fromkeys(("filter_scale_tensor", "filter_zero_point_tensor", "bias_tensor"), [1] * 4),
+            "output_tensor": [1, 1, 3, 4],
+            "start_padding": [1, 0],
+            "end_padding": [1, 0],
+            "group_count": 1,
+        }

@@ -106,6 +106,12 @@ class RoiPooling(Definition, of="ROI_POOLING"):
             "pooled_size": Size2D(3, 2),
         }
 
+    PAGE_INPUTS: ClassVar[Mapping[str, Any]] = {"roi_tensor": [0, 2, 0, 9, 5]}
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {"input_tensor": [1, 1, 5, 6], "roi_tensor": [1, 1, 1, 5], "output_tensor": [1, 1, 2, 3]}
+
 
 def _clamped(x: Any, most: float) -> Any:
     """From 0 to ``most``; NaN is 0."""
@@ -183,6 +189,22 @@ class _Aligned(Definition):
     """What ROI_ALIGN and its gradient share: where the samples of regions lie."""
 
     desc: Any
+
+    PAGE_INPUTS: ClassVar[Mapping[str, Any]] = {"roi_tensor": [1, 0.5, 4.5, 3.5]}
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        of_input, of_output = [1, 1, 6, 6], [1, 1, 2, 2]
+        return {
+            "input_tensor": of_input,
+            "roi_tensor": [1, 4],
+            "batch_indices_tensor": [1],
+            "output_tensor": of_output,
+            "input_gradient_tensor": of_output,
+            "output_gradient_tensor": of_input,
+            "output_roi_gradient_tensor": [1, 4],
+            "spatial_scale_y": 1.0,
+        }
 
     @property
     def _offsets(self) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -66,3 +66,9 @@ class ScatterElements(Scatter, of="SCATTER_ELEMENTS"):
             "output_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 2, 3, 9]),
             "axis": 3,
         }
+
+    PAGE_INPUTS: ClassVar[Mapping[str, Any]] = {"updates_tensor": [10, 20, 30, 40, 50, 60]}
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {"input_tensor": [1, 2, 3, 3], "output_tensor": [1, 2, 3, 3]}

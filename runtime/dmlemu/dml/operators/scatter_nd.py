@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -73,3 +73,9 @@ class ScatterNd(Scatter, of="SCATTER_ND"):
             "input_dimension_count": 3,
             "indices_dimension_count": 2,
         }
+
+    PAGE_INPUTS: ClassVar[Mapping[str, Any]] = {"updates_tensor": [10, 20]}
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {"input_tensor": [1, 3, 3, 2], "output_tensor": [1, 3, 3, 2]}
