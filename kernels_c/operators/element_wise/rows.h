@@ -72,6 +72,11 @@ struct dmlk_job {
 /* A function of math.h, or of ours, in the type of x. */
 #define own(function, x) _Generic((x), float: function##f, double: function)(x)
 
+/* To a whole number, by the instruction where there is one. */
+#define own_whole(function, x) \
+    (dmlk_this_isa == DMLK_ISA_GENERIC ? own(dmlk_##function, x) : own(function, x))
+
+#define own_away(x, toward_zero) _Generic((x), float: dmlk_awayf, double: dmlk_away)(x, toward_zero)
 #define own_pow(x, y) _Generic((x), float: dmlk_powf, double: dmlk_pow)(x, y)
 
 /* a b + c; of floats without rounding the product, which in double is exact for their values anyway. */
