@@ -8,7 +8,7 @@
 
 const struct dmlk_limitsf dmlk_limitsf = {
     .exp_low = -104, .exp_high = 89, .expm1_low = -20, .sigmoid = 60, .silu_low = -128, .tanh = 10, .exp2 = 160, .half_exp = 91,
-    .erf = 3.925f, .gelu = 14.6f};
+    .erf = 3.925f, .gelu = 14.6f, .minus_0 = -0.0f};
 
 /* 2/pi in words of 32 bits, the first after the binary point; enough bits for every FLOAT32. */
 static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
@@ -76,16 +76,16 @@ static bool is_float(double x) { return fabs(x) <= (double)FLT_MAX && (double)(f
     void dmlk_##function##_each(double *values, int64_t count) { function##_each(values, count); }
 
 /* The same of FLOAT32: large ones are computed in double. */
-#define EACH_CIRCULARF(function)                                                                  \
+#define EACH_CIRCULARF(function, limit)                                                           \
     DMLK_EACH_ISA(function##_eachf, (float *values, int64_t count), (values, count)) {            \
         double large[DMLK_MATH_CHUNK];                                                            \
         int64_t at[DMLK_MATH_CHUNK], larges = 0;                                                  \
         int32_t any = 0;                                                                          \
         for (int64_t i = 0; i < count; i++) {                                                     \
-            any |= fabsf(values[i]) >= DMLK_CIRCULAR_LIMITF;                                      \
+            any |= fabsf(values[i]) >= limit;                                                     \
         }                                                                                         \
         for (int64_t i = 0; any && i < count; i++) {                                              \
-            if (fabsf(values[i]) >= DMLK_CIRCULAR_LIMITF) {                                       \
+            if (fabsf(values[i]) >= limit) {                                                      \
                 large[larges] = (double)values[i];                                                \
                 at[larges++] = i;                                                                 \
                 values[i] = 0;                                                                    \
@@ -104,9 +104,9 @@ static bool is_float(double x) { return fabs(x) <= (double)FLT_MAX && (double)(f
 EACH_CIRCULAR(sin)
 EACH_CIRCULAR(cos)
 EACH_CIRCULAR(tan)
-EACH_CIRCULARF(sin)
-EACH_CIRCULARF(cos)
-EACH_CIRCULARF(tan)
+EACH_CIRCULARF(sin, DMLK_CIRCULAR_LIMITF)
+EACH_CIRCULARF(cos, DMLK_CIRCULAR_LIMITF)
+EACH_CIRCULARF(tan, DMLK_TAN_LIMITF)
 
 /* Of floats, quotients below this fit an int32_t, are further from the next whole number than their rounding error, and
  * their products with the divisor's 24 bits are exact in double. */

@@ -44,32 +44,33 @@
     }
 
 /* Packed floats: pieces of which all are easy are computed directly. */
-#define EASY_PIECES(name, easy, easy_value)                                                \
+#define EASY_PIECES(name, size, most, easy_value)                                          \
     DMLK_ROW_OF_EACH_ISA(name##_FLOAT32) {                                                 \
         const float *in = (const float *)at[0];                                            \
         float *out = (float *)at[1];                                                       \
         const bool is_packed = strides[0] == 1 && strides[1] == 1;                         \
-        const int64_t most = is_packed ? DMLK_MATH_CHUNK : count;                          \
+        const int64_t longest = is_packed ? DMLK_MATH_CHUNK : count;                       \
         for (int64_t rest = count, n; rest > 0; rest -= n, in += n, out += n) {            \
-            n = dmlk_min(rest, most);                                                      \
-            uint32_t hard = !is_packed;                                                    \
+            n = dmlk_min(rest, longest);                                                   \
+            uint32_t largest = is_packed ? 0 : UINT32_MAX;                                 \
             for (int64_t i = 0; is_packed && i < n; i++) {                                 \
                 const float x = in[i];                                                     \
-                hard |= !(easy);                                                           \
+                const uint32_t each = size;                                                \
+                largest = each > largest ? each : largest;                                 \
             }                                                                              \
-            if (!hard) EACH_OF(n) {                                                        \
+            if (largest <= most) EACH_OF(n) {                                              \
                 const float x = in[i];                                                     \
                 out[i] = easy_value;                                                       \
             }                                                                              \
-            if (hard) {                                                                    \
+            else {                                                                         \
                 name##_any_FLOAT32((uint8_t *[]){(uint8_t *)in, (uint8_t *)out}, strides, n, context); \
             }                                                                              \
         }                                                                                  \
     }
 
-#define PIECES(name, each, easy, easy_value)                 \
+#define PIECES(name, each, size, most, easy_value)           \
     ROW_OF_PIECES(name##_FLOAT64, double, double, double, each) \
-    FAST(ROW_OF_PIECES(name##_any_FLOAT32, float, float, float, each) EASY_PIECES(name, easy, easy_value)) \
+    FAST(ROW_OF_PIECES(name##_any_FLOAT32, float, float, float, each) EASY_PIECES(name, size, most, easy_value)) \
     ROW_OF_PIECES(name##_singles, double, float, double, each) \
     KERNEL(name, DMLK_FLOATS, 1, (.own_type = true, .promoted_singles = name##_singles), name##_FLOAT64, NULL, NULL, \
            EACH_FLOAT(ENTRY, name))

@@ -158,8 +158,8 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         }                                                                        \
     }
 
-/* MATH_ROW of floats; pieces of which `easy` is true for each x have easy_value, which is the same for these. */
-#define EASY_ROW(name, easy, easy_value, value)                                                    \
+/* MATH_ROW of floats; pieces of which no `size` exceeds `most` have easy_value, which is the same for these. */
+#define EASY_ROW(name, size, most, easy_value, value)                                              \
     DMLK_ROW_OF_EACH_ISA(name) {                                                                   \
         PARAMETERS OWN_CONSTANTS(float)                                                            \
         const float *in = (const float *)at[0];                                                    \
@@ -168,16 +168,17 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         const bool is_packed = in_stride == 1 && out_stride == 1;                                  \
         for (int64_t rest = count, n; is_packed && rest > 0; rest -= n, in += n, out += n) {       \
             n = dmlk_min(rest, DMLK_MATH_CHUNK);                                                   \
-            uint32_t hard = 0;                                                                     \
+            uint32_t largest = 0;                                                                  \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 const float x = in[i];                                                             \
-                hard |= (uint32_t)!(easy);                                                         \
+                const uint32_t each = size;                                                        \
+                largest = each > largest ? each : largest;                                         \
             }                                                                                      \
-            if (!hard) EACH_OF(n) {                                                                \
+            if (largest <= most) EACH_OF(n) {                                                      \
                 const float x = in[i];                                                             \
                 out[i] = easy_value;                                                               \
             }                                                                                      \
-            if (hard) EACH_OF(n) {                                                                 \
+            else EACH_OF(n) {                                                                      \
                 const float x = in[i];                                                             \
                 out[i] = MASKED_NAN(value);                                                        \
             }                                                                                      \
@@ -189,7 +190,7 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
     }
 
 /* The same of two inputs. */
-#define EASY_ROW2(name, easy, easy_value, value)                                                   \
+#define EASY_ROW2(name, size, most, easy_value, value)                                             \
     DMLK_ROW_OF_EACH_ISA(name) {                                                                   \
         (void)context;                                                                             \
         const float *in_a = (const float *)at[0], *in_b = (const float *)at[1];                    \
@@ -198,16 +199,17 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         const bool is_packed = a_stride == 1 && b_stride == 1 && out_stride == 1;                  \
         for (int64_t rest = count, n; is_packed && rest > 0; rest -= n, in_a += n, in_b += n, out += n) { \
             n = dmlk_min(rest, DMLK_MATH_CHUNK);                                                   \
-            uint32_t hard = 0;                                                                     \
+            uint32_t largest = 0;                                                                  \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 const float a = in_a[i], b = in_b[i];                                              \
-                hard |= (uint32_t)!(easy);                                                         \
+                const uint32_t each = size;                                                        \
+                largest = each > largest ? each : largest;                                         \
             }                                                                                      \
-            if (!hard) EACH_OF(n) {                                                                \
+            if (largest <= most) EACH_OF(n) {                                                      \
                 const float a = in_a[i], b = in_b[i];                                              \
                 out[i] = easy_value;                                                               \
             }                                                                                      \
-            if (hard) EACH_OF(n) {                                                                 \
+            else EACH_OF(n) {                                                                      \
                 const float a = in_a[i], b = in_b[i];                                              \
                 out[i] = MASKED_NAN(value);                                                        \
             }                                                                                      \
