@@ -209,7 +209,7 @@ DMLK_INLINE float dmlk_easy_tanhf(float a) {
     return fmaf(-less, c, more * r) / fmaf(-less, r, more * c);
 }
 
-#define DMLK_EASY_TANHF 0x41200000u /* 10 */
+#define DMLK_EASY_TANHF 0x42200000u /* 40 */
 DMLK_INLINE float dmlk_tanhf(float x) {
     return dmlk_easy_tanhf(dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.tanh), dmlk_limitsf.tanh));
 }
@@ -442,8 +442,8 @@ DMLK_INLINE float dmlk_atanhf(float x) {
  * 2 t / (1 + t^2) with t = erf(x) / (1 + sqrt(1 - erf(x)^2)), of which t = x P(x^2) / Q(x^2): errors of t vanish where the result is
  * almost 1. */
 
-DMLK_INLINE float dmlk_easy_erff(float a) {
-    const float z = a * a;
+DMLK_INLINE float dmlk_erff(float x) {
+    const float a = dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.erf), dmlk_limitsf.erf), z = a * a;
     float p = -4.4853e-06f;
     p = fmaf(p, z, 0.000419695629f);
     p = fmaf(p, z, 0.0131229116f);
@@ -455,11 +455,6 @@ DMLK_INLINE float dmlk_easy_erff(float a) {
     q = fmaf(q, z, 1.31248939f);
     const float u = a * p;
     return (u + u) * q / fmaf(u, u, q * q);
-}
-
-#define DMLK_EASY_ERFF 0x407b3333u /* 3.925 */
-DMLK_INLINE float dmlk_erff(float x) {
-    return dmlk_easy_erff(dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.erf), dmlk_limitsf.erf));
 }
 
 /* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(2 s - 1) with s = |x| / (|x| + 3.8125).
@@ -543,32 +538,52 @@ DMLK_INLINE float dmlk_cos_off(dmlk_circularf at) {
     return dmlk_circular_off(dmlk_cos_reducedf(r), dmlk_sin_reducedf(r), at.quarter, at.quarter + 1);
 }
 
-/* With r in two parts, as tan is steep: r and -`low`.  The second part of pi/2 is so short that its products with n are
+/* r in two parts, as tan is steep.  Up to DMLK_TAN_QUARTERSF, the second part of pi/2 is so short that its products with n are
  * exact, which makes what r lacks exact. */
-#define DMLK_TAN_LIMITF 0x1p12f
+#define DMLK_TAN_QUARTERSF 2608.0f
 #define DMLK_TAN_QUARTER2F 0x1.444p-24f
 #define DMLK_TAN_QUARTER3F 0x1.68c234p-39f
 
-DMLK_INLINE float dmlk_tan_off(dmlk_circularf at) {
-    const float r = fmaf(at.n, -DMLK_TAN_QUARTER2F, at.r), z = r * r;
-    const float low = fmaf(at.n, DMLK_TAN_QUARTER3F, fmaf(at.n, DMLK_TAN_QUARTER2F, r - at.r));
+DMLK_INLINE dmlk_partsf dmlk_near_rest_of_circlef(dmlk_circularf at) {
+    const float r = fmaf(at.n, -DMLK_TAN_QUARTER2F, at.r);
+    return (dmlk_partsf){r, -fmaf(at.n, DMLK_TAN_QUARTER3F, fmaf(at.n, DMLK_TAN_QUARTER2F, r - at.r))};
+}
+
+DMLK_INLINE dmlk_partsf dmlk_far_rest_of_circlef(dmlk_circularf at) {
+    const float part = at.n * DMLK_QUARTER2F, rest = fmaf(at.n, DMLK_QUARTER2F, -part);
+    const float r = at.r - part, back = r - at.r, lost = (at.r - (r - back)) - (part + back);
+    return (dmlk_partsf){r, lost - fmaf(at.n, DMLK_QUARTER3F, rest)};
+}
+
+/* Signs are such that -0 stays. */
+DMLK_INLINE float dmlk_tan_reducedf(dmlk_partsf parts, uint32_t quarter) {
+    const float r = parts.high, z = r * r;
     float p = 0.00947595667f;
     p = fmaf(p, z, 0.00295705395f);
     p = fmaf(p, z, 0.024539046f);
     p = fmaf(p, z, 0.053378243f);
     p = fmaf(p, z, 0.133392364f);
     p = fmaf(p, z, 0.333331376f);
-    /* tan has the derivative 1 + tan^2, from 1 to 2.  Signs are such that -0 stays. */
-    const float tangent = r + fmaf(r * z, p, -low * fmaf(z, 1.6f, 1));
-    return (at.quarter & 1) != 0 ? -1 / tangent : tangent;
+    const float tangent = r + fmaf(r * z, p, parts.low * fmaf(z, 1.6f, 1)); /* tan has the derivative 1 + tan^2 */
+    return (quarter & 1) != 0 ? -1 / tangent : tangent;
+}
+
+DMLK_INLINE float dmlk_tan_off(dmlk_circularf at) {
+    const dmlk_partsf near = dmlk_near_rest_of_circlef(at), far = dmlk_far_rest_of_circlef(at);
+    const bool is_near = fabsf(at.n) <= DMLK_TAN_QUARTERSF;
+    const dmlk_partsf r = {dmlk_choosef(is_near, near.high, far.high), dmlk_choosef(is_near, near.low, far.low)};
+    return dmlk_tan_reducedf(r, at.quarter);
 }
 
 /* Without the large ones. */
 #define DMLK_EASY_CIRCULARF (0x47000000u - 1) /* DMLK_CIRCULAR_LIMITF */
-#define DMLK_EASY_TANF (0x45800000u - 1)      /* DMLK_TAN_LIMITF */
+#define DMLK_EASY_TANF 0x45800000u            /* 2^12, of DMLK_TAN_QUARTERSF */
 DMLK_INLINE float dmlk_easy_sinf(float x) { return dmlk_sin_off(dmlk_reduce_circularf(x)); }
 DMLK_INLINE float dmlk_easy_cosf(float x) { return dmlk_cos_off(dmlk_reduce_circularf(x)); }
-DMLK_INLINE float dmlk_easy_tanf(float x) { return dmlk_tan_off(dmlk_reduce_circularf(x)); }
+DMLK_INLINE float dmlk_easy_tanf(float x) {
+    const dmlk_circularf at = dmlk_reduce_circularf(x);
+    return dmlk_tan_reducedf(dmlk_near_rest_of_circlef(at), at.quarter);
+}
 
 /* Loops over `count` <= DMLK_MATH_CHUNK values of any size; optimized for few large ones. */
 void dmlk_sin_eachf(float *values, int64_t count);

@@ -76,16 +76,16 @@ static bool is_float(double x) { return fabs(x) <= (double)FLT_MAX && (double)(f
     void dmlk_##function##_each(double *values, int64_t count) { function##_each(values, count); }
 
 /* The same of FLOAT32: large ones are computed in double. */
-#define EACH_CIRCULARF(function, limit)                                                           \
+#define EACH_CIRCULARF(function)                                                                  \
     DMLK_EACH_ISA(function##_eachf, (float *values, int64_t count), (values, count)) {            \
         double large[DMLK_MATH_CHUNK];                                                            \
         int64_t at[DMLK_MATH_CHUNK], larges = 0;                                                  \
         int32_t any = 0;                                                                          \
         for (int64_t i = 0; i < count; i++) {                                                     \
-            any |= fabsf(values[i]) >= limit;                                                     \
+            any |= fabsf(values[i]) >= DMLK_CIRCULAR_LIMITF;                                      \
         }                                                                                         \
         for (int64_t i = 0; any && i < count; i++) {                                              \
-            if (fabsf(values[i]) >= limit) {                                                      \
+            if (fabsf(values[i]) >= DMLK_CIRCULAR_LIMITF) {                                       \
                 large[larges] = (double)values[i];                                                \
                 at[larges++] = i;                                                                 \
                 values[i] = 0;                                                                    \
@@ -104,9 +104,9 @@ static bool is_float(double x) { return fabs(x) <= (double)FLT_MAX && (double)(f
 EACH_CIRCULAR(sin)
 EACH_CIRCULAR(cos)
 EACH_CIRCULAR(tan)
-EACH_CIRCULARF(sin, DMLK_CIRCULAR_LIMITF)
-EACH_CIRCULARF(cos, DMLK_CIRCULAR_LIMITF)
-EACH_CIRCULARF(tan, DMLK_TAN_LIMITF)
+EACH_CIRCULARF(sin)
+EACH_CIRCULARF(cos)
+EACH_CIRCULARF(tan)
 
 /* Of floats, quotients below this fit an int32_t, are further from the next whole number than their rounding error, and
  * their products with the divisor's 24 bits are exact in double. */

@@ -123,7 +123,6 @@ TEST(easy_functions_give_the_same_bits) {
                  {dmlk_sizef, DMLK_EASY_EXPF, dmlk_easy_siluf, dmlk_siluf},
                  {dmlk_sizef, DMLK_EASY_SIGMOIDF, dmlk_easy_sigmoidf, dmlk_sigmoidf},
                  {dmlk_sizef, DMLK_EASY_TANHF, dmlk_easy_tanhf, dmlk_tanhf},
-                 {dmlk_sizef, DMLK_EASY_ERFF, dmlk_easy_erff, dmlk_erff},
                  {dmlk_sizef, DMLK_EASY_GELUF, dmlk_easy_geluf, dmlk_geluf},
                  {dmlk_sizef, DMLK_EASY_CIRCULARF, dmlk_easy_sinf, sin_of},
                  {dmlk_sizef, DMLK_EASY_CIRCULARF, dmlk_easy_cosf, cos_of},
