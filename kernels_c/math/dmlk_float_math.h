@@ -121,7 +121,7 @@ DMLK_INLINE float dmlk_bell_timesf(float factor, float x, bool easy) {
     p = fmaf(p, r, -0.166665196f * 0x1p-3f);
     p = fmaf(p, r, 0.49999994f * 0x1p-2f);
     const dmlk_exponentialf e = {dmlk_float_bits(shifted), 0};
-    const float scaled = easy ? factor * dmlk_powerf(e) : factor, y = fmaf(scaled * r, fmaf(p, r, -0.5f), scaled);
+    const float scaled = easy ? factor * dmlk_powerf(e) : factor, y = fmaf(scaled, r * fmaf(p, r, -0.5f), scaled);
     return easy ? y : dmlk_scale_widelyf(y, dmlk_wide_powersf(e));
 }
 
@@ -457,20 +457,21 @@ DMLK_INLINE float dmlk_erff(float x) {
     return (u + u) * q / fmaf(u, u, q * q);
 }
 
-/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(2 s - 1) with s = |x| / (|x| + 3.8125).
- * -infinity gives NaN, as -infinity times 0. */
+/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(s) with s = |x| / (|x| + 2.5).  -infinity
+ * gives NaN, as -infinity times 0. */
 DMLK_INLINE float dmlk_gelu_of_sizef(float x, bool easy) {
     const float a = fabsf(x), b = easy ? a : dmlk_at_mostf(a, dmlk_limitsf.gelu);
-    const float s = b / (b + 3.8125f), t = fmaf(2, s, -1);
-    float p = 0.000466377969f;
-    p = fmaf(p, t, 0.000793619838f);
-    p = fmaf(p, t, -0.00421956275f);
-    p = fmaf(p, t, -0.000678898592f);
-    p = fmaf(p, t, 0.0429994836f);
-    p = fmaf(p, t, -0.160338342f);
-    p = fmaf(p, t, 0.361791909f);
-    p = fmaf(p, t, -0.593370318f);
-    p = fmaf(p, t, 0.751617849f);
+    const float s = b / (b + 2.5f);
+    float p = -0.0787510127f;
+    p = fmaf(p, s, 0.275945485f);
+    p = fmaf(p, s, -0.307714969f);
+    p = fmaf(p, s, 0.133508489f);
+    p = fmaf(p, s, -0.147695854f);
+    p = fmaf(p, s, 0.0554972887f);
+    p = fmaf(p, s, 0.291943759f);
+    p = fmaf(p, s, 0.169602051f);
+    p = fmaf(p, s, -1.24339211f);
+    p = fmaf(p, s, 1.25f);
     const float tail = dmlk_bell_timesf(s * p, b, easy);
     return dmlk_at_leastf(x, dmlk_limitsf.minus_0) - tail;
 }
@@ -558,12 +559,12 @@ DMLK_INLINE dmlk_partsf dmlk_far_rest_of_circlef(dmlk_circularf at) {
 /* Signs are such that -0 stays. */
 DMLK_INLINE float dmlk_tan_reducedf(dmlk_partsf parts, uint32_t quarter) {
     const float r = parts.high, z = r * r;
-    float p = 0.00947595667f;
-    p = fmaf(p, z, 0.00295705395f);
-    p = fmaf(p, z, 0.024539046f);
-    p = fmaf(p, z, 0.053378243f);
-    p = fmaf(p, z, 0.133392364f);
-    p = fmaf(p, z, 0.333331376f);
+    float p = 0.00979567412f;
+    p = fmaf(p, z, 0.00239719986f);
+    p = fmaf(p, z, 0.0248995405f);
+    p = fmaf(p, z, 0.0532746129f);
+    p = fmaf(p, z, 0.133405045f);
+    p = fmaf(p, z, 0.333330899f);
     const float tangent = r + fmaf(r * z, p, parts.low * fmaf(z, 1.6f, 1)); /* tan has the derivative 1 + tan^2 */
     return (quarter & 1) != 0 ? -1 / tangent : tangent;
 }
