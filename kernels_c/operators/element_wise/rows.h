@@ -76,6 +76,9 @@ struct dmlk_job {
 #define own_whole(function, x) \
     (dmlk_this_isa == DMLK_ISA_GENERIC ? own(dmlk_##function, x) : own(function, x))
 
+/* An easy form that has more fused multiply-adds, where these are instructions. */
+#define own_easy(function, x) (dmlk_this_isa == DMLK_ISA_GENERIC ? dmlk_##function##f(x) : dmlk_easy_##function##f(x))
+
 #define own_away(x, toward_zero) _Generic((x), float: dmlk_awayf, double: dmlk_away)(x, toward_zero)
 #define own_pow(x, y) _Generic((x), float: dmlk_powf, double: dmlk_pow)(x, y)
 
