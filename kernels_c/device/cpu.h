@@ -22,21 +22,26 @@ static inline enum dmlk_isa dmlk_isa(void) { return dmlk_chosen_isa; }
 #endif
 
 /* Replaces `static void name(...)` before the body of a function whose loops profit from wider vectors than
- * baseline x86-64 has: the body is compiled once for each enum dmlk_isa, and a call runs the one that dmlk_isa
- * selects.  Only for functions whose results are bit-identical in all of them. */
+ * baseline x86-64 has: the body is compiled once for each enum dmlk_isa, which it knows as dmlk_this_isa, and a call
+ * runs the one that dmlk_isa selects.  Only for functions whose results are bit-identical in all of them. */
 #define DMLK_EACH_ISA(name, parameters, arguments) DMLK_EACH_ISA_(name, parameters, arguments) /* names expand */
 #ifdef DMLK_X86
 #define DMLK_EACH_ISA_(name, parameters, arguments)                                         \
-    static inline __attribute__((always_inline)) void name##_any parameters;                \
-    static void name##_generic parameters { name##_any arguments; }                         \
-    DMLK_AVX2 static void name##_avx2 parameters { name##_any arguments; }                  \
-    DMLK_AVX512 static void name##_avx512 parameters { name##_any arguments; }              \
+    DMLK_ANY_ISA(name, parameters);                                                         \
+    static void name##_generic parameters { name##_any(DMLK_ISA_GENERIC, DMLK_LIST arguments); } \
+    DMLK_AVX2 static void name##_avx2 parameters { name##_any(DMLK_ISA_AVX2, DMLK_LIST arguments); } \
+    DMLK_AVX512 static void name##_avx512 parameters { name##_any(DMLK_ISA_AVX512, DMLK_LIST arguments); } \
     static void name parameters {                                                           \
         static void(*const each[]) parameters = {name##_generic, name##_avx2, name##_avx512}; \
         each[dmlk_isa()] arguments;                                                         \
     }                                                                                       \
-    static inline __attribute__((always_inline)) void name##_any parameters
+    DMLK_ANY_ISA(name, parameters)
+#define DMLK_ANY_ISA(name, parameters)                     \
+    static inline __attribute__((always_inline)) void name##_any( \
+        __attribute__((unused)) const enum dmlk_isa dmlk_this_isa, DMLK_LIST parameters)
+#define DMLK_LIST(...) __VA_ARGS__ /* without its parentheses */
 #else
+#define dmlk_this_isa DMLK_ISA_GENERIC
 #define DMLK_EACH_ISA_(name, parameters, arguments) static void name parameters
 #endif
 

@@ -5,7 +5,8 @@
  * only operations that every CPU rounds alike, fused multiply-adds among them, no branches and no tables.  Where a
  * rounding error of an argument would be multiplied, as of exp, the argument is kept in two parts.
  *
- * dmlk_easy_<function> gives the same bits as dmlk_<function>, without what only special arguments need. */
+ * dmlk_easy_<function> gives the same bits as dmlk_<function>, without what only special arguments need: where a number
+ * that increases with the argument, mostly dmlk_sizef, is at most DMLK_EASY_<function>. */
 #ifndef DMLK_FLOAT_MATH_H
 #define DMLK_FLOAT_MATH_H
 
@@ -26,6 +27,14 @@ DMLK_INLINE float dmlk_choosef(bool condition, float a, float b) {
     return dmlk_bits_float((dmlk_float_bits(a) & mask) | (dmlk_float_bits(b) & ~mask));
 }
 
+/* The bits of |x|, which increase with it; those of NaN are the largest. */
+DMLK_INLINE uint32_t dmlk_sizef(float x) { return dmlk_float_bits(x) & 0x7fffffff; }
+
+/* x >= 0 with the sign of `sign`. */
+DMLK_INLINE float dmlk_positive_signedf(float x, float sign) {
+    return dmlk_bits_float(dmlk_float_bits(x) | (dmlk_float_bits(sign) & UINT32_C(1) << 31));
+}
+
 /* A NaN stays: with limits that compilers do not know these are instructions. */
 DMLK_INLINE float dmlk_at_mostf(float x, float limit) { return x > limit ? limit : x; }
 DMLK_INLINE float dmlk_at_leastf(float x, float limit) { return x < limit ? limit : x; }
@@ -40,6 +49,7 @@ extern const struct dmlk_limitsf {
     float half_exp;
     float erf;               /* where erf is 1 */
     float gelu;              /* of |x|, where the tail is 0 */
+    float minus_0;
 } dmlk_limitsf;
 
 /* x where `sign` is negative, otherwise 0. */
@@ -52,51 +62,75 @@ DMLK_INLINE float dmlk_where_negativef(float x, float sign) {
 #define DMLK_ROUNDINGF 0x1.8p23f
 
 typedef struct dmlk_exponentialf {
-    uint32_t n;  /* and `bias`, in the low 9 bits */
-    float less1; /* exp(r) - 1 */
+    uint32_t n; /* and `bias`, in the low 9 bits */
+    float r;
 } dmlk_exponentialf;
 
-/* Of x + low, where |x| < 2^15 and |low| is not more than a unit in the last place of x; -0 is none. */
-DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float low, float bias) {
+#define DMLK_EXP_LN2F 0x1.62e4p-1f /* times whole numbers up to 2^8 it is exact */
+#define DMLK_EXP_LN2_LOWF 0x1.7f7d1cp-20f
+
+/* For |x| < 2^15. */
+DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float bias) {
     const float shifted = fmaf(x, 1.44269504f, DMLK_ROUNDINGF + bias), n = shifted - (DMLK_ROUNDINGF + bias);
-    const float r = fmaf(n, -0x1.7f7d1cp-20f, fmaf(n, -0x1.62e4p-1f, x) + low), z = r * r;
-    const float q01 = fmaf(r, 0.166665196f, 0.49999994f), q23 = fmaf(r, 0.00836889911f, 0.0416684076f);
-    const float q = fmaf(z, fmaf(z, 0.00138142193f, q23), q01);
-    return (dmlk_exponentialf){dmlk_float_bits(shifted), fmaf(z, q, r)};
+    const float r = fmaf(n, -DMLK_EXP_LN2_LOWF, fmaf(n, -DMLK_EXP_LN2F, x));
+    return (dmlk_exponentialf){dmlk_float_bits(shifted), r};
 }
 
-/* 2^n, if it is normal; the bias is 127. */
+/* exp(r) - 1 */
+DMLK_INLINE float dmlk_less1f(dmlk_exponentialf e) {
+    const float r = e.r, z = r * r;
+    const float q01 = fmaf(r, 0.166665196f, 0.49999994f), q23 = fmaf(r, 0.00836889911f, 0.0416684076f);
+    return fmaf(z, fmaf(z, fmaf(z, 0.00138142193f, q23), q01), r);
+}
+
+/* 2^n, if it is normal; the bias is DMLK_BIASF. */
 DMLK_INLINE float dmlk_powerf(dmlk_exponentialf e) { return dmlk_bits_float(e.n << 23); }
 
-/* 2^n for n from -250 to 250 as a product of two, as it or the result may be denormal or infinite; the bias is 254. */
+/* 2^n for n from -250 to 250 as a product of two, as it or the result may be denormal or infinite; the bias is
+ * DMLK_WIDELYF. */
 typedef struct dmlk_powersf {
     float half, rest;
 } dmlk_powersf;
 
+#define DMLK_BIASF 127.0f
 #define DMLK_WIDELYF 254.0f
 
-/* `easy`: it and the result are normal; then one factor is 1. */
-DMLK_INLINE dmlk_powersf dmlk_wide_powersf(dmlk_exponentialf e, bool easy) {
+DMLK_INLINE dmlk_powersf dmlk_wide_powersf(dmlk_exponentialf e) {
     const uint32_t half = e.n >> 1;
-    return easy ? (dmlk_powersf){dmlk_bits_float((e.n - 127) << 23), 1}
-                : (dmlk_powersf){dmlk_bits_float(half << 23), dmlk_bits_float((e.n - half) << 23)};
+    return (dmlk_powersf){dmlk_bits_float(half << 23), dmlk_bits_float((e.n - half) << 23)};
 }
 
 DMLK_INLINE float dmlk_scale_widelyf(float x, dmlk_powersf by) { return x * by.half * by.rest; }
 
-/* exp(x + low) for x from -170 to 170. */
-DMLK_INLINE float dmlk_exp_of_partsf(float x, float low, bool easy) {
-    const dmlk_exponentialf e = dmlk_reduce_expf(x, low, DMLK_WIDELYF);
-    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e, easy));
+/* exp(x) 2^more for x from -170 to 170.  `easy`: it and 2^n are normal; then products with powers of 2 are exact, and the
+ * bits are the same. */
+DMLK_INLINE float dmlk_exp_of_sizef(float x, float more, bool easy) {
+    const dmlk_exponentialf e = dmlk_reduce_expf(x, (easy ? DMLK_BIASF : DMLK_WIDELYF) + more);
+    const float power = dmlk_powerf(e), less1 = dmlk_less1f(e);
+    return easy ? fmaf(power, less1, power) : dmlk_scale_widelyf(1 + less1, dmlk_wide_powersf(e));
 }
 
-#define DMLK_EASY_EXPF 80.0f /* for |x| up to this, exp and what is made of it are normal numbers */
+/* factor exp(-x^2 / 2) for |x| < 18, by the same polynomial, but of -2 r = x^2 + 2 n log(2). */
+DMLK_INLINE float dmlk_bell_timesf(float factor, float x, bool easy) {
+    const float bias = DMLK_ROUNDINGF + (easy ? DMLK_BIASF : DMLK_WIDELYF);
+    const float shifted = fmaf(x * x, -0.5f * 1.44269504f, bias), n = shifted - bias;
+    const float r = fmaf(n, 2 * DMLK_EXP_LN2_LOWF, fmaf(x, x, n * (2 * DMLK_EXP_LN2F)));
+    float p = 0.00138142193f * 0x1p-6f;
+    p = fmaf(p, r, -0.00836889911f * 0x1p-5f);
+    p = fmaf(p, r, 0.0416684076f * 0x1p-4f);
+    p = fmaf(p, r, -0.166665196f * 0x1p-3f);
+    p = fmaf(p, r, 0.49999994f * 0x1p-2f);
+    const dmlk_exponentialf e = {dmlk_float_bits(shifted), 0};
+    const float scaled = easy ? factor * dmlk_powerf(e) : factor, y = fmaf(scaled, r * fmaf(p, r, -0.5f), scaled);
+    return easy ? y : dmlk_scale_widelyf(y, dmlk_wide_powersf(e));
+}
 
-DMLK_INLINE bool dmlk_is_easy_expf(float x) { return fabsf(x) <= DMLK_EASY_EXPF; }
-DMLK_INLINE float dmlk_easy_expf(float x) { return dmlk_exp_of_partsf(x, -0.0f, true); }
+#define DMLK_EASY_EXPF 0x42a00000u /* 80: exp of +-x and what is made of it are normal numbers */
+
+DMLK_INLINE float dmlk_easy_expf(float x) { return dmlk_exp_of_sizef(x, 0, true); }
 
 DMLK_INLINE float dmlk_expf(float x) {
-    return dmlk_exp_of_partsf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), -0.0f, false);
+    return dmlk_exp_of_sizef(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), 0, false);
 }
 
 /* Exponentials relative to that of the largest number of a group.  A difference of the two would be rounded; therefore
@@ -117,29 +151,33 @@ DMLK_INLINE dmlk_relativef dmlk_relative_tof(float most) {
 
 /* For x <= most: exp(x - most) times a number from 2^24 to 2^26 that is the same for the whole group. */
 DMLK_INLINE float dmlk_exp_relativef(float x, dmlk_relativef to) {
-    const dmlk_exponentialf e = dmlk_reduce_expf(dmlk_at_leastf(x - to.shift, to.low), -0.0f, 0);
+    const dmlk_exponentialf e = dmlk_reduce_expf(dmlk_at_leastf(x - to.shift, to.low), 0);
     const float power = dmlk_bits_float((e.n + to.offset) << 23);
-    return fmaf(power, e.less1, power);
+    return fmaf(power, dmlk_less1f(e), power);
 }
 
 /* exp(x) - 1, accurate near 0. */
 DMLK_INLINE float dmlk_expm1f(float x) {
     const float a = dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.expm1_low), dmlk_limitsf.exp_high);
-    const dmlk_exponentialf e = dmlk_reduce_expf(a, -0.0f, 126);
-    const float half = dmlk_powerf(e), y = 2 * fmaf(half, e.less1, half - 0.5f); /* 2^n may be infinite */
+    const dmlk_exponentialf e = dmlk_reduce_expf(a, DMLK_BIASF - 1);
+    const float half = dmlk_powerf(e), y = 2 * fmaf(half, dmlk_less1f(e), half - 0.5f); /* 2^n may be infinite */
     return dmlk_choosef(fabsf(x) < 0x1p-25f, x, y);
 }
 
 /* exp(x) = 2^n (c + r) / (c - r) with c = r coth(r / 2), a function of r^2.  exp(x) / (1 + exp(x)) is then t / (t + c - r)
  * with t = 2^n (c + r), which has one division and is accurate in the tail.  All are 2^24 times as large, so that 2^n is
  * normal where the result is denormal. */
-DMLK_INLINE float dmlk_sigmoidf(float x) {
-    const float a = dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.sigmoid);
-    const float bias = DMLK_ROUNDINGF + 127 + 24, shifted = fmaf(a, 1.44269504f, bias), n = shifted - bias;
-    const float r = fmaf(n, -0x1.7f7d1cp-20f, fmaf(n, -0x1.62e4p-1f, a)), z = r * r;
+DMLK_INLINE float dmlk_easy_sigmoidf(float a) {
+    const float bias = DMLK_ROUNDINGF + DMLK_BIASF + 24, shifted = fmaf(a, 1.44269504f, bias), n = shifted - bias;
+    const float r = fmaf(n, -DMLK_EXP_LN2_LOWF, fmaf(n, -DMLK_EXP_LN2F, a)), z = r * r;
     const float c = fmaf(fmaf(z, -0.00276392088f * 0x1p24f, 0.166665835f * 0x1p24f), z, 0x1p25f);
     const float t = dmlk_bits_float(dmlk_float_bits(shifted) << 23) * fmaf(c, 0x1p-24f, r);
     return t / (t + fmaf(r, -0x1p24f, c));
+}
+
+#define DMLK_EASY_SIGMOIDF 0x42700000u /* 60 */
+DMLK_INLINE float dmlk_sigmoidf(float x) {
+    return dmlk_easy_sigmoidf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.sigmoid));
 }
 
 /* x sigmoid(x), where the power of 2 of exp(x) is applied last, as it may be denormal.  -infinity gives NaN, as
@@ -147,36 +185,39 @@ DMLK_INLINE float dmlk_sigmoidf(float x) {
 DMLK_INLINE float dmlk_silu_of_sizef(float x, bool easy) {
     const float a = fabsf(x), factor = easy ? x : dmlk_at_leastf(x, dmlk_limitsf.silu_low);
     const float most = easy ? a : dmlk_at_mostf(a, -dmlk_limitsf.silu_low);
-    const dmlk_exponentialf e = dmlk_reduce_expf(-most, -0.0f, DMLK_WIDELYF);
-    const dmlk_powersf by = dmlk_wide_powersf(e, easy);
-    const float exponential = dmlk_scale_widelyf(1 + e.less1, by);
+    const dmlk_exponentialf e = dmlk_reduce_expf(-most, easy ? DMLK_BIASF : DMLK_WIDELYF);
+    const dmlk_powersf by = easy ? (dmlk_powersf){dmlk_powerf(e), 1} : dmlk_wide_powersf(e);
+    const float exponential = easy ? fmaf(by.half, dmlk_less1f(e), by.half) : dmlk_scale_widelyf(1 + dmlk_less1f(e), by);
     const float sum = 1 + exponential, lost = exponential - (sum - 1);
-    const float y = fmaf(factor, dmlk_where_negativef(e.less1, x), factor) / sum, z = fmaf(-y, lost, y);
+    const float y = fmaf(factor, dmlk_where_negativef(dmlk_less1f(e), x), factor) / sum, z = fmaf(-y, lost, y);
     const float scaled = dmlk_scale_widelyf(z, (dmlk_powersf){x < 0 ? by.half : 1, x < 0 ? by.rest : 1});
     return dmlk_signedf(scaled, x);
 }
 
-DMLK_INLINE float dmlk_easy_siluf(float x) { return dmlk_silu_of_sizef(x, true); } /* dmlk_is_easy_expf */
+DMLK_INLINE float dmlk_easy_siluf(float x) { return dmlk_silu_of_sizef(x, true); }
 DMLK_INLINE float dmlk_siluf(float x) {
     return dmlk_choosef(fabsf(x) < INFINITY, dmlk_silu_of_sizef(x, false), x + fabsf(x));
 }
 
 /* (exp(2 x) - 1) / (exp(2 x) + 1) with exp(2 x) = power (c + r) / (c - r), where c = r coth(r).  Signs are such that -0
  * stays. */
-DMLK_INLINE float dmlk_tanhf(float x) {
-    const float a = dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.tanh), dmlk_limitsf.tanh);
-    const float bias = DMLK_ROUNDINGF + 127, shifted = fmaf(a, 2.88539008f, bias), n = shifted - bias;
+DMLK_INLINE float dmlk_easy_tanhf(float a) {
+    const float bias = DMLK_ROUNDINGF + DMLK_BIASF, shifted = fmaf(a, 2.88539008f, bias), n = shifted - bias;
     const float r = fmaf(n, -0.34657359f, a), z = r * r;
     const float c = fmaf(fmaf(z, -0.0221113671f, 0.33333167f), z, 1);
     const float power = dmlk_bits_float(dmlk_float_bits(shifted) << 23), more = 1 + power, less = 1 - power;
     return fmaf(-less, c, more * r) / fmaf(-less, r, more * c);
 }
 
+#define DMLK_EASY_TANHF 0x42200000u /* 40 */
+DMLK_INLINE float dmlk_tanhf(float x) {
+    return dmlk_easy_tanhf(dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.tanh), dmlk_limitsf.tanh));
+}
+
 /* exp(|x|) / 2 for finite results; infinite beyond. */
 DMLK_INLINE float dmlk_half_expf(float x, bool easy) {
     const float a = easy ? fabsf(x) : dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp);
-    const dmlk_exponentialf e = dmlk_reduce_expf(a, -0.0f, DMLK_WIDELYF - 1);
-    return dmlk_scale_widelyf(1 + e.less1, dmlk_wide_powersf(e, easy));
+    return dmlk_exp_of_sizef(a, -1, easy);
 }
 
 DMLK_INLINE float dmlk_cosh_of_sizef(float x, bool easy) {
@@ -184,22 +225,28 @@ DMLK_INLINE float dmlk_cosh_of_sizef(float x, bool easy) {
     return half + 0.25f / half;
 }
 
-DMLK_INLINE float dmlk_easy_coshf(float x) { return dmlk_cosh_of_sizef(x, true); } /* dmlk_is_easy_expf */
+DMLK_INLINE float dmlk_easy_coshf(float x) { return dmlk_cosh_of_sizef(x, true); }
 DMLK_INLINE float dmlk_coshf(float x) { return dmlk_cosh_of_sizef(x, false); }
 
-DMLK_INLINE float dmlk_sinh_of_sizef(float x, bool easy) {
-    const float a = fabsf(x), z = x * x, half = dmlk_half_expf(x, easy);
-    const float p01 = fmaf(z, 0.00833335053f, 0.166666672f), p23 = fmaf(z, 2.81743951e-06f, 0.000198360663f);
-    const float small = fmaf(a, z * fmaf(z * z, p23, p01), a);
-    return dmlk_signedf(a < 1 ? small : half - 0.25f / half, x);
+/* sinh(n log(2)) cosh(r) + cosh(n log(2)) sinh(r), with x = n log(2) + r: without a quotient and a sign to restore.  What is
+ * rounded more than once is small.  Signs are such that -0 stays. */
+DMLK_INLINE float dmlk_easy_sinhf(float x) {
+    const dmlk_exponentialf e = dmlk_reduce_expf(x, DMLK_BIASF - 1);
+    const float r = e.r, z = r * r, power = dmlk_powerf(e), inverse = dmlk_bits_float((252u << 23) - dmlk_float_bits(power));
+    const float cosh_n = inverse + power, minus_sinh_n = inverse - power;
+    const float sinh_less_r = r * z * fmaf(z, 0.00836654007f, 0.166665435f);
+    const float cosh_less_1 = z * fmaf(z, fmaf(z, 0.00139357627f, 0.0416664556f), 0.5f);
+    return fmaf(cosh_n, r, fmaf(cosh_n, sinh_less_r, -minus_sinh_n * cosh_less_1)) - minus_sinh_n;
 }
 
-DMLK_INLINE float dmlk_easy_sinhf(float x) { return dmlk_sinh_of_sizef(x, true); } /* dmlk_is_easy_expf */
-DMLK_INLINE float dmlk_sinhf(float x) { return dmlk_sinh_of_sizef(x, false); }
+DMLK_INLINE float dmlk_sinhf(float x) {
+    const float large = dmlk_signedf(dmlk_half_expf(x, false), x);
+    return dmlk_choosef(dmlk_sizef(x) <= DMLK_EASY_EXPF, dmlk_easy_sinhf(x), large);
+}
 
 /* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); log(1 + y) = y - y^2 / 2 + ... of s = y / (2 + y), as below. */
 DMLK_INLINE float dmlk_softplusf(float x) {
-    const float y = dmlk_exp_of_partsf(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), -0.0f, false);
+    const float y = dmlk_exp_of_sizef(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), 0, false);
     const float s = y / (2 + y), z = s * s, square = 0.5f * y * y;
     const float p12 = fmaf(z, 0.286168844f, 0.39998877f), p34 = fmaf(z, 0.243009329f, 0.214276582f);
     const float p = fmaf(z, fmaf(z * z, p34, p12), 0.666666746f);
@@ -208,38 +255,41 @@ DMLK_INLINE float dmlk_softplusf(float x) {
 
 /* --- logarithm ---
  *
- * log(1 + f) = f - f^2 / 2 + f^3 Q(f): without the quotient of the one in double. */
+ * x = 2^n m with 3/4 <= m < 1.5; log(m) = f - f^2 / 2 + f^3 Q(f) with f = m - 1: without the quotient of the one in double. */
 
-/* log(1 + f) - f + low, for f from -0.293 to 0.5. */
-DMLK_INLINE float dmlk_log1p_restf(float f, float low) {
+DMLK_INLINE float dmlk_log1p_cubef(float f) { /* Q */
     const float z = f * f;
-    const float q01 = fmaf(f, -0.250001653f, 0.333333399f), q23 = fmaf(f, -0.166552966f, 0.199996049f);
-    const float q45 = fmaf(f, -0.127277786f, 0.142762387f), q67 = fmaf(f, -0.0911619122f, 0.117006614f);
-    const float q48 = fmaf(z, fmaf(z, 0.0376729244f, q67), q45);
-    const float q = fmaf(z * z, q48, fmaf(z, q23, q01));
-    return fmaf(-0.5f, z, fmaf(f * z, q, low));
+    float even = 0.104798824f, odd = -0.0451799594f;
+    even = fmaf(even, z, 0.14478527f);
+    odd = fmaf(odd, z, -0.131693885f);
+    even = fmaf(even, z, 0.199907184f);
+    odd = fmaf(odd, z, -0.166464478f);
+    even = fmaf(even, z, 0.333334535f);
+    odd = fmaf(odd, z, -0.250001162f);
+    return fmaf(odd, f, even);
 }
 
-#define DMLK_LN2F 0x1.62e4p-1f /* times whole numbers up to 2^8 it is exact */
-#define DMLK_LN2_LOWF 0x1.7f7d1cp-20f
+/* 2^23 n of a normal positive number. */
+DMLK_INLINE uint32_t dmlk_power_of_logf(float x) { return (dmlk_float_bits(x) - 0x3f400000) & 0xff800000; }
 
-/* Positive, and neither denormal nor infinite nor NaN. */
-DMLK_INLINE bool dmlk_is_normalf(float x) { return dmlk_float_bits(x) - 0x00800000 < 0x7f000000; }
+#define DMLK_LN2F 0x1.62e43p-1f /* good to 2^-28 */
 
-/* Of a normal x > 0, which is 2^exponent times. */
-DMLK_INLINE float dmlk_log_of_normalf(float x, float exponent) {
-    const uint32_t least = 0x3f400000; /* 0.75, of numbers from there to 1.5 */
-    const uint32_t above = dmlk_float_bits(x) - least;
-    const float n = (float)((int32_t)above >> 23) + exponent;
-    const float f = dmlk_bits_float((above & 0x7fffff) + least) - 1;
-    return fmaf(n, DMLK_LN2F, f + dmlk_log1p_restf(f, n * DMLK_LN2_LOWF));
+/* How far x is above the least positive normal number: at most DMLK_NORMALF where it is one. */
+#define DMLK_NORMALF 0x7effffffu
+DMLK_INLINE uint32_t dmlk_normalityf(float x) { return dmlk_float_bits(x) - 0x00800000; }
+
+/* Of a normal x > 0, and `more` 2^-23 log(2). */
+DMLK_INLINE float dmlk_log_of_normalf(float x, uint32_t more) {
+    const uint32_t power = dmlk_power_of_logf(x);
+    const float f = dmlk_bits_float(dmlk_float_bits(x) - power) - 1;
+    return fmaf((float)(int32_t)(power + more), 0x1p-23f * DMLK_LN2F, fmaf(f * f, fmaf(f, dmlk_log1p_cubef(f), -0.5f), f));
 }
 
-DMLK_INLINE float dmlk_easy_logf(float x) { return dmlk_log_of_normalf(x, 0); } /* dmlk_is_normalf */
+DMLK_INLINE float dmlk_easy_logf(float x) { return dmlk_log_of_normalf(x, 0); }
 
 DMLK_INLINE float dmlk_logf(float x) {
     const bool is_denormal = x < 0x1p-126f;
-    const float y = dmlk_log_of_normalf(dmlk_choosef(is_denormal, x * 0x1p23f, x), dmlk_choosef(is_denormal, -23, 0));
+    const float y = dmlk_log_of_normalf(dmlk_choosef(is_denormal, x * 0x1p23f, x), is_denormal ? 0u - (23u << 23) : 0);
     const float outside = dmlk_choosef(x == 0, -INFINITY, dmlk_choosef(x < 0, NAN, x)); /* or infinity, or NaN */
     return dmlk_choosef(x > 0 && x < INFINITY, y, outside);
 }
@@ -277,14 +327,18 @@ DMLK_INLINE float dmlk_exp2_of_partsf(float x, float low) {
     const float p01 = fmaf(r, 0.055503592f, 0.24022648f), p23 = fmaf(r, 0.001339118f, 0.009618521f);
     const float p = fmaf(z, fmaf(z, 0.00015323944f, p23), p01);
     const float y = 1 + fmaf(most, 0.6931472f, fmaf(z, p, low * 0.6931472f));
-    return dmlk_scale_widelyf(y, dmlk_wide_powersf((dmlk_exponentialf){dmlk_float_bits(shifted), 0}, false));
+    return dmlk_scale_widelyf(y, dmlk_wide_powersf((dmlk_exponentialf){dmlk_float_bits(shifted), 0}));
 }
 
 DMLK_INLINE float dmlk_limited_exp2f(float x) {
     return dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.exp2), dmlk_limitsf.exp2);
 }
 
-DMLK_INLINE bool dmlk_is_easy_powf(float x, float y) { return dmlk_is_normalf(x) & (fabsf(y) <= 0x1p14f); }
+/* At most DMLK_NORMALF where x is normal and |y| <= 2^14. */
+DMLK_INLINE uint32_t dmlk_size_of_powerf(float x, float y) {
+    const uint32_t a = dmlk_normalityf(x), b = dmlk_sizef(y) + (DMLK_NORMALF - 0x46800000);
+    return a > b ? a : b;
+}
 
 DMLK_INLINE float dmlk_easy_powf(float x, float y) {
     const dmlk_partsf logarithm = dmlk_log2_of_partsf(x, 0);
@@ -310,31 +364,30 @@ DMLK_INLINE float dmlk_powf(float x, float y) {
 
 /* --- inverse hyperbolic functions --- */
 
-/* log(1 + y + low) + more log(2), or where `one` is 0 without the 1; y >= 0, and from 1/2 up if one is 0. */
-DMLK_INLINE float dmlk_log_of_partsf(float y, float low, float one, float more) {
-    const uint32_t least = 0x3f400000, above = dmlk_float_bits(y + one) - least; /* as dmlk_logf */
-    const float n = (float)((int32_t)above >> 23), part = dmlk_bits_float((127u << 23) - (above & 0xff800000)); /* 2^-n */
-    const float f = fmaf(y, part, fmaf(one, part, -1)), inverse = fmaf(f, fmaf(f, 0.75f, -1), 1); /* nearly 1 / (1 + f) */
-    const float logarithm = f + dmlk_log1p_restf(f, fmaf(low * part, inverse, (n + more) * DMLK_LN2_LOWF));
-    return fmaf(n + more, DMLK_LN2F, logarithm);
+/* log(1 + y + low) for y >= 0, or where `is_large` log(32 y). */
+DMLK_INLINE float dmlk_log_of_partsf(float y, float low, bool is_large) {
+    const float one = dmlk_choosef(is_large, 0, 1);
+    const uint32_t power = dmlk_power_of_logf(y + one), more = is_large ? 5u << 23 : 0;
+    const float part = dmlk_bits_float(0x3f800000 - power), f = fmaf(y, part, fmaf(one, part, -1));
+    const float inverse = fmaf(f, fmaf(f, 0.75f, -1), 1); /* nearly 1 / (1 + f) */
+    const float z = f * f, rest = fmaf(-0.5f, z, fmaf(f * z, dmlk_log1p_cubef(f), low * part * inverse));
+    return fmaf((float)(int32_t)(power + more), 0x1p-23f * DMLK_LN2F, f + rest);
 }
 
 #define DMLK_SQUARED_LIMITF 0x1p13f /* beyond, a^2 + 1 and a^2 - 1 are a^2 to the last bit */
 
-/* About 1 / x for x > 0: one digit, which is enough to divide what another result lacks. */
-DMLK_INLINE float dmlk_nearly_inversef(float x) { return dmlk_bits_float(0x7f000000 - dmlk_float_bits(x)); }
+/* About 1 / (2 x) for x > 0: one digit, which is enough to divide what another result lacks. */
+DMLK_INLINE float dmlk_half_inversef(float x) { return dmlk_bits_float(0x7e800000 - dmlk_float_bits(x)); }
 
 /* log(a + sqrt(a^2 + 1)), where sqrt(a^2 + 1) = 1 + t + `more`, as (1 + t)^2 - 1 = t^2 + 2 t. */
 DMLK_INLINE float dmlk_asinh_of_sizef(float x, bool is_large) {
     const float a = fabsf(x), root = sqrtf(fmaf(a, a, 1)), t = root - 1, sum = a + t;
-    const float more = fmaf(-t, t, fmaf(a, a, -2 * t)) * (0.5f * dmlk_nearly_inversef(root));
+    const float more = fmaf(-t, t, fmaf(a, a, -2 * t)) * dmlk_half_inversef(root);
     const float y = dmlk_choosef(is_large, a * 0x1p-4f, sum);
-    const float low = dmlk_choosef(is_large, 0, (t - (sum - a)) + more);
-    const float z = dmlk_log_of_partsf(y, low, dmlk_choosef(is_large, 0, 1), dmlk_choosef(is_large, 5, 0));
-    return dmlk_signedf(z, x);
+    return dmlk_positive_signedf(dmlk_log_of_partsf(y, dmlk_choosef(is_large, 0, (t - (sum - a)) + more), is_large), x);
 }
 
-DMLK_INLINE bool dmlk_is_easy_asinhf(float x) { return fabsf(x) < DMLK_SQUARED_LIMITF; }
+#define DMLK_EASY_ASINHF (0x46000000u - 1) /* 2^13 */
 DMLK_INLINE float dmlk_easy_asinhf(float x) { return dmlk_asinh_of_sizef(x, false); }
 
 DMLK_INLINE float dmlk_asinhf(float x) {
@@ -346,11 +399,15 @@ DMLK_INLINE float dmlk_asinhf(float x) {
 DMLK_INLINE float dmlk_acosh_of_sizef(float x, bool is_large) {
     const float t = x - 1, square = fmaf(t, t, 2 * t), root = sqrtf(square), sum = root + t;
     const float lost = fmaf(-root, root, square) + fmaf(t, t, fmaf(2, t, -square));
-    const float more = lost * (0.5f * dmlk_nearly_inversef(root));
+    const float more = lost * dmlk_half_inversef(root);
     const float y = dmlk_choosef(is_large, x * 0x1p-4f, sum);
-    const float low = dmlk_choosef(is_large, 0, (t - (sum - root)) + more);
-    return dmlk_log_of_partsf(y, low, dmlk_choosef(is_large, 0, 1), dmlk_choosef(is_large, 5, 0));
+    return dmlk_log_of_partsf(y, dmlk_choosef(is_large, 0, (t - (sum - root)) + more), is_large);
 }
+
+/* Of the distance from 1. */
+#define DMLK_EASY_ACOSHF (DMLK_EASY_ASINHF - 0x3f800000)
+DMLK_INLINE uint32_t dmlk_above_1f(float x) { return dmlk_float_bits(x) - 0x3f800000; }
+DMLK_INLINE float dmlk_easy_acoshf(float x) { return dmlk_acosh_of_sizef(x, false); }
 
 DMLK_INLINE float dmlk_acoshf(float x) {
     const float z = dmlk_acosh_of_sizef(x, x >= DMLK_SQUARED_LIMITF);
@@ -359,18 +416,20 @@ DMLK_INLINE float dmlk_acoshf(float x) {
 
 /* log((1 + a) / (1 - a)) / 2 = n log(2) / 2 + atanh(s), where s = (1 + a - 2^n (1 - a)) / (1 + a + 2^n (1 - a)): the
  * bits of 1 + a and 1 - a tell their logarithms well enough for n.  What sums and quotient lose goes into `low`. */
-DMLK_INLINE float dmlk_easy_atanhf(float x) { /* |x| < 1 */
+#define DMLK_EASY_ATANHF (0x3f800000u - 1) /* 1 */
+
+DMLK_INLINE float dmlk_easy_atanhf(float x) {
     const float a = fabsf(x), more = 1 + a, less = 1 - a, more_low = a - (more - 1), less_low = (1 - less) - a;
-    const uint32_t powers = dmlk_float_bits(more) - dmlk_float_bits(less) + 0x400000;
-    const float n = (float)((int32_t)powers >> 23), power = dmlk_bits_float((powers & 0xff800000) + (127u << 23));
+    const uint32_t powers = (dmlk_float_bits(more) - dmlk_float_bits(less) + 0x400000) & 0xff800000;
+    const float n = (float)(int32_t)powers, power = dmlk_bits_float(powers + 0x3f800000);
     const float over = fmaf(-power, less, more), over_low = fmaf(-power, less_low, more_low);
     const float under = fmaf(power, less, more), under_low = fmaf(power, less, more - under) + fmaf(power, less_low, more_low);
     const float inverse = 1 / under, s = over * inverse, z = s * s;
     const float low = inverse * (fmaf(-s, under, over) + fmaf(-s, under_low, over_low));
     const float p01 = fmaf(z, 0.20000582f, 0.333333307f), p23 = fmaf(z, 0.121516062f, 0.142463229f);
     const float p = fmaf(z * z, p23, p01);
-    const float y = fmaf(n, 0.5f * DMLK_LN2F, s + fmaf(s * z, p, fmaf(n, 0.5f * DMLK_LN2_LOWF, low)));
-    return dmlk_signedf(y, x);
+    const float y = fmaf(n, 0x1p-24f * DMLK_LN2F, s + fmaf(s * z, p, low));
+    return dmlk_positive_signedf(y, x);
 }
 
 DMLK_INLINE float dmlk_atanhf(float x) {
@@ -398,27 +457,27 @@ DMLK_INLINE float dmlk_erff(float x) {
     return (u + u) * q / fmaf(u, u, q * q);
 }
 
-/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(2 s - 1) with s = |x| / (|x| + 3.5).
- * -infinity gives NaN, as -infinity times 0. */
+/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(s) with s = |x| / (|x| + 2.5).  -infinity
+ * gives NaN, as -infinity times 0. */
 DMLK_INLINE float dmlk_gelu_of_sizef(float x, bool easy) {
-    const float a = fabsf(x), b = easy ? a : dmlk_at_mostf(a, dmlk_limitsf.gelu), square = b * b;
-    const float s = b / (b + 3.5f), t = 2 * s - 1;
-    float p = 0.00010400686f;
-    p = fmaf(p, t, 0.000410398177f);
-    p = fmaf(p, t, -0.000492997176f);
-    p = fmaf(p, t, -0.00316477101f);
-    p = fmaf(p, t, 0.00649433769f);
-    p = fmaf(p, t, 0.017402973f);
-    p = fmaf(p, t, -0.116053507f);
-    p = fmaf(p, t, 0.315425485f);
-    p = fmaf(p, t, -0.565561712f);
-    p = fmaf(p, t, 0.744416058f);
-    const dmlk_exponentialf e = dmlk_reduce_expf(-0.5f * square, -0.5f * fmaf(b, b, -square), DMLK_WIDELYF);
-    const float tail = dmlk_scale_widelyf(fmaf(s * p, e.less1, s * p), dmlk_wide_powersf(e, easy));
-    return dmlk_signedf((x > 0 ? x : 0) - tail, x);
+    const float a = fabsf(x), b = easy ? a : dmlk_at_mostf(a, dmlk_limitsf.gelu);
+    const float s = b / (b + 2.5f);
+    float p = -0.0787510127f;
+    p = fmaf(p, s, 0.275945485f);
+    p = fmaf(p, s, -0.307714969f);
+    p = fmaf(p, s, 0.133508489f);
+    p = fmaf(p, s, -0.147695854f);
+    p = fmaf(p, s, 0.0554972887f);
+    p = fmaf(p, s, 0.291943759f);
+    p = fmaf(p, s, 0.169602051f);
+    p = fmaf(p, s, -1.24339211f);
+    p = fmaf(p, s, 1.25f);
+    const float tail = dmlk_bell_timesf(s * p, b, easy);
+    return dmlk_at_leastf(x, dmlk_limitsf.minus_0) - tail;
 }
 
-DMLK_INLINE bool dmlk_is_easy_geluf(float x) { return fabsf(x) <= 12; }
+#define DMLK_EASY_GELUF 0x41400000u /* 12 */
+
 DMLK_INLINE float dmlk_easy_geluf(float x) { return dmlk_gelu_of_sizef(x, true); }
 DMLK_INLINE float dmlk_geluf(float x) {
     return dmlk_choosef(fabsf(x) < INFINITY, dmlk_gelu_of_sizef(x, false), x + fabsf(x));
@@ -461,7 +520,7 @@ DMLK_INLINE float dmlk_cos_reducedf(float r) {
     float p = 2.44380917e-05f;
     p = fmaf(p, z, -0.00138873642f);
     p = fmaf(p, z, 0.0416666456f);
-    return 1 - z * fmaf(-z, p, 0.5f);
+    return fmaf(-z, fmaf(-z, p, 0.5f), 1);
 }
 
 /* Sine or cosine, for odd quarters the other one, with the sign changed by bit 1 of `sign`. */
@@ -480,27 +539,52 @@ DMLK_INLINE float dmlk_cos_off(dmlk_circularf at) {
     return dmlk_circular_off(dmlk_cos_reducedf(r), dmlk_sin_reducedf(r), at.quarter, at.quarter + 1);
 }
 
-/* With r in two parts, as tan is steep. */
-DMLK_INLINE float dmlk_tan_off(dmlk_circularf at) {
+/* r in two parts, as tan is steep.  Up to DMLK_TAN_QUARTERSF, the second part of pi/2 is so short that its products with n are
+ * exact, which makes what r lacks exact. */
+#define DMLK_TAN_QUARTERSF 2608.0f
+#define DMLK_TAN_QUARTER2F 0x1.444p-24f
+#define DMLK_TAN_QUARTER3F 0x1.68c234p-39f
+
+DMLK_INLINE dmlk_partsf dmlk_near_rest_of_circlef(dmlk_circularf at) {
+    const float r = fmaf(at.n, -DMLK_TAN_QUARTER2F, at.r);
+    return (dmlk_partsf){r, -fmaf(at.n, DMLK_TAN_QUARTER3F, fmaf(at.n, DMLK_TAN_QUARTER2F, r - at.r))};
+}
+
+DMLK_INLINE dmlk_partsf dmlk_far_rest_of_circlef(dmlk_circularf at) {
     const float part = at.n * DMLK_QUARTER2F, rest = fmaf(at.n, DMLK_QUARTER2F, -part);
     const float r = at.r - part, back = r - at.r, lost = (at.r - (r - back)) - (part + back);
-    const float low = lost - fmaf(at.n, DMLK_QUARTER3F, rest), z = r * r;
-    float p = 0.00947595667f;
-    p = fmaf(p, z, 0.00295705395f);
-    p = fmaf(p, z, 0.024539046f);
-    p = fmaf(p, z, 0.053378243f);
-    p = fmaf(p, z, 0.133392364f);
-    p = fmaf(p, z, 0.333331376f);
-    const float cube = r * z, t = fmaf(cube, p, r); /* tan has the derivative 1 + tan^2 */
-    const float tangent = r + fmaf(cube, p, low * fmaf(t, t, 1));
-    return dmlk_choosef((at.quarter & 1) != 0, -1 / tangent, dmlk_choosef(r == 0, r, tangent));
+    return (dmlk_partsf){r, lost - fmaf(at.n, DMLK_QUARTER3F, rest)};
+}
+
+/* Signs are such that -0 stays. */
+DMLK_INLINE float dmlk_tan_reducedf(dmlk_partsf parts, uint32_t quarter) {
+    const float r = parts.high, z = r * r;
+    float p = 0.00979567412f;
+    p = fmaf(p, z, 0.00239719986f);
+    p = fmaf(p, z, 0.0248995405f);
+    p = fmaf(p, z, 0.0532746129f);
+    p = fmaf(p, z, 0.133405045f);
+    p = fmaf(p, z, 0.333330899f);
+    const float tangent = r + fmaf(r * z, p, parts.low * fmaf(z, 1.6f, 1)); /* tan has the derivative 1 + tan^2 */
+    return (quarter & 1) != 0 ? -1 / tangent : tangent;
+}
+
+DMLK_INLINE float dmlk_tan_off(dmlk_circularf at) {
+    const dmlk_partsf near = dmlk_near_rest_of_circlef(at), far = dmlk_far_rest_of_circlef(at);
+    const bool is_near = fabsf(at.n) <= DMLK_TAN_QUARTERSF;
+    const dmlk_partsf r = {dmlk_choosef(is_near, near.high, far.high), dmlk_choosef(is_near, near.low, far.low)};
+    return dmlk_tan_reducedf(r, at.quarter);
 }
 
 /* Without the large ones. */
-DMLK_INLINE bool dmlk_is_easy_circularf(float x) { return fabsf(x) < DMLK_CIRCULAR_LIMITF; }
+#define DMLK_EASY_CIRCULARF (0x47000000u - 1) /* DMLK_CIRCULAR_LIMITF */
+#define DMLK_EASY_TANF 0x45800000u            /* 2^12, of DMLK_TAN_QUARTERSF */
 DMLK_INLINE float dmlk_easy_sinf(float x) { return dmlk_sin_off(dmlk_reduce_circularf(x)); }
 DMLK_INLINE float dmlk_easy_cosf(float x) { return dmlk_cos_off(dmlk_reduce_circularf(x)); }
-DMLK_INLINE float dmlk_easy_tanf(float x) { return dmlk_tan_off(dmlk_reduce_circularf(x)); }
+DMLK_INLINE float dmlk_easy_tanf(float x) {
+    const dmlk_circularf at = dmlk_reduce_circularf(x);
+    return dmlk_tan_reducedf(dmlk_near_rest_of_circlef(at), at.quarter);
+}
 
 /* Loops over `count` <= DMLK_MATH_CHUNK values of any size; optimized for few large ones. */
 void dmlk_sin_eachf(float *values, int64_t count);
@@ -509,56 +593,56 @@ void dmlk_tan_eachf(float *values, int64_t count);
 
 /* --- inverse circular functions ---
  *
- * asin(x) = x + x^3 P(x^2) up to 1/2; beyond, asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)). */
+ * asin(x) = x + x^3 P(x^2) up to 1/2; beyond, asin(x) = pi/2 - 2 asin(s) with s^2 = (1 - x) / 2.  Up to 1/2, s is |x|, as the
+ * root of a rounded square is the number, but for very small ones. */
 
 #define DMLK_HALF_PIF 0x1.921fb6p0f
 #define DMLK_HALF_PI_LOWF (-0x1.777a5cp-25f) /* what is missing there */
 
-DMLK_INLINE float dmlk_asin_halff(float s, float z) {
+/* The smaller of a^2 and (1 - a) / 2. */
+DMLK_INLINE float dmlk_asin_squaref(float a) {
+    const float small = a * a, large = fmaf(-0.5f, a, 0.5f);
+    return large < small ? large : small;
+}
+
+DMLK_INLINE float dmlk_asin_ratiof(float z) { /* P */
     float p = 0.0375651866f;
     p = fmaf(p, z, 0.0144026158f);
     p = fmaf(p, z, 0.0318176076f);
     p = fmaf(p, z, 0.0445157215f);
     p = fmaf(p, z, 0.0750051066f);
-    p = fmaf(p, z, 0.166666597f);
-    return s * (z * p);
+    return fmaf(p, z, 0.166666597f);
 }
 
 DMLK_INLINE float dmlk_asinf(float x) {
-    const float a = fabsf(x);
-    const bool is_small = a < 0.5f;
-    const float z = dmlk_choosef(is_small, a * a, 0.5f * (1 - a)), s = dmlk_choosef(is_small, a, sqrtf(z));
-    const float y = dmlk_asin_halff(s, z);
+    const float a = fabsf(x), z = dmlk_asin_squaref(a), s = sqrtf(z), y = s * z * dmlk_asin_ratiof(z);
     const float large = DMLK_HALF_PIF - fmaf(2, s, fmaf(2, y, -DMLK_HALF_PI_LOWF));
-    return dmlk_signedf(dmlk_choosef(is_small, s + y, large), x);
+    return dmlk_positive_signedf(a < 0.5f ? a + y : large, x);
 }
 
 /* pi/2 - asin(x), 2 asin(s) or, near -1, pi - 2 asin(s). */
 DMLK_INLINE float dmlk_acosf(float x) {
-    const float a = fabsf(x);
+    const float a = fabsf(x), z = dmlk_asin_squaref(a), s = sqrtf(z);
+    const float y = dmlk_positive_signedf(fmaf(s * z, dmlk_asin_ratiof(z), s), x);
     const bool is_small = a < 0.5f;
-    const float z = dmlk_choosef(is_small, a * a, 0.5f * (1 - a)), s = dmlk_choosef(is_small, a, sqrtf(z));
-    const float y = dmlk_asin_halff(s, z);
-    const float base = dmlk_choosef(is_small, DMLK_HALF_PIF, dmlk_where_negativef(2 * DMLK_HALF_PIF, x));
-    const float factor = dmlk_choosef(is_small, dmlk_signedf(1, -x), dmlk_signedf(2, x));
-    return base + fmaf(factor, s, fmaf(factor, y, base * (DMLK_HALF_PI_LOWF / DMLK_HALF_PIF)));
+    const float base = is_small ? DMLK_HALF_PIF : dmlk_where_negativef(2 * DMLK_HALF_PIF, x);
+    return fmaf(is_small ? -1 : 2, y, base);
 }
 
-/* atan(a) = pi/4 + atan((a - 1) / (a + 1)) from tan(pi/8), pi/2 - atan(1 / a) from tan(3 pi/8). */
+/* atan(a) = pi/2 - atan(1 / a) beyond 1.  There 1 and a bit is divided instead, which makes up for most of what pi/2 lacks. */
 DMLK_INLINE float dmlk_atanf(float x) {
     const float a = fabsf(x);
-    const bool is_middle = a > 0.414213562f, is_large = a > 2.41421356f;
-    const float over = dmlk_choosef(is_large, -1, dmlk_choosef(is_middle, a - 1, a));
-    const float under = dmlk_choosef(is_large, a, dmlk_choosef(is_middle, a + 1, 1));
-    const float u = over / under, z = u * u;
-    float p = -0.0608344525f;
-    p = fmaf(p, z, 0.105959982f);
-    p = fmaf(p, z, -0.142438486f);
-    p = fmaf(p, z, 0.199984893f);
-    p = fmaf(p, z, -0.333333164f);
-    const float part = dmlk_choosef(is_large, 1, dmlk_choosef(is_middle, 0.5f, 0));
-    const float high = part * DMLK_HALF_PIF, low = part * DMLK_HALF_PI_LOWF;
-    return dmlk_signedf(high + (u + (u * (z * p) + low)), x);
+    const bool is_large = a > 1;
+    const float u = dmlk_choosef(is_large, -0x1.000002p0f, a) / dmlk_choosef(is_large, a, 1), z = u * u;
+    float p = 0.00292020338f;
+    p = fmaf(p, z, -0.0163660031f);
+    p = fmaf(p, z, 0.0432087593f);
+    p = fmaf(p, z, -0.0755195171f);
+    p = fmaf(p, z, 0.106658801f);
+    p = fmaf(p, z, -0.142110229f);
+    p = fmaf(p, z, 0.199937686f);
+    p = fmaf(p, z, -0.333331525f);
+    return dmlk_positive_signedf(dmlk_choosef(is_large, DMLK_HALF_PIF, 0) + fmaf(u * z, p, u), x);
 }
 
 #endif

@@ -8,7 +8,7 @@
 
 const struct dmlk_limitsf dmlk_limitsf = {
     .exp_low = -104, .exp_high = 89, .expm1_low = -20, .sigmoid = 60, .silu_low = -128, .tanh = 10, .exp2 = 160, .half_exp = 91,
-    .erf = 3.925f, .gelu = 14.6f};
+    .erf = 3.925f, .gelu = 14.6f, .minus_0 = -0.0f};
 
 /* 2/pi in words of 32 bits, the first after the binary point; enough bits for every FLOAT32. */
 static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,

@@ -209,14 +209,14 @@ static void begin_copy(device *d) {
 
 static const struct element_wise_function functions[] = {
 #define FLOAT(name, value) {#name, 1, true, true, false, false, false},
-#define EASY(name, easy, easy_value, value) {#name, 1, true, true, false, false, false},
+#define EASY(name, size, most, easy_value, value) {#name, 1, true, true, false, false, false},
 #define MATH(name, value) {#name, 1, true, true, false, false, false},
 #define DOUBLE(name, floats, integers) {#name, 1, true, true, false, false, false},
 #define FLOAT2(name, value) {#name, 2, true, true, false, false, false},
-#define PIECES(name, each, easy, easy_value) {#name, 1, true, true, false, false, false},
+#define PIECES(name, each, size, most, easy_value) {#name, 1, true, true, false, false, false},
 #define EXACT(name, value) {#name, 1, true, true, false, false, false},
 #define DOUBLE2(name, floats, integers) {#name, 2, true, true, false, false, false},
-#define POWER(name, easy, easy_value, value) {#name, 2, true, true, false, false, false},
+#define POWER(name, size, most, easy_value, value) {#name, 2, true, true, false, false, false},
 #define PIECES2(name, each, integers) {#name, 2, true, false, false, false, false},
 #define NUMBER(name, floats, integers) {#name, 1, true, false, false, false, false},
 #define NUMBER2(name, floats, integers) {#name, 2, true, false, false, false, false},

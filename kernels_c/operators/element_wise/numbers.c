@@ -11,13 +11,17 @@ static inline double smaller_double(double a, double b) {
     const double y = a == b ? dmlk_bits_double(dmlk_double_bits(a) | dmlk_double_bits(b)) : a < b ? a : b;
     return b != b ? a : y;
 }
+/* The same of FLOAT32, by the instructions for maximum and minimum, which return the second operand if one is NaN or both
+ * are zeros. */
 static inline float larger_float(float a, float b) {
-    const float y = a == b ? dmlk_bits_float(dmlk_float_bits(a) & dmlk_float_bits(b)) : a > b ? a : b;
-    return b != b ? a : y;
+    const float first = a > b ? a : b, second = b > a ? b : a;
+    const float y = dmlk_choosef(b == b, dmlk_bits_float(dmlk_float_bits(first) & dmlk_float_bits(second)), second);
+    return dmlk_choosef(a == a, y, first);
 }
 static inline float smaller_float(float a, float b) {
-    const float y = a == b ? dmlk_bits_float(dmlk_float_bits(a) | dmlk_float_bits(b)) : a < b ? a : b;
-    return b != b ? a : y;
+    const float first = a < b ? a : b, second = b < a ? b : a;
+    const float y = dmlk_choosef(b == b, dmlk_bits_float(dmlk_float_bits(first) | dmlk_float_bits(second)), second);
+    return dmlk_choosef(a == a, y, first);
 }
 #define larger(a, b) _Generic((a), float: larger_float, double: larger_double)(a, b)
 #define smaller(a, b) _Generic((a), float: smaller_float, double: smaller_double)(a, b)

@@ -46,9 +46,9 @@ static void exact_powers(uint8_t *const *at, const int64_t *strides, int64_t cou
     }
 }
 
-#define POWER(name, easy, easy_value, value)                                 \
+#define POWER(name, size, most, easy_value, value)                           \
     AS_DOUBLE(FLOAT64, double, ROW2, name, value)                            \
-    FAST(EASY_ROW2(name##_FLOAT32, easy, easy_value, value))                 \
+    FAST(EASY_ROW2(name##_FLOAT32, size, most, easy_value, value))           \
     ROW2(name##_singles, double, float, double, , dmlk_one_nan, value)       \
     KERNEL(name, DMLK_POWERS, 2, (.own_type = true, .no_long = true, .promoted_singles = name##_singles), \
            name##_FLOAT64, whole_powers, exact_powers, EACH_FLOAT(ENTRY, name))

@@ -43,33 +43,45 @@
         }                                                                              \
     }
 
-/* Packed floats: pieces of which all are easy are computed directly. */
-#define EASY_PIECES(name, easy, easy_value)                                                \
+/* Packed floats: pieces of which all are easy are computed directly.  (Here the two pointers do not stand beside each other,
+ * for compilers would also load them together, which waits until all that was stored before has reached the cache.) */
+#define EASY_PIECES(name, size, most, easy_value)                                          \
+    static void name##_piece(const float *in, float *out, int64_t count) {                 \
+        float v[DMLK_MATH_CHUNK];                                                          \
+        memcpy(v, in, (size_t)count * sizeof v[0]);                                        \
+        dmlk_##name##_eachf(v, count);                                                     \
+        for (int64_t i = 0; i < count; i++) {                                              \
+            out[i] = dmlk_one_nan(v[i]);                                                   \
+        }                                                                                  \
+    }                                                                                      \
     DMLK_ROW_OF_EACH_ISA(name##_FLOAT32) {                                                 \
         const float *in = (const float *)at[0];                                            \
         float *out = (float *)at[1];                                                       \
-        const bool is_packed = strides[0] == 1 && strides[1] == 1;                         \
-        const int64_t most = is_packed ? DMLK_MATH_CHUNK : count;                          \
-        for (int64_t rest = count, n; rest > 0; rest -= n, in += n, out += n) {            \
-            n = dmlk_min(rest, most);                                                      \
-            uint32_t hard = !is_packed;                                                    \
-            for (int64_t i = 0; is_packed && i < n; i++) {                                 \
-                const float x = in[i];                                                     \
-                hard |= !(easy);                                                           \
+        if (strides[0] != 1 || strides[1] != 1) {                                          \
+            name##_any_FLOAT32(at, strides, count, context);                               \
+            return;                                                                        \
+        }                                                                                  \
+        for (int64_t begin = 0, n; begin < count; begin += n) {                            \
+            n = dmlk_min(count - begin, DMLK_MATH_CHUNK);                                  \
+            uint32_t largest = 0;                                                          \
+            for (int64_t i = 0; i < n; i++) {                                              \
+                const float x = in[begin + i];                                             \
+                const uint32_t each = size;                                                \
+                largest = each > largest ? each : largest;                                 \
             }                                                                              \
-            if (!hard) EACH_OF(n) {                                                        \
-                const float x = in[i];                                                     \
-                out[i] = easy_value;                                                       \
+            if (largest <= most) EACH_OF(n) {                                              \
+                const float x = in[begin + i];                                             \
+                out[begin + i] = easy_value;                                               \
             }                                                                              \
-            if (hard) {                                                                    \
-                name##_any_FLOAT32((uint8_t *[]){(uint8_t *)in, (uint8_t *)out}, strides, n, context); \
+            else {                                                                         \
+                name##_piece(in + begin, out + begin, n);                                  \
             }                                                                              \
         }                                                                                  \
     }
 
-#define PIECES(name, each, easy, easy_value)                 \
+#define PIECES(name, each, size, most, easy_value)           \
     ROW_OF_PIECES(name##_FLOAT64, double, double, double, each) \
-    FAST(ROW_OF_PIECES(name##_any_FLOAT32, float, float, float, each) EASY_PIECES(name, easy, easy_value)) \
+    FAST(ROW_OF_PIECES(name##_any_FLOAT32, float, float, float, each) EASY_PIECES(name, size, most, easy_value)) \
     ROW_OF_PIECES(name##_singles, double, float, double, each) \
     KERNEL(name, DMLK_FLOATS, 1, (.own_type = true, .promoted_singles = name##_singles), name##_FLOAT64, NULL, NULL, \
            EACH_FLOAT(ENTRY, name))

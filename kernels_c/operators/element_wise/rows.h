@@ -72,6 +72,14 @@ struct dmlk_job {
 /* A function of math.h, or of ours, in the type of x. */
 #define own(function, x) _Generic((x), float: function##f, double: function)(x)
 
+/* To a whole number, by the instruction where there is one. */
+#define own_whole(function, x) \
+    (dmlk_this_isa == DMLK_ISA_GENERIC ? own(dmlk_##function, x) : own(function, x))
+
+/* An easy form that has more fused multiply-adds, where these are instructions. */
+#define own_easy(function, x) (dmlk_this_isa == DMLK_ISA_GENERIC ? dmlk_##function##f(x) : dmlk_easy_##function##f(x))
+
+#define own_away(x, toward_zero) _Generic((x), float: dmlk_awayf, double: dmlk_away)(x, toward_zero)
 #define own_pow(x, y) _Generic((x), float: dmlk_powf, double: dmlk_pow)(x, y)
 
 /* a b + c; of floats without rounding the product, which in double is exact for their values anyway. */
@@ -153,8 +161,8 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         }                                                                        \
     }
 
-/* MATH_ROW of floats; pieces of which `easy` is true for each x have easy_value, which is the same for these. */
-#define EASY_ROW(name, easy, easy_value, value)                                                    \
+/* MATH_ROW of floats; pieces of which no `size` exceeds `most` have easy_value, which is the same for these. */
+#define EASY_ROW(name, size, most, easy_value, value)                                              \
     DMLK_ROW_OF_EACH_ISA(name) {                                                                   \
         PARAMETERS OWN_CONSTANTS(float)                                                            \
         const float *in = (const float *)at[0];                                                    \
@@ -163,16 +171,17 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         const bool is_packed = in_stride == 1 && out_stride == 1;                                  \
         for (int64_t rest = count, n; is_packed && rest > 0; rest -= n, in += n, out += n) {       \
             n = dmlk_min(rest, DMLK_MATH_CHUNK);                                                   \
-            uint32_t hard = 0;                                                                     \
+            uint32_t largest = 0;                                                                  \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 const float x = in[i];                                                             \
-                hard |= (uint32_t)!(easy);                                                         \
+                const uint32_t each = size;                                                        \
+                largest = each > largest ? each : largest;                                         \
             }                                                                                      \
-            if (!hard) EACH_OF(n) {                                                                \
+            if (largest <= most) EACH_OF(n) {                                                      \
                 const float x = in[i];                                                             \
                 out[i] = easy_value;                                                               \
             }                                                                                      \
-            if (hard) EACH_OF(n) {                                                                 \
+            else EACH_OF(n) {                                                                      \
                 const float x = in[i];                                                             \
                 out[i] = MASKED_NAN(value);                                                        \
             }                                                                                      \
@@ -184,7 +193,7 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
     }
 
 /* The same of two inputs. */
-#define EASY_ROW2(name, easy, easy_value, value)                                                   \
+#define EASY_ROW2(name, size, most, easy_value, value)                                             \
     DMLK_ROW_OF_EACH_ISA(name) {                                                                   \
         (void)context;                                                                             \
         const float *in_a = (const float *)at[0], *in_b = (const float *)at[1];                    \
@@ -193,16 +202,17 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         const bool is_packed = a_stride == 1 && b_stride == 1 && out_stride == 1;                  \
         for (int64_t rest = count, n; is_packed && rest > 0; rest -= n, in_a += n, in_b += n, out += n) { \
             n = dmlk_min(rest, DMLK_MATH_CHUNK);                                                   \
-            uint32_t hard = 0;                                                                     \
+            uint32_t largest = 0;                                                                  \
             for (int64_t i = 0; i < n; i++) {                                                      \
                 const float a = in_a[i], b = in_b[i];                                              \
-                hard |= (uint32_t)!(easy);                                                         \
+                const uint32_t each = size;                                                        \
+                largest = each > largest ? each : largest;                                         \
             }                                                                                      \
-            if (!hard) EACH_OF(n) {                                                                \
+            if (largest <= most) EACH_OF(n) {                                                      \
                 const float a = in_a[i], b = in_b[i];                                              \
                 out[i] = easy_value;                                                               \
             }                                                                                      \
-            if (hard) EACH_OF(n) {                                                                 \
+            else EACH_OF(n) {                                                                      \
                 const float a = in_a[i], b = in_b[i];                                              \
                 out[i] = MASKED_NAN(value);                                                        \
             }                                                                                      \

@@ -96,8 +96,11 @@ class Definition:
 
 
 def ulps_of(definition: Definition | type[Definition], data_type: TensorDataType) -> int:
-    """The ULPS of one type: FLOAT16 is computed with many more bits than it has."""
-    return min(definition.ULPS, 1) if data_type is TensorDataType.FLOAT16 else definition.ULPS
+    """The ULPS of one type: FLOAT16 is computed with many more bits than it has.  A desc's fused activation
+    has errors of its own."""
+    fused = getattr(getattr(definition, "desc", None), "fused_activation", None)
+    ulps = definition.ULPS + (0 if fused is None else definition_of(fused).ULPS)
+    return min(ulps, 1) if data_type is TensorDataType.FLOAT16 else ulps
 
 
 def unmet(rules: Iterable[Rule], desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
