@@ -99,17 +99,28 @@ static void visit_along(const dmlk_lines *lines, const dmlk_line_block *block, u
     }
 }
 
+/* Calls visitor->rows; after the last rows of a line those of the next block follow. */
+static void visit_rows(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
+                       int64_t index, const dmlk_line_visitor *visitor, void *context) {
+    const int64_t *along = dmlk_iter_row_strides(&lines->along);
+    uint8_t *start[DMLK_MAX_OPERANDS];
+    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, DMLK_MOST_ROWS * block->count); i += DMLK_MOST_ROWS) {
+        for (uint32_t k = 0; k < lines->along.operands; k++) {
+            start[k] = at[k] + i * along[k] * lines->along.bytes[k];
+        }
+        const int64_t rows = dmlk_min(n - i, DMLK_MOST_ROWS);
+        const int64_t next_block = (block->at[0] - start[0]) / lines->along.bytes[0] + block->count;
+        const int64_t next = index + i + rows == lines->along.count ? next_block : rows * along[0];
+        visitor->rows(context, start, along, rows, index + i, next);
+    }
+}
+
 static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
                          int64_t index, const dmlk_line_visitor *visitor, void *context) {
     const int64_t *along = dmlk_iter_row_strides(&lines->along);
     uint8_t *start[DMLK_MAX_OPERANDS];
     if (visitor->rows != NULL && block->strides[0] == 1) {
-        for (int64_t i = 0; i < n && !dmlk_stopped(block->work, DMLK_MOST_ROWS * block->count); i += DMLK_MOST_ROWS) {
-            for (uint32_t k = 0; k < lines->along.operands; k++) {
-                start[k] = at[k] + i * along[k] * lines->along.bytes[k];
-            }
-            visitor->rows(context, start, along, dmlk_min(n - i, DMLK_MOST_ROWS), index + i);
-        }
+        visit_rows(lines, block, at, n, index, visitor, context);
         return;
     }
     for (int64_t i = 0; i < n && !dmlk_stopped(block->work, block->count); i++) {
@@ -141,7 +152,7 @@ static void visit_turned(const dmlk_lines *lines, const dmlk_line_block *block, 
                        block->count, ahead);
         uint8_t *copy = copies;
         if (visitor->rows != NULL && rows <= DMLK_MOST_ROWS) {
-            visitor->rows(context, &copy, &block->count, rows, index + i);
+            visitor->rows(context, &copy, &block->count, rows, index + i, 0);
             continue;
         }
         for (int64_t row = 0; row < rows; row++, copy += block->count * bytes) {

@@ -18,7 +18,7 @@
 
 #define SEGMENT (1 << 16) /* inputs of a line */
 #define SEGMENTS 256      /* of a block, computed before they are combined */
-#define PIECE 1024        /* inputs compared before the largest of them is searched for, or as floats */
+#define PIECE DMLK_PLACE_MOST /* inputs compared before the largest of them is searched for, or as floats */
 #define GLANCE 64         /* inputs searched at once */
 #define SHORT DMLK_SUMS_LONG /* inputs; lines with fewer are transposed: their sums have one lane */
 #define WIDE DMLK_SUMS_MOST  /* lines of a block whose rows are read as they are in memory */
@@ -54,7 +54,7 @@ struct methods {
 /* Sums of the terms of FLOAT32s as they are in memory (see sums.inc). */
 struct direct {
     void (*along)(dmlk_sums *sums, int64_t sum, const float *from, int64_t n, int64_t index);
-    void (*rows)(dmlk_sums *sums, const float *from, int64_t rows, int64_t step, int64_t index);
+    void (*rows)(dmlk_sums *sums, const float *from, int64_t rows, int64_t step, int64_t index, int64_t next);
     void (*lines)(const float *from, int64_t stride, int64_t lines, int64_t n, double *results);
 };
 
@@ -134,36 +134,60 @@ static const struct methods comparisons[] = {
 
 /* --- FLOAT32s in memory --- */
 
-/* Compared as floats.  Where that finds a zero, whose sign is open, or no number, all are compared as integers. */
-DMLK_EACH_ISA(largest_rows, (void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index),
-              (context, at, steps, rows, index)) {
+/* Whether a result of comparing floats leaves something open: of a zero the sign, and of infinities whether there was a
+ * number at all. */
+static inline bool is_open(const struct job *job, float best) {
+    return best - best != 0 || (best == 0 && job->how != PLACE_OF_FLOAT);
+}
+
+/* Takes `count` results unless they are open; is there such a one?  Without branches. */
+DMLK_EACH_ISA(take_compared, (const struct job *job, const float *restrict best, const int32_t *restrict place,
+                              int64_t count, int32_t *restrict values, int32_t *restrict places, bool *any_open),
+              (job, best, place, count, values, places, any_open)) {
+    const struct job mapping = {.flip = job->flip, .raise = job->raise};
+    const uint32_t least = job->how != PLACE_OF_FLOAT, numbers = 0x7f800000 - least;
+    const int32_t is_last = job->last_index;
+    int32_t closed = 1;
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t bits = dmlk_float_bits(best[i]);
+        const int32_t mapped = map_uint32(&mapping, PLACE_OF_FLOAT, bits), value = values[i], before = places[i];
+        const int32_t is_closed = (bits & INT32_MAX) - least < numbers;
+        const int32_t better = 0 - (is_closed & ((mapped > value) | (is_last & (mapped == value))));
+        closed &= is_closed;
+        values[i] = (mapped & better) | (value & ~better);
+        places[i] = (place[i] & better) | (before & ~better);
+    }
+    *any_open = !closed;
+}
+
+/* Where a result is open, all numbers are compared as integers, which changes no other result. */
+static void compare_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
+                         int64_t next) {
     struct block *block = context;
     const struct job *job = block->job;
-    const float *x = (const float *)at[0];
-    int32_t *value = (int32_t *)block->bits;
-    const int64_t count = block->count, one = 1;
+    const int64_t one = 1;
+    const dmlk_best_rows r = {job->flip != 0, job->last_index, (const float *)at[0], rows, steps[0], block->count, next};
     float best[WIDE];
-    int32_t open = 0;
-    for (int64_t i = 0; i < count; i++) {
-        best[i] = job->flip == 0 ? -INFINITY : INFINITY;
+    int32_t place[WIDE];
+    bool any_open;
+    if (job->how == PLACE_OF_FLOAT) {
+        dmlk_best_places_of_rows(&r, best, place);
+    } else {
+        dmlk_best_of_rows(&r, best);
     }
-    job->flip == 0 ? dmlk_largest_floats(best, x, rows, steps[0], count)
-                   : dmlk_smallest_floats(best, x, rows, steps[0], count);
-    for (int64_t i = 0; i < count; i++) {
-        open |= best[i] == 0 || best[i] - best[i] != 0;
+    const int32_t before = (int32_t)(index - block->first);
+    for (int64_t i = 0; i < block->count; i++) {
+        place[i] = job->how == PLACE_OF_FLOAT ? before + place[i] : 0;
     }
-    for (int64_t i = 0; i < count && !open; i++) {
-        const int32_t mapped = map_uint32(job, LARGEST_FLOAT, dmlk_float_bits(best[i]));
-        value[i] = mapped > value[i] ? mapped : value[i];
-    }
-    for (int64_t row = 0; row < rows && open; row++) {
-        uint8_t *from = at[0] + row * steps[0] * (int64_t)sizeof *x;
-        across_uint32(context, &from, &one, count, index + row);
+    take_compared(job, best, place, block->count, (int32_t *)block->bits, block->place, &any_open);
+    for (int64_t row = 0; row < rows && any_open; row++) {
+        uint8_t *from = at[0] + row * steps[0] * (int64_t)sizeof *best;
+        across_uint32(context, &from, &one, block->count, index + row);
     }
 }
 
-static const struct methods largest_float = {
-    start_uint32, {along_uint32, across_uint32, largest_rows, SHORT}, settle_uint32, combine_uint32, finish_uint32};
+static const struct methods compared_floats = {
+    start_uint32, {along_uint32, across_uint32, compare_rows, SHORT}, settle_uint32, combine_uint32, finish_uint32};
 
 #ifdef DMLK_CHECKED
 
@@ -290,9 +314,10 @@ static void floats_across(void *context, uint8_t *const *at, const int64_t *stri
     dmlk_sums_across(&block->sums, x.f, index);
 }
 
-static void floats_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index) {
+static void floats_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
+                        int64_t next) {
     struct block *block = context;
-    block->job->function->direct->rows(&block->sums, (const float *)at[0], rows, steps[0], index);
+    block->job->function->direct->rows(&block->sums, (const float *)at[0], rows, steps[0], index, next);
 }
 
 static void settle_floats(struct block *block, struct results *results) {
@@ -320,20 +345,51 @@ static const struct methods float_methods = {
 static const struct methods direct_methods = {
     start_floats, {floats_along, floats_across, floats_rows, SHORT}, settle_floats, combine_floats, finish_floats};
 
-/* Whether the lines of inputs are contiguous FLOAT32s of one segment, enough for several lanes. */
+/* Whether the lines are contiguous FLOAT32s that are taken without a visitor: for sums of one segment, enough for several
+ * lanes; for comparisons short ones. */
 static bool are_direct_lines(const struct job *job) {
     const dmlk_iter *along = &job->lines.along;
-    return job->methods == &direct_methods && !job->lines.across && along->rank == 1 && along->count >= SHORT &&
-           along->count <= SEGMENT && *dmlk_iter_row_strides(along) == 1;
+    const int64_t most = job->methods == &direct_methods ? SEGMENT : job->methods == &compared_floats ? PIECE : 0;
+    return !job->lines.across && along->rank == 1 && along->count >= SHORT && along->count <= most &&
+           *dmlk_iter_row_strides(along) == 1;
 }
 
-/* Such lines, many short ones by each call. */
+/* Many of them by each call. */
 static void add_lines(const struct job *job, const dmlk_line_block *lines, double *sums) {
     const int64_t n = job->lines.along.count, stride = lines->strides[0], most = 1 + SEGMENT / n;
     const float *from = (const float *)lines->at[0];
     for (int64_t i = 0; i < lines->count && !dmlk_stopped(lines->work, most * n); i += most) {
         job->function->direct->lines(from + i * stride, stride, dmlk_min(lines->count - i, most), n, sums + i);
     }
+}
+
+static void compare_lines(const struct job *job, const dmlk_line_block *lines, struct results *results) {
+    const int64_t n = job->lines.along.count, stride = lines->strides[0], most = 1 + SEGMENT / n, one = 1;
+    struct block block;
+    float best[WIDE];
+    int32_t place[WIDE];
+    bool any_open;
+    block.job = job;
+    block.count = lines->count;
+    block.first = 0;
+    start_uint32(&block, n);
+    for (int64_t i = 0; i < lines->count && !dmlk_stopped(lines->work, most * n); i += most) {
+        const float *from = (const float *)lines->at[0] + i * stride;
+        const int64_t count = dmlk_min(lines->count - i, most);
+        if (job->how == PLACE_OF_FLOAT) {
+            dmlk_best_places(job->flip != 0, job->last_index, from, stride, count, n, best + i, place + i);
+        } else {
+            dmlk_best_lines(job->flip != 0, from, stride, count, n, best + i);
+        }
+        take_compared(job, best + i, place + i, count, (int32_t *)block.bits + i, block.place + i, &any_open);
+        for (int64_t line = i; line < i + count && any_open; line++) {
+            uint8_t *at = lines->at[0] + line * stride * (int64_t)sizeof *best;
+            if (is_open(job, best[line])) {
+                along_uint32(&block, line, &at, &one, n, 0);
+            }
+        }
+    }
+    settle_uint32(&block, results);
 }
 
 /* --- iterating over the inputs --- */
@@ -407,9 +463,8 @@ static void choose_methods(struct job *job) {
     if (job->function->family == SUMS) {
         const struct methods *floats = is_direct(job) ? &direct_methods : &float_methods;
         job->methods = is_float ? floats : &job->function->integers[type];
-    } else if (job->function->family == LARGEST_OF_ALL && job->in == DMLK_FLOAT32 &&
-               COMPARES_FLOATS(float, LARGEST_FLOAT, 1)) {
-        job->methods = &largest_float;
+    } else if (job->in == DMLK_FLOAT32 && COMPARES_FLOATS(float, LARGEST_FLOAT, 1)) {
+        job->methods = &compared_floats;
     } else {
         job->methods = &comparisons[type];
     }
@@ -448,8 +503,10 @@ static void reduce_block(const dmlk_line_block *lines, void *context) {
     if (job->function->is_shifted) {
         find_shift(job, lines, &shift);
     }
-    if (are_direct_lines(job)) {
+    if (are_direct_lines(job) && job->function->family == SUMS) {
         add_lines(job, lines, results.sums);
+    } else if (are_direct_lines(job)) {
+        compare_lines(job, lines, &results);
     } else {
         take_in(job, lines, shift.f, &results);
     }

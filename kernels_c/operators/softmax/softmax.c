@@ -45,8 +45,10 @@ struct block {
 
 /* --- loops --- */
 
-DMLK_EACH_ISA(find_largest, (float *largest, const float *x, int64_t n), (largest, x, n)) {
-    *largest = dmlk_largest_float(*largest, x, n);
+static void find_largest(float *largest, const float *x, int64_t n) {
+    float found;
+    dmlk_best_lines(false, x, 0, 1, n, &found);
+    *largest = found > *largest ? found : *largest;
 }
 
 DMLK_EACH_ISA(find_each_largest, (float *restrict largest, const float *restrict x, int64_t n), (largest, x, n)) {
@@ -226,7 +228,7 @@ static void sum_across(void *context, uint8_t *const *at, const int64_t *strides
     const float *x = load(block->job, at[0], strides[0], count, room);
     float *e = block->kept != NULL ? block->kept + index * block->lines : forgotten;
     exponentials(e, x, count, block, 0, 1);
-    rows_exponentials(&block->sums, e, 1, 0, index);
+    rows_exponentials(&block->sums, e, 1, 0, index, 0);
 }
 
 /* `count` outputs; `line` is the first or only group, `place` that of the first element in block->kept. */
