@@ -56,13 +56,18 @@ typedef struct dmlk_exponentialf {
     float less1; /* exp(r) - 1 */
 } dmlk_exponentialf;
 
-/* Of x + low, where |x| < 2^15 and |low| is not more than a unit in the last place of x; -0 is none. */
-DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float low, float bias) {
-    const float shifted = fmaf(x, 1.44269504f, DMLK_ROUNDINGF + bias), n = shifted - (DMLK_ROUNDINGF + bias);
+/* Of x + low, where |x| < 2^15 and |low| is not more than a unit in the last place of x; -0 is none.  `rounding` is
+ * DMLK_ROUNDINGF + bias. */
+DMLK_INLINE dmlk_exponentialf dmlk_reduce_exp_byf(float x, float low, float rounding) {
+    const float shifted = fmaf(x, 1.44269504f, rounding), n = shifted - rounding;
     const float r = fmaf(n, -0x1.7f7d1cp-20f, fmaf(n, -0x1.62e4p-1f, x) + low), z = r * r;
     const float q01 = fmaf(r, 0.166665196f, 0.49999994f), q23 = fmaf(r, 0.00836889911f, 0.0416684076f);
     const float q = fmaf(z, fmaf(z, 0.00138142193f, q23), q01);
     return (dmlk_exponentialf){dmlk_float_bits(shifted), fmaf(z, q, r)};
+}
+
+DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float low, float bias) {
+    return dmlk_reduce_exp_byf(x, low, DMLK_ROUNDINGF + bias);
 }
 
 /* 2^n, if it is normal; the bias is 127. */
@@ -105,20 +110,28 @@ DMLK_INLINE float dmlk_expf(float x) {
 #define DMLK_LARGEF 0x1p14f
 
 typedef struct dmlk_relativef {
-    float shift, low;
-    uint32_t offset; /* of the power */
+    float shift, low, rounding; /* of dmlk_reduce_exp_byf */
 } dmlk_relativef;
 
 DMLK_INLINE dmlk_relativef dmlk_relative_tof(float most) {
     const float shift = fabsf(most) <= DMLK_LARGEF ? 0 : most, rest = most - shift;
-    const float shifted = fmaf(rest, 1.44269504f, DMLK_ROUNDINGF);
-    return (dmlk_relativef){shift, rest + dmlk_limitsf.exp_low, 127 + 25 - dmlk_float_bits(shifted)};
+    const float n = fmaf(rest, 1.44269504f, DMLK_ROUNDINGF) - DMLK_ROUNDINGF;
+    return (dmlk_relativef){shift, rest + dmlk_limitsf.exp_low, DMLK_ROUNDINGF + (127 + 25 - n)};
 }
 
 /* For x <= most: exp(x - most) times a number from 2^24 to 2^26 that is the same for the whole group. */
 DMLK_INLINE float dmlk_exp_relativef(float x, dmlk_relativef to) {
-    const dmlk_exponentialf e = dmlk_reduce_expf(dmlk_at_leastf(x - to.shift, to.low), -0.0f, 0);
-    const float power = dmlk_bits_float((e.n + to.offset) << 23);
+    const dmlk_exponentialf e = dmlk_reduce_exp_byf(dmlk_at_leastf(x - to.shift, to.low), -0.0f, to.rounding);
+    const float power = dmlk_powerf(e);
+    return fmaf(power, e.less1, power);
+}
+
+/* The same as exp(x), for |x| up to this; then e from one is that of the other times a power of 2, bit by bit. */
+#define DMLK_SIMPLE_EXPF 40.0f
+
+DMLK_INLINE float dmlk_exp_simplef(float x) {
+    const dmlk_exponentialf e = dmlk_reduce_expf(x, -0.0f, 127);
+    const float power = dmlk_powerf(e);
     return fmaf(power, e.less1, power);
 }
 

@@ -12,6 +12,7 @@
 #define PIECE 256  /* numbers in which a place is looked for */
 #define STRIP 32   /* columns whose result is kept in registers */
 #define TOGETHER 4 /* rows; more at a time would leave the order of memory */
+#define WIDE 1024  /* numbers of a row */
 #define IN_LINE (DMLK_LINE / (int64_t)sizeof(float))
 
 /* Loops that compilers should not replace by their steps before they see that these are one vector. */
@@ -100,10 +101,9 @@ static inline __attribute__((always_inline)) int32_t place_in(bool last, const f
         }                                                                                                            \
         return of_key(key);                                                                                          \
     }                                                                                                                \
-    DMLK_EACH_ISA(name##_lines, (const float *from, int64_t stride, int64_t lines, int64_t n, float *results, bool last, \
+    DMLK_EACH_ISA(name##_lines, (const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead, float *results, bool last, \
                                  int32_t *places),                                                                   \
-                  (from, stride, lines, n, results, last, places)) {                                                 \
-        const int64_t size = sizeof *from, ahead = dmlk_ahead(n * size, stride * size);                              \
+                  (from, stride, lines, n, ahead, results, last, places)) {                                                 \
         for (int64_t line = 0; line < lines; line++, from += stride) {                                               \
             results[line] = n >= LANES    ? name##_of(from, n, LANES, ahead)                                         \
                             : n >= VECTOR ? name##_of(from, n, VECTOR, ahead)                                        \
@@ -116,15 +116,16 @@ static inline __attribute__((always_inline)) int32_t place_in(bool last, const f
 BEST(largest, >, -INFINITY)
 BEST(smallest, <, INFINITY)
 
-void dmlk_best_lines(bool smallest, const float *from, int64_t stride, int64_t lines, int64_t n, float *results) {
-    smallest ? smallest_lines(from, stride, lines, n, results, false, NULL)
-             : largest_lines(from, stride, lines, n, results, false, NULL);
+void dmlk_best_lines(bool smallest, const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead,
+                     float *results) {
+    smallest ? smallest_lines(from, stride, lines, n, ahead, results, false, NULL)
+             : largest_lines(from, stride, lines, n, ahead, results, false, NULL);
 }
 
-void dmlk_best_places(bool smallest, bool last, const float *from, int64_t stride, int64_t lines, int64_t n,
+void dmlk_best_places(bool smallest, bool last, const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead,
                       float *results, int32_t *places) {
-    smallest ? smallest_lines(from, stride, lines, n, results, last, places)
-             : largest_lines(from, stride, lines, n, results, last, places);
+    smallest ? smallest_lines(from, stride, lines, n, ahead, results, last, places)
+             : largest_lines(from, stride, lines, n, ahead, results, last, places);
 }
 
 /* --- rows --- */
@@ -140,9 +141,11 @@ void dmlk_best_places(bool smallest, bool last, const float *from, int64_t strid
                 place[i] = 0;                                                                                        \
             }                                                                                                        \
         }                                                                                                            \
+        /* Of narrow rows more are fetched before they are taken; behind these rows, the first of the next ones. */   \
+        const int64_t wanted = TOGETHER * ((WIDE + count - 1) / count), between = wanted < r->rows ? wanted : r->rows;          \
         for (int64_t first = 0; far > 0 && first < r->rows; first += TOGETHER) {                                     \
             const int64_t end = first + TOGETHER < r->rows ? first + TOGETHER : r->rows;                             \
-            const int64_t ahead = end < r->rows ? TOGETHER * step : r->next - first * step;                          \
+            const int64_t ahead = between * step + (end + between <= r->rows ? 0 : r->next - r->rows * step);        \
             for (int64_t i = 0; i < far; i += STRIP) {                                                               \
                 float strip[STRIP];                                                                                  \
                 int32_t places[STRIP];                                                                               \

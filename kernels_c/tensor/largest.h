@@ -6,13 +6,14 @@
 #include <stdint.h>
 #include <stdbool.h>
 
-/* Results of lines of n numbers each, of which two are `stride` apart. */
-void dmlk_best_lines(bool smallest, const float *from, int64_t stride, int64_t lines, int64_t n, float *results);
+/* Results of lines of n numbers each, of which two are `stride` apart.  What is `ahead` bytes behind is fetched meanwhile. */
+void dmlk_best_lines(bool smallest, const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead,
+                     float *results);
 
 #define DMLK_PLACE_MOST 1024 /* numbers of a line */
 
 /* The same, with the place of the first or last number that equals the result; if there is none, any place of the line. */
-void dmlk_best_places(bool smallest, bool last, const float *from, int64_t stride, int64_t lines, int64_t n,
+void dmlk_best_places(bool smallest, bool last, const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead,
                       float *results, int32_t *places);
 
 /* Results of number i of each row, of `count`; rows are `step` numbers apart, and the rows that are taken next are `next`

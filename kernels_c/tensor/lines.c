@@ -131,6 +131,9 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
         const bool fetch = block->count <= DMLK_MOST_LINES || along[0] > block->count;
         const uint32_t fetched = i + AHEAD < n && fetch ? 2 : 0;
         for (uint32_t k = 0; k < fetched && k < lines->along.operands && block->strides[k] == 1; k++) {
+            if (visitor->unfetched >> k & 1) {
+                continue;
+            }
             const uint8_t *next = start[k] + AHEAD * along[k] * lines->along.bytes[k];
             for (int64_t b = 0; b < block->count * lines->along.bytes[k]; b += LINE) {
                 k == 0 ? __builtin_prefetch(next + b) : __builtin_prefetch(next + b, 1);

@@ -57,6 +57,7 @@ typedef struct dmlk_line_visitor {
     void (*across)(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index);
     void (*rows)(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index, int64_t next);
     int64_t least_along;
+    uint32_t unfetched; /* bit k: the cache holds operand k, or it is not accessed */
 } dmlk_line_visitor;
 
 /* Visits elements first .. first + n - 1 of every line of the block. */

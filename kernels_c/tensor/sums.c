@@ -11,6 +11,7 @@
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
+#define SUMS_ROWS
 #include "sums.inc"
 
 #define SUMS_NAME(x) JOIN(x, product)
@@ -18,6 +19,7 @@
 #define SUMS_PRODUCT 1
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
+#define SUMS_ROWS
 #include "sums.inc"
 
 void dmlk_sums_start(dmlk_sums *sums, bool is_product, int64_t count, int64_t terms) {

@@ -55,7 +55,7 @@ struct methods {
 struct direct {
     void (*along)(dmlk_sums *sums, int64_t sum, const float *from, int64_t n, int64_t index);
     void (*rows)(dmlk_sums *sums, const float *from, int64_t rows, int64_t step, int64_t index, int64_t next);
-    void (*lines)(const float *from, int64_t stride, int64_t lines, int64_t n, double *results);
+    void (*lines)(const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead, double *results);
 };
 
 /* A line of functions.inc. */
@@ -123,7 +123,7 @@ typedef int64_t signed_uint64;
 #undef magnitude
 
 #define METHODS(name, type) \
-    {start_##type, {name##along_##type, name##across_##type, NULL, SHORT}, settle_##type, combine_##type, finish_##type}
+    {start_##type, {.along = name##along_##type, .across = name##across_##type, .least_along = SHORT}, settle_##type, combine_##type, finish_##type}
 
 static const struct methods comparisons[] = {
     [DMLK_UINT8] = METHODS(, uint8),
@@ -187,7 +187,7 @@ static void compare_rows(void *context, uint8_t *const *at, const int64_t *steps
 }
 
 static const struct methods compared_floats = {
-    start_uint32, {along_uint32, across_uint32, compare_rows, SHORT}, settle_uint32, combine_uint32, finish_uint32};
+    start_uint32, {.along = along_uint32, .across = across_uint32, .rows = compare_rows, .least_along = SHORT}, settle_uint32, combine_uint32, finish_uint32};
 
 #ifdef DMLK_CHECKED
 
@@ -204,6 +204,7 @@ static const struct methods compared_floats = {
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
 #define SUMS_LINES
+#define SUMS_ROWS
 #include "sums.inc"
 
 #define SUMS_NAME(x) x##_product
@@ -212,6 +213,7 @@ static const struct methods compared_floats = {
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
 #define SUMS_LINES
+#define SUMS_ROWS
 #include "sums.inc"
 
 #define SUMS_NAME(x) x##_squares
@@ -220,6 +222,7 @@ static const struct methods compared_floats = {
 #define SUMS_TERM(x) ((x) * (x))
 #define SUMS_TERMS(x) ((x) * (x))
 #define SUMS_LINES
+#define SUMS_ROWS
 #include "sums.inc"
 
 typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))));
@@ -230,6 +233,7 @@ typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))))
 #define SUMS_TERM(x) fabs(x)
 #define SUMS_TERMS(x) ((dmlk_sums_vector)((sign_free)(x) & INT64_MAX))
 #define SUMS_LINES
+#define SUMS_ROWS
 #include "sums.inc"
 
 #endif
@@ -341,9 +345,9 @@ static void finish_floats(const struct job *job, struct results *results, int64_
 }
 
 static const struct methods float_methods = {
-    start_floats, {floats_along, floats_across, NULL, SHORT}, settle_floats, combine_floats, finish_floats};
+    start_floats, {.along = floats_along, .across = floats_across, .least_along = SHORT}, settle_floats, combine_floats, finish_floats};
 static const struct methods direct_methods = {
-    start_floats, {floats_along, floats_across, floats_rows, SHORT}, settle_floats, combine_floats, finish_floats};
+    start_floats, {.along = floats_along, .across = floats_across, .rows = floats_rows, .least_along = SHORT}, settle_floats, combine_floats, finish_floats};
 
 /* Whether the lines are contiguous FLOAT32s that are taken without a visitor: for sums of one segment, enough for several
  * lanes; for comparisons short ones. */
@@ -354,17 +358,23 @@ static bool are_direct_lines(const struct job *job) {
            *dmlk_iter_row_strides(along) == 1;
 }
 
+static int64_t ahead_of_lines(int64_t n, int64_t stride) {
+    return dmlk_ahead(n * (int64_t)sizeof(float), stride * (int64_t)sizeof(float));
+}
+
 /* Many of them by each call. */
 static void add_lines(const struct job *job, const dmlk_line_block *lines, double *sums) {
     const int64_t n = job->lines.along.count, stride = lines->strides[0], most = 1 + SEGMENT / n;
+    const int64_t ahead = ahead_of_lines(n, stride);
     const float *from = (const float *)lines->at[0];
     for (int64_t i = 0; i < lines->count && !dmlk_stopped(lines->work, most * n); i += most) {
-        job->function->direct->lines(from + i * stride, stride, dmlk_min(lines->count - i, most), n, sums + i);
+        job->function->direct->lines(from + i * stride, stride, dmlk_min(lines->count - i, most), n, ahead, sums + i);
     }
 }
 
 static void compare_lines(const struct job *job, const dmlk_line_block *lines, struct results *results) {
     const int64_t n = job->lines.along.count, stride = lines->strides[0], most = 1 + SEGMENT / n, one = 1;
+    const int64_t ahead = ahead_of_lines(n, stride);
     struct block block;
     float best[WIDE];
     int32_t place[WIDE];
@@ -377,9 +387,9 @@ static void compare_lines(const struct job *job, const dmlk_line_block *lines, s
         const float *from = (const float *)lines->at[0] + i * stride;
         const int64_t count = dmlk_min(lines->count - i, most);
         if (job->how == PLACE_OF_FLOAT) {
-            dmlk_best_places(job->flip != 0, job->last_index, from, stride, count, n, best + i, place + i);
+            dmlk_best_places(job->flip != 0, job->last_index, from, stride, count, n, ahead, best + i, place + i);
         } else {
-            dmlk_best_lines(job->flip != 0, from, stride, count, n, best + i);
+            dmlk_best_lines(job->flip != 0, from, stride, count, n, ahead, best + i);
         }
         take_compared(job, best + i, place + i, count, (int32_t *)block.bits + i, block.place + i, &any_open);
         for (int64_t line = i; line < i + count && any_open; line++) {
