@@ -17,11 +17,10 @@
 #define SUMS_LINES
 #include "sums.inc"
 
-void dmlk_exponentials_simply(dmlk_exponentials *e, int64_t count, int64_t n) {
+void dmlk_exponentials_simply(dmlk_exponentials *e, int64_t count) {
     e->count = count;
     e->simple = true;
     e->most = 0;
-    dmlk_sums_start(&e->sums, false, count, n);
 }
 
 bool dmlk_are_simple(const dmlk_exponentials *e) {
@@ -70,9 +69,13 @@ DMLK_EACH_ISA(relate, (dmlk_exponentials *e), (e)) {
     e->shifts = shifts;
 }
 
-void dmlk_exponentials_relate(dmlk_exponentials *e, int64_t n) {
-    relate(e);
-    dmlk_sums_start(&e->sums, false, e->count, n);
+void dmlk_exponentials_relate(dmlk_exponentials *e) { relate(e); }
+
+void dmlk_exponentials_of_one(const dmlk_exponentials *e, double *scales, double *shifts) {
+    for (int64_t i = 0; i < e->count; i++) {
+        scales[i] = e->simple ? 0 : 127 - (double)(e->rounding[i] - DMLK_ROUNDINGF);
+        shifts[i] = e->simple ? 0 : (double)e->shift[i];
+    }
 }
 
 /* Loops are compiled for each kind, and for each `step`, as compilers gather numbers that are `step` apart one by one. */
@@ -117,56 +120,12 @@ DMLK_INLINE void exponentials_of(dmlk_exponentials *e, int64_t line, int64_t ste
     }
 }
 
-DMLK_EACH_ISA(exponentials, (dmlk_exponentials *e, int64_t line, int64_t step, const float *x, int64_t n, float *to),
-              (e, line, step, x, n, to)) {
-    step == 0 ? exponentials_of(e, line, 0, x, n, to) : exponentials_of(e, line, 1, x, n, to);
-}
-
-void dmlk_exponentials_again(dmlk_exponentials *e, int64_t line, int64_t step, const float *x, int64_t n, float *to) {
-    exponentials(e, line, step, x, n, to);
-}
-
-void dmlk_exponentials_along(dmlk_exponentials *e, int64_t line, const float *x, int64_t n, int64_t index, float *to) {
-    exponentials(e, line, 0, x, n, to);
-    e->sums.along = true;
-    if (e->sums.lanes > 1) {
-        along_exponentials(&e->sums, line, to, n, index);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        e->sums.lane[line] += (double)to[i];
-    }
-}
-
-DMLK_EACH_ISA(exponentials_across, (dmlk_exponentials *e, const float *x, int64_t rows, int64_t step, int64_t next,
-                                    int64_t index, float *to, int64_t to_step),
-              (e, x, rows, step, next, index, to, to_step)) {
-    const int64_t count = e->count, between = rows < AHEAD ? rows : AHEAD;
-    for (int64_t row = 0; row < rows; row++, x += step, to += to_step) {
-        const int64_t ahead = between * step + (row + between < rows ? 0 : next - rows * step);
-        double *restrict lane = dmlk_sums_row(&e->sums, index + row);
-        const float *restrict added = to;
-        for (int64_t i = 0; i < count && next != 0; i += IN_LINE) {
-            dmlk_fetch(x + i + ahead);
-        }
-        exponentials_of(e, 0, 1, x, count, to);
-        for (int64_t i = 0; i < count; i++) {
-            lane[i] += (double)added[i];
-        }
-    }
-}
-
-void dmlk_exponentials_across(dmlk_exponentials *e, const float *x, int64_t rows, int64_t step, int64_t next, int64_t index,
-                              float *to, int64_t to_step) {
-    exponentials_across(e, x, rows, step, next, index, to, to_step);
-}
-
-/* Before each piece another one is fetched, `ahead` bytes behind.  Vectors are stored to whole lines of the cache, but for
- * the first and the last one. */
-DMLK_EACH_ISA(exponentials_of_lines, (dmlk_exponentials *e, const float *x, int64_t stride, int64_t n, float *to,
-                                      int64_t to_stride, int64_t ahead),
-              (e, x, stride, n, to, to_stride, ahead)) {
-    for (int64_t line = 0; line < e->count; line++, x += stride, to += to_stride) {
+/* Of `lines` lines, the first one being `line`.  Before each piece another one is fetched, `ahead` bytes behind.  Vectors are
+ * stored to whole lines of the cache, but for the first and the last one. */
+DMLK_EACH_ISA(exponentials, (dmlk_exponentials *e, int64_t line, int64_t lines, const float *x, int64_t stride, int64_t n,
+                             float *to, int64_t to_stride, int64_t ahead),
+              (e, line, lines, x, stride, n, to, to_stride, ahead)) {
+    for (const int64_t end = line + lines; line < end; line++, x += stride, to += to_stride) {
         const int64_t before = dmlk_before_lines(to, n);
         if (before > 0) {
             exponentials_of(e, line, 0, x, VECTOR, to);
@@ -181,6 +140,50 @@ DMLK_EACH_ISA(exponentials_of_lines, (dmlk_exponentials *e, const float *x, int6
     }
 }
 
+DMLK_EACH_ISA(exponentials_of_each, (dmlk_exponentials *e, const float *x, float *to), (e, x, to)) {
+    exponentials_of(e, 0, 1, x, e->count, to);
+}
+
+void dmlk_exponentials_again(dmlk_exponentials *e, int64_t line, int64_t step, const float *x, int64_t n, float *to) {
+    step == 0 ? exponentials(e, line, 1, x, 0, n, to, 0, 0) : exponentials_of_each(e, x, to);
+}
+
+void dmlk_exponentials_along(dmlk_exponentials *e, dmlk_sums *sums, int64_t line, const float *x, int64_t n, int64_t index,
+                             float *to) {
+    exponentials(e, line, 1, x, 0, n, to, 0, DMLK_AHEAD);
+    sums->along = true;
+    if (sums->lanes > 1) {
+        along_exponentials(sums, line, to, n, index);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        sums->lane[line] += (double)to[i];
+    }
+}
+
+DMLK_EACH_ISA(exponentials_across, (dmlk_exponentials *e, dmlk_sums *sums, const float *x, int64_t rows, int64_t step,
+                                    int64_t next, int64_t index, float *to, int64_t to_step),
+              (e, sums, x, rows, step, next, index, to, to_step)) {
+    const int64_t count = e->count, between = rows < AHEAD ? rows : AHEAD;
+    for (int64_t row = 0; row < rows; row++, x += step, to += to_step) {
+        const int64_t ahead = between * step + (row + between < rows ? 0 : next - rows * step);
+        double *restrict lane = dmlk_sums_row(sums, index + row);
+        const float *restrict added = to;
+        for (int64_t i = 0; i < count && next != 0; i += IN_LINE) {
+            dmlk_fetch(x + i + ahead);
+        }
+        exponentials_of(e, 0, 1, x, count, to);
+        for (int64_t i = 0; i < count; i++) {
+            lane[i] += (double)added[i];
+        }
+    }
+}
+
+void dmlk_exponentials_across(dmlk_exponentials *e, dmlk_sums *sums, const float *x, int64_t rows, int64_t step, int64_t next,
+                              int64_t index, float *to, int64_t to_step) {
+    exponentials_across(e, sums, x, rows, step, next, index, to, to_step);
+}
+
 void dmlk_exponentials_of_lines(dmlk_exponentials *e, bool simply, const float *x, int64_t stride, int64_t count, int64_t n,
                                 float *to, int64_t to_stride, double *sums) {
     const int64_t ahead = count * stride * (int64_t)sizeof *x;
@@ -188,13 +191,13 @@ void dmlk_exponentials_of_lines(dmlk_exponentials *e, bool simply, const float *
     e->simple = simply;
     e->most = 0;
     if (simply) {
-        exponentials_of_lines(e, x, stride, n, to, to_stride, ahead);
+        exponentials(e, 0, count, x, stride, n, to, to_stride, ahead);
     }
     if (!dmlk_are_simple(e)) {
         e->simple = false;
         dmlk_best_lines(false, x, stride, count, n, 0, e->largest);
         relate(e);
-        exponentials_of_lines(e, x, stride, n, to, to_stride, ahead);
+        exponentials(e, 0, count, x, stride, n, to, to_stride, ahead);
     }
     if (n >= DMLK_SUMS_LONG) {
         lines_exponentials(to, to_stride, count, n, 0, sums);

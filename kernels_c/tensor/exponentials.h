@@ -21,7 +21,6 @@ typedef struct dmlk_exponentials {
     int32_t most;  /* simple: bits of the largest magnitude of all numbers */
     float largest[DMLK_MOST_EXPONENTIALS]; /* not simple */
     float shift[DMLK_MOST_EXPONENTIALS], low[DMLK_MOST_EXPONENTIALS], rounding[DMLK_MOST_EXPONENTIALS]; /* dmlk_relativef */
-    dmlk_sums sums;
 } dmlk_exponentials;
 
 /* Of n numbers, those before the first line of the cache; 0 if there are too few for this to matter. */
@@ -30,20 +29,24 @@ static inline int64_t dmlk_before_lines(const float *x, int64_t n) {
 }
 
 /* Either: exponentials that are simple, if dmlk_are_simple after all of them. */
-void dmlk_exponentials_simply(dmlk_exponentials *e, int64_t count, int64_t n);
+void dmlk_exponentials_simply(dmlk_exponentials *e, int64_t count);
 bool dmlk_are_simple(const dmlk_exponentials *e);
 
 /* Or: first the largest numbers are found, those of a line piece by piece. */
 void dmlk_exponentials_start(dmlk_exponentials *e, int64_t count);
 void dmlk_largest_along(dmlk_exponentials *e, int64_t line, const float *x, int64_t n);
 void dmlk_largest_across(dmlk_exponentials *e, const float *x, int64_t rows, int64_t step, int64_t next);
-void dmlk_exponentials_relate(dmlk_exponentials *e, int64_t n);
+void dmlk_exponentials_relate(dmlk_exponentials *e);
 
-/* Exponentials of numbers `index` and following of each line, of n, are stored and added.  Rows are `step` numbers apart, and
- * those that are taken next `next` numbers behind these, or 0: they are in a cache. */
-void dmlk_exponentials_along(dmlk_exponentials *e, int64_t line, const float *x, int64_t n, int64_t index, float *to);
-void dmlk_exponentials_across(dmlk_exponentials *e, const float *x, int64_t rows, int64_t step, int64_t next, int64_t index,
-                              float *to, int64_t to_step);
+/* Of each line, exp(number - shift) is its exponential times 2^scale. */
+void dmlk_exponentials_of_one(const dmlk_exponentials *e, double *scales, double *shifts);
+
+/* Exponentials of numbers `index` and following of each line are stored, and added to sums.  Rows are `step` numbers apart,
+ * and those that are taken next `next` numbers behind these, or 0: they are in a cache. */
+void dmlk_exponentials_along(dmlk_exponentials *e, dmlk_sums *sums, int64_t line, const float *x, int64_t n, int64_t index,
+                             float *to);
+void dmlk_exponentials_across(dmlk_exponentials *e, dmlk_sums *sums, const float *x, int64_t rows, int64_t step, int64_t next,
+                              int64_t index, float *to, int64_t to_step);
 
 /* The same exponentials of n numbers, only stored: of one line (step 0), or of each line one (step 1). */
 void dmlk_exponentials_again(dmlk_exponentials *e, int64_t line, int64_t step, const float *x, int64_t n, float *to);

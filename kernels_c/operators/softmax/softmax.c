@@ -14,6 +14,7 @@
 #include "kernel.h"
 #include "nontemporal.h"
 #include "scratch.h"
+#include "singles.h"
 #include "walkers.h"
 
 #define KEPT (1 << 18)  /* floats: 1 MiB, in the second- or third-level cache; also of a block of groups across memory */
@@ -49,6 +50,7 @@ struct block {
     float *kept;       /* exponentials, perhaps where outputs will be; NULL: nothing is kept */
     int64_t kept_step; /* across lines: from one row to the next */
     dmlk_exponentials e;
+    dmlk_sums sums;
 };
 
 /* --- loops --- */
@@ -134,21 +136,6 @@ DMLK_INLINE double log_of_sum(double y, float most) {
 
 /* --- elements as floats --- */
 
-/* `count` <= DMLK_CHUNK elements: where they are, or in `room`. */
-static const float *load(const struct job *job, const uint8_t *at, int64_t stride, int64_t count, float *room) {
-#ifndef DMLK_CHECKED
-    if (job->in == DMLK_FLOAT32 && stride == 1) {
-        return (const float *)at;
-    }
-#endif
-    dmlk_promoted x;
-    dmlk_load_promoted(job->in, at, stride, count, &x);
-    for (int64_t i = 0; i < count; i++) {
-        room[i] = (float)x.f[i];
-    }
-    return room;
-}
-
 static void store(const struct job *job, uint8_t *at, int64_t stride, int64_t count, const float *from) {
     dmlk_promoted y;
     if (job->streams && stride == 1) {
@@ -171,7 +158,7 @@ static void largest_along(void *context, int64_t line, uint8_t *const *at, const
     (void)index;
     for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
-        dmlk_largest_along(&block->e, line, load(block->job, at[0] + i * step, strides[0], count, room), count);
+        dmlk_largest_along(&block->e, line, dmlk_singles(block->job->in, at[0] + i * step, strides[0], count, room), count);
     }
 }
 
@@ -179,7 +166,7 @@ static void largest_across(void *context, uint8_t *const *at, const int64_t *str
     struct block *block = context;
     float room[DMLK_CHUNK];
     (void)index;
-    dmlk_largest_across(&block->e, load(block->job, at[0], strides[0], count, room), 1, 0, 0);
+    dmlk_largest_across(&block->e, dmlk_singles(block->job->in, at[0], strides[0], count, room), 1, 0, 0);
 }
 
 static void largest_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
@@ -197,23 +184,23 @@ static void sum_along(void *context, int64_t line, uint8_t *const *at, const int
     float room[DMLK_CHUNK], forgotten[DMLK_CHUNK];
     for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
-        const float *x = load(job, at[0] + i * step, strides[0], count, room);
-        dmlk_exponentials_along(&block->e, line, x, count, index + i, block->kept != NULL ? block->kept + first + i : forgotten);
+        const float *x = dmlk_singles(job->in, at[0] + i * step, strides[0], count, room);
+        dmlk_exponentials_along(&block->e, &block->sums, line, x, count, index + i, block->kept != NULL ? block->kept + first + i : forgotten);
     }
 }
 
 static void sum_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
     struct block *block = context;
     float room[DMLK_CHUNK], forgotten[DMLK_CHUNK];
-    const float *x = load(block->job, at[0], strides[0], count, room);
-    dmlk_exponentials_across(&block->e, x, 1, 0, 0, index,
+    const float *x = dmlk_singles(block->job->in, at[0], strides[0], count, room);
+    dmlk_exponentials_across(&block->e, &block->sums, x, 1, 0, 0, index,
                              block->kept != NULL ? block->kept + index * block->kept_step : forgotten, 0);
 }
 
 static void sum_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index, int64_t next) {
     struct block *block = context;
     float forgotten[DMLK_CHUNK];
-    dmlk_exponentials_across(&block->e, (const float *)at[0], rows, steps[0], block->e.simple ? next : 0, index,
+    dmlk_exponentials_across(&block->e, &block->sums, (const float *)at[0], rows, steps[0], block->e.simple ? next : 0, index,
                              block->kept != NULL ? block->kept + index * block->kept_step : forgotten,
                              block->kept != NULL ? block->kept_step : 0);
 }
@@ -225,7 +212,7 @@ static void put(struct block *block, int64_t line, int64_t step, const uint8_t *
     const float *from = block->kept + place;
     float room[DMLK_CHUNK], e[DMLK_CHUNK];
     if (block->kept == NULL || !job->function->of_exp) {
-        from = load(job, in, in_stride, count, room);
+        from = dmlk_singles(job->in, in, in_stride, count, room);
     }
     if (block->kept == NULL && job->function->of_exp) {
         dmlk_exponentials_again(&block->e, line, step, from, count, e);
@@ -340,17 +327,19 @@ static void sum(struct block *block, const dmlk_line_block *lines, struct job *j
     const bool in_rows = are_rows(job), simply = are_tried_simply(job);
     const dmlk_line_visitor *add = in_rows ? &sum_in_rows : &sum_them;
     if (simply) {
-        dmlk_exponentials_simply(&block->e, lines->count, n);
+        dmlk_exponentials_simply(&block->e, lines->count);
+        dmlk_sums_start(&block->sums, false, lines->count, n);
         dmlk_visit_lines(&job->lines, lines, 0, n, add, block);
     }
     if (!simply || !dmlk_are_simple(&block->e)) {
         atomic_store(&job->relative, true);
         dmlk_exponentials_start(&block->e, lines->count);
         dmlk_visit_lines(&job->lines, lines, 0, n, in_rows ? &find_in_rows : &find_them, block);
-        dmlk_exponentials_relate(&block->e, n);
+        dmlk_exponentials_relate(&block->e);
+        dmlk_sums_start(&block->sums, false, lines->count, n);
         dmlk_visit_lines(&job->lines, lines, 0, n, add, block);
     }
-    dmlk_sums_finish(&block->e.sums, block->factor);
+    dmlk_sums_finish(&block->sums, block->factor);
 }
 
 static void run_block(const dmlk_line_block *lines, void *context) {
@@ -381,8 +370,6 @@ static void run_block(const dmlk_line_block *lines, void *context) {
     dmlk_streamed();
 }
 
-static bool is_single(uint32_t type) { return type == DMLK_FLOAT32 || type == DMLK_FLOAT16; }
-
 static int run(const dmlk_call *call, const struct function *function) {
     dmlk_softmax k;
     if (!dmlk_has_views(call, 2, 0) || !dmlk_get_constants(call, &k, sizeof k)) {
@@ -391,7 +378,7 @@ static int run(const dmlk_call *call, const struct function *function) {
     const dmlk_view *in = &call->views[0], *out = &call->views[1];
     struct job job = {.function = function, .in = in->type, .out = out->type};
     job.in_place = in->base < out->base + out->byte_size && out->base < in->base + in->byte_size;
-    if (!is_single(in->type) || !is_single(out->type)) {
+    if (!dmlk_is_single(in->type) || !dmlk_is_single(out->type)) {
         return DMLK_NOT_IMPLEMENTED;
     }
     const int status =
