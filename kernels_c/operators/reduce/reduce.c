@@ -674,6 +674,7 @@ static void reduce_shifted(const struct job *job, const dmlk_line_block *lines) 
 }
 
 static void reduce_block(const dmlk_line_block *lines, void *context) {
+    static const double no_shift[DMLK_CHUNK];
     const struct job *job = context;
     struct results results;
     if (job->function->is_shifted) {
@@ -685,14 +686,14 @@ static void reduce_block(const dmlk_line_block *lines, void *context) {
     } else if (are_direct_lines(job)) {
         compare_lines(job, lines, &results);
     } else {
-        take_in(job, lines, NULL, &results);
+        take_in(job, lines, no_shift, &results);
     }
     if (job->function->family == PLACES) {
         dmlk_promoted place;
         memcpy(place.i, results.place, (size_t)lines->count * sizeof *place.i);
         dmlk_store_promoted(job->out, lines->at[1], lines->strides[1], lines->count, DMLK_KIND_SIGNED, &place);
     } else {
-        job->methods->finish(job, &results, lines->count, NULL, lines->at[1], lines->strides[1]);
+        job->methods->finish(job, &results, lines->count, no_shift, lines->at[1], lines->strides[1]);
     }
 }
 
