@@ -69,12 +69,14 @@ typedef struct dmlk_exponentialf {
 #define DMLK_EXP_LN2F 0x1.62e4p-1f /* times whole numbers up to 2^8 it is exact */
 #define DMLK_EXP_LN2_LOWF 0x1.7f7d1cp-20f
 
-/* For |x| < 2^15. */
-DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float bias) {
-    const float shifted = fmaf(x, 1.44269504f, DMLK_ROUNDINGF + bias), n = shifted - (DMLK_ROUNDINGF + bias);
+/* For |x| < 2^15; `rounding` is DMLK_ROUNDINGF + bias. */
+DMLK_INLINE dmlk_exponentialf dmlk_reduce_exp_byf(float x, float rounding) {
+    const float shifted = fmaf(x, 1.44269504f, rounding), n = shifted - rounding;
     const float r = fmaf(n, -DMLK_EXP_LN2_LOWF, fmaf(n, -DMLK_EXP_LN2F, x));
     return (dmlk_exponentialf){dmlk_float_bits(shifted), r};
 }
+
+DMLK_INLINE dmlk_exponentialf dmlk_reduce_expf(float x, float bias) { return dmlk_reduce_exp_byf(x, DMLK_ROUNDINGF + bias); }
 
 /* exp(r) - 1 */
 DMLK_INLINE float dmlk_less1f(dmlk_exponentialf e) {
@@ -139,22 +141,24 @@ DMLK_INLINE float dmlk_expf(float x) {
 #define DMLK_LARGEF 0x1p14f
 
 typedef struct dmlk_relativef {
-    float shift, low;
-    uint32_t offset; /* of the power */
+    float shift, low, rounding; /* of dmlk_reduce_exp_byf */
 } dmlk_relativef;
 
 DMLK_INLINE dmlk_relativef dmlk_relative_tof(float most) {
     const float shift = fabsf(most) <= DMLK_LARGEF ? 0 : most, rest = most - shift;
-    const float shifted = fmaf(rest, 1.44269504f, DMLK_ROUNDINGF);
-    return (dmlk_relativef){shift, rest + dmlk_limitsf.exp_low, 127 + 25 - dmlk_float_bits(shifted)};
+    const float n = fmaf(rest, 1.44269504f, DMLK_ROUNDINGF) - DMLK_ROUNDINGF;
+    return (dmlk_relativef){shift, rest + dmlk_limitsf.exp_low, DMLK_ROUNDINGF + (127 + 25 - n)};
 }
 
 /* For x <= most: exp(x - most) times a number from 2^24 to 2^26 that is the same for the whole group. */
 DMLK_INLINE float dmlk_exp_relativef(float x, dmlk_relativef to) {
-    const dmlk_exponentialf e = dmlk_reduce_expf(dmlk_at_leastf(x - to.shift, to.low), 0);
-    const float power = dmlk_bits_float((e.n + to.offset) << 23);
+    const dmlk_exponentialf e = dmlk_reduce_exp_byf(dmlk_at_leastf(x - to.shift, to.low), to.rounding);
+    const float power = dmlk_powerf(e);
     return fmaf(power, dmlk_less1f(e), power);
 }
+
+/* Where |x| is at most this, the exponentials of a group are those of dmlk_easy_expf times a power of 2, bit by bit. */
+#define DMLK_SIMPLE_EXPF 40.0f
 
 /* exp(x) - 1, accurate near 0. */
 DMLK_INLINE float dmlk_expm1f(float x) {

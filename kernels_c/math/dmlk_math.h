@@ -102,11 +102,12 @@ DMLK_INLINE double dmlk_silu(double x) { return x / (1 + dmlk_exp(-x)); }
  *
  * x = 2^n m with sqrt(1/2) <= m < sqrt(2), s = (m - 1) / (m + 1), log(m) = 2 s + s^3 P(s^2). */
 
-DMLK_INLINE double dmlk_log_normal(double x) {
+/* Of x times 2^scale. */
+DMLK_INLINE double dmlk_log_scaled(double x, double scale) {
     const uint64_t half = UINT64_C(0x3fe6a09e667f3bcd); /* sqrt(1/2) */
     const uint64_t above = dmlk_double_bits(x) - half + (UINT64_C(1023) << 52);
     /* n + 1023 as a double: in the low bits of 2^52. */
-    const double n = dmlk_bits_double((above >> 52) | (UINT64_C(1075) << 52)) - (0x1p52 + 1023);
+    const double n = dmlk_bits_double((above >> 52) | (UINT64_C(1075) << 52)) - (0x1p52 + 1023) + scale;
     const double m = dmlk_bits_double((above & ((UINT64_C(1) << 52) - 1)) + half);
     const double f = m - 1, s = f / (m + 1), z = s * s;
     double p = 0.14616721179861815749;
@@ -118,6 +119,8 @@ DMLK_INLINE double dmlk_log_normal(double x) {
     p = p * z + 0.66666666666666696905;
     return n * 0x1.62e42fefap-1 + (2 * s + (s * z * p + n * 0x1.cf79abc9e3b3ap-40));
 }
+
+DMLK_INLINE double dmlk_log_normal(double x) { return dmlk_log_scaled(x, 0); }
 
 /* `y` is the result for normal x > 0. */
 DMLK_INLINE double dmlk_log_special(double x, double y) {

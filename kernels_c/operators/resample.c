@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "ahead.h"
 #include "boxes.h"
 #include "cancellation.h"
 #include "cpu.h"
@@ -27,7 +28,6 @@
 #define LANES 8         /* elements that are mixed at once; their taps are among WINDOW + 1 that follow each other */
 #define WINDOW 16
 #define WIDE 8          /* elements of a column that are worth a loop */
-#define LINE 64
 #define STREAMED 1024   /* bytes; in shorter parts of rows, lines that are partly filled cost more than streaming gains */
 
 /* --- the taps of one axis --- */
@@ -441,7 +441,7 @@ static void put_row(state *s, uint8_t *to) {
     const struct job *job = s->job;
     const block *b = &s->block;
     const int64_t step = job->out->strides[job->x], bytes = b->columns * b->width * job->element;
-    const bool lines = bytes >= STREAMED || ((uintptr_t)to | (uintptr_t)bytes) % LINE == 0;
+    const bool lines = bytes >= STREAMED || ((uintptr_t)to | (uintptr_t)bytes) % DMLK_LINE == 0;
     const bool streams = job->streams && step == b->width && lines;
     const void *results = s->results;
     if (job->nearest) {

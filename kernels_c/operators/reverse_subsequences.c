@@ -3,6 +3,7 @@
 #include "reverse_subsequences.h"
 
 #include "boxes.h"
+#include "ahead.h"
 #include "nontemporal.h"
 
 #define DMLK_ONLY_UNSIGNED

@@ -1,4 +1,5 @@
 #include "kernel.h"
+#include "ahead.h"
 #include "packed_output.h"
 #include "sanitizer.h"
 #include "staged_rows.h"

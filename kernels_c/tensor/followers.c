@@ -1,10 +1,10 @@
 #include "followers.h"
 
+#include "ahead.h"
 #include "promoted.h"
 
 #define PIECE 2048 /* elements: those of a function stay in the first-level cache for the next one */
 #define AHEAD 4    /* rows */
-#define LINE 64
 
 /* Prefetches rows of other tensors than the product's output: they are far apart, and short. */
 static void fetch(const dmlk_followers *followers, int64_t from, int64_t count) {
@@ -12,7 +12,7 @@ static void fetch(const dmlk_followers *followers, int64_t from, int64_t count) 
         const dmlk_follower *f = &followers->each[i];
         for (uint32_t k = 0; k < f->operands; k++) {
             const uint8_t *at = f->base[k] + from * f->bytes[k];
-            for (int64_t byte = 0; byte < count * f->bytes[k] && f->base[k] != followers->base; byte += LINE) {
+            for (int64_t byte = 0; byte < count * f->bytes[k] && f->base[k] != followers->base; byte += DMLK_LINE) {
                 __builtin_prefetch(at + byte);
             }
         }

@@ -1,11 +1,10 @@
 /* for_rows.c - the loops of element-wise kernels: row by row, or tile by tile. */
 #include "parallel.h"
+#include "ahead.h"
 #include "cancellation.h"
 #include "nontemporal.h"
 #include "tiles.h"
 #include "promoted.h"
-
-#define LINE 64
 
 static void run_rows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
@@ -39,7 +38,7 @@ static int64_t elements_worth_a_thread(const dmlk_iter *iter) {
     int64_t bytes = 0;
     for (uint32_t k = 0; k < iter->operands; k++) {
         const int64_t stride = iter->strides[iter->rank - 1][k];
-        bytes += dmlk_min(stride, LINE) * iter->bytes[k] < LINE ? stride * iter->bytes[k] : LINE;
+        bytes += dmlk_min(stride, DMLK_LINE) * iter->bytes[k] < DMLK_LINE ? stride * iter->bytes[k] : DMLK_LINE;
     }
     return dmlk_min(1 << 19, (1 << 20) / (bytes > 0 ? bytes : 1));
 }

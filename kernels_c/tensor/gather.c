@@ -2,9 +2,8 @@
 
 #include <stdbool.h>
 
+#include "ahead.h"
 #include "cpu.h"
-
-#define LINE 64
 
 /* For a constant stride compilers vectorize the loop. */
 #define GATHER(type)                                                       \
@@ -33,7 +32,7 @@
         type *restrict out = (type *)to;                                   \
         int64_t i = 0;                                                     \
         for (; i + ROUND <= (count); i += ROUND) {                         \
-            for (int64_t b = 0; b < near; b += LINE) {                     \
+            for (int64_t b = 0; b < near; b += DMLK_LINE) {                \
                 __builtin_prefetch(to + i * step + AHEAD + b, 1);          \
             }                                                              \
             for (int64_t k = 0; k < ROUND; k++) {                          \
@@ -59,7 +58,7 @@ DMLK_EACH_ISA(gather_any_step, (const uint8_t *from, int64_t step, int64_t bytes
 }
 
 static void scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step) {
-    const int64_t near = step <= LINE / 2 ? ROUND * step : 0;
+    const int64_t near = step <= DMLK_LINE / 2 ? ROUND * step : 0;
     switch (bytes) {
     case 1: SCATTER(uint8_t)
     case 2: SCATTER(uint16_t)
@@ -69,7 +68,7 @@ static void scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *
 }
 
 static void copy(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, int64_t count) {
-    const int64_t near = step <= LINE / 2 ? ROUND * step : 0, elements = (count * bytes + step - 1) / step;
+    const int64_t near = step <= DMLK_LINE / 2 ? ROUND * step : 0, elements = (count * bytes + step - 1) / step;
     switch (bytes) {
     case 1: COPY(uint8_t)
     case 2: COPY(uint16_t)

@@ -1,11 +1,11 @@
 #include "lines.h"
 
+#include "ahead.h"
 #include "cancellation.h"
 #include "parallel.h"
 #include "sanitizer.h"
 #include "transpose.h"
 
-#define LINE 64     /* bytes of a cache line */
 #define FEW 8       /* lines; fewer are visited one after the other */
 #define LEAST 64    /* lines together; with fewer, the calls of the visitor take longer than its loops */
 #define PIECE 4096  /* elements of a line visited at a time, if other lines share their cache lines */
@@ -99,17 +99,28 @@ static void visit_along(const dmlk_lines *lines, const dmlk_line_block *block, u
     }
 }
 
+/* Calls visitor->rows; after the last rows of a line those of the next block follow. */
+static void visit_rows(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
+                       int64_t index, const dmlk_line_visitor *visitor, void *context) {
+    const int64_t *along = dmlk_iter_row_strides(&lines->along);
+    uint8_t *start[DMLK_MAX_OPERANDS];
+    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, DMLK_MOST_ROWS * block->count); i += DMLK_MOST_ROWS) {
+        for (uint32_t k = 0; k < lines->along.operands; k++) {
+            start[k] = at[k] + i * along[k] * lines->along.bytes[k];
+        }
+        const int64_t rows = dmlk_min(n - i, DMLK_MOST_ROWS);
+        const int64_t next_block = (block->at[0] - start[0]) / lines->along.bytes[0] + block->count;
+        const int64_t next = index + i + rows == lines->along.count ? next_block : rows * along[0];
+        visitor->rows(context, start, along, rows, index + i, next);
+    }
+}
+
 static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
                          int64_t index, const dmlk_line_visitor *visitor, void *context) {
     const int64_t *along = dmlk_iter_row_strides(&lines->along);
     uint8_t *start[DMLK_MAX_OPERANDS];
     if (visitor->rows != NULL && block->strides[0] == 1) {
-        for (int64_t i = 0; i < n && !dmlk_stopped(block->work, DMLK_MOST_ROWS * block->count); i += DMLK_MOST_ROWS) {
-            for (uint32_t k = 0; k < lines->along.operands; k++) {
-                start[k] = at[k] + i * along[k] * lines->along.bytes[k];
-            }
-            visitor->rows(context, start, along, dmlk_min(n - i, DMLK_MOST_ROWS), index + i);
-        }
+        visit_rows(lines, block, at, n, index, visitor, context);
         return;
     }
     for (int64_t i = 0; i < n && !dmlk_stopped(block->work, block->count); i++) {
@@ -120,8 +131,11 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
         const bool fetch = block->count <= DMLK_MOST_LINES || along[0] > block->count;
         const uint32_t fetched = i + AHEAD < n && fetch ? 2 : 0;
         for (uint32_t k = 0; k < fetched && k < lines->along.operands && block->strides[k] == 1; k++) {
+            if (visitor->unfetched >> k & 1) {
+                continue;
+            }
             const uint8_t *next = start[k] + AHEAD * along[k] * lines->along.bytes[k];
-            for (int64_t b = 0; b < block->count * lines->along.bytes[k]; b += LINE) {
+            for (int64_t b = 0; b < block->count * lines->along.bytes[k]; b += DMLK_LINE) {
                 k == 0 ? __builtin_prefetch(next + b) : __builtin_prefetch(next + b, 1);
             }
         }
@@ -132,7 +146,7 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
 /* Visits n contiguous elements of each line, of an only operand, across transposed copies of them. */
 static void visit_turned(const dmlk_lines *lines, const dmlk_line_block *block, const uint8_t *at, int64_t n,
                          int64_t index, const dmlk_line_visitor *visitor, void *context) {
-    _Alignas(LINE) uint8_t copies[COPIES];
+    _Alignas(DMLK_LINE) uint8_t copies[COPIES];
     const int64_t bytes = lines->along.bytes[0], most = COPIES / (bytes * block->count);
     const int64_t stride = *dmlk_iter_row_strides(&lines->along) * bytes, packed = 1;
     for (int64_t i = 0; i < n && !dmlk_stopped(block->work, most * block->count); i += most) {
@@ -141,7 +155,7 @@ static void visit_turned(const dmlk_lines *lines, const dmlk_line_block *block, 
                        block->count, ahead);
         uint8_t *copy = copies;
         if (visitor->rows != NULL && rows <= DMLK_MOST_ROWS) {
-            visitor->rows(context, &copy, &block->count, rows, index + i);
+            visitor->rows(context, &copy, &block->count, rows, index + i, 0);
             continue;
         }
         for (int64_t row = 0; row < rows; row++, copy += block->count * bytes) {

@@ -47,15 +47,17 @@ int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t
  * are those from line to line.
  *
  * rows, or NULL: elements index .. index + rows - 1 of all lines, at most DMLK_MOST_ROWS, each of them `steps` elements
- * behind the previous one.  Only if those of the first operand are contiguous across the lines.
+ * behind the previous one.  Only if those of the first operand are contiguous across the lines; its rows that are visited
+ * next are probably `next` elements behind these, unless that is 0.
  *
  * Lines of fewer than `least_along` elements are visited across even where they are contiguous, as transposed copies:
  * for visitors of inputs only. */
 typedef struct dmlk_line_visitor {
     void (*along)(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n, int64_t index);
     void (*across)(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index);
-    void (*rows)(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index);
+    void (*rows)(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index, int64_t next);
     int64_t least_along;
+    uint32_t unfetched; /* bit k: the cache holds operand k, or it is not accessed */
 } dmlk_line_visitor;
 
 /* Visits elements first .. first + n - 1 of every line of the block. */

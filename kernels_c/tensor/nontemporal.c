@@ -3,13 +3,13 @@
 
 #include <string.h>
 
+#include "ahead.h"
 #include "sanitizer.h"
 #include "cpu.h"
 
 #ifdef DMLK_X86
 #include <immintrin.h>
 
-#define LINE 64
 #define SHORT 512 /* bytes; below that partial lines dominate */
 #define BLOCK 2048 /* bytes; reading and writing alternate */
 
@@ -22,23 +22,23 @@ bool dmlk_stream_pays(int64_t elements, int64_t element_bytes) {
 
 /* Whole cache lines; `to` is aligned to a line. */
 DMLK_AVX512 static void copy_lines_avx512(uint8_t *to, const uint8_t *from, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += LINE) {
+    for (size_t i = 0; i < bytes; i += DMLK_LINE) {
         _mm512_stream_si512((__m512i *)(to + i), _mm512_loadu_si512(from + i));
     }
 }
 
 DMLK_AVX2 static void copy_lines_avx2(uint8_t *to, const uint8_t *from, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += LINE) {
+    for (size_t i = 0; i < bytes; i += DMLK_LINE) {
         const __m256i a = _mm256_loadu_si256((const __m256i *)(from + i));
-        const __m256i b = _mm256_loadu_si256((const __m256i *)(from + i + LINE / 2));
+        const __m256i b = _mm256_loadu_si256((const __m256i *)(from + i + DMLK_LINE / 2));
         _mm256_stream_si256((__m256i *)(to + i), a);
-        _mm256_stream_si256((__m256i *)(to + i + LINE / 2), b);
+        _mm256_stream_si256((__m256i *)(to + i + DMLK_LINE / 2), b);
     }
 }
 
 /* Baseline x86-64 instructions. */
 static void copy_lines(uint8_t *to, const uint8_t *from, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += LINE) {
+    for (size_t i = 0; i < bytes; i += DMLK_LINE) {
         const __m128i *in = (const __m128i *)(from + i);
         __m128i *out = (__m128i *)(to + i);
         const __m128i a = _mm_loadu_si128(in), b = _mm_loadu_si128(in + 1);
@@ -58,14 +58,14 @@ void dmlk_stream_lines(void *to, const void *from, size_t bytes) {
 void dmlk_stream_copy(void *to, const void *from, size_t bytes) {
     uint8_t *out = to;
     const uint8_t *in = from;
-    if (bytes < SHORT && (((uintptr_t)out | bytes) % LINE) != 0) {
+    if (bytes < SHORT && (((uintptr_t)out | bytes) % DMLK_LINE) != 0) {
         memmove(out, in, bytes);
         return;
     }
-    size_t head = (LINE - (uintptr_t)out % LINE) % LINE;
+    size_t head = (DMLK_LINE - (uintptr_t)out % DMLK_LINE) % DMLK_LINE;
     head = head < bytes ? head : bytes;
     memmove(out, in, head);
-    const size_t whole = (bytes - head) / LINE * LINE;
+    const size_t whole = (bytes - head) / DMLK_LINE * DMLK_LINE;
     for (size_t i = head; i < head + whole; i += BLOCK) {
         const size_t block = head + whole - i < BLOCK ? head + whole - i : BLOCK;
         dmlk_fetch(in + i + DMLK_FETCHED, whole > BLOCK ? (int64_t)block : 0); /* (less comes from a buffer) */

@@ -1,12 +1,12 @@
 #include "packed_output.h"
 
+#include "ahead.h"
 #include "cancellation.h"
 #include "cpu.h"
 #include "gather.h"
 #include "promoted.h"
 #include "parallel.h"
 
-#define LINE 64
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
 #define AT_ONCE (1 << 14)    /* bytes of it; larger ones are fetched meanwhile */
 #define FEW 8                /* elements that are not worth a call */
@@ -34,9 +34,9 @@ void dmlk_packed_begin(dmlk_packed_output *o, const dmlk_view *out, int64_t firs
 
 /* Writes the buffer's whole lines; the rest of it stays. */
 static void write_lines(dmlk_packed_output *o) {
-    const int64_t rest = (int64_t)((uintptr_t)(o->to + o->joined) % LINE), whole = o->joined - rest;
+    const int64_t rest = (int64_t)((uintptr_t)(o->to + o->joined) % DMLK_LINE), whole = o->joined - rest;
     if (whole > 0) {
-        if ((uintptr_t)o->to % LINE == 0) {
+        if ((uintptr_t)o->to % DMLK_LINE == 0) {
             dmlk_stream_lines(o->to, o->buffer, (size_t)whole);
         } else { /* the first ones */
             dmlk_stream_copy(o->to, o->buffer, (size_t)whole);
@@ -220,7 +220,7 @@ static inline __attribute__((always_inline)) void fetch_rows(const struct part *
                                                              int64_t rows) {
     for (const struct part *p = parts; p < parts + count; p++) {
         const uint8_t *at = p->at + p->low + first * p->step;
-        if (p->step > 0 && p->step <= p->extent + LINE) { /* without gaps: no line twice */
+        if (p->step > 0 && p->step <= p->extent + DMLK_LINE) { /* without gaps: no line twice */
             dmlk_fetch(at, rows * p->step);
             continue;
         }

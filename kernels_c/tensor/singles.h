@@ -28,6 +28,17 @@ static inline void dmlk_load_singles(uint32_t type, const uint8_t *at, int64_t s
     }
 }
 
+/* The same, or where they are: contiguous FLOAT32s in memory. */
+static inline const float *dmlk_singles(uint32_t type, const uint8_t *at, int64_t stride, int64_t count, float *room) {
+#ifndef DMLK_CHECKED
+    if (type == DMLK_FLOAT32 && stride == 1) {
+        return (const float *)(const void *)at;
+    }
+#endif
+    dmlk_load_singles(type, at, stride, count, room);
+    return room;
+}
+
 /* Writes them; a NaN becomes the one of element.h. */
 static inline void dmlk_store_singles(uint32_t type, uint8_t *at, int64_t stride, int64_t count, const float *from) {
     float *singles = (float *)(void *)at;

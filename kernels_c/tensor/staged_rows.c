@@ -4,6 +4,7 @@
 #include "sanitizer.h"
 #include "gather.h"
 #include "float16.h"
+#include "ahead.h"
 #include "nontemporal.h"
 #include "promoted.h"
 
@@ -11,7 +12,6 @@
 #define FEW 4      /* operands; with more, pieces are shorter, so that all fit the cache */
 #define SHORT 16   /* elements; shorter rows are not staged */
 #define APART 4    /* elements up to this stride roughly share cache lines */
-#define LINE 64
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
 #define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
 
@@ -67,7 +67,7 @@ static void store(const struct packed *job, uint8_t *piece, int64_t count, uint8
 /* (Reading a whole piece before writing also helps with large strides: loads wait for pending stores with the same
  * low address bits.) */
 static void packed_piece(const struct packed *job, uint8_t *const *at, const int64_t *strides, int64_t count) {
-    _Alignas(LINE) uint8_t pieces[FEW * PIECE];
+    _Alignas(DMLK_LINE) uint8_t pieces[FEW * PIECE];
     const uint32_t out = job->operands - 1;
     const bool in_place = job->row != NULL && strides[out] == 1 && !job->stream && !job->halves[out];
     uint8_t *packed[DMLK_MAX_OPERANDS]; /* to clear all of it would take longer than a short row */
@@ -91,7 +91,7 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
 /* Elements with the same `stride` in all operands.  The gaps are processed too, as their cache lines are read
  * anyway, but not stored: they may belong to other tensors, and the gap after the last element may not exist. */
 static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t stride, int64_t count, bool last) {
-    _Alignas(LINE) uint8_t pieces[FEW * PIECE];
+    _Alignas(DMLK_LINE) uint8_t pieces[FEW * PIECE];
     const uint32_t out = job->operands - 1;
     const int64_t all = last ? (count - 1) * stride + 1 : count * stride;
     uint16_t halves[PIECE / sizeof(float)];
@@ -114,7 +114,7 @@ static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t st
 /* Elements.  Shorter pieces let reading and partly written or streamed lines overlap. */
 static int64_t piece_length(const struct packed *job, int64_t stride, bool whole) {
     if (whole) { /* half of the room, in whole vectors: the other half is for the output */
-        return job->most / (2 * stride) / LINE * LINE;
+        return job->most / (2 * stride) / DMLK_LINE * DMLK_LINE;
     }
     const int64_t half = job->most / 2, streamed = STREAMED / job->bytes[job->operands - 1];
     return stride != 1 ? job->most / 4 : job->stream ? dmlk_min(half > streamed ? half : streamed, job->most) : job->most;
@@ -168,7 +168,7 @@ static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
         const int64_t near = job->halves[k] ? (int64_t)sizeof(float) : job->bytes[k];
         widest = near > widest ? near : widest;
     }
-    job->room = operands <= FEW ? PIECE : FEW * PIECE / (int64_t)operands / LINE * LINE;
+    job->room = operands <= FEW ? PIECE : FEW * PIECE / (int64_t)operands / DMLK_LINE * DMLK_LINE;
     job->most = job->room / widest;
     job->far = out->byte_size > NEAR_BYTES;
     return dmlk_for_rows(views, operands, packed_row, job);

@@ -11,6 +11,7 @@
 #define SUMS_PRODUCT 0
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
+#define SUMS_ROWS
 #include "sums.inc"
 
 #define SUMS_NAME(x) JOIN(x, product)
@@ -18,6 +19,7 @@
 #define SUMS_PRODUCT 1
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
+#define SUMS_ROWS
 #include "sums.inc"
 
 void dmlk_sums_start(dmlk_sums *sums, bool is_product, int64_t count, int64_t terms) {
@@ -26,8 +28,9 @@ void dmlk_sums_start(dmlk_sums *sums, bool is_product, int64_t count, int64_t te
     sums->count = count;
     sums->lanes = terms < DMLK_SUMS_LONG ? 1 : LANES;
     sums->stride = (count + IN_LINE - 1) / IN_LINE * IN_LINE;
-    for (int64_t i = 0; i < sums->stride * sums->lanes; i++) {
-        sums->lane[i] = is_product ? 1 : 0;
+    memset(sums->lane, 0, (size_t)(sums->stride * sums->lanes) * sizeof *sums->lane);
+    for (int64_t i = 0; is_product && i < sums->stride * sums->lanes; i++) {
+        sums->lane[i] = 1;
     }
 }
 
@@ -60,7 +63,18 @@ void dmlk_sums_along(dmlk_sums *sums, int64_t sum, const double *x, int64_t n, i
             memcpy(&d, lanes + 3 * LANES / 4, sizeof d);                                                         \
             DMLK_FOLD_LANES(results[i], a, b, c, d, operation);                                                  \
         }                                                                                                        \
+    }                                                                                                            \
+    /* The same of lanes that are `stride` apart, whose sums are next to each other. */                          \
+    DMLK_EACH_ISA(fold_across_##name, (const double *restrict lanes, int64_t stride, int64_t count, double *restrict results), \
+                  (lanes, stride, count, results)) {                                                             \
+        for (int64_t i = 0; i < count; i++) {                                                                    \
+            const double *x = lanes + i;                                                                         \
+            results[i] = HALF(0, operation) operation HALF(1, operation);                                  \
+        }                                                                                                        \
     }
+#define PAIR(k, operation) (x[(k) * stride] operation x[((k) + LANES / 2) * stride])
+#define FOUR(k, operation) (PAIR(k, operation) operation PAIR((k) + LANES / 4, operation))
+#define HALF(k, operation) (FOUR(k, operation) operation FOUR((k) + LANES / 8, operation))
 COMBINE(sum, +)
 COMBINE(product, *)
 
@@ -73,7 +87,7 @@ void dmlk_sums_fold(bool is_product, const double *lanes, int64_t count, double 
 }
 
 void dmlk_sums_across(dmlk_sums *sums, const double *x, int64_t index) {
-    sums->is_product ? rows_product(sums, x, 1, 0, index) : rows_sum(sums, x, 1, 0, index);
+    sums->is_product ? rows_product(sums, x, 1, 0, index, 0) : rows_sum(sums, x, 1, 0, index, 0);
 }
 
 void dmlk_sums_finish(dmlk_sums *sums, double *results) {
@@ -82,8 +96,10 @@ void dmlk_sums_finish(dmlk_sums *sums, double *results) {
         dmlk_sums_fold(sums->is_product, sums->lane, count, results);
         return;
     }
-    for (int64_t half = lanes / 2; half > 0; half /= 2) {
-        dmlk_sums_combine(sums->is_product, sums->lane, sums->lane + half * stride, half * stride);
+    if (lanes == 1) {
+        memcpy(results, sums->lane, (size_t)count * sizeof *results);
+        return;
     }
-    memcpy(results, sums->lane, (size_t)count * sizeof *results);
+    sums->is_product ? fold_across_product(sums->lane, stride, count, results)
+                     : fold_across_sum(sums->lane, stride, count, results);
 }

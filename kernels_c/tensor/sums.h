@@ -5,6 +5,7 @@
 #ifndef DMLK_SUMS_H
 #define DMLK_SUMS_H
 
+#include "ahead.h"
 #include "promoted.h"
 
 #define DMLK_SUM_LANES 16
@@ -39,7 +40,7 @@ void dmlk_sums_fold(bool is_product, const double *lanes, int64_t count, double 
 
 /* Where number `index` of every sum is added, across them. */
 static inline double *dmlk_sums_row(dmlk_sums *sums, int64_t index) {
-    return &sums->lane[index % sums->lanes * sums->stride];
+    return &sums->lane[(index & (sums->lanes - 1)) * sums->stride];
 }
 
 /* --- for sums.inc --- */

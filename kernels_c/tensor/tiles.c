@@ -11,13 +11,13 @@
  * output. */
 #include "tiles.h"
 
+#include "ahead.h"
 #include "sanitizer.h"
 #include "cancellation.h"
 #include "nontemporal.h"
 #include "transpose.h"
 #include "promoted.h"
 
-#define LINE 64
 #define LONG_ROW 1024 /* bytes of a row that are efficient alone: the part of a row in a tile */
 #define SHORT_ROW 320 /* bytes; shorter rows are faster joined */
 #define ACROSS 64    /* elements */
@@ -147,7 +147,7 @@ static void make_loops(dmlk_tiles *t) {
 
 /* The smallest step of loop d in bytes over the operands, if it stays within a cache line. */
 static int64_t step_of(const dmlk_iter *iter, uint32_t d) {
-    int64_t least = LINE;
+    int64_t least = DMLK_LINE;
     for (uint32_t k = 0; k < iter->operands; k++) {
         const int64_t step = iter->strides[d][k] * iter->bytes[k];
         least = step != 0 && step < least ? step : least;
@@ -217,7 +217,7 @@ static int64_t measure(const dmlk_tiles *t, const dmlk_cursor *cursor, int64_t *
 
 /* A tile has `lines` blocks across, of `rows` contiguous rows of `columns` elements; the next one is at `ahead`. */
 static void run_tile(const dmlk_tiles *t, const dmlk_cursor *cursor, const dmlk_cursor *ahead, const int64_t *sizes) {
-    _Alignas(LINE) uint8_t gathered[MOST_GATHERED][TILE_BYTES];
+    _Alignas(DMLK_LINE) uint8_t gathered[MOST_GATHERED][TILE_BYTES];
     const dmlk_iter *all = &t->rows;
     const bool blocks = t->next != t->across;
     const int64_t columns = sizes[all->rank - 1], rows = blocks ? sizes[t->next] : 1, lines = sizes[t->across];

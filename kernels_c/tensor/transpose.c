@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "ahead.h"
 #include "gather.h"
 #include "cpu.h"
 
-#define LINE 64
 #define CROWDED 1024 /* bytes: 16 lines at this distance conflict in a first-level cache */
 #define STRIP 512 /* bytes of a row */
 
@@ -219,7 +219,7 @@ struct besides {
 
 /* Prefetches, but not into the first-level cache, which cannot hold a whole tile. */
 static inline void fetch(const uint8_t *from, int64_t bytes) {
-    for (int64_t b = 0; b < bytes; b += LINE) {
+    for (int64_t b = 0; b < bytes; b += DMLK_LINE) {
         __builtin_prefetch(from + b, 0, 2);
     }
 }
@@ -229,12 +229,12 @@ static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, 
     const int64_t size = count * bytes;
     if (stride != bytes) {
         dmlk_gather(from, stride, bytes, count, to);
-    } else if (size < LINE) {
+    } else if (size < DMLK_LINE) {
         memcpy(to, from, (size_t)size);
     } else {
-        for (int64_t b = 0; b < size; b += LINE) {
-            b = b < size - LINE ? b : size - LINE;
-            memcpy(to + b, from + b, LINE);
+        for (int64_t b = 0; b < size; b += DMLK_LINE) {
+            b = b < size - DMLK_LINE ? b : size - DMLK_LINE;
+            memcpy(to + b, from + b, DMLK_LINE);
         }
     }
 }
@@ -243,14 +243,14 @@ static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, 
  * are multiples of a power of two, or if their elements are strided, they are first copied to a strip. */
 static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                             int64_t to_step, int64_t rows, int64_t columns, struct besides besides) {
-    _Alignas(LINE) uint8_t strip[16 * STRIP];
+    _Alignas(DMLK_LINE) uint8_t strip[16 * STRIP];
     const struct squares s = choose(bytes, rows, columns);
     if (s.size == 0) {
         transpose_plain(bytes, from, from_step, from_stride, to, to_step, rows, columns);
         return;
     }
     const bool to_strip = from_stride != bytes || from_step % CROWDED == 0;
-    const int64_t step = to_strip ? (rows * bytes + LINE - 1) / LINE * LINE : from_step;
+    const int64_t step = to_strip ? (rows * bytes + DMLK_LINE - 1) / DMLK_LINE * DMLK_LINE : from_step;
     /* The last squares end with the block and overlap the previous ones. */
     for (int64_t i = 0; i < columns; i += s.size) {
         i = i < columns - s.size ? i : columns - s.size;

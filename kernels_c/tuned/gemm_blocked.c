@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
+#include "ahead.h"
 #include "few_rows.h"
 #include "microkernel_f32.h"
 #include "gather.h"
@@ -37,7 +38,6 @@
 #define ROW_DEPTH 8192 /* of few rows at a time */
 #define CHUNK 1024 /* columns whose lines are read by each of the rows */
 #define DEPTH 256
-#define LINE 64
 #define NEAR_BYTES (INT64_C(1) << 18) /* of operands and result, as floats */
 #define WORTH_THREADS 4e6 /* products: 30 microseconds; below, a second thread helps only on an idle machine */
 
@@ -160,7 +160,7 @@ static struct source source_of(uint32_t type, const uint8_t *from, int64_t step,
     } else {
         s.step = step * bytes;
     }
-    s.apart = apart > LINE ? apart : LINE;
+    s.apart = apart > DMLK_LINE ? apart : DMLK_LINE;
     s.share = (s.lines + shares - 1) / shares;
     return s;
 }
@@ -236,7 +236,7 @@ static void fetch_results(const struct job *job, const struct block *block, int6
     const int64_t bytes = out->column_stride == 1 ? tile->columns * dmlk_type_bytes(out->type) : 0;
     for (int64_t r = 0; r < tile->rows; r++) {
         const uint8_t *to = element(out, block->at[3], block->row + row + r, block->column + column);
-        for (int64_t i = 0; i < bytes; i += LINE) {
+        for (int64_t i = 0; i < bytes; i += DMLK_LINE) {
             FETCH_TO_WRITE(to + i);
         }
     }

@@ -14,6 +14,7 @@
 #include "parallel.h"
 #include "scratch.h"
 #include "cancellation.h"
+#include "ahead.h"
 #include "nontemporal.h"
 #include "transpose.h"
 #include "promoted.h"
@@ -28,8 +29,7 @@
 #define MOST_PARTS 64
 #define JOINED_BYTES (INT64_C(1) << 18)        /* of joined rows */
 #define BATCH 512                              /* rows */
-#define LINE 64                                /* bytes of a line of the cache */
-#define MOST_ROWS_TO_A_LINE (LINE / (int64_t)sizeof(uint32_t))
+#define MOST_ROWS_TO_A_LINE (DMLK_LINE / (int64_t)sizeof(uint32_t))
 #define INLINE static inline __attribute__((always_inline)) /* into functions for each choice of instructions */
 #define PLACES 31                              /* bits of the position of an element */
 
@@ -304,7 +304,7 @@ DMLK_AVX512 static void put_fours(const struct job *job, const uint32_t *places,
     /* Permuted so that unpacking within quarters of a vector restores the order. */
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     for (int64_t i = 0; i < count; i += 16) {
-        dmlk_fetch_output(to + DMLK_FETCHED_OUTPUT / 4, stream ? 0 : 4 * LINE);
+        dmlk_fetch_output(to + DMLK_FETCHED_OUTPUT / 4, stream ? 0 : 4 * DMLK_LINE);
         __m512i place = _mm512_permutexvar_epi32(order, _mm512_loadu_si512(places + i)), columns[4];
 #pragma GCC unroll 4
         for (int c = 3; c >= 0; c--) {
@@ -339,7 +339,7 @@ static bool write_fours_avx512(const struct job *job, const struct batch *batch,
     if (!is_fours(job, to)) {
         return false;
     }
-    const int64_t before = job->stream ? (LINE - (int64_t)((uintptr_t)to % LINE)) % LINE / 16 : 0; /* the next line */
+    const int64_t before = job->stream ? (DMLK_LINE - (int64_t)((uintptr_t)to % DMLK_LINE)) % DMLK_LINE / 16 : 0; /* the next line */
     const int64_t head = dmlk_min(before, count);
     put_fours(job, batch->places, head, to, false);
     put_fours(job, batch->places + head, count - head, to + 4 * head, job->stream);
@@ -416,7 +416,7 @@ INLINE void write_batch(divide_places *division, const struct job *job, struct b
  * costs a read. */
 static int64_t whole_lines(const dmlk_nonzero_table *table, int64_t row, int64_t count) {
     for (int64_t rows = count; rows > count - MOST_ROWS_TO_A_LINE && rows > 0; rows--) {
-        if ((uintptr_t)(table->base + (row + rows) * table->row_stride) % LINE == 0) {
+        if ((uintptr_t)(table->base + (row + rows) * table->row_stride) % DMLK_LINE == 0) {
             return rows;
         }
     }

@@ -37,7 +37,7 @@ import sequence_cases
 from cases import Batch, Case, Work
 from dmlemu import Strictness, d3d12
 from dmlemu_hw import kernels
-from limits import copy_rate, peaks
+from limits import copy_rate, peaks, read_rate
 
 TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.nonzero_cases,
@@ -130,9 +130,12 @@ def measured_limits() -> str:
     most = peaks(threads())
     if not most.float32:
         return "Limits were not measured: there is no C compiler with OpenMP."
-    copies = (f"{copy_rate(threads(), size << 20) / 1e9:.0f} GB/s in {size} MiB" for size in (1, 16, 512))
+    copies, reads = (
+        ", ".join(f"{rate(threads(), size << 20) / 1e9:.0f} GB/s in {size} MiB" for size in (1, 16, 512))
+        for rate in (copy_rate, read_rate)
+    )
     rates = f"int8 {most.int8 / 1e9:.0f} GOP/s, float32 {most.float32 / 1e9:.0f} GFLOP/s"
-    return f"Measured limits: {rates}, copies (bytes read and written) {', '.join(copies)}."
+    return f"Measured limits: {rates}, copies (bytes read and written) {copies}, reads {reads}."
 
 
 def measure(case: Case, seconds: float) -> Row:
@@ -167,8 +170,8 @@ def _repeats(batch: Batch) -> int:
 
 def _share(work: Work, seconds: float) -> float | None:
     """How much of the limit is reached; None where the limit is not known."""
-    if work.limit == "copy":
-        limit = copy_rate(threads(), int(work.amount))
+    if work.limit in ("copy", "read"):
+        limit = {"copy": copy_rate, "read": read_rate}[work.limit](threads(), int(work.amount))
     else:
         limit = getattr(peaks(threads()), work.limit)
     return work.amount / seconds / limit if limit else None

@@ -37,10 +37,12 @@ Prepared = Batch | Callable[[], Batch]
 
 @dataclass
 class Work:
-    """What one of a batch does: operations, or bytes read and written, and the limit they count against."""
+    """What one of a batch does: operations, or bytes read and written, and the limit they count against.
+
+    ``read``: of kernels whose outputs are a small part of their inputs."""
 
     amount: float
-    limit: str  # int8, float32 or copy
+    limit: str  # int8, float32, copy or read
 
 
 @dataclass

@@ -1,7 +1,8 @@
 /* What the machine can do at most, by loops that do nothing else.  Built and run by limits.py.
  *
  *   limits THREADS 0      int8 GOP/s and fp32 GFLOP/s
- *   limits THREADS BYTES  GB/s, read and written, of copies of one half of so many bytes to the other */
+ *   limits THREADS BYTES  GB/s, read and written, of copies of one half of so many bytes to the other
+ *   limits THREADS BYTES read  GB/s of reading so many bytes */
 #define _DEFAULT_SOURCE /* madvise */
 #include <emmintrin.h>
 #include <omp.h>
@@ -55,6 +56,21 @@ static void stream(char *to, const char *from, size_t bytes) {
     _mm_sfence();
 }
 
+/* With what CPUs fetch by themselves, or with instructions that fetch two pages ahead. */
+static __m128i read_all(const char *from, size_t bytes, int is_fetching) {
+    __m128i a = _mm_setzero_si128(), b = a, c = a, d = a;
+    for (size_t i = 0; i + 64 <= bytes; i += 64) {
+        if (is_fetching) {
+            _mm_prefetch(from + i + 8192, _MM_HINT_T0);
+        }
+        a = _mm_or_si128(a, _mm_load_si128((const __m128i *)(from + i)));
+        b = _mm_or_si128(b, _mm_load_si128((const __m128i *)(from + i + 16)));
+        c = _mm_or_si128(c, _mm_load_si128((const __m128i *)(from + i + 32)));
+        d = _mm_or_si128(d, _mm_load_si128((const __m128i *)(from + i + 48)));
+    }
+    return _mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d));
+}
+
 /* In large pages, if the system has them and so much is asked for. */
 static char *allocate(size_t bytes, int content) {
     const size_t page = bytes < LARGE_PAGE ? 4096 : LARGE_PAGE, size = (bytes + page - 1) / page * page;
@@ -98,9 +114,39 @@ static double copy_rate(int threads, size_t bytes, int is_streaming) {
     return best;
 }
 
+/* The same of reading. */
+static double read_rate(int threads, size_t bytes, int is_fetching) {
+    const size_t part = (bytes / (size_t)threads + 63) / 64 * 64;
+    double best = 0;
+#pragma omp parallel num_threads(threads)
+    {
+        char *from = allocate(part, 1);
+        const long repeats = 1 + (long)(100000000 / (double)(bytes + 1000));
+        for (int round = 0; round < 12; round++) {
+#pragma omp barrier
+            const double begin = omp_get_wtime();
+            for (long i = 0; i < repeats; i++) {
+                const __m128i all = read_all(from, part, is_fetching);
+                __asm__ volatile("" ::"x"(all) : "memory");
+            }
+#pragma omp barrier
+            const double now = 1e-9 * (double)(part * (size_t)threads) * (double)repeats / (omp_get_wtime() - begin);
+#pragma omp master
+            best = now > best ? now : best;
+        }
+        free(from);
+    }
+    return best;
+}
+
 int main(int count, char **arguments) {
     const int threads = count > 1 ? atoi(arguments[1]) : 1;
     const size_t bytes = count > 2 ? strtoull(arguments[2], NULL, 10) : 0;
+    if (count > 3) {
+        const double plain = read_rate(threads, bytes, 0), fetching = read_rate(threads, bytes, 1);
+        printf("%.3f\n", plain > fetching ? plain : fetching);
+        return 0;
+    }
     if (bytes > 0) {
         const double plain = copy_rate(threads, bytes, 0), streamed = copy_rate(threads, bytes, 1);
         printf("%.3f\n", plain > streamed ? plain : streamed);

@@ -31,8 +31,14 @@ def copy_rate(threads: int, size: int) -> float:
     return 1e9 * _run(threads, size)[0] if _program() else 0.0
 
 
-def _run(threads: int, size: int) -> list[float]:
-    command = [str(_program()), str(threads), str(size)]
+@cache
+def read_rate(threads: int, size: int) -> float:
+    """Bytes read per second when ``size`` bytes are read again and again; 0 without a compiler."""
+    return 1e9 * _run(threads, size, "read")[0] if _program() else 0.0
+
+
+def _run(threads: int, size: int, *more: str) -> list[float]:
+    command = [str(_program()), str(threads), str(size), *more]
     return [float(part) for part in subprocess.run(command, check=True, capture_output=True).stdout.split()]
 
 

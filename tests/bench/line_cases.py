@@ -56,7 +56,7 @@ def _reductions(device: d3d12.Device, layout: str, x: np.ndarray, axes: list[int
         if peers.torch() is not None:
             calls["torch"] = peers.torch_function(torch, x, axes)
         ours = listed(device, desc, {"input_tensor": x})
-        yield Case(f"reduce {function.name} f32", layout, ours, beside(calls), Work(x.nbytes, "copy"))
+        yield Case(f"reduce {function.name} f32", layout, ours, beside(calls), Work(x.nbytes, "read"))
     desc = dml.ArgmaxOperatorDesc(
         input_tensor=f32, output_tensor=tensor(T.UINT32, small), axes=axes, axis_direction=_INCREASING
     )
@@ -64,7 +64,7 @@ def _reductions(device: d3d12.Device, layout: str, x: np.ndarray, axes: list[int
     if peers.torch() is not None:
         calls["torch"] = peers.torch_function("argmax", x, axes[0])
     ours = listed(device, desc, {"input_tensor": x})
-    yield Case("argmax f32", layout, ours, beside(calls), Work(x.nbytes, "copy"))
+    yield Case("argmax f32", layout, ours, beside(calls), Work(x.nbytes, "read"))
 
 
 def _softmax(device: d3d12.Device, layout: str, x: np.ndarray, axes: list[int]) -> Case:
@@ -113,4 +113,4 @@ def _top_k(device: d3d12.Device, layout: str, x: np.ndarray, axis: int) -> Case:
     if peers.torch() is not None:
         calls["torch"] = peers.torch_function("topk", x, k, axis)
     ours = listed(device, desc, {"input_tensor": x})
-    return Case(f"top {k} f32", layout, ours, beside(calls), Work(x.nbytes, "copy"))
+    return Case(f"top {k} f32", layout, ours, beside(calls), Work(x.nbytes, "read"))

@@ -11,7 +11,7 @@ from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import Array, dtype_of, filled, shapes, tensors, values
 
-from dmlemu import dml
+from dmlemu import dml, evaluate
 from dmlemu.dml import AxisDirection
 from dmlemu.dml import TensorDataType as T
 
@@ -132,3 +132,27 @@ def test_contiguous_lines_give_the_bits_of_others(kind: Any, direction: AxisDire
     np.testing.assert_array_equal(got, np.transpose(run(kind, x.T, direction, without, axis=0)))
     for line in (0, 3, 66, 69):
         np.testing.assert_array_equal(got[line], run(kind, x[line], direction, without))
+
+
+@each_kind
+@pytest.mark.parametrize("direction", AxisDirection)
+def test_outputs_past_the_caches(kind: Any, direction: AxisDirection) -> None:
+    """They have the bits of those of a part."""
+    x = np.random.default_rng(8).normal(1, 0.01, (45_000, 101)).astype(np.float32)
+
+    def result(x: Array, axis: int) -> Array:
+        packed = tensor(T.FLOAT32, *x.shape)
+        desc = kind(
+            input_tensor=packed,
+            output_tensor=packed,
+            axis=axis,
+            axis_direction=direction,
+            **exclusive(kind, False),
+        )
+        return evaluate(desc, input_tensor=x)["output_tensor"]
+
+    some = [*range(20), *range(40_000, 40_021)]
+    np.testing.assert_array_equal(result(x, 1)[some], result(x[some], 1))
+    np.testing.assert_array_equal(result(x.T.copy(), 0)[:, some], result(x.T[:, some].copy(), 0))
+    folded = x[:44_950].reshape(50, 899, 101)
+    np.testing.assert_array_equal(result(folded, 1)[[3, 49]], result(folded[[3, 49]], 1))

@@ -269,6 +269,67 @@ def test_long_contiguous_lines(length: int, numbers: list[float], least: float, 
         assert arg(kind, line, [0], AxisDirection.DECREASING) == places[-1]
 
 
+@pytest.mark.parametrize("kind", [dml.ArgmaxOperatorDesc, dml.ArgminOperatorDesc])
+@pytest.mark.parametrize("direction", AxisDirection)
+@pytest.mark.parametrize("length", [2, 31, 64, 100, 129, 1024, 1025])
+def test_places_are_the_same_in_all_layouts(kind: Any, direction: AxisDirection, length: int) -> None:
+    """Of FLOAT32s compared as floats, of which zeros are equal and NaNs lose."""
+    random = np.random.default_rng(length)
+    x = random.integers(-3, 3, (300, length)).astype(np.float32)
+    x[random.random(x.shape) < 0.2] = NAN
+    sign = np.float32(1 if kind is dml.ArgmaxOperatorDesc else -1)
+    x[3], x[40], x[70], x[77, 1] = NAN, -INF * sign, -0.0, INF * sign
+    x[70, length // 2] = 0.0
+    best = np.fmax.reduce(x * sign, 1, keepdims=True)
+    hit = x * sign == best
+    last = length - 1 - np.argmax(hit[:, ::-1], 1)
+    expected = np.argmax(hit, 1) if direction is AxisDirection.INCREASING else np.where(hit.any(1), last, 0)
+
+    for count in (300, 75, 5):
+        for strides in [(length, 1), (1, 300), (length + 3, 1), (1, 301)]:
+            op = kind(
+                input_tensor=BufferTensorDesc(T.FLOAT32, [count, length], strides),
+                output_tensor=tensor(T.UINT32, count, 1),
+                axes=[1],
+                axis_direction=direction,
+            )
+            found = evaluate(op, input_tensor=x[:count])["output_tensor"].ravel()
+            assert found.tolist() == expected[:count].tolist()
+
+
+@pytest.mark.parametrize("length", [1, 2, 40, 64, 100, 1000, 5000])
+def test_log_sum_exp_of_a_line_does_not_depend_on_others(length: int) -> None:
+    """Exponentials are FLOAT32 where the logarithm is not near 0, and relative where one is not small."""
+    random = np.random.default_rng(length)
+    x = random.normal(0, 3, (90, length)).astype(np.float32)
+    exact = np.logaddexp.reduce(x.astype(np.float64), 1, keepdims=True)
+    x[::3] -= np.float32(exact[::3])  # results near 0
+    x[1::9] += np.float32(random.choice([-60000, -100, 45, 300], (10, 1)))
+    x[4, : length // 2], x[13, 0], x[22] = -INF, NAN, INF
+    with np.errstate(all="ignore"):
+        exact = np.logaddexp.reduce(x.astype(np.float64), 1, keepdims=True)
+
+    def result(x: Array, axis: int) -> Array:
+        sizes = [1 if d == axis else size for d, size in enumerate(x.shape)]
+        op = dml.ReduceOperatorDesc(
+            function=F.LOG_SUM_EXP,
+            input_tensor=tensor(T.FLOAT32, *x.shape),
+            output_tensor=tensor(T.FLOAT32, *sizes),
+            axes=[axis],
+        )
+        return evaluate(op, input_tensor=x)["output_tensor"]
+
+    got = result(x, 1)
+    assert result(x.T.copy(), 0).tobytes() == got.tobytes()
+    for line in range(0, 90, 7):
+        assert result(x[line], 0).tobytes() == got[line].tobytes()
+    number = np.isfinite(exact)
+    error = np.abs(got[number] - exact[number])
+    assert (
+        error < 1.25 * np.spacing(np.abs(np.float32(exact[number]))) + 2.0**-40 * np.abs(x[:, :1][number])
+    ).all()
+
+
 def test_long_contiguous_lines_of_nan() -> None:
     line = np.full(1025, NAN, np.float32)
 

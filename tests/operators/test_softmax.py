@@ -145,16 +145,43 @@ def test_groups_that_the_caches_do_not_hold(kind: Any, sizes: tuple[int, ...], a
 @pytest.mark.parametrize("kind", [SOFTMAX, LOG], ids=lambda kind: kind.TYPE.name)
 @pytest.mark.parametrize("length", [15, 16, 17, 31, 64, 100, 4095, 4097])
 def test_contiguous_groups_give_the_bits_of_others(kind: Any, length: int) -> None:
-    """Groups that are near each other in memory pass through the loops one by one."""
+    """Groups that are near each other in memory pass through the loops one by one.  Exponentials are relative
+    to the largest element where one is not small."""
     x = np.random.default_rng(length).normal(0, 3, (9, length)).astype(np.float32)
-    x[1, -1], x[2, 0], x[3] = NAN, INF, -INF
-    found = set()
+    special = x.copy()
+    special[1, -1], special[2, 0], special[3], special[4, 0], special[5] = NAN, INF, -INF, 41, x[5] - 1000
+    found, beside = set(), set()
     for strides in [(length, 1), (length + 3, 1), (1, 9), (2 * length, 2)]:
         layout = BufferTensorDesc(T.FLOAT32, [9, length], strides)
         desc = kind(input_tensor=layout, output_tensor=layout, axes=[1])
         found.add(evaluate(desc, input_tensor=x)["output_tensor"].tobytes())
+        beside.add(evaluate(desc, input_tensor=special)["output_tensor"].tobytes())
 
-    assert len(found) == 1
+    assert len(found) == len(beside) == 1
+    rows = [0, 6, 7, 8]
+    together, alone = (
+        np.frombuffer(each.pop(), np.float32).reshape(9, length)[rows] for each in (beside, found)
+    )
+    np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.parametrize("kind", [SOFTMAX, LOG], ids=lambda kind: kind.TYPE.name)
+@pytest.mark.parametrize("large", [0, 50])
+def test_outputs_past_the_caches(kind: Any, large: float) -> None:
+    """They have the bits of those of a part."""
+    x = np.random.default_rng(8).normal(0, 3, (45_000, 101)).astype(np.float32)
+    x[7] += np.float32(large)
+
+    def result(x: Array, axis: int) -> Array:
+        packed = tensor(T.FLOAT32, *x.shape)
+        desc = kind(input_tensor=packed, output_tensor=packed, axes=[axis])
+        return evaluate(desc, input_tensor=x)["output_tensor"]
+
+    some = [*range(20), *range(40_000, 40_021)]
+    np.testing.assert_array_equal(result(x, 1)[some], result(x[some], 1))
+    np.testing.assert_array_equal(result(x.T.copy(), 0)[:, some], result(x.T[:, some].copy(), 0))
+    folded = x[:44_950].reshape(50, 899, 101)
+    np.testing.assert_array_equal(result(folded, 1)[[3, 49]], result(folded[[3, 49]], 1))
 
 
 def test_scipy_agrees() -> None:

@@ -5,23 +5,30 @@
  * may be in the same place. */
 #include "cumulative.h"
 
-#include "doubles.h"
+#include "ahead.h"
+#include "dmlk_math.h"
 #include "kernel.h"
+#include "nontemporal.h"
 #include "transpose.h"
 #include "walkers.h"
 
 #define GRAIN (1 << 17) /* elements worth a thread */
 #define WIDE (1 << 11)  /* lines of a block without copies: CPUs fetch the next elements of long rows by themselves */
 #define LEAST 8         /* contiguous lines of a block, to be scanned together */
-#define TURNED 64       /* at most */
+#define TURNED 32       /* at most */
 #define COPIES (1 << 12) /* transposed elements, in the first-level cache */
+#define STRIP 32        /* elements of a row whose results are kept in registers */
+#define TOGETHER 8      /* rows */
+#define AHEAD (DMLK_AHEAD / (int64_t)sizeof(float))
+
+struct rows;
 
 /* A line of functions.inc.  Replaces n elements of one line, or one of each line, by the outputs. */
 struct function {
     int first;
     void (*floats_along)(double *x, int64_t n, double *y, bool exclusive);
     void (*floats_across)(double *x, int64_t n, double *y, bool exclusive);
-    void (*float32_across)(const float *x, int64_t n, double *y, bool exclusive, float *out);
+    void (*float32_across)(const struct rows *rows, double *y, bool exclusive);
     void (*integers_along)(uint64_t *x, int64_t n, uint64_t *y, bool exclusive);
     void (*integers_across)(uint64_t *x, int64_t n, uint64_t *y, bool exclusive);
 };
@@ -30,13 +37,15 @@ struct job {
     const struct function *function;
     bool exclusive;
     uint32_t type;
+    bool streams; /* outputs of FLOAT32 across lines */
     dmlk_lines lines; /* operands: in, out */
 };
 
 struct block {
     const struct job *job;
+    int64_t count; /* lines */
     union {
-        double f[WIDE];
+        _Alignas(64) double f[WIDE]; /* vectors do not leave a line of the cache */
         uint64_t u[DMLK_MOST_LINES];
     } y; /* of each line */
 };
@@ -59,28 +68,53 @@ struct block {
             values[i] = exclusive ? y : result;                                                                      \
         }                                                                                                            \
     }
-/* Of contiguous FLOAT32s, as they are in memory; an output may be in the place of its input. */
-#define FLOAT32_ACROSS(name, next)                                                                                   \
-    DMLK_EACH_ISA(name##_float32_across, (const float *values, int64_t n, double *restrict of, bool exclusive,       \
-                                          float *out),                                                               \
-                  (values, n, of, exclusive, out)) {                                                                 \
-        int64_t i = 0;                                                                                               \
-        for (; i + 8 <= n; i += 8) {                                                                                 \
-            dmlk_doubles4 results[2], chosen[2];                                                                     \
-            for (int64_t k = 0; k < 2; k++) {                                                                        \
-                const float *from = values + i + 4 * k;                                                              \
-                const dmlk_doubles4 x = DMLK_WIDE(from), y = DMLK_FOUR_OF(of + i + 4 * k);                           \
-                results[k] = (next);                                                                                 \
-                chosen[k] = exclusive ? y : results[k];                                                              \
-                DMLK_FOUR(of + i + 4 * k) = results[k];                                                              \
-            }                                                                                                        \
-            DMLK_STORE_EIGHT(out + i, chosen[0], chosen[1]);                                                         \
-        }                                                                                                            \
-        for (; i < n; i++) {                                                                                         \
-            const double x = (double)values[i], y = of[i], result = (next), chosen = exclusive ? y : result;         \
+/* Rows of n contiguous FLOAT32s, as they are in memory; an output may be in the place of its input. */
+struct rows {
+    const float *from;
+    int64_t rows, n, step, next; /* next: see dmlk_line_visitor; 0: nothing is fetched */
+    float *out;
+    int64_t out_step;
+};
+
+/* A strip keeps its results in registers for some rows. */
+#define FLOAT32_ACROSS(name, next_y)                                                                                 \
+    DMLK_INLINE void name##_float32_row(const float *from, int64_t n, double *of, bool exclusive, float *out) {      \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                                       \
+            const double x = (double)from[i], y = of[i], result = (next_y);                                          \
             of[i] = result;                                                                                          \
-            out[i] = (float)dmlk_one_nan(chosen);                                                                    \
+            out[i] = dmlk_one_nan((float)(exclusive ? y : result));                                                  \
         }                                                                                                            \
+    }                                                                                                                \
+    DMLK_INLINE void name##_float32_strip(const struct rows *r, int64_t first, int64_t end, int64_t i, double *of,   \
+                                          bool exclusive) {                                                          \
+        double y[STRIP];                                                                                             \
+        memcpy(y, of + i, sizeof y);                                                                                 \
+        for (int64_t row = first; row < end; row++) {                                                                \
+            const float *from = r->from + row * r->step + i;                                                         \
+            if (r->next != 0) {                                                                                      \
+                const int64_t ahead = dmlk_row_ahead(row, r->rows, r->n, r->step, r->next, AHEAD);                   \
+                dmlk_fetch_line(from + ahead);                                                                       \
+                dmlk_fetch_line(from + ahead + STRIP / 2);                                                           \
+            }                                                                                                        \
+            name##_float32_row(from, STRIP, y, exclusive, r->out + row * r->out_step + i);                           \
+        }                                                                                                            \
+        memcpy(of + i, y, sizeof y);                                                                                 \
+    }                                                                                                                \
+    DMLK_INLINE void name##_float32_rows(const struct rows *r, double *of, bool exclusive) {                         \
+        const int64_t whole = r->n - r->n % STRIP, together = r->next == 0 ? r->rows : TOGETHER;                     \
+        for (int64_t first = 0; first < r->rows; first += together) {                                                \
+            const int64_t end = dmlk_min(first + together, r->rows);                                                 \
+            for (int64_t i = 0; i < whole; i += STRIP) {                                                             \
+                name##_float32_strip(r, first, end, i, of, exclusive);                                               \
+            }                                                                                                        \
+            for (int64_t row = first; row < end && whole < r->n; row++) {                                            \
+                name##_float32_row(r->from + row * r->step + whole, r->n - whole, of + whole, exclusive,             \
+                                   r->out + row * r->out_step + whole);                                              \
+            }                                                                                                        \
+        }                                                                                                            \
+    }                                                                                                                \
+    DMLK_EACH_ISA(name##_float32_across, (const struct rows *r, double *of, bool exclusive), (r, of, exclusive)) {   \
+        exclusive ? name##_float32_rows(r, of, true) : name##_float32_rows(r, of, false);                            \
     }
 #define SCAN(name, first, next)                                                                                      \
     LOOPS(name##_floats, double, next)                                                                               \
@@ -141,7 +175,8 @@ static void scan_across(void *context, uint8_t *const *at, const int64_t *stride
     dmlk_promoted x;
     (void)index;
     if (are_floats32(job, strides)) {
-        job->function->float32_across((const float *)at[0], count, block->y.f, job->exclusive, (float *)at[1]);
+        const struct rows row = {(const float *)at[0], 1, count, 0, 0, (float *)at[1], 0};
+        job->function->float32_across(&row, block->y.f, job->exclusive);
         return;
     }
     dmlk_load_promoted(job->type, at[0], strides[0], count, &x);
@@ -151,6 +186,26 @@ static void scan_across(void *context, uint8_t *const *at, const int64_t *stride
         job->function->integers_across(x.u, count, block->y.u, job->exclusive);
     }
     store(job, at[1], strides[1], count, &x);
+}
+
+/* Outputs are written past the caches if they are many. */
+static void scan_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index, int64_t next) {
+    struct block *block = context;
+    const struct job *job = block->job;
+    const int64_t count = block->count, most = !job->streams ? rows : steps[1] == count && count < WIDE / 2 ? WIDE / count : 1;
+    _Alignas(64) float results[WIDE];
+    (void)index;
+    for (int64_t row = 0, n; row < rows; row += n) {
+        float *out = (float *)at[1] + row * steps[1];
+        n = dmlk_min(rows - row, most);
+        const struct rows some = {(const float *)at[0] + row * steps[0], n, count, steps[0],
+                                  row + n < rows ? n * steps[0] : next - row * steps[0],
+                                  job->streams ? results : out, steps[1]};
+        job->function->float32_across(&some, block->y.f, job->exclusive);
+        if (job->streams) {
+            dmlk_stream_copy(out, results, (size_t)(n * count) * sizeof *out);
+        }
+    }
 }
 
 /* Whether lines are contiguous FLOAT32s, in either direction. */
@@ -170,25 +225,36 @@ static void scan_turned(struct block *block, const dmlk_line_block *lines) {
     const int64_t n = job->lines.along.count, count = lines->count, most = COPIES / count, size = sizeof(float);
     const int64_t *steps = lines->strides;
     const bool forward = *dmlk_iter_row_strides(&job->lines.along) == 1;
-    _Alignas(64) float copies[COPIES];
+    _Alignas(64) float copies[COPIES], results[COPIES];
     for (int64_t i = 0; i < n && !dmlk_stopped(lines->work, most * count); i += most) {
         const int64_t rows = dmlk_min(n - i, most), lowest = (forward ? i : 1 - i - rows) * size;
-        dmlk_transpose(size, lines->at[0] + lowest, steps[0] * size, size, (uint8_t *)copies, count * size, rows,
-                       count);
-        for (int64_t row = 0; row < rows; row++) {
-            float *x = copies + (forward ? row : rows - 1 - row) * count;
-            job->function->float32_across(x, count, block->y.f, job->exclusive, x);
+        const int64_t next = i + most < n ? (forward ? most : -most) : steps[0] * count - (forward ? i : -i);
+        uint8_t *out = lines->at[1] + lowest;
+        float *first = forward ? copies : copies + (rows - 1) * count;
+        const int64_t step = forward ? count : -count;
+        const struct rows all = {first, rows, count, step, 0, first, step};
+        dmlk_transpose_fetching(size, lines->at[0] + lowest, steps[0] * size, size, (uint8_t *)copies, count * size, rows,
+                                count, next * size);
+        job->function->float32_across(&all, block->y.f, job->exclusive);
+        dmlk_transpose(size, (uint8_t *)copies, count * size, size, job->streams ? (uint8_t *)results : out,
+                       job->streams ? rows * size : steps[1] * size, count, rows);
+        if (job->streams && steps[1] == rows) {
+            dmlk_stream_copy(out, results, (size_t)(rows * count * size));
+        } else {
+            for (int64_t line = 0; line < count && job->streams; line++) {
+                dmlk_stream_copy(out + line * steps[1] * size, results + line * rows, (size_t)(rows * size));
+            }
         }
-        dmlk_transpose(size, (uint8_t *)copies, count * size, size, lines->at[1] + lowest, steps[1] * size, count,
-                       rows);
     }
 }
 
 static void scan_block(const dmlk_line_block *lines, void *context) {
-    static const dmlk_line_visitor scan = {.along = scan_along, .across = scan_across};
+    static const dmlk_line_visitor scan = {.along = scan_along, .across = scan_across},
+                                   scan_in_rows = {.along = scan_along, .across = scan_across, .rows = scan_rows};
     const struct job *job = context;
     struct block block;
     block.job = job;
+    block.count = lines->count;
     for (int64_t i = 0; i < lines->count; i++) {
         if (is_float(job)) {
             block.y.f[i] = job->function->first;
@@ -199,8 +265,10 @@ static void scan_block(const dmlk_line_block *lines, void *context) {
     if (lines->count >= LEAST && are_contiguous(job)) {
         scan_turned(&block, lines);
     } else {
-        dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, &scan, &block);
+        dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count,
+                         are_floats32(job, lines->strides) ? &scan_in_rows : &scan, &block);
     }
+    dmlk_streamed();
 }
 
 /* Lines begin at their last element. */
@@ -231,6 +299,7 @@ static int run(const dmlk_call *call, const struct function *function) {
         if (k.decreasing != 0) {
             turn_round(&job.lines);
         }
+        job.streams = dmlk_stream_pays(dmlk_view_elements(out), dmlk_type_bytes(out->type));
         job.lines.wide = job.lines.across && are_floats32(&job, dmlk_iter_row_strides(&job.lines.each));
         dmlk_for_lines(&job.lines, are_contiguous(&job) ? TURNED : WIDE, GRAIN / job.lines.along.count, scan_block, &job);
     }

@@ -163,7 +163,9 @@ static void sum_across(void *context, uint8_t *const *at, const int64_t *strides
     add_rows(block, dmlk_floats(block->job->types[IN], at[IN], strides[IN], count, room), 1, 0, index);
 }
 
-static void sum_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index) {
+static void sum_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
+                     int64_t next) {
+    (void)next;
     for (int64_t first = 0; first < dmlk_min(rows, LANES); first++) {
         const float *x = (const float *)at[IN] + first * steps[IN];
         add_rows(context, x, (rows - first - 1) / LANES + 1, LANES * steps[IN], index + first);
@@ -366,7 +368,9 @@ static void put_across(void *context, uint8_t *const *at, const int64_t *strides
 PUT_ROWS(put_each, false)
 PUT_ROWS(put_each_add, true)
 
-static void put_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index) {
+static void put_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
+                     int64_t next) {
+    (void)next;
     const struct block *block = context;
     (void)index;
     block->job->has_add ? put_each_add(block, at, steps, rows) : put_each(block, at, steps, rows);

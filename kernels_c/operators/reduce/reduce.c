@@ -8,20 +8,26 @@
 #include "reduce.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 #include "dmlk_math.h"
+#include "exponentials.h"
 #include "kernel.h"
 #include "largest.h"
 #include "scratch.h"
+#include "singles.h"
 #include "sums.h"
 #include "walkers.h"
 
 #define SEGMENT (1 << 16) /* inputs of a line */
 #define SEGMENTS 256      /* of a block, computed before they are combined */
-#define PIECE 1024        /* inputs compared before the largest of them is searched for, or as floats */
+#define PIECE DMLK_PLACE_MOST /* inputs compared before the largest of them is searched for, or as floats */
+#define NEAR 2048         /* exponentials computed together */
+#define ACCURATE 1.000001  /* of logarithms of sums in FLOAT32: see reduce_shifted */
 #define GLANCE 64         /* inputs searched at once */
 #define SHORT DMLK_SUMS_LONG /* inputs; lines with fewer are transposed: their sums have one lane */
 #define WIDE DMLK_SUMS_MOST  /* lines of a block whose rows are read as they are in memory */
+#define GRAIN (1 << 16)   /* inputs worth a thread: 0.006 (SUM) to 0.1 ms (LOG_SUM_EXP in double) */
 #define FEW_LINES 16      /* fewer long lines are split into segments for threads */
 
 enum family { SUMS, LARGEST_OF_ALL, PLACES };
@@ -39,6 +45,7 @@ struct results {
         double sums[WIDE];
     };
     int64_t place[WIDE]; /* PLACES: index of the value among the reduced elements */
+    bool is_simple;      /* of sums of exponentials: see exponentials.h */
 };
 
 /* How inputs of one type are combined. */
@@ -54,8 +61,8 @@ struct methods {
 /* Sums of the terms of FLOAT32s as they are in memory (see sums.inc). */
 struct direct {
     void (*along)(dmlk_sums *sums, int64_t sum, const float *from, int64_t n, int64_t index);
-    void (*rows)(dmlk_sums *sums, const float *from, int64_t rows, int64_t step, int64_t index);
-    void (*lines)(const float *from, int64_t stride, int64_t lines, int64_t n, double *results);
+    void (*rows)(dmlk_sums *sums, const float *from, int64_t rows, int64_t step, int64_t index, int64_t next);
+    void (*lines)(const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead, double *results);
 };
 
 /* A line of functions.inc. */
@@ -67,6 +74,8 @@ struct function {
     void (*last)(double *sums, int64_t count, double n, const double *m);
     const struct direct *direct; /* of contiguous FLOAT32s, or NULL */
     uint64_t flip; /* all ones for the smallest */
+    /* is_shifted: `last`, of sums of exponentials in FLOAT32 */
+    void (*single)(double *sums, int64_t count, const double *scales, const double *shifts);
 };
 
 struct job {
@@ -79,6 +88,8 @@ struct job {
     uint64_t flip, infinity, raise, nothing; /* of comparisons: see reduce.inc */
     uint64_t sign;           /* the sign bit of integers that have one, or 0 */
     int parts;               /* threads that share the segments of a block */
+    const dmlk_exponentials *relative; /* of sums of exponentials; NULL: they are simple */
+    atomic_bool *not_simple; /* they were not, and are not tried to be */
 };
 
 /* The outputs being processed, and a segment of their inputs. */
@@ -90,6 +101,7 @@ struct block {
         uint64_t bits[WIDE]; /* of the type's width each */
         dmlk_sums sums;
     };
+    dmlk_exponentials e;       /* of sums of exponentials */
     int64_t first;             /* number of the segment's first input */
     int32_t place[WIDE]; /* from there */
 };
@@ -123,7 +135,7 @@ typedef int64_t signed_uint64;
 #undef magnitude
 
 #define METHODS(name, type) \
-    {start_##type, {name##along_##type, name##across_##type, NULL, SHORT}, settle_##type, combine_##type, finish_##type}
+    {start_##type, {.along = name##along_##type, .across = name##across_##type, .least_along = SHORT}, settle_##type, combine_##type, finish_##type}
 
 static const struct methods comparisons[] = {
     [DMLK_UINT8] = METHODS(, uint8),
@@ -134,36 +146,60 @@ static const struct methods comparisons[] = {
 
 /* --- FLOAT32s in memory --- */
 
-/* Compared as floats.  Where that finds a zero, whose sign is open, or no number, all are compared as integers. */
-DMLK_EACH_ISA(largest_rows, (void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index),
-              (context, at, steps, rows, index)) {
+/* Whether a result of comparing floats leaves something open: of a zero the sign, and of infinities whether there was a
+ * number at all. */
+static inline bool is_open(const struct job *job, float best) {
+    return best - best != 0 || (best == 0 && job->how != PLACE_OF_FLOAT);
+}
+
+/* Takes `count` results unless they are open; is there such a one?  Without branches. */
+DMLK_EACH_ISA(take_compared, (const struct job *job, const float *restrict best, const int32_t *restrict place,
+                              int64_t count, int32_t *restrict values, int32_t *restrict places, bool *any_open),
+              (job, best, place, count, values, places, any_open)) {
+    const struct job mapping = {.flip = job->flip, .raise = job->raise};
+    const uint32_t least = job->how != PLACE_OF_FLOAT, numbers = 0x7f800000 - least;
+    const int32_t is_last = job->last_index;
+    int32_t closed = 1;
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t bits = dmlk_float_bits(best[i]);
+        const int32_t mapped = map_uint32(&mapping, PLACE_OF_FLOAT, bits), value = values[i], before = places[i];
+        const int32_t is_closed = (bits & INT32_MAX) - least < numbers;
+        const int32_t better = 0 - (is_closed & ((mapped > value) | (is_last & (mapped == value))));
+        closed &= is_closed;
+        values[i] = (mapped & better) | (value & ~better);
+        places[i] = (place[i] & better) | (before & ~better);
+    }
+    *any_open = !closed;
+}
+
+/* Where a result is open, all numbers are compared as integers, which changes no other result. */
+static void compare_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
+                         int64_t next) {
     struct block *block = context;
     const struct job *job = block->job;
-    const float *x = (const float *)at[0];
-    int32_t *value = (int32_t *)block->bits;
-    const int64_t count = block->count, one = 1;
+    const int64_t one = 1;
+    const dmlk_best_rows r = {job->flip != 0, job->last_index, (const float *)at[0], rows, steps[0], block->count, next};
     float best[WIDE];
-    int32_t open = 0;
-    for (int64_t i = 0; i < count; i++) {
-        best[i] = job->flip == 0 ? -INFINITY : INFINITY;
+    int32_t place[WIDE];
+    bool any_open;
+    if (job->how == PLACE_OF_FLOAT) {
+        dmlk_best_places_of_rows(&r, best, place);
+    } else {
+        dmlk_best_of_rows(&r, best);
     }
-    job->flip == 0 ? dmlk_largest_floats(best, x, rows, steps[0], count)
-                   : dmlk_smallest_floats(best, x, rows, steps[0], count);
-    for (int64_t i = 0; i < count; i++) {
-        open |= best[i] == 0 || best[i] - best[i] != 0;
+    const int32_t before = (int32_t)(index - block->first);
+    for (int64_t i = 0; i < block->count; i++) {
+        place[i] = job->how == PLACE_OF_FLOAT ? before + place[i] : 0;
     }
-    for (int64_t i = 0; i < count && !open; i++) {
-        const int32_t mapped = map_uint32(job, LARGEST_FLOAT, dmlk_float_bits(best[i]));
-        value[i] = mapped > value[i] ? mapped : value[i];
-    }
-    for (int64_t row = 0; row < rows && open; row++) {
-        uint8_t *from = at[0] + row * steps[0] * (int64_t)sizeof *x;
-        across_uint32(context, &from, &one, count, index + row);
+    take_compared(job, best, place, block->count, (int32_t *)block->bits, block->place, &any_open);
+    for (int64_t row = 0; row < rows && any_open; row++) {
+        uint8_t *from = at[0] + row * steps[0] * (int64_t)sizeof *best;
+        across_uint32(context, &from, &one, block->count, index + row);
     }
 }
 
-static const struct methods largest_float = {
-    start_uint32, {along_uint32, across_uint32, largest_rows, SHORT}, settle_uint32, combine_uint32, finish_uint32};
+static const struct methods compared_floats = {
+    start_uint32, {.along = along_uint32, .across = across_uint32, .rows = compare_rows, .least_along = SHORT}, settle_uint32, combine_uint32, finish_uint32};
 
 #ifdef DMLK_CHECKED
 
@@ -180,6 +216,7 @@ static const struct methods largest_float = {
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
 #define SUMS_LINES
+#define SUMS_ROWS
 #include "sums.inc"
 
 #define SUMS_NAME(x) x##_product
@@ -188,6 +225,7 @@ static const struct methods largest_float = {
 #define SUMS_TERM(x) (x)
 #define SUMS_TERMS(x) (x)
 #define SUMS_LINES
+#define SUMS_ROWS
 #include "sums.inc"
 
 #define SUMS_NAME(x) x##_squares
@@ -196,6 +234,7 @@ static const struct methods largest_float = {
 #define SUMS_TERM(x) ((x) * (x))
 #define SUMS_TERMS(x) ((x) * (x))
 #define SUMS_LINES
+#define SUMS_ROWS
 #include "sums.inc"
 
 typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))));
@@ -206,6 +245,7 @@ typedef int64_t sign_free __attribute__((vector_size(sizeof(dmlk_sums_vector))))
 #define SUMS_TERM(x) fabs(x)
 #define SUMS_TERMS(x) ((dmlk_sums_vector)((sign_free)(x) & INT64_MAX))
 #define SUMS_LINES
+#define SUMS_ROWS
 #include "sums.inc"
 
 #endif
@@ -241,13 +281,21 @@ DIRECT(magnitudes)
 
 #define FUNCTION(name, ...) static const struct function name##_function = {__VA_ARGS__};
 #define SUM(name, direct, floats, integers, result)                                                                      \
-    INTEGERS(name) FLOATS(name, floats, result) FUNCTION(name, SUMS, false, false, name##_integers, name##_terms, name##_last, &direct, 0)
+    INTEGERS(name) FLOATS(name, floats, result) FUNCTION(name, SUMS, false, false, name##_integers, name##_terms, name##_last, &direct, 0, NULL)
 #define PRODUCT(name, direct, floats, integers, result)                                                                  \
-    INTEGERS(name) FLOATS(name, floats, result) FUNCTION(name, SUMS, true, false, name##_integers, name##_terms, name##_last, &direct, 0)
+    INTEGERS(name) FLOATS(name, floats, result) FUNCTION(name, SUMS, true, false, name##_integers, name##_terms, name##_last, &direct, 0, NULL)
 #define FLOAT(name, direct, floats, result)                                                                              \
-    FLOATS(name, floats, result) FUNCTION(name, SUMS, false, false, NULL, name##_terms, name##_last, &direct, 0)
-#define SHIFTED(name, floats, result)                                                                            \
-    FLOATS(name, floats, result) FUNCTION(name, SUMS, false, true, NULL, name##_terms, name##_last, NULL, 0)
+    FLOATS(name, floats, result) FUNCTION(name, SUMS, false, false, NULL, name##_terms, name##_last, &direct, 0, NULL)
+#define SHIFTED(name, floats, result, single)                                                                    \
+    FLOATS(name, floats, result)                                                                                 \
+    DMLK_EACH_ISA(name##_single, (double *sums, int64_t count, const double *scales, const double *shifts),      \
+                  (sums, count, scales, shifts)) {                                                               \
+        for (int64_t i = 0; i < count; i++) {                                                                    \
+            const double y = sums[i], scale = scales[i], shift = shifts[i];                                      \
+            sums[i] = (single);                                                                                  \
+        }                                                                                                        \
+    }                                                                                                            \
+    FUNCTION(name, SUMS, false, true, NULL, name##_terms, name##_last, NULL, 0, name##_single)
 #define LARGEST(name, bits) FUNCTION(name, LARGEST_OF_ALL, .flip = bits)
 #define PLACE(name, bits) FUNCTION(name, PLACES, .flip = bits)
 #include "functions.inc"
@@ -290,9 +338,10 @@ static void floats_across(void *context, uint8_t *const *at, const int64_t *stri
     dmlk_sums_across(&block->sums, x.f, index);
 }
 
-static void floats_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index) {
+static void floats_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
+                        int64_t next) {
     struct block *block = context;
-    block->job->function->direct->rows(&block->sums, (const float *)at[0], rows, steps[0], index);
+    block->job->function->direct->rows(&block->sums, (const float *)at[0], rows, steps[0], index, next);
 }
 
 static void settle_floats(struct block *block, struct results *results) {
@@ -316,24 +365,145 @@ static void finish_floats(const struct job *job, struct results *results, int64_
 }
 
 static const struct methods float_methods = {
-    start_floats, {floats_along, floats_across, NULL, SHORT}, settle_floats, combine_floats, finish_floats};
+    start_floats, {.along = floats_along, .across = floats_across, .least_along = SHORT}, settle_floats, combine_floats, finish_floats};
 static const struct methods direct_methods = {
-    start_floats, {floats_along, floats_across, floats_rows, SHORT}, settle_floats, combine_floats, finish_floats};
+    start_floats, {.along = floats_along, .across = floats_across, .rows = floats_rows, .least_along = SHORT}, settle_floats, combine_floats, finish_floats};
 
-/* Whether the lines of inputs are contiguous FLOAT32s of one segment, enough for several lanes. */
-static bool are_direct_lines(const struct job *job) {
-    const dmlk_iter *along = &job->lines.along;
-    return job->methods == &direct_methods && !job->lines.across && along->rank == 1 && along->count >= SHORT &&
-           along->count <= SEGMENT && *dmlk_iter_row_strides(along) == 1;
+/* --- sums of FLOAT32 exponentials (exponentials.h) --- */
+
+static void start_exponentials(struct block *block, int64_t inputs) {
+    if (block->job->relative != NULL) {
+        block->e = *block->job->relative;
+    } else {
+        dmlk_exponentials_simply(&block->e, block->count);
+    }
+    dmlk_sums_start(&block->sums, false, block->count, inputs);
 }
 
-/* Such lines, many short ones by each call. */
+static void exponentials_along(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n,
+                               int64_t index) {
+    struct block *block = context;
+    const struct job *job = block->job;
+    const int64_t step = strides[0] * job->lines.along.bytes[0];
+    float room[DMLK_CHUNK], e[DMLK_CHUNK];
+    for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
+        const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
+        const float *x = dmlk_singles(job->in, at[0] + i * step, strides[0], count, room);
+        dmlk_exponentials_along(&block->e, &block->sums, line, x, count, index + i, e);
+    }
+}
+
+static void exponentials_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
+    struct block *block = context;
+    float room[DMLK_CHUNK], e[DMLK_CHUNK];
+    const float *x = dmlk_singles(block->job->in, at[0], strides[0], count, room);
+    dmlk_exponentials_across(&block->e, &block->sums, x, 1, 0, 0, index, e, 0);
+}
+
+static void settle_exponentials(struct block *block, struct results *results) {
+    settle_floats(block, results);
+    results->is_simple = dmlk_are_simple(&block->e);
+}
+
+static void combine_exponentials(const struct job *job, struct results *results, const struct results *more,
+                                 int64_t count) {
+    combine_floats(job, results, more, count);
+    results->is_simple &= more->is_simple;
+}
+
+static const struct methods exponential_methods = {
+    start_exponentials,
+    {.along = exponentials_along, .across = exponentials_across, .least_along = SHORT},
+    settle_exponentials, combine_exponentials, finish_floats};
+#ifdef DMLK_CHECKED
+#define exponential_row_methods exponential_methods
+#else
+static void exponentials_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
+                              int64_t next) {
+    struct block *block = context;
+    float e[DMLK_CHUNK];
+    dmlk_exponentials_across(&block->e, &block->sums, (const float *)at[0], rows, steps[0], next, index, e, 0);
+}
+
+static const struct methods exponential_row_methods = {
+    start_exponentials,
+    {.along = exponentials_along, .across = exponentials_across, .rows = exponentials_rows, .least_along = SHORT},
+    settle_exponentials, combine_exponentials, finish_floats};
+#endif
+
+/* Whether the lines are contiguous FLOAT32s that are taken without a visitor: for sums of one segment, enough for several
+ * lanes; for exponentials and comparisons short ones. */
+static bool are_direct_lines(const struct job *job) {
+#ifdef DMLK_CHECKED
+    return false; /* loads are checked one by one */
+#endif
+    const dmlk_iter *along = &job->lines.along;
+    const int64_t most = job->methods == &direct_methods           ? SEGMENT
+                         : job->methods == &exponential_row_methods ? NEAR
+                         : job->methods == &compared_floats         ? PIECE
+                                                                     : 0;
+    return !job->lines.across && along->rank == 1 && along->count >= SHORT && along->count <= most &&
+           *dmlk_iter_row_strides(along) == 1;
+}
+
+static int64_t ahead_of_lines(int64_t n, int64_t stride) {
+    return dmlk_ahead(n * (int64_t)sizeof(float), stride * (int64_t)sizeof(float));
+}
+
+/* Many of them by each call. */
 static void add_lines(const struct job *job, const dmlk_line_block *lines, double *sums) {
     const int64_t n = job->lines.along.count, stride = lines->strides[0], most = 1 + SEGMENT / n;
+    const int64_t ahead = ahead_of_lines(n, stride);
     const float *from = (const float *)lines->at[0];
     for (int64_t i = 0; i < lines->count && !dmlk_stopped(lines->work, most * n); i += most) {
-        job->function->direct->lines(from + i * stride, stride, dmlk_min(lines->count - i, most), n, sums + i);
+        job->function->direct->lines(from + i * stride, stride, dmlk_min(lines->count - i, most), n, ahead, sums + i);
     }
+}
+
+static void add_exponentials_of_lines(const struct job *job, const dmlk_line_block *lines, double *sums, double *scales,
+                                      double *shifts) {
+    const int64_t n = job->lines.along.count, stride = lines->strides[0], most = NEAR / n;
+    _Alignas(64) float to[NEAR];
+    dmlk_exponentials e;
+    for (int64_t i = 0; i < lines->count && !dmlk_stopped(lines->work, most * n); i += most) {
+        const bool simply = !atomic_load(job->not_simple);
+        const float *from = (const float *)lines->at[0] + i * stride;
+        dmlk_exponentials_of_lines(&e, simply, from, stride, dmlk_min(lines->count - i, most), n, to, n, sums + i);
+        dmlk_exponentials_of_one(&e, scales + i, shifts + i);
+        if (simply && !e.simple) {
+            atomic_store(job->not_simple, true);
+        }
+    }
+}
+
+static void compare_lines(const struct job *job, const dmlk_line_block *lines, struct results *results) {
+    const int64_t n = job->lines.along.count, stride = lines->strides[0], most = 1 + SEGMENT / n, one = 1;
+    const int64_t ahead = ahead_of_lines(n, stride);
+    struct block block;
+    float best[WIDE];
+    int32_t place[WIDE];
+    bool any_open;
+    block.job = job;
+    block.count = lines->count;
+    block.first = 0;
+    start_uint32(&block, n);
+    for (int64_t i = 0; i < lines->count && !dmlk_stopped(lines->work, most * n); i += most) {
+        const float *from = (const float *)lines->at[0] + i * stride;
+        const int64_t count = dmlk_min(lines->count - i, most);
+        if (job->how == PLACE_OF_FLOAT) {
+            dmlk_best_places(job->flip != 0, job->last_index, from, stride, count, n, ahead, best + i, place + i);
+        } else {
+            dmlk_best_lines(job->flip != 0, from, stride, count, n, ahead, best + i);
+        }
+        take_compared(job, best + i, place + i, count, (int32_t *)block.bits + i, block.place + i, &any_open);
+        for (int64_t line = i; line < i + count && any_open; line++) {
+            uint8_t *at = lines->at[0] + line * stride * (int64_t)sizeof *best;
+            if (is_open(job, best[line])) {
+                along_uint32(&block, line, &at, &one, n, 0);
+            }
+        }
+    }
+    settle_uint32(&block, results);
 }
 
 /* --- iterating over the inputs --- */
@@ -407,9 +577,8 @@ static void choose_methods(struct job *job) {
     if (job->function->family == SUMS) {
         const struct methods *floats = is_direct(job) ? &direct_methods : &float_methods;
         job->methods = is_float ? floats : &job->function->integers[type];
-    } else if (job->function->family == LARGEST_OF_ALL && job->in == DMLK_FLOAT32 &&
-               COMPARES_FLOATS(float, LARGEST_FLOAT, 1)) {
-        job->methods = &largest_float;
+    } else if (job->in == DMLK_FLOAT32 && COMPARES_FLOATS(float, LARGEST_FLOAT, 1)) {
+        job->methods = &compared_floats;
     } else {
         job->methods = &comparisons[type];
     }
@@ -426,39 +595,105 @@ static void choose_methods(struct job *job) {
     job->nothing = is_float ? lowest + 2 * job->raise - 1 : lowest;
 }
 
-/* exp(x) overflows where log(sum(exp(x))) does not: sum exp(x - maximum), and add the maximum at the end. */
-static void find_shift(const struct job *shifted, const dmlk_line_block *lines, dmlk_promoted *shift) {
-    struct job job = *shifted;
-    struct results results;
-    dmlk_promoted maximum;
-    job.function = &reduce_max_function;
+/* Another reduction of the same lines. */
+static void reduce_by(const struct job *other, const struct function *function, const dmlk_line_block *lines,
+                      dmlk_promoted *results) {
+    struct job job = *other;
+    struct results found;
+    dmlk_promoted stored;
+    job.function = function;
     choose_methods(&job);
-    take_in(&job, lines, NULL, &results);
-    job.methods->finish(&job, &results, lines->count, NULL, (uint8_t *)&maximum, 1);
-    dmlk_load_promoted(job.in, (const uint8_t *)&maximum, 1, lines->count, shift);
-    for (int64_t i = 0; i < lines->count; i++) {
-        shift->f[i] = isfinite(shift->f[i]) ? shift->f[i] : 0;
+    take_in(&job, lines, NULL, &found);
+    job.methods->finish(&job, &found, lines->count, NULL, (uint8_t *)&stored, 1);
+    dmlk_load_promoted(job.in, (const uint8_t *)&stored, 1, lines->count, results);
+}
+
+/* Sums of exponentials in FLOAT32, which are relative to the largest input where they cannot be simple. */
+static void add_exponentials(const struct job *job, const dmlk_line_block *lines, struct results *results, double *scales,
+                             double *shifts) {
+    struct job adding = *job;
+    dmlk_exponentials relative, *e = &relative;
+    dmlk_promoted largest;
+    adding.methods = job->in == DMLK_FLOAT32 ? &exponential_row_methods : &exponential_methods;
+    if (are_direct_lines(&adding)) {
+        add_exponentials_of_lines(job, lines, results->sums, scales, shifts);
+        return;
     }
+    dmlk_exponentials_simply(e, lines->count);
+    results->is_simple = false;
+    if (!atomic_load(job->not_simple)) {
+        take_in(&adding, lines, NULL, results);
+    }
+    if (!results->is_simple) {
+        atomic_store(job->not_simple, true);
+        reduce_by(job, &reduce_max_function, lines, &largest);
+        dmlk_exponentials_start(e, lines->count);
+        for (int64_t i = 0; i < lines->count; i++) {
+            e->largest[i] = (float)largest.f[i];
+        }
+        dmlk_exponentials_relate(e);
+        adding.relative = e;
+        take_in(&adding, lines, NULL, results);
+    }
+    dmlk_exponentials_of_one(e, scales, shifts);
+}
+
+/* exp(x) overflows where log(sum(exp(x))) does not: sums exp(x - maximum), and adds the maximum at the end.
+ *
+ * Exponentials in FLOAT32 have a relative error of 0.73 2^-23 at most, and so has their sum; then this is the absolute error
+ * of its logarithm, less than a unit in the last place where that is not between -1 and 1.  There all is computed in double,
+ * as it is for infinities, NaNs and FLOAT64, and for a single input, which is the result. */
+static void reduce_shifted(const struct job *job, const dmlk_line_block *lines) {
+    const int64_t count = lines->count;
+    const bool only_double = job->in == DMLK_FLOAT64 || job->lines.along.count == 1;
+    bool any_open = false, open[DMLK_CHUNK];
+    dmlk_promoted y, shift;
+    struct results single, results;
+    if (!only_double) {
+        double scales[DMLK_CHUNK], shifts[DMLK_CHUNK];
+        add_exponentials(job, lines, &single, scales, shifts);
+        job->function->single(single.sums, count, scales, shifts);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        y.f[i] = only_double ? 0 : single.sums[i];
+        open[i] = !(fabs(y.f[i]) >= ACCURATE && isfinite(y.f[i]));
+        any_open |= open[i];
+    }
+    if (any_open) {
+        reduce_by(job, &reduce_max_function, lines, &shift);
+        for (int64_t i = 0; i < count; i++) {
+            shift.f[i] = isfinite(shift.f[i]) ? shift.f[i] : 0;
+        }
+        take_in(job, lines, shift.f, &results);
+        job->function->last(results.sums, count, (double)job->lines.along.count, shift.f);
+    }
+    for (int64_t i = 0; i < count && any_open; i++) {
+        y.f[i] = open[i] ? results.sums[i] : y.f[i];
+    }
+    dmlk_store_promoted(job->out, lines->at[1], lines->strides[1], count, DMLK_KIND_FLOAT, &y);
 }
 
 static void reduce_block(const dmlk_line_block *lines, void *context) {
+    static const double no_shift[DMLK_CHUNK];
     const struct job *job = context;
     struct results results;
-    dmlk_promoted shift; /* only of blocks that are not wide */
     if (job->function->is_shifted) {
-        find_shift(job, lines, &shift);
+        reduce_shifted(job, lines);
+        return;
     }
-    if (are_direct_lines(job)) {
+    if (are_direct_lines(job) && job->function->family == SUMS) {
         add_lines(job, lines, results.sums);
+    } else if (are_direct_lines(job)) {
+        compare_lines(job, lines, &results);
     } else {
-        take_in(job, lines, shift.f, &results);
+        take_in(job, lines, no_shift, &results);
     }
     if (job->function->family == PLACES) {
         dmlk_promoted place;
         memcpy(place.i, results.place, (size_t)lines->count * sizeof *place.i);
         dmlk_store_promoted(job->out, lines->at[1], lines->strides[1], lines->count, DMLK_KIND_SIGNED, &place);
     } else {
-        job->methods->finish(job, &results, lines->count, shift.f, lines->at[1], lines->strides[1]);
+        job->methods->finish(job, &results, lines->count, no_shift, lines->at[1], lines->strides[1]);
     }
 }
 
@@ -477,12 +712,6 @@ static enum dmlk_order order_of(const struct job *job) {
     return job->function->family == PLACES || is_sum ? DMLK_LOGICAL_ORDER : DMLK_ANY_ORDER;
 }
 
-/* A second thread halves the time from 0.02 ms on (see for_rows.c).  1e6 float32 on one core of an AMD EPYC (2026):
- * MAX 0.07 ms, SUM 0.15 ms, ARGMAX along the first axis 0.6 ms; LOG_SUM_EXP 2 ms. */
-static int64_t inputs_worth_a_thread(const struct job *job) {
-    return job->function->is_shifted ? 1 << 14 : 1 << 16;
-}
-
 static int run(const dmlk_call *call, const struct function *function) {
     dmlk_reduce k;
     if (!dmlk_has_views(call, 2, 0) || !dmlk_get_constants(call, &k, sizeof k)) {
@@ -497,10 +726,12 @@ static int run(const dmlk_call *call, const struct function *function) {
         return DMLK_BAD_PACKET;
     }
     struct job job = {.function = function, .last_index = k.last_index != 0, .in = in->type, .out = out->type};
+    atomic_bool not_simple = false;
+    job.not_simple = &not_simple;
     choose_methods(&job);
     int status = dmlk_lines_init(&job.lines, order_of(&job), k.axes_mask, (const dmlk_view *[]){in, out}, 2, 1);
     if (status == DMLK_OK) {
-        const int64_t lines = job.lines.each.count, inputs = job.lines.along.count, grain = inputs_worth_a_thread(&job);
+        const int64_t lines = job.lines.each.count, inputs = job.lines.along.count, grain = GRAIN;
         const bool split = lines < FEW_LINES && inputs > SEGMENT;
         const bool has_rows = job.methods->visitor.rows != NULL && *dmlk_iter_row_strides(&job.lines.each) == 1;
         job.lines.wide = job.lines.across && has_rows;
@@ -515,7 +746,7 @@ static int run(const dmlk_call *call, const struct function *function) {
 #define SUM(name, direct, floats, integers, last) KERNEL(name)
 #define PRODUCT(name, direct, floats, integers, last) KERNEL(name)
 #define FLOAT(name, direct, floats, last) KERNEL(name)
-#define SHIFTED(name, floats, last) KERNEL(name)
+#define SHIFTED(name, floats, last, single) KERNEL(name)
 #define LARGEST(name, flip) KERNEL(name)
 #define PLACE(name, flip) KERNEL(name)
 #include "functions.inc"

@@ -5,6 +5,7 @@
  *            of threads, or the last in an order that the packet draws. */
 #include "selection.h"
 
+#include "ahead.h"
 #include "nontemporal.h"
 #include "resolve.h"
 
@@ -121,7 +122,6 @@ static int set_up(const dmlk_call *call, const dmlk_view *table, const dmlk_view
 
 #define SHORT_ROW 64       /* bytes; elements of shorter rows are gathered one by one */
 #define LONG_ROW (1 << 16) /* bytes; longer ones are worth several threads themselves */
-#define LINE 64
 #define AHEAD 2       /* rows */
 #define FETCHED 1024  /* bytes of one */
 #define STREAMED 1024 /* bytes of rows that may bypass the caches: the others consist of parts of lines */
@@ -150,7 +150,7 @@ static void gather_some_rows(int64_t begin, int64_t end, int part, void *context
             const int64_t next = dmlk_min(i + AHEAD, count - 1);
             const uint8_t *fetched = cursor.at[0] + (next * strides[0] + offsets[next]) * width;
             uint8_t *to = cursor.at[2] + i * strides[2] * width;
-            for (int64_t b = 0; b < dmlk_min(g->bytes, FETCHED); b += LINE) {
+            for (int64_t b = 0; b < dmlk_min(g->bytes, FETCHED); b += DMLK_LINE) {
                 __builtin_prefetch(fetched + b);
             }
             if (g->streams) {

@@ -1,122 +1,59 @@
 /* softmax: functions of an element and its group, the elements along the axes, as defined in functions.inc.
  *
- * Three passes over a block of groups: the largest element, the sum of exponentials, the outputs.  Exponentials are
- * FLOAT32, relative to that of the largest element (dmlk_exp_relativef); sums are double, in logical order (sums.h), and outputs are computed
- * with these and rounded once.  Exponentials are kept for the third pass if the cache holds them; otherwise
+ * Three passes over a block of groups: the largest element, the sum of exponentials (exponentials.h), the outputs, which
+ * are computed with that sum and rounded once.  Exponentials are kept for the third pass if the cache holds them; otherwise
  * they are computed again, to the same bits.
  *
  * A NaN or +infinity makes its whole group NaN, and so does a group of -infinities. */
 #include "softmax.h"
 
+#include <stdatomic.h>
+
 #include "dmlk_float_math.h"
+#include "exponentials.h"
 #include "kernel.h"
-#include "largest.h"
+#include "nontemporal.h"
 #include "scratch.h"
+#include "singles.h"
 #include "walkers.h"
 
 #define KEPT (1 << 18)  /* floats: 1 MiB, in the second- or third-level cache; also of a block of groups across memory */
-#define NEAR (1 << 12)  /* floats on the stack: a block of groups along memory, in the first-level cache */
+#define NEAR (1 << 12)  /* floats on the stack: groups along memory, in the first-level cache */
+#define SOME (1 << 11)  /* floats: of shorter groups as many as this are computed together */
 #define GRAIN (1 << 15) /* elements worth a thread: about 0.05 ms */
 
-/* A line of functions.inc.  n values, with the parameters of one group (step 0) or of n groups (step 1). */
+struct block;
+
+/* A line of functions.inc. */
 struct function {
     bool of_exp;
-    void (*factors)(double *y, const float *largest, int64_t n);
-    void (*results)(float *out, const float *in, int64_t n, const float *largest, const double *f, int64_t step);
+    void (*factors)(struct block *block, int64_t n);
+    void (*results)(const struct block *block, int64_t line, int64_t step, const float *in, int64_t in_stride, int64_t rows,
+                    int64_t n, float *out, int64_t out_stride);
 };
 
 struct job {
     const struct function *function;
     uint32_t in, out; /* types */
+    bool streams;     /* outputs are written past the caches */
+    bool in_place;
     dmlk_lines lines; /* operands: in, out */
+    atomic_bool relative; /* exponentials were not simple, and are not tried to be */
 };
 
 /* The groups being processed. */
 struct block {
     const struct job *job;
-    float largest[DMLK_CHUNK];
-    float shift[DMLK_CHUNK], low[DMLK_CHUNK]; /* dmlk_relativef of these */
-    uint32_t offset[DMLK_CHUNK];
-    double factor[DMLK_CHUNK];
+    double factor[DMLK_CHUNK]; /* first the sums */
+    float high[DMLK_CHUNK], low[DMLK_CHUNK]; /* its two parts */
+    bool are_numbers;
+    float *kept;       /* exponentials, perhaps where outputs will be; NULL: nothing is kept */
+    int64_t kept_step; /* across lines: from one row to the next */
+    dmlk_exponentials e;
     dmlk_sums sums;
-    int64_t lines; /* of the block */
-    float *kept;   /* exponentials; NULL: nothing is kept */
 };
 
 /* --- loops --- */
-
-DMLK_EACH_ISA(find_largest, (float *largest, const float *x, int64_t n), (largest, x, n)) {
-    *largest = dmlk_largest_float(*largest, x, n);
-}
-
-DMLK_EACH_ISA(find_each_largest, (float *restrict largest, const float *restrict x, int64_t n), (largest, x, n)) {
-    for (int64_t i = 0; i < n; i++) {
-        largest[i] = x[i] > largest[i] ? x[i] : largest[i];
-    }
-}
-
-/* Loops over one group's elements or over elements of neighbouring groups: compiled for each, as compilers gather
- * numbers that are `step` apart one by one. */
-#define FOR_STEP(loop, ...) step == 0 ? loop(__VA_ARGS__, 0) : loop(__VA_ARGS__, 1)
-
-/* Along a group, the rest of n elements after whole vectors is computed as a vector that begins before it: compilers compute
- * it one by one, which takes as long as the vectors of a short group.  Not in place: results would be read. */
-#define VECTOR 16
-#define EACH_PASS(n, may_overlap)                                                                  \
-    for (int64_t pass = 0, whole_ = (may_overlap) && (n) >= VECTOR ? (n) - (n) % VECTOR : (n),      \
-                 begin = 0, count = whole_;                                                        \
-         pass < 1 + (whole_ < (n)); pass++, begin = (n) - VECTOR, count = VECTOR)
-
-/* What exponentials of the groups are relative to. */
-DMLK_EACH_ISA(relate, (struct block *block, int64_t n), (block, n)) {
-    for (int64_t i = 0; i < n; i++) {
-        const dmlk_relativef to = dmlk_relative_tof(block->largest[i]);
-        block->shift[i] = to.shift;
-        block->low[i] = to.low;
-        block->offset[i] = to.offset;
-    }
-}
-
-DMLK_INLINE void exponentials_loop(float *restrict e, const float *restrict x, int64_t n,
-                                   const struct block *restrict block, int64_t line, int64_t step) {
-    const float *shift = block->shift + line, *low = block->low + line;
-    const uint32_t *offset = block->offset + line;
-    for (int64_t i = 0; i < n; i++) {
-        e[i] = dmlk_exp_relativef(x[i], (dmlk_relativef){shift[i * step], low[i * step], offset[i * step]});
-    }
-}
-
-DMLK_EACH_ISA(exponentials, (float *e, const float *x, int64_t n, const struct block *block, int64_t line, int64_t step),
-              (e, x, n, block, line, step)) {
-    EACH_PASS(n, step == 0) {
-        FOR_STEP(exponentials_loop, e + begin, x + begin, count, block, line);
-    }
-}
-
-#define SUMS_NAME(x) x##_exponentials
-#define SUMS_T float
-#define SUMS_PRODUCT 0
-#define SUMS_TERM(x) (x)
-#define SUMS_TERMS(x) (x)
-#define SUMS_LINES
-#include "sums.inc"
-
-static void add_along(dmlk_sums *sums, int64_t line, const float *e, int64_t n, int64_t index) {
-    sums->along = true;
-    if (sums->lanes > 1) {
-        along_exponentials(sums, line, e, n, index);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        sums->lane[line] += (double)e[i];
-    }
-}
-
-/* e f, rounded once but for the last bits of f: along a group the two parts of f are constants. */
-DMLK_INLINE float product(float e, double f) {
-    const float high = (float)f, low = (float)(f - (double)high);
-    return fmaf(e, high, e * low);
-}
 
 /* log(y / e), where e is the term of the largest element: accurate if the others are small. */
 DMLK_INLINE double log_of_sum(double y, float most) {
@@ -124,36 +61,74 @@ DMLK_INLINE double log_of_sum(double y, float most) {
     return dmlk_log1p((y - e) / e);
 }
 
-#define FUNCTION(name, is_of_exp, value, factor, result)                                                     \
-    DMLK_EACH_ISA(name##_factors, (double *values, const float *largest, int64_t n), (values, largest, n)) { \
-        for (int64_t i = 0; i < n; i++) {                                                                    \
-            const double y = values[i];                                                                      \
-            const float most = largest[i];                                                                   \
-            (void)most;                                                                                      \
-            values[i] = (factor);                                                                            \
-        }                                                                                                    \
-    }                                                                                                        \
-    DMLK_INLINE void name##_loop(float *out, const float *in, int64_t n, const float *restrict largest,      \
-                                 const double *restrict fs, bool are_numbers, int64_t step) {                \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { /* possibly in place */                       \
-            const float value = in[i], most = largest[i * step];                                             \
-            const double f = fs[i * step];                                                                   \
-            (void)most;                                                                                      \
-            out[i] = are_numbers ? (result) : dmlk_one_nan_float(result);                                    \
-        }                                                                                                    \
-    }                                                                                                        \
-    DMLK_EACH_ISA(name##_results,                                                                            \
-                  (float *out, const float *in, int64_t n, const float *largest, const double *fs, int64_t step), \
-                  (out, in, n, largest, fs, step)) {                                                         \
-        const bool are_numbers = (is_of_exp) && step == 0 && fs[0] == fs[0]; /* a NaN makes the sum one */   \
-        EACH_PASS(n, step == 0 && in != out) {                                                               \
-            if (are_numbers) {                                                                               \
-                name##_loop(out + begin, in + begin, count, largest, fs, true, 0);                           \
-            } else {                                                                                         \
-                FOR_STEP(name##_loop, out + begin, in + begin, count, largest, fs, false);                   \
-            }                                                                                                \
-        }                                                                                                    \
-    }                                                                                                        \
+#define VECTOR 16
+
+/* n outputs: of one group, `line` (step 0), or of groups `line` and following one each (step 1).  Compiled for each step, as
+ * compilers gather numbers that are `step` apart one by one. */
+#define RESULTS(name, value, result)                                                                           \
+    DMLK_INLINE void name##_loop(const struct block *restrict block, int64_t line, int64_t step, bool are_numbers, \
+                                 const float *in, int64_t n, float *out) {                                     \
+        const float *mosts = block->e.largest + line, *highs = block->high + line, *lows = block->low + line;   \
+        const double *fs = block->factor + line;                                                               \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { /* possibly in place */                         \
+            const float value = in[i], most = mosts[i * step], high = highs[i * step], low = lows[i * step];   \
+            const double f = fs[i * step];                                                                     \
+            (void)most, (void)f, (void)high, (void)low;                                                        \
+            out[i] = are_numbers ? (result) : dmlk_one_nan_float(result);                                      \
+        }                                                                                                      \
+    }                                                                                                          \
+    /* With and without a test for NaNs. */                                                                    \
+    DMLK_INLINE void name##_of(const struct block *restrict block, int64_t line, int64_t step, const float *in, \
+                               int64_t n, float *out) {                                                        \
+        block->are_numbers ? name##_loop(block, line, step, true, in, n, out)                                  \
+                           : name##_loop(block, line, step, false, in, n, out);                                \
+    }                                                                                                          \
+    /* In place perhaps.  What is left before and after whole vectors, which are stored to whole lines of the cache, is part of \
+     * vectors that are computed before. */                                                                    \
+    DMLK_INLINE void name##_row(const struct block *restrict block, int64_t line, int64_t step, const float *in, \
+                                int64_t n, float *out) {                                                       \
+        const int64_t before = dmlk_before_lines(out, n), last = n - VECTOR;                                   \
+        const int64_t whole = n < VECTOR ? n : (n - before) / VECTOR * VECTOR;                                 \
+        float first[VECTOR], rest[VECTOR];                                                                     \
+        if (before > 0) {                                                                                      \
+            name##_of(block, line, step, in, VECTOR, first);                                                   \
+        }                                                                                                      \
+        if (before + whole < n) {                                                                              \
+            name##_of(block, line + step * last, step, in + last, VECTOR, rest);                               \
+        }                                                                                                      \
+        name##_of(block, line + step * before, step, in + before, whole, out + before);                        \
+        if (before > 0) {                                                                                      \
+            memcpy(out, first, sizeof first);                                                                  \
+        }                                                                                                      \
+        if (before + whole < n) {                                                                              \
+            memcpy(out + last, rest, sizeof rest);                                                             \
+        }                                                                                                      \
+    }                                                                                                          \
+    /* The same for `rows` rows: groups `line` and following, or elements of all these groups. */              \
+    DMLK_EACH_ISA(name##_results, (const struct block *block, int64_t line, int64_t step, const float *in,     \
+                                   int64_t in_stride, int64_t rows, int64_t n, float *out, int64_t out_stride), \
+                  (block, line, step, in, in_stride, rows, n, out, out_stride)) {                              \
+        for (int64_t row = 0; row < rows; row++, in += in_stride, out += out_stride) {                         \
+            step == 0 ? name##_row(block, line + row, 0, in, n, out) : name##_row(block, line, 1, in, n, out); \
+        }                                                                                                      \
+    }
+
+#define FUNCTION(name, is_of_exp, value, factor_of, result)                                                    \
+    DMLK_EACH_ISA(name##_factors, (struct block *block, int64_t n), (block, n)) {                              \
+        int32_t numbers = 1;                                                                                   \
+        for (int64_t i = 0; i < n; i++) {                                                                      \
+            const double y = block->factor[i];                                                                 \
+            const float most = block->e.largest[i];                                                            \
+            (void)most;                                                                                        \
+            const double f = (factor_of);                                                                      \
+            block->factor[i] = f;                                                                              \
+            block->high[i] = (float)f;                                                                         \
+            block->low[i] = (float)(f - (double)(float)f);                                                     \
+            numbers &= f == f;                                                                                 \
+        }                                                                                                      \
+        block->are_numbers = (is_of_exp) && numbers; /* a NaN makes the sum one */                             \
+    }                                                                                                          \
+    RESULTS(name, value, result)                                                                               \
     static const struct function name##_function = {is_of_exp, name##_factors, name##_results};
 #define EXPONENTIAL(name, factor, result) FUNCTION(name, true, e, factor, result)
 #define INPUT(name, factor, result) FUNCTION(name, false, x, factor, result)
@@ -161,23 +136,12 @@ DMLK_INLINE double log_of_sum(double y, float most) {
 
 /* --- elements as floats --- */
 
-/* `count` <= DMLK_CHUNK elements: where they are, or in `room`. */
-static const float *load(const struct job *job, const uint8_t *at, int64_t stride, int64_t count, float *room) {
-#ifndef DMLK_CHECKED
-    if (job->in == DMLK_FLOAT32 && stride == 1) {
-        return (const float *)at;
-    }
-#endif
-    dmlk_promoted x;
-    dmlk_load_promoted(job->in, at, stride, count, &x);
-    for (int64_t i = 0; i < count; i++) {
-        room[i] = (float)x.f[i];
-    }
-    return room;
-}
-
 static void store(const struct job *job, uint8_t *at, int64_t stride, int64_t count, const float *from) {
     dmlk_promoted y;
+    if (job->streams && stride == 1) {
+        dmlk_stream_copy(at, from, (size_t)count * sizeof *from);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
         y.f[i] = (double)from[i];
     }
@@ -194,7 +158,7 @@ static void largest_along(void *context, int64_t line, uint8_t *const *at, const
     (void)index;
     for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
-        find_largest(&block->largest[line], load(block->job, at[0] + i * step, strides[0], count, room), count);
+        dmlk_largest_along(&block->e, line, dmlk_singles(block->job->in, at[0] + i * step, strides[0], count, room), count);
     }
 }
 
@@ -202,7 +166,14 @@ static void largest_across(void *context, uint8_t *const *at, const int64_t *str
     struct block *block = context;
     float room[DMLK_CHUNK];
     (void)index;
-    find_each_largest(block->largest, load(block->job, at[0], strides[0], count, room), count);
+    dmlk_largest_across(&block->e, dmlk_singles(block->job->in, at[0], strides[0], count, room), 1, 0, 0);
+}
+
+static void largest_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
+                         int64_t next) {
+    struct block *block = context;
+    (void)index;
+    dmlk_largest_across(&block->e, (const float *)at[0], rows, steps[0], next);
 }
 
 static void sum_along(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n,
@@ -213,42 +184,47 @@ static void sum_along(void *context, int64_t line, uint8_t *const *at, const int
     float room[DMLK_CHUNK], forgotten[DMLK_CHUNK];
     for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
         const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
-        const float *x = load(job, at[0] + i * step, strides[0], count, room);
-        float *e = block->kept != NULL ? block->kept + first + i : forgotten;
-        exponentials(e, x, count, block, line, 0);
-        add_along(&block->sums, line, e, count, index + i);
+        const float *x = dmlk_singles(job->in, at[0] + i * step, strides[0], count, room);
+        dmlk_exponentials_along(&block->e, &block->sums, line, x, count, index + i, block->kept != NULL ? block->kept + first + i : forgotten);
     }
 }
 
 static void sum_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
     struct block *block = context;
     float room[DMLK_CHUNK], forgotten[DMLK_CHUNK];
-    const float *x = load(block->job, at[0], strides[0], count, room);
-    float *e = block->kept != NULL ? block->kept + index * block->lines : forgotten;
-    exponentials(e, x, count, block, 0, 1);
-    rows_exponentials(&block->sums, e, 1, 0, index);
+    const float *x = dmlk_singles(block->job->in, at[0], strides[0], count, room);
+    dmlk_exponentials_across(&block->e, &block->sums, x, 1, 0, 0, index,
+                             block->kept != NULL ? block->kept + index * block->kept_step : forgotten, 0);
+}
+
+static void sum_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index, int64_t next) {
+    struct block *block = context;
+    float forgotten[DMLK_CHUNK];
+    dmlk_exponentials_across(&block->e, &block->sums, (const float *)at[0], rows, steps[0], block->e.simple ? next : 0, index,
+                             block->kept != NULL ? block->kept + index * block->kept_step : forgotten,
+                             block->kept != NULL ? block->kept_step : 0);
 }
 
 /* `count` outputs; `line` is the first or only group, `place` that of the first element in block->kept. */
 static void put(struct block *block, int64_t line, int64_t step, const uint8_t *in, int64_t in_stride, uint8_t *out,
                 int64_t out_stride, int64_t count, int64_t place) {
     const struct job *job = block->job;
-    const float *largest = &block->largest[line], *from = block->kept + place;
+    const float *from = block->kept + place;
     float room[DMLK_CHUNK], e[DMLK_CHUNK];
     if (block->kept == NULL || !job->function->of_exp) {
-        from = load(job, in, in_stride, count, room);
+        from = dmlk_singles(job->in, in, in_stride, count, room);
     }
     if (block->kept == NULL && job->function->of_exp) {
-        exponentials(e, from, count, block, line, step);
+        dmlk_exponentials_again(&block->e, line, step, from, count, e);
         from = e;
     }
 #ifdef DMLK_CHECKED
     const bool is_near = false;
 #else
-    const bool is_near = job->out == DMLK_FLOAT32 && out_stride == 1;
+    const bool is_near = job->out == DMLK_FLOAT32 && out_stride == 1 && !job->streams;
 #endif
     float *to = is_near ? (float *)out : e;
-    job->function->results(to, from, count, largest, &block->factor[line], step);
+    job->function->results(block, line, step, from, 0, 1, count, to, 0);
     if (!is_near) {
         store(job, out, out_stride, count, to);
     }
@@ -267,12 +243,42 @@ static void put_along(void *context, int64_t line, uint8_t *const *at, const int
 
 static void put_across(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index) {
     struct block *block = context;
-    put(block, 0, 1, at[0], strides[0], at[1], strides[1], count, index * block->lines);
+    put(block, 0, 1, at[0], strides[0], at[1], strides[1], count, index * block->kept_step);
 }
 
-static const dmlk_line_visitor find_them = {.along = largest_along, .across = largest_across},
-                               sum_them = {.along = sum_along, .across = sum_across},
-                               put_them = {.along = put_along, .across = put_across};
+static void put_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index, int64_t next) {
+    struct block *block = context;
+    const struct job *job = block->job;
+    const int64_t count = block->e.count, step = steps[1], most = !job->streams ? rows : step == count ? NEAR / count : 1;
+    float *out = (float *)at[1];
+    _Alignas(64) float results[NEAR];
+    (void)next;
+    for (int64_t row = 0; row < rows; row += most, out += most * step) {
+        const int64_t n = dmlk_min(rows - row, most);
+        job->function->results(block, 0, 1, block->kept + (index + row) * block->kept_step, block->kept_step, n, count,
+                               job->streams ? results : out, step);
+        if (job->streams) {
+            dmlk_stream_copy(out, results, (size_t)(n * count) * sizeof *out);
+        }
+    }
+}
+
+enum { IN = 1, OUT = 2 };
+static const dmlk_line_visitor
+    find_them = {.along = largest_along, .across = largest_across, .unfetched = OUT},
+    find_in_rows = {.along = largest_along, .across = largest_across, .rows = largest_rows},
+    sum_them = {.along = sum_along, .across = sum_across, .unfetched = OUT},
+    sum_in_rows = {.along = sum_along, .across = sum_across, .rows = sum_rows};
+
+/* Whether inputs are FLOAT32s whose rows need no copy. */
+static bool are_rows(const struct job *job) {
+#ifdef DMLK_CHECKED
+    (void)job;
+    return false; /* loads are checked one by one */
+#else
+    return job->in == DMLK_FLOAT32;
+#endif
+}
 
 /* Whether the groups are contiguous FLOAT32s that the first-level cache holds. */
 static bool are_near(const struct job *job) {
@@ -285,60 +291,84 @@ static bool are_near(const struct job *job) {
            strides[0] == 1 && strides[1] == 1 && along->count <= NEAR;
 }
 
-/* One such group after the other, each by the loops of all passes. */
-static void run_near(const dmlk_line_block *lines, const struct job *job) {
+/* Whether exponentials are tried that are not relative to the largest elements, which outputs do not need then. */
+static bool are_tried_simply(struct job *job) { return job->function->of_exp && !atomic_load(&job->relative); }
+
+/* Such groups, some at a time, each by the loops of all passes. */
+static void run_near(const dmlk_line_block *lines, struct job *job) {
     const struct function *function = job->function;
-    const int64_t n = job->lines.along.count;
-    float exponential[NEAR];
+    const int64_t n = job->lines.along.count, most = SOME / n > 1 ? SOME / n : 1;
+    const int64_t in_stride = lines->strides[0], out_stride = lines->strides[1];
+    const bool streams = job->streams && out_stride == n, direct = function->of_exp && !streams && !job->in_place;
+    _Alignas(64) float exponentials[NEAR], results[NEAR];
     struct block block;
-    for (int64_t line = 0; line < lines->count && !dmlk_stopped(lines->work, n); line++) {
-        const float *x = (const float *)lines->at[0] + line * lines->strides[0];
-        float *out = (float *)lines->at[1] + line * lines->strides[1];
-        block.largest[0] = -INFINITY;
-        find_largest(block.largest, x, n);
-        relate(&block, 1);
-        exponentials(exponential, x, n, &block, 0, 0);
-        if (n >= DMLK_SUMS_LONG) {
-            lines_exponentials(exponential, 0, 1, n, block.factor);
-        } else {
-            dmlk_sums_start(&block.sums, false, 1, n);
-            add_along(&block.sums, 0, exponential, n, 0);
-            dmlk_sums_finish(&block.sums, block.factor);
+    for (int64_t line = 0, count; line < lines->count && !dmlk_stopped(lines->work, most * n); line += count) {
+        const float *x = (const float *)lines->at[0] + line * in_stride;
+        float *out = (float *)lines->at[1] + line * out_stride, *e = direct ? out : exponentials;
+        const int64_t e_stride = direct ? out_stride : n;
+        const bool simply = are_tried_simply(job);
+        count = dmlk_min(lines->count - line, most);
+        dmlk_exponentials_of_lines(&block.e, simply, x, in_stride, count, n, e, e_stride, block.factor);
+        if (simply && !block.e.simple) {
+            atomic_store(&job->relative, true);
         }
-        function->factors(block.factor, block.largest, 1);
-        function->results(out, function->of_exp ? exponential : x, n, block.largest, block.factor, 0);
+        function->factors(&block, count);
+        function->results(&block, 0, 0, function->of_exp ? e : x, function->of_exp ? e_stride : in_stride, count, n,
+                          streams ? results : out, out_stride);
+        if (streams) {
+            dmlk_stream_copy(out, results, (size_t)(count * n) * sizeof *out);
+        }
     }
+}
+
+/* The sums of exponentials, and the exponentials if they are kept. */
+static void sum(struct block *block, const dmlk_line_block *lines, struct job *job) {
+    const int64_t n = job->lines.along.count;
+    const bool in_rows = are_rows(job), simply = are_tried_simply(job);
+    const dmlk_line_visitor *add = in_rows ? &sum_in_rows : &sum_them;
+    if (simply) {
+        dmlk_exponentials_simply(&block->e, lines->count);
+        dmlk_sums_start(&block->sums, false, lines->count, n);
+        dmlk_visit_lines(&job->lines, lines, 0, n, add, block);
+    }
+    if (!simply || !dmlk_are_simple(&block->e)) {
+        atomic_store(&job->relative, true);
+        dmlk_exponentials_start(&block->e, lines->count);
+        dmlk_visit_lines(&job->lines, lines, 0, n, in_rows ? &find_in_rows : &find_them, block);
+        dmlk_exponentials_relate(&block->e);
+        dmlk_sums_start(&block->sums, false, lines->count, n);
+        dmlk_visit_lines(&job->lines, lines, 0, n, add, block);
+    }
+    dmlk_sums_finish(&block->sums, block->factor);
 }
 
 static void run_block(const dmlk_line_block *lines, void *context) {
-    const struct job *job = context;
-    const int64_t n = job->lines.along.count;
+    struct job *job = context;
+    const int64_t n = job->lines.along.count, elements = n <= KEPT ? n * lines->count : n;
     if (are_near(job)) {
         run_near(lines, job);
+        dmlk_streamed();
         return;
     }
-    const int64_t elements = n <= KEPT ? n * lines->count : n;
     const bool keeps = job->function->of_exp;
+    const bool out_rows = are_rows(job) && job->out == DMLK_FLOAT32 && lines->strides[1] == 1;
+    const bool direct = keeps && out_rows && !job->streams && !job->in_place && job->lines.across && job->lines.along.rank == 1;
+    const bool takes = keeps && !direct && elements > NEAR && elements <= KEPT;
     float near[NEAR];
-    void *far = keeps && elements > NEAR && elements <= KEPT ? dmlk_take(elements * (int64_t)sizeof(float)) : NULL;
+    void *far = takes ? dmlk_take(elements * (int64_t)sizeof(float)) : NULL;
     struct block block;
     block.job = job;
-    block.lines = lines->count;
-    block.kept = keeps && elements <= NEAR ? near : far; /* without memory nothing is kept */
-    for (int64_t i = 0; i < lines->count; i++) {
-        block.largest[i] = -INFINITY;
-    }
-    dmlk_visit_lines(&job->lines, lines, 0, n, &find_them, &block);
-    relate(&block, lines->count);
-    dmlk_sums_start(&block.sums, false, lines->count, n);
-    dmlk_visit_lines(&job->lines, lines, 0, n, &sum_them, &block);
-    dmlk_sums_finish(&block.sums, block.factor);
-    job->function->factors(block.factor, block.largest, lines->count);
+    block.kept = direct ? (float *)lines->at[1] : keeps && elements <= NEAR ? near : far; /* without memory nothing is kept */
+    block.kept_step = direct ? dmlk_iter_row_strides(&job->lines.along)[1] : lines->count;
+    sum(&block, lines, job);
+    job->function->factors(&block, lines->count);
+    dmlk_line_visitor put_them = {.along = put_along, .across = put_across};
+    put_them.rows = out_rows && block.kept != NULL ? put_rows : NULL;
+    put_them.unfetched = (block.kept != NULL ? IN : 0) | (job->streams ? OUT : 0);
     dmlk_visit_lines(&job->lines, lines, 0, n, &put_them, &block);
     dmlk_give(far);
+    dmlk_streamed();
 }
-
-static bool is_single(uint32_t type) { return type == DMLK_FLOAT32 || type == DMLK_FLOAT16; }
 
 static int run(const dmlk_call *call, const struct function *function) {
     dmlk_softmax k;
@@ -347,7 +377,8 @@ static int run(const dmlk_call *call, const struct function *function) {
     }
     const dmlk_view *in = &call->views[0], *out = &call->views[1];
     struct job job = {.function = function, .in = in->type, .out = out->type};
-    if (!is_single(in->type) || !is_single(out->type)) {
+    job.in_place = in->base < out->base + out->byte_size && out->base < in->base + in->byte_size;
+    if (!dmlk_is_single(in->type) || !dmlk_is_single(out->type)) {
         return DMLK_NOT_IMPLEMENTED;
     }
     const int status =
@@ -356,6 +387,7 @@ static int run(const dmlk_call *call, const struct function *function) {
         const int64_t n = job.lines.along.count, size = sizeof(float);
         const int64_t across = dmlk_lines_together(&job.lines, n * size, KEPT * size);
         const int64_t together = job.lines.across || n > NEAR ? across : NEAR / n;
+        job.streams = out->type == DMLK_FLOAT32 && dmlk_stream_pays(dmlk_view_elements(out), size);
         dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
     }
     return status;
