@@ -673,6 +673,16 @@ static void reduce_shifted(const struct job *job, const dmlk_line_block *lines) 
     dmlk_store_promoted(job->out, lines->at[1], lines->strides[1], count, DMLK_KIND_FLOAT, &y);
 }
 
+static void store_places(const struct job *job, const dmlk_line_block *lines, const int64_t *places) {
+    dmlk_promoted some;
+    for (int64_t i = 0; i < lines->count; i += DMLK_CHUNK) {
+        const int64_t n = dmlk_min(lines->count - i, DMLK_CHUNK), stride = lines->strides[1];
+        memcpy(some.i, places + i, (size_t)n * sizeof *places);
+        uint8_t *at = lines->at[1] + i * stride * dmlk_type_bytes(job->out);
+        dmlk_store_promoted(job->out, at, stride, n, DMLK_KIND_SIGNED, &some);
+    }
+}
+
 static void reduce_block(const dmlk_line_block *lines, void *context) {
     static const double no_shift[DMLK_CHUNK];
     const struct job *job = context;
@@ -689,9 +699,7 @@ static void reduce_block(const dmlk_line_block *lines, void *context) {
         take_in(job, lines, no_shift, &results);
     }
     if (job->function->family == PLACES) {
-        dmlk_promoted place;
-        memcpy(place.i, results.place, (size_t)lines->count * sizeof *place.i);
-        dmlk_store_promoted(job->out, lines->at[1], lines->strides[1], lines->count, DMLK_KIND_SIGNED, &place);
+        store_places(job, lines, results.place);
     } else {
         job->methods->finish(job, &results, lines->count, no_shift, lines->at[1], lines->strides[1]);
     }
