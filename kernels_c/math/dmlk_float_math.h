@@ -1,6 +1,6 @@
 /* dmlk_float_math.h - elementary functions of FLOAT32 in FLOAT32, several times as fast as those in double.
  *
- * Results differ from the exact ones by less than 2 units in the last place, powers 1, sigmoid and tanh 3, GELU 4, erf 5
+ * Results differ from the exact ones by less than 2 units in the last place, powers 1, silu, sigmoid and tanh 3, GELU 4, erf 5
  * (test_float_math.c states how much of each); denormals and special values are those of C.  As in dmlk_math.h there are
  * only operations that every CPU rounds alike, fused multiply-adds among them, no branches and no tables.  Where a
  * rounding error of an argument would be multiplied, as of exp, the argument is kept in two parts.
