@@ -3,7 +3,7 @@
  * Results differ from the exact ones by less than 2 units in the last place, powers 1, silu, sigmoid and tanh 3, GELU 4, erf 5
  * (test_float_math.c states how much of each); denormals and special values are those of C.  As in dmlk_math.h there are
  * only operations that every CPU rounds alike, fused multiply-adds among them, no branches and no tables.  Where a
- * rounding error of an argument would be multiplied, as of exp, the argument is kept in two parts.
+ * rounding error of an argument would be multiplied, as of pow and tan, the argument is kept in two parts.
  *
  * dmlk_easy_<function> gives the same bits as dmlk_<function>, without what only special arguments need: where a number
  * that increases with the argument, mostly dmlk_sizef, is at most DMLK_EASY_<function>. */
@@ -569,7 +569,7 @@ DMLK_INLINE float dmlk_tan_reducedf(dmlk_partsf parts, uint32_t quarter) {
     p = fmaf(p, z, 0.0532746129f);
     p = fmaf(p, z, 0.133405045f);
     p = fmaf(p, z, 0.333330899f);
-    const float tangent = r + fmaf(r * z, p, parts.low * fmaf(z, 1.6f, 1)); /* tan has the derivative 1 + tan^2 */
+    const float tangent = r + fmaf(r * z, p, parts.low * fmaf(z, 1.6f, 1)); /* tan has the derivative 1 + tan^2: for `low`, near enough */
     return (quarter & 1) != 0 ? -1 / tangent : tangent;
 }
 

@@ -43,8 +43,8 @@
         }                                                                              \
     }
 
-/* Packed floats: pieces of which all are easy are computed directly.  (Here the two pointers do not stand beside each other,
- * for compilers would also load them together, which waits until all that was stored before has reached the cache.) */
+/* Packed floats: pieces of which all are easy are computed directly.  (The pointers are not passed on in an array: compilers
+ * would load both as one vector, and a load of two values that were just stored one by one waits for these stores.) */
 #define EASY_PIECES(name, size, most, easy_value)                                          \
     static void name##_piece(const float *in, float *out, int64_t count) {                 \
         float v[DMLK_MATH_CHUNK];                                                          \

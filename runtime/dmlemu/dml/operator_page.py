@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -186,6 +187,8 @@ def _accuracy(desc: type[OperatorDesc]) -> Iterator[str]:
             reason = "computed in FLOAT32 or more bits, then rounded"
         rows.append(f"| {data_type.name} | {ulps} ULP{_besides(definition)} | {reason} |")
     yield "\n".join(rows)
+    if any(field.name == "fused_activation" for field in dataclasses.fields(desc)):
+        yield "A fused activation adds its own ULP."
 
 
 def _besides(definition: type[Definition]) -> str:

@@ -122,7 +122,7 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
     desc: ConvolutionOperatorDesc
 
     ULPS = 2
-    ULPS_REASON = "sums in FLOAT32, and the fused activation"
+    ULPS_REASON = "sums in FLOAT32"
 
     RULES = (
         SameType("input_tensor", "filter_tensor", "bias_tensor", "output_tensor"),

@@ -177,6 +177,7 @@ class ElementWiseAsinh(Unary, of="ELEMENT_WISE_ASINH"):
     KERNEL = "asinh"
     function = np.arcsinh
     ULPS = 1
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseAcosh(Unary, of="ELEMENT_WISE_ACOSH"):
@@ -185,6 +186,7 @@ class ElementWiseAcosh(Unary, of="ELEMENT_WISE_ACOSH"):
     KERNEL = "acosh"
     function = np.arccosh
     ULPS = 1
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseAtanh(Unary, of="ELEMENT_WISE_ATANH"):
@@ -195,6 +197,7 @@ class ElementWiseAtanh(Unary, of="ELEMENT_WISE_ATANH"):
     KERNEL = "atanh"
     function = np.arctanh
     ULPS = 1
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseCeil(Unary, of="ELEMENT_WISE_CEIL"):
