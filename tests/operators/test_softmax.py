@@ -46,6 +46,11 @@ def test_softmax() -> None:
     assert run(SOFTMAX, [[5]], [0, 1]).tolist() == [[1]]
 
 
+def test_the_errors_of_exponential_and_sum_add_up() -> None:
+    """To 3 units in the last place: one exponential is too small here, the other one too large."""
+    run(SOFTMAX, [float.fromhex("-0x1.a36d7p+2"), float.fromhex("0x1.4ed652p+2")], [0])
+
+
 def test_log_softmax() -> None:
     assert run(LOG, [0, 0], [0]).tolist() == [np.float32(-np.log(2))] * 2
     assert run(LOG, [0, -335], [0]).tolist() == [0, -335]
