@@ -113,6 +113,22 @@ TEST(a_long_line) {
     omp_set_num_threads(omp_get_num_procs());
 }
 
+/* Fresh memory is filled: what threads leave as it was is no valid bool, and UndefinedBehaviorSanitizer reports a use. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "max_malloc_fill_size=100000000"; }
+
+TEST(segments_that_no_thread_takes) {
+    omp_set_num_threads(3);
+    device d;
+    device_begin(&d, "reduce_log_sum_exp");
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
+    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){1, 1});
+    const dmlk_reduce k = {.axes_mask = 3};
+    device_constants(&d, &k, sizeof k, 0);
+    expect_stopped(&d);
+    omp_set_num_threads(omp_get_num_procs());
+}
+
 /* Of softmax and scans, along and across lines. */
 TEST(lines) {
     static const char *const names[] = {"softmax", "log_softmax", "cumulative_summation", "cumulative_product"};
@@ -357,6 +373,7 @@ int main(void) {
     RUN(tiles);
     RUN(reductions);
     RUN(a_long_line);
+    RUN(segments_that_no_thread_takes);
     RUN(lines);
     RUN(products);
     RUN(convolutions);

@@ -556,6 +556,9 @@ static void take_in(const struct job *job, const dmlk_line_block *lines, const d
         n = segments == NULL ? 1 : dmlk_min(SEGMENTS, count - first);
         struct split split = {job, lines, shift, first, segments == NULL ? &one : segments};
         dmlk_parallel(n, segments == NULL ? 1 : (int)dmlk_min(job->parts, n), take_segments, &split);
+        if (dmlk_watch_stopped()) {
+            break; /* not all were taken */
+        }
         if (first == 0) {
             *results = split.segments[0];
         }
