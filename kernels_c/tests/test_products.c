@@ -82,6 +82,30 @@ TEST(gemm) {
     }
 }
 
+/* Both blocks of 16 columns of b are the same memory. */
+TEST(gemm_of_a_block_with_stride_0) {
+    const dmlk_gemm k = {.alpha = 1};
+    device d;
+    device_begin(&d, "gemm");
+    const dmlk_view *a = random_tensor(&d, DMLK_FLOAT32, 2, (const int64_t[]){27, 6}, -3, 3);
+    const dmlk_view *b = device_tensor(&d, DMLK_FLOAT32, 3, (const int64_t[]){6, 2, 16}, (const int64_t[]){16, 0, 1});
+    fill_random(b, -3, 3);
+    device_no_tensor(&d);
+    const dmlk_view *out = output_tensor(&d, DMLK_FLOAT32, 2, (const int64_t[]){27, 32});
+    device_constants(&d, &k, sizeof k, 0);
+    CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+    int64_t at[2] = {0}, wrong = 0;
+    do {
+        double sum = 0;
+        for (int64_t i = 0; i < 6; i++) {
+            sum += get_element(a, (const int64_t[]){at[0], i}) * get_element(b, (const int64_t[]){i, 0, at[1] % 16});
+        }
+        wrong += get_element(out, at) != sum;
+    } while (next_index(2, out->sizes, at));
+    CHECK_EQUAL(wrong, 0);
+    device_end(&d);
+}
+
 TEST(gemm_refuses_sizes_that_do_not_fit) {
     static const int64_t sizes[][3][2] = {
         {{2, 3}, {4, 5}, {2, 5}}, {{2, 3}, {3, 4}, {2, 5}}, {{3, 3}, {3, 5}, {2, 5}}}; /* a, b, out */
@@ -375,6 +399,7 @@ TEST(convolution_refuses_what_does_not_fit) {
 
 int main(void) {
     RUN(gemm);
+    RUN(gemm_of_a_block_with_stride_0);
     RUN(gemm_refuses_sizes_that_do_not_fit);
     RUN(convolution);
     RUN(convolution_of_large_tensors);

@@ -630,7 +630,7 @@ static int64_t plan_blocks(struct job *job, int threads) {
 /* Whether blocks, if there are any, are read in place. */
 static bool blocks_fit(const dmlk_matrix *matrix, int64_t stride, int64_t step) {
     return matrix->block == 0 || (matrix->block == DMLK_F32_BLOCK && matrix->type == DMLK_FLOAT32 && stride == 1 &&
-                                  step == DMLK_F32_BLOCK);
+                                  step == DMLK_F32_BLOCK && matrix->block_step != 0);
 }
 
 bool dmlk_multiply(const dmlk_gemm_blocked *product) {
