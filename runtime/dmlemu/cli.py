@@ -388,12 +388,13 @@ def _run(parsed: argparse.Namespace) -> int:
             model = dxdispatch.read_model(
                 options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
             )
-            with (  # only now: a model that cannot be read leaves the files of an earlier run alone
+            adapter = _adapter(options.adapter)
+            with (  # only now: a run that cannot begin leaves the files of an earlier one alone
                 _traced(parsed.trace),
                 _shown(parsed.html, options.model),
                 _recorded(parsed.record, parsed.record_only, parsed.record_limit),
             ):
-                dxdispatch.run_model(model, _adapter(options.adapter), options, _log)
+                dxdispatch.run_model(model, adapter, options, _log)
         return 1 if file.has_failed else 0
     return 0
 

@@ -12,7 +12,7 @@ from examples import EXAMPLES, NEWEST, accepted, example, exchanged, refused, te
 from dmlemu import dml, evaluate
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operator_example import example_lines, page_example
+from dmlemu.dml.operator_example import example_lines, page_example, page_inputs
 from dmlemu.dml.operators.definition import emulated
 from dmlemu.dml.operators.schema import OperatorDesc, level_name, operator_fields
 from dmlemu.errors import Error
@@ -39,6 +39,23 @@ def test_the_example_of_a_page_is_legal_and_short(desc: OperatorDesc) -> None:
     accepted(shown, NEWEST)
     assert all(tensor.element_count <= 100 for _, _, tensor in tensors_of(shown))
     assert 5 < len(example_lines(type(desc))) < 70
+
+
+@each_example
+def test_the_example_of_a_page_runs(desc: OperatorDesc) -> None:
+    shown = page_example(type(desc))
+    inputs = page_inputs(shown)
+
+    evaluate(shown, **inputs)
+    if "batch_indices_tensor" in inputs:
+        assert inputs["batch_indices_tensor"].max() < inputs["input_tensor"].shape[0]
+
+
+def test_integers_of_a_page_have_all_digits() -> None:
+    lines = example_lines(dml.RandomGeneratorOperatorDesc)
+
+    assert not any("e+" in line for line in lines)
+    assert any(int(each) > 2**31 for line in lines for each in line.split() if each.isdigit())
 
 
 @each_example

@@ -321,10 +321,12 @@ def test_model_and_unwritable_file(chromium: Any, tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.parametrize("option", ["--html", "--trace", "--record"])
-def test_a_model_that_cannot_be_read_leaves_an_earlier_file_alone(tmp_path: Path, option: str) -> None:
-    model, earlier = tmp_path / "model.json", tmp_path / "earlier"
-    model.write_text("{")
+def test_a_run_that_cannot_begin_leaves_an_earlier_file_alone(tmp_path: Path, option: str) -> None:
+    bad, earlier = tmp_path / "model.json", tmp_path / "earlier"
+    good = ROOT / "tests/programs/dxdispatch/models/add.json"
+    bad.write_text("{")
     earlier.write_text("of an earlier run")
 
-    assert main(["run", str(model), option, str(earlier)]) == 1
+    assert main(["run", str(bad), option, str(earlier)]) == 1
+    assert main(["run", str(good), "--adapter", "none of this name", option, str(earlier)]) == 1
     assert earlier.read_text() == "of an earlier run"

@@ -11,23 +11,17 @@ import numpy as np
 
 from .operators.definition import definition_class, definition_of, example_of
 from .operators.schema import FieldKind, OperatorDesc, operator_fields
-from .tensor_desc import BufferTensorDesc
+from .tensor_desc import BufferTensorDesc, element_bits
 
-__all__ = ["changed", "example_lines", "page_example"]
+__all__ = ["changed", "example_lines", "page_example", "page_inputs"]
 
 
 def example_lines(cls: type[OperatorDesc]) -> list[str]:
     """Fields, inputs and outputs of the example; empty if the operator is not emulated."""
-    definition = definition_class(cls.TYPE)
-    if definition is None:
+    if definition_class(cls.TYPE) is None:
         return []
     desc = page_example(cls)
-    inputs = {}
-    for place, item in enumerate(item for item in operator_fields(cls) if _is_input(desc, item)):
-        tensor = getattr(desc, item.name)
-        values = definition.PAGE_INPUTS.get(item.name)
-        given = values is not None
-        inputs[item.name] = _array(tensor, values) if given else _simple(tensor, 7 * place)
+    inputs = page_inputs(desc)
     outputs = definition_of(desc).reference(inputs)
     return [*_attributes(desc), *_tensors(desc, inputs), *_tensors(desc, outputs)]
 
@@ -37,6 +31,15 @@ def page_example(cls: type[OperatorDesc]) -> OperatorDesc:
     desc, definition = example_of(cls), definition_class(cls.TYPE)
     assert definition is not None  # it has an example
     return changed(desc, definition.page_changes())
+
+
+def page_inputs(desc: OperatorDesc) -> dict[str, Any]:
+    """The inputs of ``desc``, which is the example of a page."""
+    given, inputs = definition_of(desc).PAGE_INPUTS, {}
+    for place, item in enumerate(item for item in operator_fields(type(desc)) if _is_input(desc, item)):
+        tensor, values = getattr(desc, item.name), given.get(item.name)
+        inputs[item.name] = _simple(tensor, 7 * place) if values is None else _array(tensor, values)
+    return inputs
 
 
 def changed(desc: OperatorDesc, changes: Mapping[str, Any]) -> OperatorDesc:
@@ -63,7 +66,8 @@ def _simple(tensor: Any, start: int) -> Any:
     if not isinstance(tensor, BufferTensorDesc):
         return [_simple(each, start + place) for place, each in enumerate(tensor)]
     count = start + np.arange(int(np.prod(tensor.sizes)))
-    values = count * 5 % 3 if tensor.dtype.kind == "u" else count * 5 % 17 - 8
+    most = 16 if element_bits(tensor.data_type) == 4 else 17  # from -8 on
+    values = count * 5 % 3 if tensor.dtype.kind == "u" else count * 5 % most - 8
     return (values / (2 if tensor.dtype.kind == "f" else 1)).astype(tensor.dtype).reshape(tensor.sizes)
 
 
@@ -83,17 +87,20 @@ def _shown(value: Any) -> str:
 def _tensors(desc: OperatorDesc, arrays: Mapping[str, Any]) -> Iterator[str]:
     c_names = {item.name: item.c_name for item in operator_fields(type(desc))}
     for name, value in arrays.items():
+        tensors = getattr(desc, name)
         for place, array in enumerate(value if isinstance(value, list) else [value]):
             which = f"[{place}]" if isinstance(value, list) else ""
+            tensor = tensors[place] if isinstance(value, list) else tensors
             yield ""
-            yield f"{c_names[name]}{which}, {array.dtype.name.upper()}, Sizes {_shown(array.shape)}"
+            yield f"{c_names[name]}{which}, {tensor.data_type.name}, Sizes {_shown(array.shape)}"
             yield from _matrices(array)
 
 
 def _matrices(array: np.ndarray[Any, Any]) -> Iterator[str]:
     """The two last dimensions as rows of a matrix, each with the coordinates before them."""
     matrices = array.reshape((1,) * (2 - array.ndim) + array.shape)
-    texts = np.vectorize(lambda x: f"{x:.4g}", otypes=[object])(matrices)
+    form = "{:.4g}" if array.dtype.kind == "f" else "{}"
+    texts = np.vectorize(form.format, otypes=[object])(matrices)
     width = max(map(len, texts.ravel()))
     outer = matrices.shape[:-2]
     for place in product(*map(range, outer)):

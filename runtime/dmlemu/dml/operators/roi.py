@@ -190,7 +190,7 @@ class _Aligned(Definition):
 
     desc: Any
 
-    PAGE_INPUTS: ClassVar[Mapping[str, Any]] = {"roi_tensor": [1, 0.5, 4.5, 3.5]}
+    PAGE_INPUTS: ClassVar[Mapping[str, Any]] = {"roi_tensor": [1, 0.5, 4.5, 3.5], "batch_indices_tensor": [0]}
 
     @classmethod
     def page_changes(cls) -> dict[str, Any]:
