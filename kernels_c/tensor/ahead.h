@@ -24,7 +24,7 @@ static inline void dmlk_fetch_line_far(const void *at) { __builtin_prefetch(at, 
  * (Inlined: GCC takes functions that only fetch for superfluous.) */
 static inline __attribute__((always_inline)) void dmlk_fetch(const void *from, int64_t bytes) {
     const uint8_t *at = from, *end = at + bytes;
-    for (at -= (uintptr_t)at % DMLK_LINE; at < end; at += DMLK_LINE) {
+    for (at -= bytes > 0 ? (uintptr_t)at % DMLK_LINE : 0; at < end; at += DMLK_LINE) {
         dmlk_fetch_line_far(at);
     }
 }

@@ -161,7 +161,8 @@ void dmlk_packed_copy(dmlk_packed_output *o, const uint8_t *from, int64_t stride
         n = dmlk_min(count, o->most);
         struct part part = part_of(&(dmlk_piece){from, 0, stride, n}, bytes);
         uint8_t *to = next(o, n * bytes);
-        dmlk_fetch(from + part.low + stride * DMLK_FETCHED, o->stream && stride != 0 ? part.extent : 0);
+        const bool fetches = o->stream && stride != 0 && stride * bytes <= DMLK_LINE && stride * bytes >= -DMLK_LINE;
+        dmlk_fetch(from + part.low + stride * DMLK_FETCHED, fetches ? part.extent : 0);
         put_rows(&part, 1, bytes, 0, 1, to);
     }
 }
@@ -220,7 +221,7 @@ static inline __attribute__((always_inline)) void fetch_rows(const struct part *
                                                              int64_t rows) {
     for (const struct part *p = parts; p < parts + count; p++) {
         const uint8_t *at = p->at + p->low + first * p->step;
-        if (p->step > 0 && p->step <= p->extent + DMLK_LINE) { /* without gaps: no line twice */
+        if (p->extent > 0 && p->step > 0 && p->step <= p->extent + DMLK_LINE) { /* without gaps: no line twice */
             dmlk_fetch(at, rows * p->step);
             continue;
         }

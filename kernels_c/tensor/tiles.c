@@ -168,7 +168,7 @@ static void order_loops(dmlk_tiles *t) {
 }
 
 /* An input that may be transposed into the output, where the row then works in place; or none, as the output is streamed,
- * or is another input, too. */
+ * has no contiguous rows, or is an input, too.  (An input that overlaps it otherwise is not legal.) */
 static uint32_t choose_direct(const dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     const uint32_t output = rows->operands - 1;

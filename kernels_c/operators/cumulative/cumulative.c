@@ -37,7 +37,7 @@ struct job {
     const struct function *function;
     bool exclusive;
     uint32_t type;
-    bool streams; /* outputs of FLOAT32 across lines */
+    bool streams; /* outputs of FLOAT32 bypass the caches */
     dmlk_lines lines; /* operands: in, out */
 };
 

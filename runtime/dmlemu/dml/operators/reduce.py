@@ -52,6 +52,7 @@ class Reduce(Definition, of="REDUCE"):
     desc: ReduceOperatorDesc
 
     ULPS = 1
+    ULPS_REASON = "computed in FLOAT64 and rounded once; LOG_SUM_EXP of FLOAT32, unless it is near 0, in FLOAT32"
     SUM_ERROR = 2.0**-42
 
     RULES = (Unless("function", _ARGUMENTS, SameType("input_tensor", "output_tensor")), *REDUCED)
