@@ -52,7 +52,9 @@ class Reduce(Definition, of="REDUCE"):
     desc: ReduceOperatorDesc
 
     ULPS = 1
-    ULPS_REASON = "computed in FLOAT64 and rounded once; LOG_SUM_EXP of FLOAT32, unless it is near 0, in FLOAT32"
+    ULPS_REASON = (
+        "both compute in more bits and round once, but LOG_SUM_EXP in FLOAT32 where it is not near 0"
+    )
     SUM_ERROR = 2.0**-42
 
     RULES = (Unless("function", _ARGUMENTS, SameType("input_tensor", "output_tensor")), *REDUCED)
