@@ -105,6 +105,7 @@ class Row:
     share: float | None
     limit: str
 
+
 WARM_CALLS = 5  # of large operands, before a turn: a cache may not take them at once
 
 
