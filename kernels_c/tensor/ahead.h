@@ -42,10 +42,9 @@ static inline int64_t dmlk_ahead(int64_t bytes, int64_t stride) {
     return bytes >= DMLK_AHEAD || stride <= 0 ? DMLK_AHEAD : (DMLK_AHEAD + stride - 1) / stride * stride;
 }
 
-/* The same in elements, of rows of `count` elements that are read one after the other, `step` elements apart: for row `row` of
- * `rows`, behind which rows follow that are `next` elements behind these; about `ahead` elements ahead. */
-static inline int64_t dmlk_row_ahead(int64_t row, int64_t rows, int64_t count, int64_t step, int64_t next, int64_t ahead) {
-    const int64_t wanted = (ahead + count - 1) / count, between = wanted < rows ? wanted : rows;
+/* How far ahead to fetch, in elements, where `rows` rows are read one after the other, `step` elements apart: from row `row` to
+ * the one that is `between` <= rows rows later.  Behind the rows others follow, `next` elements behind these. */
+static inline int64_t dmlk_row_ahead(int64_t row, int64_t rows, int64_t between, int64_t step, int64_t next) {
     return between * step + (row + between < rows ? 0 : next - rows * step);
 }
 

@@ -167,7 +167,7 @@ DMLK_EACH_ISA(exponentials_across, (dmlk_exponentials *e, dmlk_sums *sums, const
               (e, sums, x, rows, step, next, index, to, to_step)) {
     const int64_t count = e->count, between = rows < AHEAD ? rows : AHEAD;
     for (int64_t row = 0; row < rows; row++, x += step, to += to_step) {
-        const int64_t ahead = between * step + (row + between < rows ? 0 : next - rows * step);
+        const int64_t ahead = dmlk_row_ahead(row, rows, between, step, next);
         double *restrict lane = dmlk_sums_row(sums, index + row);
         const float *restrict added = to;
         for (int64_t i = 0; i < count && next != 0; i += IN_LINE) {

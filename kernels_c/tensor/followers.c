@@ -13,7 +13,7 @@ static void fetch(const dmlk_followers *followers, int64_t from, int64_t count) 
         for (uint32_t k = 0; k < f->operands; k++) {
             const uint8_t *at = f->base[k] + from * f->bytes[k];
             for (int64_t byte = 0; byte < count * f->bytes[k] && f->base[k] != followers->base; byte += DMLK_LINE) {
-                __builtin_prefetch(at + byte);
+                dmlk_fetch_line(at + byte);
             }
         }
     }

@@ -145,7 +145,7 @@ void dmlk_best_places(bool smallest, bool last, const float *from, int64_t strid
         const int64_t wanted = TOGETHER * ((WIDE + count - 1) / count), between = wanted < r->rows ? wanted : r->rows; \
         for (int64_t first = 0; far > 0 && first < r->rows; first += TOGETHER) {                                     \
             const int64_t end = first + TOGETHER < r->rows ? first + TOGETHER : r->rows;                             \
-            const int64_t ahead = between * step + (end + between <= r->rows ? 0 : r->next - r->rows * step);        \
+            const int64_t ahead = dmlk_row_ahead(end - 1, r->rows, between, step, r->next);                          \
             for (int64_t i = 0; i < far; i += STRIP) {                                                               \
                 float strip[STRIP];                                                                                  \
                 int32_t places[STRIP];                                                                               \

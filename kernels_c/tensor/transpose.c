@@ -217,13 +217,6 @@ struct besides {
     bool to_memory; /* lines of the result are fetched before they are written */
 };
 
-/* Prefetches, but not into the first-level cache, which cannot hold a whole tile. */
-static inline void fetch(const uint8_t *from, int64_t bytes) {
-    for (int64_t b = 0; b < bytes; b += DMLK_LINE) {
-        __builtin_prefetch(from + b, 0, 2);
-    }
-}
-
 /* Copies a strided row to contiguous elements. */
 static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, uint8_t *to, int64_t count) {
     const int64_t size = count * bytes;
@@ -256,7 +249,7 @@ static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_ste
         i = i < columns - s.size ? i : columns - s.size;
         const uint8_t *first = from + i * from_step;
         for (int64_t k = 0; k < s.size; k++) {
-            fetch(first + k * from_step + besides.ahead, besides.ahead != 0 ? rows * from_stride : 0);
+            dmlk_fetch(first + k * from_step + besides.ahead, besides.ahead != 0 ? rows * from_stride : 0);
             if (to_strip) {
                 copy_row(bytes, first + k * from_step, from_stride, strip + k * step, rows);
             }
@@ -277,7 +270,7 @@ static void transpose(int64_t bytes, const uint8_t *from, int64_t from_step, int
     const int64_t ahead = besides.ahead;
     if (from_step == bytes) { /* nothing to transpose */
         for (int64_t j = 0; j < rows; j++) {
-            fetch(from + j * from_stride + ahead, ahead != 0 ? columns * bytes : 0);
+            dmlk_fetch(from + j * from_stride + ahead, ahead != 0 ? columns * bytes : 0);
             copy_row(bytes, from + j * from_stride, bytes, to + j * to_step, columns);
         }
         return;

@@ -100,11 +100,10 @@ TEST(reductions) {
     }
 }
 
-/* Segments of one line, all taken by one thread. */
-TEST(a_long_line) {
-    omp_set_num_threads(1);
+static void stop_a_long_line(const char *kernel, int threads) {
+    omp_set_num_threads(threads);
     device d;
-    device_begin(&d, "reduce_sum");
+    device_begin(&d, kernel);
     repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
     repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){1, 1});
     const dmlk_reduce k = {.axes_mask = 3};
@@ -112,22 +111,15 @@ TEST(a_long_line) {
     expect_stopped(&d);
     omp_set_num_threads(omp_get_num_procs());
 }
+
+/* Segments of one line, all taken by one thread. */
+TEST(a_long_line) { stop_a_long_line("reduce_sum", 1); }
 
 /* Fresh memory is filled: what threads leave as it was is no valid bool, and UndefinedBehaviorSanitizer reports a use. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "max_malloc_fill_size=100000000"; }
 
-TEST(segments_that_no_thread_takes) {
-    omp_set_num_threads(3);
-    device d;
-    device_begin(&d, "reduce_log_sum_exp");
-    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
-    repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){1, 1});
-    const dmlk_reduce k = {.axes_mask = 3};
-    device_constants(&d, &k, sizeof k, 0);
-    expect_stopped(&d);
-    omp_set_num_threads(omp_get_num_procs());
-}
+TEST(segments_that_no_thread_takes) { stop_a_long_line("reduce_log_sum_exp", 3); }
 
 /* Of softmax and scans, along and across lines. */
 TEST(lines) {

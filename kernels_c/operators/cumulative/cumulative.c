@@ -85,14 +85,14 @@ struct rows {
             out[i] = dmlk_one_nan((float)(exclusive ? y : result));                                                  \
         }                                                                                                            \
     }                                                                                                                \
-    DMLK_INLINE void name##_float32_strip(const struct rows *r, int64_t first, int64_t end, int64_t i, double *of,   \
-                                          bool exclusive) {                                                          \
+    DMLK_INLINE void name##_float32_strip(const struct rows *r, int64_t first, int64_t end, int64_t between,         \
+                                          int64_t i, double *of, bool exclusive) {                                   \
         double y[STRIP];                                                                                             \
         memcpy(y, of + i, sizeof y);                                                                                 \
         for (int64_t row = first; row < end; row++) {                                                                \
             const float *from = r->from + row * r->step + i;                                                         \
             if (r->next != 0) {                                                                                      \
-                const int64_t ahead = dmlk_row_ahead(row, r->rows, r->n, r->step, r->next, AHEAD);                   \
+                const int64_t ahead = dmlk_row_ahead(row, r->rows, between, r->step, r->next);                       \
                 dmlk_fetch_line(from + ahead);                                                                       \
                 dmlk_fetch_line(from + ahead + STRIP / 2);                                                           \
             }                                                                                                        \
@@ -102,10 +102,11 @@ struct rows {
     }                                                                                                                \
     DMLK_INLINE void name##_float32_rows(const struct rows *r, double *of, bool exclusive) {                         \
         const int64_t whole = r->n - r->n % STRIP, together = r->next == 0 ? r->rows : TOGETHER;                     \
+        const int64_t between = dmlk_min((AHEAD + r->n - 1) / r->n, r->rows);                                        \
         for (int64_t first = 0; first < r->rows; first += together) {                                                \
             const int64_t end = dmlk_min(first + together, r->rows);                                                 \
             for (int64_t i = 0; i < whole; i += STRIP) {                                                             \
-                name##_float32_strip(r, first, end, i, of, exclusive);                                               \
+                name##_float32_strip(r, first, end, between, i, of, exclusive);                                      \
             }                                                                                                        \
             for (int64_t row = first; row < end && whole < r->n; row++) {                                            \
                 name##_float32_row(r->from + row * r->step + whole, r->n - whole, of + whole, exclusive,             \

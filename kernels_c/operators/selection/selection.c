@@ -55,7 +55,7 @@ INLINE int64_t gather_avx512(const struct row *row, const bool wide, const bool 
     for (; i + 8 <= r.count; i += 8) {
         const __m512i x = _mm512_mul_epu32(nearest_of(r.indices + i * width, wide, is_signed, size, last), stride);
         const __m512i at = _mm512_add_epi64(first, x);
-        __builtin_prefetch(r.indices + i * width + DMLK_FETCHED, 0, 2);
+        dmlk_fetch_line_far(r.indices + i * width + DMLK_FETCHED);
         if (bytes == 4) {
             const __m256i y = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, r.table, 4);
             _mm256_storeu_si256((__m256i *)(r.values + 4 * i), y);
@@ -151,7 +151,7 @@ static void gather_some_rows(int64_t begin, int64_t end, int part, void *context
             const uint8_t *fetched = cursor.at[0] + (next * strides[0] + offsets[next]) * width;
             uint8_t *to = cursor.at[2] + i * strides[2] * width;
             for (int64_t b = 0; b < dmlk_min(g->bytes, FETCHED); b += DMLK_LINE) {
-                __builtin_prefetch(fetched + b);
+                dmlk_fetch_line(fetched + b);
             }
             if (g->streams) {
                 dmlk_stream_copy(to, from, (size_t)g->bytes);
