@@ -14,6 +14,8 @@
 #define APART 4    /* elements up to this stride roughly share cache lines */
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
 #define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
+#define LONG_ROW (1 << 16) /* bytes; in a shorter one lines partly filled by short pieces cost more than these gain */
+#define SHORT_PIECE 512    /* bytes that are streamed at a time in a long row, so that fetching inputs goes on meanwhile */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
@@ -46,18 +48,18 @@ static uint8_t *load(const struct packed *job, uint32_t k, uint8_t *at, int64_t 
     return at;
 }
 
-/* Stores `piece` to the output. */
-static void store(const struct packed *job, uint8_t *piece, int64_t count, uint8_t *at, int64_t stride) {
+/* Stores `piece` to the output, past the caches if `streams`. */
+static void store(const struct packed *job, uint8_t *piece, int64_t count, uint8_t *at, int64_t stride, bool streams) {
     const uint32_t out = job->operands - 1;
     uint16_t halves[PIECE / sizeof(float)];
     if (job->halves[out]) {
-        uint16_t *to = stride == 1 && !job->stream ? (uint16_t *)at : halves;
+        uint16_t *to = stride == 1 && !streams ? (uint16_t *)at : halves;
         dmlk_narrow_floats((const float *)piece, count, to);
         piece = (uint8_t *)to;
     }
     if (stride != 1) {
         dmlk_scatter(piece, job->bytes[out], count, at, stride * job->bytes[out]);
-    } else if (job->stream && count * job->bytes[out] >= STREAMED) {
+    } else if (streams) {
         dmlk_stream_copy(at, piece, (size_t)(count * job->bytes[out]));
     } else if (piece != at) {
         memmove(at, piece, (size_t)(count * job->bytes[out]));
@@ -66,10 +68,10 @@ static void store(const struct packed *job, uint8_t *piece, int64_t count, uint8
 
 /* (Reading a whole piece before writing also helps with large strides: loads wait for pending stores with the same
  * low address bits.) */
-static void packed_piece(const struct packed *job, uint8_t *const *at, const int64_t *strides, int64_t count) {
+static void packed_piece(const struct packed *job, uint8_t *const *at, const int64_t *strides, int64_t count, bool streams) {
     _Alignas(DMLK_LINE) uint8_t pieces[FEW * PIECE];
     const uint32_t out = job->operands - 1;
-    const bool in_place = job->row != NULL && strides[out] == 1 && !job->stream && !job->halves[out];
+    const bool in_place = job->row != NULL && strides[out] == 1 && !streams && !job->halves[out];
     uint8_t *packed[DMLK_MAX_OPERANDS]; /* to clear all of it would take longer than a short row */
     packed[0] = at[0];
     for (uint32_t k = 0; k < out; k++) {
@@ -84,7 +86,7 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
         dmlk_fetch(at[k] + DMLK_FETCHED, strides[k] >= 1 && strides[k] <= APART ? size : 0);
     }
     if (!in_place) {
-        store(job, packed[out], count, at[out], strides[out]);
+        store(job, packed[out], count, at[out], strides[out], streams);
     }
 }
 
@@ -112,12 +114,20 @@ static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t st
 }
 
 /* Elements.  Shorter pieces let reading and partly written or streamed lines overlap. */
-static int64_t piece_length(const struct packed *job, int64_t stride, bool whole) {
+static int64_t piece_length(const struct packed *job, int64_t stride, int64_t count, bool whole, bool streams) {
     if (whole) { /* half of the room, in whole vectors: the other half is for the output */
         return job->most / (2 * stride) / DMLK_LINE * DMLK_LINE;
     }
-    const int64_t half = job->most / 2, streamed = STREAMED / job->bytes[job->operands - 1];
-    return stride != 1 ? job->most / 4 : job->stream ? dmlk_min(half > streamed ? half : streamed, job->most) : job->most;
+    const int64_t bytes = job->bytes[job->operands - 1];
+    if (streams) {
+        return dmlk_min((count * bytes >= LONG_ROW ? SHORT_PIECE : 2 * STREAMED) / bytes, job->most);
+    }
+    return stride != 1 ? job->most / 4 : job->most;
+}
+
+/* Elements in front of the next line of the output. */
+static int64_t before_line(const struct packed *job, const uint8_t *out) {
+    return (int64_t)(-(uintptr_t)out % DMLK_LINE) / job->bytes[job->operands - 1];
 }
 
 static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
@@ -128,11 +138,12 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         alike = alike && strides[k] == strides[out];
     }
     const bool direct = alike && strides[out] == 1;
+    const bool streams = job->stream && strides[out] == 1 && count * job->bytes[out] >= STREAMED;
     if (job->row == NULL && direct) {
-        store(job, at[0], count, at[out], 1);
+        store(job, at[0], count, at[out], 1, streams);
         return;
     }
-    if (job->row != NULL && !job->floats && !job->stream && (direct || count < SHORT)) {
+    if (job->row != NULL && !job->floats && !streams && (direct || count < SHORT)) {
         job->row(at, strides, count, job->context);
         return;
     }
@@ -141,8 +152,10 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
     const bool cheap = job->row == NULL || job->cheap || (out > 1 && job->far);
     const bool whole = (job->far || dmlk_isa() == DMLK_ISA_AVX512) && job->operands <= FEW && alike && cheap &&
                        strides[out] > 1 && strides[out] <= APART && count >= SHORT;
-    const int64_t most = piece_length(job, strides[out], whole);
-    for (int64_t i = 0; i < count; i += most) {
+    const int64_t length = piece_length(job, strides[out], count, whole, streams);
+    const int64_t before = streams ? before_line(job, at[out]) : 0;
+    int64_t most = before > 0 ? before : length;
+    for (int64_t i = 0; i < count; i += most, most = length) {
         uint8_t *piece[DMLK_MAX_OPERANDS];
         for (uint32_t k = 0; k < job->operands; k++) {
             piece[k] = at[k] + i * strides[k] * job->bytes[k];
@@ -150,7 +163,7 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         if (whole) {
             whole_piece(job, piece, strides[out], dmlk_min(count - i, most), i + most >= count);
         } else {
-            packed_piece(job, piece, strides, dmlk_min(count - i, most));
+            packed_piece(job, piece, strides, dmlk_min(count - i, most), streams);
         }
     }
 }

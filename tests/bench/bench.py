@@ -37,7 +37,7 @@ import sequence_cases
 from cases import Batch, Case, Work
 from dmlemu import Strictness, d3d12
 from dmlemu_hw import kernels
-from limits import copy_rate, peaks, read_rate
+from limits import peaks, transfer, transfer_rate
 
 TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     cases.nonzero_cases,
@@ -132,10 +132,13 @@ def machine() -> str:
 def measured_limits() -> str:
     most = peaks(threads())
     if not most.float32:
-        return "Limits were not measured: there is no C compiler with OpenMP."
+        return "Limits were not measured: there is no C compiler."
     copies, reads = (
-        ", ".join(f"{rate(threads(), size << 20) / 1e9:.0f} GB/s in {size} MiB" for size in (1, 16, 512))
-        for rate in (copy_rate, read_rate)
+        ", ".join(
+            f"{transfer_rate(limit, threads(), size << 20) / 1e9:.0f} GB/s in {size} MiB"
+            for size in (1, 16, 512)
+        )
+        for limit in ("copy", "read")
     )
     rates = f"int8 {most.int8 / 1e9:.0f} GOP/s, float32 {most.float32 / 1e9:.0f} GFLOP/s"
     return f"Measured limits: {rates}, copies (bytes read and written) {copies}, reads {reads}."
@@ -145,6 +148,9 @@ def measure(case: Case, seconds: float) -> Row:
     """Alternating rounds; each round repeats a call for some milliseconds."""
     prepared = {"": case.ours, **case.peers}
     batches = {name: batch if isinstance(batch, Batch) else batch() for name, batch in prepared.items()}
+    limit = _transfer(case.work)
+    if limit is not None:
+        batches["limit"] = limit
     repeats = {name: _repeats(batch) for name, batch in batches.items()}
     times: dict[str, list[float]] = {name: [] for name in batches}
     end = time.perf_counter() + seconds * len(batches)
@@ -163,8 +169,10 @@ def measure(case: Case, seconds: float) -> Row:
     ours = medians.pop("")
     quartiles = statistics.quantiles(times[""], n=4)
     spread = (quartiles[2] - quartiles[0]) / ours
-    share, limit = (None, "") if case.work is None else (_share(case.work, ours), case.work.limit)
-    return Row(case.name, case.layout, ours, spread, medians, case.overhead, share, limit)
+    transferred = medians.pop("limit", None)
+    share = None if case.work is None else _share(case.work, ours, transferred)
+    named = "" if case.work is None else case.work.limit
+    return Row(case.name, case.layout, ours, spread, medians, case.overhead, share, named)
 
 
 def _repeats(batch: Batch) -> int:
@@ -174,12 +182,17 @@ def _repeats(batch: Batch) -> int:
     return max(1, int(cases.LIST_SECONDS / max(time.perf_counter() - start, 1e-9)))
 
 
-def _share(work: Work, seconds: float) -> float | None:
+def _transfer(work: Work | None) -> Batch | None:
+    """As many bytes moved as the case moves, beside it: other programs change the speed of memory."""
+    is_moved = work is not None and work.limit in ("copy", "read")
+    return transfer(work.limit, threads(), int(work.amount)) if work is not None and is_moved else None
+
+
+def _share(work: Work, seconds: float, transferred: float | None) -> float | None:
     """How much of the limit is reached; None where the limit is not known."""
     if work.limit in ("copy", "read"):
-        limit = {"copy": copy_rate, "read": read_rate}[work.limit](threads(), int(work.amount))
-    else:
-        limit = getattr(peaks(threads()), work.limit)
+        return None if transferred is None else transferred / seconds
+    limit = getattr(peaks(threads()), work.limit)
     return work.amount / seconds / limit if limit else None
 
 
