@@ -62,6 +62,10 @@ void dmlk_stream_copy(void *to, const void *from, size_t bytes) {
         memmove(out, in, bytes);
         return;
     }
+    if (bytes <= BLOCK && ((uintptr_t)out | bytes) % DMLK_LINE == 0) { /* in short calls, empty copies would take time */
+        dmlk_stream_lines(out, in, bytes);
+        return;
+    }
     size_t head = (DMLK_LINE - (uintptr_t)out % DMLK_LINE) % DMLK_LINE;
     head = head < bytes ? head : bytes;
     memmove(out, in, head);

@@ -189,6 +189,7 @@ TEST(rows_of_any_strides) {
     check_rows(2, (INT64_C(1) << 21) + 77, (const int64_t[]){1, 1, 1}); /* more than 16 MiB: streamed */
     check_rows(2, (INT64_C(1) << 21) + 77, (const int64_t[]){2, 0, 1});
     check_rows(3000, 1403, (const int64_t[]){1, 3, 1});
+    check_rows(20000, 213, (const int64_t[]){1, 1, 1}); /* too short to be streamed */
 }
 
 /* One of `one_of` elements is not zero; the strides of the table make it one of rows, of columns, or with gaps. */
