@@ -153,7 +153,7 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
     const bool whole = (job->far || dmlk_isa() == DMLK_ISA_AVX512) && job->operands <= FEW && alike && cheap &&
                        strides[out] > 1 && strides[out] <= APART && count >= SHORT;
     const int64_t length = piece_length(job, strides[out], count, whole, streams);
-    const int64_t before = streams ? before_line(job, at[out]) : 0;
+    const int64_t before = streams && count > length ? before_line(job, at[out]) : 0;
     int64_t most = before > 0 ? before : length;
     for (int64_t i = 0; i < count; i += most, most = length) {
         uint8_t *piece[DMLK_MAX_OPERANDS];
@@ -182,7 +182,7 @@ static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
         widest = near > widest ? near : widest;
     }
     job->room = operands <= FEW ? PIECE : FEW * PIECE / (int64_t)operands / DMLK_LINE * DMLK_LINE;
-    job->most = job->room / widest;
+    job->most = job->room / widest / DMLK_LINE * DMLK_LINE; /* so that pieces end with lines of the output */
     job->far = out->byte_size > NEAR_BYTES;
     return dmlk_for_rows(views, operands, packed_row, job);
 }

@@ -9,9 +9,10 @@
 
 TEST(copies_of_any_length_and_place) {
     for (int round = 0; round < 400; round++) {
-        uint8_t from[700], to[700];
-        const size_t begin = (size_t)random_between(0, 130), in = (size_t)random_between(0, 130);
-        const size_t bytes = (size_t)random_between(0, 500);
+        _Alignas(64) uint8_t from[3200], to[3200];
+        const bool whole = round % 2 == 0; /* lines */
+        const size_t begin = whole ? 64 : (size_t)random_between(0, 130), in = (size_t)random_between(0, 130);
+        const size_t bytes = (size_t)(whole ? 64 * random_between(0, 45) : random_between(0, 2800));
         for (size_t i = 0; i < sizeof from; i++) {
             from[i] = (uint8_t)random_bits();
             to[i] = 0xEE;

@@ -132,7 +132,7 @@ def machine() -> str:
 def measured_limits() -> str:
     most = peaks(threads())
     if not most.float32:
-        return "Limits were not measured: there is no C compiler."
+        return "Limits were not measured: limits.c could not be compiled."
     copies, reads = (
         ", ".join(
             f"{transfer_rate(limit, threads(), size << 20) / 1e9:.0f} GB/s in {size} MiB"
@@ -153,7 +153,7 @@ def measure(case: Case, seconds: float) -> Row:
         batches["limit"] = limit
     repeats = {name: _repeats(batch) for name, batch in batches.items()}
     times: dict[str, list[float]] = {name: [] for name in batches}
-    end = time.perf_counter() + seconds * len(batches)
+    end = time.perf_counter() + seconds * len(prepared)
     rounds = 0
     while rounds < 5 or (time.perf_counter() < end and rounds < 200):
         for name, batch in batches.items():
@@ -184,8 +184,9 @@ def _repeats(batch: Batch) -> int:
 
 def _transfer(work: Work | None) -> Batch | None:
     """As many bytes moved as the case moves, beside it: other programs change the speed of memory."""
-    is_moved = work is not None and work.limit in ("copy", "read")
-    return transfer(work.limit, threads(), int(work.amount)) if work is not None and is_moved else None
+    if work is None or work.limit not in ("copy", "read"):
+        return None
+    return transfer(work.limit, threads(), int(work.amount))
 
 
 def _share(work: Work, seconds: float, transferred: float | None) -> float | None:

@@ -19,6 +19,9 @@ enum kind { VNNI, FMA_512, FMA_256 };
 static int operations(enum kind kind) { return 16 * (kind == VNNI ? 128 : kind == FMA_512 ? 32 : 16); }
 
 static double spin(enum kind kind, long steps) {
+    if (kind != FMA_256) { /* (denormal numbers would take longer) */
+        __asm__ volatile("vpxord %%zmm30, %%zmm30, %%zmm30\n vpxord %%zmm31, %%zmm31, %%zmm31" :::);
+    }
     for (long i = 0; i < steps; i++) {
         if (kind == VNNI) {
             __asm__ volatile(EACH(INT8)::: CLOBBER);
@@ -28,13 +31,16 @@ static double spin(enum kind kind, long steps) {
             __asm__ volatile(EACH(FP32_AVX2)::: CLOBBER);
         }
     }
+    __asm__ volatile("vzeroupper");
     return (double)steps * operations(kind);
 }
 
 /* Each returns how many operations it made; 0: the CPU has no such instruction. */
 double limits_int8(long steps) { return __builtin_cpu_supports("avx512vnni") ? spin(VNNI, steps) : 0; }
 
-double limits_float32(long steps) { return spin(__builtin_cpu_supports("avx512f") ? FMA_512 : FMA_256, steps); }
+double limits_float32(long steps) {
+    return __builtin_cpu_supports("avx512f") ? spin(FMA_512, steps) : __builtin_cpu_supports("fma") ? spin(FMA_256, steps) : 0;
+}
 
 /* With ordinary or with non-temporal stores. */
 void limits_copy(char *to, const char *from, size_t bytes, long repeats, int is_streaming) {
@@ -45,7 +51,10 @@ void limits_copy(char *to, const char *from, size_t bytes, long repeats, int is_
         for (size_t i = 0; is_streaming && i + 16 <= bytes; i += 16) {
             _mm_stream_si128((__m128i *)(to + i), _mm_load_si128((const __m128i *)(from + i)));
         }
-        __asm__ volatile("sfence" ::: "memory");
+        if (is_streaming) {
+            _mm_sfence();
+        }
+        __asm__ volatile("" ::: "memory");
     }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import shutil
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from cases import Batch
 
 STEPS = 2_000_000  # of loops in registers: some milliseconds
-MOVED = 100_000_000  # bytes in a call at least, so that starting its threads does not count
+CALL_SECONDS = 0.005  # about: starting threads does not count
 ROUNDS = 12
 LARGE_PAGE = 1 << 21
 
@@ -35,7 +36,8 @@ def peaks(threads: int) -> Peaks:
     library = _library()
     if library is None:
         return Peaks(0, 0)
-    library.limits_int8.restype = library.limits_float32.restype = ctypes.c_double
+    for spin in (library.limits_int8, library.limits_float32):
+        spin.argtypes, spin.restype = [ctypes.c_long], ctypes.c_double
     return Peaks(_peak(library.limits_int8, threads), _peak(library.limits_float32, threads))
 
 
@@ -48,23 +50,31 @@ def transfer(limit: str, threads: int, size: int) -> Batch | None:
         return None
     is_copy = limit == "copy"
     part = -(-size // (1 + is_copy) // threads // 64) * 64
-    repeats = 1 + MOVED // (size + 1000)
     buffers = [[_buffer(part) for _ in range(1 + is_copy)] for _ in range(threads)]
 
-    def call(way: int) -> None:
+    def call(way: int, repeats: int) -> None:
         function = library.limits_copy if is_copy else library.limits_read
         more = ctypes.c_size_t(part), ctypes.c_long(repeats), way
         _in_threads([partial(function, *map(ctypes.byref, own), *more) for own in buffers])
 
-    ways = [partial(call, 0), partial(call, 1)]
-    return Batch(min(ways, key=lambda way: min(_seconds(way) for _ in range(4))), repeats)
+    def repeated(way: int) -> Batch:
+        few = 1 + 1_000_000 // size
+        repeats = 1 + int(few * CALL_SECONDS / min(_seconds(partial(call, way, few)) for _ in range(3)))
+        return Batch(partial(call, way, repeats), repeats)
+
+    return min((repeated(way) for way in (0, 1)), key=lambda each: _of_one(each, 3))
 
 
 @cache
 def transfer_rate(limit: str, threads: int, size: int) -> float:
     """Bytes read and written per second, best of several rounds; 0 without a compiler."""
     batch = transfer(limit, threads, size)
-    return 0 if batch is None else size * batch.count / min(_seconds(batch.call) for _ in range(ROUNDS))
+    return 0 if batch is None else size / _of_one(batch, ROUNDS)
+
+
+def _of_one(batch: Batch, rounds: int) -> float:
+    """Seconds, the least."""
+    return min(_seconds(batch.call) for _ in range(rounds)) / batch.count
 
 
 def _peak(spin: Callable[[int], float], threads: int) -> float:
@@ -80,21 +90,23 @@ def _seconds(call: Callable[[], None]) -> float:
 
 def _in_threads(calls: list[Callable[[], object]]) -> None:
     """At the same time; C code runs without Python's lock."""
-    others = [_pool().submit(call) for call in calls[1:]]
+    others = [_pool(len(calls)).submit(call) for call in calls[1:]]
     calls[0]()
     for other in others:
         other.result()
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor()
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads)
 
 
 def _buffer(size: int) -> ctypes.Array[ctypes.c_char]:
     """Filled, and in large pages if it has as much, as buffers of the GPU are."""
     memory = mmap.mmap(-1, size + LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_HUGEPAGE)
+    if size >= LARGE_PAGE:
+        with contextlib.suppress(OSError):  # of a host without large pages
+            memory.madvise(mmap.MADV_HUGEPAGE)
     start = -ctypes.addressof(ctypes.c_char.from_buffer(memory)) % LARGE_PAGE
     buffer = (ctypes.c_char * size).from_buffer(memory, start)
     ctypes.memset(buffer, 1, size)
@@ -103,7 +115,7 @@ def _buffer(size: int) -> ctypes.Array[ctypes.c_char]:
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """limits.c, compiled; None: no compiler."""
+    """limits.c, compiled; None: there is no compiler, or it fails."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None
