@@ -7,6 +7,9 @@
 
 #define DMLK_LINE 64 /* bytes of a cache line */
 
+/* Bytes from `at` to where the next line begins, or 0 where one does. */
+static inline int64_t dmlk_before_line(const void *at) { return (int64_t)(-(uintptr_t)at % DMLK_LINE); }
+
 /* Bytes between what is used and what is fetched meanwhile: of inputs that are only read, of those that are copied past the
  * caches, and of outputs. */
 #define DMLK_AHEAD 8192

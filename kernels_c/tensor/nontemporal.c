@@ -62,20 +62,20 @@ void dmlk_stream_copy(void *to, const void *from, size_t bytes) {
         memmove(out, in, bytes);
         return;
     }
-    if (bytes <= BLOCK && ((uintptr_t)out | bytes) % DMLK_LINE == 0) { /* in short calls, empty copies would take time */
-        dmlk_stream_lines(out, in, bytes);
-        return;
-    }
-    size_t head = (DMLK_LINE - (uintptr_t)out % DMLK_LINE) % DMLK_LINE;
+    size_t head = (size_t)dmlk_before_line(out);
     head = head < bytes ? head : bytes;
-    memmove(out, in, head);
-    const size_t whole = (bytes - head) / DMLK_LINE * DMLK_LINE;
+    if (head > 0) { /* in short calls, empty copies would take time */
+        memmove(out, in, head);
+    }
+    const size_t whole = (bytes - head) / DMLK_LINE * DMLK_LINE, rest = bytes - head - whole;
     for (size_t i = head; i < head + whole; i += BLOCK) {
         const size_t block = head + whole - i < BLOCK ? head + whole - i : BLOCK;
         dmlk_fetch(in + i + DMLK_FETCHED, whole > BLOCK ? (int64_t)block : 0); /* (less comes from a buffer) */
         dmlk_stream_lines(out + i, in + i, block);
     }
-    memmove(out + head + whole, in + head + whole, bytes - head - whole);
+    if (rest > 0) {
+        memmove(out + head + whole, in + head + whole, rest);
+    }
 }
 
 void dmlk_streamed(void) { _mm_sfence(); }

@@ -125,11 +125,6 @@ static int64_t piece_length(const struct packed *job, int64_t stride, int64_t co
     return stride != 1 ? job->most / 4 : job->most;
 }
 
-/* Elements in front of the next line of the output. */
-static int64_t before_line(const struct packed *job, const uint8_t *out) {
-    return (int64_t)(-(uintptr_t)out % DMLK_LINE) / job->bytes[job->operands - 1];
-}
-
 static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     const struct packed *job = context;
     const uint32_t out = job->operands - 1;
@@ -153,7 +148,7 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
     const bool whole = (job->far || dmlk_isa() == DMLK_ISA_AVX512) && job->operands <= FEW && alike && cheap &&
                        strides[out] > 1 && strides[out] <= APART && count >= SHORT;
     const int64_t length = piece_length(job, strides[out], count, whole, streams);
-    const int64_t before = streams && count > length ? before_line(job, at[out]) : 0;
+    const int64_t before = streams && count > length ? dmlk_before_line(at[out]) / job->bytes[out] : 0;
     int64_t most = before > 0 ? before : length;
     for (int64_t i = 0; i < count; i += most, most = length) {
         uint8_t *piece[DMLK_MAX_OPERANDS];

@@ -42,17 +42,20 @@ double limits_float32(long steps) {
     return __builtin_cpu_supports("avx512f") ? spin(FMA_512, steps) : __builtin_cpu_supports("fma") ? spin(FMA_256, steps) : 0;
 }
 
+static void stream(char *to, const char *from, size_t bytes) {
+    for (size_t i = 0; i + 16 <= bytes; i += 16) {
+        _mm_stream_si128((__m128i *)(to + i), _mm_load_si128((const __m128i *)(from + i)));
+    }
+    _mm_sfence();
+}
+
 /* With ordinary or with non-temporal stores. */
 void limits_copy(char *to, const char *from, size_t bytes, long repeats, int is_streaming) {
     for (long r = 0; r < repeats; r++) {
-        if (!is_streaming) {
-            memcpy(to, from, bytes);
-        }
-        for (size_t i = 0; is_streaming && i + 16 <= bytes; i += 16) {
-            _mm_stream_si128((__m128i *)(to + i), _mm_load_si128((const __m128i *)(from + i)));
-        }
         if (is_streaming) {
-            _mm_sfence();
+            stream(to, from, bytes);
+        } else {
+            memcpy(to, from, bytes);
         }
         __asm__ volatile("" ::: "memory");
     }

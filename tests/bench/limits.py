@@ -8,17 +8,16 @@ import mmap
 import shutil
 import subprocess
 import tempfile
-import time
+import timeit
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from cases import Batch
+from cases import LIST_SECONDS, Batch
 
 STEPS = 2_000_000  # of loops in registers: some milliseconds
-CALL_SECONDS = 0.005  # about: starting threads does not count
 ROUNDS = 12
 LARGE_PAGE = 1 << 21
 
@@ -59,33 +58,27 @@ def transfer(limit: str, threads: int, size: int) -> Batch | None:
 
     def repeated(way: int) -> Batch:
         few = 1 + 1_000_000 // size
-        repeats = 1 + int(few * CALL_SECONDS / min(_seconds(partial(call, way, few)) for _ in range(3)))
+        repeats = 1 + int(few * LIST_SECONDS / _least(partial(call, way, few), 3))
         return Batch(partial(call, way, repeats), repeats)
 
-    return min((repeated(way) for way in (0, 1)), key=lambda each: _of_one(each, 3))
+    return min((repeated(way) for way in (0, 1)), key=lambda each: _least(each.call, 3) / each.count)
 
 
 @cache
 def transfer_rate(limit: str, threads: int, size: int) -> float:
     """Bytes read and written per second, best of several rounds; 0 without a compiler."""
     batch = transfer(limit, threads, size)
-    return 0 if batch is None else size / _of_one(batch, ROUNDS)
-
-
-def _of_one(batch: Batch, rounds: int) -> float:
-    """Seconds, the least."""
-    return min(_seconds(batch.call) for _ in range(rounds)) / batch.count
+    return 0 if batch is None else size * batch.count / _least(batch.call, ROUNDS)
 
 
 def _peak(spin: Callable[[int], float], threads: int) -> float:
     total = threads * spin(STEPS)
-    return total / min(_seconds(lambda: _in_threads([partial(spin, STEPS)] * threads)) for _ in range(5))
+    return total / _least(partial(_in_threads, [partial(spin, STEPS)] * threads), 5)
 
 
-def _seconds(call: Callable[[], None]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+def _least(call: Callable[[], None], rounds: int) -> float:
+    """Seconds."""
+    return min(timeit.repeat(call, number=1, repeat=rounds))
 
 
 def _in_threads(calls: list[Callable[[], object]]) -> None:
