@@ -16,6 +16,10 @@ static inline int64_t dmlk_before_line(const void *at) { return (int64_t)(-(uint
 #define DMLK_FETCHED 4096
 #define DMLK_FETCHED_OUTPUT 2048
 
+/* The same of rows that are read side by side, in each row, and of narrow rows that are read one after the other. */
+#define DMLK_ROW_AHEAD 512
+#define DMLK_ROWS_AHEAD 2048
+
 /* Fetches the line of `at` into the first-level cache. */
 static inline void dmlk_fetch_line(const void *at) { __builtin_prefetch(at); }
 

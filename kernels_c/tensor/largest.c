@@ -11,9 +11,9 @@
 #define VECTOR 16  /* of a short line */
 #define PIECE 256  /* numbers in which a place is looked for */
 #define STRIP 32   /* columns whose result is kept in registers */
-#define TOGETHER 4 /* rows; more at a time would leave the order of memory */
-#define WIDE 1024  /* numbers of a row */
+#define TOGETHER 16 /* rows of a strip */
 #define IN_LINE (DMLK_LINE / (int64_t)sizeof(float))
+#define ROW_AHEAD (DMLK_ROW_AHEAD / (int64_t)sizeof(float))
 
 /* Loops that compilers should not replace by their steps before they see that these are one vector. */
 #define AS_VECTOR _Pragma("GCC unroll 4")
@@ -130,7 +130,7 @@ void dmlk_best_places(bool smallest, bool last, const float *from, int64_t strid
 
 /* --- rows --- */
 
-/* Rows that do not follow each other are taken in strips, and the next ones are fetched. */
+/* Rows that do not follow each other are taken in strips; what the same rows have further on is fetched. */
 #define ROWS(name, wins, none, has_places)                                                                           \
     DMLK_EACH_ISA(name, (const dmlk_best_rows *r, float *restrict best, int32_t *restrict place), (r, best, place)) { \
         const float *restrict x = r->from;                                                                           \
@@ -141,12 +141,10 @@ void dmlk_best_places(bool smallest, bool last, const float *from, int64_t strid
                 place[i] = 0;                                                                                        \
             }                                                                                                        \
         }                                                                                                            \
-        /* Of narrow rows more are fetched before they are taken; behind these rows, the first of the next ones. */  \
-        const int64_t wanted = TOGETHER * ((WIDE + count - 1) / count), between = wanted < r->rows ? wanted : r->rows; \
         for (int64_t first = 0; far > 0 && first < r->rows; first += TOGETHER) {                                     \
             const int64_t end = first + TOGETHER < r->rows ? first + TOGETHER : r->rows;                             \
-            const int64_t ahead = dmlk_row_ahead(end - 1, r->rows, between, step, r->next);                          \
             for (int64_t i = 0; i < far; i += STRIP) {                                                               \
+                const int64_t ahead = i + STRIP + ROW_AHEAD <= far ? ROW_AHEAD : 0;                                  \
                 float strip[STRIP];                                                                                  \
                 int32_t places[STRIP];                                                                               \
                 memcpy(strip, best + i, sizeof strip);                                                               \
@@ -165,7 +163,7 @@ void dmlk_best_places(bool smallest, bool last, const float *from, int64_t strid
                 }                                                                                                    \
             }                                                                                                        \
         }                                                                                                            \
-        const int64_t ahead = r->next == 0 ? 0 : DMLK_AHEAD / (int64_t)sizeof *x;                                    \
+        const int64_t ahead = r->cached ? 0 : DMLK_AHEAD / (int64_t)sizeof *x;                                       \
         for (int64_t row = 0; row < r->rows; row++) {                                                                \
             const float *from = x + row * step;                                                                      \
             for (int64_t i = far; i < whole; i += STRIP) {                                                           \

@@ -16,12 +16,12 @@ void dmlk_best_lines(bool smallest, const float *from, int64_t stride, int64_t l
 void dmlk_best_places(bool smallest, bool last, const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead,
                       float *results, int32_t *places);
 
-/* Results of number i of each row, of `count`; rows are `step` numbers apart, and the rows that are taken next are `next`
- * numbers behind these, or 0. */
+/* Results of number i of each row, of `count`; rows are `step` numbers apart. */
 typedef struct dmlk_best_rows {
     bool smallest, last;
     const float *from;
-    int64_t rows, step, count, next;
+    int64_t rows, step, count;
+    bool cached; /* the rows are in the cache */
 } dmlk_best_rows;
 void dmlk_best_of_rows(const dmlk_best_rows *rows, float *results);
 

@@ -40,7 +40,7 @@ void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_r
  * many as fit, but enough for long loops; otherwise 1. */
 int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t bytes);
 
-#define DMLK_MOST_ROWS 128
+#define DMLK_MOST_ROWS 256
 
 /* One step of a visit.  `index` counts the elements of a line.  along: elements index .. index + n - 1 of the line
  * `line` of the block; `strides` are those from element to element.  across: element `index` of all lines; `strides`

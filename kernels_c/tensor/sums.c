@@ -87,7 +87,7 @@ void dmlk_sums_fold(bool is_product, const double *lanes, int64_t count, double 
 }
 
 void dmlk_sums_across(dmlk_sums *sums, const double *x, int64_t index) {
-    sums->is_product ? rows_product(sums, x, 1, 0, index, 0) : rows_sum(sums, x, 1, 0, index, 0);
+    sums->is_product ? rows_product(sums, x, 1, 0, index, true) : rows_sum(sums, x, 1, 0, index, true);
 }
 
 void dmlk_sums_finish(dmlk_sums *sums, double *results) {

@@ -61,7 +61,7 @@ struct methods {
 /* Sums of the terms of FLOAT32s as they are in memory (see sums.inc). */
 struct direct {
     void (*along)(dmlk_sums *sums, int64_t sum, const float *from, int64_t n, int64_t index);
-    void (*rows)(dmlk_sums *sums, const float *from, int64_t rows, int64_t step, int64_t index, int64_t next);
+    void (*rows)(dmlk_sums *sums, const float *from, int64_t rows, int64_t step, int64_t index, bool cached);
     void (*lines)(const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead, double *results);
 };
 
@@ -178,7 +178,7 @@ static void compare_rows(void *context, uint8_t *const *at, const int64_t *steps
     struct block *block = context;
     const struct job *job = block->job;
     const int64_t one = 1;
-    const dmlk_best_rows r = {job->flip != 0, job->last_index, (const float *)at[0], rows, steps[0], block->count, next};
+    const dmlk_best_rows r = {job->flip != 0, job->last_index, (const float *)at[0], rows, steps[0], block->count, next == 0};
     float best[WIDE];
     int32_t place[WIDE];
     bool any_open;
@@ -341,7 +341,7 @@ static void floats_across(void *context, uint8_t *const *at, const int64_t *stri
 static void floats_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
                         int64_t next) {
     struct block *block = context;
-    block->job->function->direct->rows(&block->sums, (const float *)at[0], rows, steps[0], index, next);
+    block->job->function->direct->rows(&block->sums, (const float *)at[0], rows, steps[0], index, next == 0);
 }
 
 static void settle_floats(struct block *block, struct results *results) {
