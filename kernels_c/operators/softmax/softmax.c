@@ -20,6 +20,7 @@
 #define KEPT (1 << 18)  /* floats: 1 MiB, in the second- or third-level cache; also of a block of groups across memory */
 #define NEAR (1 << 12)  /* floats on the stack: groups along memory, in the first-level cache */
 #define SOME (1 << 11)  /* floats: of shorter groups as many as this are computed together */
+#define NARROW 112      /* groups whose sums leave half of the first-level cache free; streamed rows are longer */
 #define GRAIN (1 << 15) /* elements worth a thread: about 0.05 ms */
 
 struct block;
@@ -385,9 +386,10 @@ static int run(const dmlk_call *call, const struct function *function) {
         dmlk_lines_init(&job.lines, DMLK_LOGICAL_ORDER, k.axes_mask, (const dmlk_view *[]){in, out}, 2, 2);
     if (status == DMLK_OK) {
         const int64_t n = job.lines.along.count, size = sizeof(float);
-        const int64_t across = dmlk_lines_together(&job.lines, n * size, KEPT * size);
-        const int64_t together = job.lines.across || n > NEAR ? across : NEAR / n;
         job.streams = out->type == DMLK_FLOAT32 && dmlk_stream_pays(dmlk_view_elements(out), size);
+        const int64_t kept = dmlk_lines_together(&job.lines, n * size, KEPT * size);
+        const int64_t across = n < DMLK_SUMS_LONG || job.streams ? kept : dmlk_min(kept, NARROW);
+        const int64_t together = job.lines.across || n > NEAR ? across : NEAR / n;
         dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
     }
     return status;
