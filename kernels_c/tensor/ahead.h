@@ -16,9 +16,8 @@ static inline int64_t dmlk_before_line(const void *at) { return (int64_t)(-(uint
 #define DMLK_FETCHED 4096
 #define DMLK_FETCHED_OUTPUT 2048
 
-/* The same of rows that are read side by side, in each row, and of narrow rows that are read one after the other. */
-#define DMLK_ROW_AHEAD 512
-#define DMLK_ROWS_AHEAD 2048
+/* The same in each of several rows that are read side by side. */
+#define DMLK_AHEAD_IN_ROW 512
 
 /* Fetches the line of `at` into the first-level cache. */
 static inline void dmlk_fetch_line(const void *at) { __builtin_prefetch(at); }
@@ -47,6 +46,13 @@ static inline __attribute__((always_inline)) void dmlk_fetch_output(void *to, in
  * this line, or if lines are short, to the same place in a later one. */
 static inline int64_t dmlk_ahead(int64_t bytes, int64_t stride) {
     return bytes >= DMLK_AHEAD || stride <= 0 ? DMLK_AHEAD : (DMLK_AHEAD + stride - 1) / stride * stride;
+}
+
+/* The same of narrow rows that are read one after the other: further on if they follow each other, otherwise a few rows later,
+ * as these are in different pages. */
+static inline int64_t dmlk_ahead_of_row(int64_t bytes, int64_t stride) {
+    const int64_t read = 2048; /* bytes, before what is fetched */
+    return stride == bytes || stride == 0 ? DMLK_AHEAD : (read + bytes - 1) / bytes * stride;
 }
 
 /* How far ahead to fetch, in elements, where `rows` rows are read one after the other, `step` elements apart: from row `row` to

@@ -48,8 +48,8 @@ void dmlk_largest_along(dmlk_exponentials *e, int64_t line, const float *x, int6
     choose_larger(&e->largest[line], &found, 1);
 }
 
-void dmlk_largest_across(dmlk_exponentials *e, const float *x, int64_t rows, int64_t step, int64_t next) {
-    const dmlk_best_rows all = {.from = x, .rows = rows, .step = step, .count = e->count, .cached = next == 0};
+void dmlk_largest_across(dmlk_exponentials *e, const float *x, int64_t rows, int64_t step, bool cached) {
+    const dmlk_best_rows all = {.from = x, .rows = rows, .step = step, .count = e->count, .cached = cached};
     float found[DMLK_MOST_EXPONENTIALS];
     if (rows > 1) {
         dmlk_best_of_rows(&all, found);

@@ -35,7 +35,7 @@ bool dmlk_are_simple(const dmlk_exponentials *e);
 /* Or: first the largest numbers are found, those of a line piece by piece. */
 void dmlk_exponentials_start(dmlk_exponentials *e, int64_t count);
 void dmlk_largest_along(dmlk_exponentials *e, int64_t line, const float *x, int64_t n);
-void dmlk_largest_across(dmlk_exponentials *e, const float *x, int64_t rows, int64_t step, int64_t next);
+void dmlk_largest_across(dmlk_exponentials *e, const float *x, int64_t rows, int64_t step, bool cached);
 void dmlk_exponentials_relate(dmlk_exponentials *e);
 
 /* Of each line, exp(number - shift) is its exponential times 2^scale. */

@@ -11,9 +11,10 @@
 #define VECTOR 16  /* of a short line */
 #define PIECE 256  /* numbers in which a place is looked for */
 #define STRIP 32   /* columns whose result is kept in registers */
-#define TOGETHER 16 /* rows of a strip */
+#define TOGETHER 8 /* rows side by side */
+#define NARROW 128 /* numbers of rows that are taken one after the other */
 #define IN_LINE (DMLK_LINE / (int64_t)sizeof(float))
-#define ROW_AHEAD (DMLK_ROW_AHEAD / (int64_t)sizeof(float))
+#define ROW_AHEAD (DMLK_AHEAD_IN_ROW / (int64_t)sizeof(float))
 
 /* Loops that compilers should not replace by their steps before they see that these are one vector. */
 #define AS_VECTOR _Pragma("GCC unroll 4")
@@ -130,11 +131,12 @@ void dmlk_best_places(bool smallest, bool last, const float *from, int64_t strid
 
 /* --- rows --- */
 
-/* Rows that do not follow each other are taken in strips; what the same rows have further on is fetched. */
+/* Rows are taken one after the other, or if they are wide and distant, some side by side, in strips. */
 #define ROWS(name, wins, none, has_places)                                                                           \
     DMLK_EACH_ISA(name, (const dmlk_best_rows *r, float *restrict best, int32_t *restrict place), (r, best, place)) { \
         const float *restrict x = r->from;                                                                           \
-        const int64_t count = r->count, step = r->step, whole = count - count % STRIP, far = step == count ? 0 : whole; \
+        const int64_t count = r->count, step = r->step, whole = count - count % STRIP;                               \
+        const int64_t far = step == count || r->rows == 1 || count <= NARROW ? 0 : whole;                            \
         for (int64_t i = 0; i < count; i++) {                                                                        \
             best[i] = none;                                                                                          \
             if (has_places) {                                                                                        \
@@ -163,7 +165,8 @@ void dmlk_best_places(bool smallest, bool last, const float *from, int64_t strid
                 }                                                                                                    \
             }                                                                                                        \
         }                                                                                                            \
-        const int64_t ahead = r->cached ? 0 : DMLK_AHEAD / (int64_t)sizeof *x;                                       \
+        const int64_t size = sizeof *x, later = dmlk_ahead_of_row(count * size, step * size) / size;                 \
+        const int64_t ahead = r->cached ? 0 : later;                                                                 \
         for (int64_t row = 0; row < r->rows; row++) {                                                                \
             const float *from = x + row * step;                                                                      \
             for (int64_t i = far; i < whole; i += STRIP) {                                                           \

@@ -21,7 +21,7 @@ typedef struct dmlk_best_rows {
     bool smallest, last;
     const float *from;
     int64_t rows, step, count;
-    bool cached; /* the rows are in the cache */
+    bool cached; /* rows are in the cache; otherwise what is taken later is fetched */
 } dmlk_best_rows;
 void dmlk_best_of_rows(const dmlk_best_rows *rows, float *results);
 

@@ -104,11 +104,12 @@ static void visit_rows(const dmlk_lines *lines, const dmlk_line_block *block, ui
                        int64_t index, const dmlk_line_visitor *visitor, void *context) {
     const int64_t *along = dmlk_iter_row_strides(&lines->along);
     uint8_t *start[DMLK_MAX_OPERANDS];
-    for (int64_t i = 0; i < n && !dmlk_stopped(block->work, DMLK_MOST_ROWS * block->count); i += DMLK_MOST_ROWS) {
+    const int64_t most = dmlk_min(DMLK_MOST_ROWS, DMLK_WORK_BETWEEN_LOOKS / block->count);
+    for (int64_t i = 0, rows = 0; i < n && !dmlk_stopped(block->work, rows * block->count); i += rows) {
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             start[k] = at[k] + i * along[k] * lines->along.bytes[k];
         }
-        const int64_t rows = dmlk_min(n - i, DMLK_MOST_ROWS);
+        rows = dmlk_min(n - i, most);
         const int64_t next_block = (block->at[0] - start[0]) / lines->along.bytes[0] + block->count;
         const int64_t next = index + i + rows == lines->along.count ? next_block : rows * along[0];
         visitor->rows(context, start, along, rows, index + i, next);

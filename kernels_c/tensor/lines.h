@@ -40,7 +40,7 @@ void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_r
  * many as fit, but enough for long loops; otherwise 1. */
 int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t bytes);
 
-#define DMLK_MOST_ROWS 256
+#define DMLK_MOST_ROWS 256 /* 16 of each lane of a sum */
 
 /* One step of a visit.  `index` counts the elements of a line.  along: elements index .. index + n - 1 of the line
  * `line` of the block; `strides` are those from element to element.  across: element `index` of all lines; `strides`
@@ -48,7 +48,7 @@ int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t
  *
  * rows, or NULL: elements index .. index + rows - 1 of all lines, at most DMLK_MOST_ROWS, each of them `steps` elements
  * behind the previous one.  Only if those of the first operand are contiguous across the lines; its rows that are visited
- * next are probably `next` elements behind these, unless that is 0.
+ * next are probably `next` elements behind these; 0: they are copies in the cache.
  *
  * Lines of fewer than `least_along` elements are visited across even where they are contiguous, as transposed copies:
  * for visitors of inputs only. */

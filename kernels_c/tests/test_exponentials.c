@@ -67,7 +67,7 @@ TEST(across_lines_the_sums_are_the_same) {
             dmlk_exponentials_simply(&e, count);
         } else {
             dmlk_exponentials_start(&e, count);
-            dmlk_largest_across(&e, turned, n, count, 0);
+            dmlk_largest_across(&e, turned, n, count, true);
             dmlk_exponentials_relate(&e);
         }
         dmlk_sums_start(&added, false, count, n);

@@ -134,10 +134,11 @@ def test_any_layout(kind: Any, data: st.DataObject) -> None:
 
 @each_kind
 @pytest.mark.parametrize(
-    ("sizes", "axis"), [((40_000,), 0), ((3000, 19), 0), ((2, 3000, 19), 1), ((19, 3000), 1)]
+    ("sizes", "axis"), [((40_000,), 0), ((3000, 19), 0), ((2, 3000, 19), 1), ((100, 300), 0), ((19, 3000), 1)]
 )
-def test_groups_that_the_caches_do_not_hold(kind: Any, sizes: tuple[int, ...], axis: int) -> None:
-    """Exponentials are computed again instead of kept, to the same bits."""
+def test_groups_in_blocks(kind: Any, sizes: tuple[int, ...], axis: int) -> None:
+    """Groups that the caches do not hold: exponentials are computed again, to the same bits.  Long ones
+    across memory: in several blocks."""
     x = np.random.default_rng(1).normal(0, 3, sizes).astype(np.float32)
     packed = tensor(T.FLOAT32, *sizes)
     desc = kind(input_tensor=packed, output_tensor=packed, axes=[axis])

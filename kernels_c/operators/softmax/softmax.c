@@ -20,7 +20,7 @@
 #define KEPT (1 << 18)  /* floats: 1 MiB, in the second- or third-level cache; also of a block of groups across memory */
 #define NEAR (1 << 12)  /* floats on the stack: groups along memory, in the first-level cache */
 #define SOME (1 << 11)  /* floats: of shorter groups as many as this are computed together */
-#define NARROW 112      /* groups whose sums leave half of the first-level cache free; streamed rows are longer */
+#define NARROW 96       /* groups: sums of 16 lanes each and some rows fit the first-level cache */
 #define GRAIN (1 << 15) /* elements worth a thread: about 0.05 ms */
 
 struct block;
@@ -167,14 +167,14 @@ static void largest_across(void *context, uint8_t *const *at, const int64_t *str
     struct block *block = context;
     float room[DMLK_CHUNK];
     (void)index;
-    dmlk_largest_across(&block->e, dmlk_singles(block->job->in, at[0], strides[0], count, room), 1, 0, 0);
+    dmlk_largest_across(&block->e, dmlk_singles(block->job->in, at[0], strides[0], count, room), 1, 0, true);
 }
 
 static void largest_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
                          int64_t next) {
     struct block *block = context;
     (void)index;
-    dmlk_largest_across(&block->e, (const float *)at[0], rows, steps[0], next);
+    dmlk_largest_across(&block->e, (const float *)at[0], rows, steps[0], next == 0);
 }
 
 static void sum_along(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n,
@@ -387,8 +387,9 @@ static int run(const dmlk_call *call, const struct function *function) {
     if (status == DMLK_OK) {
         const int64_t n = job.lines.along.count, size = sizeof(float);
         job.streams = out->type == DMLK_FLOAT32 && dmlk_stream_pays(dmlk_view_elements(out), size);
-        const int64_t kept = dmlk_lines_together(&job.lines, n * size, KEPT * size);
-        const int64_t across = n < DMLK_SUMS_LONG || job.streams ? kept : dmlk_min(kept, NARROW);
+        /* Sums of one lane fit in any case, streamed rows are to be long, and what needs a copy is taken row by row. */
+        const int64_t most = n < DMLK_SUMS_LONG || job.streams || !are_rows(&job) ? DMLK_MOST_LINES : NARROW;
+        const int64_t across = dmlk_min(dmlk_lines_together(&job.lines, n * size, KEPT * size), most);
         const int64_t together = job.lines.across || n > NEAR ? across : NEAR / n;
         dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
     }
