@@ -25,7 +25,7 @@ typedef struct dmlk_exponentials {
 
 /* Of n numbers, those before the first line of the cache; 0 if there are too few for this to matter. */
 static inline int64_t dmlk_before_lines(const float *x, int64_t n) {
-    return n < 256 ? 0 : (int64_t)(0 - (uintptr_t)x / sizeof *x) & (DMLK_LINE / (int64_t)sizeof *x - 1);
+    return n < 256 ? 0 : dmlk_before_line(x) / (int64_t)sizeof *x;
 }
 
 /* Either: exponentials that are simple, if dmlk_are_simple after all of them. */

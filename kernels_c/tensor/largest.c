@@ -165,8 +165,8 @@ void dmlk_best_places(bool smallest, bool last, const float *from, int64_t strid
                 }                                                                                                    \
             }                                                                                                        \
         }                                                                                                            \
-        const int64_t size = sizeof *x, later = dmlk_ahead_of_row(count * size, step * size) / size;                 \
-        const int64_t ahead = r->cached ? 0 : later;                                                                 \
+        const int64_t size = sizeof *x;                                                                              \
+        const int64_t ahead = r->cached ? 0 : dmlk_ahead_of_row(count * size, step * size) / size;                   \
         for (int64_t row = 0; row < r->rows; row++) {                                                                \
             const float *from = x + row * step;                                                                      \
             for (int64_t i = far; i < whole; i += STRIP) {                                                           \

@@ -104,7 +104,7 @@ static void visit_rows(const dmlk_lines *lines, const dmlk_line_block *block, ui
                        int64_t index, const dmlk_line_visitor *visitor, void *context) {
     const int64_t *along = dmlk_iter_row_strides(&lines->along);
     uint8_t *start[DMLK_MAX_OPERANDS];
-    const int64_t most = dmlk_min(DMLK_MOST_ROWS, DMLK_WORK_BETWEEN_LOOKS / block->count);
+    const int64_t fit = DMLK_WORK_BETWEEN_LOOKS / block->count, most = fit < 1 ? 1 : dmlk_min(fit, DMLK_MOST_ROWS);
     for (int64_t i = 0, rows = 0; i < n && !dmlk_stopped(block->work, rows * block->count); i += rows) {
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             start[k] = at[k] + i * along[k] * lines->along.bytes[k];

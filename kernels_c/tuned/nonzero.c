@@ -339,7 +339,7 @@ static bool write_fours_avx512(const struct job *job, const struct batch *batch,
     if (!is_fours(job, to)) {
         return false;
     }
-    const int64_t before = job->stream ? (DMLK_LINE - (int64_t)((uintptr_t)to % DMLK_LINE)) % DMLK_LINE / 16 : 0; /* the next line */
+    const int64_t before = job->stream ? dmlk_before_line(to) / 16 : 0;
     const int64_t head = dmlk_min(before, count);
     put_fours(job, batch->places, head, to, false);
     put_fours(job, batch->places + head, count - head, to + 4 * head, job->stream);

@@ -170,9 +170,8 @@ def measure(case: Case, seconds: float) -> Row:
     quartiles = statistics.quantiles(times[""], n=4)
     spread = (quartiles[2] - quartiles[0]) / ours
     transferred = medians.pop("limit", None)
-    share, named = (
-        (None, "") if case.work is None else (_share(case.work, ours, transferred), case.work.limit)
-    )
+    share = None if case.work is None else _share(case.work, ours, transferred)
+    named = "" if case.work is None else case.work.limit
     return Row(case.name, case.layout, ours, spread, medians, case.overhead, share, named)
 
 
