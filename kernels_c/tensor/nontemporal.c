@@ -58,6 +58,10 @@ void dmlk_stream_lines(void *to, const void *from, size_t bytes) {
 void dmlk_stream_copy(void *to, const void *from, size_t bytes) {
     uint8_t *out = to;
     const uint8_t *in = from;
+    if (bytes <= BLOCK && ((uintptr_t)out | bytes) % DMLK_LINE == 0) {
+        dmlk_stream_lines(out, in, bytes);
+        return;
+    }
     if (bytes < SHORT && (((uintptr_t)out | bytes) % DMLK_LINE) != 0) {
         memmove(out, in, bytes);
         return;

@@ -14,8 +14,9 @@
 #define APART 4    /* elements up to this stride roughly share cache lines */
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
 #define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
-#define LONG_ROW (1 << 16) /* bytes; in a shorter one lines partly filled by short pieces cost more than these gain */
+#define LONG_ROW (1 << 14) /* bytes; in a shorter one lines partly filled by short pieces cost more than these gain */
 #define SHORT_PIECE 512    /* bytes that are streamed at a time in a long row, so that fetching inputs goes on meanwhile */
+#define FETCHED (4 * SHORT_PIECE) /* bytes between what such a piece reads and what is fetched before */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
@@ -23,8 +24,9 @@ struct packed {
     dmlk_row *row;
     const void *context;
     uint32_t operands;
-    int64_t room; /* size of each operand's piece in bytes */
-    int64_t most; /* elements per piece */
+    int64_t room;   /* size of each operand's piece in bytes */
+    int64_t most;   /* elements per piece */
+    int64_t widest; /* bytes of an element */
     int64_t bytes[DMLK_MAX_OPERANDS];
     bool halves[DMLK_MAX_OPERANDS]; /* FLOAT16 operands that the row receives as FLOAT32 */
     bool floats;                    /* any of these? */
@@ -125,6 +127,29 @@ static int64_t piece_length(const struct packed *job, int64_t stride, int64_t co
     return stride != 1 ? job->most / 4 : job->most;
 }
 
+/* A long row of contiguous elements, streamed.  Little is done between pieces: CPUs look some hundred instructions ahead, and
+ * thus begin to load the next piece while this one's stores are on their way to memory. */
+static void streamed_row(const struct packed *job, uint8_t *const *at, int64_t count) {
+    _Alignas(DMLK_LINE) uint8_t result[SHORT_PIECE];
+    const uint32_t out = job->operands - 1;
+    uint8_t *piece[DMLK_MAX_OPERANDS], *to = at[out];
+    memcpy(piece, at, out * sizeof(*at));
+    piece[out] = result;
+    const int64_t length = SHORT_PIECE / job->widest, before = dmlk_before_line(to) / job->bytes[out];
+    int64_t n = before > 0 ? dmlk_min(before, length) : length;
+    for (int64_t left = count; left > 0; left -= n, n = dmlk_min(left, length)) {
+        for (uint32_t k = 0; k < out; k++) {
+            dmlk_fetch(piece[k] + FETCHED, n * job->bytes[k]);
+        }
+        job->row(piece, ones, n, job->context);
+        dmlk_stream_copy(to, result, (size_t)(n * job->bytes[out]));
+        for (uint32_t k = 0; k < out; k++) {
+            piece[k] += n * job->bytes[k];
+        }
+        to += n * job->bytes[out];
+    }
+}
+
 static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     const struct packed *job = context;
     const uint32_t out = job->operands - 1;
@@ -136,6 +161,10 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
     const bool streams = job->stream && strides[out] == 1 && count * job->bytes[out] >= STREAMED;
     if (job->row == NULL && direct) {
         store(job, at[0], count, at[out], 1, streams);
+        return;
+    }
+    if (job->row != NULL && !job->floats && streams && direct && count * job->widest >= LONG_ROW) {
+        streamed_row(job, at, count);
         return;
     }
     if (job->row != NULL && !job->floats && !streams && (direct || count < SHORT)) {
@@ -176,6 +205,7 @@ static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
         const int64_t near = job->halves[k] ? (int64_t)sizeof(float) : job->bytes[k];
         widest = near > widest ? near : widest;
     }
+    job->widest = widest;
     job->room = operands <= FEW ? PIECE : FEW * PIECE / (int64_t)operands / DMLK_LINE * DMLK_LINE;
     job->most = job->room / widest / DMLK_LINE * DMLK_LINE; /* so that pieces end with lines of the output */
     job->far = out->byte_size > NEAR_BYTES;

@@ -188,6 +188,7 @@ TEST(rows_of_any_strides) {
         check_rows(random_between(1, 5), random_between(1, 2000), (const int64_t[]){same, same, same});
     }
     check_rows(2, (INT64_C(1) << 21) + 77, (const int64_t[]){1, 1, 1}); /* more than 16 MiB: streamed */
+    check_rows(1000, 4299, (const int64_t[]){1, 1, 1}); /* each row begins elsewhere in a line */
     check_rows(2, (INT64_C(1) << 21) + 77, (const int64_t[]){2, 0, 1});
     check_rows(3000, 1403, (const int64_t[]){1, 3, 1});
     check_rows(20000, 213, (const int64_t[]){1, 1, 1}); /* too short to be streamed */
