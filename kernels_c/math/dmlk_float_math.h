@@ -306,11 +306,11 @@ typedef struct dmlk_partsf {
     float high, low;
 } dmlk_partsf;
 
-/* log2(x) of a normal x > 0, which is 2^exponent times, to 2^-34: x = 2^n m with sqrt(1/2) <= m < sqrt(2), log2(m) = s Q(s^2)
+/* log2(x) - `less` of a normal x > 0, to 2^-34: x = 2^n m with sqrt(1/2) <= m < sqrt(2), log2(m) = s Q(s^2)
  * with s = (m - 1) / (m + 1), of which s, s^2 and the two largest coefficients need two parts. */
-DMLK_INLINE dmlk_partsf dmlk_log2_of_partsf(float x, float exponent) {
+DMLK_INLINE dmlk_partsf dmlk_log2_of_partsf(float x, float less) {
     const uint32_t least = 0x3f3504f3, above = dmlk_float_bits(x) - least; /* sqrt(1/2) */
-    const float n = exponent + (float)((int32_t)above >> 23), m = dmlk_bits_float((above & 0x7fffff) + least);
+    const float n = (float)((int32_t)above >> 23) - less, m = dmlk_bits_float((above & 0x7fffff) + least);
     const float f = m - 1, d = m + 1, d_low = m - (d - 1), inverse = 1 / d;
     const float s = f * inverse, s_low = fmaf(-s, d_low, fmaf(-s, d, f)) * inverse;
     const float z = s * s, z_low = fmaf(2 * s, s_low, fmaf(s, s, -z));
@@ -324,14 +324,16 @@ DMLK_INLINE dmlk_partsf dmlk_log2_of_partsf(float x, float exponent) {
     return (dmlk_partsf){high, ((n - high) + p) + p_low};
 }
 
-/* 2^(x + low) for x from -180 to 180 and |low| up to 1. */
-DMLK_INLINE float dmlk_exp2_of_partsf(float x, float low) {
-    const float bias = DMLK_ROUNDINGF + DMLK_WIDELYF, shifted = x + bias, n = shifted - bias;
-    const float most = x - n, r = most + low, z = r * r;
-    const float p01 = fmaf(r, 0.055503592f, 0.24022648f), p23 = fmaf(r, 0.001339118f, 0.009618521f);
-    const float p = fmaf(z, fmaf(z, 0.00015323944f, p23), p01);
-    const float y = 1 + fmaf(most, 0.6931472f, fmaf(z, p, low * 0.6931472f));
-    return dmlk_scale_widelyf(y, dmlk_wide_powersf((dmlk_exponentialf){dmlk_float_bits(shifted), 0}));
+/* 2^(x + low) for x from -180 to 180 and |low| up to 1.  `easy`: for x from -125 to 125, with half the power of 2 (whose bias is
+ * even, so that halves are rounded alike); as products with powers of 2 are exact then, the bits are the same. */
+DMLK_INLINE float dmlk_exp2_of_partsf(float x, float low, bool easy) {
+    const float one = easy ? 0.5f : 1, bias = DMLK_ROUNDINGF + (easy ? DMLK_BIASF + 1 : DMLK_WIDELYF), shifted = x + bias;
+    const float most = x - (shifted - bias), r = most + low, z = r * r;
+    const float p01 = fmaf(r, one * 0.055503592f, one * 0.24022648f), p23 = fmaf(r, one * 0.001339118f, one * 0.009618521f);
+    const float p = fmaf(z, fmaf(z, one * 0.00015323944f, p23), p01);
+    const float y = one + fmaf(most, one * 0.6931472f, fmaf(z, p, low * (one * 0.6931472f)));
+    const dmlk_exponentialf e = {dmlk_float_bits(shifted), 0};
+    return easy ? y * dmlk_powerf(e) : dmlk_scale_widelyf(y, dmlk_wide_powersf(e));
 }
 
 DMLK_INLINE float dmlk_limited_exp2f(float x) {
@@ -344,22 +346,40 @@ DMLK_INLINE uint32_t dmlk_size_of_powerf(float x, float y) {
     return a > b ? a : b;
 }
 
-DMLK_INLINE float dmlk_easy_powf(float x, float y) {
-    const dmlk_partsf logarithm = dmlk_log2_of_partsf(x, 0);
-    const float high = y * logarithm.high, low = fmaf(y, logarithm.low, fmaf(y, logarithm.high, -high));
-    return dmlk_exp2_of_partsf(dmlk_limited_exp2f(high), low);
+/* x^y of log2(x). */
+DMLK_INLINE float dmlk_power_of_partsf(dmlk_partsf log2, float y, bool easy) {
+    const float high = y * log2.high, low = fmaf(y, log2.low, fmaf(y, log2.high, -high));
+    return dmlk_exp2_of_partsf(easy ? high : dmlk_limited_exp2f(high), low, easy);
+}
+
+DMLK_INLINE float dmlk_easy_powf(float x, float y) { return dmlk_power_of_partsf(dmlk_log2_of_partsf(x, 0), y, false); }
+
+/* Of an exponent y for which the powers of x from 2^-reach to 2^reach are from 2^-125 to 2^125; 0: it may have none. */
+DMLK_INLINE uint32_t dmlk_reach_of_powerf(float y) {
+    const float a = fabsf(y), most = 125;
+    return a < 1 ? 125 : a <= most ? (uint32_t)(most / a) : 0;
+}
+
+/* How far x is above 2^-reach: at most dmlk_most_of_constant_powf where dmlk_power_of_partsf may be easy. */
+DMLK_INLINE uint32_t dmlk_size_of_constant_powf(float x, float y) {
+    return dmlk_float_bits(x) - ((127 - dmlk_reach_of_powerf(y)) << 23);
+}
+
+DMLK_INLINE int64_t dmlk_most_of_constant_powf(float y) {
+    const uint32_t reach = dmlk_reach_of_powerf(y);
+    return reach > 0 ? (int64_t)reach << 24 : -1;
 }
 
 /* As C's pow: 1 for an exponent of 0 or a base of 1, whatever the other operand is. */
 DMLK_INLINE float dmlk_powf(float x, float y) {
     const float a = fabsf(x);
     const bool is_denormal = a < 0x1p-126f, is_whole = dmlk_floorf(y) == y, is_odd = is_whole && dmlk_floorf(0.5f * y) != 0.5f * y;
-    const dmlk_partsf l = dmlk_log2_of_partsf(dmlk_choosef(is_denormal, a * 0x1p23f, a), dmlk_choosef(is_denormal, -23, 0));
+    const dmlk_partsf l = dmlk_log2_of_partsf(dmlk_choosef(is_denormal, a * 0x1p23f, a), dmlk_choosef(is_denormal, 23, 0));
     const bool is_number = a > 0 && a < INFINITY;
     const float logarithm = dmlk_choosef(is_number, l.high, dmlk_choosef(a == 0, -INFINITY, a));
     const float high = y * logarithm, x2 = dmlk_limited_exp2f(high);
     const float low = fmaf(y, l.low, fmaf(y, l.high, -high));
-    float r = dmlk_exp2_of_partsf(x2, dmlk_choosef(x2 == high, low, 0));
+    float r = dmlk_exp2_of_partsf(x2, dmlk_choosef(x2 == high, low, 0), false);
     r = dmlk_choosef(a == 1, 1, r); /* 0 times infinity */
     r = dmlk_choosef(x < 0 && !is_whole && a < INFINITY, NAN, r);
     r = dmlk_choosef(is_odd, dmlk_signedf(r, x), r);

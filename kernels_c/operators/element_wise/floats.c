@@ -39,11 +39,15 @@ DMLK_INLINE float negative_or_0f(float x) { return x <= 0 ? x : 0; }
     KERNEL(name, DMLK_FLOATS, 1, (.own_type = true, .promoted_singles = name##_singles), name##_FLOAT64, NULL, NULL, \
            EACH_FLOAT(ENTRY, name))
 
-#define EASY(name, size, most, easy_value, value)    \
-    AS_MATH(FLOAT64, double, name, value)            \
-    FAST(EASY_ROW(name##_FLOAT32, size, most, easy_value, value)) \
-    AS_SINGLE(name, value)                           \
+#define EASY_FORM(name, size, most, easy_loops, value)            \
+    AS_MATH(FLOAT64, double, name, value)                         \
+    FAST(EASY_ROW(name##_FLOAT32, size, most, easy_loops, value)) \
+    AS_SINGLE(name, value)                                        \
     KERNEL(name, DMLK_FLOATS, 1, (.own_type = true, .promoted_singles = name##_singles), name##_FLOAT64, NULL, NULL, \
            EACH_FLOAT(ENTRY, name))
+
+#define EASY(name, size, most, easy_value, value) EASY_FORM(name, size, most, EASY_LOOP(easy_value), value)
+#define PARTS(name, size, most, of_x, easy_value, value) \
+    EASY_FORM(name, size, most, EASY_LOOPS(of_x, easy_value), value)
 
 #include "functions.inc"

@@ -161,8 +161,8 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         }                                                                        \
     }
 
-/* MATH_ROW of floats; pieces of which no `size` exceeds `most` have easy_value, which is the same for these. */
-#define EASY_ROW(name, size, most, easy_value, value)                                              \
+/* MATH_ROW of floats; pieces of which no `size` exceeds `most` take `easy_loops`, which give the same for these. */
+#define EASY_ROW(name, size, most, easy_loops, value)                                              \
     DMLK_ROW_OF_EACH_ISA(name) {                                                                   \
         PARAMETERS OWN_CONSTANTS(float)                                                            \
         const float *in = (const float *)at[0];                                                    \
@@ -177,11 +177,9 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
                 const uint32_t each = size;                                                        \
                 largest = each > largest ? each : largest;                                         \
             }                                                                                      \
-            if (largest <= most) EACH_OF(n) {                                                      \
-                const float x = in[i];                                                             \
-                out[i] = easy_value;                                                               \
-            }                                                                                      \
-            else EACH_OF(n) {                                                                      \
+            if (largest <= most) {                                                                 \
+                easy_loops                                                                         \
+            } else EACH_OF(n) {                                                                    \
                 const float x = in[i];                                                             \
                 out[i] = MASKED_NAN(value);                                                        \
             }                                                                                      \
@@ -192,7 +190,31 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         }                                                                                          \
     }
 
-/* The same of two inputs. */
+#define EASY_LOOP(easy_value)  \
+    EACH_OF(n) {               \
+        const float x = in[i]; \
+        out[i] = easy_value;   \
+    }
+
+/* In two steps, the first of which gives the parts of x: of short chains of operations CPUs overlap more.  (Without commas, which
+ * would separate arguments.) */
+#define EASY_LOOPS(of_x, easy_value)                                                         \
+    float high[DMLK_MATH_CHUNK];                                                             \
+    float low[DMLK_MATH_CHUNK];                                                              \
+    EACH_OF(n) {                                                                             \
+        const float x = in[i];                                                               \
+        const dmlk_partsf parts = of_x;                                                      \
+        high[i] = parts.high;                                                                \
+        low[i] = parts.low;                                                                  \
+    }                                                                                        \
+    EACH_OF(n) {                                                                             \
+        dmlk_partsf parts;                                                                   \
+        parts.high = high[i];                                                                \
+        parts.low = low[i];                                                                  \
+        out[i] = easy_value;                                                                 \
+    }
+
+/* EASY_ROW of two inputs. */
 #define EASY_ROW2(name, size, most, easy_value, value)                                             \
     DMLK_ROW_OF_EACH_ISA(name) {                                                                   \
         (void)context;                                                                             \
