@@ -496,8 +496,7 @@ DMLK_INLINE float dmlk_gelu_of_sizef(float x, bool easy) {
     p = fmaf(p, s, 0.169602051f);
     p = fmaf(p, s, -1.24339211f);
     p = fmaf(p, s, 1.25f);
-    const float tail = dmlk_bell_timesf(s * p, b, easy);
-    return dmlk_at_leastf(x, dmlk_limitsf.minus_0) - tail;
+    return fmaf(-dmlk_bell_timesf(s, b, easy), p, dmlk_at_leastf(x, dmlk_limitsf.minus_0));
 }
 
 #define DMLK_EASY_GELUF 0x41400000u /* 12 */

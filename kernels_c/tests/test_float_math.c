@@ -157,18 +157,23 @@ static float random_exponent(uint64_t *state, float x) {
 TEST(powers) {
     uint64_t state = 1;
     double worst = 0;
-    int64_t wrong = 0;
+    int64_t wrong = 0, easy = 0;
     for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += step == 1 ? 16 : step) {
         const uint32_t near_1 = 0x3f800000 + ((uint32_t)bits & 0x3fffff) - 0x200000;
         const float x = dmlk_bits_float(bits & 0x400 ? near_1 : (uint32_t)bits), y = random_exponent(&state, x);
         const float ours = dmlk_powf(x, y);
         wrong += dmlk_size_of_powerf(x, y) <= DMLK_NORMALF && dmlk_float_bits(dmlk_easy_powf(x, y)) != dmlk_float_bits(ours);
+        if (dmlk_size_of_constant_powf(x, y) <= dmlk_most_of_constant_powf(y)) {
+            wrong += dmlk_float_bits(dmlk_power_of_partsf(dmlk_log2_of_partsf(x, 0), y, true)) != dmlk_float_bits(ours);
+            easy++;
+        }
         const double error = error_of(ours, pow((double)x, (double)y));
         worst = error > worst ? error : worst;
     }
     printf("       pow      at most %.3f units\n", worst);
     CHECK(worst <= 1);
     CHECK_EQUAL(wrong, 0);
+    CHECK(easy > 100000);
 }
 
 TEST(special_powers) {
@@ -178,6 +183,8 @@ TEST(special_powers) {
     enum { COUNT = sizeof special / sizeof special[0] };
     for (int i = 0; i < COUNT * COUNT; i++) {
         const float x = special[i / COUNT], y = special[i % COUNT], ours = dmlk_powf(x, y);
+        CHECK(dmlk_size_of_constant_powf(x, y) > dmlk_most_of_constant_powf(y) ||
+              dmlk_float_bits(dmlk_power_of_partsf(dmlk_log2_of_partsf(x, 0), y, true)) == dmlk_float_bits(ours));
         if (error_of(ours, pow((double)x, (double)y)) > 1) {
             fprintf(stderr, "pow(%a, %a) is %a\n", (double)x, (double)y, (double)ours);
             test_failures++;
