@@ -482,21 +482,21 @@ DMLK_INLINE float dmlk_erff(float x) {
 }
 
 /* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(s) with s = |x| / (|x| + 2.5).  -infinity
- * gives NaN, as -infinity times 0. */
+ * gives NaN, as -infinity times 0.  p is -P, as compilers may move a sign into bell, which changes that of 0. */
 DMLK_INLINE float dmlk_gelu_of_sizef(float x, bool easy) {
     const float a = fabsf(x), b = easy ? a : dmlk_at_mostf(a, dmlk_limitsf.gelu);
     const float s = b / (b + 2.5f);
-    float p = -0.0787510127f;
-    p = fmaf(p, s, 0.275945485f);
-    p = fmaf(p, s, -0.307714969f);
-    p = fmaf(p, s, 0.133508489f);
-    p = fmaf(p, s, -0.147695854f);
-    p = fmaf(p, s, 0.0554972887f);
-    p = fmaf(p, s, 0.291943759f);
-    p = fmaf(p, s, 0.169602051f);
-    p = fmaf(p, s, -1.24339211f);
-    p = fmaf(p, s, 1.25f);
-    return fmaf(-dmlk_bell_timesf(s, b, easy), p, dmlk_at_leastf(x, dmlk_limitsf.minus_0));
+    float p = 0.0787510127f;
+    p = fmaf(p, s, -0.275945485f);
+    p = fmaf(p, s, 0.307714969f);
+    p = fmaf(p, s, -0.133508489f);
+    p = fmaf(p, s, 0.147695854f);
+    p = fmaf(p, s, -0.0554972887f);
+    p = fmaf(p, s, -0.291943759f);
+    p = fmaf(p, s, -0.169602051f);
+    p = fmaf(p, s, 1.24339211f);
+    p = fmaf(p, s, -1.25f);
+    return fmaf(dmlk_bell_timesf(s, b, easy), p, dmlk_at_leastf(x, dmlk_limitsf.minus_0));
 }
 
 #define DMLK_EASY_GELUF 0x41400000u /* 12 */
