@@ -324,8 +324,9 @@ DMLK_INLINE dmlk_partsf dmlk_log2_of_partsf(float x, float less) {
     return (dmlk_partsf){high, ((n - high) + p) + p_low};
 }
 
-/* 2^(x + low) for x from -180 to 180 and |low| up to 1.  `easy`: for x from -125 to 125, with half the power of 2 (whose bias is
- * even, so that halves are rounded alike); as products with powers of 2 are exact then, the bits are the same. */
+/* 2^(x + low) for x from -180 to 180 and |low| up to 1.  `easy`: for x from -125 to 125, as half of 2^r times 2^(n + 1), whose
+ * bias is even as the other one, so that ties are rounded alike; products with powers of 2 are exact then, and the bits the
+ * same. */
 DMLK_INLINE float dmlk_exp2_of_partsf(float x, float low, bool easy) {
     const float one = easy ? 0.5f : 1, bias = DMLK_ROUNDINGF + (easy ? DMLK_BIASF + 1 : DMLK_WIDELYF), shifted = x + bias;
     const float most = x - (shifted - bias), r = most + low, z = r * r;
@@ -346,21 +347,22 @@ DMLK_INLINE uint32_t dmlk_size_of_powerf(float x, float y) {
     return a > b ? a : b;
 }
 
-/* x^y of log2(x). */
-DMLK_INLINE float dmlk_power_of_partsf(dmlk_partsf log2, float y, bool easy) {
-    const float high = y * log2.high, low = fmaf(y, log2.low, fmaf(y, log2.high, -high));
+/* x^y of log2(x); `easy` as above. */
+DMLK_INLINE float dmlk_power_of_partsf(dmlk_partsf logarithm, float y, bool easy) {
+    const float high = y * logarithm.high, low = fmaf(y, logarithm.low, fmaf(y, logarithm.high, -high));
     return dmlk_exp2_of_partsf(easy ? high : dmlk_limited_exp2f(high), low, easy);
 }
 
 DMLK_INLINE float dmlk_easy_powf(float x, float y) { return dmlk_power_of_partsf(dmlk_log2_of_partsf(x, 0), y, false); }
 
-/* Of an exponent y for which the powers of x from 2^-reach to 2^reach are from 2^-125 to 2^125; 0: it may have none. */
+/* For an exponent y: powers of x from 2^-reach to 2^reach are from 2^-125 to 2^125.  0: there may be none. */
 DMLK_INLINE uint32_t dmlk_reach_of_powerf(float y) {
     const float a = fabsf(y), most = 125;
     return a < 1 ? 125 : a <= most ? (uint32_t)(most / a) : 0;
 }
 
-/* How far x is above 2^-reach: at most dmlk_most_of_constant_powf where dmlk_power_of_partsf may be easy. */
+/* How far x is above 2^-reach (below it the difference wraps to a larger one): at most dmlk_most_of_constant_powf where
+ * dmlk_power_of_partsf may be easy. */
 DMLK_INLINE uint32_t dmlk_size_of_constant_powf(float x, float y) {
     return dmlk_float_bits(x) - ((127 - dmlk_reach_of_powerf(y)) << 23);
 }

@@ -62,7 +62,7 @@ void dmlk_stream_copy(void *to, const void *from, size_t bytes) {
         dmlk_stream_lines(out, in, bytes);
         return;
     }
-    if (bytes < SHORT && (((uintptr_t)out | bytes) % DMLK_LINE) != 0) {
+    if (bytes < SHORT) {
         memmove(out, in, bytes);
         return;
     }

@@ -14,9 +14,10 @@
 #define APART 4    /* elements up to this stride roughly share cache lines */
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
 #define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
-#define LONG_ROW (1 << 14) /* bytes; in a shorter one lines partly filled by short pieces cost more than these gain */
+#define LONG_ROW (1 << 16) /* bytes; in a shorter one lines partly filled by short pieces cost more than these gain */
 #define SHORT_PIECE 512    /* bytes that are streamed at a time in a long row, so that fetching inputs goes on meanwhile */
-#define FETCHED (4 * SHORT_PIECE) /* bytes between what such a piece reads and what is fetched before */
+#define LONG_PLAIN_ROW (1 << 14)      /* bytes of the widest operand, where all are contiguous: long for streamed_row */
+#define SHORT_AHEAD (4 * SHORT_PIECE) /* bytes from what its pieces read to what is fetched before */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
@@ -26,7 +27,7 @@ struct packed {
     uint32_t operands;
     int64_t room;   /* size of each operand's piece in bytes */
     int64_t most;   /* elements per piece */
-    int64_t widest; /* bytes of an element */
+    int64_t widest; /* bytes of an element of the widest operand */
     int64_t bytes[DMLK_MAX_OPERANDS];
     bool halves[DMLK_MAX_OPERANDS]; /* FLOAT16 operands that the row receives as FLOAT32 */
     bool floats;                    /* any of these? */
@@ -127,7 +128,7 @@ static int64_t piece_length(const struct packed *job, int64_t stride, int64_t co
     return stride != 1 ? job->most / 4 : job->most;
 }
 
-/* A long row of contiguous elements, streamed.  Little is done between pieces: CPUs look some hundred instructions ahead, and
+/* A long row of contiguous elements, streamed.  Little is done between pieces: CPUs look a few hundred instructions ahead, and
  * thus begin to load the next piece while this one's stores are on their way to memory. */
 static void streamed_row(const struct packed *job, uint8_t *const *at, int64_t count) {
     _Alignas(DMLK_LINE) uint8_t result[SHORT_PIECE];
@@ -136,10 +137,10 @@ static void streamed_row(const struct packed *job, uint8_t *const *at, int64_t c
     memcpy(piece, at, out * sizeof(*at));
     piece[out] = result;
     const int64_t length = SHORT_PIECE / job->widest, before = dmlk_before_line(to) / job->bytes[out];
-    int64_t n = before > 0 ? dmlk_min(before, length) : length;
+    int64_t n = before > 0 ? before : length; /* a long row has more than either */
     for (int64_t left = count; left > 0; left -= n, n = dmlk_min(left, length)) {
         for (uint32_t k = 0; k < out; k++) {
-            dmlk_fetch(piece[k] + FETCHED, n * job->bytes[k]);
+            dmlk_fetch(piece[k] + SHORT_AHEAD, n * job->bytes[k]);
         }
         job->row(piece, ones, n, job->context);
         dmlk_stream_copy(to, result, (size_t)(n * job->bytes[out]));
@@ -163,7 +164,7 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         store(job, at[0], count, at[out], 1, streams);
         return;
     }
-    if (job->row != NULL && !job->floats && streams && direct && count * job->widest >= LONG_ROW) {
+    if (job->row != NULL && !job->floats && streams && direct && count * job->widest >= LONG_PLAIN_ROW) {
         streamed_row(job, at, count);
         return;
     }

@@ -179,7 +179,8 @@ TEST(powers) {
 TEST(special_powers) {
     static const float special[] = {0.0f, -0.0f, 1, -1, 2, -2, 3, -3, 0.5f, -0.5f, 1.5f, -1.5f, INFINITY, -INFINITY, NAN,
                                     0x1p-149f, -0x1p-149f, 0x1p-130f, 0x1p-126f, 0x1.fffffep127f, -0x1.fffffep127f,
-                                    0x1.fffffep-1f, 0x1.000002p0f, 0x1p24f, 0x1p24f + 2, 0x1p24f - 1, -0x1p23f - 1, 1e9f};
+                                    0x1.fffffep-1f, 0x1.000002p0f, 0x1p24f, 0x1p24f + 2, 0x1p24f - 1, -0x1p23f - 1, 1e9f,
+                                    0x1p125f, 0x1p-125f, 125, -125, 0x1.f40002p6f};
     enum { COUNT = sizeof special / sizeof special[0] };
     for (int i = 0; i < COUNT * COUNT; i++) {
         const float x = special[i / COUNT], y = special[i % COUNT], ours = dmlk_powf(x, y);

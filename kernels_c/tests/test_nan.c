@@ -89,6 +89,7 @@ TEST(functions) {
                                           "celu", "celu_1",           "sign"}; /* of any input */
     for (uint32_t number = 0; number < dmlk_kernel_count(); number++) {
         const struct element_wise_function *function = element_wise_function(number);
+        CHECK(function != NULL || strcmp(dmlk_kernel_family(number), "element_wise") != 0);
         if (function == NULL || !function->is_scaled) { /* of bits */
             continue;
         }

@@ -180,6 +180,38 @@ static void check_rows(int64_t rows, int64_t columns, const int64_t *strides) {
     }
 }
 
+static void low_bytes(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
+    (void)context;
+    for (int64_t i = 0; i < count; i++) {
+        at[1][i * strides[1]] = (uint8_t)((const uint32_t *)at[0])[i * strides[0]];
+    }
+}
+
+/* A streamed output of smaller elements than its input's, which does not begin with a line. */
+TEST(narrow_output) {
+    const int64_t count = (INT64_C(1) << 24) + 5, before = 3;
+    uint32_t *in = malloc((size_t)count * sizeof *in);
+    uint8_t *out = malloc((size_t)(count + 2 * before));
+    memset(out, 0xEE, (size_t)(count + 2 * before));
+    for (int64_t i = 0; i < count; i++) {
+        in[i] = (uint32_t)i * 2654435761u;
+    }
+    const dmlk_view views[] = {
+        {.type = DMLK_UINT32, .rank = 1, .sizes = {count}, .strides = {1}, .base = (uint8_t *)in},
+        {.type = DMLK_UINT8, .rank = 1, .sizes = {count}, .strides = {1}, .base = out + before}};
+    CHECK_EQUAL(dmlk_staged_rows((const dmlk_view *[]){&views[0], &views[1]}, 2, low_bytes, NULL), DMLK_OK);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < count; i++) {
+        wrong += out[before + i] != (uint8_t)in[i];
+    }
+    for (int64_t i = 0; i < before; i++) {
+        wrong += out[i] != 0xEE || out[before + count + i] != 0xEE;
+    }
+    CHECK_EQUAL(wrong, 0);
+    free(in);
+    free(out);
+}
+
 TEST(rows_of_any_strides) {
     for (int round = 0; round < 60; round++) {
         const int64_t strides[] = {random_between(0, 3), random_between(0, 3), random_between(1, 3)};
@@ -257,6 +289,7 @@ int main(void) {
     RUN(halves);
     RUN(gathered_and_scattered);
     RUN(rows_of_halves);
+    RUN(narrow_output);
     RUN(rows_of_any_strides);
     RUN(coordinates_of_many_elements);
     return RESULT();

@@ -39,6 +39,7 @@ DMLK_INLINE float negative_or_0f(float x) { return x <= 0 ? x : 0; }
     KERNEL(name, DMLK_FLOATS, 1, (.own_type = true, .promoted_singles = name##_singles), name##_FLOAT64, NULL, NULL, \
            EACH_FLOAT(ENTRY, name))
 
+/* A kernel of which rows of FLOAT32 have an easy form. */
 #define EASY_FORM(name, size, most, easy_loops, value)            \
     AS_MATH(FLOAT64, double, name, value)                         \
     FAST(EASY_ROW(name##_FLOAT32, size, most, easy_loops, value)) \
@@ -48,6 +49,6 @@ DMLK_INLINE float negative_or_0f(float x) { return x <= 0 ? x : 0; }
 
 #define EASY(name, size, most, easy_value, value) EASY_FORM(name, size, most, EASY_LOOP(easy_value), value)
 #define PARTS(name, size, most, of_x, easy_value, value) \
-    EASY_FORM(name, size, most, EASY_LOOPS(of_x, easy_value), value)
+    EASY_FORM(name, size, most, EASY_LOOPS_OF_PARTS(of_x, easy_value), value)
 
 #include "functions.inc"

@@ -196,9 +196,9 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         out[i] = easy_value;   \
     }
 
-/* In two steps, the first of which gives the parts of x: of short chains of operations CPUs overlap more.  (Without commas, which
- * would separate arguments.) */
-#define EASY_LOOPS(of_x, easy_value)                                                         \
+/* In two loops, the first of which gives the parts of x: CPUs overlap more of short chains of operations.  (No commas outside
+ * parentheses, as they would separate arguments.) */
+#define EASY_LOOPS_OF_PARTS(of_x, easy_value)                                                \
     float high[DMLK_MATH_CHUNK];                                                             \
     float low[DMLK_MATH_CHUNK];                                                              \
     EACH_OF(n) {                                                                             \
