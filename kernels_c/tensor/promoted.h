@@ -24,5 +24,6 @@ void dmlk_store_promoted(uint32_t type, uint8_t *at, int64_t stride, int64_t cou
                      const dmlk_promoted *from);
 
 static inline int64_t dmlk_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t dmlk_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 #endif

@@ -12,7 +12,9 @@
 #include "transpose.h"
 #include "walkers.h"
 
-#define GRAIN (1 << 17) /* elements worth a thread */
+#define GRAIN (1 << 15) /* elements worth a thread */
+#define LEAST_ACROSS 256 /* lines across memory that are: threads share lines of the cache where their parts of a row meet */
+#define LONG_ROW 1024    /* elements; shorter rows that are not whole lines of the cache do not bypass it */
 #define WIDE (1 << 11)  /* lines of a block without copies: CPUs fetch the next elements of long rows by themselves */
 #define LEAST 8         /* contiguous lines of a block, to be scanned together */
 #define TURNED 32       /* at most */
@@ -193,7 +195,11 @@ static void scan_across(void *context, uint8_t *const *at, const int64_t *stride
 static void scan_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index, int64_t next) {
     struct block *block = context;
     const struct job *job = block->job;
-    const int64_t count = block->count, most = !job->streams ? rows : steps[1] == count && count < WIDE / 2 ? WIDE / count : 1;
+    const int64_t count = block->count;
+    const bool follow = steps[1] == count;
+    const bool are_lines = dmlk_before_line(at[1]) == 0 && steps[1] * (int64_t)sizeof(float) % DMLK_LINE == 0;
+    const bool streams = job->streams && (follow || are_lines || count >= LONG_ROW);
+    const int64_t most = !streams ? rows : follow && count < WIDE / 2 ? WIDE / count : 1;
     _Alignas(64) float results[WIDE];
     (void)index;
     for (int64_t row = 0, n; row < rows; row += n) {
@@ -201,9 +207,9 @@ static void scan_rows(void *context, uint8_t *const *at, const int64_t *steps, i
         n = dmlk_min(rows - row, most);
         const struct rows some = {(const float *)at[0] + row * steps[0], n, count, steps[0],
                                   row + n < rows ? n * steps[0] : next - row * steps[0],
-                                  job->streams ? results : out, steps[1]};
+                                  streams ? results : out, steps[1]};
         job->function->float32_across(&some, block->y.f, job->exclusive);
-        if (job->streams) {
+        if (streams) {
             dmlk_stream_copy(out, results, (size_t)(n * count) * sizeof *out);
         }
     }
@@ -302,7 +308,8 @@ static int run(const dmlk_call *call, const struct function *function) {
         }
         job.streams = dmlk_stream_pays(dmlk_view_elements(out), dmlk_type_bytes(out->type));
         job.lines.wide = job.lines.across && are_floats32(&job, dmlk_iter_row_strides(&job.lines.each));
-        dmlk_for_lines(&job.lines, are_contiguous(&job) ? TURNED : WIDE, GRAIN / job.lines.along.count, scan_block, &job);
+        const int64_t grain = dmlk_max(GRAIN / job.lines.along.count, job.lines.across ? LEAST_ACROSS : 1);
+        dmlk_for_lines(&job.lines, are_contiguous(&job) ? TURNED : WIDE, grain, scan_block, &job);
     }
     return status;
 }
