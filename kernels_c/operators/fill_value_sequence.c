@@ -50,7 +50,7 @@ int dmlk_run_fill_value_sequence(const dmlk_call *call) {
     }
     const int status = dmlk_iter_init(&job.iter, DMLK_LOGICAL_ORDER, &out, 1);
     if (status == DMLK_OK) {
-        dmlk_parallel(job.iter.count, dmlk_parts(job.iter.count, 1 << 19), fill_part, &job);
+        dmlk_parallel(job.iter.count, dmlk_parts(job.iter.count, 1 << 17), fill_part, &job);
     }
     return status;
 }

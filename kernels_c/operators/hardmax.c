@@ -5,7 +5,7 @@
 #include "kernel.h"
 #include "walkers.h"
 
-#define GRAIN (1 << 19) /* outputs worth a thread */
+#define GRAIN (1 << 16) /* outputs worth a thread */
 
 struct job {
     dmlk_lines lines; /* operands: out, places */

@@ -28,7 +28,6 @@ static bool is_backward(const dmlk_view *in) {
 
 #define LONG_ROW 4096    /* bytes; longer rows are as fast alone */
 #define MOST_STRIDE 4    /* of a row of the input; others are transposed (tiles.c) */
-#define WORTH_A_THREAD (1 << 19) /* elements: see for_rows.c */
 
 struct rows {
     dmlk_iter iter;
@@ -92,7 +91,7 @@ static bool copy_to_packed(const dmlk_view *in, const dmlk_view *out) {
     if (iter->rank == 0 || is_apart || rows.length * rows.times > LONG_ROW / iter->bytes[0]) {
         return false;
     }
-    const int64_t grain = WORTH_A_THREAD / (rows.length * rows.times);
+    const int64_t grain = DMLK_WORTH_A_THREAD / 2 / (rows.length * rows.times * iter->bytes[0]);
     dmlk_parallel(iter->count, dmlk_parts(iter->count, grain), write_rows, &rows);
     return true;
 }

@@ -32,15 +32,14 @@ static void lengthen_rows(dmlk_iter *rows) {
     }
 }
 
-/* A second thread halves the time from 2 MiB on, which take about 0.02 ms on an AMD EPYC (2026); it loses 4 to 8 ms
- * if its core is taken.  An element with a gap after it also costs the gap, at most its cache line. */
-static int64_t elements_worth_a_thread(const dmlk_iter *iter) {
-    int64_t bytes = 0;
+/* An element with a gap after it also costs the gap, at most its cache line; `cost` is that of its computation in bytes. */
+static int64_t elements_worth_a_thread(const dmlk_iter *iter, int64_t cost) {
+    int64_t bytes = cost;
     for (uint32_t k = 0; k < iter->operands; k++) {
         const int64_t stride = iter->strides[iter->rank - 1][k];
         bytes += dmlk_min(stride, DMLK_LINE) * iter->bytes[k] < DMLK_LINE ? stride * iter->bytes[k] : DMLK_LINE;
     }
-    return dmlk_min(1 << 19, (1 << 20) / (bytes > 0 ? bytes : 1));
+    return dmlk_min(1 << 19, DMLK_WORTH_A_THREAD / (bytes > 0 ? bytes : 1));
 }
 
 /* The loops, longest last; `job` is large, and little of it is normally used. */
@@ -56,12 +55,17 @@ static int begin_rows(dmlk_tiles *job, const dmlk_view *const *views, uint32_t o
 }
 
 int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {
+    return dmlk_for_costly_rows(views, operands, row, context, 0);
+}
+
+int dmlk_for_costly_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context,
+                         int64_t cost) {
     dmlk_tiles job;
     int status = begin_rows(&job, views, operands, row, context);
     if (status != DMLK_OK) {
         return status;
     }
-    const int parts = dmlk_parts(job.rows.count, elements_worth_a_thread(&job.rows));
+    const int parts = dmlk_parts(job.rows.count, elements_worth_a_thread(&job.rows, cost));
     if (dmlk_plan_tiles(&job)) {
         dmlk_parallel(job.iter.count, (int)dmlk_min(parts, job.iter.count), dmlk_run_tiles, &job);
     } else {
@@ -74,7 +78,7 @@ int dmlk_indexed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row
     dmlk_tiles job;
     int status = begin_rows(&job, views, operands, row, context);
     if (status == DMLK_OK) {
-        dmlk_parallel(job.rows.count, dmlk_parts(job.rows.count, elements_worth_a_thread(&job.rows)), run_rows, &job);
+        dmlk_parallel(job.rows.count, dmlk_parts(job.rows.count, elements_worth_a_thread(&job.rows, 0)), run_rows, &job);
     }
     return status;
 }

@@ -10,7 +10,6 @@
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
 #define AT_ONCE (1 << 14)    /* bytes of it; larger ones are fetched meanwhile */
 #define FEW 8                /* elements that are not worth a call */
-#define THREAD_BYTES (1 << 20) /* see for_rows.c */
 #define ITEMS 256              /* parts of the output that threads share */
 
 bool dmlk_is_packed(const dmlk_view *view) {
@@ -360,6 +359,6 @@ void dmlk_write_spans(const dmlk_spans *spans, const dmlk_view *out) {
         items *= spans->sizes[job.leading++];
     }
     job.elements = dmlk_view_elements(out) / items;
-    dmlk_parallel(items, dmlk_parts(items, THREAD_BYTES / (job.elements * dmlk_type_bytes(out->type)) + 1), write_items,
+    dmlk_parallel(items, dmlk_parts(items, DMLK_WORTH_A_THREAD / 2 / (job.elements * dmlk_type_bytes(out->type)) + 1), write_items,
                   &job);
 }

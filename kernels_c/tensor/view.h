@@ -76,7 +76,11 @@ typedef void dmlk_row(uint8_t *const *at, const int64_t *strides, int64_t count,
  * The row may receive copies of inputs. */
 int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
-/* The same, but each at[k] points into the tensor itself, so that a row may access other elements relative to it,
+/* The same for a row that takes as long to compute an element as to move `cost` bytes through the second-level cache. */
+int dmlk_for_costly_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context,
+                         int64_t cost);
+
+/* dmlk_for_rows, but each at[k] points into the tensor itself, so that a row may access other elements relative to it,
  * as far as the kernel knows that they exist. */
 int dmlk_indexed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 

@@ -25,7 +25,7 @@
 
 #define WORD 64                                /* elements whose bits are in one word */
 #define BLOCK (INT64_C(1) << 25)               /* elements at once: 4 MiB of bits */
-#define WORTH_A_THREAD (INT64_C(1) << 18)      /* elements: 0.1 ms (see dmlk_for_rows) */
+#define WORTH_A_THREAD (INT64_C(1) << 16)      /* elements */
 #define MOST_PARTS 64
 #define JOINED_BYTES (INT64_C(1) << 18)        /* of joined rows */
 #define BATCH 512                              /* rows */

@@ -683,7 +683,7 @@ static int range_of(const dmlk_view *in, float *low, float *high) {
     if (status != DMLK_OK) {
         return status;
     }
-    const int64_t parts = dmlk_parts(range.iter.count, 1 << 19);
+    const int64_t parts = dmlk_parts(range.iter.count, 1 << 17);
     dmlk_parallel(range.iter.count, (int)dmlk_min(parts, MOST_PARTS), find_range, &range);
     int32_t least = 0, most = 0;
     for (uint32_t k = 0; k < MOST_PARTS; k++) {

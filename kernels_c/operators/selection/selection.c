@@ -186,7 +186,7 @@ static bool gather_rows_of_bytes(const struct job *job, int *status) {
     }
     *status = dmlk_iter_init(&g.rows, DMLK_ANY_ORDER, (const dmlk_view *[]){&views[0], &views[1], &views[2]}, 3);
     if (*status == DMLK_OK) {
-        const int parts = dmlk_parts(g.rows.count, (1 << 19) / bytes);
+        const int parts = dmlk_parts(g.rows.count, DMLK_WORTH_A_THREAD / 2 / bytes);
         dmlk_parallel(g.rows.count, parts, gather_some_rows, &g);
     }
     return true;
@@ -313,8 +313,7 @@ static int64_t extent(const dmlk_selected *s) {
     return elements * dmlk_type_bytes(s->table.type);
 }
 
-/* Writes worth a thread (see for_rows.c). */
-#define WORTH_A_THREAD (INT64_C(1) << 17)
+#define WORTH_A_THREAD (INT64_C(1) << 15) /* writes */
 
 static int scatter(const dmlk_call *call) {
     struct scatter s;
