@@ -121,6 +121,10 @@ def nonzero_cases(device: d3d12.Device) -> Iterator[Case]:
 
 # layout, rows, and strides of every operand and the result; 1,000 columns
 LAYOUTS: list[tuple[str, int, list[int] | None]] = [
+    ("packed", 100, None),
+    ("every second", 100, [2000, 2]),
+    ("padded rows", 100, [1024, 1]),
+    ("transposed > packed", 100, [1, 100]),
     ("packed", 1000, None),
     ("packed", 25_000, None),
     ("every second", 1000, [2000, 2]),
@@ -140,7 +144,7 @@ def _element_wise(
 ) -> Iterator[Case]:
     rng = np.random.default_rng(4)
     result = None if layout.endswith("> packed") else strides
-    size = "1e6" if sizes[0] == 1000 else "2.5e7"
+    size = {100: "1e5", 1000: "1e6", 25_000: "2.5e7"}[sizes[0]]
     elements = int(np.prod(sizes))
 
     def operands(dtype: Any) -> tuple[list[Array], list[Array]]:
@@ -253,6 +257,7 @@ PAIRS: list[tuple[str, Any, str, Any]] = [
 def function_cases(device: d3d12.Device) -> Iterator[Case]:
     """Elementary functions, and what takes more than an addition."""
     for layout, sizes, strides in (
+        ("packed", [100, 1000], None),
         ("packed", [1000, 1000], None),
         ("packed", [25_000, 1000], None),
         ("every second", [1000, 1000], [2000, 2]),
