@@ -20,10 +20,11 @@
 #define KEPT (1 << 18)  /* floats: 1 MiB, in the second- or third-level cache; also of a block of groups across memory */
 #define NEAR (1 << 12)  /* floats on the stack: groups along memory, in the first-level cache */
 #define SOME (1 << 11)  /* floats: of shorter groups as many as this are computed together */
-#define NARROW 96       /* groups: sums of 16 lanes each and some rows fit the first-level cache; across memory, fewer are not
-                           worth a thread, which shares lines of the cache with others in each row */
+#define NARROW 96       /* groups: sums of 16 lanes each and some rows fit the first-level cache; across memory, fewer of a row are
+                           not worth a thread, which shares lines of the cache with others there */
 #define GRAIN (1 << 15) /* elements worth a thread: 0.02 ms; across memory, 4 times as many are */
-#define LEAST 128       /* groups across memory of which exponentials are kept; where these are too many, blocks are wide */
+#define LEAST 64        /* groups across memory of which exponentials are kept, of outputs past the caches twice as many; where
+                           these are too many, blocks are wide */
 
 struct block;
 
@@ -392,9 +393,11 @@ static int run(const dmlk_call *call, const struct function *function) {
         /* Sums of one lane fit in any case, streamed rows are to be long, and what needs a copy is taken row by row. */
         const int64_t most = n < DMLK_SUMS_LONG || job.streams || !are_rows(&job) ? DMLK_MOST_LINES : NARROW;
         const int64_t keepable = dmlk_min(dmlk_lines_together(&job.lines, n * size, KEPT * size), most);
-        const int64_t across = job.lines.across && n > KEPT / LEAST ? DMLK_MOST_LINES : keepable;
+        const bool keeps = n <= KEPT / (job.streams ? 2 * LEAST : LEAST);
+        const int64_t across = job.lines.across && !keeps ? DMLK_MOST_LINES : keepable;
         const int64_t together = job.lines.across || n > NEAR ? across : NEAR / n;
-        const int64_t grain = job.lines.across ? dmlk_max(4 * GRAIN / n, NARROW) : GRAIN / n;
+        const int64_t row = dmlk_min(job.lines.each.sizes[job.lines.each.rank - 1], NARROW);
+        const int64_t grain = job.lines.across ? dmlk_max(4 * GRAIN / n, row) : GRAIN / n;
         dmlk_for_lines(&job.lines, together, grain, run_block, &job);
     }
     return status;
