@@ -11,9 +11,10 @@
 typedef void dmlk_part(int64_t begin, int64_t end, int part, void *context);
 
 /* Bytes read and written that justify a thread: 5 microseconds in a second-level cache (Intel Emerald Rapids, 2026).  Two
- * threads then take 0.7 of the time of one, for three times as much 0.55; they lose 50 microseconds where one has to be woken,
- * and 4 to 8 ms where its core is taken. */
+ * threads then take 0.7 of the time of one, and 0.55 for three times as much.  A thread that has to be woken costs 50
+ * microseconds, one whose core is taken 4 to 8 ms. */
 #define DMLK_WORTH_A_THREAD (3 << 17)
+#define DMLK_COPY_WORTH_A_THREAD (DMLK_WORTH_A_THREAD / 2) /* bytes written; as many are read */
 
 /* The number of parts for `items`, if `grain` items justify a thread.  At least 1. */
 int dmlk_parts(int64_t items, int64_t grain);

@@ -88,7 +88,7 @@ static inline uint8_t *dmlk_element(const dmlk_view *view, const int64_t *index)
     return view->base + at * dmlk_type_bytes(view->type);
 }
 
-/* Threads for `rows` rows of `length` elements: see for_rows.c. */
+/* Threads for `rows` rows of `length` elements: see parallel.h. */
 static inline int dmlk_row_parts(int64_t rows, int64_t length) {
     return dmlk_parts(rows, (1 << 18) / length + 1);
 }

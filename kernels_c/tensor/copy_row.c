@@ -91,7 +91,7 @@ static bool copy_to_packed(const dmlk_view *in, const dmlk_view *out) {
     if (iter->rank == 0 || is_apart || rows.length * rows.times > LONG_ROW / iter->bytes[0]) {
         return false;
     }
-    const int64_t grain = DMLK_WORTH_A_THREAD / 2 / (rows.length * rows.times * iter->bytes[0]);
+    const int64_t grain = DMLK_COPY_WORTH_A_THREAD / (rows.length * rows.times * iter->bytes[0]);
     dmlk_parallel(iter->count, dmlk_parts(iter->count, grain), write_rows, &rows);
     return true;
 }

@@ -39,7 +39,7 @@ static int64_t elements_worth_a_thread(const dmlk_iter *iter, int64_t cost) {
         const int64_t stride = iter->strides[iter->rank - 1][k];
         bytes += dmlk_min(stride, DMLK_LINE) * iter->bytes[k] < DMLK_LINE ? stride * iter->bytes[k] : DMLK_LINE;
     }
-    return dmlk_min(1 << 19, DMLK_WORTH_A_THREAD / (bytes > 0 ? bytes : 1));
+    return DMLK_WORTH_A_THREAD / dmlk_max(bytes, 1);
 }
 
 /* The loops, longest last; `job` is large, and little of it is normally used. */

@@ -80,6 +80,10 @@ void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_r
     dmlk_parallel(lines->each.count, dmlk_parts(lines->each.count, grain), run_part, &job);
 }
 
+int64_t dmlk_lines_grain(const dmlk_lines *lines, int64_t grain, int64_t least) {
+    return lines->across ? dmlk_max(grain, dmlk_min(lines->each.sizes[lines->each.rank - 1], least)) : grain;
+}
+
 int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t bytes) {
     if (!lines->across) {
         return 1;

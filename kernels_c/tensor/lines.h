@@ -36,6 +36,10 @@ int dmlk_lines_init(dmlk_lines *lines, enum dmlk_order order, uint32_t axes_mask
 typedef void dmlk_run_lines(const dmlk_line_block *block, void *context);
 void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_run_lines *run, void *context);
 
+/* A grain for lines of inputs and outputs: `grain`, but across memory at least `least` lines of a row, or all of a shorter one.
+ * Where the parts of two threads meet in a row, they share a line of the cache. */
+int64_t dmlk_lines_grain(const dmlk_lines *lines, int64_t grain, int64_t least);
+
 /* The lines of a block that are processed together in `bytes` of cache, if each needs `line_bytes`: across lines as
  * many as fit, but enough for long loops; otherwise 1. */
 int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t bytes);

@@ -359,6 +359,6 @@ void dmlk_write_spans(const dmlk_spans *spans, const dmlk_view *out) {
         items *= spans->sizes[job.leading++];
     }
     job.elements = dmlk_view_elements(out) / items;
-    dmlk_parallel(items, dmlk_parts(items, DMLK_WORTH_A_THREAD / 2 / (job.elements * dmlk_type_bytes(out->type)) + 1), write_items,
-                  &job);
+    const int64_t grain = DMLK_COPY_WORTH_A_THREAD / (job.elements * dmlk_type_bytes(out->type)) + 1;
+    dmlk_parallel(items, dmlk_parts(items, grain), write_items, &job);
 }

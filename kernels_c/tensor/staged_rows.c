@@ -11,7 +11,7 @@
 #define PIECE 4096 /* bytes of each operand processed at a time, in the first-level cache */
 #define FEW 4      /* operands; with more, pieces are shorter, so that all fit the cache */
 #define SHORT 16   /* elements; shorter rows are not staged */
-#define COST 8     /* of an element of a row that is not cheap, at least: see dmlk_for_costly_rows */
+#define COST 8     /* bytes: of an element of a row that is not cheap, at least: see dmlk_for_costly_rows */
 #define APART 4    /* elements up to this stride roughly share cache lines */
 #define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
 #define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
@@ -211,8 +211,7 @@ static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
     job->room = operands <= FEW ? PIECE : FEW * PIECE / (int64_t)operands / DMLK_LINE * DMLK_LINE;
     job->most = job->room / widest / DMLK_LINE * DMLK_LINE; /* so that pieces end with lines of the output */
     job->far = out->byte_size > NEAR_BYTES;
-    const bool is_short = job->row == NULL || job->cheap;
-    return dmlk_for_costly_rows(views, operands, packed_row, job, is_short ? 0 : COST);
+    return dmlk_for_costly_rows(views, operands, packed_row, job, job->row == NULL || job->cheap ? 0 : COST);
 }
 
 int dmlk_staged_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context) {

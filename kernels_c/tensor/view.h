@@ -80,7 +80,7 @@ int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *ro
 int dmlk_for_costly_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context,
                          int64_t cost);
 
-/* dmlk_for_rows, but each at[k] points into the tensor itself, so that a row may access other elements relative to it,
+/* Like dmlk_for_rows, but each at[k] points into the tensor itself, so that a row may access other elements relative to it,
  * as far as the kernel knows that they exist. */
 int dmlk_indexed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 

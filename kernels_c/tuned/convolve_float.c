@@ -20,8 +20,6 @@ enum { GROUP, FILTER, OF_GROUP, WINDOW };
 
 static const float no_bias = 0;
 
-static inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* The stride of axes first .. last as one axis, if they follow each other; false: they do not. */
 static bool merge(const dmlk_view *view, uint32_t first, uint32_t last, int64_t *stride) {
     int64_t size = 1;
@@ -289,8 +287,8 @@ static void stage_part(int64_t begin, int64_t end, int part, void *context) {
     const struct stage *s = context;
     const dmlk_view *in = &s->c->input, *to = &s->view;
     const int64_t unit = s->last ? in->sizes[CHANNEL] : 1, *sizes = to->sizes;
-    const int64_t left = dmlk_min(sizes[X], most(0, -s->low[2])), size = sizes[X];
-    const int64_t right = most(left, dmlk_min(size, in->sizes[X] - s->low[2])); /* elements left .. right - 1 are there */
+    const int64_t left = dmlk_min(sizes[X], dmlk_max(0, -s->low[2])), size = sizes[X];
+    const int64_t right = dmlk_max(left, dmlk_min(size, in->sizes[X] - s->low[2])); /* elements left .. right - 1 are there */
     int64_t work = 0;
     for (int64_t item = begin; item < end && !dmlk_stopped(&work, size * unit); item++) {
         const int64_t y = item % sizes[Y], z = item / sizes[Y] % sizes[Z], rest = item / sizes[Y] / sizes[Z];

@@ -13,8 +13,8 @@
 #include "walkers.h"
 
 #define GRAIN (1 << 15) /* elements worth a thread */
-#define LEAST_ACROSS 128 /* lines of a row across memory that are: threads share lines of the cache where their parts meet */
-#define LONG_ROW 1024    /* elements; shorter rows that are not whole lines of the cache do not bypass it */
+#define LEAST_ACROSS 128 /* lines of a row worth a thread, across memory */
+#define LONG_ROW 1024    /* elements; shorter rows that are not whole lines of the cache do not bypass the caches */
 #define WIDE (1 << 11)  /* lines of a block without copies: CPUs fetch the next elements of long rows by themselves */
 #define LEAST 8         /* contiguous lines of a block, to be scanned together */
 #define TURNED 32       /* at most */
@@ -308,8 +308,7 @@ static int run(const dmlk_call *call, const struct function *function) {
         }
         job.streams = dmlk_stream_pays(dmlk_view_elements(out), dmlk_type_bytes(out->type));
         job.lines.wide = job.lines.across && are_floats32(&job, dmlk_iter_row_strides(&job.lines.each));
-        const int64_t row = dmlk_min(job.lines.each.sizes[job.lines.each.rank - 1], LEAST_ACROSS);
-        const int64_t grain = dmlk_max(GRAIN / job.lines.along.count, job.lines.across ? row : 1);
+        const int64_t grain = dmlk_lines_grain(&job.lines, GRAIN / job.lines.along.count, LEAST_ACROSS);
         dmlk_for_lines(&job.lines, are_contiguous(&job) ? TURNED : WIDE, grain, scan_block, &job);
     }
     return status;

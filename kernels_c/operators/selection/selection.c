@@ -186,7 +186,7 @@ static bool gather_rows_of_bytes(const struct job *job, int *status) {
     }
     *status = dmlk_iter_init(&g.rows, DMLK_ANY_ORDER, (const dmlk_view *[]){&views[0], &views[1], &views[2]}, 3);
     if (*status == DMLK_OK) {
-        const int parts = dmlk_parts(g.rows.count, DMLK_WORTH_A_THREAD / 2 / bytes);
+        const int parts = dmlk_parts(g.rows.count, DMLK_COPY_WORTH_A_THREAD / bytes);
         dmlk_parallel(g.rows.count, parts, gather_some_rows, &g);
     }
     return true;
@@ -351,8 +351,7 @@ static int scatter(const dmlk_call *call) {
         s.job.is_far = extent(selected) > NEAR_BYTES;
         s.row = scatter_rows[dmlk_bits_type(out->type)];
         s.lane_by_lane = s.step == 1 && s.first == 0 && is_lane_by_lane(&s.places, &s.lanes);
-        const int64_t grain = WORTH_A_THREAD / s.places.count;
-        dmlk_parallel(s.lanes.count, dmlk_parts(s.lanes.count, grain > 1 ? grain : 1), write_lanes, &s);
+        dmlk_parallel(s.lanes.count, dmlk_parts(s.lanes.count, WORTH_A_THREAD / s.places.count), write_lanes, &s);
     }
     return status;
 }

@@ -21,10 +21,10 @@
 #define NEAR (1 << 12)  /* floats on the stack: groups along memory, in the first-level cache */
 #define SOME (1 << 11)  /* floats: of shorter groups as many as this are computed together */
 #define NARROW 96       /* groups: sums of 16 lanes each and some rows fit the first-level cache; across memory, fewer of a row are
-                           not worth a thread, which shares lines of the cache with others there */
+                           not worth a thread */
 #define GRAIN (1 << 15) /* elements worth a thread: 0.02 ms; across memory, 4 times as many are */
-#define LEAST 64        /* groups across memory of which exponentials are kept, of outputs past the caches twice as many; where
-                           these are too many, blocks are wide */
+#define LEAST 64        /* groups of a block across memory that keeps exponentials, of outputs past the caches twice as many;
+                           blocks that cannot are as wide as possible */
 
 struct block;
 
@@ -396,9 +396,8 @@ static int run(const dmlk_call *call, const struct function *function) {
         const bool keeps = n <= KEPT / (job.streams ? 2 * LEAST : LEAST);
         const int64_t across = job.lines.across && !keeps ? DMLK_MOST_LINES : keepable;
         const int64_t together = job.lines.across || n > NEAR ? across : NEAR / n;
-        const int64_t row = dmlk_min(job.lines.each.sizes[job.lines.each.rank - 1], NARROW);
-        const int64_t grain = job.lines.across ? dmlk_max(4 * GRAIN / n, row) : GRAIN / n;
-        dmlk_for_lines(&job.lines, together, grain, run_block, &job);
+        const int64_t grain = (job.lines.across ? 4 * GRAIN : GRAIN) / n;
+        dmlk_for_lines(&job.lines, together, dmlk_lines_grain(&job.lines, grain, NARROW), run_block, &job);
     }
     return status;
 }
