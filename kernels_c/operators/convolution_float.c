@@ -117,20 +117,16 @@ static dmlk_view with_all_axes(const dmlk_view *view, uint32_t spatial) {
     return result;
 }
 
-/* The axis whose size is `wide` forward, where the window moves over it, and `narrow` has its positions.  All numbers
- * are below 2^32; false: the windows do not fit, and sums of products of them might overflow. */
-static bool windows_fit(int64_t wide, int64_t narrow, int64_t window, uint32_t stride, uint32_t dilation, uint64_t padding) {
-    const uint64_t padded = (uint64_t)wide + padding;
-    const uint64_t span = (uint64_t)(window - 1) * dilation;
-    return stride >= 1 && dilation >= 1 && span < padded && (uint64_t)(narrow - 1) * stride < padded - span;
-}
-
+/* false: the windows are not valid, or reach too far. */
 static bool set_axis(dmlk_taps_axis *axis, const dmlk_convolution_float *k, uint32_t d) {
     const int64_t stride = k->strides[d], dilation = k->dilations[d], start = k->start_padding[d];
-    const int64_t wide = k->backward ? axis->output : axis->input, narrow = k->backward ? axis->input : axis->output;
-    if (!windows_fit(wide, narrow, axis->window, k->strides[d], k->dilations[d],
-                     (uint64_t)start + k->end_padding[d])) {
+    const int64_t windows = k->backward ? axis->input : axis->output;
+    const int64_t reach = dmlk_windows_reach(windows, axis->window, stride, dilation);
+    if (reach == 0) {
         return false;
+    }
+    if (!k->backward) {
+        axis->input = dmlk_met_by_windows(axis->input, reach - 1 - start, stride);
     }
     const int64_t sign = k->backward ? -1 : 1;
     axis->step = k->backward ? 1 : stride;
@@ -184,6 +180,7 @@ static bool set_up(dmlk_float_convolution *c, const dmlk_convolution_float *k, c
         if (a >= missing && !set_axis(axis, k, a - missing)) {
             return false;
         }
+        c->input.sizes[Z + a] = axis->input;
     }
     const int64_t *sizes = c->filter.sizes;
     return c->input.sizes[N] == c->output.sizes[N] &&

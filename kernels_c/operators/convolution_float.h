@@ -7,7 +7,8 @@
 
 /* Views: input {n, groups * channels, spatial...}, filter {groups, filters, channels, spatial...} (of a group: both
  * directions read it this way, by strides), bias (optional) {groups * filters}, output {n, groups * filters,
- * spatial...}.  FLOAT32 or FLOAT16, all alike; the output may be FLOAT32 while the others are FLOAT16. */
+ * spatial...}.  FLOAT32 or FLOAT16, all alike; the output may be FLOAT32 while the others are FLOAT16.  Input and output
+ * may have any spatial sizes: the windows are those of the output's elements (backward: of the input's). */
 typedef struct dmlk_convolution_float {
     uint32_t spatial;  /* spatial dimensions: 1 to 3; of the arrays as many numbers are used */
     uint32_t backward; /* 1: each input element adds to the places that its window covers in the output */
@@ -15,7 +16,6 @@ typedef struct dmlk_convolution_float {
     uint32_t strides[3];
     uint32_t dilations[3];
     uint32_t start_padding[3]; /* of the output, if backward */
-    uint32_t end_padding[3];
 } dmlk_convolution_float;
 
 /* cffi: end */

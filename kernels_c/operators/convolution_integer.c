@@ -302,16 +302,12 @@ static bool take_filter(dmlk_convolution *c, const dmlk_view *view, uint32_t spa
     return true;
 }
 
-/* Whether the output size along the axis equals the number of window positions. */
-static bool axis_fits(const struct job *job, enum axis axis, uint64_t end_padding) {
-    if (job->c.strides[axis] < 1 || job->c.dilations[axis] < 1) {
-        return false;
-    }
-    /* None of these overflows: each factor is below 2^32. */
-    uint64_t window = (uint64_t)(job->c.filter_sizes[axis] - 1) * (uint64_t)job->c.dilations[axis] + 1;
-    uint64_t padded = (uint64_t)job->c.input.sizes[axis] + (uint64_t)job->c.start[axis] + end_padding;
-    return window <= padded &&
-           (padded - window) / (uint64_t)job->c.strides[axis] + 1 == (uint64_t)job->c.output.sizes[axis];
+/* Leaves of the input what the windows meet; false: they are not valid, or reach too far. */
+static bool set_axis(dmlk_convolution *c, enum axis axis) {
+    const int64_t stride = c->strides[axis];
+    const int64_t reach = dmlk_windows_reach(c->output.sizes[axis], c->filter_sizes[axis], stride, c->dilations[axis]);
+    c->input.sizes[axis] = dmlk_met_by_windows(c->input.sizes[axis], reach - 1 - c->start[axis], stride);
+    return reach != 0;
 }
 
 static bool zero_point_fits(const dmlk_view *zero_point, int64_t most) {
@@ -331,19 +327,17 @@ static bool set_up(struct job *job, const dmlk_convolution_integer *k, const dml
     job->c.input = with_y_axis(&views[0]);
     job->c.output = with_y_axis(&views[4]);
     job->c.groups = k->groups;
-    uint32_t end_padding[4] = {0};
     job->c.strides[Y] = job->c.dilations[Y] = 1;
     for (uint32_t d = 0; d < k->spatial; d++) {
         const uint32_t axis = d + 4 - k->spatial;
         job->c.strides[axis] = k->strides[d];
         job->c.dilations[axis] = k->dilations[d];
         job->c.start[axis] = k->start_padding[d];
-        end_padding[axis] = k->end_padding[d];
     }
     job->filters_per_group = sizes[N] / job->c.groups;
     return sizes[N] % job->c.groups == 0 && in->sizes[CHANNEL] == sizes[CHANNEL] * job->c.groups &&
            out->sizes[N] == in->sizes[N] && out->sizes[CHANNEL] == sizes[N] &&
-           axis_fits(job, Y, end_padding[Y]) && axis_fits(job, X, end_padding[X]) &&
+           set_axis(&job->c, Y) && set_axis(&job->c, X) &&
            zero_point_fits(&views[1], 1) && zero_point_fits(&views[3], sizes[N]);
 }
 

@@ -8,14 +8,14 @@
 /* Views: input, input zero point (optional), filter, filter zero point (optional), output.
  * Zero points have rank 1: one element, or for the filter one per output channel.
  * The filter may be blocked: then its axes are filters / a, a, channels / b, b and the spatial axes.
- * With spatial = 1 (tensors of rank 3) only the first element of each array is used. */
+ * With spatial = 1 (tensors of rank 3) only the first element of each array is used.
+ * The output may have any spatial sizes: each of its elements has a window. */
 typedef struct dmlk_convolution_integer {
     uint32_t spatial; /* spatial dimensions: 1 or 2 */
     uint32_t groups;
     uint32_t strides[2];
     uint32_t dilations[2];
     uint32_t start_padding[2];
-    uint32_t end_padding[2];
 } dmlk_convolution_integer;
 
 /* cffi: end */

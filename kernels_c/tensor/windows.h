@@ -22,6 +22,27 @@ typedef struct dmlk_window_axis {
     int64_t start, end;       /* padding */
 } dmlk_window_axis;
 
+/* From the first place of the first window to the last one of the last window: as far as sizes and paddings of 32 bits
+ * reach, so that no place overflows. */
+#define DMLK_MOST_REACH (3 * (int64_t)UINT32_MAX)
+
+/* That distance, for `count` windows of so many places, or 0 if a number is not positive or it is more than
+ * DMLK_MOST_REACH.  All numbers are below 2^32. */
+static inline int64_t dmlk_windows_reach(int64_t count, int64_t window, int64_t stride, int64_t dilation) {
+    if (count < 1 || window < 1 || stride < 1 || dilation < 1) {
+        return 0;
+    }
+    const uint64_t moved = (uint64_t)(count - 1) * (uint64_t)stride, span = (uint64_t)(window - 1) * (uint64_t)dilation;
+    const uint64_t most = DMLK_MOST_REACH - 1;
+    return moved > most || span > most - moved ? 0 : (int64_t)(moved + span) + 1;
+}
+
+/* The elements of an input of `size` that windows may meet whose last place is `last`.  Fewer only where more are left
+ * over than a stride: then kernels do as if the rest were not there. */
+static inline int64_t dmlk_met_by_windows(int64_t size, int64_t last, int64_t stride) {
+    return size - 1 - last < stride ? size : dmlk_max(last + 1, 1);
+}
+
 /* The input positions along the axis that the windows cover, as at most DMLK_MOST_SLICES disjoint slices.  Exact,
  * unless more slices are needed: then the whole axis, and `has_more` is set. */
 uint32_t dmlk_window_slices(const dmlk_window_axis *axis, dmlk_slice *slices, bool *has_more);

@@ -117,10 +117,9 @@ static void begin_convolution_integer(device *d) {
         k.strides[i] = (uint32_t)random_between(1, 3);
         k.dilations[i] = (uint32_t)random_between(1, 2);
         k.start_padding[i] = (uint32_t)random_between(0, 2);
-        k.end_padding[i] = (uint32_t)random_between(0, 2);
-        const int64_t span = (window[2 + i] - 1) * k.dilations[i] + 1;
-        sizes[2 + i] = span + random_between(0, i == 0 ? 8 : 20);
-        out[2 + i] = (sizes[2 + i] + k.start_padding[i] + k.end_padding[i] - span) / k.strides[i] + 1;
+        const int64_t span = (window[2 + i] - 1) * k.dilations[i] + 1, most = i == 0 ? 8 : 20;
+        sizes[2 + i] = random_between(1, span + most);
+        out[2 + i] = random_between(1, most);
     }
     const uint32_t rank = k.spatial + 2;
     add_in(d, in, rank, sizes);
@@ -180,10 +179,8 @@ static void begin_convolution_float(device *d) {
         k.strides[i] = (uint32_t)random_between(1, 3);
         k.dilations[i] = (uint32_t)random_between(1, 2);
         k.start_padding[i] = (uint32_t)random_between(0, 2);
-        k.end_padding[i] = (uint32_t)random_between(0, 2);
-        const int64_t padding = k.start_padding[i] + k.end_padding[i], span = (window[3 + i] - 1) * k.dilations[i] + 1;
-        const int64_t wide = span + padding + random_between(0, i == 0 ? 20 : 5);
-        const int64_t narrow = (wide + padding - span) / k.strides[i] + 1;
+        const int64_t span = (window[3 + i] - 1) * k.dilations[i] + 1, most = i == 0 ? 20 : 5;
+        const int64_t wide = random_between(1, span + most), narrow = random_between(1, most);
         in[2 + i] = k.backward ? narrow : wide;
         out[2 + i] = k.backward ? wide : narrow;
     }

@@ -12,7 +12,7 @@ from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import emulated, example_of
+from dmlemu.dml.operators.definition import definition_of, emulated, example_of, unmet
 from dmlemu.dml.operators.desc_checks import check_operator
 from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu.errors import Error, HResult, Report
@@ -49,6 +49,16 @@ def exchanged(desc: OperatorDesc, path: str, tensor: BufferTensorDesc) -> Any:
                 tensor = (*given[: field.index], tensor, *given[field.index + 1 :])  # type: ignore[assignment]
             return replace(desc, **{field.name: tensor})  # type: ignore[type-var]
     raise LookupError(path)
+
+
+def unusual(desc: OperatorDesc, id: str, field: str, given: object, expected: object) -> str:
+    """The desc is accepted, and differs from what is usual in this field alone; returns the message."""
+    accepted(desc)
+    (demand,) = unmet(definition_of(desc).USUAL, desc, NEWEST)
+    assert (demand.id, demand.place.path(desc)) == (id, field)
+    told = demand.value(desc) if demand.given is None else str(demand.given)
+    assert (told, demand.expected or demand.allowed.expected) == (str(given), str(expected))
+    return demand.message(desc)
 
 
 def accepted(desc: OperatorDesc, level: FeatureLevel = NEWEST) -> None:

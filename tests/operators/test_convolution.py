@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from activations import ACTIVATIONS, activation
-from examples import accepted, example, refused, tensor
+from examples import accepted, example, refused, tensor, unusual
 from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import Array, dtype_of, filled, tensors, values
@@ -158,7 +158,7 @@ def test_a_result_is_never_minus_0() -> None:
 
 @st.composite
 def convolutions(draw: st.DrawFn, most: int = 6, depthwise: bool = False) -> dml.ConvolutionOperatorDesc:
-    """Any legal one, in any layout; ``depthwise``: groups of one channel."""
+    """Any one, in any layout; ``depthwise``: groups of one channel."""
     data_type = draw(st.sampled_from([T.FLOAT32, T.FLOAT16]))
     spatial = draw(st.integers(1, 3))
     direction, mode = draw(st.sampled_from(ConvolutionDirection)), draw(st.sampled_from(ConvolutionMode))
@@ -171,11 +171,17 @@ def convolutions(draw: st.DrawFn, most: int = 6, depthwise: bool = False) -> dml
     numbers: dict[str, list[int]] = {
         name: [] for name in ("strides", "dilations", "start_padding", "end_padding", "output_padding")
     }
+    any_size = draw(st.booleans())
     for _ in range(spatial):
         taps, stride, dilation = (draw(st.integers(1, 3)) for _ in range(3))
         span = (taps - 1) * dilation + 1
         start, end = draw(st.integers(0, span)), draw(st.integers(0, span))
-        if direction is FORWARD:
+        if (
+            any_size
+        ):  # smaller and larger than the formula's; windows larger than the input, or wholly outside
+            size, extra = draw(st.integers(1, 2 * most)), draw(st.integers(0, 1))
+            start, positions = start + draw(st.sampled_from([0, 0, 9])), draw(st.integers(1, 2 * most))
+        elif direction is FORWARD:
             size = draw(st.integers(1, 3 * most)) + max(0, span - start - end)
             positions, extra = (size + start + end - span) // stride + 1, 0
         else:
@@ -303,13 +309,105 @@ def test_a_backward_output_may_have_what_no_window_is_missing_for() -> None:
     for size in (9, 10, 11):
         accepted(replace(op, output_tensor=tensor(T.FLOAT32, 1, 1, size)))
     for size in (8, 12):
-        wrong = replace(op, output_tensor=tensor(T.FLOAT32, 1, 1, size))
-        refused(wrong, "OP_SHAPE", "OutputTensor.Sizes[2]", size, "9 to 11")
+        other = replace(op, output_tensor=tensor(T.FLOAT32, 1, 1, size))
+        unusual(other, "OP_WINDOW_COUNT", "OutputTensor.Sizes[2]", size, "9 to 11")
     accepted(replace(op, output_tensor=tensor(T.FLOAT32, 1, 1, 14), output_padding=[5]))
 
 
-def test_forward_has_no_output_padding() -> None:
-    refused(example(O, output_padding=[0, 1]), "OP_FIELD_RANGE", "OutputPadding[1]", 1, 0)
+def test_forward_ignores_output_padding() -> None:
+    message = unusual(example(O, output_padding=[0, 1]), "OP_FIELD_IGNORED", "OutputPadding[1]", 1, 0)
+    assert message.endswith("changes nothing, since only a backward convolution has OutputPadding.")
+
+    inputs = np.ones((1, 1, 4, 4)), np.ones((1, 1, 3, 3))
+    assert sized(*inputs, [2, 2], output_padding=[0, 7]) == [[9, 9], [9, 9]]
+
+
+# --- sizes that are not the formula's ---
+
+
+def sized(x: Any, w: Any, sizes: list[int], **more: Any) -> Any:
+    """A convolution to an output of these spatial sizes; of one image and filter, the output's plane."""
+    op = replace(
+        example(O, group_count=1, bias_tensor=None, fused_activation=None),
+        input_tensor=tensor(T.FLOAT32, *np.shape(x)),
+        filter_tensor=tensor(T.FLOAT32, *np.shape(w)),
+        output_tensor=tensor(T.FLOAT32, np.shape(x)[0], np.shape(w)[0], *sizes),
+        **{
+            name: more.get(name, [int(name in ("strides", "dilations"))] * len(sizes))
+            for name in ("strides", "dilations", "start_padding", "end_padding", "output_padding")
+        },
+    )
+    inputs = {"input_tensor": np.float32(x), "filter_tensor": np.float32(w)}
+    return compare(op, inputs)["output_tensor"][0, 0].tolist()
+
+
+def test_an_output_may_have_fewer_positions() -> None:
+    """The gradient of a filter of 2 x 2 whose convolution had a stride of 2 and left elements over."""
+    x = np.arange(49).reshape(1, 1, 7, 7)
+    w = np.ones((1, 1, 3, 3))
+
+    corner = [sum(i + j for i in (0, 14, 28) for j in (0, 2, 4)) + 9 * shift for shift in (0, 1, 7, 8)]
+    assert sized(x, w, [2, 2], dilations=[2, 2]) == [corner[:2], corner[2:]]
+
+
+def test_an_output_may_have_more_positions() -> None:
+    """What lies past the end counts as 0, as if EndPadding were larger."""
+    x, w = np.arange(16).reshape(1, 1, 4, 4), np.ones((1, 1, 3, 3))
+
+    larger = sized(x, w, [4, 4], start_padding=[1, 1])
+    assert larger == sized(x, w, [4, 4], start_padding=[1, 1], end_padding=[1, 1])
+    assert larger[3][3] == 10 + 11 + 14 + 15
+
+
+def test_a_window_may_be_larger_than_the_padded_input() -> None:
+    message = unusual(
+        example(O, dilations=[1, 9], end_padding=[0, 0], output_tensor=tensor(T.FLOAT32, 1, 6, 4, 3)),
+        "OP_WINDOW_COUNT",
+        "FilterTensor.Sizes[3]",
+        10,
+        "at most 9",
+    )
+    assert "with Dilations[1] (9) spans 10 elements, but the padded input has 9" in message
+    assert sized([[[[3]]]], [[[[2, 5]]]], [1, 1]) == [[6]]
+    assert sized([[[[3]]]], [[[[2, 5]]]], [1, 3], start_padding=[0, 3]) == [[0, 0, 15]]
+
+
+@pytest.mark.parametrize("data_type", [T.FLOAT32, T.FLOAT16])
+@pytest.mark.parametrize("channels", [1, 16, 48])
+@pytest.mark.parametrize("sizes", [(2, 3), (9, 17), (40, 1), (30, 61)], ids=str)
+def test_large_inputs_and_outputs_of_other_sizes(data_type: T, channels: int, sizes: tuple[int, int]) -> None:
+    """Enough filters for tiles of products; with weights in blocks and without."""
+    random = np.random.default_rng(7)
+    groups = 1 if channels > 1 else 32
+    x = random.integers(-4, 5, (1, groups * channels, 23, 37)).astype(dtype_of(data_type))
+    w = random.integers(-4, 5, (32, channels, 3, 2)).astype(dtype_of(data_type))
+    for flags in dml.TensorFlags:
+        op = dml.ConvolutionOperatorDesc(
+            input_tensor=tensor(data_type, *x.shape),
+            filter_tensor=dml.BufferTensorDesc(data_type, w.shape, flags=flags),
+            output_tensor=tensor(data_type, 1, 32, *sizes),
+            mode=CROSS_CORRELATION,
+            direction=FORWARD,
+            strides=[1, 2],
+            dilations=[2, 1],
+            start_padding=[1, 2],
+            end_padding=[0, 0],
+            output_padding=[0, 0],
+            group_count=groups,
+        )
+        found = evaluate(op, input_tensor=x, filter_tensor=w)["output_tensor"]
+        expected = op.reference({"input_tensor": x, "filter_tensor": w})["output_tensor"]
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_windows_reach_no_further_than_sizes_of_32_bits() -> None:
+    most = 3 * (2**32 - 1)
+    wide = example(O, dilations=[2**32 - 1, 1], filter_tensor=tensor(T.FLOAT32, 6, 2, 5, 2))
+    refused(wide, "OP_FIELD_RANGE", "Dilations[0]", 2**32 - 1, f"at most {(most - 1) // 4}")
+    far = example(O, strides=[1, 2**32 - 1])
+    report = refused(far, "OP_FIELD_RANGE", "Strides[1]", 2**32 - 1, f"at most {(most - 3) // 9}")
+    assert report.message.endswith(f"more than {most}.")
+    accepted(example(O, strides=[1, (most - 3) // 9]))
 
 
 def test_clip_is_fusable_from_6_0_on() -> None:

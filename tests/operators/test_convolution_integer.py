@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples import accepted, example, refused, tensor
+from examples import accepted, example, refused, tensor, unusual
 from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import Array, dtype_of, filled, tensors, values
@@ -216,6 +216,9 @@ def test_any_layout(data: st.DataObject) -> None:
         (n + s + e - w) // step + 1
         for n, s, e, w, step in zip(image, start, end, windows, strides, strict=True)
     ]
+    if data.draw(st.booleans()):  # smaller and larger than the formula's
+        image, result = each(st.integers(1, 9)), each(st.integers(1, 9))
+        start = [number + data.draw(st.sampled_from([0, 0, 9])) for number in start]
     batch, channels = data.draw(small), groups * out_group
     sizes = {
         "input_tensor": (x_type, [batch, groups * in_group, *image]),
@@ -330,20 +333,57 @@ def test_every_size_of_the_output(dimension: int, expected: int) -> None:
     sizes[dimension] += 1
     op = example(O, output_tensor=tensor(T.INT32, *sizes))
 
-    refused(op, "OP_SHAPE", f"OutputTensor.Sizes[{dimension}]", expected + 1, expected)
+    field = f"OutputTensor.Sizes[{dimension}]"
+    if dimension < 2:
+        refused(op, "OP_SHAPE", field, expected + 1, expected)
+    else:
+        unusual(op, "OP_WINDOW_COUNT", field, expected + 1, expected)
 
 
 def test_the_window_fits_the_padded_input() -> None:
     op = example(O, dilations=[1, 2**32 - 1])
 
-    report = refused(op, "OP_SHAPE", "FilterTensor.Sizes[3]", 2**32, "at most 12")
-    assert "Dilations[1] (4294967295)" in report.message
+    message = unusual(op, "OP_WINDOW_COUNT", "FilterTensor.Sizes[3]", 2**32, "at most 12")
+    assert "Dilations[1] (4294967295)" in message
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["NCHW", "channels last"])
+@pytest.mark.parametrize("sizes", [(1, 1), (2, 3), (9, 17), (30, 61)], ids=str)
+@pytest.mark.parametrize(("channels", "groups"), [(3, 1), (32, 1), (20, 1), (64, 64), (64, 32)])
+def test_outputs_of_other_sizes(channels: int, groups: int, sizes: tuple[int, int], last: bool) -> None:
+    """Each of the kernel's ways; elements are left over, and windows extend past the end."""
+    random = np.random.default_rng(channels)
+    x = random.integers(0, 256, (2, channels, 23, 37)).astype(np.uint8)
+    w = random.integers(-128, 128, (64, channels // groups, 3, 2)).astype(np.int8)
+    zero = np.full((1, 1, 1, 1), 77, np.uint8)
+
+    def layout(kind: T, *dims: int) -> dml.BufferTensorDesc:
+        n, c, h, width = dims
+        return dml.BufferTensorDesc(
+            kind, [n, c, h, width], [c * h * width, 1, width * c, c] if last else None
+        )
+
+    for stride, padding in ((1, 0), (2, 3)):
+        op = dml.ConvolutionIntegerOperatorDesc(
+            input_tensor=layout(T.UINT8, *x.shape),
+            input_zero_point_tensor=tensor(T.UINT8, 1, 1, 1, 1),
+            filter_tensor=tensor(T.INT8, *w.shape),
+            output_tensor=layout(T.INT32, 2, 64, *sizes),
+            strides=[stride, 1],
+            dilations=[1, stride],
+            start_padding=[padding, padding],
+            end_padding=[0, 0],
+            group_count=groups,
+        )
+        inputs = {"input_tensor": x, "input_zero_point_tensor": zero, "filter_tensor": w}
+        found = dmlemu.evaluate(op, **inputs)["output_tensor"]
+        np.testing.assert_array_equal(found, op.reference(inputs)["output_tensor"])
 
 
 def test_huge_paddings_ask_for_a_huge_output() -> None:
     op = example(O, start_padding=[1, 2**32 - 1], end_padding=[0, 2**32 - 1])
 
-    refused(op, "OP_SHAPE", "OutputTensor.Sizes[3]", 10, 2 * (2**32 - 1) + 9 - 3 + 1)
+    unusual(op, "OP_WINDOW_COUNT", "OutputTensor.Sizes[3]", 10, 2 * (2**32 - 1) + 9 - 3 + 1)
 
 
 def test_zero_points_share_a_rank() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from examples import accepted, example, refused, tensor
+from examples import accepted, example, refused, tensor, unusual
 from harness import compare, given, offsets
 from hypothesis import strategies as st
 from indexing import INDEX_TYPES, any_indices, any_tensor, fields_of_tuples, last, packed
@@ -183,12 +185,66 @@ def test_more_sizes_than_the_output_has_dimensions() -> None:
     refused(op, "OP_SHAPE", "InputTensor.Sizes[0]", 2, 1)
 
 
-def test_leading_sizes_of_the_indices_are_1() -> None:
-    """Devices differ in what they make of others."""
-    op = example(O.GATHER, index_dimensions=1, output_tensor=tensor(T.FLOAT32, 1, 1, 5, 2))
+def test_leading_sizes_of_the_indices_divide_those_of_the_input() -> None:
+    """Devices differ in what they make of others than 1."""
+    one = example(O.GATHER, index_dimensions=1, output_tensor=tensor(T.FLOAT32, 1, 1, 5, 2))
+    report = refused(one, "OP_SHAPE", "IndicesTensor.Sizes[2]", 3, "a divisor of 1")
+    assert "InputTensor is divided before Axis into as many parts" in report.message
 
-    report = refused(op, "OP_SHAPE", "IndicesTensor.Sizes[2]", 3, 1)
-    assert "only the last IndexDimensions dimensions are used" in report.message
+    three = replace(
+        one,
+        input_tensor=tensor(T.FLOAT32, 2, 3, 9, 2),
+        output_tensor=tensor(T.FLOAT32, 2, 3, 5, 2),
+    )
+    message = unusual(three, "OP_INDEX_ROWS", "IndicesTensor.Sizes[2]", 3, 1)
+    assert "devices read differently" in message
+    four = replace(three, indices_tensor=tensor(T.UINT32, 1, 2, 2, 5))
+    refused(four, "OP_SHAPE", "IndicesTensor.Sizes[2]", 2, "a divisor of 3")
+
+
+def test_rows_of_indices_belong_to_parts_of_the_input() -> None:
+    """As TensorFlow's plugin gathers with batches; and one index for each element before Axis."""
+    x = np.float32([1, 2, 3, 4]).reshape(2, 1, 2, 1)
+    rows = np.uint32([[0, 1, 1, 0], [1, 1, 0, 1]]).reshape(1, 1, 2, 4)
+    assert np.ravel(gather(x, rows, 2, 1, 2, 1, 4, 1)).tolist() == [1, 2, 2, 1, 4, 4, 3, 4]
+
+    x, each = np.int16([[1, 2], [3, 4], [5, 6]]).reshape(1, 1, 3, 2), np.int32([[[[1, 0, -1]]]])
+    assert np.ravel(gather(x, each, 3, 0, 1, 1, 1, 3)).tolist() == [2, 3, 6]
+
+
+def test_a_row_of_indices_may_begin_inside_a_dimension() -> None:
+    """Three rows for 2 x 3: the second has the end of one line and the beginning of the next."""
+    x = np.arange(12, dtype=np.int32).reshape(2, 3, 2)
+    rows = np.uint64([0, 1, 0]).reshape(1, 3, 1)
+
+    assert gather(x, rows, 2, 1, 2, 3, 1) == [[[0], [2], [5]], [[7], [8], [10]]]
+
+
+@pytest.mark.dmlemu(expect=["MEM_INDEX_VALUE"])
+@given(st.data(), examples=100)
+def test_rows_of_indices_in_any_layout(data: st.DataObject) -> None:
+    size = st.integers(1, 4)
+    table = tuple(data.draw(st.lists(size, min_size=1, max_size=4)))
+    own = tuple(data.draw(st.lists(size, max_size=2)))
+    axis = data.draw(st.integers(0, len(table) - 1))
+    before = int(np.prod(table[:axis], dtype=int))
+    rows = data.draw(st.sampled_from([each for each in range(1, before + 1) if before % each == 0]))
+    split = data.draw(st.sampled_from([each for each in range(1, rows + 1) if rows % each == 0]))
+    chosen = (split, rows // split, *own)
+    sizes = (*table[:axis], *own, *table[axis + 1 :])
+    rank = data.draw(st.integers(max(len(table), len(chosen), len(sizes)), 8))
+    data_type = data.draw(st.sampled_from(ALL_TYPES))
+    indices = any_tensor(data, last(chosen, rank), data.draw(st.sampled_from(INDEX_TYPES)))
+    op = dml.GatherOperatorDesc(
+        input_tensor=any_tensor(data, last(table, rank), data_type),
+        indices_tensor=indices,
+        output_tensor=data.draw(tensors(data_type, last(sizes, rank), output=True)),
+        axis=axis + rank - len(table),
+        index_dimensions=len(own),
+    )
+    _, x = filled(op.input_tensor, data.draw(values("bits", "extreme")))
+    inputs = {"input_tensor": x, "indices_tensor": any_indices(data, indices, table[axis])}
+    compare(op, inputs, bits=True, offset=data.draw(offsets))
 
 
 def test_index_dimensions_are_dimensions() -> None:

@@ -108,6 +108,9 @@ def _rules(desc: type[OperatorDesc]) -> Iterator[str]:
     if definition is not None and definition.RULES:
         yield "## Rules"
         yield "\n".join(f"- {rule.sentence(desc)}" for rule in definition.RULES)
+    if definition is not None and definition.USUAL:
+        yield "Usually, and where not a strict device says so (what follows is computed all the same):"
+        yield "\n".join(f"- {rule.sentence(desc)}" for rule in definition.USUAL)
 
 
 def _example(desc: type[OperatorDesc]) -> Iterator[str]:

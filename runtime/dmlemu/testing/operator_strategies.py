@@ -120,8 +120,11 @@ def _packed(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel, given
         if item.kind in (FieldKind.UINT_ARRAY, FieldKind.INT_ARRAY):
             count = rank - 2 * spatial.get(item.count, True)
             numbers[item.name] = draw(_axes(rank) if item.name in axes else _numbers(item.kind, count))
+    usual = not draw(_now_and_then)
     try:
-        desc = solved(cls(**numbers, **tensors), level, lambda low, high: draw(st.integers(low, high)))
+        desc = solved(
+            cls(**numbers, **tensors), level, lambda low, high: draw(st.integers(low, high)), usual=usual
+        )
     except LookupError:
         reject()
     if any(tensor.element_count > _TOO_MANY_ELEMENTS for tensor in _each(_fields(desc))):

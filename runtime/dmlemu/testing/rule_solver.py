@@ -15,12 +15,16 @@ __all__ = ["Broken", "broken", "solved"]
 _MOST_CHANGES = 100
 
 
-def solved(desc: OperatorDesc, level: FeatureLevel, choose: Choose, keep: str = "") -> OperatorDesc:
+def solved(
+    desc: OperatorDesc, level: FeatureLevel, choose: Choose, keep: str = "", usual: bool = False
+) -> OperatorDesc:
     """The desc with values replaced where a rule refuses them, except at the path ``keep``.
 
-    LookupError: the rules and the operator's table have no value in common, or the search does not end.
+    ``usual``: by the rules of what is usual, too.  LookupError: the rules and the operator's table have no
+    value in common, or the search does not end.
     """
-    rules = definition_of(desc).RULES
+    definition = definition_of(desc)
+    rules = [*definition.RULES, *(definition.USUAL if usual else ())]
     for _ in range(_MOST_CHANGES):
         wrong = (demand for demand in unmet(rules, desc, level) if demand.place.path(desc) != keep)
         demand = next(wrong, None)

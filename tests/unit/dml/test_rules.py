@@ -73,16 +73,23 @@ def test_a_window_without_dilations() -> None:
     rule = Window("input_tensor", "output_tensor", window="window_size")
 
     assert wrong(rule, pooling(tensor(1, 2, 2, 5), [3, 2], [2, 1])) == []
-    assert wrong(rule, pooling(tensor(1, 2, 3, 5), [3, 2], [2, 1])) == [("OutputTensor.Sizes[2]", "OP_SHAPE")]
-    assert wrong(rule, pooling(tensor(1, 2, 2, 5), [3, 7], [2, 1])) == [("WindowSize[1]", "OP_FIELD_RANGE")]
+    assert wrong(rule, pooling(tensor(1, 2, 3, 5), [3, 2], [2, 1])) == [
+        ("OutputTensor.Sizes[2]", "OP_WINDOW_COUNT")
+    ]
+    assert wrong(rule, pooling(tensor(1, 2, 2, 5), [3, 7], [2, 1])) == [("WindowSize[1]", "OP_WINDOW_COUNT")]
     assert "Dilations" not in rule.sentence(dml.AveragePoolingOperatorDesc)
 
 
-def test_an_output_may_have_more_elements_than_windows_fit() -> None:
-    rule = Window("input_tensor", "output_tensor", window="window_size", or_more=True)
+def test_the_number_of_windows_may_be_rounded_up() -> None:
+    """Along dimension 2 windows of 3 move by 2 over 6 elements."""
+    rule = Window("input_tensor", "output_tensor", window="window_size", rounded_up=True)
 
+    assert wrong(rule, pooling(tensor(1, 2, 2, 5), [3, 2], [2, 1])) == []
     assert wrong(rule, pooling(tensor(1, 2, 3, 5), [3, 2], [2, 1])) == []
-    assert wrong(rule, pooling(tensor(1, 2, 1, 5), [3, 2], [2, 1])) == [("OutputTensor.Sizes[2]", "OP_SHAPE")]
+    for size, width in ((1, 5), (4, 5), (3, 6)):
+        (place,) = wrong(rule, pooling(tensor(1, 2, size, width), [3, 2], [2, 1]))
+        assert place == (f"OutputTensor.Sizes[{2 if width == 5 else 3}]", "OP_WINDOW_COUNT")
+    assert "rounded down or up" in rule.sentence(dml.AveragePoolingOperatorDesc)
 
 
 def test_sizes_are_the_same_in_some_dimensions() -> None:

@@ -259,7 +259,6 @@ def convolution(
             "strides": [each.stride for each in axes],
             "dilations": [each.dilation for each in axes],
             "start_padding": [each.start for each in axes],
-            "end_padding": [each.end for each in axes],
         },
     )
 

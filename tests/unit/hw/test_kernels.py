@@ -108,7 +108,7 @@ def test_pack_lays_out_the_struct():
     assert kernels.pack("copy") == b""
     assert kernels.pack("gemm", trans_b=1, beta=0.5) == np.array([0, 1, 0, 0x3F000000], "<u4").tobytes()
     packed = kernels.pack("convolution_integer", spatial=2, strides=np.array([3, 4]))
-    assert packed == np.array([2, 0, 3, 4, 0, 0, 0, 0, 0, 0], "<u4").tobytes()
+    assert packed == np.array([2, 0, 3, 4, 0, 0, 0, 0], "<u4").tobytes()
 
 
 def test_pack_refuses_what_does_not_fit():

@@ -65,8 +65,39 @@ ADVICE = (
     ),
 )
 
+
+def _unusual(id: str, title: str, why: str, fix: str) -> Declaration:
+    return Declaration(id, title, Severity.INFO, When.CREATE, why, fix, "the operator's page", api="DML")
+
+
+UNUSUAL = (
+    _unusual(
+        ids.OP_WINDOW_COUNT,
+        "the output of a convolution or pooling has another size than the window has positions",
+        "Every element of the output is computed, and what its window covers outside of the input is padding. Some "
+        "programs rely on that: the gradient of a filter as a convolution, poolings whose size is rounded up. Where "
+        "nobody intended it, a size, a stride or a padding is wrong, and results are shifted, missing or made of "
+        "padding.",
+        "Compute the size as the operator's reference page says; or set EndPadding so that it has the size wanted.",
+    ),
+    _unusual(
+        ids.OP_FIELD_IGNORED,
+        "a field has a value that the operator does not use",
+        "A forward convolution has no OutputPadding: the value changes nothing.",
+        "Set it to 0.",
+    ),
+    _unusual(
+        ids.OP_INDEX_ROWS,
+        "IndicesTensor of GATHER has sizes other than 1 before its last IndexDimensions",
+        "No page says what these dimensions mean. Here, as on GPUs, parts of InputTensor have indices of their own, "
+        "one row after the other; a neural processor was seen to take the first row for all.",
+        "Use GATHER_ND1 with BatchDimensionCount, or one GATHER for each row.",
+    ),
+)
+
 DECLARATIONS = (
     *ADVICE,
+    *UNUSUAL,
     _refused(
         ids.TENSOR_RANK,
         "DimensionCount is outside of 1 to 8 (1 to 5 below feature level 3.0), or not allowed for the operator",

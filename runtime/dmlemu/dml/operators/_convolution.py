@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..enums import ConvolutionDirection
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
 from .definition import Definition
-from .rules import AtLeast, Divisible, Length, Sizes, Window
+from .places import Element
+from .rules import AtLeast, Demand, Divisible, Length, Rule, Sizes, Window
+from .values import Between
 
 if TYPE_CHECKING:
-    from .rules import Rule
+    from ..enums import FeatureLevel
+    from .schema import OperatorDesc
+
+_MOST_REACH = 3 * (2**32 - 1)
+"""As far as sizes and paddings of 32 bits reach: DMLK_MOST_REACH of the kernels."""
 
 
 def input_channels(desc: Any) -> Iterator[tuple[int, int, str]]:
@@ -45,6 +52,37 @@ BIAS = Sizes(
     "bias_tensor", bias_channels, "`BiasTensor.Sizes[1]` is `OutputTensor.Sizes[1]`, the others are 1."
 )
 
+
+class Reach(Rule):
+    """Dilations of at least 1, and strides that do not move windows further than numbers can say."""
+
+    def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
+        for i, stride in enumerate(desc.strides):
+            taps = desc.filter_tensor.sizes[2 + i]
+            span, moves = (taps - 1) * desc.dilations[i] + 1, windows(desc).sizes[2 + i] - 1
+            yield Demand(Element("dilations", i), Between(1, None))
+            most = (_MOST_REACH - 1) // max(1, taps - 1)
+            clause = f"spreads a window over {span} elements, more than {_MOST_REACH}"
+            yield Demand(Element("dilations", i), Between(None, most), clause=clause)
+            most = max(1, _MOST_REACH - span) // max(1, moves)
+            reach = moves * stride + span
+            clause = f"moves {moves + 1} windows of {span} over {reach} elements, more than {_MOST_REACH}"
+            yield Demand(Element("strides", i), Between(None, most), clause=clause)
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return (
+            f"Each of `Dilations` is at least 1, and the windows reach over at most {_MOST_REACH} elements, "
+            "as many as sizes and paddings of 32 bits do."
+        )
+
+
+def windows(desc: Any) -> BufferTensorDesc:
+    """The tensor that has an element for each window: the output, of a backward convolution the input."""
+    forward = getattr(desc, "direction", ConvolutionDirection.FORWARD) is ConvolutionDirection.FORWARD
+    tensor: BufferTensorDesc = desc.output_tensor if forward else desc.input_tensor
+    return tensor
+
+
 FORWARD: tuple[Rule, ...] = (
     Sizes(
         "input_tensor",
@@ -60,9 +98,12 @@ FORWARD: tuple[Rule, ...] = (
     ),
     Length("strides", of="input_tensor", spatial=True),
     AtLeast("strides", 1),
-    Window("input_tensor", "output_tensor", window="filter_tensor"),
+    Reach(),
 )
 """The sizes of a forward convolution."""
+
+POSITIONS = Window("input_tensor", "output_tensor", window="filter_tensor")
+"""What the spatial ones usually are."""
 
 
 def per_channel(name: str) -> Sizes:

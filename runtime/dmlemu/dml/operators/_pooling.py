@@ -13,7 +13,7 @@ from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert
 from .definition import Definition
-from .rules import AtLeast, Length, Rule, SameSizes, SameType, Window
+from .rules import AtLeast, EachAtLeast1, Length, Rule, SameSizes, SameType, Window
 
 if TYPE_CHECKING:
     from ..lowering.compile import Operand, Program
@@ -32,8 +32,11 @@ class Pooling(Definition):
         SameSizes("input_tensor", "output_tensor", only=slice(0, 2)),
         Length("strides", of="input_tensor", spatial=True),
         AtLeast("strides", 1),
-        AtLeast("window_size", 1),
-        Window("input_tensor", "output_tensor", window="window_size", or_more=True),
+        EachAtLeast1("window_size", "dilations"),
+    )
+
+    USUAL: ClassVar[Sequence[Rule]] = (
+        Window("input_tensor", "output_tensor", window="window_size", rounded_up=True),
     )
 
     @property
@@ -108,8 +111,11 @@ class PoolingGradient(Pooling):
         SameSizes("input_gradient_tensor", "output_gradient_tensor", only=slice(0, 2)),
         Length("strides", of="output_gradient_tensor", spatial=True),
         AtLeast("strides", 1),
-        AtLeast("window_size", 1),
-        Window("output_gradient_tensor", "input_gradient_tensor", window="window_size", or_more=True),
+        EachAtLeast1("window_size", "dilations"),
+    )
+
+    USUAL: ClassVar[Sequence[Rule]] = (
+        Window("output_gradient_tensor", "input_gradient_tensor", window="window_size", rounded_up=True),
     )
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ...diagnostics import ids
 from ..enums import (
     ConvolutionDirection,
     ConvolutionMode,
@@ -21,10 +22,10 @@ from ..enums import (
 from ..lowering.compile import Kept
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, float64
-from ._convolution import BIAS, AnyConvolution, batch_and_channels, input_channels
+from ._convolution import BIAS, POSITIONS, AnyConvolution, Reach, batch_and_channels, input_channels
 from ._fusion import Fused, call_fused, fused_reference
 from .places import Element, Size
-from .rules import AtLeast, Demand, Divisible, Length, Rule, SameRank, SameType, Sizes, Window
+from .rules import AtLeast, Demand, Divisible, Length, Rule, SameRank, SameType, Sizes
 from .values import Between, Exactly
 
 if TYPE_CHECKING:
@@ -55,22 +56,21 @@ def _batch_and_channels(desc: ConvolutionOperatorDesc) -> Iterator[tuple[int, in
 
 
 class _Positions(Rule):
-    """Forward as in :class:`Window`.  Backward the output has the elements that the windows of the input
-    cover, less the padding, and more as far as no window is missing for them, or OutputPadding asks for
-    them."""
-
-    WINDOW = Window("input_tensor", "output_tensor", window="filter_tensor")
+    """Usual sizes.  Forward as in :class:`Window`.  Backward the output has the elements that the windows of
+    the input cover, less the padding, and more as far as no window is missing for them, or OutputPadding asks
+    for them."""
 
     def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
         if desc.direction is _FORWARD:
             for i in range(len(desc.output_padding)):
-                clause = "is not 0, but only a backward convolution has OutputPadding"
-                yield Demand(Element("output_padding", i), Exactly(0), clause=clause)
-            yield from self.WINDOW.demands(desc, level)
+                clause = "is not 0 and changes nothing, since only a backward convolution has OutputPadding"
+                place = Element("output_padding", i)
+                yield Demand(place, Exactly(0), clause=clause, id=ids.OP_FIELD_IGNORED)
+            yield from POSITIONS.demands(desc, level)
         else:
             for i in range(len(desc.strides)):
-                yield Demand(Element("dilations", i), Between(1, None))
-                yield from self._covered(desc, i)
+                for demand in self._covered(desc, i):
+                    yield demand._replace(id=ids.OP_WINDOW_COUNT)
 
     def _covered(self, desc: Any, i: int) -> Iterator[Demand]:
         stride, start, end = desc.strides[i], desc.start_padding[i], desc.end_padding[i]
@@ -89,7 +89,7 @@ class _Positions(Rule):
         yield Demand(Size("output_tensor", 2 + i), Between(max(least, 1), least + most), why)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
-        forward = self.WINDOW.sentence(cls).removesuffix(".")
+        forward = POSITIONS.sentence(cls).removesuffix(".")
         return (
             f"FORWARD: {forward}; each of `OutputPadding` is 0; BACKWARD: `OutputTensor.Sizes[2 + i]` is at "
             "least the number of elements that the windows cover, less the padding, "
@@ -143,10 +143,12 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
             "`OutputTensor.Sizes[0]` is `InputTensor.Sizes[0]`; `OutputTensor.Sizes[1]` is "
             "`FilterTensor.Sizes[0]`; BACKWARD: `FilterTensor.Sizes[1]` times `GroupCount`.",
         ),
-        _Positions(),
+        Reach(),
         BIAS,
         Fused({OperatorType.ELEMENT_WISE_CLIP: FeatureLevel.LEVEL_6_0}),
     )
+
+    USUAL = (_Positions(),)
 
     def lower(self, program: Program) -> None:
         desc = self.desc
@@ -159,7 +161,6 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
             strides=desc.strides,
             dilations=desc.dilations,
             start_padding=desc.start_padding,
-            end_padding=desc.end_padding,
         )
         call_fused(
             program,

@@ -14,7 +14,7 @@ from ..enums import TensorDataType
 from ..lowering.compile import Kept
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
-from ._convolution import FORWARD, AnyConvolution, channel_dimension, per_channel
+from ._convolution import FORWARD, POSITIONS, AnyConvolution, channel_dimension, per_channel
 from .rules import AtLeast, Ones, SameRank, SameType
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class IntegerConvolution(AnyConvolution):
             strides=desc.strides,
             dilations=desc.dilations,
             start_padding=desc.start_padding,
-            end_padding=desc.end_padding,
         )
         program.call(
             "convolution_integer",
@@ -90,6 +89,8 @@ class ConvolutionInteger(IntegerConvolution, of="CONVOLUTION_INTEGER"):
         Ones("input_zero_point_tensor", "since the input has one zero point"),
         per_channel("filter_zero_point_tensor"),
     )
+
+    USUAL = (POSITIONS,)
 
     def lower(self, program: Program) -> None:
         self.convolve(program, program.write("output_tensor"))

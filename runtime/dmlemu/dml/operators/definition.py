@@ -67,6 +67,10 @@ class Definition:
     RULES: ClassVar[Sequence[Rule]] = ()
     """Shape and field rules, in the order of their checks; ranks and data types are checked before."""
 
+    USUAL: ClassVar[Sequence[Rule]] = ()
+    """Rules of what a desc usually looks like.  One that differs is computed all the same; a strict device
+    reports it, by the id of the demand."""
+
     def __init_subclass__(cls, *, of: str = "") -> None:
         for name in of.split():
             _DEFINED[OperatorType[name]] = cls

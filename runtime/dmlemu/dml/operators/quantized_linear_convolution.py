@@ -12,7 +12,7 @@ from dmlemu_hw import kernels
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
-from ._convolution import BIAS, FORWARD, channel_dimension, per_channel
+from ._convolution import BIAS, FORWARD, POSITIONS, channel_dimension, per_channel
 from ._quantization import quantize
 from .convolution_integer import IntegerConvolution
 from .rules import AtLeast, Ones, SameRank, SameType
@@ -54,6 +54,8 @@ class QuantizedLinearConvolution(IntegerConvolution, of="QUANTIZED_LINEAR_CONVOL
         per_channel("filter_zero_point_tensor"),
         BIAS,
     )
+
+    USUAL = (POSITIONS,)
 
     def lower(self, program: Program) -> None:
         sums = program.temporary(TensorDataType.INT32, self.desc.output_tensor.sizes)

@@ -47,6 +47,7 @@ __all__ = [
     "Below",
     "Demand",
     "Divisible",
+    "EachAtLeast1",
     "Given",
     "HasCount",
     "Length",
@@ -82,6 +83,14 @@ class Demand(NamedTuple):
     expected: str = ""
     rule: str = ""
     hint: str = ""
+
+    def message(self, desc: OperatorDesc) -> str:
+        """What is told of a desc that violates it."""
+        clause = self.clause or self.allowed.refusal + (f", {self.why}" if self.why else "")
+        return f"{self.place.path(desc)} ({self.value(desc)}) {clause}."
+
+    def value(self, desc: OperatorDesc) -> str:
+        return self.allowed.spelled(self.place.value(desc))
 
 
 class Rule:
@@ -345,15 +354,15 @@ class Window(Rule):
     """Strides, WindowSize (or a filter tensor), Dilations if there are any, StartPadding and EndPadding: the
     output has one element for each position of the window in the padded input.
 
-    ``window`` is the array or the tensor that gives the window's sizes.  ``or_more``: the output may have
-    more elements, whose windows extend past the end of the padding.
+    ``window`` is the array or the tensor that gives the window's sizes.  ``rounded_up``: the quotient may be
+    rounded up, so that the last window extends past the end of the padding.
     """
 
-    def __init__(self, source: str, target: str, window: str, *, or_more: bool = False) -> None:
+    def __init__(self, source: str, target: str, window: str, *, rounded_up: bool = False) -> None:
         self.source = source
         self.target = target
         self.window = window
-        self.or_more = or_more
+        self.rounded_up = rounded_up
 
     def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
         """Computed with Python integers, as the paddings may add up to more than 32 bits."""
@@ -363,13 +372,13 @@ class Window(Rule):
             place = self._place(desc, i)
             dilation, dilated = 1, ""
             if has_field(type(desc), "dilations"):
-                yield Demand(Element("dilations", i), Between(1, None))
                 dilation, dilated = desc.dilations[i], f"with Dilations[{i}] ({desc.dilations[i]}) "
             span = (place.value(desc) - 1) * dilation + 1
             yield Demand(
                 place,
                 Between(None, (padded - 1) // dilation + 1),
                 clause=f"{dilated}spans {span} elements, but the padded input has {padded}",
+                id=ids.OP_WINDOW_COUNT,
                 given=span,
                 expected=f"at most {padded}",
             )
@@ -377,8 +386,8 @@ class Window(Rule):
                 stride = desc.strides[i]
                 why = f"the positions of a window of {span} moved by {stride} over {padded} elements"
                 size = (padded - span) // stride + 1
-                allowed = Between(size, None) if self.or_more else Exactly(size)
-                yield Demand(Size(self.target, 2 + i), allowed, why)
+                most = (padded - span - 1) // stride + 2 if self.rounded_up else size
+                yield Demand(Size(self.target, 2 + i), Between(size, most), why, id=ids.OP_WINDOW_COUNT)
 
     def _place(self, desc: OperatorDesc, i: int) -> Place:
         if field_of(type(desc), self.window).is_tensor:
@@ -392,10 +401,9 @@ class Window(Rule):
         dilated = has_field(cls, "dilations")
         span = f"({window} - 1) * Dilations[i] + 1" if dilated else window
         return (
-            f"`{target}.Sizes[2 + i]` is {'at least ' * self.or_more}the number of window positions, "
-            f"`(Padded - Span) / Strides[i] + 1` rounded down: Padded is "
-            f"`{source}.Sizes[2 + i] + StartPadding[i] + EndPadding[i]`, Span is `{span}` and at most Padded"
-            f"{'; each of `Dilations` is at least 1' * dilated}."
+            f"`{target}.Sizes[2 + i]` is the number of window positions, "
+            f"`(Padded - Span) / Strides[i] + 1` rounded down{' or up' * self.rounded_up}: Padded is "
+            f"`{source}.Sizes[2 + i] + StartPadding[i] + EndPadding[i]`, Span is `{span}` and at most Padded."
         )
 
 
@@ -422,6 +430,27 @@ class AtLeast(Rule):
     def sentence(self, cls: type[OperatorDesc]) -> str:
         each = "Each of " if field_of(cls, self.name).kind in (*ARRAYS, FieldKind.SIZE_2D) else ""
         return f"{each}{_code(cls, self.name)} is at least {self.least}."
+
+
+class EachAtLeast1(Rule):
+    """All numbers of the arrays that the operator has; numbered variants may lack some."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def _present(self, cls: type[OperatorDesc]) -> list[str]:
+        return [name for name in self.names if has_field(cls, name)]
+
+    def holds(self, desc: OperatorDesc) -> bool:
+        return all(number >= 1 for name in self._present(type(desc)) for number in getattr(desc, name))
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        for name in self._present(type(desc)):
+            for place in _numbers(desc, name):
+                yield Demand(place, Between(1, None))
+
+    def sentence(self, cls: type[OperatorDesc]) -> str:
+        return f"Each of {_listed(_code(cls, name) for name in self._present(cls))} is at least 1."
 
 
 class AboveZero(Rule):

@@ -84,15 +84,13 @@ class DescValidator:
 
     def refuse(self, demand: Demand) -> NoReturn:
         """Raises for a demand of a rule that the desc violates."""
-        place, allowed = demand.place, demand.allowed
-        path, value = place.path(self.desc), allowed.spelled(place.value(self.desc))
-        clause = demand.clause or allowed.refusal + (f", {demand.why}" if demand.why else "")
+        place = demand.place
         DescValidator(place.struct(self.desc), self.level, self.operation).fail(
             demand.id or place.id,
-            path,
-            f"{path} ({value}) {clause}.",
-            given=value if demand.given is None else demand.given,
-            expected=demand.expected or allowed.expected,
+            place.path(self.desc),
+            demand.message(self.desc),
+            given=demand.value(self.desc) if demand.given is None else demand.given,
+            expected=demand.expected or demand.allowed.expected,
             rule=demand.rule,
             hint=demand.hint,
         )

@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-__all__ = ["Among", "Between", "Choose", "Exactly", "Except", "Multiple", "OneOf", "Positive", "Values"]
+__all__ = [
+    "Among",
+    "Between",
+    "Choose",
+    "Divisor",
+    "Exactly",
+    "Except",
+    "Multiple",
+    "OneOf",
+    "Positive",
+    "Values",
+]
 
 Choose = Callable[[int, int], int]
 """A whole number from the first to the second, both included."""
@@ -92,11 +103,9 @@ class Between(Values):
     def refusal(self) -> str:
         if self.high is None:
             return f"is less than {self.low}"
-        return (
-            f"is more than {self.high}"
-            if self.low is None
-            else f"is not in the range {self.low} to {self.high}"
-        )
+        if self.low is None:
+            return f"is more than {self.high}"
+        return f"is not {'in the range ' * (self.low < self.high)}{self.expected}"
 
     def __contains__(self, value: Any) -> bool:
         return (self.low is None or self.low <= value) and (self.high is None or value <= self.high)
@@ -136,6 +145,29 @@ class Multiple(Values):
 
     def edges(self) -> Sequence[Any]:
         return (self.of + 1, self.of - 1)
+
+
+class Divisor(Values):
+    """Numbers of which ``of`` is a multiple."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: int) -> None:
+        self.of = of
+
+    @property
+    def expected(self) -> str:
+        return f"a divisor of {self.of}"
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(self.of % value == 0)
+
+    def pick(self, choose: Choose, domain: Values) -> Any:
+        few = [each for each in range(1, min(self.of, 12) + 1) if each in self]
+        return few[choose(0, len(few) - 1)]
+
+    def edges(self) -> Sequence[Any]:
+        return (self.of + 1,)
 
 
 class Positive(Values):

@@ -1,0 +1,40 @@
+"""Group a: advice on operator descs that are computed and that are probably mistakes."""
+
+from __future__ import annotations
+
+from ...diagnostics.declarations.tensors import UNUSUAL
+from ...dml.events import OperatorCreated
+from ...dml.operators.definition import definition_of, unmet
+from ..framework.check import Check, on
+
+CHECKS: tuple[type[Check], ...]
+
+
+class OperatorAdvice(Check):
+    """Checks every operator that is created by the rules of what is usual."""
+
+    declarations = UNUSUAL
+
+    @on(OperatorCreated)
+    def look(self, event: OperatorCreated) -> None:
+        """Reports every field that differs."""
+        operator = event.operator
+        desc = operator.desc
+        for demand in unmet(definition_of(desc).USUAL, desc, operator.context.level):
+            assert demand.id is not None
+            field = demand.place.path(desc)
+            self.report(
+                demand.id,
+                demand.message(desc),
+                api="DML",
+                operation=f"CreateOperator({operator.type_name})",
+                field=field,
+                given=demand.value(desc) if demand.given is None else str(demand.given),
+                expected=demand.expected or demand.allowed.expected,
+                rule=f"{operator.type_name.replace('DML_OPERATOR_', 'DML_')}_OPERATOR_DESC",
+                object=str(operator),
+                cause=(operator.type_name, field, desc, operator.created_at),
+            )
+
+
+CHECKS = (OperatorAdvice,)
