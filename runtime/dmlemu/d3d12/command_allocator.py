@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..diagnostics import ids
@@ -40,7 +41,7 @@ class CommandAllocator(DeviceChild):
     def __init__(self, context: DeviceContext, type: CommandListType) -> None:
         super().__init__(context)
         self.type = type
-        self.recorder: OpenList | None = None  # opened with it last
+        self.recorder: weakref.ref[OpenList] | None = None  # opened with it last
         self.generation = 0  # counts resets: recordings of an earlier generation are invalid
         self._reset_at: CallSite | None = None
 
@@ -77,8 +78,8 @@ class CommandAllocator(DeviceChild):
 
     @property
     def recording(self) -> OpenList | None:
-        """The list that records with it now."""
-        recorder = self.recorder
+        """The list that records with it now; a list that lost its last reference does not."""
+        recorder = None if self.recorder is None else self.recorder()
         return recorder if recorder is not None and recorder.records_with(self) else None
 
     @property

@@ -82,7 +82,7 @@ class ListRecorder(DeviceChild):
         self._error = None
         self.failed = False
         self._opened_or_closed_at = self.context.here()
-        allocator.recorder = self
+        allocator.recorder = weakref.ref(self)
         self.is_open = True  # an exception before this line leaves the list closed
 
     def records_with(self, allocator: CommandAllocator) -> bool:

@@ -43,6 +43,7 @@ from thorough import part_of
 
 Binding = dml.BufferBinding
 VOLATILE = dml.ExecutionFlags.DESCRIPTORS_VOLATILE
+DIRECT = d3d12.CommandListType.DIRECT
 KIND = d3d12.DescriptorHeapType.CBV_SRV_UAV
 TILE = 65536
 
@@ -391,6 +392,29 @@ def test_tables_may_share_descriptors_one_after_the_other(stage: Stage) -> None:
         stage.recorder.record_dispatch(stage.list, copy, table)
         stage.run()
         assert read(stage, output)[0] == value
+    assert said(stage) == []
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_list_that_was_never_executed_and_is_gone_needs_no_descriptors(
+    stage: Stage, is_closed: bool
+) -> None:
+    copy, image, output = stage.copy_operator("copy"), stage.filled("image"), stage.buffer("output")
+    allocator = stage.device.create_command_allocator(DIRECT)
+    lost = stage.device.create_command_list(0, DIRECT, allocator)
+    lost.set_descriptor_heaps([stage.heap])
+    table = stage.table(copy, first=0)
+    table.bind_inputs([Binding(image)])
+    table.bind_outputs([Binding(output)])
+    stage.recorder.record_dispatch(lost, copy, table)
+    if is_closed:
+        lost.close()
+    del lost
+    gc.collect()
+    other = stage.table(copy, first=0)
+    other.bind_inputs([Binding(stage.filled("other"))])  # DESC_RANGE_SHARED while the list is there
+    allocator.reset()  # LIST_OPEN while the list is open
+    stage.device.create_command_list(0, DIRECT, allocator).close()  # ALLOC_SHARED while it is open
     assert said(stage) == []
 
 
