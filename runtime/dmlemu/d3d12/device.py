@@ -542,5 +542,6 @@ class Device(NumberedMethods):
             try:
                 if emit:
                     self.context.emit_released(self)
+                    self.context.end_program()
             finally:
                 self.context.end_if_unused()

@@ -106,6 +106,7 @@ class DeviceContext:
         self.removal_record: RemovalRecord | None = None
         self.references = 1
         self._ended = False
+        self._ended_behind = -1  # submissions before the checks reported what is known at the end
         self.children: weakref.WeakValueDictionary[int, Object] = weakref.WeakValueDictionary()
         self._child_numbers = itertools.count(1)
         self._serials: dict[str, Iterator[int]] = {}
@@ -386,14 +387,27 @@ class DeviceContext:
         if self.references == 0:
             self.end_if_unused()
 
+    def end_program(self) -> None:
+        """The program has released the device: checks report what is known at the end, unless work is pending.
+
+        Objects that are left may keep the device until the process ends, where nobody would read it.
+        """
+        if not any(each.pending for each in self.gpu.queues):
+            self._end_checks()
+
+    def _end_checks(self) -> None:
+        """Checks report what is known at the end, once unless more was submitted since."""
+        if self.checks is not None and self._ended_behind != self.submissions.count:
+            self._ended_behind = self.submissions.count
+            self.checks.end()
+
     def end_if_unused(self) -> None:
         """Destroys the device when all references and its last object are released (DEV5)."""
         if self.children or self._ended:
             return
         self._ended = True
         self.adapter.forget(self.device)
-        if self.checks is not None:
-            self.checks.end()
+        self._end_checks()
         self.gpu.close()
         self.reports.raise_pending()
 

@@ -31,16 +31,18 @@ class Submission:
 
 
 class Submissions:
-    """The submissions of one device.  They keep the objects that the GPU needs alive."""
+    """The submissions of one device, ``count`` so far.  They keep the objects that the GPU needs alive."""
 
     def __init__(self, lock: Lock) -> None:
         self._work: dict[HardwareQueue, deque[Submission]] = {}
         self._last: WeakKeyDictionary[HardwareQueue, tuple[str, list[Command]]] = WeakKeyDictionary()
         self._lock = lock
+        self.count = 0
 
     def add(self, submission: Submission) -> None:
         """Called before the queue gets the work; work that never reaches the queue counts as done."""
         with self._lock:
+            self.count += 1
             self._work.setdefault(submission.queue, deque()).append(submission)
 
     def forget_done(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -218,6 +219,51 @@ def test_a_released_buffer_is_named() -> None:
     unused.release()
     [message] = looked(stage, result)
     assert message.endswith("to bytes [128, 192) of buffer 'unused', now released.")
+
+
+def bias_elsewhere(stage: Stage) -> None:
+    """An arena is cleared, a bias uploaded to byte 1024 of it, and bound at byte 256."""
+    row = tensor([4])
+    desc = dml.ElementWiseAddOperatorDesc(a_tensor=row, b_tensor=row, output_tensor=row)
+    add = stage.compile(desc, "add")
+    stage.initialize(add)
+    arena = stage.upload("arena", np.zeros(1024, np.float32))
+    stage.write(arena, np.ones(4, np.float32), 1024)
+    result = stage.buffer("result", 16)
+    stage.dispatch(add, [stage.filled("image", 16), dml.BufferBinding(arena, 256, 16)], [result])
+    stage.read(result, np.float32)
+
+
+def messages_of(device: d3d12.Device) -> list[str]:
+    return [each.report.message for each in device.reports if each.report.id in IDS]
+
+
+def test_releasing_the_device_ends_the_program() -> None:
+    stage = Stage()
+    bias_elsewhere(stage)
+    assert messages_of(stage.device) == []
+    stage.device.release()  # the session still has its queue and its list
+    [message] = messages_of(stage.device)
+    assert message.endswith("wrote to bytes [1024, 1040) of buffer 'arena', now released.")
+    device = stage.device
+    del stage
+    gc.collect()
+    assert messages_of(device) == [message]
+    assert [each.count for each in device.reports if each.report.id in IDS] == [1]
+
+
+def test_a_device_released_with_work_in_flight_has_not_ended() -> None:
+    stage = Stage()
+    copy, unread = stage.copy_operator("copy"), stage.filled("unread", 64)
+    result, other = stage.buffer("result", 64), stage.buffer("other", 64)
+    stage.dispatch(copy, [stage.filled("image", 64)], [result])
+    stage.read(result, np.float32)
+    stage.dispatch(copy, [unread], [other])
+    stage.submit()
+    stage.device.release()
+    assert messages_of(stage.device) == []  # it is about to be read
+    stage.wait()
+    assert told(stage) == []
 
 
 # --- initializers, graphs, checks that start anew ---

@@ -28,6 +28,7 @@ class Advice:
         self.command = command
         self.barrier = barrier
         self.is_useful = False
+        self.is_told = False  # to the program, as useless
 
 
 class Mark(NamedTuple):

@@ -161,7 +161,8 @@ class Hazards(Check):
             mark.advice for queue in busy & self._timelines.keys() for mark in self._timelines[queue].unproven
         ]
         for key, advice in self._advice.items():
-            if not advice.is_useful and advice not in open:
+            if not advice.is_useful and not advice.is_told and advice not in open:
+                advice.is_told = True
                 self.report(
                     ids.BARRIER_USELESS, cause=key, **messages.useless(advice.command, advice.barrier)
                 )
