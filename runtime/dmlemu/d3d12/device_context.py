@@ -388,7 +388,7 @@ class DeviceContext:
             self.end_if_unused()
 
     def end_program(self) -> None:
-        """The program has released the device: checks report what is known at the end, unless work is pending.
+        """The program has released the device: unless work is pending, checks report what the end shows.
 
         Objects that are left may keep the device until the process ends, where nobody would read it.
         """

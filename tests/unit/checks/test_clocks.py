@@ -301,6 +301,27 @@ def test_queues_that_are_gone_are_forgotten_when_all_know_their_work(knows: str)
         assert not clocks.is_done(clocks.of(A), 10, 1)
 
 
+def test_living_queues_that_rest_are_forgotten_too_and_work_again() -> None:
+    clocks, hardware = Course(), Hardware()
+    clocks._gpu = weakref.ref(hardware)  # type: ignore[arg-type]
+    told: list[int] = []
+    clocks.watchers.append(told.extend)
+    clocks.tickets |= dict.fromkeys(range(10, 1000), 0)
+    for queue in range(10, 1000):
+        hardware.alive |= {queue}
+        clocks.start(queue, clocks.submit(queue))
+        clocks.signal(queue, queue)
+        clocks.wait(0, queue)
+    assert len(told) > 900
+    assert len(clocks._queues) + len(clocks.host) < 300
+    assert sum(len(each.clock) for each in clocks._queues.values()) < 10_000  # of them all, half a million
+    again = clocks.submit(10)
+    clocks.start(10, again)
+    for clock in (clocks.host, clocks.of(11)):
+        assert clocks.is_done(clock, 10, 1)
+        assert not clocks.is_done(clock, 10, again)
+
+
 def test_a_queued_wait_relies_on_the_value_that_ended_it() -> None:
     clocks = Course()
     clocks.hand(B, Opcode.WAIT, FENCE, 1)

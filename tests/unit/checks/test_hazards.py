@@ -607,6 +607,23 @@ def test_of_many_conflicts_the_newest_is_named(stage: Stage) -> None:
 # --- what is kept ---
 
 
+def test_a_queue_that_has_rested_is_compared_again(stage: Stage) -> None:
+    source, target = stage.filled("source", 64), stage.buffer("target", 64)
+    first, *others = (other_queue(stage, "COPY") for _ in range(80))
+    for each in (first, *others):
+        each.list.copy_buffer_region(target, 0, source, 0, 64)
+        each.submit()
+        each.wait()
+    check = next(each for each in stage.device.checks if isinstance(each, Hazards))
+    assert len(check._timelines) < 70  # those that rest are forgotten
+    first.list.copy_buffer_region(target, 0, source, 0, 64)
+    first.submit()
+    others[0].list.copy_buffer_region(target, 0, source, 0, 64)
+    others[0].submit()
+    with pytest.raises(Error, match="HAZARD_QUEUE"):
+        others[0].wait()
+
+
 def test_queues_that_are_gone_leave_nothing(stage: Stage) -> None:
     copy, source, target = stage.copy_operator("copy"), stage.filled("source"), stage.buffer("target")
     check = next(each for each in stage.device.checks if isinstance(each, Hazards))

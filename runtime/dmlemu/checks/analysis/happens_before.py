@@ -40,7 +40,8 @@ class FenceValue(NamedTuple):
 class HappensBefore:
     """The clocks of one GPU, derived from its events; it must be subscribed from the GPU's creation on.
 
-    Released queues are removed when everyone knows that their work is done; ``watchers`` get them.
+    Queues are removed when they rest, released or not, and everyone knows that their work is done: else each
+    would keep what it knows of all others.  ``watchers`` get them.
     """
 
     def __init__(self, gpu: Gpu | None = None) -> None:
@@ -49,7 +50,8 @@ class HappensBefore:
         self._gpu = None if gpu is None else weakref.ref(gpu)
         self._queues: dict[int, _Queue] = {}
         self._fences: dict[int, _Fence] = {}
-        self._most = _FEW  # queues and fences kept before released ones are looked for
+        self._rest: dict[int, int] = {}  # the last ticket of work of removed queues that are not released
+        self._most_queues = self._most_fences = _FEW  # kept before those that can be removed are looked for
 
     def of(self, queue: int) -> Clock:
         """The clock of the work the queue now executes; it has no entry for the queue itself."""
@@ -57,7 +59,9 @@ class HappensBefore:
 
     def is_done(self, clock: Clock, queue: int, ticket: int) -> bool:
         """Whether the clock includes the work of that ticket."""
-        return ticket <= clock.get(queue, 0) or queue not in self._queues
+        return (
+            ticket <= clock.get(queue, 0) or queue not in self._queues or ticket <= self._rest.get(queue, 0)
+        )
 
     def follow(self, stream: EventStream, kept: list[Subscription]) -> None:
         """Subscribes to the stream; ``kept`` receives the subscriptions."""
@@ -171,26 +175,31 @@ class HappensBefore:
         return fence
 
     def _tidy(self) -> None:
-        """Occasionally removes released queues and fences that nothing can depend on any more."""
+        """Occasionally removes queues and released fences that nothing can depend on any more."""
         gpu = None if self._gpu is None else self._gpu()
-        if gpu is None or len(self._queues) + len(self._fences) < self._most:
+        if gpu is None:
             return
-        alive = {queue.serial for queue in gpu.queues}
+        if len(self._queues) >= self._most_queues:
+            self._tidy_queues({queue.serial for queue in gpu.queues})
+            self._most_queues = max(_FEW, 2 * len(self._queues))
+        if len(self._fences) >= self._most_fences:
+            self._fences = {at: fence for at, fence in self._fences.items() if gpu.find_fence(at) is not None}
+            self._most_fences = max(_FEW, 2 * len(self._fences))
+
+    def _tidy_queues(self, alive: set[int]) -> None:
         for serial, queue in self._queues.items():
             queue.is_released = serial not in alive
-        released = {
-            serial
+        resting = {
+            serial: queue.work
             for serial, queue in self._queues.items()
-            if queue.is_released and queue.work <= self.done_for_all(serial)
+            if (queue.is_released or queue.rests) and queue.work <= self.done_for_all(serial)
         }
-        self._fences = {at: fence for at, fence in self._fences.items() if gpu.find_fence(at) is not None}
-        if released:
-            self._forget(released)
-        self._most = max(_FEW, 2 * (len(self._queues) + len(self._fences)))
+        self._rest = {serial: work for serial, work in {**self._rest, **resting}.items() if serial in alive}
+        if resting:
+            self._forget(resting)
 
-    def _forget(self, released: set[int]) -> None:
-        for serial in released:
-            del self._queues[serial]
+    def _forget(self, released: Container[int]) -> None:
+        self._queues = {serial: queue for serial, queue in self._queues.items() if serial not in released}
         self.host = _without(self.host, released)
         for queue in self._queues.values():
             queue.clock = _without(queue.clock, released)
@@ -237,6 +246,11 @@ class _Queue:
             self.clock = _join(self.clock, clock)
             if kind == opcode and self.ticket >= ticket:
                 return self.ticket
+
+    @property
+    def rests(self) -> bool:
+        """Whether everything that was submitted has ended."""
+        return self.is_idle and not self.arrivals
 
     def known(self, queue: int, host: int) -> int:
         """The ticket of another queue up to which all pending work of this queue is ordered behind it."""

@@ -161,7 +161,7 @@ class MapRaces(Check):
         self._waits -= event.queue != 0
         if event.queue == 0 and self._open:
             host = self._clocks.host
-            done = [use for use in self._open if use.ticket <= host.get(use.queue, 0)]
+            done = [use for use in self._open if self._clocks.is_done(host, use.queue, use.ticket)]
             for use in done:
                 self._compare(use)
             self._drop(done)
