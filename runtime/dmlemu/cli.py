@@ -395,6 +395,8 @@ def _run(parsed: argparse.Namespace) -> int:
                 _recorded(parsed.record, parsed.record_only, parsed.record_limit),
             ):
                 dxdispatch.run_model(model, adapter, options, _log)
+        if options.strictness is Strictness.RUNTIME:
+            _print_error("dmlemu: nothing was looked for at strictness runtime; strict looks for mistakes.")
         return 1 if file.has_failed else 0
     return 0
 

@@ -61,8 +61,12 @@ def test_reports_of_a_model(
     arguments = ["run", model, "-r", "2", "--post_dispatch_barriers", "none", "--report", str(path)]
     assert main([*arguments, "--strictness", "debug"]) == 0
     assert path.read_text() == "" and capsys.readouterr().err == ""
+    assert main([*arguments, "--strictness", "runtime"]) == 0
+    assert capsys.readouterr().err == (
+        "dmlemu: nothing was looked for at strictness runtime; strict looks for mistakes.\n"
+    )
 
-    assert main([*arguments, "--strictness", "strict"]) == 1
+    assert main(arguments) == 1  # strict is the default
     (line,) = path.read_text().splitlines()
     report = json.loads(line)
     assert (report["id"], report["severity"]) == ("HAZARD_WAW", "ERROR")

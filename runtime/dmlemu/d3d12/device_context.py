@@ -50,15 +50,21 @@ if TYPE_CHECKING:
 __all__ = ["DeviceContext"]
 
 _Result = TypeVar("_Result")
-RemovalWatchers = weakref.WeakValueDictionary[int, Callable[[HResult], None]]
+RemovalWatcher = Callable[[HResult, Report], None]
+RemovalWatchers = weakref.WeakValueDictionary[int, RemovalWatcher]
 
 
-def tell(watchers: RemovalWatchers, reason: HResult) -> None:
+def tell(watchers: RemovalWatchers, reason: HResult, cause: Report) -> None:
     """Calls those that live; other threads may add some."""
     for reference in watchers.valuerefs():
         watcher = reference()
         if watcher is not None:
-            watcher(reason)
+            watcher(reason, cause)
+
+
+def removal_lines(reason: HResult, cause: Report) -> tuple[str, ...]:
+    """What a call on a removed device says about the removal."""
+    return (f"Removed with {reason.name}: {cause.message}",)
 
 
 class DeviceContext:
@@ -102,6 +108,7 @@ class DeviceContext:
         self.info_queue = InfoQueue(self.reports, enabled=self.has_layer)
         self.checks: Any = None
         self.removed: HResult | None = None
+        self._removal_cause: Report | None = None
         self._removal_watchers: RemovalWatchers = weakref.WeakValueDictionary()
         self.removal_record: RemovalRecord | None = None
         self.references = 1
@@ -276,22 +283,28 @@ class DeviceContext:
         self.keep(error)
         self.remove(HResult.DXGI_ERROR_INVALID_CALL, error.report)
 
-    def on_removal(self, watcher: Callable[[HResult], None]) -> None:
-        """Calls ``watcher`` with the reason once the device is removed; now, if it is already.
+    def on_removal(self, watcher: RemovalWatcher) -> None:
+        """Calls ``watcher`` with the reason and its report once the device is removed; now, if it is already.
 
         The caller must keep it.
         """
         self._removal_watchers[id(watcher)] = watcher
-        if self.removed is not None:
-            watcher(self.removed)
+        if self.removed is not None and self._removal_cause is not None:
+            watcher(self.removed, self._removal_cause)
 
     def remove(self, reason: HResult, report: Report) -> None:
         """Removes the device; the first reason is kept."""
         if self.removed is None:
-            self.removed = reason
-            tell(self._removal_watchers, reason)
+            self._removal_cause, self.removed = report, reason  # in this order: other threads read both
+            tell(self._removal_watchers, reason, report)
             self.gpu.remove(GpuFault(FaultKind.REMOVED, report.message))
             self.removal_record = removal_record(self.names, self.submissions, reason, report)
+
+    def removal_lines(self) -> tuple[str, ...]:
+        """Why the device was removed, for the calls that fail from then on; empty if it is not."""
+        if self.removed is None or self._removal_cause is None:
+            return ()
+        return removal_lines(self.removed, self._removal_cause)
 
     # --- rules of every call ---
 
@@ -328,8 +341,6 @@ class DeviceContext:
         if self.removed is None:
             self.begin_call(operation)
             return
-        record = self.removal_record
-        why = "" if record is None else record.report.message
         raise refusal(
             ids.DEVICE_REMOVED,
             f"{operation} is called on a removed device.",
@@ -338,7 +349,7 @@ class DeviceContext:
             hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
             message_id=MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,
             object=self.device,
-            context=(f"Removed with {self.removed.name}: {why}",),
+            context=self.removal_lines(),
         )
 
     def check_child(self, child: object, kind: type[Object], operation: str, field: str) -> None:

@@ -136,7 +136,9 @@ def create_device(
             expected="NONE, or a d3d12 device of strictness debug or strict",
         )
     if d3d12_device.get_device_removed_reason() != HResult.S_OK:
-        raise removed_error(operation, "the Direct3D 12 device was removed")
+        raise removed_error(
+            operation, "(the Direct3D 12 device was removed)", d3d12_device.context.removal_lines()
+        )
     return Device(d3d12_device, CreateDeviceFlags(flags), level)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from .. import d3d12
-from ..d3d12.device_context import RemovalWatchers, tell
+from ..d3d12.device_context import RemovalWatcher, RemovalWatchers, removal_lines, tell
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import Error, HResult, shorten
@@ -69,14 +68,15 @@ class DeviceContext:
             return self._reason
         return self.d3d12.removed or HResult.S_OK
 
-    def on_removal(self, watcher: Callable[[HResult], None]) -> None:
-        """Calls ``watcher`` with the reason once this or the Direct3D 12 device is removed, perhaps twice.
+    def on_removal(self, watcher: RemovalWatcher) -> None:
+        """Calls ``watcher`` with the reason and its report once this or the Direct3D 12 device is removed,
+        perhaps twice.
 
         The caller must keep it.
         """
         self._removal_watchers[id(watcher)] = watcher
-        if self._reason is not HResult.S_OK:
-            watcher(self._reason)
+        if self.removed_by is not None:
+            watcher(self._reason, self.removed_by.report)
         self.d3d12.on_removal(watcher)
 
     def is_removed(self) -> bool:
@@ -86,29 +86,37 @@ class DeviceContext:
     def check_alive(self, operation: str) -> None:
         """Raises DXGI_ERROR_DEVICE_REMOVED once the device is removed."""
         if self.is_removed():
-            raise removed_error(operation, self.removed_reason.name)
+            raise removed_error(operation, f"({self.removed_reason.name})", self._removal_lines())
         self.d3d12.begin_call(operation)
+
+    def _removal_lines(self) -> tuple[str, ...]:
+        """What removed this device, or else the Direct3D 12 device."""
+        if self.removed_by is None:
+            return self.d3d12.removal_lines()
+        return removal_lines(self._reason, self.removed_by.report)
 
     def reject(self, error: Error) -> None:
         """A void method failed: raises, or removes the device, as on Windows."""
         if self.d3d12.raises:
             raise error
         self.d3d12.keep(error)
-        self._reason = error.hresult
-        tell(self._removal_watchers, error.hresult)
-        self.removed_by = error
+        if self.removed_by is None:  # the first reason is kept
+            self.removed_by = error
+            self._reason = error.hresult
+            tell(self._removal_watchers, error.hresult, error.report)
         if self._flags & CreateDeviceFlags.DEBUG:
             print(f"[DIRECTML ERROR]: {shorten(error.report.message, 2000)}", file=sys.stderr)
 
 
-def removed_error(operation: str, reason: str) -> Error:
-    """The error of calls on a removed device."""
+def removed_error(operation: str, why: str, cause: tuple[str, ...]) -> Error:
+    """The error of calls on a removed device.  ``cause``: see :func:`.removal_lines`."""
     return refusal(
         ids.DEVICE_REMOVED,
-        f"The DirectML device is removed ({reason}).",
+        f"The DirectML device is removed {why}.",
         operation=operation,
         rule="2.11: IDMLDevice::GetDeviceRemovedReason",
         message_id=0,  # the Direct3D 12 device has reported the cause
         hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
         api="DML",
+        context=cause,
     )

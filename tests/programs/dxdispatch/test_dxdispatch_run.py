@@ -20,7 +20,7 @@ from dxdispatch_add import put
 from dmlemu import d3d12
 from dmlemu.cli import main
 from dmlemu.dml import FeatureLevel
-from dmlemu.errors import Error
+from dmlemu.errors import Error, Strictness
 from dmlemu.frontends import dxdispatch
 from dmlemu.frontends.dxdispatch import Model, ModelError, Options, read_model
 
@@ -134,13 +134,24 @@ def test_accumulates_over_iterations_and_repeats(add: Any, load: Callable[[Any],
     assert lines[1] == "Resource 'A': 61, 98, -57"
 
 
+@pytest.mark.dmlemu(expect=["HAZARD_*"])
 @pytest.mark.parametrize("queue", [d3d12.CommandListType.DIRECT, d3d12.CommandListType.COMPUTE])
 @pytest.mark.parametrize(("uav", "aliasing"), [(False, False), (True, False), (True, True)])
 def test_queues_and_barriers(
     add: Any, load: Callable[[Any], Model], queue: d3d12.CommandListType, uav: bool, aliasing: bool
 ) -> None:
-    lines = run(load(add), queue_type=queue, uav_barrier=uav, aliasing_barrier=aliasing, dispatch_repeat=2)
-    assert lines[-1] == "Resource 'Out': 6, 10, -2"
+    options: dict[str, Any] = {
+        "queue_type": queue,
+        "uav_barrier": uav,
+        "aliasing_barrier": aliasing,
+        "dispatch_repeat": 2,
+    }
+    model = load(add)
+    if not uav:  # which writes one buffer twice
+        with pytest.raises(Error, match="HAZARD_WAW"):
+            run(model, **options)
+        options["strictness"] = Strictness.DEBUG
+    assert run(model, **options)[-1] == "Resource 'Out': 6, 10, -2"
 
 
 def test_gpu_times_come_from_the_device_and_repeat(add: Any, load: Callable[[Any], Model]) -> None:

@@ -7,7 +7,7 @@ int main(int count, char **arguments)
     const std::string what = arguments[1];
     Gpu gpu;
     ComPtr<ID3D12Resource> buffer = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
-    if (what == "wrong" || what == "leak")
+    if (what == "wrong" || what == "leak" || what == "closed")
         for (int i = 0; i < 2; i++)
             gpu.list->CopyBufferRegion(buffer.Get(), 0, buffer.Get(), 0, 100);
     if (what == "leak") {
@@ -30,6 +30,13 @@ int main(int count, char **arguments)
         CHECK(gpu.fence->SetEventOnCompletion(gpu.value, nullptr));
         const D3D12_RANGE nothing = {0, 0};
         readback->Unmap(0, &nothing);
+    }
+    if (what == "closed")
+        gpu.list->Close(); // fails if something was recorded wrongly, which nobody looks at
+    if (what == "removed") {
+        ID3D12CommandList *lists[] = {gpu.list.Get()};
+        gpu.queue->ExecuteCommandLists(1, lists); // which is open
+        gpu.queue->Signal(gpu.fence.Get(), 1);
     }
     if (what == "beyond") {
         std::vector<char> memory(static_cast<size_t>(8 * count));

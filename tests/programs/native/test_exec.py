@@ -33,13 +33,38 @@ def test_status_is_the_programs_own_unless_an_error_was_reported(program: Path) 
     assert run(*DMLEMU, "exec", "--strict", program, "abort").returncode == 128 + signal.SIGABRT
 
 
+NOTHING = "dmlemu: nothing was looked for at strictness runtime; --strict looks for mistakes.\n"
+CAUSES = {
+    "right": NOTHING,
+    "closed": r"dmlemu: CopyBufferRegion failed \(E_INVALIDARG\): The 100 bytes at offset 0 run 36 bytes .*"
+    "; --strict looks for the cause.\n",
+    "removed": r"dmlemu: a device was removed \(DXGI_ERROR_INVALID_CALL\): .* is executed while it is open"
+    "; --strict looks for the cause.\n",
+}
+
+
+@pytest.mark.parametrize("does", CAUSES)
+def test_the_last_line_says_that_nothing_was_looked_for(program: Path, does: str) -> None:
+    """And what failed, whose cause the program may have ignored."""
+    done = run(*DMLEMU, "exec", program, does)
+    assert done.returncode == 0
+    assert re.fullmatch(CAUSES[does], done.stderr), done.stderr
+    for strictness in ("debug", "strict"):
+        assert "looked for" not in run(*DMLEMU, "exec", "--strictness", strictness, program, does).stderr
+
+
+def test_the_last_line_is_of_programs_that_used_a_device(program: Path) -> None:
+    assert run(*DMLEMU, "exec", "true").stderr == ""
+    assert run(*DMLEMU, "exec", "sh", "-c", f"{program} right; {program} right").stderr == NOTHING
+
+
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_signals_are_passed_on(program: Path, number: signal.Signals) -> None:
     """The program ends by them, and nothing of it is left."""
     process = start(*DMLEMU, "exec", program, "wait")
     assert process.stdout is not None and process.stdout.readline() == "waiting\n"
     process.send_signal(number)
-    assert process.communicate(timeout=60) == ("", "")  # at the end of all that could write
+    assert process.communicate(timeout=60) == ("", NOTHING)  # at the end of all that could write
     assert process.returncode == 128 + number
 
 
@@ -199,7 +224,7 @@ def test_under_valgrind(program: Path, arguments: list[str], status: int, said: 
 def test_a_timeline(program: Path, tmp_path: Path) -> None:
     file = tmp_path / "trace.json"
     done = run(*DMLEMU, "exec", "--trace", file, program, "early")
-    assert (done.stderr, done.returncode) == ("", 0)
+    assert (done.stderr, done.returncode) == (NOTHING, 0)
     names = {event.get("name") for event in json.loads(file.read_text())["traceEvents"]}
     assert {"Map", "CopyBufferRegion"} <= names
 

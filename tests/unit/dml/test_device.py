@@ -432,6 +432,7 @@ def test_2_11_the_d3d12_device_takes_it_along(world: World) -> None:
         with pytest.raises(Error) as caught:
             call()
         assert caught.value.hresult is REMOVED
+        assert "was removed by RemoveDevice." in str(caught.value)
 
 
 def test_2_11_removal_stays_with_its_device() -> None:
@@ -442,6 +443,19 @@ def test_2_11_removal_stays_with_its_device() -> None:
     assert other.get_device_removed_reason() is HResult.S_OK
     assert world.d3d12.get_device_removed_reason() is HResult.S_OK
     other.create_operator(identity())
+
+
+def test_2_11_calls_on_a_removed_device_quote_the_cause() -> None:
+    world = World(Strictness.RUNTIME)
+    table = world.table(world.compile(identity()))
+    table.bind_inputs([])  # void: it removes the device
+    table.bind_outputs([])  # does nothing: the first cause is kept
+    assert world.dml.removed_by is not None
+    message = world.dml.removed_by.report.message
+    assert "BindInputs" in world.dml.removed_by.report.operation
+    with pytest.raises(Error) as caught:
+        world.dml.create_operator(identity())
+    assert caught.value.report.context[0] == f"Removed with E_INVALIDARG: {message}"
 
 
 def test_reset_from_several_threads_keeps_the_parts_of_an_initializer_together(world: World) -> None:

@@ -119,12 +119,25 @@ def _exec(parsed: Namespace) -> int:
         except OSError as error:
             print(f"dmlemu: error: '{parsed.program}' cannot be run: {error.strerror}", file=sys.stderr)
             return 127
-        found = set(notes.read_text(encoding="utf-8").split()) if notes.exists() else set()
+        lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
+    found = {kind: text for kind, _, text in (line.partition(" ") for line in reversed(lines))}  # the first
+    if last := _last_line(found):
+        print(f"dmlemu: {last}", file=sys.stderr)
     if "bug" in found:
         return _BUG
     if status == 0 and "error" in found:
         return 1
     return 128 - status if status < 0 else status
+
+
+def _last_line(found: dict[str, str]) -> str:
+    """What exec says where no device had checks.  ``found``: what the program has noted."""
+    cause = found.get("removed") or found.get("failed")
+    if "watched" in found or not (cause or "unwatched" in found):
+        return ""
+    if cause:
+        return f"{cause}; --strict looks for the cause."
+    return "nothing was looked for at strictness runtime; --strict looks for mistakes."
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:

@@ -19,8 +19,9 @@ from ...d3d12.c_memory import MEMORY, read_array, read_bytes
 from ...d3d12.object import LateName, Object
 from ...diagnostics import ids
 from ...diagnostics.refusal import refusal
-from ...errors import CallSite, Error, HResult, call_site
+from ...errors import CallSite, Error, HResult, Report, call_site
 from ...reporting import Reporter
+from . import reports
 from ._capi import ffi, lib
 from .sites import spell_text
 
@@ -166,13 +167,14 @@ class Interface:
 
 
 class _Reason:
-    """Why a device was removed: a number that C reads."""
+    """Why a device was removed: a number that C reads, and a note for ``dmlemu exec``."""
 
     def __init__(self) -> None:
         self.number = ffi.new("uint32_t *")
 
-    def __call__(self, reason: HResult) -> None:
+    def __call__(self, reason: HResult, cause: Report) -> None:
         self.number[0] = self.number[0] or reason  # the first one stays
+        reports.removed(reason, cause)
 
 
 def interface_of(thing: Any) -> Interface:

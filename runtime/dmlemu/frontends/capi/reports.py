@@ -1,6 +1,6 @@
 """What a C++ program is told: refused calls and the reports of checks, on stderr, each once.
 
-``dmlemu exec`` says by DMLEMU_EXEC to which file the process notes that something was wrong.
+``dmlemu exec`` says by DMLEMU_EXEC to which file the process notes what its status and last line depend on.
 """
 
 from __future__ import annotations
@@ -12,19 +12,22 @@ from weakref import WeakKeyDictionary
 
 from ... import d3d12
 from ...d3d12.info_queue import category_of
-from ...errors import Error, HResult, Report, Severity, Strictness
+from ...diagnostics import ids
+from ...errors import Error, HResult, Report, Severity, Strictness, shorten
 from ...reporting import Reporter, Sink, Stored, defaults, on_created, print_reports
 from ._capi import lib
 from .sites import spell_text
 
-__all__ = ["DebugSettings", "bug", "found", "install", "no_effect", "refused", "settings"]
+__all__ = ["DebugSettings", "bug", "found", "install", "no_effect", "refused", "removed", "settings"]
 
+_MOST_CAUSE = 300  # characters of a message in the last line of exec
 _ANSWERS = (HResult.DXGI_ERROR_NOT_FOUND, HResult.DXGI_ERROR_UNSUPPORTED)  # no mistake: programs ask so
 _printed: set[tuple[str, str]] = set()  # id and message
 _bugs: set[str] = set()
 _said: set[str] = set()  # settings without effect
 stops = False  # --break: the thread of a new report stops before its call returns
 _refusals: dict[tuple[str, str], Stored] = {}  # of no device, by id and message
+_noted: set[str] = set()
 _found: dict[int, Stored] = {}  # all that was found, by its id: devices may be gone
 sinks: list[Sink] = []
 """Take refused calls, too, which are no reports of a device."""
@@ -76,6 +79,7 @@ def install() -> None:
 def _watch(device: d3d12.Device) -> None:
     _settings[device] = DebugSettings()
     device.reports.add_sink(_settings[device])
+    _note_once("watched" if device.context.has_layer else "unwatched")
 
 
 def found() -> list[Stored]:
@@ -90,16 +94,33 @@ def refused(error: Error, reporter: Reporter | None) -> None:
     """
     if error.is_stored or error.hresult in _ANSWERS:
         return
-    if defaults.strictness is not Strictness.RUNTIME or error.hresult is HResult.E_NOTIMPL:
-        error.is_stored = True
-        if reporter is not None:
-            reporter.add(error.report, hresult=error.hresult)
-            return
-        report = error.report.spelled()
-        stored = _refusals.setdefault((report.id, report.message), Stored(report, 0, hresult=error.hresult))
-        stored.count += 1
-        for sink in [_take, *sinks]:
-            sink(stored)
+    if defaults.strictness is Strictness.RUNTIME and error.hresult is not HResult.E_NOTIMPL:
+        if error.report.id != ids.DEVICE_REMOVED:  # a consequence of what is noted already
+            operation = error.report.operation or "a call"
+            _note_cause("failed", f"{operation} failed ({error.hresult.name})", error.report)
+        return
+    error.is_stored = True
+    if reporter is not None:
+        reporter.add(error.report, hresult=error.hresult)
+        return
+    report = error.report.spelled()
+    stored = _refusals.setdefault((report.id, report.message), Stored(report, 0, hresult=error.hresult))
+    stored.count += 1
+    for sink in [_take, *sinks]:
+        sink(stored)
+
+
+def removed(reason: HResult, cause: Report) -> None:
+    """A device was removed: at strictness runtime nobody else says so, and few programs ask."""
+    is_wanted = cause.id == ids.DEVICE_REMOVED  # RemoveDevice
+    if defaults.strictness is Strictness.RUNTIME and not is_wanted:
+        _note_cause("removed", f"a device was removed ({reason.name})", cause)
+
+
+def _note_cause(kind: str, what: str, cause: Report) -> None:
+    if kind not in _noted:
+        message = shorten(cause.spelled().message.splitlines()[0], _MOST_CAUSE).rstrip(".")
+        _note_once(kind, f"{what}: {message}")
 
 
 def _take(stored: Stored, *, is_muted: bool = False) -> None:
@@ -138,6 +159,12 @@ def no_effect(operation: str, why: str) -> None:
     if operation not in _said:
         _said.add(operation)
         print(f"dmlemu: {operation} has no effect: {why}.", file=sys.stderr, flush=True)
+
+
+def _note_once(kind: str, text: str = "") -> None:
+    if kind not in _noted:
+        _noted.add(kind)
+        _note(f"{kind} {text}")
 
 
 def _note(what: str) -> None:

@@ -73,7 +73,8 @@ class Executor:
                 with _While(f"creating resource {quoted(desc.name)}", desc.path):
                     buffer = device.initial(desc.size_in_bytes, desc.initial, desc.name)
                 self._resources.add(desc, buffer)
-        device.run()
+        if any(desc.initial is not None for desc in model.resources.values()):
+            device.run()  # a list without commands would be reported
         self._dispatchables = {
             name: create_dispatchable(device, dispatchable, self._resources)
             for name, dispatchable in model.dispatchables.items()

@@ -44,7 +44,7 @@ _UNSUPPORTED = {
 
 
 class Options(Frozen):
-    """What to run and how; the defaults are DxDispatch's."""
+    """What to run and how; the defaults are DxDispatch's, but for the strictness."""
 
     model: Path | None = None
     input_path: Path | None = None
@@ -52,7 +52,7 @@ class Options(Frozen):
     allow_paths: bool = False
     print_commands: bool = False
     debug: bool = False
-    strictness: Strictness = Strictness.DEBUG
+    strictness: Strictness = Strictness.STRICT
     adapter: str = ""
     show_adapters: bool = False
     queue_type: d3d12.CommandListType = d3d12.CommandListType.DIRECT
@@ -94,12 +94,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_direct_x(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "-d", "--debug", action="store_true", help="strict checks: undefined memory is filled with a pattern"
+        "-d", "--debug", action="store_true", help="the DirectML device prints its errors itself, too"
     )
     group.add_argument(
         "--strictness",
         choices=[each.value for each in Strictness],
-        help="how mistakes are answered (default: debug; strict with --debug)",
+        default="strict",
+        help="what is looked for (default: strict)",
     )
     group.add_argument(
         "-a", "--adapter", default="", help="run on the first adapter whose name contains this"
@@ -171,7 +172,6 @@ def options_from(arguments: argparse.Namespace) -> Options:
     """The options from the result of argparse."""
     uav, aliasing = _BARRIERS[arguments.post_dispatch_barriers]
     run_for = arguments.milliseconds_to_run
-    strictness = arguments.strictness or (Strictness.STRICT if arguments.debug else Strictness.DEBUG)
     return Options(
         model=arguments.model_option or arguments.model,
         input_path=arguments.input_path,
@@ -179,7 +179,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
         allow_paths=arguments.allow_paths,
         print_commands=arguments.print_commands,
         debug=arguments.debug,
-        strictness=Strictness(strictness),
+        strictness=Strictness(arguments.strictness),
         adapter=arguments.adapter,
         show_adapters=arguments.show_adapters,
         queue_type=_QUEUES[arguments.queue_type],
