@@ -234,6 +234,7 @@ void capi_leave(struct capi_left *rows, uint32_t count);
 uint32_t capi_count(uintptr_t object);
 int capi_supports_iid(uintptr_t object, uintptr_t iid);
 enum {{ CAPI_OF_CLIENT, CAPI_OF_OURS }};
+enum {{ CAPI_RELEASED = ... }};
 void capi_hold(uintptr_t object, uint32_t reference);
 void capi_give(uintptr_t object, uintptr_t out);
 void capi_let_go(uintptr_t object);

@@ -43,13 +43,6 @@ static uintptr_t capi_new(uint32_t interface, uintptr_t owner)
     return (uintptr_t)object;
 }
 
-static void capi_free(uintptr_t object)
-{
-    tell_acquire(identity(object));
-    if (!atomic_load(&capi_keeps_memory))
-        free((void *)object);
-}
-
 static void capi_keep_memory(void)
 {
     atomic_store(&capi_keeps_memory, 1);
@@ -74,6 +67,19 @@ static void keep_value(struct capi_object *object, uint32_t bit, uint32_t word, 
 static void capi_changed(uintptr_t object)
 {
     atomic_fetch_or(&((struct capi_object *)object)->kept, CAPI_CHANGED);
+}
+
+/* The object is released: it takes the place of one of those that were released before, whose memory is given back. */
+static void capi_free(uintptr_t object)
+{
+    struct capi_object **place = &capi_released[capi_next_released++ % CAPI_RELEASED];
+    capi_changed(object);
+    if (*place != NULL) {
+        tell_acquire(identity((uintptr_t)*place)); /* its owner is released later */
+        if (!atomic_load(&capi_keeps_memory))
+            free(*place);
+    }
+    *place = (struct capi_object *)object;
 }
 
 /* A number that Python changes, which must live as long as the object. */

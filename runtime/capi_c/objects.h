@@ -98,6 +98,12 @@ static _Atomic int capi_has_frames;
 /* The exports are methods of an object that nobody sees. */
 static struct capi_object capi_exports;
 
+/* The objects that were released last, as a ring: their memory is kept, so that a call on one of them fails instead of
+ * crashing.  Changed under Python's lock of the tables. */
+enum { CAPI_RELEASED = 65536 };
+static struct capi_object *capi_released[CAPI_RELEASED];
+static uint32_t capi_next_released;
+
 static _Atomic int capi_is_alive = 1;
 
 /* Set when Python makes the list of the objects that are left: from then on their memory stays. */

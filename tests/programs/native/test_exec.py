@@ -14,7 +14,18 @@ from io import FileIO
 from pathlib import Path
 
 import pytest
-from toolchain import DMLEMU, Built, capi, compiled, marked_lines, needs_compiler, run, run_alone, start
+from toolchain import (
+    DMLEMU,
+    NOTHING,
+    Built,
+    capi,
+    compiled,
+    marked_lines,
+    needs_compiler,
+    run,
+    run_alone,
+    start,
+)
 
 pytestmark = needs_compiler
 
@@ -33,7 +44,6 @@ def test_status_is_the_programs_own_unless_an_error_was_reported(program: Path) 
     assert run(*DMLEMU, "exec", "--strict", program, "abort").returncode == 128 + signal.SIGABRT
 
 
-NOTHING = "dmlemu: nothing was looked for at strictness runtime; --strict looks for mistakes.\n"
 CAUSES = {
     "right": NOTHING,
     "closed": r"dmlemu: CopyBufferRegion failed \(E_INVALIDARG\): The 100 bytes at offset 0 run 36 bytes .*"

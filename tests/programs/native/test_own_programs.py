@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toolchain import DMLEMU, HEADERS, Built, compiled, needs_compiler, needs_headers, start
+from toolchain import DMLEMU, HEADERS, Built, compiled, needs_compiler, needs_headers, reported, start
 
 from dmlemu import d3d12, dml
 from dmlemu.session import Session
@@ -291,7 +291,7 @@ def check(program: Path, options: list[list[str]]) -> None:
     expected = "".join(f"{line}\n" for each in PROGRAMS for line in (each.__name__, *each()))
     for process, each in zip(running, options, strict=True):
         out, err = process.communicate(timeout=110)
-        assert (out, err, process.returncode) == (expected, "", 0), each
+        assert (out, reported(err), process.returncode) == (expected, "", 0), each
 
 
 def test_right_programs(built: Built) -> None:

@@ -16,6 +16,7 @@ __all__ = [
     "DMLEMU",
     "HEADERS",
     "HERE",
+    "NOTHING",
     "Built",
     "capi",
     "compiled",
@@ -25,6 +26,7 @@ __all__ = [
     "marked_lines",
     "needs_compiler",
     "needs_headers",
+    "reported",
     "run",
     "run_alone",
     "start",
@@ -32,6 +34,9 @@ __all__ = [
 
 HERE = Path(__file__).parent
 DMLEMU = [sys.executable, "-m", "dmlemu"]
+NOTHING = (
+    "dmlemu: nothing was looked for at strictness runtime; --strict looks for mistakes.\n"  # exec's last line
+)
 HEADERS = os.environ.get("DMLEMU_DIRECTX_HEADERS")  # the folder include of current DirectX-Headers
 # -Wignored-attributes is about Microsoft's headers.
 FLAGS = ["-std=c++17", "-g", "-O0", "-Wall", "-Wextra", "-Wno-ignored-attributes", "-pthread"]
@@ -95,6 +100,11 @@ def environment(**variables: str) -> dict[str, str]:
     """This process's environment without the variables of dmlemu; one set to "" is not there."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("DMLEMU_")}
     return {name: value for name, value in {**own, **variables}.items() if value}
+
+
+def reported(stderr: str) -> str:
+    """What ``dmlemu exec`` has printed, without the line that nothing was looked for."""
+    return stderr.removesuffix(NOTHING)
 
 
 def start(*command: str | Path, **variables: str) -> subprocess.Popen[str]:

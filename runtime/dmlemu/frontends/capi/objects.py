@@ -51,7 +51,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _OF_OURS = int(lib.CAPI_OF_OURS)  # a reference
 _POINTER = struct.Struct("@Q")
-_MOST_RELEASED = 65_536  # whose memory is kept, so that a call on them is a message and not a crash
+_MOST_RELEASED = int(lib.CAPI_RELEASED)  # whose memory C keeps, so that a call on them does not crash
 _NUMBERS = {ffi.string(name).decode(): i for i, name in enumerate(lib.capi_names)}
 
 lock = threading.RLock()  # of the tables, and of the last reference of each object
@@ -78,7 +78,7 @@ class Interface:
     OTHERS: ClassVar[tuple[type[Interface], ...]] = ()  # further interfaces of the object
     others: Sequence[Interface] = ()  # the COM objects of OTHERS, once one was asked for
     is_debug = False  # of a DirectML device: created with the flag DEBUG
-    keeps_released: ClassVar[bool] = False  # set at strictness debug and strict
+    keeps_released: ClassVar[bool] = False  # by name; set at strictness debug and strict
 
     def __init__(self, thing: Any, owner: Interface | None = None) -> None:
         self.thing = thing
@@ -310,18 +310,16 @@ def _forget(whole: Interface) -> None:
     for each in (*whole.others, whole):  # freed in this order, too: the others name it
         del _live[each.address]
         if Interface.keeps_released:
-            _keep_memory(each)
-        else:
-            lib.capi_free(each.address)
+            _keep_name(each)
+        lib.capi_free(each.address)
 
 
-def _keep_memory(each: Interface) -> None:
-    """Makes later calls on the object a message."""
-    lib.capi_changed(each.address)
+def _keep_name(each: Interface) -> None:
+    """For the message about a later call on the object."""
     name = LateName(each.thing) if isinstance(each.thing, Object) else str(each.thing)
     _released[each.address] = name, call_site()
     while len(_released) > _MOST_RELEASED:
-        lib.capi_free(_released.popitem(last=False)[0])
+        _released.popitem(last=False)
 
 
 def _stale(address: int, operation: str) -> Error:
