@@ -242,6 +242,7 @@ uint32_t capi_drop(uintptr_t object, uint32_t reference);
 void capi_add_ref_any(uintptr_t pointer);
 void capi_release_any(uintptr_t pointer);
 void capi_deliver(uintptr_t, uint32_t, uint32_t, uint32_t, const char *, uintptr_t);
+void capi_notify(uintptr_t, uintptr_t);
 enum {{ CAPI_FRAMES = 8 }};
 uintptr_t capi_frames(void);
 uintptr_t capi_place(uintptr_t address, char *file, size_t size);

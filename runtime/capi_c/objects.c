@@ -206,7 +206,7 @@ static void end_if_inside(const int *is_inside)
 {
     if (!*is_inside)
         return;
-    fputs("dmlemu: the process ends: a function of the program that dmlemu called (a message callback, or a method of "
+    fputs("dmlemu: the process ends: a function of the program that dmlemu called (a callback, or a method of "
           "private data) threw an exception or ended its thread. It must return.\n",
           stderr);
     abort();
@@ -250,6 +250,27 @@ static void capi_deliver(uintptr_t callback, uint32_t category, uint32_t severit
     struct message message = {NULL, category, severity, id, text, context};
     memcpy(&message.callback, &callback, sizeof callback);
     capi_call_client(call_callback, &message);
+}
+
+struct notice {
+    void (*callback)(void *);
+    void *data;
+};
+
+static void call_notice(void *argument)
+{
+    const struct notice *notice = argument;
+    CALLING_CLIENT;
+    notice->callback(notice->data);
+    is_inside = 0;
+}
+
+/* A callback of ID3DDestructionNotifier. */
+static void capi_notify(uintptr_t callback, uintptr_t data)
+{
+    struct notice notice = {NULL, (void *)data};
+    memcpy(&notice.callback, &callback, sizeof callback);
+    capi_call_client(call_notice, &notice);
 }
 
 /* Any COM object, the client's own, too. */

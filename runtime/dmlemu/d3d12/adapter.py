@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.chaos import Chaos
@@ -17,6 +18,7 @@ from .enums import FeatureLevel, SegmentGroup
 from .structs import HardwareId, Luid, MemoryBudget
 
 if TYPE_CHECKING:
+    from .fence import Event
     from .object import Object
 
 DEFAULT_NAME = "dmlemu Virtual GPU"
@@ -87,6 +89,8 @@ class Adapter:
         self.hardware_id = HardwareId(_VENDOR_ID, _DEVICE_ID, 0, 0)
         self.instance_luid = _new_luid()
         self.lock = threading.RLock()
+        self._budget_events: dict[int, Callable[[], object]] = {}  # by cookie
+        self._next_budget_cookie = 1
         self._device: weakref.ref[Object] | None = None
         self._memory: weakref.ref[Memory] | None = None
         _adapters.add(self)
@@ -123,7 +127,40 @@ class Adapter:
             return MemoryBudget(self.dedicated_adapter_memory, 0)
         return MemoryBudget(memory.budget, memory.used)
 
+    def register_video_memory_budget_change_notification_event(self, event: Event | int) -> int:
+        """Sets an event, an object with ``set()`` or an eventfd, when the budget changes; returns a cookie.
+
+        The budget is constant unless ``dmlemu.testing.faults.memory_budget`` changes it.  Mirrors
+        ``IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent``.  E_HANDLE: no eventfd.
+        """
+        from .fence import notifier
+
+        notify = notifier(event)
+        with self.lock:
+            cookie = self._next_budget_cookie
+            self._next_budget_cookie += 1
+            self._budget_events[cookie] = notify
+        return cookie
+
+    def unregister_video_memory_budget_change_notification(self, cookie: int) -> None:
+        """E_INVALIDARG: no event has that cookie.
+
+        Mirrors ``IDXGIAdapter3::UnregisterVideoMemoryBudgetChangeNotification``.
+        """
+        with self.lock:
+            found = self._budget_events.pop(integer(cookie, "dwCookie"), None)
+        if found is None:
+            expected = "a cookie that RegisterVideoMemoryBudgetChangeNotificationEvent returned"
+            raise outside(cookie, "dwCookie", expected, "is no cookie of an event")
+
     # --- for the device ---
+
+    def budget_changed(self) -> None:
+        """The budget of the device's memory is another one."""
+        with self.lock:
+            events = list(self._budget_events.values())
+        for notify in events:
+            notify()
 
     @property
     def device(self) -> Object | None:

@@ -197,6 +197,9 @@ class _Call:
         self._check_state(resource, after, f"{path}.StateAfter")
         if after == states.COMMON and resource.fixed_states is not None and not resource.began_common:
             raise _fixed_state_error(resource, resource.fixed_states, after, f"{path}.StateAfter")
+        if before == states.COMMON and resource.fixed_states is not None and not resource.began_common:
+            error = _fixed_state_error(resource, resource.fixed_states, before, f"{path}.StateBefore")
+            self._context.object_to(error)  # only the debug layer knows the state
         if before == after:
             wrong, field = MessageId.RESOURCE_BARRIER_MATCHING_STATES, f"{path}.StateAfter"
             message = f"A transition of {resource} leads from state ({spell_state(before)}) to itself."

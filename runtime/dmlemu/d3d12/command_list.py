@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
 
 import numpy as np
@@ -26,7 +26,15 @@ from .enums import (
 )
 from .info_queue import not_implemented, refusal
 from .list_recorder import ListRecorder, ListRecording
-from .query_heap import QUERY_SIZE, QueryHeap, begin_error, check_end, check_resolve
+from .query_heap import (
+    QUERY_SIZE,
+    QueryHeap,
+    begin_error,
+    check_end,
+    check_ended,
+    check_resolve,
+    mark_ended,
+)
 from .recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER
 from .resource import Resource
 from .structs import (
@@ -201,10 +209,13 @@ class CommandList(ListRecorder):
     ) -> None:
         """Copies ``num_bytes`` between two buffers; offsets in bytes, of any alignment.
 
+        Within one buffer a copy is refused at strictness ``debug`` and ``strict``; at ``runtime`` it is made.
         Mirrors ``ID3D12GraphicsCommandList::CopyBufferRegion``
         (nf-d3d12-id3d12graphicscommandlist-copybufferregion).
         """
         command_validation.check_copy_buffer_region(dst_buffer, dst_offset, src_buffer, src_offset, num_bytes)
+        if dst_buffer is src_buffer:
+            self.context.object_to(command_validation.same_buffer(dst_buffer))
         uses = (dst_buffer, states.COPY_DEST, "pDstBuffer"), (src_buffer, states.COPY_SOURCE, "pSrcBuffer")
         self.use_all("CopyBufferRegion", *uses, executes=num_bytes != 0)
         if num_bytes:
@@ -359,6 +370,8 @@ class CommandList(ListRecorder):
         self.need(query_heap)
         self.writer.timestamp(query_heap.allocation.address + QUERY_SIZE * index)
         self.announce(Opcode.TIMESTAMP, "EndQuery", ("pQueryHeap",))
+        if self.context.has_layer:
+            self.at_submit(partial(mark_ended, query_heap, index))
 
     @_records("ResolveQueryData", TRANSFER)
     def resolve_query_data(
@@ -384,6 +397,9 @@ class CommandList(ListRecorder):
             source = query_heap.allocation.address + QUERY_SIZE * start_index
             self.writer.resolve_query(destination_buffer.address + offset, source, num_queries)
             self.announce(Opcode.RESOLVE_QUERY, "ResolveQueryData", ("pQueryHeap", "pDestinationBuffer"))
+            if self.context.has_layer:
+                here = self.context.here()
+                self.at_submit(partial(check_ended, str(self), query_heap, start_index, num_queries, here))
 
     # --- markers ---
 

@@ -77,17 +77,23 @@ def check_copy_buffer_region(
                 object=resource,
                 message_id=outside,
             )
-    if dst is src:
-        raise refused(
-            ids.COPY_SAME,
-            f"{dst} is both source and destination of a copy.",
-            field="pSrcBuffer",
-            given=src,
-            expected="another buffer",
-            object=dst,
-            hint="Two buffers placed over the same memory can be source and destination.",
-            message_id=MessageId.COPY_ON_SAME_SUBRESOURCE,
-        )
+
+
+def same_buffer(dst: Resource) -> Error:
+    """CM1: the error of a copy within one buffer, which only the debug layer looks at."""
+    operation = "CopyBufferRegion"
+    return refusal(
+        ids.COPY_SAME,
+        f"{dst} is both source and destination of a copy.",
+        operation=operation,
+        rule=f"CM1: ID3D12GraphicsCommandList::{operation}",
+        field="pSrcBuffer",
+        given=dst,
+        expected="another buffer",
+        object=dst,
+        hint="Two buffers placed over the same memory can be source and destination.",
+        message_id=MessageId.COPY_ON_SAME_SUBRESOURCE,
+    )
 
 
 def check_copy_resource(dst: Resource, src: Resource) -> None:

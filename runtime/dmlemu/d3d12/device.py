@@ -21,6 +21,7 @@ from . import (
     residency,
     resource_creation,
     rules,
+    tiles,
     views,
 )
 from .adapter import Adapter
@@ -38,6 +39,7 @@ from .enums import (
     CommandListType,
     DescriptorHeapFlags,
     DescriptorHeapType,
+    DeviceFlags,
     Feature,
     FenceFlags,
     HeapFlags,
@@ -54,17 +56,20 @@ from .removal import RemovalRecord
 from .resource import Heap, Resource
 from .resource_creation import OutOfMemoryGuard
 from .structs import (
+    SDK_VERSION,
     ClearValue,
     CommandQueueDesc,
     ConstantBufferViewDesc,
     CopyableFootprints,
     DescriptorHeapDesc,
+    DeviceConfigurationDesc,
     HeapDesc,
     HeapProperties,
     Luid,
     QueryHeapDesc,
     ResourceAllocationInfo,
     ResourceDesc,
+    ResourceTiling,
     ShaderResourceViewDesc,
     UnorderedAccessViewDesc,
 )
@@ -283,14 +288,32 @@ class Device(NumberedMethods):
     def get_resource_allocation_info(
         self, visible_mask: int, resource_descs: Sequence[ResourceDesc]
     ) -> ResourceAllocationInfo:
-        """Size and alignment of consecutively placed buffers; size 2**64 - 1 for an invalid desc.
+        """Size and alignment of consecutively placed resources; size 2**64 - 1 for an invalid desc.
+
+        An invalid desc is reported at strictness ``debug`` and ``strict``.  Of textures only TEXTURE2D has a
+        size, which is that of its texels, rounded up to its alignment: on a card it may be more.
 
         Mirrors ``ID3D12Device::GetResourceAllocationInfo``.
         """
         integer(visible_mask, "visibleMask")
         descs = sequence(resource_descs, "resource_descs")
-        info, _ = footprints.resource_allocation_infos(descs, is_runtime=not self.context.raises)
+        info, _ = footprints.resource_allocation_infos(self.context, descs)
         return info
+
+    def get_resource_tiling(
+        self,
+        tiled_resource: Resource,
+        first_subresource_tiling_to_get: int = 0,
+        num_subresource_tilings: int = 1,
+    ) -> ResourceTiling:
+        """The tiles of a reserved buffer: one subresource, a row of tiles of 65536 bytes (RS9).
+
+        All is 0 for a buffer that is not reserved.  Mirrors ``ID3D12Device::GetResourceTiling``.
+        """
+        self.context.check_child(tiled_resource, Resource, "GetResourceTiling", "pTiledResource")
+        first = integer(first_subresource_tiling_to_get, "FirstSubresourceTilingToGet")
+        count = integer(num_subresource_tilings, "NumSubresourceTilings")
+        return tiles.resource_tiling(tiled_resource, max(0, first), max(0, count))
 
     def get_copyable_footprints(
         self,
@@ -503,6 +526,20 @@ class Device(NumberedMethods):
         """
         children = self.context.live_children()
         return LiveObjects(self.context, [child for child in children if isinstance(child, DeviceChild)])
+
+    def get_configuration_desc(self) -> DeviceConfigurationDesc:
+        """How the device was made; no experimental features are enabled.
+
+        It has the debug layer at strictness ``debug``, with GPU-based validation at ``strict``.
+        Mirrors ``ID3D12DeviceConfiguration::GetDesc``.
+        """
+        layer, gpu_based = DeviceFlags.DEBUG_LAYER_ENABLED, DeviceFlags.GPU_BASED_VALIDATION_ENABLED
+        flags = {
+            Strictness.RUNTIME: DeviceFlags.NONE,
+            Strictness.DEBUG: layer,
+            Strictness.STRICT: layer | gpu_based,
+        }
+        return DeviceConfigurationDesc(flags[self.context.strictness], 0, SDK_VERSION, 0)
 
     def create_compute_pipeline_state(self, *arguments: Any) -> None:
         """``ID3D12Device::CreateComputePipelineState`` is not emulated: raises E_NOTIMPL."""

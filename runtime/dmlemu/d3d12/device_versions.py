@@ -1,4 +1,4 @@
-"""The newer forms of ID3D12Device's methods, by number: they do what the plain ones do, or refuse by name.
+"""The newer methods of ID3D12Device: numbered forms, which do what the plain ones do, or refuse by name.
 
 Protected sessions, layouts and castable formats are for textures, or not emulated, so that nothing is left of
 what they add.
@@ -6,13 +6,14 @@ what they add.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
 from ..diagnostics import ids
 from ..errors import Error
-from . import footprints, residency
+from . import footprints, residency, views
+from .arguments import callback as check_callback
 from .arguments import instance, integer, integers, sequence
 from .command_queue import CommandQueue, create_queue
 from .device_child import DeviceChild
@@ -21,6 +22,7 @@ from .enums import (
     BackgroundProcessingMode,
     HeapFlags,
     MeasurementsAction,
+    QueryHeapFlags,
     ResidencyFlags,
     ResourceStates,
     ShaderCacheControlFlags,
@@ -29,28 +31,44 @@ from .enums import (
 from .fence import Event, Fence, check_value, notifier
 from .info_queue import not_implemented, refusal
 from .object import Object
+from .query_heap import QueryHeap
 from .resource import Heap, Resource
-from .resource_creation import create_committed, create_heap, create_placed, create_reserved
+from .resource_creation import (
+    create_committed,
+    create_heap,
+    create_placed,
+    create_query_heap,
+    create_reserved,
+)
 from .structs import (
     BARRIER_LAYOUT_UNDEFINED,
     ClearValue,
     CommandQueueDesc,
+    ConstantBufferViewDesc,
     CopyableFootprints,
     HeapDesc,
     HeapProperties,
+    QueryHeapDesc,
     ResourceAllocationInfo,
     ResourceAllocationInfo1,
     ResourceDesc,
     ResourceDesc1,
+    ShaderResourceViewDesc,
+    UnorderedAccessViewDesc,
 )
 
 __all__ = ["NumberedMethods"]
 
 
 class NumberedMethods(Object):
-    """Base of the device: methods of ``ID3D12Device3`` to ``ID3D12Device13``, and settings without effect."""
+    """Base of the device: methods of ``ID3D12Device3`` to ``ID3D12Device15``, and settings without effect."""
 
     context: DeviceContext
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trim_callbacks: set[int] = set()  # the cookies
+        self._next_trim_cookie = 1
 
     # --- queues and heaps ---
 
@@ -202,7 +220,7 @@ class NumberedMethods(Object):
         """
         integer(visible_mask, "visibleMask")
         descs = sequence(resource_descs, "resource_descs")
-        return footprints.resource_allocation_infos(descs, is_runtime=not self.context.raises)
+        return footprints.resource_allocation_infos(self.context, descs)
 
     def get_resource_allocation_info2(
         self, visible_mask: int, resource_descs: Sequence[ResourceDesc1]
@@ -235,6 +253,67 @@ class NumberedMethods(Object):
             self.context, resource_desc, first_subresource, num_subresources, base_offset
         )
 
+    # --- descriptors and queries ---
+
+    def try_create_shader_resource_view(
+        self, resource: Resource | None, desc: ShaderResourceViewDesc | None, dest_descriptor: int
+    ) -> None:
+        """As ``create_shader_resource_view``; a wrong argument is E_INVALIDARG at every strictness.
+
+        Mirrors ``ID3D12Device15::TryCreateShaderResourceView``.
+        """
+        views.try_write_view(
+            self.context,
+            lambda: views.shader_resource_view(self.context, resource, desc),
+            dest_descriptor,
+            "TryCreateShaderResourceView",
+        )
+
+    def try_create_unordered_access_view(
+        self,
+        resource: Resource | None,
+        counter_resource: Resource | None,
+        desc: UnorderedAccessViewDesc | None,
+        dest_descriptor: int,
+    ) -> None:
+        """As ``create_unordered_access_view``; a wrong argument is E_INVALIDARG at every strictness.
+
+        Mirrors ``ID3D12Device15::TryCreateUnorderedAccessView``.
+        """
+        views.try_write_view(
+            self.context,
+            lambda: views.unordered_access_view(self.context, resource, counter_resource, desc),
+            dest_descriptor,
+            "TryCreateUnorderedAccessView",
+        )
+
+    def try_create_constant_buffer_view(
+        self, desc: ConstantBufferViewDesc | None, dest_descriptor: int
+    ) -> None:
+        """As ``create_constant_buffer_view``; a wrong argument is E_INVALIDARG at every strictness.
+
+        Mirrors ``ID3D12Device15::TryCreateConstantBufferView``.
+        """
+        views.try_write_view(
+            self.context,
+            lambda: views.constant_buffer_view(self.context, desc),
+            dest_descriptor,
+            "TryCreateConstantBufferView",
+        )
+
+    def create_query_heap1(
+        self, desc: QueryHeapDesc, flags: QueryHeapFlags = QueryHeapFlags.NONE
+    ) -> QueryHeap:
+        """As ``create_query_heap``; mirrors ``ID3D12Device15::CreateQueryHeap1``.
+
+        CPU_RESOLVE is not emulated (E_NOTIMPL).  E_INVALIDARG: unknown flags.
+        """
+        operation = "CreateQueryHeap1"
+        _check_flags(flags, QueryHeapFlags, "Flags", operation)
+        if int(flags) & QueryHeapFlags.CPU_RESOLVE:
+            raise not_implemented(operation, "Query heap flag CPU_RESOLVE")
+        return create_query_heap(self.context, desc)
+
     # --- residency ---
 
     def set_residency_priority(self, objects: Sequence[DeviceChild], priorities: Sequence[int]) -> None:
@@ -264,6 +343,29 @@ class NumberedMethods(Object):
         check_value(fence_value, operation, "FenceValueToSignal")
         residency.make_resident(self.context, objects)
         fence_to_signal.signal(fence_value)
+
+    def register_trim_notification_callback(self, callback: Callable[[Any], object]) -> int:
+        """Returns a cookie, and never calls ``callback``: memory of the emulated GPU is not trimmed.
+
+        Mirrors ``ID3D12Device15::RegisterTrimNotificationCallback``.
+        """
+        self.context.check_alive("RegisterTrimNotificationCallback")
+        check_callback(callback, "pfnCallback")
+        cookie = self._next_trim_cookie
+        self._next_trim_cookie += 1
+        self._trim_callbacks.add(cookie)
+        return cookie
+
+    def unregister_trim_notification_callback(self, callback_cookie: int) -> None:
+        """E_INVALIDARG: no callback has that cookie.
+
+        Mirrors ``ID3D12Device15::UnregisterTrimNotificationCallback``.
+        """
+        cookie = integer(callback_cookie, "CallbackCookie")
+        if cookie not in self._trim_callbacks:
+            expected = "a cookie that RegisterTrimNotificationCallback returned"
+            raise _wrong("CallbackCookie", cookie, expected, "UnregisterTrimNotificationCallback")
+        self._trim_callbacks.remove(cookie)
 
     # --- settings ---
 
@@ -308,6 +410,10 @@ class NumberedMethods(Object):
             raise _wrong("Control", control, "DISABLE or ENABLE, not both", operation)
 
     # --- not emulated; each raises E_NOTIMPL with its name ---
+
+    def resolve_query_data(self, *arguments: Any) -> None:
+        """``ID3D12Device15::ResolveQueryData``, on the CPU, is not emulated: raises E_NOTIMPL."""
+        raise not_implemented("ResolveQueryData", "ID3D12Device15::ResolveQueryData")
 
     def open_existing_heap_from_address(self, *arguments: Any) -> None:
         """``ID3D12Device3::OpenExistingHeapFromAddress`` is not emulated: raises E_NOTIMPL."""

@@ -256,6 +256,14 @@ class SegmentGroup(IntEnum):
     NON_LOCAL = 1
 
 
+class DeviceFlags(IntFlag):
+    """Mirrors ``D3D12_DEVICE_FLAGS``, as far as devices here have them."""
+
+    NONE = 0
+    DEBUG_LAYER_ENABLED = 0x1
+    GPU_BASED_VALIDATION_ENABLED = 0x2
+
+
 class DescriptorHeapType(IntEnum):
     """Mirrors ``D3D12_DESCRIPTOR_HEAP_TYPE``."""
 
@@ -317,6 +325,13 @@ class SrvDimension(IntEnum):
     TEXTURECUBEARRAY = 10
     RAYTRACING_ACCELERATION_STRUCTURE = 11
     BUFFER_BYTE_OFFSET = 12
+
+
+class QueryHeapFlags(IntFlag):
+    """Mirrors ``D3D12_QUERY_HEAP_FLAGS``."""
+
+    NONE = 0
+    CPU_RESOLVE = 1
 
 
 class QueryHeapType(IntEnum):
@@ -492,6 +507,88 @@ class ViewInstancingTier(IntEnum):
     TIER_1 = 1
     TIER_2 = 2
     TIER_3 = 3
+
+
+class ProtectedResourceSessionSupportFlags(IntFlag):
+    """Mirrors ``D3D12_PROTECTED_RESOURCE_SESSION_SUPPORT_FLAGS``."""
+
+    NONE = 0
+    SUPPORTED = 1
+
+
+class HeapSerializationTier(IntEnum):
+    """Mirrors ``D3D12_HEAP_SERIALIZATION_TIER``."""
+
+    TIER_0 = 0
+    TIER_10 = 10
+
+
+class RenderPassTier(IntEnum):
+    """Mirrors ``D3D12_RENDER_PASS_TIER``."""
+
+    TIER_0 = 0
+    TIER_1 = 1
+    TIER_2 = 2
+
+
+class RaytracingTier(IntEnum):
+    """Mirrors ``D3D12_RAYTRACING_TIER``."""
+
+    NOT_SUPPORTED = 0
+    TIER_1_0 = 10
+    TIER_1_1 = 11
+    TIER_1_2 = 12
+
+
+class VariableShadingRateTier(IntEnum):
+    """Mirrors ``D3D12_VARIABLE_SHADING_RATE_TIER``."""
+
+    NOT_SUPPORTED = 0
+    TIER_1 = 1
+    TIER_2 = 2
+
+
+class MeshShaderTier(IntEnum):
+    """Mirrors ``D3D12_MESH_SHADER_TIER``."""
+
+    NOT_SUPPORTED = 0
+    TIER_1 = 10
+
+
+class SamplerFeedbackTier(IntEnum):
+    """Mirrors ``D3D12_SAMPLER_FEEDBACK_TIER``."""
+
+    NOT_SUPPORTED = 0
+    TIER_0_9 = 90
+    TIER_1_0 = 100
+
+
+class WaveMmaTier(IntEnum):
+    """Mirrors ``D3D12_WAVE_MMA_TIER``."""
+
+    NOT_SUPPORTED = 0
+    TIER_1_0 = 10
+
+
+class RecreateAtTier(IntEnum):
+    """Mirrors ``D3D12_RECREATE_AT_TIER``."""
+
+    NOT_SUPPORTED = 0
+    TIER_1 = 1
+
+
+class WorkGraphsTier(IntEnum):
+    """Mirrors ``D3D12_WORK_GRAPHS_TIER``."""
+
+    NOT_SUPPORTED = 0
+    TIER_1_0 = 10
+
+
+class ExecuteIndirectTier(IntEnum):
+    """Mirrors ``D3D12_EXECUTE_INDIRECT_TIER``."""
+
+    TIER_1_0 = 10
+    TIER_1_1 = 11
 
 
 class TightAlignmentTier(IntEnum):

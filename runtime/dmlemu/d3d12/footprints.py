@@ -1,4 +1,4 @@
-"""GetResourceAllocationInfo and GetCopyableFootprints for buffers."""
+"""GetResourceAllocationInfo for buffers and TEXTURE2D, GetCopyableFootprints for buffers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..diagnostics import ids
 from ..errors import Error, HResult
 from .arguments import integer
-from .enums import Format, MessageId
+from .enums import Format, MessageId, ResourceDimension
 from .info_queue import refusal
 from .rules import TILE, check_resource_desc, round_up
 from .structs import (
@@ -21,6 +21,7 @@ from .structs import (
     ResourceDesc,
     SubresourceFootprint,
 )
+from .texture_sizes import texture_size
 
 if TYPE_CHECKING:
     from .device_context import DeviceContext
@@ -30,28 +31,38 @@ _UINT32_MAX = 2**32 - 1
 
 
 def resource_allocation_infos(
-    descs: Sequence[ResourceDesc], *, is_runtime: bool
+    context: DeviceContext, descs: Sequence[ResourceDesc]
 ) -> tuple[ResourceAllocationInfo, tuple[ResourceAllocationInfo1, ...]]:
     """The descs placed consecutively, each aligned up, and the place of each.
 
-    An invalid one makes the size of all 2**64 - 1, and there are no places (AI1); so do more bytes than a
-    size can say.
+    An invalid one, which is reported, makes the size of all 2**64 - 1, and there are no places (AI1); so do
+    more bytes than a size can say.
     """
     end, alignment, places = 0, 1, []
     for desc in descs:
         try:
-            desc = check_resource_desc(desc, "GetResourceAllocationInfo", is_runtime)
+            size, own = _size_and_alignment(desc, not context.raises)
         except Error as error:
             if error.hresult is HResult.E_NOTIMPL:
                 raise
+            context.keep(error)
             return ResourceAllocationInfo(UINT64_MAX, TILE), ()
-        start, size = round_up(end, desc.alignment), round_up(desc.width, TILE)
-        places.append(ResourceAllocationInfo1(start, desc.alignment, size))
-        end, alignment = start + size, max(alignment, desc.alignment)
+        start = round_up(end, own)
+        places.append(ResourceAllocationInfo1(start, own, size))
+        end, alignment = start + size, max(alignment, own)
     total = round_up(end, alignment)
     if total > UINT64_MAX:
         return ResourceAllocationInfo(UINT64_MAX, TILE), ()
     return ResourceAllocationInfo(total, alignment), tuple(places)
+
+
+def _size_and_alignment(desc: ResourceDesc, is_runtime: bool) -> tuple[int, int]:
+    """Of one resource; raises for a wrong desc."""
+    operation = "GetResourceAllocationInfo"
+    if isinstance(desc, ResourceDesc) and desc.dimension == ResourceDimension.TEXTURE2D:
+        return texture_size(desc, operation)
+    desc = check_resource_desc(desc, operation, is_runtime)
+    return round_up(desc.width, TILE), desc.alignment
 
 
 def copyable_footprints(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -177,6 +178,11 @@ class ListRecorder(DeviceChild):
         at = len(recording.commands)
         for thing in things:
             recording.needs[thing] = at
+
+    def at_submit(self, check: Callable[[], Callable[[], None] | None]) -> None:
+        """Runs a check when the list is executed; it may return a function that undoes it."""
+        assert self.recording is not None
+        self.recording.on_submit.append(check)
 
     def announce(
         self,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import struct
+import weakref
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 from uuid import UUID
 
 from ..diagnostics import ids
 from ..errors import CallSite, HResult, call_site, shorten, spell_site
-from .arguments import buffer, instance, text
+from .arguments import buffer, instance, integer, text
+from .arguments import callback as check_callback
 from .info_queue import refusal
 
 _Self = TypeVar("_Self", bound="Object")
@@ -44,6 +47,27 @@ def _title(kind: str, serial: int, name: str) -> str:
     return f"{kind} '{shorten(name)}'" if name else f"{kind} #{serial}"
 
 
+class _Destruction:
+    """The destruction callbacks of one object."""
+
+    def __init__(self, thing: Object) -> None:
+        self.callbacks: dict[int, tuple[Callable[[Any], object], Any]] = {}
+        self._next = 1
+        self.call = weakref.finalize(thing, _call_all, self.callbacks)  # at most once
+        self.call.atexit = False
+
+    def register(self, callback: Callable[[Any], object], data: Any) -> int:
+        number, self._next = self._next, self._next + 1
+        self.callbacks[number] = callback, data
+        return number
+
+
+def _call_all(callbacks: dict[int, tuple[Callable[[Any], object], Any]]) -> None:
+    while callbacks:
+        callback, data = callbacks.pop(next(iter(callbacks)))
+        callback(data)
+
+
 class Object:
     """Base of all Direct3D objects; mirrors ``ID3D12Object``.
 
@@ -58,6 +82,7 @@ class Object:
         self.serial = 0
         self._created = call_site()
         self._private_data: dict[UUID, object] = {}
+        self._destruction: _Destruction | None = None
         self.released = False
         self.released_at: CallSite | None = None
 
@@ -140,6 +165,38 @@ class Object:
         self._renamed()
         return HResult.S_OK
 
+    # --- destruction ---
+
+    def register_destruction_callback(self, callback: Callable[[Any], object], data: Any = None) -> int:
+        """Calls ``callback(data)`` once when the object is released or garbage collected; returns an id.
+
+        Several are called in the order of their registration.  They must not use the object.  Mirrors
+        ``ID3DDestructionNotifier::RegisterDestructionCallback``.
+        """
+        check_callback(callback, "callbackFn")
+        if self._destruction is None:
+            self._destruction = _Destruction(self)
+        return self._destruction.register(callback, data)
+
+    def unregister_destruction_callback(self, callback_id: int) -> None:
+        """E_INVALIDARG: no callback has that id, or it was called.
+
+        Mirrors ``ID3DDestructionNotifier::UnregisterDestructionCallback``.
+        """
+        known = {} if self._destruction is None else self._destruction.callbacks
+        number = integer(callback_id, "callbackID")
+        if known.pop(number, None) is None:
+            raise refusal(
+                ids.ARGUMENT_RANGE,
+                "No callback is registered under callbackID ({given}).",
+                operation="UnregisterDestructionCallback",
+                rule="ID3DDestructionNotifier::UnregisterDestructionCallback",
+                field="callbackID",
+                given=number,
+                expected="a number that RegisterDestructionCallback returned",
+                object=self,
+            )
+
     # --- messages ---
 
     def __str__(self) -> str:
@@ -172,7 +229,7 @@ class Object:
 
     def release(self) -> None:
         """Releases the object (``IUnknown::Release`` of the last reference); repeating it has no effect."""
-        self._release(emit=True)
+        self._end(emit=True)
 
     def close(self) -> None:
         """The same as :meth:`release`."""
@@ -180,7 +237,7 @@ class Object:
 
     def discard(self) -> None:
         """:meth:`release` after an exception: not the program's own call, so checks ignore it."""
-        self._release(emit=False)
+        self._end(emit=False)
 
     def __enter__(self: _Self) -> _Self:
         return self
@@ -191,7 +248,14 @@ class Object:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._release(emit=kind is None)  # work interrupted by an exception is not an error of the program
+        self._end(emit=kind is None)  # work interrupted by an exception is not an error of the program
+
+    def _end(self, *, emit: bool) -> None:
+        try:
+            self._release(emit=emit)
+        finally:
+            if self.released and self._destruction is not None:
+                self._destruction.call()
 
     def _release(self, *, emit: bool) -> None:
         """:meth:`release`; ``emit``: the program called it, so an event is emitted for the checks."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.allocation import Allocation
 
 from ..diagnostics import ids
-from ..errors import Error
+from ..errors import CallSite, Error, Severity, spell_site
 from .arguments import instance, integer
 from .device_child import DeviceChild
 from .enums import CommandListType, MessageId, QueryHeapType, QueryType
@@ -33,6 +34,7 @@ class QueryHeap(DeviceChild):
         super().__init__(context)
         self._desc = desc
         self.allocation = allocation
+        self.ended: set[int] = set()  # the queries that submitted lists have ended; not at strictness runtime
         self._own(allocation)
 
 
@@ -134,6 +136,36 @@ def check_resolve(
             given=offset,
             expected=f"at most {width - size}",
         )
+
+
+def mark_ended(heap: QueryHeap, index: int) -> Callable[[], None] | None:
+    """A list that ends a query is submitted.  Returns what undoes it."""
+    if index in heap.ended:
+        return None
+    heap.ended.add(index)
+    return partial(heap.ended.discard, index)
+
+
+def check_ended(command_list: str, heap: QueryHeap, start: int, count: int, at: CallSite | None) -> None:
+    """QY5: a list that resolves queries is submitted."""
+    missing = [index for index in range(start, start + count) if index not in heap.ended]
+    if not missing:
+        return
+    rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+    queries = ", ".join(map(str, missing[:8])) + rest
+    error = refusal(
+        ids.QUERY_NOT_ENDED,
+        f"ResolveQueryData of {command_list} resolves queries of {heap} that were never ended.",
+        operation="ExecuteCommandLists",
+        rule="QY5: ID3D12GraphicsCommandList::ResolveQueryData",
+        message_id=MessageId.RESOLVE_QUERY_INVALID_QUERY_STATE,
+        field="StartIndex",
+        given=f"[{start}, {start + count})",
+        expected=f"ended queries: {queries} {'is' if len(missing) == 1 else 'are'} not",
+        object=heap,
+        context=(f"ResolveQueryData was recorded at {spell_site(at)}",) if at else (),
+    )
+    heap.context.inform(error, Severity.WARNING)
 
 
 def _check_slots(

@@ -210,5 +210,5 @@ def _finish(resource: Resource, state: ResourceStates, operation: str) -> Resour
             expected=ResourceStates.COMMON,
             object=resource,
         )
-        context.inform(error, Severity.INFO)
+        context.inform(error, Severity.WARNING)
     return resource

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..frozen import Frozen
 from .arguments import Struct
-from .c_types import FLOAT, INT, UINT16, UINT64
+from .c_types import FLOAT, INT, UINT8, UINT16, UINT64
 from .enums import (
     BufferSrvFlags,
     BufferUavFlags,
@@ -19,6 +19,7 @@ from .enums import (
     CpuPageProperty,
     DescriptorHeapFlags,
     DescriptorHeapType,
+    DeviceFlags,
     Format,
     HeapFlags,
     HeapType,
@@ -44,6 +45,8 @@ TEXTURE_DATA_PLACEMENT_ALIGNMENT = 512
 RAW_UAV_SRV_BYTE_ALIGNMENT = 16
 RESOURCE_BARRIER_ALL_SUBRESOURCES = 0xFFFFFFFF
 DEFAULT_SHADER_4_COMPONENT_MAPPING = 5768
+SDK_VERSION = 619
+"""``D3D12_SDK_VERSION`` of the headers whose interfaces are known: the first with ``ID3D12Device15``."""
 UINT64_MAX = 0xFFFF_FFFF_FFFF_FFFF
 BARRIER_LAYOUT_UNDEFINED = 0xFFFF_FFFF
 """Of ``D3D12_BARRIER_LAYOUT``: the only one that buffers have."""
@@ -329,3 +332,47 @@ class HardwareId(Frozen):
     device_id: int
     sub_sys_id: int
     revision: int
+
+
+class DeviceConfigurationDesc(Struct):
+    """``D3D12_DEVICE_CONFIGURATION_DESC``."""
+
+    flags: DeviceFlags
+    gpu_based_validation_flags: int
+    sdk_version: int
+    num_enabled_experimental_features: int
+
+
+class PackedMipInfo(Struct):
+    """``D3D12_PACKED_MIP_INFO``: all 0 for buffers."""
+
+    num_standard_mips: UINT8 = 0
+    num_packed_mips: UINT8 = 0
+    num_tiles_for_packed_mips: int = 0
+    start_tile_index_in_overall_resource: int = 0
+
+
+class TileShape(Struct):
+    """``D3D12_TILE_SHAPE``: of a buffer, 65536 texels, which are bytes, in a row."""
+
+    width_in_texels: int = 0
+    height_in_texels: int = 0
+    depth_in_texels: int = 0
+
+
+class SubresourceTiling(Struct):
+    """``D3D12_SUBRESOURCE_TILING``."""
+
+    width_in_tiles: int = 0
+    height_in_tiles: UINT16 = 0
+    depth_in_tiles: UINT16 = 0
+    start_tile_index_in_overall_resource: int = 0
+
+
+class ResourceTiling(Struct):
+    """The results of ``GetResourceTiling``."""
+
+    num_tiles_for_entire_resource: int
+    packed_mip_desc: PackedMipInfo
+    standard_tile_shape_for_non_packed_mips: TileShape
+    subresource_tilings: tuple[SubresourceTiling, ...]

@@ -15,7 +15,14 @@ from .enums import HeapFlags, MessageId, TileMappingFlags, TileRangeFlags
 from .info_queue import refusal
 from .resource import Heap, Resource
 from .rules import TILE, round_up
-from .structs import TiledResourceCoordinate, TileRegionSize
+from .structs import (
+    PackedMipInfo,
+    ResourceTiling,
+    SubresourceTiling,
+    TiledResourceCoordinate,
+    TileRegionSize,
+    TileShape,
+)
 
 if TYPE_CHECKING:
     from .device_context import DeviceContext
@@ -50,6 +57,16 @@ _refused = partial(
     page="ID3D12CommandQueue::UpdateTileMappings",
     message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
 )
+
+
+def resource_tiling(resource: Resource, first: int, count: int) -> ResourceTiling:
+    """GetResourceTiling (RS9): nothing for what has no tiles."""
+    if resource.created_as != "reserved":
+        return ResourceTiling(0, PackedMipInfo(), TileShape(), ())
+    tiles = round_up(resource.width, TILE) // TILE
+    subresources = (SubresourceTiling(tiles, 1, 1, 0),)
+    wanted = subresources[first : first + count]
+    return ResourceTiling(tiles, PackedMipInfo(), TileShape(TILE, 1, 1), wanted)
 
 
 def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]:

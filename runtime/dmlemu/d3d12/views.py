@@ -389,24 +389,38 @@ def _counter_address(context: DeviceContext, counter: Resource | None, view: Buf
 def write_view(
     context: DeviceContext, make: Callable[[], Descriptor], dest_descriptor: int, operation: str
 ) -> None:
-    """Writes the descriptor that ``make`` returns to a CPU handle of a CBV_SRV_UAV heap (DH4)."""
+    """:func:`try_write_view` of a void method, which rejects wrong arguments as all such methods do."""
     if context.removed is not None:
         return
     try:
-        heap, index = find_slot(context, dest_descriptor, operation, "DestDescriptor")
-        if heap.get_desc().type != DescriptorHeapType.CBV_SRV_UAV:
-            raise refusal(
-                ids.DESC_HEAP_KIND,
-                f"A view of a buffer is written into {heap} of type {spell(heap.get_desc().type)}.",
-                operation=operation,
-                rule=f"DH4: ID3D12Device::{operation}",
-                message_id=MessageId.INVALID_DESCRIPTOR_HANDLE,
-                field="DestDescriptor",
-                given=heap.get_desc().type,
-                expected=DescriptorHeapType.CBV_SRV_UAV,
-                object=heap,
-            )
-        write = partial(context.gpu.descriptors.write, dest_descriptor, make())
-        write_descriptors(context, [(heap.hardware, index, 1)], operation, write)
+        _write_view(context, make, dest_descriptor, operation)
     except Error as error:
         context.reject(error)
+
+
+def try_write_view(
+    context: DeviceContext, make: Callable[[], Descriptor], dest_descriptor: int, operation: str
+) -> None:
+    """Writes the descriptor that ``make`` returns to a CPU handle of a CBV_SRV_UAV heap (DH4)."""
+    context.check_alive(operation)
+    _write_view(context, make, dest_descriptor, operation)
+
+
+def _write_view(
+    context: DeviceContext, make: Callable[[], Descriptor], dest_descriptor: int, operation: str
+) -> None:
+    heap, index = find_slot(context, dest_descriptor, operation, "DestDescriptor")
+    if heap.get_desc().type != DescriptorHeapType.CBV_SRV_UAV:
+        raise refusal(
+            ids.DESC_HEAP_KIND,
+            f"A view of a buffer is written into {heap} of type {spell(heap.get_desc().type)}.",
+            operation=operation,
+            rule=f"DH4: ID3D12Device::{operation}",
+            message_id=MessageId.INVALID_DESCRIPTOR_HANDLE,
+            field="DestDescriptor",
+            given=heap.get_desc().type,
+            expected=DescriptorHeapType.CBV_SRV_UAV,
+            object=heap,
+        )
+    write = partial(context.gpu.descriptors.write, dest_descriptor, make())
+    write_descriptors(context, [(heap.hardware, index, 1)], operation, write)

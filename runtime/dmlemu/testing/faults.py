@@ -103,13 +103,19 @@ def out_of_memory(device: d3d12.Device | dml.Device, *, at: int = 1) -> Iterator
 
 @contextmanager
 def memory_budget(device: d3d12.Device | dml.Device, size: int) -> Iterator[None]:
-    """Limits the device to ``size`` bytes of memory; existing allocations beyond that stay."""
-    memory, size = _parent(device).context.gpu.memory, _count(size, "size", 0)
+    """Limits the device to ``size`` bytes of memory; existing allocations beyond that stay.
+
+    The events that were registered for changes of the budget are set, at the end, too.
+    """
+    context, size = _parent(device).context, _count(size, "size", 0)
+    memory, adapter = context.gpu.memory, context.adapter
     before, memory.budget = memory.budget, size
     try:
+        adapter.budget_changed()
         yield
     finally:
         memory.budget = before
+        adapter.budget_changed()
 
 
 def _parent(device: d3d12.Device | dml.Device) -> d3d12.Device:

@@ -92,10 +92,10 @@ class Client:
 
     def end(self) -> None:
         for address in reversed(self.pointers):
-            _function(address, METHODS["IUnknown"]["release"])(address)
+            function(address, METHODS["IUnknown"]["release"])(address)
 
 
-def _function(address: int, method: Method) -> Callable[..., Any]:
+def function(address: int, method: Method) -> Callable[..., Any]:
     slots = ffi.cast("uintptr_t **", address)[0]
     kind = "uint32_t(*)(uintptr_t)" if method.symbol == "IUnknown_Release" else None
     return ffi.cast(kind or ffi.typeof(getattr(lib, method.symbol)), slots[method.slot])  # type: ignore[no-any-return]
@@ -115,7 +115,7 @@ class Com:
     def call(self, method: Method, given: list[Any]) -> Any:
         out = ffi.new("uint64_t *", 0x1234)
         arguments = Arguments(self.client, given, out)  # owns their memory
-        result = _function(self.address, method)(self.address, *arguments.made(method.parameters))
+        result = function(self.address, method)(self.address, *arguments.made(method.parameters))
         creates = any(each.startswith("REFIID") for each in method.parameters)
         if method.is_hresult and result & 0x8000_0000:
             assert not creates or out[0] == 0, f"{method.symbol} leaves its out pointer"

@@ -664,10 +664,10 @@ ELSEWHERE = {
     "exports, and features with pointers in them: tests/programs/native": """
         DEV2 DEV3 DEV4 DEV8 DEV10 DD1 DD2 DD5""",
     "it says what works, or is a remark": """
-        DEV1 DEV5 DEV6 HP10 RB8 RB9 RB11 PL4 PL5 VA1 RS2 RS6 RS7 RS8 MP3 MP6 MP7 MP8 ST2 ST4 ST5
-        ST11 ST12 ST14 ST15 ST19 AL1 OR1 DH3 DH4 DH9 VW9 CL8 CL12 Q4 Q5 QY4 FN2 FN3 FN4 FN5 FN6 FN7
+        DEV1 DEV5 DEV6 HP10 RB8 RB9 RB11 RB12 PL4 PL5 VA1 RS2 RS6 RS7 RS8 RS9 MP3 MP6 MP7 MP8 ST2 ST4 ST5
+        ST11 ST12 ST14 ST15 ST19 AL1 OR1 DH3 DH4 DH9 VW9 CL8 CL12 Q4 Q5 QY4 QY5 FN2 FN3 FN4 FN5 FN6 FN7
         RM1 OB2 DD3 DD6 DD8 TN4 TN11 GR5 GR7 GR8 GR9 BT3 BT4 BT13 BT15""",
-    "the answer says so, and is no HRESULT": "HP8 AI1 CF1",
+    "the answer says so, and is no HRESULT": "HP8 AI1 TX1 CF1",
     "the GPU finds it: a fault, or a report of a check": "DH7 CL9 RM3 2.11 BT14 ST13",
     "another rule refuses it first: of the desc, of the device, or by its pointer": "RS1 TN1 TN9 DD4",
     "there is no such layer to turn on later": "DEV7",

@@ -1,4 +1,4 @@
-"""Buffers: rules RB1 to RB11, PL1 to PL5, RS1 to RS8, VA1, AI1, CF1."""
+"""Buffers: rules RB1 to RB12, PL1 to PL5, RS1 to RS9, VA1, AI1, TX1, CF1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlemu import Error, HResult, Strictness
+from dmlemu import Error, HResult, Strictness, d3d12
 from dmlemu.d3d12 import (
     ClearValue,
     Format,
@@ -28,6 +28,7 @@ from dmlemu.d3d12 import (
     TileRangeFlags,
     TileRegionSize,
 )
+from dmlemu.d3d12.rules import check_buffer
 
 from .stage import INVALID, INVALID_CALL, STATE, UAV, Stage, fails, remarks
 
@@ -202,6 +203,7 @@ def test_RB6_initial_states_of_host_heaps(stage: Stage, kind: HeapType, state: S
         (HeapType.DEFAULT, STATE.UNORDERED_ACCESS),
     ],
 )
+@pytest.mark.dmlemu(expect=["RES_STATE_*"])
 def test_RB6_legal_initial_states(stage: Stage, kind: HeapType, state: STATE) -> None:
     stage.buffer(heap=kind, state=state)
 
@@ -229,7 +231,7 @@ def test_RB7_uav_state_needs_the_flag(stage: Stage) -> None:
 
 @HOW
 @pytest.mark.parametrize("state", [STATE.UNORDERED_ACCESS, STATE.RENDER_TARGET, STATE.DEPTH_READ])
-@pytest.mark.layer("RES_DESC")
+@pytest.mark.layer("RES_DESC", "RES_STATE_IGNORED")
 def test_RB8_the_runtime_asks_no_flag_for_a_state_that_it_ignores(
     how: str, state: STATE, runtime: Stage
 ) -> None:
@@ -248,6 +250,7 @@ def test_RB7_the_runtime_refuses_what_is_no_state(state: STATE, runtime: Stage) 
         runtime.buffer(state=state)
 
 
+@pytest.mark.dmlemu(expect=["RES_STATE_IGNORED"])
 def test_RB8_initial_state_is_ignored(stage: Stage) -> None:
     buffer = stage.buffer(state=STATE.COPY_SOURCE)
 
@@ -258,6 +261,26 @@ def test_RB8_initial_state_is_ignored(stage: Stage) -> None:
     other = stage.buffer(state=STATE.COPY_SOURCE, width=32)
     commands.copy_resource(other, upload)  # promoted from COMMON, regardless of the requested state
     stage.run(commands)
+
+
+@pytest.mark.parametrize("kind", [HeapType.UPLOAD, HeapType.READBACK])
+def test_RB12_most_bytes_of_buffers_that_the_cpu_sees(kind: HeapType) -> None:
+    stage = Stage(memory=1 << 34)
+    with fails("RB12", INVALID, 597):
+        stage.buffer(0xFFFF_0001, kind)
+    stage.buffer(0xFFFF_0000, kind)
+    stage.buffer(1 << 32)
+
+
+def test_RB12_the_runtime_does_not_look() -> None:
+    assert allowed(HeapType.UPLOAD, 1 << 32, is_runtime=True)
+    with fails("RB12"):
+        allowed(HeapType.UPLOAD, 1 << 32, is_runtime=False)
+
+
+def allowed(kind: HeapType, width: int, *, is_runtime: bool) -> ResourceDesc:
+    desc = replace(GOOD, width=width)
+    return check_buffer(desc, STATE.COMMON, None, kind, "CreateCommittedResource", is_runtime)
 
 
 def test_RB9_a_failure_leaves_nothing_behind(stage: Stage) -> None:
@@ -676,6 +699,7 @@ def test_RS_copy_tile_mappings_is_not_emulated(stage: Stage) -> None:
 # --- sizes ---
 
 
+@pytest.mark.dmlemu(expect=["RES_DESC"])
 def test_AI1_allocation_info(stage: Stage) -> None:
     info = stage.device.get_resource_allocation_info
 
@@ -685,6 +709,118 @@ def test_AI1_allocation_info(stage: Stage) -> None:
     several = info(0, [ResourceDesc.buffer(TILE + 1), ResourceDesc.buffer(5), ResourceDesc.buffer(TILE)])
     assert (several.size_in_bytes, several.alignment) == (4 * TILE, TILE)
     assert info(0, [GOOD, replace(GOOD, height=2)]).size_in_bytes == 2**64 - 1
+
+
+@pytest.mark.dmlemu(expect=["RES_DESC"])
+def test_AI1_an_invalid_alignment_is_reported(stage: Stage) -> None:
+    info = stage.device.get_resource_allocation_info(0, [replace(GOOD, alignment=4096)])
+    assert (info.size_in_bytes, info.alignment) == (2**64 - 1, TILE)
+    assert remarks(stage) == [721]
+
+
+def test_AI1_the_runtime_says_nothing_of_an_invalid_alignment() -> None:
+    runtime = Stage(Strictness.RUNTIME)
+    info = runtime.device.get_resource_allocation_info(0, [replace(GOOD, alignment=4096)])
+    assert info.size_in_bytes == 2**64 - 1 and not list(runtime.device.reports)
+
+
+def _texture(width: int, height: int, format: Format, **more: Any) -> ResourceDesc:
+    plain = replace(GOOD, dimension=ResourceDimension.TEXTURE2D, layout=TextureLayout.UNKNOWN)
+    return replace(plain, width=width, height=height, format=format, **more)
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    "desc, size, alignment",
+    [
+        (_texture(1024, 1024, Format.R8G8B8A8_UNORM), 4 * MIB, TILE),
+        (_texture(1024, 1024, Format.R32G32B32A32_FLOAT, depth_or_array_size=3), 48 * MIB, TILE),
+        (_texture(1024, 1024, Format.BC1_UNORM), MIB // 2, TILE),
+        (_texture(1024, 1024, Format.BC7_UNORM), MIB, TILE),
+        (_texture(1023, 1021, Format.BC3_UNORM), MIB, TILE),
+        (_texture(1024, 1024, Format.D32_FLOAT_S8X24_UINT), 8 * MIB, TILE),
+        (_texture(1024, 1024, Format.R10G10B10A2_UNORM), 4 * MIB, TILE),
+        (_texture(1024, 1024, Format.R9G9B9E5_SHAREDEXP), 4 * MIB, TILE),
+        (_texture(2, 2, Format.A8_UNORM), TILE, TILE),
+        (_texture(2, 2, Format.A8_UNORM, alignment=4096), 4096, 4096),
+        (_texture(64, 64, Format.R32_FLOAT, alignment=4096), 16384, 4096),
+        (_texture(512, 512, Format.R32_FLOAT, mip_levels=2), MIB + MIB // 4, TILE),
+        (_texture(512, 512, Format.R8_UNORM, sample_desc=SampleDesc(4, 0)), 4 * MIB, 4 * MIB),
+        (_texture(512, 512, Format.R8_UNORM, sample_desc=SampleDesc(4, 0), alignment=TILE), MIB, TILE),
+    ],
+)
+def test_TX1_sizes_of_textures(stage: Stage, desc: ResourceDesc, size: int, alignment: int) -> None:
+    info = stage.device.get_resource_allocation_info(0, [desc])
+    assert (info.size_in_bytes, info.alignment) == (size, alignment)
+
+
+def test_TX1_a_whole_chain_of_mips(stage: Stage) -> None:
+    size = stage.device.get_resource_allocation_info
+    whole = size(0, [_texture(256, 256, Format.R32_FLOAT, mip_levels=0)])
+    assert whole == size(0, [_texture(256, 256, Format.R32_FLOAT, mip_levels=9)])
+
+
+def test_TX1_textures_and_buffers_lie_one_behind_the_other(stage: Stage) -> None:
+    descs = [ResourceDesc.buffer(5), _texture(512, 512, Format.R8_UNORM, sample_desc=SampleDesc(8, 0))]
+    whole, places = stage.device.get_resource_allocation_info1(0, descs)
+    assert [each.offset for each in places] == [0, 4 * MIB] and whole.size_in_bytes == 8 * MIB
+
+
+@pytest.mark.dmlemu(expect=["RES_DESC"])
+@pytest.mark.parametrize(
+    "change, message_id",
+    [
+        ({"width": 16385}, 597),
+        ({"height": 0}, 597),
+        ({"depth_or_array_size": 2049}, 597),
+        ({"depth_or_array_size": 0}, 597),
+        ({"format": Format.UNKNOWN}, 738),
+        ({"format": 9999}, 738),
+        ({"mip_levels": 12}, 722),
+        ({"sample_desc": SampleDesc(3, 0)}, 723),
+        ({"sample_desc": SampleDesc(4, 0), "mip_levels": 2}, 723),
+        ({"layout": TextureLayout.ROW_MAJOR}, 724),
+        ({"alignment": 4096}, 721),
+        ({"alignment": 512}, 721),
+    ],
+)
+def test_TX1_invalid_textures(stage: Stage, change: dict[str, Any], message_id: int) -> None:
+    desc = replace(_texture(1024, 1024, Format.R8G8B8A8_UNORM), **change)
+    assert stage.device.get_resource_allocation_info(0, [desc]).size_in_bytes == 2**64 - 1
+    assert remarks(stage) == [message_id]
+
+
+def test_TX1_other_textures_are_refused_by_name(stage: Stage) -> None:
+    video = _texture(16, 16, Format.NV12)
+    for desc in (replace(video, dimension=ResourceDimension.TEXTURE3D), video):
+        with pytest.raises(Error) as refused:
+            stage.device.get_resource_allocation_info(0, [desc])
+        assert refused.value.hresult is HResult.E_NOTIMPL
+    with pytest.raises(Error, match="A resource of dimension TEXTURE2D is not emulated"):
+        create(stage, _texture(16, 16, Format.R8_UNORM), "committed")
+
+
+# --- reserved buffers: tiles ---
+
+
+def test_RS9_the_tiles_of_a_buffer(stage: Stage) -> None:
+    buffer = create(stage, replace(GOOD, width=3 * TILE + 1), "reserved")
+    tiling = stage.device.get_resource_tiling(buffer)
+    assert tiling.num_tiles_for_entire_resource == 4
+    assert tiling.standard_tile_shape_for_non_packed_mips == d3d12.TileShape(65536, 1, 1)
+    assert tiling.packed_mip_desc == d3d12.PackedMipInfo()
+    assert tiling.subresource_tilings == (d3d12.SubresourceTiling(4, 1, 1, 0),)
+    assert stage.device.get_resource_tiling(buffer, 1).subresource_tilings == ()
+    assert stage.device.get_resource_tiling(buffer, 0, 0).subresource_tilings == ()
+
+
+def test_RS9_what_is_not_reserved_has_no_tiles(stage: Stage) -> None:
+    tiling = stage.device.get_resource_tiling(stage.buffer())
+    assert tiling.num_tiles_for_entire_resource == 0 and tiling.subresource_tilings == ()
+    with pytest.raises(Error):
+        stage.device.get_resource_tiling(None)  # type: ignore[arg-type]
 
 
 def test_AI1_more_bytes_than_a_size_can_say(stage: Stage) -> None:

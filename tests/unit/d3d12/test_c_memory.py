@@ -19,6 +19,7 @@ from dmlemu_hw.kernels import ffi
 _NOT_FLAT = {
     features.FeatureDataFeatureLevels,
     structs.CopyableFootprints,
+    structs.ResourceTiling,
 }  # an array, several out parameters
 STRUCTS = [
     each

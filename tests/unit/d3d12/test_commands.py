@@ -1,4 +1,4 @@
-"""Commands: rules CM1 to CM5 (copies, clears, writes) and QY1 to QY4 (timestamps)."""
+"""Commands: rules CM1 to CM5 (copies, clears, writes) and QY1 to QY5 (timestamps)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlemu import Error, HResult
+from dmlemu import Error, HResult, Strictness
 from dmlemu.d3d12 import (
     BufferUav,
     BufferUavFlags,
@@ -32,7 +32,7 @@ from dmlemu.d3d12 import (
 )
 from dmlemu_hw.events import Recorded
 
-from .stage import COMPUTE, COPY, DIRECT, INVALID, STATE, Stage, fails
+from .stage import COMPUTE, COPY, DIRECT, INVALID, INVALID_CALL, STATE, Stage, fails, remarks
 
 TIMESTAMP = QueryType.TIMESTAMP
 
@@ -72,6 +72,34 @@ def test_CM1_operands(stage: Stage) -> None:
         commands.copy_buffer_region(buffer, 0, buffer, 128, 4)
     with fails("OB3"):
         commands.copy_buffer_region(buffer, 0, Stage().buffer(), 0, 4)
+
+
+def test_CM1_the_runtime_copies_within_one_buffer() -> None:
+    stage = Stage(Strictness.RUNTIME)
+    data = np.arange(64, dtype=np.uint8)
+    buffer = stage.filled(data)
+    commands, _ = stage.record()
+    commands.copy_buffer_region(buffer, 32, buffer, 0, 16)
+    commands.copy_buffer_region(buffer, 4, buffer, 0, 8)  # overlapping: as if by way of another buffer
+    stage.run(commands)
+    expected = data.copy()
+    expected[32:48] = data[:16]
+    expected[4:12] = data[:8]
+    assert stage.read(buffer).tolist() == expected.tolist()
+    assert stage.device.get_device_removed_reason() is HResult.S_OK
+
+
+@pytest.mark.dmlemu(expect=["COPY_SAME", "STATE_*"])
+@pytest.mark.parametrize("strictness", [Strictness.DEBUG, Strictness.STRICT])
+def test_CM1_the_layer_reports_a_copy_within_one_buffer_that_is_made(strictness: Strictness) -> None:
+    """As a C++ program gets it: nothing is raised."""
+    stage = Stage(strictness, raises=False)
+    buffer = stage.filled(np.arange(64, dtype=np.uint8))
+    commands, _ = stage.record()
+    commands.copy_buffer_region(buffer, 32, buffer, 0, 16)
+    stage.run(commands)
+    assert stage.read(buffer)[32:48].tolist() == list(range(16))
+    assert 998 in remarks(stage)
 
 
 @pytest.mark.parametrize("dst, src, size", [(3, 5, 7), (0, 255, 1), (256, 0, 0), (0, 0, 256)])
@@ -539,6 +567,7 @@ def test_QY3_resolve(stage: Stage, start: int, count: int, width: int, offset: i
     stage.run(commands)
 
 
+@pytest.mark.dmlemu(expect=["QUERY_NOT_ENDED"])
 def test_QY3_unresolved_slots_give_0(stage: Stage) -> None:
     heap, target = queries(stage), stage.buffer(40, HeapType.READBACK)
     commands, _ = stage.record()
@@ -549,6 +578,37 @@ def test_QY3_unresolved_slots_give_0(stage: Stage) -> None:
 
     times = target.map().view(np.uint64)
     assert times[[0, 1, 3, 4]].tolist() == [0, 0, 0, 0] and times[2] > 0
+
+
+@pytest.mark.dmlemu(expect=["QUERY_NOT_ENDED"])
+def test_QY5_queries_that_were_never_ended(stage: Stage) -> None:
+    heap, target = queries(stage), stage.buffer(32, HeapType.READBACK)
+    first, _ = stage.record()
+    first.end_query(heap, TIMESTAMP, 1)
+    first.resolve_query_data(heap, TIMESTAMP, 1, 1, target, 0)
+    stage.run(first)
+    second, _ = stage.record()
+    second.resolve_query_data(heap, TIMESTAMP, 1, 2, target, 0)
+    second.end_query(heap, TIMESTAMP, 2)
+    assert remarks(stage) == []
+    stage.run(second)
+    assert remarks(stage) == [1319]
+    assert stage.device.info_queue.get_message(0).expected == "ended queries: 2 is not"
+    third, _ = stage.record()
+    third.resolve_query_data(heap, TIMESTAMP, 1, 2, target, 0)
+    stage.run(third)
+    assert len(remarks(stage)) == 1
+
+
+def test_QY5_a_list_that_is_not_executed_ends_nothing(stage: Stage) -> None:
+    heap = queries(stage)
+    commands, _ = stage.record()
+    commands.end_query(heap, TIMESTAMP, 0)
+    with fails("Q2", INVALID_CALL):
+        stage.queue.execute_command_lists([commands])  # is open
+    assert not heap.ended
+    stage.run(commands)
+    assert heap.ended == {0}
 
 
 @pytest.mark.parametrize(

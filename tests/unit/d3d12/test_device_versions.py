@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from dmlemu import Error, HResult, d3d12
+from dmlemu import Error, HResult, Strictness, d3d12
 from dmlemu.d3d12 import (
     BARRIER_LAYOUT_UNDEFINED,
     BackgroundProcessingMode,
@@ -34,8 +35,9 @@ from dmlemu.d3d12 import (
     ShaderCacheKindFlags,
 )
 from dmlemu.d3d12.resource import HostAccessed
+from dmlemu.testing import faults
 
-from .stage import COMPUTE, STATE, UAV, Stage, check_message, fails
+from .stage import COMPUTE, INVALID, REMOVED, STATE, UAV, Stage, check_message, fails
 
 PLAIN = ResourceDesc.buffer(65536, UAV)
 NEWER = ResourceDesc1.buffer(65536, UAV)
@@ -79,6 +81,7 @@ def test_numbered_create_methods_make_what_the_plain_ones_make(stage: Stage, cre
     assert buffer.get_gpu_virtual_address()
 
 
+@pytest.mark.dmlemu(expect=["RES_DESC"])
 def test_RB1_a_buffer_has_no_sampler_feedback_region(stage: Stage) -> None:
     device = stage.device
     with fails("RB1"):
@@ -258,3 +261,141 @@ def test_DEV1_memory_budget_by_segment_group() -> None:
     assert (outside.budget, outside.current_usage) == (adapter.shared_system_memory, 0)
     with pytest.raises(Error, match="segmentGroup \\(2\\)"):
         adapter.query_memory_budget(2)  # type: ignore[arg-type]
+
+
+# --- ID3D12Device15, ID3D12DeviceConfiguration, ID3DDestructionNotifier ---
+
+
+@pytest.mark.parametrize("strictness", Strictness)
+def test_VW_views_that_say_what_is_wrong(strictness: Strictness) -> None:
+    """At every strictness, and the device stays."""
+    stage = Stage(strictness, raises=False)
+    device, heap, buffer = stage.device, stage.heap(), stage.buffer(1024)
+    handle = heap.get_cpu_descriptor_handle_for_heap_start()
+    wrong = d3d12.UnorderedAccessViewDesc(d3d12.Format.R32_UINT, buffer=d3d12.BufferUav(0, 999))
+    with pytest.raises(Error) as refused:
+        device.try_create_unordered_access_view(buffer, None, wrong, handle)
+    assert refused.value.hresult is INVALID
+    with pytest.raises(Error):
+        device.try_create_constant_buffer_view(d3d12.ConstantBufferViewDesc(1, 256), handle)
+    with pytest.raises(Error):
+        device.try_create_shader_resource_view(None, None, handle)
+    assert device.get_device_removed_reason() is HResult.S_OK
+    right = d3d12.UnorderedAccessViewDesc(d3d12.Format.R32_UINT, buffer=d3d12.BufferUav(0, 4))
+    device.try_create_unordered_access_view(buffer, None, right, handle)
+    device.create_unordered_access_view(buffer, None, right, handle + 32)
+    descriptors = device.context.gpu.descriptors
+    assert descriptors.read(handle) == descriptors.read(handle + 32)
+
+
+def test_RM_views_of_a_removed_device(stage: Stage) -> None:
+    handle = stage.heap().get_cpu_descriptor_handle_for_heap_start()
+    stage.device.remove_device()
+    with pytest.raises(Error) as refused:
+        stage.device.try_create_constant_buffer_view(None, handle)
+    assert refused.value.hresult is REMOVED
+
+
+def test_QY1_a_query_heap_with_flags(stage: Stage) -> None:
+    desc, flags = d3d12.QueryHeapDesc(d3d12.QueryHeapType.TIMESTAMP, 2), d3d12.QueryHeapFlags
+    assert isinstance(stage.device.create_query_heap1(desc, flags.NONE), d3d12.QueryHeap)
+    with wrong_argument():
+        stage.device.create_query_heap1(desc, 2)  # type: ignore[arg-type]
+    for call in (
+        lambda: stage.device.create_query_heap1(desc, flags.CPU_RESOLVE),
+        lambda: stage.device.resolve_query_data(),
+        lambda: stage.device.create_shared_handle(),
+    ):
+        with pytest.raises(Error) as refused:
+            call()
+        assert refused.value.hresult is HResult.E_NOTIMPL
+
+
+def test_trim_notifications_have_cookies(stage: Stage) -> None:
+    first, second = (stage.device.register_trim_notification_callback(print) for _ in range(2))
+    assert first != second
+    stage.device.unregister_trim_notification_callback(first)
+    with wrong_argument():
+        stage.device.unregister_trim_notification_callback(first)
+    with pytest.raises(TypeError, match="pfnCallback"):
+        stage.device.register_trim_notification_callback(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "strictness, flags", [(Strictness.RUNTIME, 0), (Strictness.DEBUG, 1), (Strictness.STRICT, 3)]
+)
+def test_DEV_how_a_device_was_made(strictness: Strictness, flags: int) -> None:
+    desc = Stage(strictness).device.get_configuration_desc()
+    assert desc == d3d12.DeviceConfigurationDesc(d3d12.DeviceFlags(flags), 0, d3d12.SDK_VERSION, 0)
+
+
+def test_callbacks_of_a_released_object(stage: Stage) -> None:
+    buffer, said = stage.buffer(), list[str]()
+    buffer.register_destruction_callback(said.append, "first")
+    second = buffer.register_destruction_callback(said.append, "second")
+    buffer.register_destruction_callback(said.append, "third")
+    buffer.unregister_destruction_callback(second)
+    with wrong_argument():
+        buffer.unregister_destruction_callback(second)
+    assert said == []
+    buffer.release()
+    assert said == ["first", "third"]
+    buffer.release()
+    assert said == ["first", "third"]
+
+
+def test_callbacks_of_an_object_that_is_collected() -> None:
+    said = list[str]()
+    stage = Stage()
+    buffer = stage.buffer()
+    buffer.register_destruction_callback(said.append, "buffer")
+    stage.device.register_destruction_callback(said.append, "device")
+    del buffer
+    gc.collect()
+    assert said == ["buffer"]
+    del stage
+    gc.collect()
+    assert said == ["buffer", "device"]
+
+
+def test_a_device_is_destroyed_with_its_last_reference() -> None:
+    adapter, said = d3d12.Adapter(), list[str]()
+    device = d3d12.create_device(adapter)
+    assert d3d12.create_device(adapter) is device
+    device.register_destruction_callback(said.append, "device")
+    device.release()
+    assert said == []
+    device.release()
+    assert said == ["device"]
+
+
+def test_HP5_shared_heaps(stage: Stage) -> None:
+    """They can be made; a handle of one is refused by name."""
+    heap = stage.device.create_heap(d3d12.HeapDesc(65536, flags=HeapFlags.SHARED))
+    assert heap.get_desc().flags == HeapFlags.SHARED
+    buffer = stage.device.create_committed_resource(DEFAULT, HeapFlags.SHARED, PLAIN, STATE.COMMON)
+    assert buffer.get_heap_properties()[1] == HeapFlags.SHARED
+    with pytest.raises(Error, match="CreateSharedHandle is not emulated"):
+        stage.device.create_shared_handle(buffer, None, 0, None)
+    with pytest.raises(Error, match="SHARED_CROSS_ADAPTER is not emulated"):
+        stage.device.create_heap(d3d12.HeapDesc(65536, flags=HeapFlags.SHARED_CROSS_ADAPTER))
+
+
+def test_DEV1_events_of_budget_changes(stage: Stage) -> None:
+    event, adapter = threading.Event(), stage.adapter
+    register = adapter.register_video_memory_budget_change_notification_event
+    cookie = register(event)
+    assert not event.is_set()
+    with faults.memory_budget(stage.device, 1 << 20):
+        assert event.is_set() and adapter.query_memory_budget().budget == 1 << 20
+        event.clear()
+    assert event.is_set()
+    event.clear()
+    adapter.unregister_video_memory_budget_change_notification(cookie)
+    with faults.memory_budget(stage.device, 1 << 20):
+        assert not event.is_set()
+    with pytest.raises(Error, match="dwCookie"):
+        adapter.unregister_video_memory_budget_change_notification(cookie)
+    with pytest.raises(Error) as refused:
+        register(-1)
+    assert refused.value.hresult is HResult.E_HANDLE

@@ -12,8 +12,8 @@ PAGE = "rules-d3d12.md"
 SOURCE = HERE.parents[2] / "runtime" / "dmlemu" / "d3d12"
 
 COUNTS = {
-    "DEV": 11, "HP": 10, "RB": 11, "PL": 5, "RS": 8, "MP": 8, "ST": 19, "DH": 11, "VW": 9, "CL": 13,
-    "Q": 5, "CM": 5, "QY": 4, "FN": 8, "RM": 3, "RD": 2, "OB": 3, "VA": 1, "AI": 1, "CF": 1, "EB": 1,
+    "DEV": 11, "HP": 10, "RB": 12, "PL": 5, "RS": 9, "MP": 8, "ST": 19, "DH": 11, "VW": 9, "CL": 13,
+    "Q": 5, "CM": 5, "QY": 5, "FN": 8, "RM": 3, "RD": 2, "OB": 3, "VA": 1, "AI": 1, "TX": 1, "CF": 1, "EB": 1,
     "AL": 1, "OR": 1,
 }  # fmt: skip
 IDS = {f"{family}{i}" for family, count in COUNTS.items() for i in range(1, count + 1)}

@@ -237,6 +237,28 @@ def test_ST6_a_transition_to_common_fails_at_close_of_the_runtime(
 
 
 @pytest.mark.parametrize("kind, state", HOST_STATES)
+@pytest.mark.parametrize("strictness", [Strictness.DEBUG, Strictness.STRICT])
+def test_ST6_from_common_which_it_never_was(kind: HeapType, state: STATE, strictness: Strictness) -> None:
+    stage = Stage(strictness)
+    commands, _ = stage.record()
+
+    with fails("ST6", INVALID, 741):
+        commands.resource_barrier(transition(stage.buffer(heap=kind), STATE.COMMON, state))
+    stage.run(commands)
+
+
+@pytest.mark.parametrize("kind, state", HOST_STATES)
+@pytest.mark.layer("STATE_COMBO")
+def test_ST6_the_runtime_knows_no_state_to_start_from(kind: HeapType, state: STATE, runtime: Stage) -> None:
+    commands, _ = runtime.record()
+    commands.resource_barrier(transition(runtime.buffer(heap=kind), STATE.COMMON, state))
+    runtime.run(commands)
+    assert runtime.device.get_device_removed_reason() is HResult.S_OK
+    if runtime.device.context.has_layer:
+        assert remarks(runtime) == [741]
+
+
+@pytest.mark.parametrize("kind, state", HOST_STATES)
 @pytest.mark.parametrize("strictness", list(Strictness))
 def test_ST6_a_buffer_that_was_created_in_common_may_go_back_to_it(
     kind: HeapType, state: STATE, strictness: Strictness

@@ -184,9 +184,20 @@ REFUSALS = (
 
 REMARKS = (
     Declaration(
+        ids.QUERY_NOT_ENDED,
+        "timestamps are resolved that no command has written",
+        Severity.WARNING,
+        When.SUBMIT,
+        why="On a card such a result is undefined; here it is 0.",
+        fix="Resolve only queries that EndQuery has ended, in an earlier list or before in the same one.",
+        rule="QY5: ID3D12GraphicsCommandList::ResolveQueryData",
+        message_ids=(MessageId.RESOLVE_QUERY_INVALID_QUERY_STATE,),
+        level=_DEBUG,
+    ),
+    Declaration(
         ids.RES_STATE_IGNORED,
         "a buffer is created in another state than COMMON",
-        Severity.INFO,
+        Severity.WARNING,
         _CREATE,
         why="Buffers start COMMON whatever the initial state says, and the first use promotes them to the state that "
         "it needs.",

@@ -1,25 +1,49 @@
-"""ID3D12Device, up to ID3D12Device14."""
+"""ID3D12Device, up to ID3D12Device15, and ID3D12DeviceConfiguration."""
 
 from __future__ import annotations
 
+import struct
+from functools import partial
 from typing import Any
 
 from ... import d3d12
 from ...d3d12.c_memory import c_size, pack, read, read_array, read_bytes, write
-from ...d3d12.features import FeatureDataFeatureLevels
+from ...d3d12.features import struct_of
 from ...diagnostics import ids
-from ...errors import Error, HResult, Strictness
-from .d3d12_objects import D3D12Object
+from ...errors import HResult, Strictness
+from ._capi import lib
+from .d3d12_objects import D3D12Object, ID3DDestructionNotifier
 from .debug import ID3D12DebugDevice, ID3D12DebugDevice1, ID3D12InfoQueue
-from .objects import Interface, guid, invalid, push_reason, thing, things
+from .objects import Interface, guid, invalid, push_reason, refuses, thing, things
 from .reports import no_effect
 from .values import by_value, create, luid_number, write_numbers
 
 __all__ = ["ID3D12Device"]
 
+_LEVELS = struct.Struct("@IQIxxxx")  # D3D12_FEATURE_DATA_FEATURE_LEVELS
 
-class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device14"):
-    OTHERS = (ID3D12InfoQueue, ID3D12DebugDevice, ID3D12DebugDevice1)
+
+class ID3D12DeviceConfiguration(Interface, name="ID3D12DeviceConfiguration1"):
+    thing: d3d12.Device
+
+    def GetDesc(self) -> Any:
+        return by_value(pack(self.thing.get_configuration_desc()))
+
+    def GetEnabledExperimentalFeatures(self, guids: int, count: int) -> None:
+        enabled = self.thing.get_configuration_desc().num_enabled_experimental_features
+        if count > enabled:
+            expected = f"at most {enabled}, as GetDesc says"
+            raise invalid("NumGuids", count, expected, "GetEnabledExperimentalFeatures")
+
+
+class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device15"):
+    OTHERS = (
+        ID3D12InfoQueue,
+        ID3D12DebugDevice,
+        ID3D12DebugDevice1,
+        ID3D12DeviceConfiguration,
+        ID3DDestructionNotifier,
+    )
     thing: d3d12.Device
 
     def __init__(self, thing: d3d12.Device, owner: Interface | None = None) -> None:
@@ -27,7 +51,8 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device14"):
         push_reason(self, thing)
 
     def offers(self, kind: type[Interface]) -> bool:
-        return self.thing.context.strictness is not Strictness.RUNTIME
+        of_layer = kind not in (ID3D12DeviceConfiguration, ID3DDestructionNotifier)
+        return not of_layer or self.thing.context.strictness is not Strictness.RUNTIME
 
     def GetNodeCount(self) -> int:
         return self.thing.get_node_count()
@@ -221,6 +246,23 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device14"):
         rows = read_array(d3d12.ResourceDesc1, descs, count, "pResourceDescs", "GetResourceAllocationInfo3")
         return _allocation_info(infos, *self.thing.get_resource_allocation_info3(mask, rows))
 
+    def GetResourceTiling(
+        self, resource: int, total: int, packed: int, shape: int, count: int, first: int, tilings: int
+    ) -> None:
+        found: Any = thing(resource, d3d12.Resource, "pTiledResource", "GetResourceTiling")
+        room = int.from_bytes(read_bytes(count, 4), "little") if count else 0
+        answer = self.thing.get_resource_tiling(found, first, room)
+        write_numbers(total, "I", answer.num_tiles_for_entire_resource)
+        for address, value in (
+            (packed, answer.packed_mip_desc),
+            (shape, answer.standard_tile_shape_for_non_packed_mips),
+        ):
+            if address:
+                write(address, pack(value))
+        write_numbers(count, "I", len(answer.subresource_tilings))
+        if tilings:
+            write(tilings, b"".join(map(pack, answer.subresource_tilings)))
+
     def GetCustomHeapProperties(self, mask: int, type: Any) -> Any:
         return by_value(pack(self.thing.get_custom_heap_properties(mask, type)))
 
@@ -304,6 +346,28 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device14"):
     def CopyDescriptorsSimple(self, count: int, destination: int, source: int, type: Any) -> None:
         self.thing.copy_descriptors_simple(count, destination, source, type)
 
+    def TryCreateConstantBufferView(self, desc: int, handle: int) -> None:
+        self.thing.try_create_constant_buffer_view(read(d3d12.ConstantBufferViewDesc, desc), handle)
+
+    def TryCreateShaderResourceView(self, resource: int, desc: int, handle: int) -> None:
+        found = thing(resource, d3d12.Resource, "pResource", "TryCreateShaderResourceView")
+        self.thing.try_create_shader_resource_view(found, read(d3d12.ShaderResourceViewDesc, desc), handle)
+
+    def TryCreateUnorderedAccessView(self, resource: int, counter: int, desc: int, handle: int) -> None:
+        operation = "TryCreateUnorderedAccessView"
+        found = thing(resource, d3d12.Resource, "pResource", operation)
+        counts = thing(counter, d3d12.Resource, "pCounterResource", operation)
+        given = read(d3d12.UnorderedAccessViewDesc, desc)
+        self.thing.try_create_unordered_access_view(found, counts, given, handle)
+
+    def CreateQueryHeap1(self, desc: int, flags: Any, riid: int, out: int) -> HResult:
+        given: Any = read(d3d12.QueryHeapDesc, desc)
+        return create(riid, out, lambda: self.thing.create_query_heap1(given, flags))
+
+    @refuses
+    def ResolveQueryData(self, heap: int, type: Any, start: int, count: int, out: int) -> None:
+        self.thing.resolve_query_data()
+
     def CreateQueryHeap(self, desc: int, riid: int, out: int) -> HResult:
         given: Any = read(d3d12.QueryHeapDesc, desc)
         return create(riid, out, lambda: self.thing.create_query_heap(given))
@@ -313,26 +377,33 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device14"):
     def CheckFeatureSupport(self, feature: Any, data: int, size: int) -> None:
         if not data:
             raise invalid("pFeatureSupportData", None, "the address of a struct", "CheckFeatureSupport")
-        if feature == d3d12.Feature.FEATURE_LEVELS:
-            self._feature_levels(data, size)
-            return
-        found = self.thing.check_feature_support(feature)
-        kind = type(found)
-        if size != c_size(kind):
-            raise _wrong_size(size, c_size(kind))
-        write(data, pack(self.thing.check_feature_support(feature, read(kind, data))))
+        kind, operation = struct_of(feature), "CheckFeatureSupport"
+        of_levels = kind is d3d12.FeatureDataFeatureLevels  # has a pointer to its inputs
+        wanted = _LEVELS.size if of_levels else c_size(kind)
+        if size != wanted:
+            rule = f"ID3D12Device::{operation}: FeatureSupportDataSize"
+            raise invalid("FeatureSupportDataSize", size, str(wanted), operation, ids.API_SIZE, rule=rule)
+        if of_levels:
+            count, levels, _ = _LEVELS.unpack(read_bytes(data, size))
+            asked = read_array("I", levels, count, "pFeatureLevelsRequested", operation)
+            answer = self.thing.check_feature_support(feature, d3d12.FeatureDataFeatureLevels(tuple(asked)))
+            write(data, _LEVELS.pack(count, levels, answer.max_supported_feature_level))
+        else:
+            write(data, pack(self.thing.check_feature_support(feature, read(kind, data))))
 
-    def _feature_levels(self, data: int, size: int) -> None:
-        if size != 24:
-            raise _wrong_size(size, 24)
-        count, levels = (
-            int.from_bytes(read_bytes(data + at, length), "little") for at, length in ((0, 4), (8, 8))
-        )
-        asked = read_array("I", levels, count, "pFeatureLevelsRequested", "CheckFeatureSupport")
-        answer = self.thing.check_feature_support(
-            d3d12.Feature.FEATURE_LEVELS, FeatureDataFeatureLevels(tuple(asked))
-        )
-        write_numbers(data + 16, "I", answer.max_supported_feature_level)
+    def RegisterTrimNotificationCallback(self, data: int) -> None:
+        operation = "RegisterTrimNotificationCallback"
+        if not data:
+            raise invalid("pData", None, "the address of a D3D12_REGISTER_TRIM_NOTIFICATION", operation)
+        function = int.from_bytes(read_bytes(data, 8), "little")
+        if not function:
+            raise invalid("pData.pfnCallback", None, "the address of a function", operation)
+        never_called = partial(lib.capi_notify, function)
+        write_numbers(data + 16, "I", self.thing.register_trim_notification_callback(never_called))
+        no_effect(operation, "memory of the emulated GPU is not trimmed")
+
+    def UnregisterTrimNotificationCallback(self, cookie: int) -> None:
+        self.thing.unregister_trim_notification_callback(cookie)
 
     def SetStablePowerState(self, enable: int) -> None:
         self.thing.set_stable_power_state(bool(enable))
@@ -387,12 +458,6 @@ def _write_footprints(
     write_numbers(rows, f"{len(found.num_rows)}I", *found.num_rows)
     write_numbers(sizes, f"{len(found.row_size_in_bytes)}Q", *found.row_size_in_bytes)
     write_numbers(total, "Q", found.total_bytes)
-
-
-def _wrong_size(given: int, size: int) -> Error:
-    operation = "CheckFeatureSupport"
-    rule = f"ID3D12Device::{operation}: FeatureSupportDataSize"
-    return invalid("FeatureSupportDataSize", given, str(size), operation, ids.API_SIZE, rule=rule)
 
 
 def _pageables(objects: int, count: int, operation: str) -> Any:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import Any
 
 from ... import d3d12
 from ...d3d12.c_memory import pack, read, read_array, read_blob, read_bytes, read_wide_text, write
+from ...d3d12.object import Object
 from ...errors import HResult
 from ._capi import lib
-from .objects import Interface, guid, hand_out, invalid, thing, things, write_pointer
+from .objects import Interface, guid, hand_out, invalid, reporter, thing, things, write_pointer
+from .reports import remark
 from .values import by_value, write_numbers
 
-__all__ = ["D3D12Child", "D3D12Object"]
+__all__ = ["D3D12Child", "D3D12Object", "DeviceOrDmlChild", "ID3DDestructionNotifier"]
 
 
 class D3D12Object(Interface):
@@ -40,8 +43,9 @@ class D3D12Object(Interface):
 
     def SetPrivateData(self, name: int, size: int, data: int) -> HResult:
         key = guid(name, "SetPrivateData")
-        if size and not data:
-            raise invalid("pData", None, f"the address of {size} bytes", "SetPrivateData")
+        if size and not data:  # removes what is stored, as with size 0
+            error = invalid("pData", None, f"the address of {size} bytes", "SetPrivateData")
+            remark(error, reporter(self.address))
         value = read_blob(data, size, "pData", "SetPrivateData") if data else None
         had_interface = self._drop(key)
         result: HResult = self.thing.set_private_data(key, value)
@@ -73,7 +77,24 @@ class D3D12Object(Interface):
         super().release()
 
 
-class D3D12Child(D3D12Object):
+class ID3DDestructionNotifier(Interface):
+    """Of every Direct3D object; those of DirectML have none."""
+
+    thing: Object
+
+    def RegisterDestructionCallback(self, function: int, data: int, out: int) -> None:
+        operation = "RegisterDestructionCallback"
+        if not function or not out:
+            field = "pCallbackID" if function else "callbackFn"
+            raise invalid(field, None, "an address", operation)
+        call = partial(lib.capi_notify, function)
+        write_numbers(out, "I", self.thing.register_destruction_callback(call, data))
+
+    def UnregisterDestructionCallback(self, callback: int) -> None:
+        self.thing.unregister_destruction_callback(callback)
+
+
+class DeviceOrDmlChild(D3D12Object):
     """ID3D12DeviceChild, and IDMLDeviceChild."""
 
     def GetDevice(self, riid: int, out: int) -> HResult:
@@ -81,6 +102,12 @@ class D3D12Child(D3D12Object):
             return HResult.E_POINTER
         write_pointer(out, 0)
         return hand_out(self.thing.get_device(), riid, out)
+
+
+class D3D12Child(DeviceOrDmlChild):
+    """ID3D12DeviceChild."""
+
+    OTHERS = (ID3DDestructionNotifier,)
 
 
 class ID3D12CommandQueue(D3D12Child, of=d3d12.CommandQueue):

@@ -11,7 +11,7 @@ from ...diagnostics import ids
 from ...dml.c_descs import DescReader
 from ...errors import HResult
 from ._capi import lib
-from .d3d12_objects import D3D12Child, D3D12Object
+from .d3d12_objects import D3D12Object, DeviceOrDmlChild
 from .objects import Interface, hand_out, invalid, push_reason, thing, things, write_pointer
 from .reports import settings
 from .values import by_value, create, write_numbers
@@ -123,16 +123,16 @@ def _pageables(objects: int, count: int, operation: str) -> Any:
     return things(objects, count, dml.Dispatchable, "ppObjects", operation)
 
 
-class IDMLOperator(D3D12Child, of=dml.Operator):
+class IDMLOperator(DeviceOrDmlChild, of=dml.Operator):
     pass
 
 
-class IDMLCompiledOperator(D3D12Child, of=dml.CompiledOperator):
+class IDMLCompiledOperator(DeviceOrDmlChild, of=dml.CompiledOperator):
     def GetBindingProperties(self) -> Any:
         return by_value(pack(self.thing.get_binding_properties()))
 
 
-class IDMLOperatorInitializer(D3D12Child, of=dml.OperatorInitializer):
+class IDMLOperatorInitializer(DeviceOrDmlChild, of=dml.OperatorInitializer):
     thing: dml.OperatorInitializer
 
     def GetBindingProperties(self) -> Any:
@@ -143,7 +143,7 @@ class IDMLOperatorInitializer(D3D12Child, of=dml.OperatorInitializer):
         self.thing.reset(_compiled(operators, count, "Reset"))
 
 
-class IDMLBindingTable(D3D12Child, of=dml.BindingTable):
+class IDMLBindingTable(DeviceOrDmlChild, of=dml.BindingTable):
     """Keeps its dispatchable until its own Reset or last Release: programs release theirs before."""
 
     thing: dml.BindingTable
@@ -174,7 +174,7 @@ class IDMLBindingTable(D3D12Child, of=dml.BindingTable):
             self.hold("dispatchable", found.dispatchable)
 
 
-class IDMLCommandRecorder(D3D12Child, of=dml.CommandRecorder):
+class IDMLCommandRecorder(DeviceOrDmlChild, of=dml.CommandRecorder):
     thing: dml.CommandRecorder
 
     def RecordDispatch(self, commands: int, dispatchable: int, bindings: int) -> None:

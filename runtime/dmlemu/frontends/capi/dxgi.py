@@ -193,3 +193,13 @@ class IDXGIAdapter(_DxgiObject, of=Adapter, name="IDXGIAdapter4"):
             write_numbers(out, "4Q", adapter.shared_system_memory, 0, 0, 0)
         else:
             write(out, pack(adapter.query_memory_budget()))
+
+    def RegisterVideoMemoryBudgetChangeNotificationEvent(self, event: int, cookie: int) -> None:
+        operation = "RegisterVideoMemoryBudgetChangeNotificationEvent"
+        if not cookie:
+            raise invalid("pdwCookie", None, "the address of a number", operation)
+        number = self.thing.adapter.register_video_memory_budget_change_notification_event(event)
+        write_numbers(cookie, "I", number)
+
+    def UnregisterVideoMemoryBudgetChangeNotification(self, cookie: int) -> None:
+        self.thing.adapter.unregister_video_memory_budget_change_notification(cookie)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from ... import d3d12
@@ -18,7 +19,17 @@ from ...reporting import Reporter, Sink, Stored, defaults, on_created, print_rep
 from ._capi import lib
 from .sites import spell_text
 
-__all__ = ["DebugSettings", "bug", "found", "install", "no_effect", "refused", "removed", "settings"]
+__all__ = [
+    "DebugSettings",
+    "bug",
+    "found",
+    "install",
+    "no_effect",
+    "refused",
+    "remark",
+    "removed",
+    "settings",
+]
 
 _MOST_CAUSE = 300  # characters of a message in the last line of exec
 _ANSWERS = (HResult.DXGI_ERROR_NOT_FOUND, HResult.DXGI_ERROR_UNSUPPORTED)  # no mistake: programs ask so
@@ -121,6 +132,12 @@ def _note_cause(kind: str, what: str, cause: Report) -> None:
     if kind not in _noted:
         message = shorten(cause.spelled().message.splitlines()[0], _MOST_CAUSE).rstrip(".")
         _note_once(kind, f"{what}: {message}")
+
+
+def remark(error: Error, reporter: Reporter | None) -> None:
+    """A call did something else than it seems to, which only a debug layer says."""
+    if reporter is not None and defaults.strictness is not Strictness.RUNTIME:
+        reporter.add(replace(error.report, severity=Severity.WARNING))
 
 
 def _take(stored: Stored, *, is_muted: bool = False) -> None:
