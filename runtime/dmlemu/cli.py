@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,16 +16,19 @@ from warnings import catch_warnings, simplefilter
 from dmlemu import d3d12
 from dmlemu.debugger.command import add_command as add_step_command
 from dmlemu.errors import Error, Severity, Strictness, printable, shorten
+from dmlemu.files import Output
 from dmlemu.frontends import catalogue, dxdispatch
 from dmlemu.frontends.capi.command import add_commands
 from dmlemu.frontends.layout import add_command as add_layout_command
-from dmlemu.frontends.usage import UsageError
-from dmlemu.reporting import ReportFile, Stored, defaults, print_reports
+from dmlemu.frontends.usage import UsageError, report_file
+from dmlemu.reporting import ReportFile, Stored, defaults, print_annotation, print_reports
 
 if TYPE_CHECKING:
     from dmlemu.recording import Comparison, Progress
 
 __all__ = ["main"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # "dmlemu ... | head"
         pass
     except (MemoryError, OSError) as error:  # of this machine, not of the emulated one
-        _print_error(f"dmlemu: error: {printable(str(error)) or 'this machine has no more memory'}")
+        text = _output_error(error) or printable(str(error)) or "this machine has no more memory"
+        _print_error(f"dmlemu: error: {text}")
     finally:
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
@@ -82,6 +87,13 @@ def _print_error(text: str) -> None:
     """Prints to stderr, if it can be written."""
     with suppress(OSError):
         print(text, file=sys.stderr)
+
+
+def _output_error(error: Exception) -> str:
+    """What is wrong with the standard output, if that is what failed: files have their names."""
+    if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
+        return f"the standard output cannot be written: {error.strerror}"
+    return ""
 
 
 def _flush(stream: TextIO) -> None:
@@ -124,9 +136,10 @@ def _parser() -> argparse.ArgumentParser:
     dxdispatch.add_options(run)
     run.add_argument(
         "--report",
-        type=Path,
+        type=report_file,
         metavar="FILE",
-        help="write what is reported: JSON lines, text into a .txt, a page with pictures into an .html",
+        help="write what is reported: JSON lines (.jsonl, .json), text (.txt), a page with pictures (.html) "
+        "or SARIF (.sarif)",
     )
     run.add_argument(
         "--record", type=Path, metavar="FILE.dmlrec", help="write what each dispatch reads and writes"
@@ -268,7 +281,10 @@ def _reduce(parsed: argparse.Namespace) -> int:
         files = found.save(stem)
     except (OSError, RecordError) as error:
         bar.end()
-        _print_error(f"dmlemu: error: {printable(str(error))}")
+        failed: BaseException | None = error
+        while failed is not None:
+            _print_error(f"dmlemu: error: {printable(str(failed))}")
+            failed = failed.__cause__
         return 2
     for line in str(found).splitlines():
         print(printable(line))
@@ -383,101 +399,135 @@ def _run(parsed: argparse.Namespace) -> int:
     elif options.model is None:
         raise UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
-        file = _Reports(parsed.report)
+        _check_model_name(options.model)
+        failures = _Failures()
+        file = _Reports(parsed.report, str(options.model), failures)
         with _reports_written(file):
             model = dxdispatch.read_model(
                 options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
             )
             adapter = _adapter(options.adapter)
             with (  # only now: a run that cannot begin leaves the files of an earlier one alone
-                _traced(parsed.trace),
-                _shown(parsed.html, options.model),
-                _recorded(parsed.record, parsed.record_only, parsed.record_limit),
+                _traced(parsed.trace, failures),
+                _shown(parsed.html, options.model, failures),
+                _recorded(parsed.record, parsed.record_only, parsed.record_limit, failures),
             ):
                 dxdispatch.run_model(model, adapter, options, _log)
         if options.strictness is Strictness.RUNTIME:
             _print_error("dmlemu: nothing was looked for at strictness runtime; strict looks for mistakes.")
-        return 1 if file.has_failed else 0
+        return 1 if failures.were_told else 0
     return 0
 
 
+def _check_model_name(path: Path) -> None:
+    """UsageError: it is something else that a command of ours runs."""
+    other = {".py": f"python {path}", ".dmlrec": f"dmlemu replay {path}"}.get(path.suffix.lower())
+    if other is not None:
+        raise UsageError(f"{path} is not a JSON model, which 'dmlemu run' runs; try: {other}")
+
+
+class _Failures:
+    """Files that could not be written.  Each is printed and ends nothing: other results are not lost."""
+
+    were_told = False
+
+    @contextmanager
+    def of(self, what: str, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            _print_error(f"dmlemu: error: {_unwritable(what, path, error)}")
+            self.were_told = True
+
+
+def _unwritable(what: str, path: Path, error: OSError | ValueError) -> str:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return f"{what} cannot be written to '{shorten(str(path), 2000)}': {reason}"
+
+
+def _output(what: str, path: Path) -> Output:
+    """A file of the run; UsageError, said before the run: it cannot be written."""
+    try:
+        return Output(path)
+    except (OSError, ValueError) as error:
+        raise UsageError(_unwritable(what, path, error)) from None
+
+
 @contextmanager
-def _traced(path: Path | None) -> Iterator[None]:
+def _traced(path: Path | None, failures: _Failures) -> Iterator[None]:
     """Traces devices created inside of the block."""
     if path is None:
         yield
         return
     from dmlemu.tracing import trace
 
-    with trace(None, path):
+    tracing = trace(None, _output("the timeline", path))
+    tracing.__enter__()
+    try:
         yield
+    finally:
+        with failures.of("the timeline", path):
+            tracing.__exit__(None, None, None)
 
 
 @contextmanager
-def _shown(path: Path | None, model: Path) -> Iterator[None]:
+def _shown(path: Path | None, model: Path, failures: _Failures) -> Iterator[None]:
     """Writes what devices created inside of the block do as a page."""
     if path is None:
         yield
         return
     from dmlemu.stepping import observe
-    from dmlemu.stepping.page import write_page
+    from dmlemu.stepping.page import page
 
-    open(path, "w").close()  # a file that cannot be written is said before the run
-    observation = observe(None)
+    output, observation = _output("the page", path), observe(None)
     try:
         with observation:
             yield
     finally:
-        write_page(observation.run, path, model.name)
+        with failures.of("the page", path):
+            output.write(page(observation.run, model.name))
 
 
 @contextmanager
-def _recorded(path: Path | None, only: str, limit: int | None) -> Iterator[None]:
+def _recorded(path: Path | None, only: str, limit: int | None, failures: _Failures) -> Iterator[None]:
     """Records what devices created inside of the block dispatch."""
     if path is None:
         yield
         return
     from dmlemu.recording import LIMIT, RecordWarning, record
 
+    output = _output("the record", path)
     with catch_warnings():
         simplefilter("ignore", RecordWarning)  # printed below
-        recording = record(None, path, only=only, limit=LIMIT if limit is None else limit)
+        recording = record(None, output, only=only, limit=LIMIT if limit is None else limit)
+        recording.__enter__()
         try:
-            with recording:
-                yield
+            yield
         finally:
+            with failures.of("the record", path):
+                recording.__exit__(None, None, None)
             for note in recording.record.notes:
                 _print_error(f"dmlemu: the record is not complete: {printable(note)}")
 
 
 class _Reports:
-    """The file of ``--report``, if there is one.  Errors in writing it are printed and end nothing."""
+    """The file of ``--report``, if there is one."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path, self.has_failed = path, False
+    def __init__(self, path: Path | None, model: str, failures: _Failures) -> None:
+        self._path, self.model, self._failures = path, model, failures
         self._file: ReportFile | None = None
         if path is not None:
-            with self._print_failures():
-                self._file = ReportFile(path)
+            with failures.of("the reports", path):
+                self._file = ReportFile(path, model)
 
     def add(self, stored: Stored) -> None:
         if self._file is not None:
             self._file(stored)
 
     def close(self) -> None:
-        if self._file is not None:
-            with self._print_failures():
+        if self._file is not None and self._path is not None:
+            with self._failures.of("the reports", self._path):
                 self._file.close()
-
-    @contextmanager
-    def _print_failures(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            name = shorten(str(self._path), 2000)
-            _print_error(f"dmlemu: error: the reports cannot be written to '{name}': {reason}")
-            self.has_failed = True
 
 
 @contextmanager
@@ -504,6 +554,9 @@ def _reports_written(file: _Reports) -> Iterator[None]:
         least = Severity.WARNING if raised == ("", "") else Severity.INFO
         left = (stored for key, stored in printed.items() if key != raised)
         print_reports(stored for stored in left if stored.report.severity <= least)
+        for stored in printed.values():
+            if stored.report.severity <= Severity.WARNING:
+                print_annotation(stored, file.model)
 
 
 def _log(line: str) -> None:

@@ -4,8 +4,9 @@
 """
 
 from .diagnostics.reporting.defaults import Defaults, Response, Sink, defaults
-from .diagnostics.reporting.files import ReportFile, print_reports, summarize
+from .diagnostics.reporting.files import ReportFile, print_annotation, print_reports, summarize
 from .diagnostics.reporting.filters import InfoQueueFilter, InfoQueueFilterDesc
+from .diagnostics.reporting.forms import form_of
 from .diagnostics.reporting.reporter import Reporter, ReportWarning, living, on_created
 from .diagnostics.reporting.stored import Stored
 
@@ -20,8 +21,10 @@ __all__ = [
     "Sink",
     "Stored",
     "defaults",
+    "form_of",
     "living",
     "on_created",
+    "print_annotation",
     "print_reports",
     "summarize",
 ]

@@ -27,6 +27,7 @@ from dmlemu.dml.operator_page import LAYOUTS, MEASURED
 from dmlemu.dml.operators.definition import emulated
 from dmlemu.dml.operators.schema import OperatorDesc, camel, level_name, tables
 from dmlemu.dml.overlap import shared_element
+from dmlemu.files import write_file
 
 FOLDER = os.environ.get("DMLEMU_MEASURED")
 NEWEST = max(FeatureLevel)
@@ -131,7 +132,7 @@ def main() -> int:
         print(f"nothing was compared with the references of {', '.join(missing)}", file=sys.stderr)
         return 1
     if not arguments.check:
-        MEASURED.write_text(text)
+        write_file(MEASURED, text)
         print(f"{MEASURED.name}: {text.count(chr(10)) - 1} lines; dmlemu explain prints them")
         return 0
     kept = MEASURED.read_text() if MEASURED.exists() else ""

@@ -262,8 +262,8 @@ def test_a_program_without_a_device(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.py"], "none.py is no file"),
-        ([str(Path(__file__).with_name("README"))], "is no file"),
+        (["none.py"], "none.py does not exist"),
+        ([str(Path(__file__).with_name("README"))], "does not exist"),
         ([str(MODEL), "x"], "takes no arguments"),
         (["--strictness", "debug", str(PROGRAMS / "wrong_offset.py")], "a script gives its own"),
         (["--script", "n x", str(MODEL)], "x is no key; expected"),

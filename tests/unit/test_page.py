@@ -17,7 +17,7 @@ from browser import chromium, show
 from dmlemu import dml
 from dmlemu.cli import main
 from dmlemu.stepping import Run, observe, read_tensor
-from dmlemu.stepping.page import write_page
+from dmlemu.stepping.page import page
 from dmlemu.stepping.page.document import document
 
 __all__ = ["chromium"]
@@ -63,7 +63,7 @@ def opened(chromium: Any, tmp_path: Path) -> Callable[..., Any]:
 
     def show_run(run: Run, **window: Any) -> Any:
         path = tmp_path / "run.html"
-        write_page(run, path, "a run")
+        path.write_text(page(run, "a run"))
         show(chromium, path, **window)
         return chromium
 

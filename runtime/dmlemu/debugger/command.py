@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Strictness, printable
+from ..files import Output, read_text
 from ..frontends.usage import UsageError
 from .keys import KEYS, key_name
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["add_command"]
 
 _SIZE = (120, 40)
+_MOST_SCRIPT = 1 << 20  # bytes
 
 
 def add_command(commands: Any) -> None:
@@ -89,28 +91,29 @@ def _step(parsed: Namespace) -> int:
             "dmlemu step needs a terminal, or one of --script and --html before PROGRAM"
             + (f"; what stands behind PROGRAM ({given}) belongs to it" if given else "")
         )
+    screenshot = None if parsed.screenshot is None else Output(parsed.screenshot)
     run = _observed(parsed)
     if parsed.script is None:
         Debugger(run, parsed.program.name).run()
     else:
         found, picture = press(run, parsed.program.name, _words(parsed.script), parsed.size)
         print(found)
-        if parsed.screenshot is not None:
-            parsed.screenshot.write_text(picture, encoding="utf-8")
+        if screenshot is not None:
+            screenshot.write(picture)
     return 0
 
 
 def _write_page(parsed: Namespace) -> int:
     """The run as a page, which needs no Textual; 1: the program failed."""
-    from ..stepping.page import write_page
+    from ..stepping.page import page
 
     if parsed.script is not None:
         raise UsageError("--html and --script exclude each other")
-    open(parsed.html, "a").close()  # a file that cannot be written is said before the run
+    output = Output(parsed.html)  # a file that cannot be written is said before the run
     run = _observed(parsed)
-    write_page(run, parsed.html, parsed.program.name)
     for note in run.notes:
         print(f"dmlemu step: {printable(note)}", file=sys.stderr)
+    output.write(page(run, parsed.program.name))
     return 1 if run.failure else 0
 
 
@@ -141,7 +144,7 @@ def _words(script: str) -> list[str]:
         is_file = Path(script).is_file()
     except (OSError, ValueError):
         is_file = False
-    lines = Path(script).read_text(encoding="utf-8").splitlines() if is_file else [script]
+    lines = read_text(script, _MOST_SCRIPT).splitlines() if is_file else [script]
     words = [word for line in lines for word in line.partition("#")[0].split()]
     known = {*(key for row in KEYS for key in row[:2]), *"0123456789", "down", "up", "enter", "escape"}
     for word in words:

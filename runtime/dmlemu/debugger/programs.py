@@ -32,7 +32,7 @@ def observe_program(
     file, or of another kind.  ModelError: the model failed before a device did anything.
     """
     if not path.is_file():
-        raise UsageError(f"{path} is no file")
+        raise UsageError(f"{path} is not a regular file" if path.exists() else f"{path} does not exist")
     kind = path.suffix.lower()
     if kind not in (".json", ".py", ".dmlrec"):
         raise UsageError(f"{path} is no MODEL.json, SCRIPT.py or RECORD.dmlrec")

@@ -13,9 +13,11 @@ __all__ = [
     "call_site",
     "caller",
     "end_at_program",
+    "note_source",
     "program_entry",
     "set_provider",
     "skip_frames",
+    "source_of",
     "spell_site",
 ]
 
@@ -101,7 +103,31 @@ def _line(frame: Any) -> tuple[str, int]:
 
 
 def _spell(line: tuple[str, int]) -> str:
-    return f"{os.path.basename(line[0])}:{line[1]}" if line[1] else line[0]
+    if not line[1]:
+        return line[0]
+    name = os.path.basename(line[0])
+    note_source(name, *line)
+    return f"{name}:{line[1]}"
+
+
+_sources: dict[tuple[str, int], str] = {}  # the paths of lines in reports
+
+
+def note_source(name: str, path: str, line: int) -> None:
+    """A text names a line by the name of its file alone: :func:`source_of` knows the path."""
+    if _sources.setdefault((name, line), path) != path:
+        _sources[name, line] = ""  # of two files
+
+
+def source_of(name: str, line: int) -> str:
+    """The path of a line in a report, relative to the current folder if it is below; empty: it is not
+    known.
+    """
+    path = _sources.get((name, line), "")
+    if not path or not os.path.exists(path):
+        return ""
+    relative = os.path.relpath(path)
+    return os.path.abspath(path) if relative.startswith(os.pardir) else relative
 
 
 def call_site() -> CallSite | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..dml import TENSOR_DIMENSION_COUNT_MAX1, BufferTensorDesc, TensorDataType
+from ..files import write_file
 from ..pictures import Layout
 
 __all__ = ["add_command"]
@@ -61,7 +62,7 @@ def _layout(parsed: Namespace) -> int:
     if parsed.around is not None:
         picture = picture.around(parsed.around)
     if parsed.svg is not None:
-        parsed.svg.write_text(picture.svg(), encoding="utf-8")
+        write_file(parsed.svg, picture.svg())
     else:
         print(picture.text(colour=_has_colour()))
     return 0

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from ..errors import shorten
+from argparse import ArgumentTypeError
+from pathlib import Path
 
-__all__ = ["UsageError"]
+from ..errors import shorten
+from ..reporting import form_of
+
+__all__ = ["UsageError", "report_file"]
 
 
 class UsageError(Exception):
@@ -12,3 +16,12 @@ class UsageError(Exception):
 
     def __str__(self) -> str:
         return f"dmlemu: error: {shorten(self.args[0], 2000)}"
+
+
+def report_file(text: str) -> Path:
+    """The value of ``--report``."""
+    try:
+        form_of(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+    return Path(text)

@@ -15,13 +15,14 @@ import numpy as np
 
 from ..dml.operators.schema import OperatorDesc
 from ..errors import elide, shorten
-from .file import RecordError, read
+from .file import RecordError, open_file, read
 from .model import Array, Dispatch, Record, RecordedTensor
 from .tolerance import Tolerance, pick, recorded_inputs, tolerance_of, ulp_distance
 
 __all__ = ["Comparison", "Difference", "compare_arrays", "diff"]
 
 _LINES = 12  # of a lineage
+_MOST_ARRAYS = 1 << 34  # bytes, of an .npz file
 
 Source = Record | str | os.PathLike[str]
 
@@ -116,9 +117,12 @@ def _npz(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     """The arrays of a file."""
     name = shorten(os.fspath(path))
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open_file(path, "an .npz file") as source, np.load(source, allow_pickle=False) as file:
+            size = sum(each.file_size for each in file.zip.infolist())
+            if size > _MOST_ARRAYS:
+                raise ValueError(f"it has {size} bytes of arrays, more than {_MOST_ARRAYS}")
             return {key: file[key] for key in file.files}
-    except OSError:
+    except (OSError, RecordError):
         raise
     except Exception as error:  # the parsers of zip and .npy raise all sorts of things
         reason = " ".join(str(error).split())[:200] or type(error).__name__

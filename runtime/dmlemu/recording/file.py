@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
+from io import BufferedReader, FileIO
 from math import prod
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import dml
 from ..errors import shorten
+from ..files import NotRegular, Output, open_regular
 from ..frontends.dxdispatch.desc_writer import write_operator_desc, write_tensor_desc
 from ..frontends.dxdispatch.errors import ModelError
 from ..frontends.dxdispatch.json_text import parse_json
@@ -29,11 +30,12 @@ from ..frontends.dxdispatch.npy import npy_header
 from ..frontends.dxdispatch.operator_desc import read_operator_desc, read_tensor_desc
 from .model import Array, Dispatch, GraphWork, Place, Record, RecordedTensor, Work, Written, content_key
 
-__all__ = ["RecordError", "read", "write"]
+__all__ = ["RecordError", "open_file", "read", "write", "write_to"]
 
 _FORMAT, _VERSION = "dmlrec", 1
 _MANIFEST = "manifest.json"
 _MOST_MANIFEST = 1 << 28  # bytes
+_MOST_DIRECTORY = 1 << 28  # which is no longer than the manifest
 _MOST_RANK = 8
 _INTEGERS = tuple(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
 _DTYPES = ("float16", "float32", "float64", *_INTEGERS, "bool")
@@ -56,21 +58,19 @@ class RecordError(ValueError):
 
 
 def write(record: Record, path: str | os.PathLike[str]) -> None:
-    """Writes a record; a file that is there is replaced once the new one is complete."""
-    target = Path(path)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")  # nobody else's
-    try:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            archive.writestr(_MANIFEST, json.dumps(_manifest(record), allow_nan=False))
-            for key, array in record.contents.items():
-                array = np.ascontiguousarray(array)
-                with archive.open(zipfile.ZipInfo(_entry(key)), "w", force_zip64=True) as file:
-                    file.write(npy_header(array.dtype, array.shape))
-                    file.write(array.data)
-        part.replace(target)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
+    """Writes a record; a file that is there is replaced once the new one is whole."""
+    write_to(record, Output(path))
+
+
+def write_to(record: Record, output: Output) -> None:
+    """Writes a record into a file that was looked at before."""
+    with output.open() as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr(_MANIFEST, json.dumps(_manifest(record), allow_nan=False))
+        for key, array in record.contents.items():
+            array = np.ascontiguousarray(array)
+            with archive.open(zipfile.ZipInfo(_entry(key)), "w", force_zip64=True) as entry:
+                entry.write(npy_header(array.dtype, array.shape))
+                entry.write(array.data)
 
 
 def _entry(key: str) -> str:
@@ -145,11 +145,11 @@ def read(path: str | os.PathLike[str]) -> Record:
     Raises :class:`RecordError` for a file that is not one, or not complete; OSError.
     """
     name = shorten(os.fspath(path))
+    source = open_file(path, "a .dmlrec file")
     try:
-        archive = zipfile.ZipFile(path)
-    except (FileNotFoundError, PermissionError, IsADirectoryError):
-        raise
+        archive = _Archive(source)
     except _ZIP_ERRORS as error:
+        source.close()
         raise RecordError(f"{name} is no .dmlrec file: {_reason(error)}; expected a zip archive.") from None
     try:
         return _Reader(name, archive).record()
@@ -161,6 +161,40 @@ def read(path: str | os.PathLike[str]) -> Record:
     except BaseException:
         archive.close()
         raise
+
+
+def open_file(path: str | os.PathLike[str], expected: str) -> FileIO:
+    """A regular file that is read: ``expected``, as a message names it.  RecordError: it is not regular;
+    OSError.
+    """
+    try:
+        return open_regular(path)
+    except NotRegular as error:
+        raise RecordError(f"{shorten(str(error))}; expected {expected}.") from None
+
+
+class _Source(BufferedReader):
+    """The file of an archive; no more than ``most`` bytes are read at once."""
+
+    most = _MOST_DIRECTORY
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > self.most:
+            raise zipfile.BadZipFile(f"its directory has {size} bytes, more than {self.most}")
+        return super().read(size)
+
+
+class _Archive(zipfile.ZipFile):
+    """Closes the file that it reads."""
+
+    def __init__(self, file: FileIO) -> None:
+        self._source = _Source(file)
+        super().__init__(self._source)
+        self._source.most = sys.maxsize
+
+    def close(self) -> None:
+        super().close()
+        self._source.close()
 
 
 def _reason(error: BaseException) -> str:

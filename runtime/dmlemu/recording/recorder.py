@@ -27,9 +27,10 @@ from ..dml.lowering.dispatchable import CompiledOperator, OperatorInitializer, S
 from ..dml.tensor_desc import BufferTensorDesc, element_bits
 from ..errors import spell_site
 from ..evaluation import unpack_tensor
+from ..files import Output, as_output
 from ..frontends.dxdispatch.desc_writer import write_operator_desc
 from ..watching import Watching
-from .file import write
+from .file import write_to
 from .model import (
     Array,
     Dispatch,
@@ -54,7 +55,7 @@ _LISTS = 2048  # whose dispatches are remembered, before those that are gone are
 
 def record(
     device: d3d12.Device | dml.Device | None = None,
-    path: str | os.PathLike[str] | None = None,
+    path: str | os.PathLike[str] | Output | None = None,
     *,
     limit: int = LIMIT,
     only: str | Callable[[str], bool] = "*",
@@ -100,7 +101,7 @@ class Recording(Watching["_Watch"]):
     def __init__(
         self,
         device: d3d12.Device | dml.Device | None,
-        path: str | os.PathLike[str] | None,
+        path: str | os.PathLike[str] | Output | None,
         *,
         limit: int = LIMIT,
         only: str | Callable[[str], bool] = "*",
@@ -110,6 +111,7 @@ class Recording(Watching["_Watch"]):
         self._contents: dict[str, Array] = {}
         self.record.contents = self._contents
         self._path = path
+        self._output: Output | None = None
         if limit < 0:
             raise ValueError(f"limit ({limit}) is negative.")
         self._limit, self._size = limit, 0
@@ -118,6 +120,8 @@ class Recording(Watching["_Watch"]):
         self._buffers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def __enter__(self) -> Record:
+        if self._path is not None:
+            self._output = as_output(self._path)  # a file that cannot be written is said before the run
         self.start()
         return self.record
 
@@ -132,8 +136,8 @@ class Recording(Watching["_Watch"]):
             self.record.notes.append("No device was created; those that existed before are not recorded.")
         for note in self.record.notes:
             warnings.warn(note, RecordWarning, stacklevel=3)
-        if self._path is not None:
-            write(self.record, self._path)
+        if self._output is not None:
+            write_to(self.record, self._output)
 
     def watch(self, device: d3d12.Device) -> _Watch:
         return _Watch(self, device)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..checks import catalogue
 from ..errors import Error, Severity, Strictness, shorten
+from ..files import write_file
 from .comparison import diff
 from .file import RecordError, read, write
 from .forms import model_of, program_text, run_model_text, run_options, run_program_text
@@ -79,15 +80,27 @@ class Reduced:
         return "\n".join([*lines, *self.notes])
 
     def save(self, stem: str | os.PathLike[str]) -> list[Path]:
-        """Writes ``stem`` with ``.dmlrec``, ``.json`` (unless there is no model) and ``.py``."""
+        """Writes ``stem`` with ``.dmlrec``, ``.json`` (unless there is no model) and ``.py``.
+
+        OSError: a file cannot be written; the others are, and ``__cause__`` is that of another one that
+        cannot.
+        """
         base = Path(stem)
-        made = [base.with_name(base.name + suffix) for suffix in (".dmlrec", ".py", ".json")]
-        write(self.record, made[0])
-        made[1].write_text(self.text, "utf-8")
-        if self.model is None:
-            made.pop()
-        else:
-            made[2].write_text(self.model, "utf-8")
+        made: list[Path] = []
+        problem: OSError | None = None
+        for suffix, content in ((".dmlrec", self.record), (".py", self.text), (".json", self.model)):
+            path = base.with_name(base.name + suffix)
+            try:
+                if isinstance(content, Record):
+                    write(content, path)
+                elif content is not None:
+                    write_file(path, content)
+            except OSError as error:
+                error.__cause__, problem = problem, error
+            else:
+                made += [path] if content is not None else []
+        if problem is not None:
+            raise problem
         return made
 
 

@@ -24,7 +24,8 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -162,6 +163,51 @@ class _Test:
         return [id for id in self.expected if id not in seen and not set(id) & set("*?[")]
 
 
+class _Rows:
+    """The file of ``--dmlemu-report``: JSON lines, which are written as tests end, or SARIF at the end of
+    the run.
+    """
+
+    def __init__(self, path: str) -> None:
+        from ..files import Output
+
+        suffix = Path(path).suffix.lower()
+        if suffix not in ("", ".json", ".jsonl", ".sarif"):
+            raise pytest.UsageError(
+                f"--dmlemu-report: '{path}' ends in {suffix}; expected .json or .jsonl for JSON lines, "
+                "or .sarif"
+            )
+        self._is_sarif = suffix == ".sarif"
+        self._late: list[str] = []  # lines for what is not a regular file
+        try:
+            self._output = Output(path)
+            if self._output.place is not None and not self._is_sarif:
+                self._output.write("")
+        except OSError as error:
+            raise pytest.UsageError(f"--dmlemu-report: {error}") from None
+
+    def add(self, lines: list[str]) -> None:
+        """Adds the reports of a test."""
+        if self._is_sarif or not lines:
+            return
+        if self._output.place is None:
+            self._late += lines
+            return
+        from ..files import naming
+
+        with naming(self._output.path), open(self._output.place, "a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+    def close(self, unexpected: list[dict[str, Any]]) -> None:
+        """The run has ended."""
+        if self._is_sarif:
+            from ..diagnostics.reporting.ci_output import sarif
+
+            self._output.write(sarif(unexpected))
+        elif self._output.place is None:
+            self._output.write("".join(f"{line}\n" for line in self._late))
+
+
 class _Watch:
     """Subscribes to all devices while the tests run."""
 
@@ -176,12 +222,7 @@ class _Watch:
         if self._werror:
             self._fatal = ("CORRUPTION", "ERROR", "WARNING")
         is_worker = hasattr(config, "workerinput")  # of pytest-xdist: the reports go to its controller
-        self._file = None if is_worker or not self._report else Path(self._report)
-        if self._file is not None:
-            try:
-                self._file.write_text("")
-            except OSError as error:
-                raise pytest.UsageError(f"--dmlemu-report: {error}") from None
+        self._rows = None if is_worker or not self._report else _Rows(self._report)
         self._record = _path(config, "dmlemu_record")
         self._trace = _path(config, "dmlemu_trace")
         self._recordings: list[Any] = []  # and traces
@@ -189,6 +230,7 @@ class _Watch:
         self._refusals: Any = None
         self._test: _Test | None = None
         self._unexpected: list[dict[str, Any]] = []  # reports as JSON
+        self._unwritten: list[OSError] = []  # files
         self._summary: dict[tuple[str, str], dict[str, _Summarized]] = {}  # by heading and reason, by test
         if self._header():
             self._subscribe()
@@ -337,7 +379,7 @@ class _Watch:
             place = {"test": item.nodeid, "file": file, "line": (line or 0) + 1}
             lines = [each.json(**place, is_expected=test.expects(each)) for each in test.stored]
             report.dmlemu_reports = lines  # type: ignore[attr-defined]  # pytest-xdist carries it along
-            from .ci_output import junit_property
+            from ..diagnostics.reporting.ci_output import junit_property
 
             report.user_properties += [junit_property(json.loads(each)) for each in lines]
             self._test = None
@@ -369,13 +411,17 @@ class _Watch:
         for row in rows:
             self._note(row)
         self._unexpected += [row for row in rows if not row["is_expected"]]
-        if self._file is not None and lines and not self._is_sarif:
-            with self._file.open("a", encoding="utf-8") as file:
-                file.writelines(f"{line}\n" for line in lines)
+        if self._rows is not None:
+            with self._written():
+                self._rows.add(lines)
 
-    @property
-    def _is_sarif(self) -> bool:
-        return self._file is not None and self._file.suffix == ".sarif"
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """A file that cannot be written is told at the end, and takes nothing from the others."""
+        try:
+            yield
+        except OSError as error:
+            self._unwritten.append(error)
 
     def _note(self, report: dict[str, Any]) -> None:
         if report["is_expected"]:
@@ -410,11 +456,15 @@ class _Watch:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if os.environ.get("GITHUB_ACTIONS") == "true":
-            from .ci_output import annotation
+            from ..diagnostics.reporting.ci_output import annotation
 
             for row in self._unexpected:
                 if not row["suppressed"] and row["severity"] in ("CORRUPTION", "ERROR", "WARNING"):
                     terminalreporter.write_line(annotation(row))
+        for error in self._unwritten:
+            terminalreporter.write_line(
+                f"dmlemu: '{error.filename}' cannot be written: {error.strerror}", red=True
+            )
         if not self._summary:
             return
         terminalreporter.section("dmlemu")
@@ -429,15 +479,15 @@ class _Watch:
                 terminalreporter.write_line(f"  and {len(tests) - _NAMED} more tests")
         terminalreporter.ensure_newline()
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         while self._recordings:
-            self._recordings.pop().__exit__(None, None, None)
-        if self._file is not None and self._is_sarif:
-            from importlib.metadata import version
-
-            from .ci_output import sarif
-
-            self._file.write_text(sarif(self._unexpected, version("dmlemu")), encoding="utf-8")
+            with self._written():
+                self._recordings.pop().__exit__(None, None, None)
+        if self._rows is not None:
+            with self._written():
+                self._rows.close(self._unexpected)
+        if self._unwritten and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_unconfigure(self) -> None:
         if self._reporting is not None:

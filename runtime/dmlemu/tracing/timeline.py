@@ -7,8 +7,6 @@ a process is a group of tracks, a thread is a track.
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 __all__ = ["Place", "Timeline", "Track"]
@@ -84,10 +82,10 @@ class Timeline:
         for phase, (track, at) in (("s", begin), ("f", end)):
             self._add(ph=phase, cat=name, bp="e", id=self._flows, name=name, ts=at, **track.ids)
 
-    def write(self, path: str | os.PathLike[str], about: dict[str, str]) -> None:
-        """Writes the file."""
+    def text(self, about: dict[str, str]) -> str:
+        """The content of the file."""
         document = {"traceEvents": self._heads + self.events, "displayTimeUnit": "ns", "otherData": about}
-        Path(path).write_text(json.dumps(document), encoding="utf-8")
+        return json.dumps(document)
 
     def _head(self, name: str, process: int, thread: int, arguments: dict[str, Any]) -> None:
         self._heads.append({"ph": "M", "name": name, "pid": process, "tid": thread, "args": arguments})

@@ -39,6 +39,7 @@ from ..d3d12.events import CallBegun, DescriptorsWritten
 from ..d3d12.resource import HostMapped, HostUnmapped
 from ..diagnostics.spelling import spell
 from ..errors import spell_site
+from ..files import Output, as_output
 from ..reporting import Stored
 from ..watching import Watching
 from .data_flow import LastWriters
@@ -56,7 +57,7 @@ _MOST_ARROWS = 8  # to the writers of what one command reads
 
 def trace(
     device: d3d12.Device | dml.Device | None = None,
-    path: str | os.PathLike[str] | None = None,
+    path: str | os.PathLike[str] | Output | None = None,
     *,
     limit: int = LIMIT,
 ) -> Trace:
@@ -77,7 +78,7 @@ class Trace(Watching["_Watch"]):
     def __init__(
         self,
         device: d3d12.Device | dml.Device | None,
-        path: str | os.PathLike[str] | None,
+        path: str | os.PathLike[str] | Output | None,
         *,
         limit: int = LIMIT,
     ) -> None:
@@ -86,12 +87,13 @@ class Trace(Watching["_Watch"]):
             raise ValueError(f"limit ({limit}) is negative.")
         self.timeline = Timeline(limit)
         self._path = path
+        self._output: Output | None = None
         self._about: dict[str, str] = {}
         self._start = perf_counter_ns()
 
     def __enter__(self) -> Trace:
         if self._path is not None:
-            open(self._path, "w").close()  # a file that cannot be written is said before the run
+            self._output = as_output(self._path)  # a file that cannot be written is said before the run
         self.start()
         return self
 
@@ -100,8 +102,8 @@ class Trace(Watching["_Watch"]):
             text = f"The trace leaves out {self.timeline.left_out} events beyond its limit."
             self._about["left out"] = text
             warnings.warn(text, RuntimeWarning, stacklevel=3)
-        if self._path is not None:
-            self.timeline.write(self._path, self._about)
+        if self._output is not None:
+            self._output.write(self.timeline.text(self._about))
 
     def now(self) -> float:
         """Microseconds since the trace began."""

@@ -11,9 +11,9 @@ import pytest
 
 from dmlemu import Report, d3d12
 from dmlemu.checks import catalogue
+from dmlemu.diagnostics.reporting.ci_output import sarif
 from dmlemu.diagnostics.rule_pages import page
 from dmlemu.reporting import Stored, defaults
-from dmlemu.testing.ci_output import sarif
 
 pytest_plugins = "pytester"
 pytestmark = pytest.mark.dmlemu(expect=["*"])  # what the tests within report is theirs
@@ -490,6 +490,7 @@ def test_dmlemu_is_imported_when_it_is_needed() -> None:
         "dmlemu.diagnostics.reporting.defaults",
         "dmlemu.diagnostics.reporting.files",
         "dmlemu.diagnostics.reporting.filters",
+        "dmlemu.diagnostics.reporting.forms",
         "dmlemu.diagnostics.reporting.reporter",
         "dmlemu.diagnostics.reporting.stored",
         "dmlemu.diagnostics.spelling",
@@ -497,6 +498,7 @@ def test_dmlemu_is_imported_when_it_is_needed() -> None:
         "dmlemu.testing",
         "dmlemu.testing.plugin",
         "dmlemu_hw",
+        "dmlemu.files",
         "dmlemu.frozen",
     }
 
@@ -545,7 +547,7 @@ def test_rules_of_sarif_have_their_pages() -> None:
     without = next(id for id, check in catalogue().items() if page(check.rule) is None)
     where = {"file": "test_it.py", "line": 1, "test": "test_it.py::test"}
     rows = [json.loads(Stored(Report(id, "A mistake.")).json(**where)) for id in ("HAZARD_RAW", without)]
-    (log,) = json.loads(sarif(rows, "1"))["runs"]
+    (log,) = json.loads(sarif(rows))["runs"]
     rules = {each["id"]: each for each in log["tool"]["driver"]["rules"]}
     assert rules["HAZARD_RAW"]["helpUri"].endswith("/dml-barriers")
     assert "helpUri" not in rules[without]

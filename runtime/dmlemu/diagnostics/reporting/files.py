@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import os
 import sys
 import threading
@@ -12,71 +11,71 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO
 
+from ...files import Output, naming
 from ..report import RULE_LINE, Severity, loading
 from ..spelling import elide, printable
+from .forms import form_of
 from .stored import Stored
 
-__all__ = ["ReportFile", "print_reports", "print_text", "summarize"]
-
-
-_HEAD = """\
-<!DOCTYPE html>
-<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
-<meta name="viewport" content="width=device-width"><title>Reports of dmlemu</title>
-<body style="font: 14px system-ui, sans-serif; margin: 2em">
-<h1>Reports of dmlemu</h1>
-"""
+__all__ = ["ReportFile", "print_annotation", "print_reports", "print_text", "summarize"]
 
 
 class ReportFile:
-    """A sink that writes to a file, which is emptied first: a JSON line; text if it ends in ``.txt``, and
-    a page with the pictures of reports if it ends in ``.html``.
+    """A sink that writes to a file, which is emptied first, by the end of its name: JSON lines (``.jsonl``,
+    ``.json`` or none), text (``.txt``), a page with the pictures of reports (``.html``), or SARIF
+    (``.sarif``).
 
     A report is written when it first occurs, so that it survives a crash; :meth:`close`, at the latest
-    the end of the program, rewrites the file if counts have changed.  Into a pipe everything is written
-    at the end.  Reports of a forked process are not written.
+    the end of the program, replaces the file if counts have changed.  Into what is not a regular file
+    everything is written at the end.  Reports of a forked process are not written.  ``program``: the file
+    that SARIF names for reports without a line, such as a model.
 
-    OSError, raised at creation or by :meth:`close`: the file cannot be written.  Adding a
-    report never fails.
+    ValueError: another name.  OSError, raised at creation or by :meth:`close`: the file cannot be written.
+    Adding a report never fails.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._kind = os.path.splitext(os.fspath(path))[1]
-        self._path = path
-        self._file = open(path, "w", encoding="utf-8", opener=_open_now)  # noqa: SIM115
-        self._is_pipe = not self._file.seekable()
+    def __init__(self, path: str | os.PathLike[str], program: str = "") -> None:
+        self._form = form_of(path, program)
+        self._output = Output(path)
         self._problem: OSError | None = None
         self._stored: dict[int, Stored] = {}
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self._begin()
+        self._is_closed = False
+        self._file: IO[bytes] | None = None  # a regular one, which grows
+        if self._output.place is not None:
+            with naming(self._output.path):
+                self._file = open(self._output.place, "wb")  # noqa: SIM115
+                self._end = self._file.write(self._form.head.encode())
+                self._write(self._form.tail([]))
         atexit.register(self._close_at_exit)
 
     def __repr__(self) -> str:
-        state = "closed" if self._file.closed else f"{len(self._stored)} reports"
-        return f"<ReportFile {elide(repr(os.fspath(self._path)), 100)}, {state}>"
+        state = "closed" if self._is_closed else f"{len(self._stored)} reports"
+        return f"<ReportFile {elide(repr(self._output.path), 100)}, {state}>"
 
     def __call__(self, stored: Stored) -> None:
         with self._lock:
             if self._is_open() and id(stored) not in self._stored:
                 self._stored[id(stored)] = stored
-                if not self._is_pipe:
+                if self._file is not None:
                     with self._failing_later():
-                        self._write(stored)
-                        self._file.flush()
+                        self._append(self._file, stored)
 
     def _is_open(self) -> bool:
-        return not self._file.closed and self._process == os.getpid()
+        return not self._is_closed and self._process == os.getpid()
 
-    def _begin(self) -> None:
-        if self._kind == ".html":
-            self._file.write(_HEAD)
+    def _append(self, file: IO[bytes], stored: Stored) -> None:
+        """Puts a report and a new end in the place of the end."""
+        between = self._form.between if len(self._stored) > 1 else ""
+        file.seek(self._end)
+        self._end += file.write((between + self._form.entry(stored)).encode())
+        self._write(self._form.tail(self._stored.values()))
 
-    def _write(self, stored: Stored) -> None:
-        if self._kind == ".html":
-            self._file.write(stored.html())
-        else:
-            self._file.write(stored.text() + "\n\n" if self._kind == ".txt" else stored.json() + "\n")
+    def _write(self, tail: str) -> None:
+        assert self._file is not None
+        self._file.write(tail.encode())
+        self._file.flush()
 
     def close(self) -> None:
         """Completes the file; may be called repeatedly.  OSError: not all reports have been written."""
@@ -84,50 +83,38 @@ class ReportFile:
             if self._is_open():
                 with self._failing_later():
                     self._complete()
-                    self._file.close()
+                self._is_closed = True
             problem, self._problem = self._problem, None
         atexit.unregister(self._close_at_exit)
         if problem is not None:
             raise problem
 
     def _complete(self) -> None:
-        if not self._is_pipe:
+        if self._file is not None:
+            self._file.close()
             if all(stored.count == 1 for stored in self._stored.values()):
                 return
-            self._file.seek(0)
-            self._file.truncate()
-            self._begin()
-        for stored in self._stored.values():
-            self._write(stored)
+        self._output.write(self._form.whole(self._stored.values()))
 
     @contextmanager
     def _failing_later(self) -> Iterator[None]:
         """An OSError closes the file, and is raised by :meth:`close`."""
         try:
-            yield
+            with naming(self._output.path):
+                yield
         except OSError as error:
             self._problem = error
-            with suppress(OSError):  # its buffer cannot be written
-                self._file.close()
+            self._is_closed = True
+            if self._file is not None:
+                with suppress(OSError):  # its buffer cannot be written
+                    self._file.close()
 
     def _close_at_exit(self) -> None:
         try:
             self.close()
         except OSError as error:
-            path = printable(os.fspath(self._path))
+            path = printable(self._output.path)
             print(f"dmlemu: the reports cannot be written to '{path}': {error.strerror}", file=sys.stderr)
-
-
-def _open_now(path: str, flags: int) -> int:
-    """Opens a file; OSError for a pipe without a reader, on which opening would block."""
-    try:
-        handle = os.open(path, flags | os.O_NONBLOCK, 0o666)
-    except OSError as error:
-        if error.errno == errno.ENXIO:
-            raise OSError(error.errno, "no program reads from it", path) from None
-        raise
-    os.set_blocking(handle, True)
-    return handle
 
 
 _COLOURS = {Severity.CORRUPTION: 31, Severity.ERROR: 31, Severity.WARNING: 33}  # red, yellow
@@ -146,6 +133,18 @@ def print_reports(reports: Iterable[Stored], file: IO[str] | None = None) -> Non
         colour = _COLOURS.get(stored.report.severity) if is_coloured else None
         print(first if colour is None else f"\x1b[1;{colour}m{first}\x1b[0m", file=file)
         print_text(f"{rest}\n", file, stored.report.rule_url if is_coloured else None)
+
+
+def print_annotation(stored: Stored, program: str = "") -> None:
+    """In a workflow of GitHub Actions: prints what shows the report beside its line (to stderr)."""
+    if os.environ.get("GITHUB_ACTIONS") == "true" and not stored.suppressed:
+        with loading():
+            import json
+
+            from .ci_output import annotation
+
+        row = json.loads(stored.json())
+        print(annotation({**row, "file": program} if program else row), file=sys.stderr)
 
 
 def print_text(text: str, file: IO[str], rule_url: str | None = None) -> None:

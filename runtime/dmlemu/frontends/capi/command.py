@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...errors import Strictness
+from ..usage import report_file
 
 __all__ = ["add_commands"]
 
@@ -34,7 +35,7 @@ def add_commands(commands: Any) -> None:
     levels.add_argument("--strictness", choices=[each.value for each in Strictness])
     run.add_argument("--chaos", type=int, metavar="SEED", help="run under dmlemu.chaos(SEED)")
     run.add_argument(
-        "--report", type=Path, metavar="FILE", help="write what is reported, as 'dmlemu run' does"
+        "--report", type=report_file, metavar="FILE", help="write what is reported, as 'dmlemu run' does"
     )
     run.add_argument(
         "--trace",

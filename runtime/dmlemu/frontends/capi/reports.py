@@ -15,7 +15,7 @@ from ... import d3d12
 from ...d3d12.info_queue import category_of
 from ...diagnostics import ids
 from ...errors import Error, HResult, Report, Severity, Strictness, shorten
-from ...reporting import Reporter, Sink, Stored, defaults, on_created, print_reports
+from ...reporting import Reporter, Sink, Stored, defaults, on_created, print_annotation, print_reports
 from ._capi import lib
 from .sites import spell_text
 
@@ -25,6 +25,7 @@ __all__ = [
     "found",
     "install",
     "no_effect",
+    "note",
     "refused",
     "remark",
     "removed",
@@ -150,9 +151,10 @@ def _take(stored: Stored, *, is_muted: bool = False) -> None:
         return
     _printed.add(key)
     if report.severity <= Severity.ERROR and stored.hresult is not HResult.E_NOTIMPL:
-        _note("error")
+        note("error")
     if not is_muted:
         print_reports([stored])
+        print_annotation(stored)
     if stops:
         sys.stderr.flush()
         lib.capi_stop()
@@ -163,7 +165,7 @@ def bug(error: BaseException, operation: str) -> None:
     text = "".join(traceback.format_exception(error))
     if text not in _bugs:
         _bugs.add(text)
-        _note("bug")
+        note("bug")
         print(
             spell_text(f"dmlemu: a bug of dmlemu in {operation}, which returns E_FAIL:\n{text}"),
             file=sys.stderr,
@@ -181,10 +183,11 @@ def no_effect(operation: str, why: str) -> None:
 def _note_once(kind: str, text: str = "") -> None:
     if kind not in _noted:
         _noted.add(kind)
-        _note(f"{kind} {text}")
+        note(f"{kind} {text}")
 
 
-def _note(what: str) -> None:
+def note(what: str) -> None:
+    """Tells ``dmlemu exec``: what happened, and why."""
     path = os.environ.get("DMLEMU_EXEC")
     if path:
         with open(path, "a", encoding="utf-8") as file:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from dmlemu_hw.chaos import chaos
 
@@ -62,13 +64,22 @@ def _open_files() -> None:
             file = ReportFile(path)
         defaults.sinks.append(file)
         reports.sinks.append(file)
-        atexit.register(file.close)
+        atexit.register(_finish, "the reports", path, file.close)
     if path := _read("DMLEMU_TRACE"):
         from ...tracing import trace
 
         with _writing("DMLEMU_TRACE"):
             entered = trace(None, path).__enter__()
-        atexit.register(entered.__exit__, None, None, None)
+        atexit.register(_finish, "the timeline", path, partial(entered.__exit__, None, None, None))
+
+
+def _finish(what: str, path: str, write: Callable[[], None]) -> None:
+    """At the end of the process."""
+    try:
+        write()
+    except OSError as error:
+        reports.note("error")
+        print(f"dmlemu: {what} cannot be written to '{shorten(path)}': {error.strerror}", file=sys.stderr)
 
 
 @contextmanager
@@ -77,6 +88,8 @@ def _writing(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise _wrong(name, f"a file that can be written ({error.strerror})") from None
+    except ValueError as error:
+        raise ValueError(f"{name} is wrong: {error}.") from None
 
 
 def _read(name: str) -> str:

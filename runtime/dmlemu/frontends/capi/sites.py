@@ -20,7 +20,7 @@ from itertools import count
 from typing import Any
 
 from ...d3d12.c_memory import MEMORY
-from ...diagnostics.location import CallSite, set_provider
+from ...diagnostics.location import CallSite, note_source, set_provider
 from ...diagnostics.report import Report, set_speller
 from . import symbols
 from ._capi import ffi, lib
@@ -231,6 +231,9 @@ def _spell(places: list[symbols.Place]) -> tuple[list[str], str]:
                 helper = helper if own else helper or line
                 continue
             own.append(line)
+            file, _, number = line.source.rpartition(":")
+            if number.isdecimal():
+                note_source(os.path.basename(file), file, int(number))
             if line.function.partition("+")[0] == "main" or len(own) == _MOST_LINES:
                 return _join(own, helper)
     if own:

@@ -19,6 +19,7 @@ import numpy as np
 from dmlemu.diagnostics import ids
 from dmlemu.errors import shorten
 
+from ...files import replaced
 from ...frozen import Frozen
 from .errors import ModelError, model_error
 
@@ -29,7 +30,6 @@ Buffer = bytes | bytearray | memoryview
 _MOST_BYTES = 4095  # of a path: PATH_MAX without its terminator
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # does not wait for a pipe
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class File(Frozen):
@@ -215,19 +215,9 @@ def _replace(folder: int, name: str, file: File, parts: Sequence[Buffer]) -> Non
         old = None
     if old is not None:
         _check_regular(old, file.path, file.field)
-    temporary = f".dmlemu-{os.urandom(8).hex()}"
-    handle = os.open(temporary, _WRITE, 0o666, dir_fd=folder)  # reduced by the umask
-    try:
-        with open(handle, "wb") as new:
-            for part in parts:
-                new.write(part)
-            if old is not None:
-                os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
-        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)
-        raise
+    with replaced(name, folder) as new:
+        for part in parts:
+            new.write(part)
 
 
 def _check_regular(status: os.stat_result, path: Path, field: str) -> None:

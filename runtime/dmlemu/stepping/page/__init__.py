@@ -6,23 +6,16 @@ The page holds all that it shows and asks no host for anything.
 from __future__ import annotations
 
 import json
-import os
 from importlib.resources import files
-from pathlib import Path
 
 from .. import Run
 from .document import document
 
-__all__ = ["write_page"]
-
-
-def write_page(run: Run, path: str | os.PathLike[str], title: str) -> None:
-    """Writes the page of a run; ``title``: what was run."""
-    Path(path).write_text(page(run, title), encoding="utf-8")
+__all__ = ["page"]
 
 
 def page(run: Run, title: str) -> str:
-    """The page of a run, as HTML."""
+    """The page of a run, as HTML; ``title``: what was run."""
     data = json.dumps(document(run, title), separators=(",", ":"))
     before, rest = _read("page.html").split("/*STYLE*/")
     between, rest = rest.split("/*DATA*/")

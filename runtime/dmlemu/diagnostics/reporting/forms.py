@@ -1,0 +1,90 @@
+"""What a file of reports may be, by the end of its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from ..spelling import shorten
+from .stored import Stored
+
+__all__ = ["Form", "form_of"]
+
+
+class Form:
+    """JSON lines: a beginning, an entry for each report, and an end that may depend on all of them."""
+
+    head = ""
+    between = ""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def entry(self, stored: Stored) -> str:
+        return stored.json() + "\n"
+
+    def tail(self, reports: Iterable[Stored]) -> str:
+        return ""
+
+    def whole(self, reports: Iterable[Stored]) -> str:
+        """The file with all reports."""
+        reports = list(reports)
+        return self.head + self.between.join(map(self.entry, reports)) + self.tail(reports)
+
+
+class _Text(Form):
+    def entry(self, stored: Stored) -> str:
+        return stored.text() + "\n\n"
+
+
+class _Page(Form):
+    head = """\
+<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<meta name="viewport" content="width=device-width"><title>Reports of dmlemu</title>
+<body style="font: 14px system-ui, sans-serif; margin: 2em">
+<h1>Reports of dmlemu</h1>
+"""
+
+    def entry(self, stored: Stored) -> str:
+        return stored.html()
+
+
+class _Sarif(Form):
+    """What :func:`ci_output.sarif` writes, with its members in an order in which it can grow."""
+
+    between = ",\n"
+
+    @property
+    def head(self) -> str:  # type: ignore[override]
+        from .ci_output import SARIF_HEAD
+
+        return SARIF_HEAD
+
+    def entry(self, stored: Stored) -> str:
+        import json
+
+        from .ci_output import result
+
+        row = json.loads(stored.json())
+        return json.dumps(result({**row, "file": self._program} if self._program else row))
+
+    def tail(self, reports: Iterable[Stored]) -> str:
+        from .ci_output import sarif_tail
+
+        return sarif_tail(stored.report.id for stored in reports)
+
+
+_FORMS = {"": Form, ".json": Form, ".jsonl": Form, ".txt": _Text, ".html": _Page, ".sarif": _Sarif}
+
+
+def form_of(path: str | os.PathLike[str], program: str = "") -> Form:
+    """The form of a file; ValueError: its name ends in another way.  ``program``: see :class:`ReportFile`."""
+    suffix = os.path.splitext(os.fspath(path))[1]
+    form = _FORMS.get(suffix.lower())
+    if form is None:
+        raise ValueError(
+            f"'{shorten(os.fspath(path), 2000)}' ends in {shorten(suffix)}; expected .json or .jsonl "
+            "for JSON lines, .txt for text, .html for a page with pictures, or .sarif"
+        )
+    return form(program)
