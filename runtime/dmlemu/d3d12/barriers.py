@@ -17,7 +17,7 @@ from .barrier_structs import (
     ResourceUavBarrier,
 )
 from .enums import CommandListType, MessageId, ResourceBarrierFlags, ResourceBarrierType, ResourceStates
-from .info_queue import refusal, spell, spell_object
+from .info_queue import not_a, refusal, spell, spell_object
 from .resource import Resource
 from .rules import missing_flag
 from .state_errors import conflict_error, spell_state
@@ -108,7 +108,7 @@ class _Call:
             given = spell_object(barrier)
             raise _refused(
                 ids.BARRIER_DESC,
-                "{field} ({given}) is not a barrier.",
+                not_a(self._path, barrier, "is not a barrier"),
                 field=self._path,
                 given=given,
                 expected="a D3D12_RESOURCE_BARRIER",

@@ -24,7 +24,7 @@ from .descriptor_uses import DescriptorUses
 from .enums import MessageId
 from .events import CallBegun, ObjectReleased
 from .faults import fault_error
-from .info_queue import InfoQueue, refusal
+from .info_queue import InfoQueue, not_a, refusal, spell_object
 from .names import Names
 from .object import Object, released_at
 from .removal import RemovalRecord, removal_record
@@ -363,17 +363,17 @@ class DeviceContext:
             what = "belongs to another device"
         else:
             what = "has been released"
-        given = child.title() if isinstance(child, Object) else type(child).__name__
+        given = child.title() if isinstance(child, Object) else spell_object(child)
         released = what == "has been released"
         raise refusal(
             ids.OBJECT_DELETED_IN_USE if released else ids.BIND_FOREIGN_DEVICE,
-            f"{field} ({given}) {what}.",
+            not_a(field, child, what) if child is None else f"{field} ({given}) {what}.",
             operation=operation,
             rule=f"{'CL9' if released else 'OB3'}: {operation}",
             message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE if released else 0,
             field=field,
             given=given,
-            expected=f"a live {kind.kind} of the device",
+            expected=f"a live {kind.kind.removesuffix(' of a device')} of the device",
             object=child if isinstance(child, Object) else "",
             context=released_at(child) if released and isinstance(child, Object) else (),
         )

@@ -228,9 +228,9 @@ def set_event_on_multiple(
     fences, fence_values = sequence(fences, "fences"), integers(fence_values, "fence_values")
     check_multiple(fences, fence_values, flags)
     pairs = list(zip(fences, fence_values, strict=True))
-    for each, value in pairs:
-        context.check_child(each, Fence, "SetEventOnMultipleFenceCompletion", "ppFences")
-        check_value(value, "SetEventOnMultipleFenceCompletion", "pFenceValues")
+    for i, (each, value) in enumerate(pairs):
+        context.check_child(each, Fence, "SetEventOnMultipleFenceCompletion", f"ppFences[{i}]")
+        check_value(value, "SetEventOnMultipleFenceCompletion", f"pFenceValues[{i}]")
     all_of_them = flags == MultipleFenceWaitFlags.ALL
     if event is not None:
         context.watch(

@@ -10,7 +10,7 @@ from ..diagnostics import ids
 from ..diagnostics.category import ApplicationMessage, MessageCategory, category_of
 from ..diagnostics.message_id import MessageId
 from ..diagnostics.refusal import not_implemented, refusal
-from ..errors import Report, Severity, spell, spell_object
+from ..errors import Report, Severity, not_a, spell, spell_object
 from ..reporting import InfoQueueFilter, InfoQueueFilterDesc, Reporter, Response, Stored
 from .arguments import callback as check_callback
 from .arguments import instance, integer, text
@@ -23,6 +23,7 @@ __all__ = [
     "MessageCallbackFlags",
     "MessageCategory",
     "category_of",
+    "not_a",
     "not_implemented",
     "refusal",
     "spell",

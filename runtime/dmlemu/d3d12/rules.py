@@ -26,11 +26,12 @@ from .enums import (
     ResourceStates,
     TextureLayout,
 )
-from .info_queue import not_implemented, refusal, spell
+from .info_queue import not_implemented, refusal, spell, spell_object
 from .states import COPY_DEST, GENERIC_READ, KNOWN_STATES, is_combination
 from .structs import (
     DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT,
     DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT,
+    ClearValue,
     HeapDesc,
     HeapProperties,
     MipRegion,
@@ -123,7 +124,7 @@ _COMMITTED_MESSAGES = _HeapMessages(
 def check_heap_desc(desc: HeapDesc | None) -> None:
     """HP1 to HP7 and HP9: the argument of CreateHeap."""
     operation = "CreateHeap"
-    _require(desc, "HP9", operation, "pDesc", MessageId.CREATEHEAP_NULLDESC)
+    _require(desc, "HP9", operation, "pDesc", "a D3D12_HEAP_DESC", MessageId.CREATEHEAP_NULLDESC)
     desc = instance(desc, HeapDesc, "desc")
     size, alignment, flags = desc.size_in_bytes, desc.alignment, int(desc.flags)
     size_id, alignment_id = MessageId.CREATEHEAP_INVALIDSIZE, MessageId.CREATEHEAP_INVALIDALIGNMENT
@@ -152,7 +153,7 @@ def check_committed_heap(properties: HeapProperties | None, heap_flags: HeapFlag
     """HP3 to HP7 and HP9: the implicit heap of CreateCommittedResource."""
     operation, messages = "CreateCommittedResource", _COMMITTED_MESSAGES
     null = MessageId.CREATERESOURCEANDHEAP_NULLHEAPPROPERTIES
-    _require(properties, "HP9", operation, "pHeapProperties", null)
+    _require(properties, "HP9", operation, "pHeapProperties", "a D3D12_HEAP_PROPERTIES", null)
     properties = instance(properties, HeapProperties, "heap_properties")
     _check_heap_properties(properties, operation, "pHeapProperties", messages)
     flags = integer(heap_flags, "heap_flags")
@@ -166,9 +167,9 @@ def check_committed_heap(properties: HeapProperties | None, heap_flags: HeapFlag
     # fmt: on
 
 
-def _require(value: object, rule: str, operation: str, field: str, message_id: int) -> None:
+def _require(value: object, rule: str, operation: str, field: str, expected: str, message_id: int) -> None:
     """Checks that a pointer argument is not null."""
-    row = (value is None, rule, field, value, "a struct or an object", message_id, f"{field} is {{}}.")
+    row = (value is None, rule, field, value, expected, message_id, f"{field} is {{}}.")
     _check((row,), operation, f"ID3D12Device::{operation}")
 
 
@@ -285,7 +286,7 @@ def check_resource_desc(desc: ResourceDesc | None, operation: str, is_runtime: b
 
     ``is_runtime``: only what the Windows runtime rejects is an error, not everything the documents forbid.
     """
-    _require(desc, "RB1", operation, "pDesc", MessageId.CREATERESOURCE_INVALIDDESC)
+    _require(desc, "RB1", operation, "pDesc", "a desc", MessageId.CREATERESOURCE_INVALIDDESC)
     desc = instance(desc, ResourceDesc, "desc")
     if desc.dimension in _TEXTURES:
         raise not_implemented(operation, f"A resource of dimension {spell(desc.dimension)}")
@@ -388,10 +389,10 @@ def check_buffer(
     Returns it as GetDesc does.
     """
     desc = check_resource_desc(desc, operation, is_runtime)
-    given = type(clear_value).__name__
+    given = "D3D12_CLEAR_VALUE" if isinstance(clear_value, ClearValue) else spell_object(clear_value)
     wrong = MessageId.CREATERESOURCE_INVALIDCLEARVALUE
     sentence = "A buffer has an optimized clear value ({}), which only textures may have."
-    row = (clear_value is not None, "RB4", "pOptimizedClearValue", given, "None", wrong, sentence)
+    row = (clear_value is not None, "RB4", "pOptimizedClearValue", given, None, wrong, sentence)
     _check((row,), operation, f"ID3D12Device::{operation}")
     _check_flags_in_heap(desc, kind, operation)
     if not is_runtime:
@@ -503,4 +504,4 @@ def check_placement(desc: ResourceDesc, heap: HeapDesc, heap_name: str, offset: 
 
 def check_heap_given(heap: object | None) -> None:
     """PL3: CreatePlacedResource needs a heap."""
-    _require(heap, "PL3", "CreatePlacedResource", "pHeap", 0)
+    _require(heap, "PL3", "CreatePlacedResource", "pHeap", "a heap", 0)

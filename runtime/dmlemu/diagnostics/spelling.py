@@ -6,16 +6,19 @@ import operator
 import re
 import reprlib
 from enum import Enum, IntFlag
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
+    "Words",
     "as_integer",
     "elide",
     "is_object",
+    "not_a",
     "printable",
     "quote",
     "sentence",
     "shorten",
+    "speak",
     "spell",
     "spell_object",
 ]
@@ -64,20 +67,31 @@ def printable(text: str) -> str:
 
 
 def quote(value: object) -> str:
-    """A value in Python's notation, shortened; never raises."""
+    """A value in Python's notation, shortened; never raises.  What C has another word for is in its words."""
+    if value is None or isinstance(value, bool):
+        return words.truth[value] if value is not None else words.null
     try:
         return shorten(_quote(value), _MOST_CHARACTERS // 2)
     except Exception:  # whatever the value's own ``__repr__`` raises
         return f"<{type(value).__name__}>"
 
 
-_null = "None"
+class Words(NamedTuple):
+    """What messages call no object, and the values of a BOOL: the words of the program's language."""
+
+    null: str
+    truth: tuple[str, str]
 
 
-def set_null(word: str) -> None:
-    """What messages say where there is no object: C programs pass NULL."""
-    global _null
-    _null = word
+PYTHON = Words("None", ("False", "True"))
+C = Words("NULL", ("FALSE", "TRUE"))
+words = PYTHON
+
+
+def speak(language: Words) -> None:
+    """Sets the language of all messages: C programs have no ``None``."""
+    global words
+    words = language
 
 
 def spell(value: Any) -> str:
@@ -86,8 +100,6 @@ def spell(value: Any) -> str:
     Enum members by name, flags joined by ``|``, API objects by name (without where they were
     created), texts as they are, everything else in Python's notation.
     """
-    if value is None:
-        return _null
     if isinstance(value, IntFlag):
         return _spell_flags(value)
     if isinstance(value, Enum):
@@ -102,7 +114,14 @@ def spell(value: Any) -> str:
 
 def spell_object(value: object) -> str:
     """An argument of the wrong type: an API object by its name, anything else by its type."""
+    if value is None:
+        return words.null
     return str(value) if is_object(value) else type(value).__name__
+
+
+def not_a(field: str, value: object, what: str) -> str:
+    """The sentence about an argument of the wrong type: ``what`` is ``is no fence``; none: it is NULL."""
+    return f"{field} is {words.null}." if value is None else f"{field} ({spell_object(value)}) {what}."
 
 
 def is_object(value: object) -> bool:

@@ -17,7 +17,7 @@ from ..d3d12 import CommandList, DescriptorHeapType, MessageId
 from ..d3d12.descriptor_uses import Reader
 from ..d3d12.recording import SHADING
 from ..diagnostics import ids
-from ..errors import Error, Severity, Strictness, call_site, caller
+from ..errors import Error, Severity, Strictness, call_site, caller, not_a, spell_object
 from .binding.aliasing import Clash, Meeting, Place, alias_reason, clash_picture, find_clash
 from .binding.binding_checks import Bound
 from .binding.binding_table import BindingTable
@@ -144,19 +144,18 @@ def _check_arguments(
     context: DeviceContext, command_list: object, dispatchable: object, bindings: object
 ) -> None:
     """Checks that the three objects have the right types and device, and match each other."""
-    for field, value, kind in (
-        ("CommandList", command_list, CommandList),
-        ("Dispatchable", dispatchable, Dispatchable),
-        ("Bindings", bindings, BindingTable),
+    for field, value, kind, what in (
+        ("CommandList", command_list, CommandList, "a command list"),
+        ("Dispatchable", dispatchable, Dispatchable, "a compiled operator or an operator initializer"),
+        ("Bindings", bindings, BindingTable, "a binding table"),
     ):
         if not isinstance(value, kind):
-            given = type(value).__name__
             raise _refused(
                 ids.OP_FIELD_RANGE,
-                f"{field} ({given}) is no {kind.kind}.",
+                not_a(field, value, f"is not {what}"),
                 field=field,
-                given=given,
-                expected=kind.kind,
+                given=spell_object(value),
+                expected=what,
                 rule="2.10",
             )
     assert isinstance(command_list, CommandList)

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..d3d12 import Device as D3D12Device
 from ..d3d12.events import Evicted
 from ..d3d12.object import Object
 from ..diagnostics import ids
-from ..errors import Error, HResult, as_integer, loading, quote, spell
+from ..errors import Error, HResult, as_integer, loading, not_a, quote, spell, spell_object
 from ..frozen import Frozen
 from .binding.binding_table import BindingTable, BindingTableDesc
 from .command_recorder import CommandRecorder
@@ -28,7 +28,7 @@ from .object import check_own, not_implemented, refusal
 from .operators import declared
 from .operators.definition import definition_of, emulated
 from .operators.desc_checks import check_operator
-from .operators.schema import OperatorDesc, is_operator_desc, tables
+from .operators.schema import OperatorDesc, c_enum, is_operator_desc, tables
 from .operators.validation import DescValidator
 from .tensor_desc import BufferTensorDesc
 
@@ -93,21 +93,21 @@ def create_device(
     if not isinstance(d3d12_device, D3D12Device):
         raise refusal(
             ids.OP_FIELD_RANGE,
-            "D3D12Device ({given}) is not a Direct3D 12 device.",
+            not_a("D3D12Device", d3d12_device, "is not a Direct3D 12 device"),
             operation=operation,
             rule="DD1: DMLCreateDevice1",
             field="D3D12Device",
-            given=type(d3d12_device).__name__,
-            expected="a d3d12.Device",
+            given=spell_object(d3d12_device),
+            expected="a Direct3D 12 device",
         )
     _check_flags(flags, int(CreateDeviceFlags.DEBUG), operation)
     level = _member(FeatureLevel, feature_level, "feature_level", operation)
     # A level unknown to this version is not an invalid argument, just unsupported.
     if not isinstance(minimum_feature_level, int):
-        raise _refused(
+        raise _wrong_type(
+            minimum_feature_level,
             field="MinimumFeatureLevel",
-            given=type(minimum_feature_level).__name__,
-            expected="a FeatureLevel",
+            expected="a DML_FEATURE_LEVEL",
             operation=operation,
             rule="DD1",
             page=operation,
@@ -209,9 +209,9 @@ class Device(Object):
 
     def _query(self, query: object, kind: type[_T], operation: str) -> _T:
         if not isinstance(query, kind):
-            raise _refused(
+            raise _wrong_type(
+                query,
                 field="FeatureQueryData",
-                given=type(query).__name__,
                 expected=f"a {kind.__name__}",
                 operation=operation,
                 rule="DD5",
@@ -251,9 +251,9 @@ class Device(Object):
         """
         self.context.check_alive("CreateOperator")
         if not is_operator_desc(desc):
-            raise _refused(
+            raise _wrong_type(
+                desc,
                 field="Desc",
-                given=type(desc).__name__,
                 expected="an operator desc",
                 operation="CreateOperator",
                 rule="TN1",
@@ -283,9 +283,9 @@ class Device(Object):
         operation = "CompileOperator"
         self.context.check_alive(operation)
         if not isinstance(op, Operator):
-            raise _refused(
+            raise _wrong_type(
+                op,
                 field="Operator",
-                given=type(op).__name__,
                 expected="an operator",
                 operation=operation,
                 rule="2.6",
@@ -400,9 +400,9 @@ class Device(Object):
     def _page(self, pageables: Sequence[Dispatchable], step: int, operation: str) -> None:
         self.context.check_alive(operation)
         if not isinstance(pageables, (list, tuple)):
-            raise _refused(
+            raise _wrong_type(
+                pageables,
                 field="Objects",
-                given=type(pageables).__name__,
                 expected="a list of objects",
                 operation=operation,
                 rule="DD7",
@@ -411,9 +411,9 @@ class Device(Object):
         for i, item in enumerate(pageables):
             field = f"Objects[{i}]"
             if not isinstance(item, Dispatchable):
-                raise _refused(
+                raise _wrong_type(
+                    item,
                     field=field,
-                    given=type(item).__name__,
                     expected="a compiled operator or an operator initializer",
                     operation=operation,
                     rule="DD7",
@@ -483,6 +483,14 @@ def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
 _refused = partial(refusal, ids.OP_FIELD_RANGE, "{field} ({given}) is not {expected}.")
 
 
+def _wrong_type(value: object, *, field: str, expected: str, **more: Any) -> Error:
+    """The error of an argument of the wrong type."""
+    text = not_a(field, value, f"is not {expected}")
+    return refusal(
+        ids.OP_FIELD_RANGE, text, field=field, given=spell_object(value), expected=expected, **more
+    )
+
+
 def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
     try:
         return enum(as_integer(value))  # type: ignore[arg-type]
@@ -490,7 +498,7 @@ def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
         raise _refused(
             field=field,
             given=quote(value),
-            expected=f"a {enum.__name__}",
+            expected=f"a {c_enum(enum)}",
             operation=operation,
             page=operation if operation.startswith("DML") else f"IDMLDevice::{operation}",
         ) from None

@@ -16,4 +16,9 @@ int main()
     DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT type = {DML_TENSOR_DATA_TYPE_FLOAT32};
     gpu.dml->CheckFeatureSupport(DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT, 5, &type, 4, &out);
     gpu.list->CopyResource(nullptr, nullptr);
+    IDMLCommandRecorder *recorder = nullptr;
+    gpu.dml->CreateCommandRecorder(IID_PPV_ARGS(&recorder));
+    recorder->RecordDispatch(nullptr, nullptr, nullptr);
+    recorder->Release();
+    DMLCreateDevice(nullptr, DML_CREATE_DEVICE_FLAG_NONE, __uuidof(IDMLDevice), &out);
 }

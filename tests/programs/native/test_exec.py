@@ -298,6 +298,8 @@ def test_reports_use_the_words_of_c(built: Built) -> None:
         "  rule: IDMLDevice::CreateOperator\n",
         "  rule: IDMLDevice::CheckFeatureSupport: FeatureQueryDataSize\n",
         "\nA buffer is copied, and pDstResource is NULL.\n",
+        "\nCommandList is NULL.\n  CommandList: given NULL; expected a command list\n",
+        "\nD3D12Device is NULL.\n",
     ):
         assert expected in done.stderr, done.stderr
     assert "None" not in done.stderr

@@ -78,7 +78,7 @@ class Client:
     def __init__(self) -> None:
         self.pointers: list[int] = []
         self.c = CProgram()
-        self.c.interface = lambda thing: thing.address  # type: ignore[method-assign]
+        self.c.interface = _address  # type: ignore[method-assign]
 
     def object(self, thing: Any) -> Com:
         """An object of the Python API as a COM object."""
@@ -96,6 +96,7 @@ class Client:
 
 
 def function(address: int, method: Method) -> Callable[..., Any]:
+    """The function in the vtable of the object at an address."""
     slots = ffi.cast("uintptr_t **", address)[0]
     kind = "uint32_t(*)(uintptr_t)" if method.symbol == "IUnknown_Release" else None
     return ffi.cast(kind or ffi.typeof(getattr(lib, method.symbol)), slots[method.slot])  # type: ignore[no-any-return]

@@ -647,7 +647,7 @@ def test_what_only_c_can_do_wrong(
     [
         (lambda s: s.device.set_name(None), "NULL", "a string"),
         (lambda s: s.queue.signal(s.allocator, 1), "command allocator", "an ID3D12Fence"),
-        (lambda s: s.device.evict([s.dml]), "DirectML device", "an object that is a DeviceChild"),
+        (lambda s: s.device.evict([s.dml]), "DirectML device", "an ID3D12Pageable"),
     ],
 )
 def test_reports_name_what_c_names(

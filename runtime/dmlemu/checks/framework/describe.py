@@ -60,6 +60,6 @@ def advice_on_suppressing(check: Declaration) -> str:
     if check.refusal:
         return (
             "It cannot be suppressed: the call itself refuses and does nothing. "
-            "Change the call, or catch dmlemu.Error."
+            "Change the call, or handle its failure."
         )
     return f'Suppress it with device.reports.suppress("{check.id}", "the reason").'

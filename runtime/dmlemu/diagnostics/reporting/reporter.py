@@ -110,7 +110,7 @@ class Reporter:
         if found and all(each.refusal for each in found):
             raise ValueError(
                 f"{id} cannot be suppressed: the call itself refuses, as on Windows, and does nothing. "
-                "Change the call, or catch dmlemu.Error."
+                "Change the call, or handle its failure."
             )
 
     def _check_known(self, what: tuple[object, ...]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...d3d12 import HeapType, MessageId, Resource, ResourceFlags
 from ...d3d12.declared import named
 from ...diagnostics import ids
-from ...errors import Error, as_integer, quote
+from ...errors import Error, as_integer, not_a, quote, spell, spell_object
 from ..enums import BindingType, FeatureLevel
 from ..lowering.dispatchable import Dispatchable, OperatorInitializer, Role, Slot
 from ..object import refusal
@@ -108,9 +108,9 @@ def _as_list(dispatchable: Dispatchable, role: Role, path: str, given: object) -
         return given
     raise refusal(
         ids.BIND_TYPE,
-        "{field} ({given}) is not a list of bindings.",
+        not_a(path, given, "is not a list of bindings"),
         field=path,
-        given=type(given).__name__,
+        given=spell_object(given),
         expected="a list of bindings",
         object=dispatchable,
         operation=METHODS[role],
@@ -124,7 +124,7 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
     if isinstance(binding, BindingDesc):
         if _fits(binding.type, binding.desc):
             return binding
-        given = f"{quote(binding.type)} with {type(binding.desc).__name__}"
+        given = f"{spell(binding.type)} with {spell_object(binding.desc)}"
     elif isinstance(binding, BufferBinding):
         return BindingDesc(BindingType.BUFFER, binding)
     elif isinstance(binding, BufferArrayBinding):
@@ -132,7 +132,7 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
     elif binding is None:
         return BindingDesc.none()
     else:
-        given = type(binding).__name__
+        given = spell_object(binding)
     raise refusal(
         ids.BIND_TYPE,
         "{field} ({given}) is not a binding.",
@@ -302,7 +302,7 @@ class SlotCheck:
     def _resource(self, resource: object) -> Resource:
         """Device, lifetime, heap type and UAV flag."""
         if not isinstance(resource, Resource):
-            given = "NULL" if resource is None else type(resource).__name__
+            given = spell_object(resource)
             raise self.refused(
                 ids.BIND_TYPE,
                 f"{self._title()} is bound to Buffer ({given}).",

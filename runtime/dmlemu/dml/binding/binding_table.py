@@ -26,7 +26,7 @@ from ...d3d12.descriptor_uses import Binder, Reader
 from ...d3d12.events import DescriptorsWritten
 from ...d3d12.object import LateName
 from ...diagnostics import ids
-from ...errors import CallSite, Error, Severity, call_site, quote, spell_site
+from ...errors import CallSite, Error, Severity, call_site, not_a, quote, spell_object, spell_site
 from ...frozen import Frozen
 from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, refusal
@@ -437,13 +437,13 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
     refused = partial(refusal, operation=operation, page="DML_BINDING_TABLE_DESC")
 
     if not isinstance(desc, BindingTableDesc) or not isinstance(desc.dispatchable, Dispatchable):
-        given = type(getattr(desc, "dispatchable", desc)).__name__
+        given = getattr(desc, "dispatchable", desc)
         expected = "a compiled operator or an operator initializer"
         raise refused(
             ids.OP_FIELD_RANGE,
-            f"Dispatchable ({given}) is not {expected}.",
+            not_a("Dispatchable", given, f"is not {expected}"),
             field="Dispatchable",
-            given=given,
+            given=spell_object(given),
             expected=expected,
             rule="BT1",
         )

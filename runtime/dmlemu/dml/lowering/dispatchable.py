@@ -13,7 +13,7 @@ from dmlemu_hw.events import Decided, Footprint
 from dmlemu_hw.footprints import element_at
 
 from ...diagnostics import ids
-from ...errors import CallSite, Error
+from ...errors import CallSite, Error, not_a, spell_object
 from ...frozen import Frozen
 from ..enums import ExecutionFlags
 from ..object import DeviceChild, check_own, refusal
@@ -359,11 +359,11 @@ def _not_compiled(field: str, given: object) -> Error:
     wanted = "a compiled operator" if "[" in field else "a list of compiled operators"
     return refusal(
         ids.OP_FIELD_RANGE,
-        f"{field} ({type(given).__name__}) is not {wanted}.",
+        not_a(field, given, f"is not {wanted}"),
         operation=_INITIALIZE,
         rule=f"2.8: IDMLDevice::{_INITIALIZE}",
         field=field,
-        given=type(given).__name__,
+        given=spell_object(given),
         expected=wanted,
     )
 

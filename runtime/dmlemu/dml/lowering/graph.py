@@ -139,6 +139,6 @@ def _check_size(lowered: Lowered) -> None:
                 rule="2.7: IDMLDevice1::CompileGraph",
                 hresult=HResult.E_OUTOFMEMORY,
                 given=size,
-                expected="less than 2**64 bytes",
+                expected="less than 2^64 bytes",
                 message_id=0,
             )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ...diagnostics import ids
-from ...errors import as_integer, quote
+from ...errors import as_integer, not_a, quote, spell_object
 from ..enums import FeatureLevel, TensorDataType
 from ..object import check_own, refusal
 from ..tensor_desc import BufferTensorDesc
@@ -92,10 +92,10 @@ def check_graph(context: DeviceContext, desc: GraphDesc) -> Graph:
     if not isinstance(desc, GraphDesc):
         raise _refused(
             ids.OP_FIELD_RANGE,
-            "Desc ({given}) is not a GraphDesc.",
+            not_a("Desc", desc, "is not a DML_GRAPH_DESC"),
             field="Desc",
-            given=type(desc).__name__,
-            expected="a GraphDesc",
+            given=spell_object(desc),
+            expected="a DML_GRAPH_DESC",
             rule="2.7",
         )
     return _Checks(context, desc).graph
@@ -147,12 +147,11 @@ class _Checks:
                 self.graph.add(self._constant(path, node))
                 continue
             if not isinstance(node.operator, Operator):
-                given = type(node.operator).__name__
                 raise _refused(
                     ids.OP_FIELD_RANGE,
-                    f"{path}.Operator ({given}) is not an operator.",
+                    not_a(f"{path}.Operator", node.operator, "is not an operator"),
                     field=f"{path}.Operator",
-                    given=given,
+                    given=spell_object(node.operator),
                     expected="an operator",
                     rule="2.7",
                 )
@@ -173,12 +172,11 @@ class _Checks:
         data = node.data
         numbers = isinstance(data, np.ndarray) and not data.dtype.hasobject
         if not numbers and not isinstance(data, (bytes, bytearray, memoryview)):
-            given = type(data).__name__
             raise _refused(
                 ids.OP_FIELD_RANGE,
-                f"{path}.Data ({given}) is neither bytes nor an array of numbers.",
+                not_a(f"{path}.Data", data, "is neither bytes nor an array of numbers"),
                 field=f"{path}.Data",
-                given=given,
+                given=spell_object(data),
                 expected="bytes or an array of numbers",
                 rule="GR6",
             )
@@ -408,30 +406,29 @@ def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         raise _refused(
             ids.OP_FIELD_RANGE,
-            "{field} ({given}) is not a list.",
+            not_a(field, value, "is not a list"),
             field=field,
-            given=type(value).__name__,
+            given=spell_object(value),
             expected=f"a list of {expected}",
             rule="2.7",
         )
     for i, item in enumerate(value):
-        path, given = f"{field}[{i}]", type(item).__name__
+        path = f"{field}[{i}]"
         if not isinstance(item, kinds):
             raise _refused(
                 ids.OP_FIELD_RANGE,
-                f"{path} ({given}) is not of type {expected}.",
+                not_a(path, item, f"is not of type {expected}"),
                 field=path,
-                given=given,
+                given=spell_object(item),
                 expected=expected,
                 rule="2.7",
             )
         if item.name is not None and not isinstance(item.name, str):
-            given = type(item.name).__name__
             raise _refused(
                 ids.OP_FIELD_RANGE,
-                f"{path}.Name ({given}) is not a string.",
+                not_a(f"{path}.Name", item.name, "is not a string"),
                 field=f"{path}.Name",
-                given=given,
+                given=spell_object(item.name),
                 expected="a string or None",
                 rule="GR9",
             )

@@ -28,6 +28,7 @@ __all__ = [
     "OperatorDesc",
     "Table",
     "boolean",
+    "c_enum",
     "c_layout",
     "camel",
     "enumeration",
@@ -352,8 +353,13 @@ def c_layout(cls: type[OperatorDesc]) -> Iterator[tuple[str, str]]:
             yield item.count, "UINT"
         c_type = item.kind.value.replace(" (output)", "")
         if item.kind is FieldKind.ENUM and item.enum is not None:
-            c_type = "DML_" + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", item.enum.__name__).upper()
+            c_type = c_enum(item.enum)
         yield item.c_name, c_type
+
+
+def c_enum(enum: type[Enum]) -> str:
+    """The C name of an enum of DirectML: ``ReduceFunction`` is DML_REDUCE_FUNCTION."""
+    return "DML_" + re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", enum.__name__).upper()
 
 
 def _plain(value: Any) -> Any:

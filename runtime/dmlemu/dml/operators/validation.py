@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...diagnostics import ids
+from ...diagnostics import ids, spelling
 from ...diagnostics.refusal import refusal
 from ...errors import HResult, quote
 from ..enums import FeatureLevel
@@ -149,23 +149,23 @@ class DescValidator:
         elif kind is FieldKind.INT and not _is_integer(value, -(2**31), 2**31 - 1):
             self._refuse(path, value, "an integer from -2147483648 to 2147483647")
         elif kind is FieldKind.BOOL and not _is_integer(value, 0, 1):
-            self._refuse(path, value, "True or False")
+            self._refuse(path, value, " or ".join(reversed(spelling.words.truth)))
         elif kind is FieldKind.FLOAT and not _is_float32(value):
             self._refuse(path, value, "a number that FLOAT can hold")
         elif kind is FieldKind.ENUM and item.enum is not None and not isinstance(value, item.enum):
             self._refuse(path, value, " or ".join(item.enum.__members__))
         elif kind is FieldKind.SCALE_BIAS:
             if not isinstance(value, ScaleBias):
-                self._refuse(path, value, "a ScaleBias")
+                self._refuse(path, value, "a DML_SCALE_BIAS")
             self._value(f"{path}.Scale", item, FieldKind.FLOAT, value.scale)
             self._value(f"{path}.Bias", item, FieldKind.FLOAT, value.bias)
         elif kind is FieldKind.SIZE_2D:
             if not isinstance(value, Size2D):
-                self._refuse(path, value, "a Size2D")
+                self._refuse(path, value, "a DML_SIZE_2D")
             self._value(f"{path}.Width", item, FieldKind.UINT, value.width)
             self._value(f"{path}.Height", item, FieldKind.UINT, value.height)
         elif kind is FieldKind.SCALAR_UNION and not isinstance(value, ScalarUnion):
-            self._refuse(path, value, "a ScalarUnion")
+            self._refuse(path, value, "a DML_SCALAR_UNION")
         elif kind is FieldKind.OPERATOR_DESC:
             self._operator_descs(path, item, value)
 
@@ -215,7 +215,7 @@ class DescValidator:
 
     def _in_table(self, path: str, name: str, tensor: object, table: Mapping[str, Allowed]) -> None:
         if not isinstance(tensor, BufferTensorDesc):
-            self._refuse(path, tensor, "a BufferTensorDesc")
+            self._refuse(path, tensor, "a DML_BUFFER_TENSOR_DESC")
         allowed = table[name]
         rank, data_type = len(tensor.sizes), tensor.data_type
         if not allowed.min_rank <= rank <= allowed.max_rank:

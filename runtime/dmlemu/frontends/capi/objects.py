@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from ... import d3d12
+from ... import d3d12, dml
 from ...d3d12.c_memory import MEMORY, read_array, read_bytes
 from ...d3d12.object import LateName, Object
 from ...diagnostics import ids
@@ -65,6 +65,7 @@ _left: list[Any] = []  # what C prints at the end
 
 find = _live.__getitem__  # of the object at an address; KeyError: there is none
 classes: dict[type, type[Interface]] = {}  # the interface of each class of the Python API
+bases = {d3d12.DeviceChild: "ID3D12Pageable", dml.Dispatchable: "IDMLDispatchable"}  # of several of them
 
 
 class Interface:
@@ -379,13 +380,8 @@ def thing(pointer: int, kind: type[_Kind], field: str, operation: str = "") -> _
         return None
     if found is None:
         raise _stale(pointer, operation or field)
-    expected = f"an {_interface_name(kind)}"
+    expected = f"an {bases.get(kind) or classes[kind].__name__}"
     raise invalid(field, str(found.thing), expected, operation, ids.API_WRONG_OBJECT)
-
-
-def _interface_name(kind: type) -> str:
-    """What C++ calls a class of the Python API."""
-    return classes[kind].__name__ if kind in classes else f"object that is a {kind.__name__}"
 
 
 def things(address: int, count: int, kind: type[_Kind], field: str, operation: str) -> list[_Kind | None]:

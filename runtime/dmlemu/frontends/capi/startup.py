@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 
-from ...diagnostics.spelling import set_null
+from ...diagnostics import spelling
 from ...errors import Severity
 from ...reporting import summarize
 from . import calls, d3d12_list, dml_objects, objects, reports, settings, sites  # noqa: F401
@@ -26,7 +26,7 @@ def start(table: int) -> None:
     settings.apply()
     reports.install()
     sites.install()
-    set_null("NULL")
+    spelling.speak(spelling.C)
     calls.attach([Interface, *_subclasses(Interface), Exports])
     objects.publish(lib.capi_fill(table), Exports())
 
