@@ -10,7 +10,7 @@ from dmlemu_hw.descriptors import DescriptorKind
 from dmlemu_hw.formats import element_size
 
 from ..diagnostics import ids
-from ..errors import Error
+from ..errors import Error, number_of
 from .arguments import instance, integer, integers, sequence
 from .descriptor_heap import DescriptorHeap, find_slot
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId, WriteBufferImmediateMode
@@ -153,7 +153,10 @@ def check_immediate(
     modes = sequence(modes, "modes")
     if len(modes) != len(params):
         raise refused(
-            "The modes are not one per write.", field="pModes", given=len(modes), expected=len(params)
+            "The modes are not one per write.",
+            field="pModes",
+            given=number_of(len(modes), "mode"),
+            expected=number_of(len(params), "mode"),
         )
     writes = []
     for i, (param, mode) in enumerate(zip(params, modes, strict=True)):
@@ -246,7 +249,7 @@ def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
             ids.DESC_KIND,
             f"Values holds {len(raw)} numbers, and a clear takes 4.",
             field="Values",
-            given=len(raw),
+            given=number_of(len(raw), "number"),
             expected="4 numbers",
             operation=operation,
             rule="CM4",

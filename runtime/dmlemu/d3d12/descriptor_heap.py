@@ -12,7 +12,7 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
 from dmlemu_hw.descriptors import DescriptorHeap as HardwareDescriptorHeap
 
 from ..diagnostics import ids
-from ..errors import CallSite, call_site
+from ..errors import CallSite, call_site, number_of
 from .arguments import instance, integer, integers
 from .device_child import DeviceChild
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
@@ -221,8 +221,8 @@ def copy_descriptors(
         raise _refused_ranges(
             f"The source ranges hold {given} descriptors and the destination ranges {wanted}.",
             field="pSrcDescriptorRangeSizes",
-            given=given,
-            expected=wanted,
+            given=number_of(given, "descriptor"),
+            expected=number_of(wanted, "descriptor"),
             operation=operation,
             rule=f"DH6: ID3D12Device::{operation}",
         )
@@ -254,8 +254,8 @@ def _ranges(
         raise _refused_ranges(
             f"There are {len(starts)} range starts and {len(sizes)} range sizes.",
             field=f"p{side}DescriptorRangeSizes",
-            given=len(sizes),
-            expected=len(starts),
+            given=number_of(len(sizes), "size"),
+            expected=number_of(len(starts), "size"),
             operation=operation,
             rule=f"DH6: ID3D12Device::{operation}",
         )

@@ -12,7 +12,7 @@ from dmlemu_hw.fence import Fence as HardwareFence
 from dmlemu_hw.host import HostFile
 
 from ..diagnostics import ids
-from ..errors import HResult
+from ..errors import HResult, number_of
 from .arguments import integer, integers, number, outside, sequence
 from .device_child import DeviceChild
 from .enums import FenceFlags, MessageId, MultipleFenceWaitFlags
@@ -209,8 +209,8 @@ def check_multiple(fences: Sequence[Fence], values: Sequence[int], flags: Multip
         raise refused(
             f"There are {len(fences)} fences and {len(values)} values.",
             field="pFenceValues",
-            given=len(values),
-            expected=f"{len(fences)} values",
+            given=number_of(len(values), "value"),
+            expected=number_of(len(fences), "value"),
             message_id=0,
         )
     if not fences:

@@ -213,6 +213,6 @@ def _check_slots(
         raise refused(
             f"Queries [{start}, {start + count}) run past {heap} of {size} queries.",
             field="Index" if ends else "StartIndex",
-            given=start,
+            given=start if ends else f"[{start}, {start + count})",
             expected=f"within [0, {size})",
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from dmlemu_hw.allocation import Heap as HardwareHeap
 
 from ..diagnostics import ids
+from ..errors import number_of
 from ..frozen import Frozen
 from .arguments import instance, integer, integers, sequence
 from .enums import HeapFlags, MessageId, TileMappingFlags, TileRangeFlags
@@ -107,8 +108,8 @@ def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]
         error = _refused(
             f"The heap ranges hold {given} tiles and the resource regions {total}.",
             field="pRangeTileCounts",
-            given=given,
-            expected=total,
+            given=number_of(given, "tile"),
+            expected=number_of(total, "tile"),
             object=resource,
             rule="RS5",
         )
@@ -144,8 +145,8 @@ def _regions(mapping: TileMapping) -> list[tuple[int, int]]:
         raise _refused(
             f"There are {len(starts)} region starts and {len(sizes)} region sizes.",
             field="pResourceRegionSizes",
-            given=len(sizes),
-            expected=len(starts),
+            given=number_of(len(sizes), "size"),
+            expected=number_of(len(starts), "size"),
             rule="RS5",
         )
     if not starts:
@@ -178,7 +179,7 @@ def _region(
             f"The box of a region does not hold its NumTiles ({count}).",
             field=f"pResourceRegionSizes[{index}]",
             given=f"{size.width} x {size.height} x {size.depth}",
-            expected=count,
+            expected=number_of(count, "tile"),
             rule="RS4",
         )
     if size.use_box and (size.height != 1 or size.depth != 1):
@@ -218,7 +219,7 @@ def _ranges(mapping: TileMapping, total: int) -> list[_Range]:
         raise _refused(
             "The arrays of heap ranges differ in length.",
             field="NumRanges",
-            given=" and ".join(str(len(each)) for each in given),
+            given=f"arrays of {' and '.join(str(len(each)) for each in given)}",
             expected="equal lengths",
             rule="RS5",
         )

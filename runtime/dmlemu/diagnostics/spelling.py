@@ -14,6 +14,7 @@ __all__ = [
     "elide",
     "is_object",
     "not_a",
+    "number_of",
     "printable",
     "quote",
     "sentence",
@@ -122,6 +123,11 @@ def spell_object(value: object) -> str:
 def not_a(field: str, value: object, what: str) -> str:
     """The sentence about an argument of the wrong type: ``what`` is ``is no fence``; none: it is NULL."""
     return f"{field} is {words.null}." if value is None else f"{field} ({spell_object(value)}) {what}."
+
+
+def number_of(count: int, noun: str) -> str:
+    """``1 value``, ``2 values``: a number that is not the value of the field that a report is about."""
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def is_object(value: object) -> bool:

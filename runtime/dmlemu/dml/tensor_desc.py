@@ -17,7 +17,7 @@ import numpy as np
 
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
-from ..errors import Error, as_integer, quote
+from ..errors import Error, as_integer, number_of, quote
 from ..frozen import Frozen
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
@@ -130,10 +130,10 @@ class BufferTensorDesc(Frozen):
             if len(self.strides) != len(self.sizes):
                 raise _refused(
                     ids.TENSOR_RANK,
-                    f"{{field}} has {{given}} values, but DimensionCount is {len(self.sizes)}.",
+                    f"{{field}} has {{given}}, but DimensionCount is {len(self.sizes)}.",
                     field="Strides",
-                    given=len(self.strides),
-                    expected=len(self.sizes),
+                    given=number_of(len(self.strides), "value"),
+                    expected=number_of(len(self.sizes), "value"),
                     rule="TN4",
                 )
         put(self, "flags", TensorFlags(_unsigned("Flags", self.flags, _U32)))
@@ -308,8 +308,8 @@ class _Rules:
                 ids.TENSOR_INDEX_OVERFLOW,
                 f"{{field}} hold {desc.element_count} elements, more than 32 bits can count.",
                 field=f"{self.field}.Sizes",
-                given=desc.element_count,
-                expected=f"<= {_U32}",
+                given=number_of(desc.element_count, "element"),
+                expected=f"<= {_U32} elements",
                 rule="TN3",
             )
         extent = 1 + sum((n - 1) * s for n, s in zip(desc.sizes, desc.effective_strides, strict=True))
@@ -318,8 +318,8 @@ class _Rules:
                 ids.TENSOR_INDEX_OVERFLOW,
                 f"{{field}} spread the tensor over {extent} elements, more than 32 bits can address.",
                 field=f"{self.field}.Strides",
-                given=extent,
-                expected=f"<= {_U32}",
+                given=number_of(extent, "element"),
+                expected=f"<= {_U32} elements",
                 rule="TN3",
             )
 

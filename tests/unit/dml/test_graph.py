@@ -256,9 +256,9 @@ def test_GR3_total_sizes_differ() -> None:
     larger = dml.ActivationReluOperatorDesc(
         input_tensor=tensor(4, total_tensor_size_in_bytes=20), output_tensor=tensor(4)
     )
-    with refused("GRAPH_EDGE_MISMATCH", "GR3", "IntermediateEdges[0].ToNodeInputIndex") as caught:
+    with refused("GRAPH_EDGE_MISMATCH", "GR3", "IntermediateEdges[0]") as caught:
         world.dml.compile_graph(chain(world, descs=[add(), larger]))
-    assert (caught.report.given, caught.report.expected) == ("16", "20")
+    assert (caught.report.given, caught.report.expected) == ("16 bytes", "20 bytes")
     assert chain_works(world)
 
 
@@ -413,7 +413,7 @@ def test_GR6_data_size_is_the_consumers_total_size() -> None:
             between=[(0, 0, 1, 0)],
             outputs=[(1, 0, 0)],
         )
-        with refused("GRAPH_EDGE_MISMATCH", "GR6", "IntermediateEdges[0].ToNodeInputIndex"):
+        with refused("GRAPH_EDGE_MISMATCH", "GR6", "IntermediateEdges[0]"):
             world.dml.compile_graph(desc)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ...diagnostics import ids
-from ...errors import as_integer, not_a, quote, spell_object
+from ...errors import as_integer, not_a, number_of, quote, spell_object
 from ..enums import FeatureLevel, TensorDataType
 from ..object import check_own, refusal
 from ..tensor_desc import BufferTensorDesc
@@ -265,9 +265,9 @@ class _Checks:
                 f"{path} connects {self._output(source)} with {self._input(port)}, but {field} ({given}) "
                 f"differs from TotalTensorSizeInBytes ({expected})."
             ),
-            field=f"{path}.ToNodeInputIndex",
-            given=given,
-            expected=expected,
+            field=path,
+            given=number_of(given, "byte"),
+            expected=number_of(expected, "byte"),
             rule="GR6" if constant else "GR3",
         )
 
