@@ -4,7 +4,7 @@ from stage import Stage, half_product
 
 from dmlemu import dml
 
-CHECK = "BIND_TEMP_MISSING"
+CHECK = "BIND_TEMP_SMALL"
 
 
 def run(stage: Stage, fixed: bool) -> None:

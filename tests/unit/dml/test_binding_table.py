@@ -558,7 +558,7 @@ def test_BT11_alignment_and_size(world: World) -> None:
     table, buffer = world.table(compiled), world.buffer()
     with refused("BIND_OFFSET_ALIGN", "BT11", "TemporaryResource.Offset"):
         table.bind_temporary_resource(Binding(buffer, 128, size))
-    with refused("BIND_TEMP_MISSING", "BT11", "TemporaryResource.SizeInBytes"):
+    with refused("BIND_TEMP_SMALL", "BT11", "TemporaryResource.SizeInBytes"):
         table.bind_temporary_resource(Binding(buffer, 256, size - 4))
     with refused("BIND_HEAP_TYPE", "BT9", "TemporaryResource.Buffer"):
         table.bind_temporary_resource(Binding(world.buffer(heap=Heap.UPLOAD)))
@@ -583,7 +583,7 @@ def test_BT12_needed(world: World) -> None:
         table.bind_persistent_resource(None)
     with refused("BIND_OFFSET_ALIGN", "BT12", "PersistentResource.Offset"):
         table.bind_persistent_resource(Binding(buffer, 16))
-    with refused("BIND_PERSISTENT_MISSING", "BT12", "PersistentResource.SizeInBytes"):
+    with refused("BIND_PERSISTENT_SMALL", "BT12", "PersistentResource.SizeInBytes"):
         table.bind_persistent_resource(Binding(buffer, 0, 16))
     table.bind_persistent_resource(Binding(buffer))
     assert world.works()

@@ -115,7 +115,7 @@ _BINDINGS = (
     ),
     _refused(
         ids.BIND_TEMP_MISSING,
-        "a dispatch needs a temporary resource, and none is bound or it is too small",
+        "a dispatch needs a temporary resource, and none is bound",
         "The operator keeps results between its steps there. Without it the device is removed.",
         "Bind a buffer of at least TemporaryResourceSize bytes, as GetBindingProperties returns for this "
         "dispatchable; it changes with sizes, flags and device.",
@@ -124,12 +124,31 @@ _BINDINGS = (
         api="DML",
     ),
     _refused(
+        ids.BIND_TEMP_SMALL,
+        "the range bound as temporary resource is smaller than the dispatch needs",
+        "The operator keeps results between its steps there, and would write past the end. DirectML removes the device.",
+        "Bind at least TemporaryResourceSize bytes of this dispatchable: an initializer has its own size, and a "
+        "buffer that several dispatches share needs the largest of theirs.",
+        "BT11: IDMLBindingTable::BindTemporaryResource",
+        api="DML",
+    ),
+    _refused(
         ids.BIND_PERSISTENT_MISSING,
-        "a dispatch needs a persistent resource, and none is bound or it is too small",
+        "a dispatch needs a persistent resource, and none is bound",
         "It holds what the initializer prepared: weights, constants. It is bound for every dispatch, not only once.",
         "Bind the buffer that was the initializer's output, with at least PersistentResourceSize bytes.",
         "BT12: IDMLBindingTable::BindPersistentResource",
         when=_RECORD,
+        api="DML",
+    ),
+    _refused(
+        ids.BIND_PERSISTENT_SMALL,
+        "the range bound as persistent resource is smaller than the operator needs",
+        "It holds what the initializer prepared: weights, constants. A part of it would be read as something else. "
+        "DirectML removes the device.",
+        "Bind at least PersistentResourceSize bytes of the compiled operator, the same range that was the "
+        "initializer's output.",
+        "BT12: IDMLBindingTable::BindPersistentResource",
         api="DML",
     ),
     _refused(

@@ -33,6 +33,8 @@ _NO_RESOURCE = MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE
 _ALLOW_UAV = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)  # & of members of enums takes a microsecond
 _SHOWN = 12  # most bindings listed in a message
 
+_MISSING = {Role.TEMPORARY: ids.BIND_TEMP_MISSING, Role.PERSISTENT: ids.BIND_PERSISTENT_MISSING}
+_TOO_SMALL = {Role.TEMPORARY: ids.BIND_TEMP_SMALL, Role.PERSISTENT: ids.BIND_PERSISTENT_SMALL}
 _RULES = {Role.INPUT: "BT8", Role.OUTPUT: "BT8", Role.TEMPORARY: "BT11", Role.PERSISTENT: "BT12"}
 
 
@@ -282,13 +284,11 @@ class SlotCheck:
         allocation = resource.allocation
         return Bound(slot, resource, offset, size, allocation.address + offset, allocation.host + offset)
 
-    def _missing(self, otherwise: ids.Id = ids.BIND_TYPE) -> ids.Id:
+    def _missing(self) -> ids.Id:
         """The check that a missing binding of the slot violates."""
-        if self._is_owned() and otherwise == ids.BIND_TYPE:
+        if self._is_owned():
             return ids.BIND_OWNED_BY_DML
-        if self.slot.role is Role.TEMPORARY:
-            return ids.BIND_TEMP_MISSING
-        return ids.BIND_PERSISTENT_MISSING if self.slot.role is Role.PERSISTENT else otherwise
+        return _MISSING.get(self.slot.role, ids.BIND_TYPE)
 
     def _type_rule(self) -> str:
         if self._is_owned():
@@ -403,7 +403,7 @@ class SlotCheck:
         if size < slot.size:
             what = f"is bound to SizeInBytes ({size}) of {resource}, less than the {slot.size} {self._why()}"
             raise self.refused(
-                self._missing(ids.BIND_SIZE_SMALL),
+                _TOO_SMALL.get(slot.role, ids.BIND_SIZE_SMALL),
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.SizeInBytes",
                 given=size,

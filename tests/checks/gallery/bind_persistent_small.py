@@ -1,0 +1,15 @@
+"""The persistent resource is bound with the size of the weights, and not with what GetBindingProperties says."""
+
+from stage import OWNED, Stage, product
+
+from dmlemu import dml
+
+CHECK = "BIND_PERSISTENT_SMALL"
+
+
+def run(stage: Stage, fixed: bool) -> None:
+    layer = stage.compile(product(OWNED), "layer")
+    needed = layer.get_binding_properties().persistent_resource_size
+    weights = layer.operator.desc.b_tensor.size_in_bytes
+    persistent = dml.BufferBinding(stage.buffer("persistent"), 0, needed if fixed else weights)
+    stage.table(layer).bind_persistent_resource(persistent)
