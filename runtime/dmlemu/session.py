@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import d3d12, dml
+from .d3d12.resource import element_type
 from .dml.tensor_desc import array_of
 
 __all__ = ["Session"]
@@ -165,7 +166,7 @@ class Session:
         What has been recorded runs first.  A buffer in a READBACK heap is read as it is: wait for the GPU
         before.
         """
-        element = np.dtype(dtype)
+        element = element_type(dtype)
         if shape is None:
             shape = (buffer.get_desc().width - offset) // element.itemsize
         count = int(np.prod(shape))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -95,15 +96,21 @@ class Heap(DeviceChild):
         return self._desc
 
 
-def _element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
+def element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """The NumPy type of a view's elements, which must be plain data."""
     try:
         kind = np.dtype(dtype)
     except Exception:  # NumPy passes on any exception of its argument
-        raise TypeError(f"dtype must be a NumPy data type, not {quote(dtype)}.") from None
+        raise TypeError(f"dtype must be a NumPy data type, not {quote(dtype)}{_in_numpy(dtype)}.") from None
     if kind.itemsize == 0 or kind.hasobject:
         raise outside(kind, "dtype", "a type of elements with bytes", "has no bytes that a buffer could hold")
     return kind
+
+
+def _in_numpy(dtype: object) -> str:
+    """``: np.float32 has its elements`` of a member of dml.TensorDataType; empty for anything else."""
+    name = dtype.name.lower() if isinstance(dtype, Enum) else ""
+    return f": np.{name} has its elements" if name in np.sctypeDict else ""
 
 
 def _bytes_of(index: Any, size: int) -> tuple[int, int]:
@@ -171,7 +178,7 @@ class MappedMemory:
         with zeros, a partly filled upload is not reported.
         """
         memory = self._opened()
-        kind, size = _element_type(dtype), len(memory)
+        kind, size = element_type(dtype), len(memory)
         offset, count = integer(offset, "offset"), integer(count, "count")
         if not 0 <= offset <= size:
             raise outside(offset, "offset", f"0 to {size}", f"is outside the buffer of {size} bytes")

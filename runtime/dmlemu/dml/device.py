@@ -30,7 +30,7 @@ from .operators.definition import definition_of, emulated
 from .operators.desc_checks import check_operator
 from .operators.schema import OperatorDesc, c_enum, is_operator_desc, tables
 from .operators.validation import DescValidator
-from .tensor_desc import BufferTensorDesc
+from .tensor_desc import BufferTensorDesc, data_type_hint, spell_data_type
 
 __all__ = [
     "Device",
@@ -497,8 +497,9 @@ def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
     except ValueError:
         raise _refused(
             field=field,
-            given=quote(value),
+            given=spell_data_type(value),
             expected=f"a {c_enum(enum)}",
+            hint=data_type_hint(value) if enum is TensorDataType else "",
             operation=operation,
             page=operation if operation.startswith("DML") else f"IDMLDevice::{operation}",
         ) from None

@@ -35,7 +35,9 @@ __all__ = [
     "TENSOR_DIMENSION_COUNT_MAX1",
     "BufferTensorDesc",
     "calc_buffer_tensor_size",
+    "data_type_hint",
     "element_bits",
+    "spell_data_type",
 ]
 
 TENSOR_DIMENSION_COUNT_MAX = 5
@@ -427,12 +429,43 @@ def _data_type(value: object) -> TensorDataType:
     except ValueError:
         raise _refused(
             ids.TENSOR_DTYPE,
-            "DataType ({given}) is unknown.",
+            "DataType ({given}) is not a DML_TENSOR_DATA_TYPE.",
             field="DataType",
-            given=quote(value),
-            expected="a TensorDataType",
+            given=spell_data_type(value),
+            expected="a DML_TENSOR_DATA_TYPE",
+            hint=data_type_hint(value),
             rule="TN1",
         ) from None
+
+
+def spell_data_type(value: object) -> str:
+    """What was given for a data type: ``numpy.float32``, whether as a scalar type or as a dtype."""
+    dtype = _numpy_type(value)
+    return quote(value) if dtype is None or isinstance(value, str) else f"numpy.{dtype.name}"
+
+
+def data_type_hint(value: object) -> str:
+    """The DML_TENSOR_DATA_TYPE of what NumPy calls a data type, or of a name; empty for anything else."""
+    if isinstance(value, str) and value in TensorDataType.__members__:
+        return f"use dml.TensorDataType.{value}"
+    dtype = _numpy_type(value)
+    if dtype is None:
+        return ""
+    kind = _TYPES.get(dtype.newbyteorder("="))
+    if kind is None:
+        return f"DirectML has no data type for NumPy's {dtype.name}"
+    return (
+        f"NumPy's {dtype.name} is dml.TensorDataType.{kind.name}; "
+        "dml.BufferTensorDesc.from_array takes data type, sizes and strides from an array"
+    )
+
+
+def _numpy_type(value: object) -> np.dtype[Any] | None:
+    """The dtype that a dtype, a scalar type of NumPy or one's name is; None for anything else."""
+    if isinstance(value, np.dtype | str) or (isinstance(value, type) and issubclass(value, np.generic)):
+        with suppress(TypeError):
+            return np.dtype(value)
+    return None
 
 
 def _unsigned(field: str, value: object, most: int) -> int:

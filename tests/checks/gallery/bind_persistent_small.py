@@ -1,4 +1,4 @@
-"""The persistent resource is bound with the size of the weights, and not with what GetBindingProperties says."""
+"""The persistent resource has the size of the weights, and not the one of GetBindingProperties."""
 
 from stage import OWNED, Stage, product
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import time
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlemu import dml
+from dmlemu import Session, d3d12, dml
 from dmlemu.dml.overlap import shared_element
 from dmlemu.errors import Error, HResult
 
@@ -318,3 +319,56 @@ def test_TN8_output_owned_by_dml() -> None:
 
 def test_TN8_unknown_flags() -> None:
     assert refused(f32([4], flags=2)) == ("OP_FIELD_RANGE", "TN8", "InputTensor.Flags")
+
+
+# --- NumPy's data types are not DirectML's ---
+
+
+FROM_ARRAY = "dml.BufferTensorDesc.from_array takes data type, sizes and strides from an array"
+
+
+@pytest.mark.parametrize(
+    ("given", "spelled", "hint"),
+    [
+        (np.float32, "numpy.float32", f"NumPy's float32 is dml.TensorDataType.FLOAT32; {FROM_ARRAY}"),
+        (np.dtype(np.int8), "numpy.int8", f"NumPy's int8 is dml.TensorDataType.INT8; {FROM_ARRAY}"),
+        (np.dtype(">u2"), "numpy.uint16", f"NumPy's uint16 is dml.TensorDataType.UINT16; {FROM_ARRAY}"),
+        ("f2", "'f2'", f"NumPy's float16 is dml.TensorDataType.FLOAT16; {FROM_ARRAY}"),
+        ("UINT4", "'UINT4'", "use dml.TensorDataType.UINT4"),
+        (np.complex64, "numpy.complex64", "DirectML has no data type for NumPy's complex64"),
+        (float, "<class 'float'>", ""),
+        ("words", "'words'", ""),
+        (99, "99", ""),
+    ],
+)
+def test_a_type_of_numpy_is_told_with_ours(given: Any, spelled: str, hint: str) -> None:
+    device = dml.create_device(d3d12.create_device())
+    member = dml.ScalarUnion()
+    fill = dml.FillValueConstantOperatorDesc(
+        output_tensor=dml.BufferTensorDesc(dml.TensorDataType.FLOAT32, [4]),
+        value_data_type=given,
+        value=member,
+    )
+    asked = dml.FeatureQueryTensorDataTypeSupport(given)
+    for field, call in (
+        ("DataType", lambda: dml.BufferTensorDesc(given, [4])),
+        ("DataType", lambda: dml.ScalarUnion.of(given, 1)),
+        ("DataType", lambda: device.check_feature_support(dml.Feature.TENSOR_DATA_TYPE_SUPPORT, asked)),
+        ("ValueDataType", lambda: device.create_operator(fill)),
+    ):
+        with pytest.raises(Error) as raised:
+            call()
+        report = raised.value.report
+        assert report.message == f"{field} ({spelled}) is not a DML_TENSOR_DATA_TYPE."
+        assert (report.given, report.expected, report.hint) == (spelled, "a DML_TENSOR_DATA_TYPE", hint)
+
+
+def test_our_types_are_none_of_numpy() -> None:
+    with Session() as s:
+        buffer = s.upload("x", np.zeros(4, np.float32))
+        with pytest.raises(
+            TypeError, match=r"not <TensorDataType.FLOAT32: 1>: np.float32 has its elements\."
+        ):
+            s.read(buffer, dml.TensorDataType.FLOAT32)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"not <TensorDataType.UINT4: 12>\."):
+            s.read(buffer, dml.TensorDataType.UINT4)  # type: ignore[arg-type]

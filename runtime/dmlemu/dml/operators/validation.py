@@ -12,9 +12,9 @@ import numpy as np
 from ...diagnostics import ids, spelling
 from ...diagnostics.refusal import refusal
 from ...errors import HResult, quote
-from ..enums import FeatureLevel
+from ..enums import FeatureLevel, TensorDataType
 from ..structs import ScalarUnion, ScaleBias, Size2D
-from ..tensor_desc import BufferTensorDesc
+from ..tensor_desc import BufferTensorDesc, data_type_hint, spell_data_type
 from .schema import (
     ARRAYS,
     Allowed,
@@ -153,6 +153,8 @@ class DescValidator:
         elif kind is FieldKind.FLOAT and not _is_float32(value):
             self._refuse(path, value, "a number that FLOAT can hold")
         elif kind is FieldKind.ENUM and item.enum is not None and not isinstance(value, item.enum):
+            if item.enum is TensorDataType:
+                self._refuse(path, value, "a DML_TENSOR_DATA_TYPE", data_type_hint(value))
             self._refuse(path, value, " or ".join(item.enum.__members__))
         elif kind is FieldKind.SCALE_BIAS:
             if not isinstance(value, ScaleBias):
@@ -179,11 +181,10 @@ class DescValidator:
             assert isinstance(desc, OperatorDesc)
             self.inner(desc, name).attributes()
 
-    def _refuse(self, path: str, value: object, expected: str) -> NoReturn:
-        given = quote(value)
-        self.fail(
-            ids.OP_FIELD_RANGE, path, f"{path} ({given}) is not {expected}.", given=given, expected=expected
-        )
+    def _refuse(self, path: str, value: object, expected: str, hint: str = "") -> NoReturn:
+        given = spell_data_type(value) if hint else quote(value)
+        message = f"{path} ({given}) is not {expected}."
+        self.fail(ids.OP_FIELD_RANGE, path, message, given=given, expected=expected, hint=hint)
 
     def tensors(self) -> None:
         """Checks that required tensors are present, with ranks and data types of the level's table."""
