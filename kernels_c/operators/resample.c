@@ -35,7 +35,7 @@
 typedef struct axis {
     enum dmlk_resample_mode mode;
     bool gradient;
-    double scale, outer, inner;
+    float scale, outer, inner;
     int64_t from; /* elements that positions are computed for */
     int64_t to;   /* elements of the tensor that they lie in */
 } axis;
@@ -45,8 +45,15 @@ typedef struct span {
     int64_t begin, end;
 } span;
 
+/* In FLOAT32, as GPUs compute: where the scale was rounded, FLOAT64 would miss the element that is meant. */
 static double position(const axis *a, int64_t o) {
-    return fmin(fmax(((double)o - a->outer) / a->scale - a->inner, -FAR), FAR); /* a NaN becomes -FAR */
+    const float p = ((float)o - a->outer) / a->scale - a->inner;
+    return fmin(fmax((double)p, -FAR), FAR); /* a NaN becomes -FAR */
+}
+
+/* The element that NEAREST takes, or the first of those that are mixed. */
+static double first_near(const axis *a, double p) {
+    return a->mode == DMLK_NEAREST_HALF_UP ? (double)floorf((float)p + 0.5F) : a->mode == DMLK_NEAREST_UP ? ceil(p) : floor(p);
 }
 
 static int64_t clamped(const axis *a, double i) { return (int64_t)fmin(fmax(i, 0), (double)(a->to - 1)); }
@@ -59,11 +66,11 @@ static double last_inside(double p, double s) { return ceil(p + s) - 1; }
 
 /* What position `o` lies at. */
 static span reach(const axis *a, int64_t o) {
-    const double p = position(a, o), s = 1 / a->scale;
+    const double p = position(a, o), s = 1 / (double)a->scale;
     if (is_stretched(a)) {
         return (span){clamped(a, first_inside(p, s)), clamped(a, last_inside(p, s)) + 1};
     }
-    const double low = a->mode == DMLK_NEAREST_HALF_UP ? floor(p + 0.5) : a->mode == DMLK_NEAREST_UP ? ceil(p) : floor(p);
+    const double low = first_near(a, p);
     const int64_t one = clamped(a, low);
     return (span){one, a->mode < DMLK_LINEAR || p == low ? one + 1 : clamped(a, low + 1) + 1};
 }
@@ -77,7 +84,7 @@ static double triangle(double first, double last, double p, double s) {
 
 /* Positions outside count as the element at the edge. */
 static void stretched_weights(const axis *a, int64_t o, int64_t first, int64_t count, double *weights) {
-    const double p = position(a, o), s = 1 / a->scale, edge = (double)(a->to - 1);
+    const double p = position(a, o), s = 1 / (double)a->scale, edge = (double)(a->to - 1);
     const double begin = first_inside(p, s), end = last_inside(p, s), all = triangle(begin, end, p, s);
     for (int64_t i = first; i < first + count; i++) {
         const double least = i == 0 ? fmin(begin, 0) : (double)i, most = i == a->to - 1 ? fmax(end, edge) : (double)i;
@@ -132,9 +139,9 @@ static void weights_of(const axis *a, int64_t x, int64_t first, int64_t count, d
     }
 }
 
-/* Whether each element is the sum of the one of the same index. */
+/* Whether each element is the sum of the one of the same index: no position is rounded. */
 static bool is_identity(const axis *a) {
-    const bool exact = fabs(a->outer) < 0x1p20 && rint(2 * a->outer) == 2 * a->outer;
+    const bool exact = a->from <= 1 << 22 && fabsf(a->outer) < 0x1p20F && rintf(2 * a->outer) == 2 * a->outer;
     return exact && a->scale == 1 && a->outer + a->inner == 0 && a->from == a->to;
 }
 
@@ -491,7 +498,7 @@ static bool is_valid(const dmlk_call *call, dmlk_resample *k) {
 static void set_axes(const dmlk_resample *k, const dmlk_view *in, const dmlk_view *out, axis *axes) {
     for (uint32_t d = 0; d < k->rank; d++) {
         const int64_t from = k->gradient ? in->sizes[d] : out->sizes[d], to = k->gradient ? out->sizes[d] : in->sizes[d];
-        axes[d] = (axis){k->mode, k->gradient != 0, k->scales[d], (double)k->outer[d], (double)k->inner[d], from, to};
+        axes[d] = (axis){k->mode, k->gradient != 0, k->scales[d], k->outer[d], k->inner[d], from, to};
     }
 }
 

@@ -14,11 +14,12 @@ enum dmlk_resample_mode {
     DMLK_LINEAR_ANTIALIASED
 };
 
-/* Element o of axis d lies at p = (o - outer[d]) / scales[d] - inner[d] of the other tensor. */
+/* Element o of axis d lies at p = (o - outer[d]) / scales[d] - inner[d] of the other tensor; each step is rounded to
+ * FLOAT32. */
 typedef struct dmlk_resample {
     uint32_t rank, mode;
     uint32_t gradient; /* 1: o counts the input, whose elements are added to the output where they lie */
-    double scales[8]; /* above 0 */
+    float scales[8];   /* above 0 */
     float outer[8], inner[8];
 } dmlk_resample;
 

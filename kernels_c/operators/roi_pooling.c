@@ -36,20 +36,21 @@ bool dmlk_indices_roi_pooling(const dmlk_call *call, dmlk_index_use *use) {
     return is_valid(call, &k);
 }
 
-static extent extent_of(double from, double to, double scale, int64_t bins, int64_t size) {
-    const double first = round(from * scale), last = round(to * scale);
+/* Corners are scaled in FLOAT32, as on GPUs; bins are computed of whole numbers, exactly. */
+static extent extent_of(float from, float to, float scale, int64_t bins, int64_t size) {
+    const double first = (double)roundf(from * scale), last = (double)roundf(to * scale);
     return (extent){first, fmax(last - first + 1, 1), bins, size};
 }
 
 static region region_of(const dmlk_roi_pooling *k, const dmlk_view *v, int64_t r) {
-    double value[5];
+    float value[5];
     for (int i = 0; i < 5; i++) {
         value[i] = roi_load_once(&v[REGIONS], r * v[REGIONS].strides[0] + i * v[REGIONS].strides[1]);
     }
-    const double scale = (double)k->scale, last = (double)(v[INPUT].sizes[0] - 1);
-    return (region){.batch = (int64_t)fmin(fmax(trunc(value[0]), 0), last), /* a NaN becomes 0 */
-                    .y = extent_of(value[2], value[4], scale, v[OUTPUT].sizes[2], v[INPUT].sizes[2]),
-                    .x = extent_of(value[1], value[3], scale, v[OUTPUT].sizes[3], v[INPUT].sizes[3])};
+    const double last = (double)(v[INPUT].sizes[0] - 1);
+    return (region){.batch = (int64_t)fmin(fmax((double)truncf(value[0]), 0), last), /* a NaN becomes 0 */
+                    .y = extent_of(value[2], value[4], k->scale, v[OUTPUT].sizes[2], v[INPUT].sizes[2]),
+                    .x = extent_of(value[1], value[3], k->scale, v[OUTPUT].sizes[3], v[INPUT].sizes[3])};
 }
 
 static void bin_of(const extent *e, int64_t o, int64_t *begin, int64_t *end) {

@@ -17,10 +17,10 @@ static inline double roi_load(const dmlk_view *view, int64_t offset) {
 }
 
 /* Loaded once: the host may change regions while the kernel runs. */
-static inline double roi_load_once(const dmlk_view *view, int64_t offset) {
+static inline float roi_load_once(const dmlk_view *view, int64_t offset) {
     return view->type == DMLK_FLOAT32
-               ? (double)dmlk_bits_float(DMLK_LOAD_ONCE((const uint32_t *)(const void *)view->base, offset))
-               : (double)dmlk_float16_to_float(DMLK_LOAD_ONCE((const uint16_t *)(const void *)view->base, offset));
+               ? dmlk_bits_float(DMLK_LOAD_ONCE((const uint32_t *)(const void *)view->base, offset))
+               : dmlk_float16_to_float(DMLK_LOAD_ONCE((const uint16_t *)(const void *)view->base, offset));
 }
 
 static inline void roi_store(const dmlk_view *view, int64_t offset, double x) {
@@ -44,9 +44,10 @@ static inline bool roi_is_maximum(double x, double best) { return x > best || be
 
 #define MANY_SAMPLES 1024 /* of an output element along an axis */
 
-/* Samples of a region along an axis: output element o has numbers o * per_output to (o + 1) * per_output - 1. */
+/* Samples of a region along an axis: output element o has numbers o * per_output to (o + 1) * per_output - 1.  Corners
+ * and positions are FLOAT32, as on GPUs. */
 typedef struct roi_axis {
-    double from, to, step, in_offset, out_offset;
+    float from, to, step, in_offset, out_offset;
     double intervals; /* between the corners */
     int64_t size, per_output;
     bool linear;
@@ -59,47 +60,61 @@ typedef struct roi_taps {
     double weight[2], t;
 } roi_taps;
 
-static inline roi_axis roi_axis_of(const dmlk_roi_align *k, double from, double to, int64_t size, int64_t outputs) {
-    roi_axis a = {.from = from, .to = to, .in_offset = (double)k->in_offset, .out_offset = (double)k->out_offset, .size = size};
-    const double extent = to - from;
-    double n = ceil(extent / (double)outputs);
+static inline roi_axis roi_axis_of(const dmlk_roi_align *k, float from, float to, int64_t size, int64_t outputs) {
+    roi_axis a = {.from = from, .to = to, .in_offset = k->in_offset, .out_offset = k->out_offset, .size = size};
+    const float extent = to - from;
+    double n = (double)ceilf(extent / (float)outputs);
     n = isfinite(n) ? fmin(fmax(n, k->minimum), k->maximum) : k->minimum;
     a.per_output = n < 1 ? 1 : (int64_t)n;
     a.intervals = (double)outputs * (double)a.per_output - (k->aligned != 0);
-    a.step = extent / a.intervals;
+    a.step = extent / (float)a.intervals;
     a.linear = k->linear != 0;
     return a;
+}
+
+/* Of sample number s. */
+static inline float roi_position(const roi_axis *a, int64_t s) {
+    const bool only = a->intervals == 0; /* one sample, in the middle */
+    return only ? (a->from + a->to) / 2 - a->in_offset : ((float)s - a->out_offset) * a->step + a->from - a->in_offset;
+}
+
+/* The first sample from `low` on at or, with `behind`, behind x; `high` if none before it is.  Positions do not decrease. */
+static inline int64_t roi_first(const roi_axis *a, int64_t low, int64_t high, double x, bool behind) {
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        const double p = (double)roi_position(a, middle);
+        if (behind ? p > x : p >= x) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
 }
 
 /* The samples of an output element that may be inside the input: without the many of a region that is far larger. */
 static inline void roi_range(const roi_axis *a, int64_t o, int64_t *first, int64_t *end) {
     *first = o * a->per_output;
     *end = *first + a->per_output;
-    if (a->per_output > MANY_SAMPLES && a->step > 0.5) { /* not because MinimumSamplesPerOutput asks for them */
-        const double base = a->from - a->in_offset;
-        const double low = (-1 - base) / a->step, high = ((double)a->size - base) / a->step;
-        const double offset = fabs(a->out_offset), begin = (double)*first, behind = (double)*end;
-        const double least = low + a->out_offset - 2 - 1e-9 * (fabs(low) + offset);
-        const double most = high + a->out_offset + 3 + 1e-9 * (fabs(high) + offset);
-        *first = (int64_t)fmin(fmax(least, begin), behind);
-        *end = (int64_t)fmax(fmin(most, behind), (double)*first);
+    if (a->per_output > MANY_SAMPLES && a->step > 0.5F) { /* not because MinimumSamplesPerOutput asks for them */
+        *first = roi_first(a, *first, *end, -1, false);
+        *end = roi_first(a, *first, *end, (double)a->size, true);
     }
 }
 
 /* False: sample number s lies outside the input. */
 static inline bool roi_sample(const roi_axis *a, int64_t s, roi_taps *taps) {
-    const bool only = a->intervals == 0; /* one sample, in the middle */
-    const double x = only ? (a->from + a->to) / 2 - a->in_offset
-                          : ((double)s - a->out_offset) * a->step + a->from - a->in_offset;
+    const double x = (double)roi_position(a, s), last = (double)(a->size - 1);
     if (!(x >= -1 && x <= (double)a->size)) {
         return false;
     }
-    const double inside = fmin(fmax(x, 0), (double)(a->size - 1));
-    const double low = floor(a->linear ? inside : inside + 0.5), w = a->linear ? inside - low : 0;
+    const double inside = fmin(fmax(x, 0), last);
+    const double low = a->linear ? floor(inside) : fmin((double)floorf((float)inside + 0.5F), last);
+    const double w = a->linear ? inside - low : 0;
     *taps = (roi_taps){.count = w > 0 ? 2 : 1,
                        .index = {(int64_t)low, (int64_t)low + 1},
                        .weight = {1 - w, w},
-                       .t = only ? 0.5 : ((double)s - a->out_offset) / a->intervals};
+                       .t = a->intervals == 0 ? 0.5 : ((double)s - (double)a->out_offset) / a->intervals};
     return true;
 }
 
@@ -112,9 +127,9 @@ typedef struct roi_region {
 /* image: {N, C, H, W}; regions {R, 4}; indices {R}; outputs {R, C, OutH, OutW}. */
 static inline roi_region roi_region_of(const dmlk_roi_align *k, const dmlk_view *image, const dmlk_view *regions,
                                        const dmlk_view *indices, const dmlk_view *outputs, int64_t r) {
-    double corner[4];
+    float corner[4];
     for (int i = 0; i < 4; i++) {
-        const double scale = (double)(i % 2 == 0 ? k->scale_x : k->scale_y);
+        const float scale = i % 2 == 0 ? k->scale_x : k->scale_y;
         corner[i] = roi_load_once(regions, r * regions->strides[0] + i * regions->strides[1]) * scale;
     }
     return (roi_region){.batch = roi_batch(indices, r, image->sizes[0]),

@@ -960,12 +960,12 @@ static void begin_resample(device *d) {
     for (uint32_t i = 0; i < k.rank; i++) {
         in[i] = random_between(1, k.rank == 1 ? 3000 : k.rank == 2 ? 40 : 5);
         out[i] = random_flag() ? in[i] : random_between(1, k.rank == 1 ? 3000 : k.rank == 2 ? 40 : 5);
-        k.scales[i] = (double)random_between(1, 12) / 4;
+        k.scales[i] = (float)random_between(1, 12) / 4;
         k.outer[i] = (float)random_between(-4, 4) / 4;
         k.inner[i] = (float)random_between(-4, 4) / 4;
     }
     if (random_between(0, 9) == 0) { /* whatever the bits mean */
-        const uint64_t any = (uint64_t)random_bits() << 32;
+        const uint32_t any = (uint32_t)random_bits();
         memcpy(&k.scales[0], &any, sizeof any);
         k.scales[0] = k.scales[0] > 0 ? k.scales[0] : 1;
         k.mode %= DMLK_LINEAR_ANTIALIASED; /* it would have many taps */

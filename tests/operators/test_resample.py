@@ -14,6 +14,7 @@ from strategies import dtype_of, filled, tensors, values
 from dmlemu import dml
 from dmlemu.dml import AxisDirection, InterpolationMode
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.operators.resample import positions
 
 NEAREST, LINEAR = InterpolationMode.NEAREST_NEIGHBOR, InterpolationMode.LINEAR
 UP, DOWN = AxisDirection.INCREASING, AxisDirection.DECREASING
@@ -93,6 +94,77 @@ def test_what_a_device_returned() -> None:
     assert sampled(x, [1, 1, 0.5, 0.5], [1, 1, 2, 3], NEAREST) == [[[[7, 9, 11], [19, 21, 23]]]]
 
 
+TIES: list[tuple[int, dict[str, Any], list[int]]] = [
+    (1, {}, [1, 5, 8, 11, 14, 18]),
+    (2, {"at": (1.0, -0.5), "rounding_direction": UP}, [1, 4, 8, 11, 14, 18]),
+    (2, {"at": (0.0, -0.5), "rounding_direction": DOWN}, [1, 5, 8, 11, 14, 18]),
+]
+
+
+@pytest.mark.parametrize(("version", "fields", "expected"), TIES)
+def test_ties_where_the_scale_was_rounded(version: int, fields: Any, expected: list[int]) -> None:
+    """20 to 6: elements 1 and 4 lie on 4.5 and 14.5, and the FLOAT32 of 6 / 20 is above it.
+
+    4.5 divided by it is below 15 in FLOAT32, too, so that element 4 is 14 where halves go up.
+    """
+    x = np.arange(20, dtype=np.float32)
+    assert sampled(x, [6 / 20], [6], NEAREST, version, **fields) == expected
+
+
+@pytest.mark.parametrize("factor", [3, 5, 6, 9, 10, 12])
+def test_every_nth_element(factor: int) -> None:
+    """Offsets of 0, what exporters write for "nearest"; the FLOAT32 of 1 / factor may be above it."""
+    x = np.arange(8 * factor, dtype=np.float32)
+    for version, fields in ((1, {}), (2, {"rounding_direction": DOWN}), (2, {"rounding_direction": UP})):
+        y = sampled(x, [1 / factor], [8], NEAREST, version, at=(0, 0), **fields)
+        assert y == [factor * o for o in range(8)]
+
+
+def test_a_scale_whose_quotients_float32_misses() -> None:
+    """1 divided by the FLOAT32 of 1 / 7 is 6.9999995 in FLOAT32; 3 divided by it is 21."""
+    x = np.arange(28, dtype=np.float32)
+    assert sampled(x, [1 / 7], [4], NEAREST, 2, at=(0, 0), rounding_direction=DOWN) == [0, 6, 13, 21]
+    assert sampled(x, [1 / 7], [4], NEAREST, 2, at=(0, 0), rounding_direction=UP) == [0, 7, 14, 21]
+
+
+def test_every_nth_element_gets_the_gradient() -> None:
+    desc = dml.ResampleGrad1OperatorDesc(
+        input_gradient_tensor=tensor(T.FLOAT32, 4),
+        output_gradient_tensor=tensor(T.FLOAT32, 12),
+        interpolation_mode=NEAREST,
+        rounding_direction=DOWN,
+        scales=[1 / 3],
+        input_pixel_offsets=[0],
+        output_pixel_offsets=[0],
+    )
+    g = np.array([1, 2, 3, 4], np.float32)
+    assert compare(desc, {"input_gradient_tensor": g})["output_gradient_tensor"].tolist() == [
+        *(1, 0, 0, 2, 0, 0, 3, 0, 0, 4, 0, 0)
+    ]
+
+
+def test_an_exact_position_has_one_element() -> None:
+    """At 0, 3, 6: neighbours have weight 0, and their infinities no influence."""
+    x = np.full(9, np.inf, np.float32)
+    x[::3] = 1, 2, 3
+    assert sampled(x, [1 / 3], [3], LINEAR, at=(0, 0)) == [1, 2, 3]
+
+
+def test_ratios_of_which_float32_misses_an_element() -> None:
+    """Of 64 * 64 ratios, with floor and offsets of 0; FLOAT64 positions miss 685 (decision 0022)."""
+    missed = 0
+    for size, new in np.ndindex(64, 64):
+        exact = np.arange(new + 1) * (size + 1) // (new + 1)
+        p = positions(new + 1, np.float32(new + 1) / np.float32(size + 1), 0, 0)
+        missed += not np.array_equal(np.floor(p), exact)
+    assert missed == 117
+
+
+def test_elements_that_float32_does_not_tell_apart() -> None:
+    """Behind 2**24 only every second index is a FLOAT32."""
+    assert positions(2**24 + 4, 1, 0, 0)[-4:].tolist() == [2**24, 2**24, 2**24 + 2, 2**24 + 4]
+
+
 def test_round_prefer_floor_as_onnx_runtime_passes_it() -> None:
     assert sampled(FOUR, [0.5], [2], NEAREST, 2, at=(1.0, -0.5), rounding_direction=UP) == [10, 30]
 
@@ -114,9 +186,21 @@ def test_antialiased() -> None:
     assert plain == [1.5, 3.5]
 
 
-def test_bytes_are_rounded_to_even_and_kept_in_range() -> None:
-    assert sampled(np.array([1, 2, 255, 254], np.uint8), [2], [8], LINEAR, at=(0, 0))[:4] == [1, 2, 2, 128]
-    assert sampled(np.array([-128, -127], np.int8), [2], [4], LINEAR, at=(0, 0)) == [-128, -128, -127, -127]
+def test_bytes_lose_their_fraction() -> None:
+    assert sampled(np.array([1, 2, 255, 254], np.uint8), [2], [8], LINEAR, at=(0, 0))[:4] == [1, 1, 2, 128]
+    assert sampled(np.array([-128, -127], np.int8), [2], [4], LINEAR, at=(0, 0)) == [-128, -127, -127, -127]
+
+
+def test_bytes_that_onnx_runtime_expects_of_directml() -> None:
+    """Its tests of Resize: means of 2.67 and 4.33, of -0.44 and -0.33, and corners."""
+    x = np.arange(1, 9, dtype=np.uint8).reshape(2, 4)
+    signed = np.array([[1, -2, 3, -4], [-5, 6, -7, 8]], np.int8)
+    rounding = {"rounding_direction": UP}
+    assert sampled(x, [0.6, 0.6], [1, 2], LINEAR, 2, **rounding) == [[2, 4]]
+    assert sampled(signed, [0.6, 0.6], [1, 2], LINEAR, 2, **rounding) == [[0, 0]]
+    largest = float(np.finfo(np.float32).max)
+    assert sampled(x, [largest, 1 / 3], [1, 2], LINEAR, 2, at=(0, 0), **rounding) == [[1, 4]]
+    assert sampled(signed, [largest, 1 / 3], [1, 2], LINEAR, 2, at=(0, 0), **rounding) == [[1, -4]]
 
 
 def test_cropped_and_repeated() -> None:

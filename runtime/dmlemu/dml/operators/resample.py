@@ -19,13 +19,32 @@ if TYPE_CHECKING:
     from ..lowering.compile import Program
 
 _NEAREST = InterpolationMode.NEAREST_NEIGHBOR
-_CENTRES = (0.5, -0.5)  # InputPixelOffset and OutputPixelOffset of RESAMPLE
+_FAR = np.float32(2.0**52)  # positions beyond it are clamped like this one
+CENTRES = (0.5, -0.5)  # InputPixelOffset and OutputPixelOffset of RESAMPLE
 
 
 def pack_linear(scales: Sequence[float]) -> bytes:
     """The constants of the kernel that enlarges by ``scales``, interpolating between centres."""
-    outer, inner = ([centre] * len(scales) for centre in reversed(_CENTRES))
+    outer, inner = ([centre] * len(scales) for centre in reversed(CENTRES))
     return _pack(scales, outer, inner, mode=3, gradient=0)
+
+
+def positions(count: int, scale: float, outer: float, inner: float) -> Array:
+    """Where elements 0 to ``count`` - 1 lie in the other tensor: ``(o - outer) / scale - inner``.
+
+    Each step is rounded to FLOAT32 (decision 0022); a NaN is before the first element.
+    """
+    with np.errstate(all="ignore"):
+        o = np.arange(count).astype(np.float32)
+        p = (o - np.float32(outer)) / np.float32(scale) - np.float32(inner)
+    clipped: Array = np.clip(np.where(np.isnan(p), -_FAR, p), -_FAR, _FAR)
+    return clipped
+
+
+def half_up(p: Array) -> Array:
+    """The nearest index: ``floor(p + 0.5)``, whose sum is rounded to FLOAT32."""
+    nearest: Array = np.floor(p + np.float32(0.5))
+    return nearest
 
 
 def _pack(scales: Sequence[float], outer: Sequence[float], inner: Sequence[float], **rest: int) -> bytes:
@@ -62,8 +81,9 @@ class _Resampling(Definition):
         return bool(getattr(self.desc, "antialiased", False))
 
     def lower(self, program: Program) -> None:
-        scales = [float(np.float32(scale)) for scale in self.desc.scales]
-        constants = _pack(scales, self._outer, self._inner, mode=self._mode(), gradient=int(self.GRADIENT))
+        constants = _pack(
+            self.desc.scales, self._outer, self._inner, mode=self._mode(), gradient=int(self.GRADIENT)
+        )
         program.call("resample", program.read(self.INPUT), program.write(self.OUTPUT), constants=constants)
 
     def _mode(self) -> int:
@@ -74,12 +94,9 @@ class _Resampling(Definition):
 
     def _weights(self, axis: int, count: int, size: int) -> Array:
         """A row for each of ``count`` indices: the weights of the ``size`` elements of the other tensor."""
-        scale, outer, inner = (
-            float(np.float32(values[axis])) for values in (self.desc.scales, self._outer, self._inner)
-        )
-        with np.errstate(all="ignore"):
-            p = (np.arange(count) - outer) / scale - inner
-        p = np.clip(np.where(np.isnan(p), -(2.0**52), p), -(2.0**52), 2.0**52)
+        scale = float(np.float32(self.desc.scales[axis]))
+        p32 = positions(count, scale, self._outer[axis], self._inner[axis])
+        p = float64(p32)
         weights, rows = np.zeros((count, size)), np.arange(count)
 
         def add(index: Array, weight: Any) -> None:
@@ -87,7 +104,7 @@ class _Resampling(Definition):
 
         if self.desc.interpolation_mode is _NEAREST:
             nearest = {AxisDirection.DECREASING: np.floor, AxisDirection.INCREASING: np.ceil}
-            add(nearest[self._rounding](p) if self._rounding is not None else np.floor(p + 0.5), 1.0)
+            add(nearest[self._rounding](p) if self._rounding is not None else half_up(p32), 1.0)
         elif self._antialiased and scale < 1:
             for offset in range(-int(1 / scale) - 1, int(1 / scale) + 3):
                 index = np.floor(p) + offset
@@ -115,7 +132,7 @@ class _Resampling(Definition):
                 weights = self._weights(axis, target.sizes[axis], source.sizes[axis])
             values = _mixed(values, weights, axis)
         if target.data_type in (TensorDataType.INT8, TensorDataType.UINT8):
-            values = np.rint(values)
+            values = values.astype(np.float32)
         return {self.OUTPUT: convert(values, target.data_type)}
 
 
@@ -150,9 +167,15 @@ class Resample(_Resampling, of="RESAMPLE"):
 
     NEAREST_NEIGHBOR copies the bits of element ``floor(p + 0.5)``. LINEAR mixes elements floor(p) and
     floor(p) + 1 with the weights ``1 - w`` and ``w = p - floor(p)``, and multiplies the weights of all
-    dimensions. Positions, weights and sums are computed in FLOAT64, the last dimension first, and the sum is
-    rounded once; integers to the nearest, halves to even. An element of weight 0 has no influence, even if it
-    is infinite or NaN.
+    dimensions.
+
+    Positions are computed in FLOAT32, as GPUs do: each step of the formula is rounded, ``p + 0.5`` included.
+    Scales that FLOAT32 cannot hold, such as 1 / 7, move a position that should be whole (or a half) below it
+    or above it, and the neighbour is taken; devices that divide less exactly differ in such places.
+
+    Weights and sums are FLOAT64, the last dimension first, and the sum is rounded once; of integers to
+    FLOAT32, whose fraction is then dropped, as by CAST (ONNX Runtime's tests of UINT8 ask DirectML for 2
+    where the mean is 2.67). An element of weight 0 has no influence, even if it is infinite or NaN.
     """
 
     RULES: ClassVar[Sequence[Rule]] = _rules("input_tensor", "output_tensor")
@@ -163,11 +186,11 @@ class Resample(_Resampling, of="RESAMPLE"):
 
     @property
     def _outer(self) -> Sequence[float]:
-        return [_CENTRES[1]] * len(self.desc.scales)
+        return [CENTRES[1]] * len(self.desc.scales)
 
     @property
     def _inner(self) -> Sequence[float]:
-        return [_CENTRES[0]] * len(self.desc.scales)
+        return [CENTRES[0]] * len(self.desc.scales)
 
     @classmethod
     def example(cls) -> dict[str, Any]:
@@ -199,9 +222,13 @@ class ResampleAt(Resample, of="RESAMPLE1 RESAMPLE2 RESAMPLE3"):
     Scales`` has the weight ``1 - |i - p| * Scales``, divided by the sum of all; positions outside count as
     the element at the edge.
 
-    Positions, weights and sums are computed in FLOAT64, the last dimension first, and the sum is rounded
-    once; integers to the nearest, halves to even. An element of weight 0 has no influence, even if it
-    is infinite or NaN.
+    Positions are computed in FLOAT32, as GPUs do: each step of the formula is rounded, ``p + 0.5`` included.
+    Scales that FLOAT32 cannot hold, such as 1 / 7, move a position that should be whole (or a half) below it
+    or above it, and the neighbour is taken; devices that divide less exactly differ in such places.
+
+    Weights and sums are FLOAT64, the last dimension first, and the sum is rounded once; of integers to
+    FLOAT32, whose fraction is then dropped, as by CAST (ONNX Runtime's tests of UINT8 ask DirectML for 2
+    where the mean is 2.67). An element of weight 0 has no influence, even if it is infinite or NaN.
     """
 
     RULES: ClassVar[Sequence[Rule]] = (
@@ -231,8 +258,8 @@ class ResampleGrad(_Resampling, of="RESAMPLE_GRAD RESAMPLE_GRAD1"):
     gradient lies at ``p = (o - InputPixelOffsets) / Scales - OutputPixelOffsets``. (The page says otherwise;
     Microsoft's TensorFlow plugin passes them so, and its gradients are tested.)
 
-    Sums are computed in FLOAT64, the last dimension first, and rounded once. Elements that nothing sampled
-    are 0.
+    Positions are computed in FLOAT32, as by the forward operator, sums in FLOAT64, the last dimension first,
+    and rounded once. Elements that nothing sampled are 0.
     """
 
     INPUT, OUTPUT = "input_gradient_tensor", "output_gradient_tensor"

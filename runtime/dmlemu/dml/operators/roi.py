@@ -17,6 +17,7 @@ from ._gather import Sized
 from ._quantization import Given as Required
 from .definition import Definition
 from .places import Attribute
+from .resample import half_up
 from .rules import AtLeast, Demand, Given, Ones, Rule, SameSizes, SameType, Sizes, Without
 from .values import Between
 
@@ -41,8 +42,8 @@ class RoiPooling(Definition, of="ROI_POOLING"):
     """The maximum of each bin of a region: regions are divided into PooledSize.Width times PooledSize.Height.
 
     A row of ROITensor is a batch index and the corners x1, y1, x2, y2. Corners are multiplied by
-    SpatialScale and rounded, halves away from zero; the elements on the corners belong to the region, which
-    has at least one element. Of its n elements along an axis, bin i has those from
+    SpatialScale, in FLOAT32, and rounded, halves away from zero; the elements on the corners belong to the
+    region, which has at least one element. Of its n elements along an axis, bin i has those from
     ``floor(i * n / bins)`` to before ``ceil((i + 1) * n / bins)``, so that bins may overlap; what is outside
     the input is left out.
 
@@ -82,8 +83,9 @@ class RoiPooling(Definition, of="ROI_POOLING"):
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         desc = self.desc
-        x, regions = float64(inputs["input_tensor"]), float64(inputs["roi_tensor"])[0, 0]
-        scale, pooled = float(np.float32(desc.spatial_scale)), desc.pooled_size
+        x = float64(inputs["input_tensor"])
+        regions = np.asarray(inputs["roi_tensor"])[0, 0].astype(np.float32)
+        scale, pooled = np.float32(desc.spatial_scale), desc.pooled_size
         y = np.zeros(desc.output_tensor.sizes)
         with np.errstate(all="ignore"):
             for r, (batch, x1, y1, x2, y2) in enumerate(regions):
@@ -118,14 +120,14 @@ def _clamped(x: Any, most: float) -> Any:
     return np.fmin(np.fmax(x, 0), most)
 
 
-def _away(x: float) -> Any:
+def _away(x: np.float32) -> Any:
     """Rounded, halves away from zero."""
     whole = np.trunc(x)
     return whole + np.sign(x) * (np.abs(x - whole) >= 0.5)
 
 
-def _bins(start: float, end: float, bins: int, size: int) -> list[slice]:
-    first, last = (corner if np.isinf(corner) else _away(corner) for corner in (start, end))
+def _bins(start: np.float32, end: np.float32, bins: int, size: int) -> list[slice]:
+    first, last = (float(corner if np.isinf(corner) else _away(corner)) for corner in (start, end))
     count, i = np.fmax(last - first + 1, 1), np.arange(bins)
     begins = _clamped(np.floor(i * count / bins) + first, size)
     ends = _clamped(np.ceil((i + 1) * count / bins) + first, size)
@@ -245,34 +247,41 @@ class _Aligned(Definition):
             read.append(program.read(name, sizes=sizes, strides=strides))
         return read
 
-    def samples(self, start: float, end: float, outputs: int, size: int) -> _Samples:
-        """Of a region from ``start`` to ``end``, along an axis of ``size`` input elements."""
+    def samples(self, start: np.float32, end: np.float32, outputs: int, size: int) -> _Samples:
+        """Of a region from ``start`` to ``end``, along an axis of ``size`` input elements.
+
+        Each step of a position is rounded to FLOAT32 (decision 0022).
+        """
         desc, extent = self.desc, end - start
-        in_offset, out_offset = (float(np.float32(offset)) for offset in self._offsets)
-        n = np.ceil(extent / outputs)
-        n = n if np.isfinite(n) else 0
+        in_offset, out_offset = (np.float32(offset) for offset in self._offsets)
+        n = np.ceil(extent / np.float32(outputs))
+        n = float(n) if np.isfinite(n) else 0
         n = max(int(np.clip(n, desc.minimum_samples_per_output, desc.maximum_samples_per_output)), 1)
         numbers = np.arange(outputs * n).reshape(outputs, n)
         intervals = outputs * n - bool(getattr(desc, "align_regions_to_corners", False))
         if intervals:
-            x = (numbers - out_offset) * (extent / intervals) + start - in_offset
-            t = (numbers - out_offset) / intervals
+            step = extent / np.float32(intervals)
+            x = (numbers.astype(np.float32) - out_offset) * step + start - in_offset
+            t = (numbers - float(out_offset)) / intervals
         else:
-            x, t = np.full((1, 1), (start + end) / 2 - in_offset), np.full((1, 1), 0.5)
-        clamped = _clamped(x, size - 1)
-        low = np.floor(clamped if self._linear else clamped + 0.5)
+            x = np.full((1, 1), (start + end) / np.float32(2) - in_offset)
+            t = np.full((1, 1), 0.5)
+        inside = (x >= -1) & (x <= size)
+        clamped = _clamped(float64(x), size - 1)
+        nearest = _clamped(float64(half_up(clamped.astype(np.float32))), size - 1)
+        low = np.floor(clamped) if self._linear else nearest
         weight = clamped - low if self._linear else np.zeros_like(low)
-        return _Samples((x >= -1) & (x <= size), low, low + 1, weight, t)
+        return _Samples(inside, low, low + 1, weight, t)
 
     def each_region(
         self, inputs: Mapping[str, Any], batches: int, height: int, width: int, outputs: Sequence[int]
     ) -> Iterator[tuple[int, int, _Samples, _Samples]]:
         """Its number, its batch item, and its samples down and across."""
-        corners = float64(inputs["roi_tensor"]).reshape(-1, 4)
+        corners = np.asarray(inputs["roi_tensor"]).reshape(-1, 4).astype(np.float32)
         indices = np.asarray(inputs["batch_indices_tensor"]).reshape(-1)
-        scales = [float(np.float32(each)) for each in (self.desc.spatial_scale_x, self.desc.spatial_scale_y)]
+        scales = np.array([self.desc.spatial_scale_x, self.desc.spatial_scale_y] * 2, np.float32)
         for r, corner in enumerate(corners):
-            x1, y1, x2, y2 = corner * (scales + scales)
+            x1, y1, x2, y2 = corner * scales
             down = self.samples(y1, y2, outputs[0], height)
             across = self.samples(x1, x2, outputs[1], width)
             yield r, min(int(indices[r]), batches - 1), down, across
@@ -325,7 +334,8 @@ class RoiAlign(_Aligned, of="ROI_ALIGN ROI_ALIGN1"):
     distance, along both axes; NEAREST_NEIGHBOR takes ``floor(x + 0.5)``. An element of weight 0 has no
     influence.
 
-    Positions and sums are computed in FLOAT64 and rounded once. The documentation leaves open how n is
+    Corners, n and positions are computed in FLOAT32, as GPUs do: each step is rounded, first ``(x2 - x1) /
+    (OutputWidth * n)``. Sums are FLOAT64, rounded once. The documentation leaves open how n is
     rounded, where a sample is out of bounds, and ties of NEAREST_NEIGHBOR. MAX ignores NaN samples unless
     all are. A batch index outside the batch is undefined there: here it is the last item, and
     MEM_INDEX_VALUE reports it.
@@ -450,8 +460,8 @@ class RoiAlignGrad(_Aligned, of="ROI_ALIGN_GRAD"):
     lies on an element, or that was moved to the edge, does not change along that axis, nor does any with
     NEAREST_NEIGHBOR.
 
-    Sums are computed in FLOAT64, in the order of regions, channels, output elements and samples, and
-    rounded once. Batch indices are treated as by ROI_ALIGN1.
+    Positions are those of ROI_ALIGN1, in FLOAT32. Sums are computed in FLOAT64, in the order of regions,
+    channels, output elements and samples, and rounded once. Batch indices are treated as by ROI_ALIGN1.
     """
 
     desc: RoiAlignGradOperatorDesc

@@ -14,7 +14,7 @@ from ..structs import Size2D
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, convert, float64
 from .definition import Definition
-from .resample import pack_linear
+from .resample import CENTRES, pack_linear, positions
 from .rules import AtLeast, SameSizes, SameType, Sizes
 
 if TYPE_CHECKING:
@@ -34,11 +34,12 @@ class Upsample2d(Definition, of="UPSAMPLE_2D"):
     NEAREST_NEIGHBOR repeats each element: ``output[.., y, x] = input[.., y / Height, x / Width]``, rounded
     down; bits are copied.
 
-    LINEAR interpolates between the centres of elements: output i of a dimension enlarged by f lies at
-    ``p = (i + 0.5) / f - 0.5`` of the input, between elements floor(p) and floor(p) + 1 with the weights
-    ``1 - w`` and ``w = p - floor(p)``; beyond the ends the last element is used.  This is RESAMPLE with these
-    scales.  DirectML does not print the rule; it speaks of centres.  Computed in FLOAT64, the last dimension
-    first, and rounded once.  An element of weight 0 has no influence, even if it is infinite or NaN.
+    LINEAR interpolates between the centres of elements: output i of a dimension enlarged by f lies at ``p =
+    (i + 0.5) / f - 0.5`` of the input, between elements floor(p) and floor(p) + 1 with the weights ``1 - w``
+    and ``w = p - floor(p)``; beyond the ends the last element is used.  This is RESAMPLE with these scales,
+    positions in FLOAT32 included.  DirectML does not print the rule; it speaks of centres.  Sums are
+    computed in FLOAT64, the last dimension first, and rounded once.  An element of weight 0 has no
+    influence, even if it is infinite or NaN.
     """
 
     desc: Upsample2dOperatorDesc
@@ -93,7 +94,7 @@ class Upsample2d(Definition, of="UPSAMPLE_2D"):
 def _interpolated(x: Array, factor: int) -> Array:
     """The last dimension enlarged."""
     size = x.shape[-1]
-    p = (np.arange(size * factor) + 0.5) / factor - 0.5
+    p = float64(positions(size * factor, factor, *reversed(CENTRES)))
     low = np.floor(p)
     before, behind = (np.clip(each, 0, size - 1).astype(np.int64) for each in (low, low + 1))
     weight = np.where(before == behind, 0, p - low)
