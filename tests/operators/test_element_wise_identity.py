@@ -33,11 +33,34 @@ def test_a_zeroed_scale_bias_is_no_default() -> None:
     assert identity(T.FLOAT32, [1, -2, 3], dml.ScaleBias(0, 0)).tolist() == [0, 0, 0]
 
 
-def test_scaled_integers_come_back_as_cast_does() -> None:
-    assert identity(T.INT8, [3, -3, 100, -100], dml.ScaleBias(1.5, 0)).tolist() == [4, -4, 127, -128]
-    assert identity(T.UINT8, [3, 0, 255], dml.ScaleBias(1, -1)).tolist() == [2, 0, 254]
+def test_scaled_integers_lose_their_fraction_and_wrap() -> None:
+    assert identity(T.INT8, [3, -3, 100, -100], dml.ScaleBias(1.5, 0)).tolist() == [
+        4,
+        -4,
+        150 - 256,
+        256 - 150,
+    ]
+    assert identity(T.UINT8, [3, 0, 255], dml.ScaleBias(1, -1)).tolist() == [2, 255, 254]
+    assert identity(T.INT32, [-(2**31), 7], dml.ScaleBias(-1, 0)).tolist() == [-(2**31), -7]
+    assert identity(T.UINT32, [2, 0], dml.ScaleBias(-1, 0)).tolist() == [2**32 - 2, 0]
+    assert identity(T.UINT64, [2], dml.ScaleBias(-1, 0)).tolist() == [2**64 - 2]
+    # 1.5 * 2**64 and its negative; FLOAT32 holds no bit of them below 2**41.
+    assert identity(T.UINT64, [3], dml.ScaleBias(2.0**63, 0)).tolist() == [2**63]
+    assert identity(T.INT64, [3], dml.ScaleBias(-(2.0**63), 0)).tolist() == [-(2**63)]
+    assert identity(T.UINT8, [3], dml.ScaleBias(2.0**63, 0)).tolist() == [0]
+    assert identity(T.INT16, [1, 0], dml.ScaleBias(np.inf, 0)).tolist() == [0, 0]
     # FLOAT32 holds 24 bits: the last one is lost on the way.
     assert identity(T.INT32, [2**24 + 1], dml.ScaleBias(1, 0)).tolist() == [2**24]
+
+
+@pytest.mark.parametrize(
+    "data_type", [T.INT8, T.UINT8, T.INT16, T.UINT16, T.INT32, T.UINT32, T.INT64, T.UINT64]
+)
+def test_minus_and_add_are_subtract(data_type: T) -> None:
+    """What torch_directml records for a - b."""
+    a, b = (np.array(numbers, dtype_of(data_type)) for numbers in ([9, 0, 100, 3], [2, 1, 99, 120]))
+    with np.errstate(over="ignore"):
+        assert (identity(data_type, b.tolist(), dml.ScaleBias(-1, 0)) + a).tolist() == (a - b).tolist()
 
 
 def test_scaling_rounds_twice_in_float32() -> None:

@@ -1,6 +1,9 @@
 /* element_wise: out = function(in), or function(a, b), as defined in functions.inc.  Here a kernel of a line is run;
  * the rows are those of rows.h. */
 #include "rows.h"
+
+#include <math.h>
+
 #include "staged_rows.h"
 
 static const uint32_t widest[] = {
@@ -8,7 +11,17 @@ static const uint32_t widest[] = {
 
 /* --- any types: pieces promoted to the widest ones --- */
 
-/* in * scale + bias: FLOAT64 in FLOAT64, all other types in FLOAT32 with two roundings; integers are converted back. */
+/* The low bits of a number without its fraction; 0 for what is no number. */
+static int64_t wrapped(double x) {
+    if (fabs(x) < 0x1p63) {
+        return (int64_t)x;
+    }
+    const double low = fmod(x, 0x1p64); /* of infinity NaN */
+    const uint64_t bits = low == low ? (uint64_t)fabs(low) : 0;
+    return (int64_t)(low < 0 ? 0 - bits : bits);
+}
+
+/* in * scale + bias: FLOAT64 in FLOAT64, all other types in FLOAT32 with two roundings; integers wrap. */
 static void scale(const struct dmlk_job *job, dmlk_promoted *v, int64_t n) {
     const float scale = job->k.scale, bias = job->k.bias;
     const enum dmlk_kind kind = dmlk_type_kind(job->in[0]);
@@ -22,7 +35,10 @@ static void scale(const struct dmlk_job *job, dmlk_promoted *v, int64_t n) {
     }
     if (kind != DMLK_KIND_FLOAT) {
         dmlk_promoted integers;
-        dmlk_store_promoted(job->in[0], (uint8_t *)&integers, 1, n, DMLK_KIND_FLOAT, v);
+        for (int64_t i = 0; i < n; i++) {
+            v->i[i] = wrapped(v->f[i]);
+        }
+        dmlk_store_promoted(job->in[0], (uint8_t *)&integers, 1, n, DMLK_KIND_SIGNED, v);
         dmlk_load_promoted(job->in[0], (const uint8_t *)&integers, 1, n, v);
     }
 }
@@ -113,8 +129,7 @@ static bool output_fits(const struct dmlk_job *job) {
     const uint32_t out = job->out, in = job->function->rule == DMLK_CHOICES ? job->in[1] : job->in[0];
     const bool floats = (in == DMLK_FLOAT32 && out == DMLK_FLOAT16) || (in == DMLK_FLOAT16 && out == DMLK_FLOAT32);
     switch (job->function->rule) {
-    case DMLK_FLOATS: /* 64-bit integers are not exact in double; scaled, they are FLOAT32 anyway */
-        return (in == out || floats) && (!is_long(in) || (is_scaled && job->function->inputs == 1));
+    case DMLK_FLOATS: return (in == out || floats) && !is_long(in); /* 64-bit integers are not exact in double */
     case DMLK_NUMBERS:
     case DMLK_POWERS: return in == out || floats;
     case DMLK_PREDICATES:

@@ -15,7 +15,7 @@ from dmlemu_hw import kernels
 from ..enums import TensorDataType
 from ..structs import ScaleBias
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import FLOATS, Array, convert, float64, unsigned
+from ._conversion import FLOATS, Array, convert, dtype_of, float64, low_bits, unsigned
 from .definition import Definition
 from .rules import SameSizes, SameType
 from .schema import FieldKind, operator_fields
@@ -124,13 +124,16 @@ class Unary(ElementWise):
 
 def scaled(x: Array, scale_bias: ScaleBias | None, data_type: TensorDataType) -> Array:
     """``x * Scale + Bias``: DML_SCALE_BIAS holds FLOATs, so in FLOAT32 with two roundings (FLOAT64
-    tensors in FLOAT64); integers are converted back."""
+    tensors in FLOAT64). Integers lose their fraction and wrap; what is no number is 0."""
     if scale_bias is None:
         return x
     working = np.float64 if data_type is TensorDataType.FLOAT64 else np.float32
     scale, bias = working(np.float32(scale_bias.scale)), working(np.float32(scale_bias.bias))
     y: Array = x.astype(working) * scale + bias
-    return y.astype(np.float64) if data_type in FLOATS else convert(y, data_type)
+    if data_type in FLOATS:
+        return y.astype(np.float64)
+    whole = np.vectorize(int, otypes=[object])(np.where(np.isfinite(y), y, 0))
+    return low_bits(whole, dtype_of(data_type))
 
 
 class Identity(Unary):

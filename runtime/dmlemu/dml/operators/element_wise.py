@@ -35,8 +35,11 @@ class ElementWiseIdentity(Identity, of="ELEMENT_WISE_IDENTITY"):
     """Copies a tensor, possibly to another layout: ``output = input``, or ``input * Scale + Bias``.
 
     Without ScaleBias the bits are copied: NaN payloads and denormals stay.  With it the arithmetic is
-    FLOAT32 with two roundings (FLOAT64 for FLOAT64 tensors), and integers are converted back as CAST
-    does.  Types and sizes of input and output are equal; strides may differ.
+    FLOAT32 with two roundings (FLOAT64 for FLOAT64 tensors). Integers lose their fraction and wrap, as those
+    of ADD do: torch_directml computes a - b as IDENTITY with a Scale of -1 and ADD, of UINT8 too, where
+    9 - 2 is 7 only if -2 is 254.  The documentation leaves that open.
+
+    Types and sizes of input and output are equal; strides may differ.
     """
 
     EXAMPLE = {"scale_bias": ScaleBias(2.0, 10.0)}
@@ -533,7 +536,9 @@ class ElementWisePow(Unary, of="ELEMENT_WISE_POW"):
     * A float to any power: as C's pow; an exponent of 0 gives 1 (even of NaN), negative x with a fraction as
       exponent NaN.
     * An integer to an integer: the low bits of the exact result.  Negative exponents: 1 gives 1, -1 gives 1
-      or -1, 0 gives a number of which every bit is 1, others 0.
+      or -1, 0 gives a number of which every bit is 1 (-1, or the largest of unsigned types), as DIVIDE by 0
+      does, others 0.  The documentation leaves 0 to a negative integer open: of PyTorch it is 0, of ONNX
+      Runtime the lowest integer.
     * An integer to a float: raised as a float, and the result is converted back as CAST does.
 
     Types of InputTensor and OutputTensor are equal; ExponentTensor may have another one.
