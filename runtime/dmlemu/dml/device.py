@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..d3d12 import Device as D3D12Device
+from ..d3d12.adapter import Adapter
 from ..d3d12.events import Evicted
 from ..d3d12.object import Object
 from ..diagnostics import ids
@@ -18,7 +19,7 @@ from ..frozen import Frozen
 from .binding.binding_table import BindingTable, BindingTableDesc
 from .command_recorder import CommandRecorder
 from .device_context import DeviceContext, removed_error
-from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, OperatorType, TensorDataType
+from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, TensorDataType
 from .events import GraphCompiled, OperatorCreated
 from .lowering.compile import Program
 from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
@@ -26,7 +27,7 @@ from .lowering.fields import tensor_fields
 from .lowering.graph_structs import GraphDesc
 from .object import check_own, not_implemented, refusal
 from .operators import declared
-from .operators.definition import definition_of, emulated
+from .operators.definition import definition_class, definition_of, emulated
 from .operators.desc_checks import check_operator
 from .operators.schema import OperatorDesc, c_enum, is_operator_desc, tables
 from .operators.validation import DescValidator
@@ -262,7 +263,7 @@ class Device(Object):
         operation = f"CreateOperator(DML_OPERATOR_{desc.TYPE.name})"
         try:
             check_desc(desc, self.context.level, operation)
-            _check_limit(desc, self.context.d3d12.adapter.max_gemm_batch, operation)
+            _check_limit(desc, self.context.d3d12.adapter, operation)
             program = Program(tensor_fields(desc))
             definition_of(desc).lower(program)
         except NotImplementedError as reason:
@@ -461,9 +462,11 @@ def check_desc(desc: OperatorDesc, level: FeatureLevel, operation: str) -> None:
     check_operator(desc, level, operation)
 
 
-def _check_limit(desc: OperatorDesc, limit: int | None, operation: str) -> None:
-    """Rejects tensors that the adapter's profile does not support."""
-    if limit is None or desc.TYPE is not OperatorType.GEMM:
+def _check_limit(desc: OperatorDesc, adapter: Adapter, operation: str) -> None:
+    """Rejects tensors that the adapter does not support."""
+    definition = definition_class(desc.TYPE)
+    limit = None if definition is None else definition.largest_leading_size(adapter)
+    if limit is None:
         return
     for field in tensor_fields(desc):
         for i, size in enumerate(() if field.desc is None else field.desc.sizes[:-2]):

@@ -19,6 +19,7 @@ from ...errors import loading
 from ..enums import OperatorType, TensorDataType
 
 if TYPE_CHECKING:
+    from ...d3d12.adapter import Adapter
     from ..enums import FeatureLevel
     from ..lowering.compile import Program
     from .rules import Demand, Rule
@@ -85,6 +86,11 @@ class Definition:
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
         """See :meth:`OperatorDesc.reference`."""
         raise NotImplementedError
+
+    @classmethod
+    def largest_leading_size(cls, adapter: Adapter) -> int | None:
+        """An adapter's limit for the sizes before the last two of its tensors; None: there is none."""
+        return None
 
     @classmethod
     def example(cls) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from .definition import Definition
 from .rules import SameSizes, SameType, Sizes
 
 if TYPE_CHECKING:
+    from ...d3d12.adapter import Adapter
     from ..lowering.compile import Operand, Program
     from .descs import GemmOperatorDesc
 
@@ -54,7 +55,8 @@ class Gemm(Definition, of="GEMM"):
     ``{.., K, M}`` with TransA TRANSPOSE; B is ``{.., K, N}`` or ``{.., N, K}``; C and the output are
     ``{.., M, N}`` (broadcast C with strides of 0).  Without C, or with Beta 0, the second term is absent:
     C is not read.  FLOAT16 is computed in FLOAT32 and rounded once.  A fused ACTIVATION_SOFTMAX is that of
-    each row, the last dimension; the Axes of ACTIVATION_SOFTMAX1 are dimensions of the output.
+    each row, the last dimension; the Axes of ACTIVATION_SOFTMAX1 are dimensions of the output.  An adapter's
+    ``max_gemm_batch`` limits the leading sizes.
     """
 
     desc: GemmOperatorDesc
@@ -120,6 +122,10 @@ class Gemm(Definition, of="GEMM"):
             if desc.c_tensor is not None and desc.beta != 0:
                 y = y + np.float32(desc.beta) * float64(inputs["c_tensor"])
         return {"output_tensor": fused_reference(y, desc.fused_activation, desc.output_tensor)}
+
+    @classmethod
+    def largest_leading_size(cls, adapter: Adapter) -> int | None:
+        return adapter.max_gemm_batch
 
     @classmethod
     def example(cls) -> dict[str, Any]:
