@@ -109,7 +109,7 @@ def _rules(desc: type[OperatorDesc]) -> Iterator[str]:
         yield "## Rules"
         yield "\n".join(f"- {rule.sentence(desc)}" for rule in definition.RULES)
     if definition is not None and definition.USUAL:
-        yield "Usually, and where not a strict device says so (what follows is computed all the same):"
+        yield "Usual; a desc that differs is computed all the same, and a strict device reports it:"
         yield "\n".join(f"- {rule.sentence(desc)}" for rule in definition.USUAL)
 
 

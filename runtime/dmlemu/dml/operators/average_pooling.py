@@ -22,8 +22,8 @@ class AveragePooling(Pooling, of="AVERAGE_POOLING AVERAGE_POOLING1"):
     places inside the input or, with IncludePadding, inside the input or its padding; if there are none, the
     result is 0.
 
-    The output may be larger than the number of windows in the padded input (an output size rounded up):
-    places past the end of the padding are not counted.  Sums are computed in FLOAT32 in row-major order of
+    The output may be smaller or larger than the number of windows in the padded input, and OP_WINDOW_COUNT
+    reports it, but for a number that is rounded up: places past the end of the padding are not counted.  Sums are computed in FLOAT32 in row-major order of
     the window, also for FLOAT16, and divided in FLOAT32.
     """
 

@@ -111,6 +111,9 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
     ``p * Strides + k * Dilations - StartPadding``, where that is inside: the paddings cut off the rest.
     An output element that nothing reaches holds the bias, through the activation.
 
+    OutputTensor may have any spatial sizes: fewer elements than there are positions of the window, or more.
+    OP_WINDOW_COUNT reports sizes that are not usual.  OutputPadding has no effect but on what is usual.
+
     That is Mode CROSS_CORRELATION; with CONVOLUTION the filter is turned round along each spatial dimension.
 
     Products are summed in FLOAT32, in the order of the filter's elements; FLOAT16 is rounded once at the end,

@@ -67,7 +67,8 @@ class ConvolutionInteger(IntegerConvolution, of="CONVOLUTION_INTEGER"):
     Input ``{N, C, [H], W}``, filter ``{OutputChannels, C / GroupCount, [FilterH], FilterW}``, output
     ``{N, OutputChannels, [OutputH], OutputW}``.  Along spatial dimension i the output has
     ``(Input + StartPadding[i] + EndPadding[i] - ((Filter - 1) * Dilations[i] + 1)) / Strides[i] + 1``
-    elements.  Strides move the window, Dilations spread the filter's elements; both are at least 1.
+    elements; it may have fewer or more, and OP_WINDOW_COUNT reports it.  Strides move the window, Dilations
+    spread the filter's elements; both are at least 1.
 
     Zero points are subtracted before the product; a missing one is 0.  The input has one, the filter one
     or one per output channel; they share one DimensionCount, and all their sizes are 1 except that of the

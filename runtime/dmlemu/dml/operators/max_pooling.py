@@ -36,7 +36,8 @@ class MaxPooling(Pooling, of="MAX_POOLING"):
     position of its first element; a window with no place inside the input gives the lowest value of the type
     (-infinity) and position 0.
 
-    The output may be larger than the number of windows in the padded input (an output size rounded up).
+    The output may be smaller or larger than the number of windows in the padded input, and OP_WINDOW_COUNT
+    reports it, but for a number that is rounded up.
     """
 
     desc: MaxPoolingOperatorDesc
