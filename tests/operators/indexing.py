@@ -55,11 +55,18 @@ def fields_of_tuples(
     table, indices = tuple_shapes(data, batch)
     blocks = (*indices[:-1], *table[batch + indices[-1] :])
     rank = data.draw(st.integers(max(1, len(table), len(indices), len(blocks)), 8))
+    differ = data.draw(st.booleans())  # the dimensions of each tensor are counted from the last one
+
+    def other(sizes: tuple[int, ...]) -> int:
+        return data.draw(st.integers(max(1, len(sizes)), 8)) if differ else rank
+
     data_type = data.draw(st.sampled_from(ALL_TYPES))
     fields = {
         "input_tensor": any_tensor(data, last(table, rank), data_type),
-        "indices_tensor": any_tensor(data, last(indices, rank), data.draw(st.sampled_from(INDEX_TYPES))),
-        values: data.draw(tensors(data_type, last(blocks, rank), output=output)),
+        "indices_tensor": any_tensor(
+            data, last(indices, other(indices)), data.draw(st.sampled_from(INDEX_TYPES))
+        ),
+        values: data.draw(tensors(data_type, last(blocks, other(blocks)), output=output)),
         "input_dimension_count": len(table),
         "indices_dimension_count": len(indices),
     }

@@ -87,6 +87,13 @@ UNUSUAL = (
         "Set it to 0.",
     ),
     _unusual(
+        ids.OP_DIMENSION_COUNT,
+        "tensors of GATHER_ND or SCATTER_ND have different DimensionCounts",
+        "The pages want one DimensionCount, filled up with sizes of 1 in front. The operator counts dimensions from the "
+        "last one, so that other counts say the same; TensorFlow's DirectML plugin passes them.",
+        "Give all tensors one DimensionCount, with sizes of 1 in front.",
+    ),
+    _unusual(
         ids.OP_INDEX_ROWS,
         "IndicesTensor of GATHER has sizes other than 1 before its last IndexDimensions",
         "No page says what these dimensions mean. Here, as on GPUs, parts of InputTensor have indices of their own, "

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dmlemu_hw import kernels
 
+from ...diagnostics import ids
 from ._conversion import Array
 from .definition import Definition
 from .places import Attribute, field_of
@@ -96,7 +98,6 @@ def along_axis(table: BufferTensorDesc, axis: int) -> dict[str, int]:
 def tuple_rules(values: str, *batches: Rule) -> tuple[Rule, ...]:
     """The rules of GATHER_ND and SCATTER_ND; ``values``: the field with the selected blocks."""
     return (
-        SameRank("input_tensor", "indices_tensor", values),
         Bounds("input_dimension_count", 1, lambda desc: desc.input_tensor.rank, "InputTensor.DimensionCount"),
         Bounds(
             "indices_dimension_count",
@@ -111,8 +112,16 @@ def tuple_rules(values: str, *batches: Rule) -> tuple[Rule, ...]:
             "All sizes of `InputTensor` but the last `InputDimensionCount` are 1.",
         ),
         Sizes("indices_tensor", _indices_sizes, _INDICES),
-        Sizes(values, _values_sizes, f"`{_c_name(values)}`, {_VALUES}"),
+        Sizes(values, partial(_values_sizes, values), f"`{_c_name(values)}`, {_VALUES}"),
     )
+
+
+class OneRank(SameRank):
+    """What is usual: each tensor counts its dimensions from the last one."""
+
+    def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
+        for demand in super().demands(desc, level):
+            yield demand._replace(id=ids.OP_DIMENSION_COUNT)
 
 
 def batch_count(desc: Any) -> int:
@@ -135,7 +144,7 @@ def by_tuples(desc: Any) -> dict[str, int]:
 _INDICES = (
     "All sizes of `IndicesTensor` but the last `IndicesDimensionCount` are 1; the last one is the length of "
     "a tuple: at least 1, at most `InputDimensionCount` (less `BatchDimensionCount`), and large enough that "
-    "the sizes below are no more than DimensionCount."
+    "the sizes below are no more than the DimensionCount of their tensor."
 )
 _VALUES = (
     "after leading 1s, has the sizes of `IndicesTensor` without leading 1s and the last one, and then those "
@@ -157,10 +166,11 @@ def _indices_sizes(desc: Any) -> Sized:
     first = rank - desc.indices_dimension_count
     yield from _ones(first, "IndicesDimensionCount")
     for i in range(batch):
-        source = rank - desc.input_dimension_count + i
+        source = desc.input_tensor.rank - desc.input_dimension_count + i
         yield first + i, desc.input_tensor.sizes[source], f"InputTensor.Sizes[{source}], as it counts batches"
     most = desc.input_dimension_count - batch
-    least = max(1, desc.indices_dimension_count - 1 + most - rank)
+    values: BufferTensorDesc = getattr(desc, "updates_tensor", None) or desc.output_tensor
+    least = max(1, desc.indices_dimension_count - 1 + most - values.rank)
     yield -1, Between(least, most), "the length of a tuple that indexes InputTensor"
 
 
@@ -171,8 +181,8 @@ def block_sizes(desc: Any) -> tuple[int, ...]:
     return (*indices[len(indices) - desc.indices_dimension_count : -1], *table[first:])
 
 
-def _values_sizes(desc: Any) -> Sized:
-    rank, sizes = desc.input_tensor.rank, block_sizes(desc)
+def _values_sizes(values: str, desc: Any) -> Sized:
+    rank, sizes = getattr(desc, values).rank, block_sizes(desc)
     for dimension, size in enumerate((1,) * (rank - len(sizes)) + sizes):
         yield (
             dimension,

@@ -23,8 +23,8 @@ class AveragePooling(Pooling, of="AVERAGE_POOLING AVERAGE_POOLING1"):
     result is 0.
 
     The output may be smaller or larger than the number of windows in the padded input, and OP_WINDOW_COUNT
-    reports it, but for a number that is rounded up: places past the end of the padding are not counted.  Sums are computed in FLOAT32 in row-major order of
-    the window, also for FLOAT16, and divided in FLOAT32.
+    reports it, but for a number that is rounded up: places past the end of the padding are not counted.
+    Sums are computed in FLOAT32 in row-major order of the window, also for FLOAT16, and divided in FLOAT32.
     """
 
     desc: AveragePoolingOperatorDesc | AveragePooling1OperatorDesc

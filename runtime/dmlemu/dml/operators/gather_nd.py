@@ -10,7 +10,7 @@ import numpy as np
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
-from ._gather import Bounds, Gather, batch_count, by_tuples, nearest, tuple_rules
+from ._gather import Bounds, Gather, OneRank, batch_count, by_tuples, nearest, tuple_rules
 
 if TYPE_CHECKING:
     from .descs import GatherNd1OperatorDesc, GatherNdOperatorDesc
@@ -34,6 +34,8 @@ class GatherNd(Gather, of="GATHER_ND"):
     desc: GatherNdOperatorDesc | GatherNd1OperatorDesc
 
     RULES = (*Gather.RULES, *tuple_rules("output_tensor"))
+
+    USUAL = (OneRank("input_tensor", "indices_tensor", "output_tensor"),)
 
     def constants(self) -> dict[str, int]:
         return by_tuples(self.desc)

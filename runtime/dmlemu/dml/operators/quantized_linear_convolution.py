@@ -29,9 +29,9 @@ class QuantizedLinearConvolution(IntegerConvolution, of="QUANTIZED_LINEAR_CONVOL
     Input ``{N, C, [H], W}``, filter ``{OutputChannels, C / GroupCount, [FilterH], FilterW}``, output
     ``{N, OutputChannels, [OutputH], OutputW}``, whose spatial sizes are free.  The filter's scale and zero
     point are one or one per output channel, the others are one; an absent zero point is 0.
-    OutputScaleTensor and OutputZeroPointTensor are inputs too.  The bias, one INT32 per output channel, has the scale of the sum and no zero point.
-    A padded position adds nothing: it counts as the zero point.  Input, filter and output may each be
-    INT8 or UINT8.
+    OutputScaleTensor and OutputZeroPointTensor are inputs too.  The bias, one INT32 per output channel, has
+    the scale of the sum and no zero point.  A padded position adds nothing: it counts as the zero point.
+    Input, filter and output may each be INT8 or UINT8.
 
     Sums wrap as INT32.  The sum, the product and quotient of the scales and the product of both are each
     rounded to FLOAT32, and halves are rounded to even.  A NaN is rounded to 0.

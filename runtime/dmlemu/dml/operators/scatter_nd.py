@@ -12,7 +12,7 @@ from dmlemu_hw import kernels
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
-from ._gather import Scatter, block_sizes, by_tuples, tuple_rules, wrapped
+from ._gather import OneRank, Scatter, block_sizes, by_tuples, tuple_rules, wrapped
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program
@@ -38,6 +38,8 @@ class ScatterNd(Scatter, of="SCATTER_ND"):
     desc: ScatterNdOperatorDesc
 
     RULES = (*Scatter.RULES, *tuple_rules("updates_tensor"))
+
+    USUAL = (OneRank("input_tensor", "indices_tensor", "updates_tensor"),)
 
     def lower(self, program: Program) -> None:
         program.call(
