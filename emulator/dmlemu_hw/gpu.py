@@ -60,9 +60,9 @@ def _warn(text: str) -> None:
 class Gpu:
     """A GPU with its own memory.  All public calls, of its parts too, may come from any thread.
 
-    ``poison``: fills undefined contents with the poison byte; ``poison_tails``: also the bytes after an
-    output.  Under chaos these bytes are random.  ``write_order``: draws the order in which a scatter writes
-    (``order`` of a dispatch packet).  ``fault`` is why the GPU was removed, None before.
+    ``poison``: fills undefined contents with the poison byte, under chaos with random ones.
+    ``overwrites_tails``: chaos fills the bytes after an output, too.  ``write_order``: draws the order in
+    which a scatter writes (``order`` of a dispatch packet).  ``fault``: why the GPU was removed, or None.
     ``has_native_threads``: threads that Python does not know may signal, so that no wait is a deadlock.
     ``on_stuck`` is called, without a lock, with the state of a wait for which nothing could run for a while.
     """
@@ -75,7 +75,7 @@ class Gpu:
         self.policy = Policy.LAZY if isinstance(policy, Chaos) else Policy(policy)
         self._randoms = {mode: None if self.chaos is None else self.chaos.random(mode) for mode in Mode}
         self.poison = poison or self.random(Mode.POISON) is not None
-        self.poison_tails = poison or self.random(Mode.PADDING) is not None
+        self.overwrites_tails = self.random(Mode.PADDING) is not None
         order = None if self.chaos is None else self.chaos.random(Mode.ORDER)
         self.write_order = 0 if order is None else order.randrange(1, packets.ORDERS)
         self.fault: GpuFault | None = None

@@ -421,7 +421,9 @@ def part_missing(scene: Scene, wrong: bool) -> None:
 
 def _pun(written: Type, read: Type, sizes: tuple[int, int], read_sizes: tuple[int, int]) -> Bug:
     def program(scene: Scene, wrong: bool) -> None:
-        scene.fill(at(0, sizes, data_type=written))
+        producer = at(0, sizes, data_type=written)
+        scene.fill(producer, "start")
+        scene.add(producer, producer, producer, "producer")  # computes; what is only filled has no type
         kind, shape = (read, read_sizes) if wrong else (written, sizes)
         scene.read(at(0, shape, data_type=kind))
 

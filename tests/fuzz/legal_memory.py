@@ -173,7 +173,7 @@ class Tensor(NamedTuple):
 
     @property
     def tail(self) -> Index:
-        """Bytes after the last element that writing it leaves undefined."""
+        """Bytes after the last element: they keep their contents, which nothing promises."""
         return self.view.where[self.desc.extent_in_bytes : self.desc.size_in_bytes]
 
     def read(self, memory: Memory) -> Array:
@@ -295,7 +295,6 @@ class Dispatch(Command):
         changes: list[tuple[Index, Any]] = []
         for i, each in enumerate(self.outputs):
             changes += [(each.elements.ravel(), _UNDEFINED if i in self.unsure else _WRITTEN)]
-            changes += [(each.tail, _UNDEFINED)]
         if self.temporary is not None:
             changes.append((self.temporary.where, _UNDEFINED))
         return np.concatenate([NOWHERE, *needed]), changes
@@ -308,7 +307,6 @@ class Dispatch(Command):
             is_defined = np.repeat(np.broadcast_to(defined, values.shape).ravel(), size)
             data = np.ascontiguousarray(values).view(np.uint8).ravel()
             memory.write(where, data, is_defined & known, is_defined)
-            memory.write(tensor.tail, 0, False, False)
         if self.temporary is not None:
             memory.write(self.temporary.where, 0, False, False)
 

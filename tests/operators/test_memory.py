@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import pytest
 from examples import EXAMPLES, exchanged
-from harness import in_array
-from strategies import Array, Values
+from harness import given, in_array
+from hypothesis import strategies as st
+from strategies import ALL_TYPES, Array, Values, shapes
 from test_large import packed, permuted
 
-from dmlemu import d3d12, dml
+from dmlemu import Strictness, d3d12, dml
 from dmlemu.dml import BufferTensorDesc, OperatorType
+from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.operators.schema import OperatorDesc
+from dmlemu.dml.tensor_desc import element_bits
 from dmlemu.evaluation import unpack_tensor
+from dmlemu.testing import layouts_of
+from dmlemu.testing.strategies import KINDS
 from operator_families import each_operator
 
 # Indices and lengths that are read from inputs are whatever numbers stand there.
 pytestmark = pytest.mark.dmlemu(expect=["MEM_INDEX_VALU*"])  # not of each
 
+LAYOUTS = [each for each in KINDS if each != "aligned"]
 GAP = 272  # bytes between tensors; keeps every offset at an odd multiple of 16
 
 each_example = each_operator("desc", EXAMPLES.__getitem__)
@@ -55,6 +62,15 @@ def device() -> dml.Device:
     return dml.create_device(d3d12.create_device(d3d12.Adapter(name="memory test")))
 
 
+@pytest.fixture(scope="module")
+def devices() -> list[dml.Device]:
+    """One of each strictness."""
+    return [
+        dml.create_device(d3d12.create_device(d3d12.Adapter(name=each.value), strictness=each))
+        for each in Strictness
+    ]
+
+
 @each_example
 def test_TN11_nothing_is_written_outside_the_outputs(device: dml.Device, desc: OperatorDesc) -> None:
     desc = padded(desc)
@@ -63,14 +79,92 @@ def test_TN11_nothing_is_written_outside_the_outputs(device: dml.Device, desc: O
 
     after = dispatch(device, desc, before, places)
 
-    allowed = np.zeros(before.size, bool)
-    for field in tensor_fields(desc):
-        if field.output and field.desc is not None:
-            allowed[places[field.path] :][: field.desc.size_in_bytes] = True
     changed = before != after
-    assert not (changed & ~allowed).any()
+    assert not (changed & ~elements_of(desc, places)).any()
     assert changed.any()
     assert_results(desc, before, after, places)
+
+
+@each_example
+def test_TN11_every_strictness_leaves_the_same_bytes(devices: list[dml.Device], desc: OperatorDesc) -> None:
+    desc = padded(desc)
+    places = layout(desc)
+
+    assert_same_everywhere(devices, desc, random_bytes(desc, places), places)
+
+
+@given(st.data(), 60)
+def test_TN11_every_strictness_leaves_the_same_bytes_in_any_layout(
+    devices: list[dml.Device], data: st.DataObject
+) -> None:
+    sizes = data.draw(shapes(max_elements=60))
+    data_type = data.draw(st.sampled_from(ALL_TYPES))
+    source = BufferTensorDesc(data_type, sizes)
+    target = data.draw(layouts_of(sizes, data_type, kinds=LAYOUTS, output=True))
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=source, output_tensor=target)
+    places = layout(desc)
+
+    assert_same_everywhere(devices, desc, random_bytes(desc, places, "bits"), places)
+
+
+def test_TN11_upper_words_of_64_bit_numbers_are_kept(devices: list[dml.Device]) -> None:
+    """Clients that keep INT64 as UINT32 in every second word rely on their upper words, the last one too."""
+    index = BufferTensorDesc(T.UINT32, [1, 1, 1, 4], [0, 0, 0, 2], 32)
+    top = dml.TopK1OperatorDesc(
+        input_tensor=BufferTensorDesc(T.FLOAT32, [1, 1, 1, 5]),
+        output_value_tensor=BufferTensorDesc(T.FLOAT32, [1, 1, 1, 4]),
+        output_index_tensor=index,
+        axis=3,
+        k=4,
+        axis_direction=dml.AxisDirection.DECREASING,
+    )
+    nonzero = dml.NonzeroCoordinatesOperatorDesc(
+        input_tensor=BufferTensorDesc(T.FLOAT32, [1, 1, 1, 3]),
+        output_count_tensor=BufferTensorDesc(T.UINT32, [1, 1, 1, 1], None, 8),
+        output_coordinates_tensor=BufferTensorDesc(T.UINT32, [1, 1, 3, 1], [0, 0, 2, 2], 24),
+    )
+    for desc, numbers, expected in (
+        (top, [1, 5, 3, 4, 2], {"OutputIndexTensor": [1, 3, 2, 4]}),
+        (nonzero, [7, 0, 8], {"OutputCountTensor": [2], "OutputCoordinatesTensor": [0, 2]}),
+    ):
+        places = layout(desc)
+        memory = np.zeros(places["end"], np.uint8)
+        memory[places["InputTensor"] :][: 4 * len(numbers)] = np.float32(numbers).view(np.uint8)
+        for device in devices:
+            after = dispatch(device, desc, memory, places)
+            for path, want in expected.items():
+                assert after[places[path] :][: 8 * len(want)].view(np.int64).tolist() == want
+
+
+@pytest.mark.parametrize("is_fused", [True, False])
+def test_TN11_every_strictness_leaves_the_same_bytes_behind_a_graph(
+    devices: list[dml.Device], is_fused: bool
+) -> None:
+    plain = BufferTensorDesc(T.FLOAT16, [1, 1, 3, 3])
+    target = BufferTensorDesc(T.FLOAT16, [1, 1, 3, 3], [0, 0, 5, 1], 40)
+    places = {"InputTensor": 16, "OutputTensor": 64, "end": 128}
+    memory = np.frombuffer(np.random.default_rng(3).bytes(128), np.uint8).copy()
+    descs = [
+        dml.ElementWiseAbsOperatorDesc(input_tensor=plain, output_tensor=plain),
+        dml.ActivationReluOperatorDesc(input_tensor=plain, output_tensor=target),
+    ]
+    flags = dml.ExecutionFlags.NONE if is_fused else dml.ExecutionFlags.DISABLE_META_COMMANDS
+    found = []
+    for device in devices:
+        nodes = [dml.OperatorGraphNodeDesc(device.create_operator(desc)) for desc in descs]
+        graph = dml.GraphDesc(
+            input_count=1,
+            output_count=1,
+            nodes=nodes,
+            input_edges=[dml.InputGraphEdgeDesc(0, 0, 0)],
+            intermediate_edges=[dml.IntermediateGraphEdgeDesc(0, 0, 1, 0)],
+            output_edges=[dml.OutputGraphEdgeDesc(1, 0, 0)],
+        )
+        whole = dml.ElementWiseAbsOperatorDesc(input_tensor=plain, output_tensor=target)
+        found.append(dispatch(device, whole, memory, places, device.compile_graph(graph, flags)))
+    assert all((each == found[0]).all() for each in found)
+    assert (memory == found[0])[~elements_of(whole, places)].all()
+    assert (memory != found[0]).any()
 
 
 @each_in_place
@@ -147,6 +241,42 @@ def padded(desc: OperatorDesc) -> Any:
     return desc
 
 
+def elements_of(desc: OperatorDesc, places: dict[str, int]) -> Array:
+    """Which bytes belong to elements of outputs."""
+    marks = np.zeros(places["end"], bool)
+    for field in tensor_fields(desc):
+        if field.output and field.desc is not None:
+            mark(marks[places[field.path] :], field.desc, field.desc.sizes)
+    return marks
+
+
+def mark(marks: Array, tensor: BufferTensorDesc, sizes: Sequence[int]) -> None:
+    """The bytes of the first elements of a tensor."""
+    bits = element_bits(tensor.data_type)
+    steps = (np.arange(size) * stride for size, stride in zip(sizes, tensor.effective_strides, strict=True))
+    starts = reduce(np.add.outer, steps).ravel() * bits // 8
+    for byte in range(max(1, bits // 8)):
+        marks[starts + byte] = True
+
+
+def assert_same_everywhere(
+    devices: list[dml.Device], desc: OperatorDesc, before: Array, places: dict[str, int]
+) -> None:
+    """Every byte but those of undefined elements; nothing but elements changes."""
+    first, *others = (dispatch(device, desc, before, places) for device in devices)
+    assert (before == first)[~elements_of(desc, places)].all()
+    undefined = np.zeros(before.size, bool)
+    if isinstance(desc, dml.NonzeroCoordinatesOperatorDesc):  # rows past the count
+        count = int(first[places["OutputCountTensor"] :][:4].view(np.uint32)[0])
+        tensor, here = desc.output_coordinates_tensor, undefined[places["OutputCoordinatesTensor"] :]
+        mark(here, tensor, tensor.sizes)
+        rows = np.zeros_like(here)
+        mark(rows, tensor, [*tensor.sizes[:-2], count, tensor.sizes[-1]])
+        here[rows] = False
+    for other in others:
+        assert (first == other)[~undefined].all()
+
+
 def layout(desc: OperatorDesc) -> dict[str, int]:
     """Where each tensor starts in the buffer; "end" is its size."""
     places, end = {}, GAP
@@ -193,8 +323,17 @@ def assert_results(desc: OperatorDesc, before: Array, after: Array, places: dict
                 np.testing.assert_allclose(got, each, rtol=2e-6, atol=1e-6)
 
 
-def dispatch(device: dml.Device, desc: OperatorDesc, memory: Array, places: dict[str, int]) -> Array:
-    """One buffer holds all tensors: uploads it, runs ``desc``, and reads all of it back."""
+def dispatch(
+    device: dml.Device,
+    desc: OperatorDesc,
+    memory: Array,
+    places: dict[str, int],
+    compiled: dml.CompiledOperator | None = None,
+) -> Array:
+    """One buffer holds all tensors: uploads it, runs ``desc``, and reads all of it back.
+
+    ``compiled``: what is dispatched instead, with the same tensors.
+    """
     parent, states = device.get_parent_device(), d3d12.ResourceStates
 
     def buffer(heap: Any, flags: Any, state: Any, size: int = memory.size) -> d3d12.Resource:
@@ -209,7 +348,7 @@ def dispatch(device: dml.Device, desc: OperatorDesc, memory: Array, places: dict
     with upload.map() as mapped:
         np.asarray(mapped)[:] = memory
 
-    compiled = device.compile_operator(device.create_operator(desc))
+    compiled = compiled or device.compile_operator(device.create_operator(desc))
     properties = compiled.get_binding_properties()
     heap_type, visible = d3d12.DescriptorHeapType.CBV_SRV_UAV, d3d12.DescriptorHeapFlags.SHADER_VISIBLE
     count = properties.required_descriptor_count

@@ -142,6 +142,7 @@ MAP_RACE = Id("MAP_RACE")
 # Memory that is read before anybody has written it
 MEM_UNINIT_READ = Id("MEM_UNINIT_READ")
 MEM_POISON_READ = Id("MEM_POISON_READ")
+MEM_PADDING_READ = Id("MEM_PADDING_READ")
 
 # Tiles of reserved buffers
 MEM_NULL_TILE = Id("MEM_NULL_TILE")

@@ -449,8 +449,8 @@ def _write(
         writer.dispatch(call.kernel, table, call.tensors, call.constants, flags, order=gpu.write_order)
         command_list.announce(Opcode.DISPATCH, label, operands, joined=bool(joined), site=site)
         joined = FLAG_JOINED
-    if gpu.poison_tails:
+    if gpu.poison or gpu.overwrites_tails:  # else nobody would notice
         for slot, start, size in dispatchable.tails:
-            discard(slot, start, size, FLAG_POISON | FLAG_TAIL)
+            discard(slot, start, size, FLAG_TAIL | FLAG_POISON * gpu.overwrites_tails)
     if poison and temporary.descriptor is not None:
         discard(temporary, 0, temporary.size, poison if is_chaos else 0)

@@ -651,14 +651,15 @@ def test_gaps_of_an_output_keep_what_they_are(ground: Ground) -> None:
 
 
 @pytest.mark.parametrize("total", [8, 16])
-def test_the_tail_of_an_output_becomes_undefined(ground: Ground, total: int) -> None:
-    """Bytes after the last element up to TotalTensorSizeInBytes; those behind that keep their contents."""
-    source, target = ground.buffer(64), ground.buffer(64)
+def test_the_tail_of_an_output_keeps_what_it_is(ground: Ground, total: int) -> None:
+    """Bytes after the last element up to TotalTensorSizeInBytes."""
+    source, full, empty = ground.buffer(64), ground.buffer(64), ground.buffer(64)
     fill(ground, source)
-    fill(ground, target)
+    fill(ground, full)
     desc = identity([5], None, UINT8, total_tensor_size_in_bytes=total)
-    ground.dispatch(desc, [source], [target])
-    assert ground.written(target) == {*range(5), *range(total, 64)}
+    for target, written in ((full, set(range(64))), (empty, set(range(5)))):
+        ground.dispatch(desc, [source], [target])
+        assert ground.written(target) == written
 
 
 @pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
@@ -668,13 +669,18 @@ def test_what_was_left_undefined_stays_so_however_much_is_written_elsewhere(
     """It is no zero of the buffer's creation."""
     monkeypatch.setattr(initialisation, "_KEPT", 2)
     source, target, other = (ground.buffer(64) for _ in range(3))
-    fill(ground, source)
+    fill(ground, source, np.uint32([7, *[0] * 15]).view(np.uint8))
     fill(ground, target)
-    ground.dispatch(identity([5], None, UINT8), [source], [target])
+    desc = dml.NonzeroCoordinatesOperatorDesc(
+        input_tensor=dml.BufferTensorDesc(UINT32, [2]),
+        output_count_tensor=dml.BufferTensorDesc(UINT32, [1]),
+        output_coordinates_tensor=dml.BufferTensorDesc(UINT32, [2, 1]),
+    )
+    ground.dispatch(desc, [source], [ground.buffer(16), target])
     for _ in range(4):
         ground.list.copy_buffer_region(other, 0, source, 0, 64)
         ground.run()
-    with pytest.raises(Error, match=r"from byte 5 of .*, which a command long ago left undefined") as raised:
+    with pytest.raises(Error, match=r"from byte 4 of .*, which a command long ago left undefined") as raised:
         ground.dispatch(identity([8], None, UINT8), [target], [other])
     assert raised.value.report.severity is Severity.ERROR
 
@@ -713,6 +719,70 @@ def test_a_temporary_resource_is_undefined_after_its_dispatch(ground: Ground) ->
     temporary = ground.dispatch_compiled(ground.dml.compile_graph(graph), [source], [target])
     assert temporary is not None and ground.written(temporary) == set()
     assert ground.written(target) == set(range(64))
+
+
+def selecting(ground: Ground, *, doubles: bool) -> dml.CompiledOperator:
+    """A graph that gathers the elements of 6 whose mask is not 0; ``doubles``: adds their indices before."""
+    count, rows = dml.BufferTensorDesc(UINT32, [1]), dml.BufferTensorDesc(UINT32, [6, 1])
+    index, values = dml.BufferTensorDesc(UINT32, [6]), dml.BufferTensorDesc(FLOAT32, [6])
+    descs = [
+        dml.NonzeroCoordinatesOperatorDesc(
+            input_tensor=dml.BufferTensorDesc(UINT8, [6]),
+            output_count_tensor=count,
+            output_coordinates_tensor=rows,
+        ),
+        dml.ElementWiseAddOperatorDesc(a_tensor=index, b_tensor=index, output_tensor=index)
+        if doubles
+        else identity([6], None, UINT32),
+        dml.GatherElementsOperatorDesc(
+            input_tensor=values, indices_tensor=index, output_tensor=values, axis=0
+        ),
+    ]
+    return ground.dml.compile_graph(
+        dml.GraphDesc(
+            input_count=2,
+            output_count=2,
+            nodes=[dml.OperatorGraphNodeDesc(ground.dml.create_operator(desc)) for desc in descs],
+            input_edges=[dml.InputGraphEdgeDesc(1, 0, 0), dml.InputGraphEdgeDesc(0, 2, 0)],
+            intermediate_edges=[
+                dml.IntermediateGraphEdgeDesc(0, 1, 1, 0),
+                *([dml.IntermediateGraphEdgeDesc(0, 1, 1, 1)] if doubles else []),
+                dml.IntermediateGraphEdgeDesc(1, 0, 2, 1),
+            ],
+            output_edges=[dml.OutputGraphEdgeDesc(2, 0, 0), dml.OutputGraphEdgeDesc(0, 0, 1)],
+        )
+    )
+
+
+def selected(ground: Ground, *, doubles: bool = False) -> Any:
+    """Where the graph left the two elements that it found, and four that are undefined."""
+    values, mask, found, count = (ground.buffer(64) for _ in range(4))
+    fill(ground, values)
+    fill(ground, found)
+    fill(ground, mask, np.array([0, 1, 0, 1, 0, 0, *[0] * 58], np.uint8))
+    ground.dispatch_compiled(selecting(ground, doubles=doubles), [values, mask], [found, count])
+    return found
+
+
+@pytest.mark.dmlemu(expect=["MEM_POISON_READ", "MEM_INDEX_VALUE", "MEM_UNINIT_READ"])
+def test_rows_past_a_count_are_moved_through_a_graph(ground: Ground) -> None:
+    """That is a WARNING; an ERROR follows only where somebody reads what was made of them."""
+    found, result = selected(ground), ground.buffer(64)
+    reports = [each.report for each in ground.device.reports if each.report.id == "MEM_POISON_READ"]
+    assert {each.severity for each in reports} == {Severity.WARNING}
+    assert all(each.message.endswith("what it makes of that element is undefined, too.") for each in reports)
+    assert ground.written(found) == {*range(8), *range(24, 64)}
+    ground.dispatch(identity([2], None), [found], [result])
+    with pytest.raises(Error, match=r"element \(2\) .* of compiled .* left undefined") as raised:
+        ground.dispatch(identity([3], None), [found], [result])
+    assert raised.value.report.id == "MEM_UNINIT_READ"
+
+
+@pytest.mark.dmlemu(expect=["MEM_POISON_READ", "MEM_INDEX_VALUE"])
+def test_rows_past_a_count_that_a_graph_computes_with(ground: Ground) -> None:
+    with pytest.raises(Error) as raised:
+        selected(ground, doubles=True)
+    assert raised.value.report.severity is Severity.CORRUPTION
 
 
 def test_copies_carry_it_along(ground: Ground) -> None:

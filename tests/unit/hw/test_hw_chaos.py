@@ -645,7 +645,7 @@ class TestPoison:
             for modes in ([], [Mode.POISON], [Mode.PADDING]):
                 gpu = Gpu(name="test", memory_bytes=1 << 20, policy=chaos(1, modes), poison=poison)
                 assert gpu.poison == (poison or Mode.POISON in modes)
-                assert gpu.poison_tails == (poison or Mode.PADDING in modes)
+                assert gpu.overwrites_tails == (Mode.PADDING in modes)
 
 
 def test_the_default_policies_draw_nothing(gpu):

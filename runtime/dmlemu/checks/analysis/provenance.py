@@ -111,9 +111,22 @@ class Write:
     """A write: ``pattern`` are its elements (None: every byte), ``tensor`` what they are, if that is known.
 
     ``author`` and its ``operand`` name it; of two writes the later one has the higher ``number``.
+    ``is_padding``: the bytes follow the last element of ``tensor``, and kept their contents.
+    ``is_typeless``: numbers of the program's own, which it may have written by the bits of another type.
     """
 
-    __slots__ = ("author", "begin", "end", "is_dense", "number", "operand", "pattern", "tensor")
+    __slots__ = (
+        "author",
+        "begin",
+        "end",
+        "is_dense",
+        "is_padding",
+        "is_typeless",
+        "number",
+        "operand",
+        "pattern",
+        "tensor",
+    )
 
     def __init__(
         self,
@@ -124,8 +137,13 @@ class Write:
         pattern: Pattern | None,
         tensor: Tensor | None,
         number: float,
+        *,
+        is_padding: bool = False,
+        is_typeless: bool = False,
     ) -> None:
         self.author = author
+        self.is_padding = is_padding
+        self.is_typeless = is_typeless
         self.operand = operand
         self.begin = begin
         self.end = end
@@ -147,7 +165,9 @@ class Write:
         pattern = None if self.is_dense or self.pattern is None else self.pattern.moved(shift)
         tensor = self.tensor if self.tensor is None else self.tensor.at(self.tensor.address + shift)
         begin, end = max(begin, self.begin) + shift, min(end, self.end) + shift
-        return Write(author, self.operand, begin, end, pattern, tensor, number)
+        made = Write(author, self.operand, begin, end, pattern, tensor, number)
+        made.is_padding, made.is_typeless = self.is_padding, self.is_typeless
+        return made
 
 
 _Row = tuple[int, int, tuple[Write, ...]]  # an interval and its writes
@@ -167,6 +187,11 @@ class Sources(list[Source]):
     def __init__(self, sources: Iterable[Source], is_exact: bool) -> None:
         super().__init__(sources)
         self.is_exact = is_exact
+
+    def without_padding(self) -> Sources:
+        """Nobody has written what stands in padding."""
+        sources = (Source(None, *each[1:]) if each.write and each.write.is_padding else each for each in self)
+        return Sources(sources, self.is_exact)
 
 
 class _Copy:
@@ -204,7 +229,7 @@ class _Copy:
 class Provenance:
     """The visible writes of all memory.  ``version`` changes with them.
 
-    ``hides``: called with the writes that meet the range of a newer one, before that is entered.
+    ``hides``: called with the writes that meet the range of a newer one (no padding) before that is entered.
     """
 
     def __init__(self, hides: Callable[[Iterable[Write], Write], None] = lambda older, newer: None) -> None:
@@ -222,7 +247,7 @@ class Provenance:
         at = bisect_left(starts, begin)
         if at < len(starts) and starts[at] == begin and self._ends[at] == end:
             newest = self._writes[at][0]
-            self._hides(self._writes[at], write)
+            self._hide(self._writes[at], write)
             if write.is_again(newest):  # as in every frame
                 newest.author, newest.operand, newest.number = write.author, write.operand, write.number
                 return
@@ -231,7 +256,7 @@ class Provenance:
             return
         self.version += 1
         first, last = self._cut(begin, end)
-        self._hides(self._inside(first, last), write)
+        self._hide(self._inside(first, last), write)
         if write.is_dense:
             self._replace(first, last, [(begin, end, (write,))])
             return
@@ -260,7 +285,7 @@ class Provenance:
             copied.name(author, number)
         first, last = self._cut(target, target + size)
         whole = Write(author, 1, target, target + size, None, None, number)
-        self._hides(self._inside(first, last), whole)
+        self._hide(self._inside(first, last), whole)
         self._replace(first, last, copied.result)
         if target + size <= source or source + size <= target:
             if len(self._copies) >= _COPIES:
@@ -332,6 +357,10 @@ class Provenance:
         return {each for _, _, writes in self._between(begin, end) for each in writes}
 
     # --- inside ---
+
+    def _hide(self, older: Iterable[Write], newer: Write) -> None:
+        if not newer.is_padding:
+            self._hides(older, newer)
 
     def _inside(self, first: int, last: int) -> set[Write]:
         """The writes of these intervals."""

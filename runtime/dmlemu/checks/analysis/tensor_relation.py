@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...dml.enums import TensorDataType
 from ...dml.tensor_desc import element_bits
 
-__all__ = ["Relation", "Tensor", "first_moved", "relate"]
+__all__ = ["Relation", "Tensor", "first_moved", "is_same_kind", "relate"]
 
 _Layout = tuple[TensorDataType, tuple[int, ...], tuple[int, ...]]
 _Axes = tuple[tuple[int, int], ...]  # size and stride of each axis, in logical order
@@ -90,7 +90,7 @@ def relate(writer: Tensor, reader: Tensor, *, is_all: bool) -> Relation:
 def _relate(written: _Layout, read: _Layout, shift: int, is_all: bool) -> Relation:
     (written_type, *written_axes), (read_type, *read_axes) = written, read
     bits = element_bits(written_type)
-    if not _is_same_kind(written_type, read_type):
+    if not is_same_kind(written_type, read_type):
         return Relation.OTHER_TYPE
     if shift * 8 % bits:
         return Relation.SPLIT
@@ -111,7 +111,7 @@ def _relate(written: _Layout, read: _Layout, shift: int, is_all: bool) -> Relati
     return Relation.SAME
 
 
-def _is_same_kind(one: TensorDataType, other: TensorDataType) -> bool:
+def is_same_kind(one: TensorDataType, other: TensorDataType) -> bool:
     """Whether elements of one type may be read as the other: signed and unsigned integers of one width."""
     return one is other or (
         element_bits(one) == element_bits(other) and not (_is_float(one) or _is_float(other))

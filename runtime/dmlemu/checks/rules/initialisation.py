@@ -9,18 +9,24 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterator
 from itertools import islice
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from dmlemu_hw import kernels
 from dmlemu_hw.events import (
     NO_ACCESSES,
     READ,
     UNDEFINE,
     WRITE,
+    Access,
     Accesses,
     Accessing,
     Allocated,
     Executed,
     Executing,
+    Footprint,
     Freed,
     LeftUndefined,
     Mapped,
@@ -29,7 +35,7 @@ from dmlemu_hw.events import (
     Submitted,
 )
 from dmlemu_hw.kernels import ffi, lib
-from dmlemu_hw.packets import Opcode
+from dmlemu_hw.packets import KERNEL, Opcode, is_tail
 from dmlemu_hw.shadow import Shadow
 
 from ...d3d12.enums import HeapFlags
@@ -51,17 +57,24 @@ if TYPE_CHECKING:
 _KEPT = 8192  # commands whose writes are remembered, and causes
 _CONTENTS_KEPT = 2048  # cached contents of accesses
 _LONG = 128  # maximum number of accesses in a cached set
-_DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
+_DISPATCH, _COPY, _DISCARD = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER), int(Opcode.DISCARD)
 _NEAR = 4096  # bytes searched for a neighbour
+_MOST = 1 << 22  # bytes of a tensor whose undefined rows are looked for
+# Kernels, and the operand of which they make an element of the output from each element.
+_ROW_BY_ROW = {"copy": 0, "cast": 0, "take_slice": 0, "gather": 1}
 
 
 class _Change(NamedTuple):
-    """An access that writes, or leaves bytes undefined: its index, and its bytes."""
+    """An access that writes, or leaves bytes undefined: its index, and its bytes.
+
+    ``is_part``: what a kernel leaves undefined of an output that it writes.
+    """
 
     at: int
     begin: int
     end: int
     undefined: bool
+    is_part: bool = False
 
 
 _Copies = list[tuple[Write, str]]
@@ -125,8 +138,8 @@ class Initialisation(Check):
             if len(repeated) > _CONTENTS_KEPT:
                 self._note_repeated()
             return
-        if accesses is NO_ACCESSES or not accesses:
-            return
+        if accesses is NO_ACCESSES or not accesses or (opcode == _DISCARD and is_tail(event.packet)):
+            return  # tails keep their contents
         pointer = accesses.pointer
         if patterned and opcode in (_DISPATCH, _COPY):
             self._watch_ends()
@@ -137,10 +150,13 @@ class Initialisation(Check):
             change = _Change(1, target.address, target.end, False)
             self._note_command(event, change, accesses, source.address)
             return
+        moved: list[Accesses] = []
         if not self.shadow.command(accesses, look=opcode == _DISPATCH):
-            self._look_at_each(event)
+            moved = self._look_at_each(event)
         for change in self._changes(accesses):
             self._note_command(event, change, accesses)
+        for left in moved:
+            self._leave_undefined(event, left)
 
     def _changes(self, accesses: Accesses) -> list[_Change]:
         """The changes made by commands with such accesses."""
@@ -159,27 +175,79 @@ class Initialisation(Check):
                 self._known_changes[content] = changes
         return changes
 
-    def _look_at_each(self, event: Executing) -> None:
+    def _look_at_each(self, event: Executing) -> list[Accesses]:
+        """Returns the parts of outputs that are undefined, too."""
         accesses = event.accesses
+        moved: list[Accesses] = []
         pointers = [accesses.pointer + i for i in range(len(accesses))]
         for i, pointer in enumerate(pointers):
             if pointer.access & READ and event.opcode == Opcode.DISPATCH:
                 first = self.shadow.first_unwritten(pointer)
                 if first is not None:
-                    self._found(event, i, first)
+                    left = self._moved(event, accesses[i], first)
+                    moved += [] if left is None else [left]
+                    self._found(event, i, first, is_moved=left is not None)
         for pointer in pointers:
             if pointer.access & WRITE:
                 self.shadow.mark_written(pointer)
             elif pointer.access & UNDEFINE:
                 self.shadow.mark_undefined(pointer)
+        return moved
+
+    def _moved(self, event: Executing, read: Access, first: int) -> Accesses | None:
+        """The part of a graph's tensor that a node makes of undefined rows of another tensor, row by row.
+
+        A graph does not know how many rows past a count are undefined: its nodes work on all of them.
+        None: anything else is undefined, or the node does not keep the order of elements.
+        """
+        kernel, last = kernels.name(KERNEL.unpack_from(event.packet)[0]), self._last(first)
+        if _ROW_BY_ROW.get(kernel) != read.operand or last is None or not last.is_part:
+            return None
+        if self.names.command(event).operand(read) != "TemporaryResource":
+            return None
+        targets = [each for each in event.accesses if each.access & WRITE]
+        if len(targets) != 1 or targets[0].footprint.sizes != read.footprint.sizes:
+            return None
+        rest = self._undefined_rest(read.footprint)
+        if rest is None:
+            return None
+        axis, defined = rest
+        address, bits, sizes, strides = targets[0].footprint
+        sizes = (*sizes[:axis], sizes[axis] - defined, *sizes[axis + 1 :])
+        start = address + defined * strides[axis] * bits // 8
+        return Accesses.of([Access(targets[0].operand, UNDEFINE, Footprint(start, bits, sizes, strides))])
+
+    def _undefined_rest(self, read: Footprint) -> tuple[int, int] | None:
+        """The axis along which exactly the elements from some index on are unwritten, and that index."""
+        address, bits, sizes, strides = read
+        begin, end = read.byte_range
+        if bits < 8 or end - begin > _MOST:
+            return None
+        written = np.zeros(end - begin, np.bool_)
+        for start, stop in self.shadow.written_runs(begin, end - begin):
+            written[start - begin : stop - begin] = True
+        steps = [stride * bits // 8 for stride in strides]
+        undefined = ~np.lib.stride_tricks.as_strided(written[address - begin :], sizes, steps)
+        for axis in range(len(sizes)):
+            lines = undefined.any(axis=tuple(i for i in range(len(sizes)) if i != axis))
+            defined = int(np.argmax(lines))
+            if (
+                undefined[(slice(None),) * axis + (slice(defined, None),)].sum()
+                == undefined.sum()
+                == (undefined.size // sizes[axis] * (sizes[axis] - defined))
+            ):
+                return axis, defined
+        return None
 
     @on(LeftUndefined)
     def undefined(self, event: LeftUndefined) -> None:
         """A kernel reports bytes that it left undefined."""
-        left = Accesses.of([event.access])
+        self._leave_undefined(event, Accesses.of([event.access]))
+
+    def _leave_undefined(self, event: Executing | LeftUndefined, left: Accesses) -> None:
         self.shadow.mark_undefined(left.pointer)
         entry = left.pointer[0]
-        self._note_command(event, _Change(0, entry.address, entry.end, True), left)
+        self._note_command(event, _Change(0, entry.address, entry.end, True, is_part=True), left)
 
     def _watch_ends(self) -> None:
         """Subscribes to Executed events from now on: unobserved events cost nothing."""
@@ -222,9 +290,11 @@ class Initialisation(Check):
         accesses: Accesses,
         source: int = 0,
     ) -> None:
-        (commands, owner), (index, begin, end, undefined) = recorded, change
+        (commands, owner), (index, begin, end, undefined, is_part) = recorded, change
         pattern = accesses.pointer + index
-        write = Write._make((begin, end, pattern, undefined, commands, number, owner, accesses, source))
+        write = Write._make(
+            (begin, end, pattern, undefined, commands, number, owner, accesses, source, is_part)
+        )
         self._note((serial, number, index, undefined), write)
 
     def _note(self, key: Hashable, write: Write) -> None:
@@ -237,8 +307,7 @@ class Initialisation(Check):
         writes.move_to_end(key)
         if len(writes) > _KEPT:
             _, oldest = writes.popitem(last=False)
-            pattern = oldest.pattern
-            if oldest.undefined and pattern.rank == 1 and pattern.strides[0] == 1:  # nearly all of them
+            if oldest.undefined and _has_no_gaps(oldest.pattern):  # nearly all of them
                 find = self.device.context.gpu.memory.find
                 self._undefined = [each for each in self._undefined if find(each[0]) is not None]
                 add_span(self._undefined, oldest.begin, oldest.end)
@@ -252,14 +321,15 @@ class Initialisation(Check):
 
     # --- reporting ---
 
-    def _found(self, event: Executing, index: int, address: int) -> None:
+    def _found(self, event: Executing, index: int, address: int, *, is_moved: bool) -> None:
+        """``is_moved``: what the dispatch makes of it is undefined, too, and reported where that is read."""
         access, command = event.accesses[index], self.names.command(event)
         resource = self.names.buffer(address)
         if resource is None:
             return
         operand = command.operand(access)
         id = ids.MEM_POISON_READ if operand == "TemporaryResource" else ids.MEM_UNINIT_READ
-        cause = command.command.site or event.packet, command.command.name, operand, str(resource)
+        cause = command.command.site or event.packet, command.command.name, operand, str(resource), is_moved
         if self._reported.get((id, cause)) == address and self.device.reports.again(id, cause):
             return  # no write to that byte since
         copies, origin, last = self._origin(resource, address)
@@ -271,6 +341,7 @@ class Initialisation(Check):
         if last is not None and last.undefined:
             undefined_by = messages.author(last)
         zeros = not undefined and not _is_not_zeroed(origin)
+        is_harmless = is_moved if id == ids.MEM_POISON_READ else zeros
         words = messages.Read(
             command=command,
             operand=operand,
@@ -278,6 +349,7 @@ class Initialisation(Check):
             byte=address - resource.address,
             buffer=resource,
             zeros=zeros,
+            is_moved=is_moved,
             undefined_by=undefined_by,
             copies=[(messages.author(write), source) for write, source in copies],
         )
@@ -287,7 +359,7 @@ class Initialisation(Check):
             operation=command.place,
             object=str(resource),
             created_at=resource.created_at,
-            severity=Severity.WARNING if zeros and id == ids.MEM_UNINIT_READ else self._declared[id].severity,
+            severity=Severity.WARNING if is_harmless else self._declared[id].severity,
             ranges=tuple(messages.picture(self.shadow, resource, access, address)),
             context=(
                 command.context,
@@ -340,6 +412,11 @@ def element(pattern: Any, address: int) -> tuple[int, ...]:
     index = ffi.new("uint64_t[8]")
     lib.dmlk_footprint_index(pattern, address, index)
     return tuple(index[0 : pattern.rank])
+
+
+def _has_no_gaps(pattern: Any) -> bool:
+    """Of a footprint whose elements do not overlap."""
+    return bool(prod(pattern.sizes[0 : pattern.rank]) * pattern.bits == 8 * (pattern.end - pattern.address))
 
 
 def _is_not_zeroed(resource: Resource) -> bool:

@@ -34,6 +34,7 @@ class Write(NamedTuple):
     list: str
     keeper: Accesses | None
     source: int = 0  # source of the bytes: address of the copy's source
+    is_part: bool = False  # what a kernel left undefined of an output that it wrote
 
     def holds(self, address: int) -> bool:
         """Whether it contains the byte."""
@@ -51,6 +52,7 @@ class Read(NamedTuple):
     byte: int
     buffer: Resource
     zeros: bool
+    is_moved: bool  # and what is made of it is undefined, too
     undefined_by: str
     copies: Sequence[tuple[str, str]]  # who copied it here and from what, the last copy first
 
@@ -75,7 +77,8 @@ class Read(NamedTuple):
             what = "it was a zero of the buffer's creation" if self.zeros else "nobody had written it"
             return f"{where}{what}."
         if self.undefined_by:
-            return f"{where}{self.undefined_by} left undefined."
+            moved = ": what it makes of that element is undefined, too" if self.is_moved else ""
+            return f"{where}{self.undefined_by} left undefined{moved}."
         zero = ": it is a zero of the buffer's creation" if self.zeros else ""
         return f"{where}nobody has written{zero}."
 

@@ -29,19 +29,20 @@ from dmlemu_hw.events import (
     Submitted,
 )
 from dmlemu_hw.memory_spans import heap_number, spans
-from dmlemu_hw.packets import KERNEL, Opcode
+from dmlemu_hw.packets import KERNEL, Opcode, is_tail
 
 from ...d3d12.recording import Command
 from ...d3d12.resource import HostAccessed, HostMapped, TensorExpected
 from ...diagnostics import ids
 from ...diagnostics.declarations.provenance import DECLARATIONS
+from ...diagnostics.report import Severity
 from ...dml.events import DispatchRecorded
 from ...dml.lowering.dispatchable import Dispatchable, OperatorInitializer
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..analysis.access_history import Pattern, Places, Reached, physical
 from ..analysis.host_writes import HostStored
 from ..analysis.provenance import Author, Input, Provenance, Source, Sources, Use, Write
-from ..analysis.tensor_relation import Relation, Tensor, relate
+from ..analysis.tensor_relation import Relation, Tensor, is_same_kind, relate
 from ..analysis.unread import Unread
 from ..analysis.visible import place_of
 from ..framework.check import Check, on
@@ -52,8 +53,9 @@ from .provenance_messages import Suspect
 if TYPE_CHECKING:
     from ...d3d12.device import Device
 
-_DISPATCH, _COPY = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER)
+_DISPATCH, _COPY, _DISCARD = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER), int(Opcode.DISCARD)
 _MOVING = frozenset({"copy"})
+_FILLING = frozenset({"fill_value_constant", "fill_value_sequence"})
 _AUTHORS = 8192
 _SUSPECTS = 256
 _KEPT = 2048  # contents of accesses, and lists, that are remembered
@@ -264,7 +266,8 @@ class WhoseBytes(Check):
         accesses = event.accesses
         if accesses is NO_ACCESSES or not accesses:
             return
-        dispatch = self._dispatch(event) if event.opcode == _DISPATCH else None
+        is_padding = event.opcode == _DISCARD and is_tail(event.packet)
+        dispatch = self._dispatch(event) if event.opcode == _DISPATCH or is_padding else None
         key = accesses.content, 0 if dispatch is None else id(dispatch.tensors)
         known = self._known.get(key)
         latest = None if known is None or known.version != self._memory.version else known.latest
@@ -288,7 +291,11 @@ class WhoseBytes(Check):
         else:
             self._name(author, event)
         if known is None:
-            known = self._know(key, _writes(reached, author, dispatch))
+            made = _padding(reached, author, dispatch) if is_padding else _writes(reached, author, dispatch)
+            if event.opcode == _DISPATCH and _kernel(event) in _FILLING:
+                for each in made:
+                    each.is_typeless = True
+            known = self._know(key, made)
             known.unseen = self._unseen(event)
         elif known.latest is not None:
             author.use = known.latest.use
@@ -377,15 +384,13 @@ class WhoseBytes(Check):
         author.number = event.command
 
     def _enter(self, reached: Reached, author: Author, writes: list[Write]) -> None:
-        made = iter(writes)
         for pattern, _ in reached.patterns:
-            if pattern.access & WRITE:
-                self._written += 1
-                write = next(made)
-                write.author, write.number = author, self._written
-                self._memory.write(write)
-            elif pattern.access & UNDEFINE:
+            if pattern.access & UNDEFINE:
                 self._memory.forget(pattern.begin, pattern.end)
+        for write in writes:
+            self._written += 1
+            write.author, write.number = author, self._written
+            self._memory.write(write)
 
     def _copy(self, event: Executing) -> None:
         author, accesses = Author(inputs=[]), event.accesses
@@ -418,10 +423,15 @@ class WhoseBytes(Check):
         path = author.operand(operand)
         tensor = _tensor(read, path, dispatch)
         sources = self._memory.sources(read)
+        padding = next((each for each in sources if each.write is not None and each.write.is_padding), None)
+        if padding is not None:
+            sources = sources.without_padding()
         assert author.inputs is not None
         author.inputs.append(Input(path, tensor, sources))
         if tensor is None:
             return
+        if padding is not None:
+            self._say_padding(event, read, tensor, padding)
         if not sources.is_exact:
             _used(self._memory.writes(read.begin, read.end))
             words = messages.not_compared(self.names.command(event), tensor)
@@ -429,17 +439,18 @@ class WhoseBytes(Check):
             return
         for each in sources:
             written = None if each.write is None else each.write.tensor
-            if written is None:
+            if each.write is None or written is None:
                 continue
-            relation = relate(written, tensor, is_all=len(sources) == 1)
+            relation, is_mistake = _relation(each.write, written, tensor, is_all=len(sources) == 1)
             if relation is Relation.SAME or (
                 relation is Relation.OTHER_TYPE and _only_moves(event, dispatch)
             ):
                 continue
             words = messages.handover(self.names.command(event), tensor, each, relation, self._base(read))
+            words |= {} if is_mistake else {"severity": Severity.INFO}
             if words["cause"] not in self._advised:
                 self._say(event, ids.LAYOUT_HANDOVER, read, tensor, words)
-            if relation.is_mistake:
+            if is_mistake:
                 return
             self._advised.add(words["cause"])
         can_mix = len(sources) > 1 and read.clip is None  # not through tiles in several places
@@ -488,6 +499,14 @@ class WhoseBytes(Check):
         marks = self._memory.marks(read, writes, tensor.bits)
         return (1,) if marks is None else _first_of_box(_elements(*marks, tensor))
 
+    def _say_padding(self, event: Executing, read: Pattern, tensor: Tensor, source: Source) -> None:
+        command, first = self.names.command(event), source.first - read.shift
+        buffer = self.names.buffer(first)
+        words = messages.padding(
+            command, tensor, source, self._base(read), self.names.bytes(first, first + source.size)
+        )
+        self.report(ids.MEM_PADDING_READ, operation=command.place, object=buffer or "", **words)
+
     def _say(
         self, event: Executing, id: ids.Id, read: Pattern, tensor: Tensor, words: dict[str, object]
     ) -> None:
@@ -504,6 +523,16 @@ class WhoseBytes(Check):
         )
 
 
+def _relation(write: Write, written: Tensor, read: Tensor, *, is_all: bool) -> tuple[Relation, bool]:
+    """The relation of the two, and whether it is a mistake; bits without a type may be of any."""
+    if not write.is_typeless or is_same_kind(written.data_type, read.data_type):
+        relation = relate(written, read, is_all=is_all)
+        return relation, relation.is_mistake
+    if written.bits != read.bits:
+        return Relation.SAME, False
+    return relate(written._replace(data_type=read.data_type), read, is_all=is_all), False
+
+
 def _used(writes: Iterable[Write]) -> None:
     """Somebody has read a part of these."""
     for each in writes:
@@ -517,6 +546,19 @@ def _writes(reached: Reached, author: Author, dispatch: _Dispatch | None) -> lis
         if pattern.access & WRITE:
             tensor = _tensor(pattern, author.operand(operand), dispatch)
             made.append(Write(author, operand, pattern.begin, pattern.end, pattern, tensor, 0))
+    return made
+
+
+def _padding(reached: Reached, author: Author, dispatch: _Dispatch | None) -> list[Write]:
+    """The bytes after the last element of an output."""
+    made = []
+    for pattern, operand in reached.patterns:
+        known = None if dispatch is None else dispatch.tensors.get(author.operand(operand))
+        if known is not None:
+            tensor = known[0].at(pattern.struct.address - known[1])
+            made.append(
+                Write(author, operand, pattern.begin, pattern.end, pattern, tensor, 0, is_padding=True)
+            )
     return made
 
 
@@ -593,7 +635,11 @@ def _first_of_box(elements: _Marks) -> tuple[int, ...] | None:
 def _only_moves(event: Executing, dispatch: _Dispatch | None) -> bool:
     """Whether a kernel moves elements without looking at them; an initializer's are looked at later."""
     is_initializer = dispatch is not None and dispatch.is_initializer
-    return not is_initializer and kernels.name(KERNEL.unpack_from(event.packet)[0]) in _MOVING
+    return not is_initializer and _kernel(event) in _MOVING
+
+
+def _kernel(event: Executing) -> str:
+    return kernels.name(KERNEL.unpack_from(event.packet)[0])
 
 
 def _tensor(pattern: Pattern, path: str, dispatch: _Dispatch | None) -> Tensor | None:

@@ -26,8 +26,7 @@ def handover(
     """A tensor is read through another layout; ``base``: where its buffer begins."""
     write = source.write
     assert write is not None and write.tensor is not None
-    advice: dict[str, Any] = {} if relation.is_mistake else {"severity": Severity.INFO}
-    return advice | {
+    return {
         "message": f"{command.command.name} reads {tensor.path} as {_bare(tensor)}, but {spell(write.author)} wrote "
         f"these bytes as {_named(write.tensor)}: {relation.value}{_example(write.tensor, tensor, relation)}.",
         "field": f"{tensor.path}.{'DataType' if relation is Relation.OTHER_TYPE else 'Strides'}",
@@ -109,6 +108,22 @@ def mixed(command: NamedCommand, tensor: Tensor, newer: Source, older: Source, b
         "context": (command.context,),
         "cause": (command.command.site, command.command.name, tensor.path, "mixed"),
         **_picture_of(base, tensor, newer.write, older.first, "written last"),
+    }
+
+
+def padding(command: NamedCommand, tensor: Tensor, source: Source, base: int, where: str) -> dict[str, Any]:
+    """A tensor is read beyond the last element of an output; ``base``: where its buffer begins."""
+    write = source.write
+    assert write is not None and write.tensor is not None
+    element = tensor.element(source.first)
+    what = tensor.path if element is None else f"element {_at(element)} of {tensor.path}"
+    return {
+        "message": f"{command.command.name} reads {what} from {where}, which follow the last element of "
+        f"{_named(write.tensor)}, that {spell(write.author)} wrote: they kept their contents, which DirectML does "
+        "not promise.",
+        "context": (command.context,),
+        "cause": (command.command.site, command.command.name, tensor.path, "padding"),
+        **_picture_of(base, tensor, write, source.first, "written"),
     }
 
 

@@ -13,8 +13,7 @@ DECLARATIONS = (
         why="On a GPU such bytes hold whatever was there: results differ from run to run and from card to card. "
         "Buffers that are created zeroed hold zeros, which is defined but rarely intended: that is a WARNING.",
         fix="Upload everything that is read, or give the tensor the sizes and strides of what was uploaded. Rows past "
-        "OutputCount, the bytes after an output's last element and temporary resources are undefined after the "
-        "dispatch: do not read them.",
+        "OutputCount and temporary resources are undefined after the dispatch: do not read them.",
         rule="D3D12_HEAP_FLAG_CREATE_NOT_ZEROED; DML_BUFFER_TENSOR_DESC",
     ),
     Declaration(
@@ -23,7 +22,9 @@ DECLARATIONS = (
         Severity.CORRUPTION,
         When.EXECUTE,
         why="The contents of a temporary resource are undefined when a dispatch begins. The operator itself is at "
-        "fault, or a graph whose edges reinterpret the bytes of a tensor with gaps.",
+        "fault, or a graph whose edges reinterpret the bytes of a tensor with gaps. It is a WARNING where a node copies, casts, "
+        "slices or gathers rows past a count, as a graph cannot leave them out: the elements that it makes of them are undefined, "
+        "and MEM_UNINIT_READ reports who reads them.",
         fix="Give the tensors on both sides of the graph's edge the same sizes and strides; otherwise report it as a "
         "bug of the emulator.",
         rule="BT11: IDMLBindingTable::BindTemporaryResource",

@@ -13,7 +13,8 @@ DECLARATIONS = (
         why="All bytes were written, so nothing faults: but the elements that arrive are not the elements that were "
         "meant, or not in that order. Views of a tensor are not reported: slices, reshapes, broadcasts, axes that are "
         "split or joined. Axes that are transposed with their sizes, as is often meant, are an INFO, once for each "
-        "writer and reader.",
+        "writer and reader. What FILL_VALUE_CONSTANT and FILL_VALUE_SEQUENCE write may be the bits of another type: types "
+        "are not compared there, and another layout of elements of that size is an INFO.",
         fix="Give the reading tensor the data type, sizes and strides of the one that was written; to change the order "
         "of the elements, dispatch an ELEMENT_WISE_IDENTITY from one layout to the other.",
         rule="DML_BUFFER_TENSOR_DESC",
@@ -28,6 +29,16 @@ DECLARATIONS = (
         fix="Compare the offsets in bytes and the sizes of the two tensors that are named. A tensor that is meant to "
         "be filled bit by bit is cleared by itself, from its first byte to its last, not with the memory around it.",
         rule="DML_BUFFER_BINDING; DML_BUFFER_TENSOR_DESC",
+    ),
+    Declaration(
+        ids.MEM_PADDING_READ,
+        "a dispatch reads bytes that follow the last element of an output, inside its TotalTensorSizeInBytes",
+        Severity.INFO,
+        When.EXECUTE,
+        why="DirectML may overwrite these bytes when it writes the output. Devices are known to keep them, and programs "
+        "of Microsoft's rely on it, so they are kept here, too. Only chaos overwrites them, in its mode 'padding'.",
+        fix="Read only elements that were written, or write the bytes behind them after the dispatch.",
+        rule="TN11: DML_BUFFER_TENSOR_DESC",
     ),
     Declaration(
         ids.READ_NOT_COMPARED,

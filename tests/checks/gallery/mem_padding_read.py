@@ -4,7 +4,7 @@ from stage import Stage, tensor
 
 from dmlemu import dml
 
-CHECK = "MEM_UNINIT_READ"
+CHECK = "MEM_PADDING_READ"
 
 
 def run(stage: Stage, fixed: bool) -> None:
