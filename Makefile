@@ -58,6 +58,7 @@ check: .venv/tools
 	$(BIN)/python docs/make_reference.py --check
 	$(MAKE) ctest
 	$(MAKE) check-wheel
+	$(MAKE) check-numpy
 	$(MAKE) check-site
 	$(MAKE) test-ci
 
@@ -132,6 +133,16 @@ check-wheel: wheel
 	build/wheel-venv/bin/pip install -q --disable-pip-version-check dist/*.whl
 	cd build && PATH=/nonexistent CC=/nonexistent wheel-venv/bin/python ../tests/wheel_smoke.py
 
+# The references of all operators, with the oldest NumPy that dmlemu promises to work with, or, where this Python came
+# later, the oldest that has a wheel for it.
+check-numpy: wheel
+	rm -rf build/numpy-venv
+	$(PYTHON) -m venv build/numpy-venv
+	build/numpy-venv/bin/pip install -q --disable-pip-version-check --only-binary :all: \
+		"$$(echo dist/*.whl)[test]" pytest-timeout "numpy==$$($(PYTHON) tests/oldest_numpy.py)"
+	build/numpy-venv/bin/python -m pytest -p no:cacheprovider \
+		tests/unit/recording/test_records_of_operators.py -k references
+
 clean:
 	rm -rf build dist out .venv
 
@@ -161,4 +172,4 @@ clean:
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long test-ci measured dev check ctest ctest-build fuzz bench bench-quick docs site check-site interfaces wheel check-wheel clean
+.PHONY: help run test test-long test-ci measured dev check ctest ctest-build fuzz bench bench-quick docs site check-site interfaces wheel check-wheel check-numpy clean

@@ -559,7 +559,7 @@ class ElementWisePow(Unary, of="ELEMENT_WISE_POW"):
         x, exponent = operands
         x = scaled(x, self.desc.scale_bias, data_type)
         if data_type in FLOATS or exponent.dtype.kind == "f":
-            y: Array = np.float64(x) ** np.float64(exponent)
+            y: Array = x.astype(np.float64) ** exponent.astype(np.float64)
             return y
         bits, is_signed = 8 * x.dtype.itemsize, x.dtype.kind == "i"
         whole: Array = np.vectorize(_whole_power, otypes=[x.dtype])(x, exponent, bits, is_signed)
