@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from stage import OWNED, UAV, Stage, States, chain, give_weights, product, tensor
 
-from dmlemu import d3d12, dml
+from dmlemu import Severity, d3d12, dml
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
 TILE = 65536
@@ -185,3 +185,128 @@ def test_a_tensor_that_was_cleared_to_be_filled(
     stage.run()
     messages = said(stage, "READ_MIXED", "LAYOUT_HANDOVER")
     assert len(messages) == wrong
+
+
+# --- numbers without a type of their own, and padding ---
+
+
+def filling(stage: Stage, target: dml.BufferTensorDesc) -> Any:
+    one = dml.ScalarUnion.of(target.data_type, 1)
+    desc = dml.FillValueConstantOperatorDesc(
+        output_tensor=target, value_data_type=target.data_type, value=one
+    )
+    compiled = stage.compile(desc, "start")
+    stage.initialize(compiled)
+    return compiled
+
+
+def doubling(stage: Stage, layout: dml.BufferTensorDesc) -> Any:
+    desc = dml.ElementWiseAddOperatorDesc(a_tensor=layout, b_tensor=layout, output_tensor=layout)
+    compiled = stage.compile(desc, "double")
+    stage.initialize(compiled)
+    return compiled
+
+
+Type = dml.TensorDataType
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "severity"),
+    [
+        (tensor([4, 5], data_type=Type.INT32), PACKED, None),
+        (tensor([4, 5], data_type=Type.INT8), tensor([1], data_type=Type.INT64), None),
+        (tensor([4, 5], data_type=Type.INT64), tensor([4, 5], [10, 2], data_type=Type.UINT32), None),
+        (tensor([4, 5], [8, 1], data_type=Type.INT32), PACKED, Severity.INFO),
+        (PADDED, PACKED, Severity.WARNING),
+    ],
+)
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_what_is_filled_in_has_no_type(
+    written: Any, read: Any, severity: Severity | None, is_copied: bool
+) -> None:
+    stage = Stage()
+    act, other = (stage.upload(name, np.zeros(64, np.float32)) for name in ("act", "other"))
+    stage.dispatch(filling(stage, written), [], [whole(act, written)])
+    stage.run()
+    if is_copied:
+        stage.list.copy_buffer_region(other, 0, act, 0, 256)
+        stage.run()
+        act = other
+    source = whole(act, read)
+    stage.dispatch(doubling(stage, read), [source, source], [stage.buffer("result")])
+    stage.run()
+    found = {each.report.severity for each in stage.device.reports if each.report.id == "LAYOUT_HANDOVER"}
+    assert found == ({severity} - {None})
+
+
+def test_what_is_computed_from_it_has_a_type() -> None:
+    stage = Stage()
+    whole_numbers = tensor([4, 5], data_type=Type.INT32)
+    act = stage.upload("act", np.zeros(64, np.float32))
+    stage.dispatch(filling(stage, whole_numbers), [], [whole(act, whole_numbers)])
+    stage.barrier()
+    source = whole(act, whole_numbers)
+    stage.dispatch(doubling(stage, whole_numbers), [source, source], [source])
+    stage.barrier()
+    stage.dispatch(doubling(stage, PACKED), [whole(act, PACKED)] * 2, [stage.buffer("result")])
+    stage.run()
+    message, _ = said(stage, "LAYOUT_HANDOVER")  # of ATensor, and of BTensor
+    assert "'double'" in message
+
+
+COUNT = dml.BufferTensorDesc(Type.UINT32, [1], None, 8)
+
+
+def after_a_count(stage: Stage) -> Any:
+    """A cleared buffer with one UINT32 in eight bytes."""
+    act = stage.upload("act", np.zeros(64, np.float32))
+    stage.dispatch(filling(stage, COUNT), [], [whole(act, COUNT)])
+    stage.run()
+    return act
+
+
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_padding_that_is_read(is_copied: bool) -> None:
+    stage = Stage()
+    act = after_a_count(stage)
+    if is_copied:
+        other = stage.buffer("other")
+        stage.list.copy_buffer_region(other, 0, act, 0, 256)
+        stage.run()
+        act = other
+    pair = tensor([2], data_type=Type.UINT32)
+    for _ in range(2):
+        stage.dispatch(doubling(stage, pair), [whole(act, pair)] * 2, [stage.buffer("result")])
+        stage.run()
+    message, _ = said(stage, "MEM_PADDING_READ")  # of ATensor, and of BTensor
+    assert (
+        f"element (1) of ATensor from bytes [4, 8) of buffer '{'other' if is_copied else 'act'}'" in message
+    )
+    assert "OutputTensor UINT32 [1] with strides [1], that" in message and "'start'" in message
+    assert not said(stage, "MEM_UNINIT_READ", "READ_MIXED", "LAYOUT_HANDOVER")
+
+
+def test_padding_that_is_not_read() -> None:
+    """Its elements are, or the CPU reads it, or somebody has written it since."""
+    stage = Stage()
+    act = after_a_count(stage)
+    one, pair = tensor([1], data_type=Type.UINT32), tensor([2], data_type=Type.UINT32)
+    stage.dispatch(doubling(stage, one), [whole(act, one)] * 2, [stage.buffer("result")])
+    stage.run()
+    assert stage.read(act, np.int64)[0] == 1
+    stage.write(act, np.uint32([7]), 4)
+    stage.dispatch(doubling(stage, pair), [whole(act, pair)] * 2, [stage.buffer("other result")])
+    stage.run()
+    assert not said(stage, "MEM_PADDING_READ", "MEM_UNINIT_READ")
+
+
+@pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])
+def test_padding_that_nobody_wrote_stays_unwritten() -> None:
+    stage = Stage()
+    act, pair = stage.buffer("act"), tensor([2], data_type=Type.UINT32)
+    stage.dispatch(filling(stage, COUNT), [], [whole(act, COUNT)])
+    stage.barrier()
+    stage.dispatch(doubling(stage, pair), [whole(act, pair)] * 2, [stage.buffer("result")])
+    stage.run()
+    message, _ = said(stage, "MEM_UNINIT_READ")
+    assert message.endswith("nobody has written: it is a zero of the buffer's creation.")
