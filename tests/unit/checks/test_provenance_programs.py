@@ -9,6 +9,7 @@ import pytest
 from stage import OWNED, UAV, Stage, States, chain, give_weights, product, tensor
 
 from dmlemu import Severity, d3d12, dml
+from dmlemu.checks.rules.provenance import WhoseBytes
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
 TILE = 65536
@@ -298,6 +299,30 @@ def test_padding_that_is_not_read() -> None:
     stage.dispatch(doubling(stage, pair), [whole(act, pair)] * 2, [stage.buffer("other result")])
     stage.run()
     assert not said(stage, "MEM_PADDING_READ", "MEM_UNINIT_READ")
+
+
+def test_nobody_needs_to_read_padding() -> None:
+    stage = Stage()
+    act, result = after_a_count(stage), stage.buffer("result")
+    one = tensor([1], data_type=Type.UINT32)
+    stage.dispatch(doubling(stage, one), [whole(act, one)] * 2, [result])
+    stage.run()
+    stage.read(result, np.uint32)
+    stage.device.checks.end()
+    assert not said(stage, "WRITTEN_NEVER_READ", "OVERWRITTEN_UNREAD")
+
+
+def test_padding_does_not_slow_down_what_repeats() -> None:
+    """The same dispatch again changes nothing that is known of memory."""
+    stage = Stage()
+    start, act = filling(stage, COUNT), stage.upload("act", np.zeros(64, np.float32))
+    check = next(each for each in stage.device.checks if isinstance(each, WhoseBytes))
+    versions = []
+    for _ in range(4):
+        stage.dispatch(start, [], [whole(act, COUNT)])
+        stage.run()
+        versions.append(check._memory.version)
+    assert versions[1] == versions[-1]
 
 
 @pytest.mark.dmlemu(expect=["MEM_UNINIT_READ"])

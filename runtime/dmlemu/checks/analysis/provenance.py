@@ -139,11 +139,10 @@ class Write:
         number: float,
         *,
         is_padding: bool = False,
-        is_typeless: bool = False,
     ) -> None:
         self.author = author
         self.is_padding = is_padding
-        self.is_typeless = is_typeless
+        self.is_typeless = False
         self.operand = operand
         self.begin = begin
         self.end = end
@@ -165,8 +164,8 @@ class Write:
         pattern = None if self.is_dense or self.pattern is None else self.pattern.moved(shift)
         tensor = self.tensor if self.tensor is None else self.tensor.at(self.tensor.address + shift)
         begin, end = max(begin, self.begin) + shift, min(end, self.end) + shift
-        made = Write(author, self.operand, begin, end, pattern, tensor, number)
-        made.is_padding, made.is_typeless = self.is_padding, self.is_typeless
+        made = Write(author, self.operand, begin, end, pattern, tensor, number, is_padding=self.is_padding)
+        made.is_typeless = self.is_typeless
         return made
 
 

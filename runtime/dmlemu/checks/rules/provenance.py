@@ -385,7 +385,7 @@ class WhoseBytes(Check):
 
     def _enter(self, reached: Reached, author: Author, writes: list[Write]) -> None:
         for pattern, _ in reached.patterns:
-            if pattern.access & UNDEFINE:
+            if pattern.access & UNDEFINE and not writes:  # padding replaces what was there
                 self._memory.forget(pattern.begin, pattern.end)
         for write in writes:
             self._written += 1
@@ -550,7 +550,8 @@ def _writes(reached: Reached, author: Author, dispatch: _Dispatch | None) -> lis
 
 
 def _padding(reached: Reached, author: Author, dispatch: _Dispatch | None) -> list[Write]:
-    """The bytes after the last element of an output."""
+    """The bytes after the last element of an output; nobody needs to read them."""
+    author.use.is_over = True
     made = []
     for pattern, operand in reached.patterns:
         known = None if dispatch is None else dispatch.tensors.get(author.operand(operand))
