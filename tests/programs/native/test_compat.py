@@ -25,12 +25,26 @@ def test_events_dxgi_and_helpers_do_what_windows_does(built: Built) -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
 
 
+def test_headers_of_ported_programs_and_newer_objects(built: Built) -> None:
+    done = run(*DMLEMU, "exec", built("ported"))
+    assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
+
+
+def test_the_layer_says_that_private_data_was_removed(built: Built) -> None:
+    done = run(*DMLEMU, "exec", "--debug", built("ported"))
+    assert done.stdout == "0 failures\n"
+    assert done.stderr.count("WARNING API_NULL_POINTER [SetPrivateData]\npData is NULL.") == 1
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("standard", ["14", "17", "20"])
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_every_compiler_takes_the_headers(compiler: str, standard: str, tmp_path: Path) -> None:
     program = compiled("compat.cpp", tmp_path / "compat", f"-std=c++{standard}", compiler=compiler)
     done = run(*DMLEMU, "exec", "--strict", program, *SCENES)
+    assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
+    program = compiled("ported.cpp", tmp_path / "ported", f"-std=c++{standard}", compiler=compiler)
+    done = run(*DMLEMU, "exec", program)
     assert (done.stdout, done.stderr, done.returncode) == ("0 failures\n", "", 0)
 
 

@@ -8,7 +8,14 @@
 #include <directx/dxcore_interface.h>
 #include <dxguids/dxguids.h> // has the IIDs of what is declared before it
 
+#include <oaidl.h>
+
 #include "dmlguids.h"
+
+#ifndef DMLEMU_NO_IIDS
+WINADAPTER_IID(ID3DDestructionNotifier, 0xa06eb39a, 0x50da, 0x425b, 0x8c, 0x31, 0x4e, 0xec, 0xd6, 0xc2, 0x70, 0xf3);
+WINADAPTER_IID(IDispatch, 0x00020400, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0x46);
+#endif
 
 #if D3D12_SDK_VERSION <= 606 // Debian's, where it has no name yet
 #define D3D_FEATURE_LEVEL_1_0_GENERIC (static_cast<D3D_FEATURE_LEVEL>(0x100))

@@ -54,6 +54,7 @@
 #define ERROR_MOD_NOT_FOUND 126u
 #define ERROR_PROC_NOT_FOUND 127u
 
+typedef unsigned char byte;
 typedef SECURITY_ATTRIBUTES *LPSECURITY_ATTRIBUTES;
 typedef HANDLE HMODULE, HINSTANCE;
 typedef INT_PTR (*FARPROC)();
@@ -420,6 +421,33 @@ inline BOOL FreeLibrary(HMODULE library)
     return dlclose(library) == 0 ? TRUE : dmlemu_compat::with_error<BOOL>(ERROR_INVALID_HANDLE, FALSE);
 }
 
+// --- copies that know the room ---
+
+#ifndef __STDC_LIB_EXT1__
+typedef int errno_t;
+
+inline errno_t memmove_s(void *to, size_t room, const void *from, size_t size)
+{
+    if (size == 0)
+        return 0;
+    if (to == nullptr || from == nullptr)
+        return EINVAL;
+    if (size > room)
+        return ERANGE;
+    std::memmove(to, from, size);
+    return 0;
+}
+
+// Clears what it does not fill: all of `to`, if there is no source or too much of it.
+inline errno_t memcpy_s(void *to, size_t room, const void *from, size_t size)
+{
+    const errno_t error = memmove_s(to, room, from, size);
+    if (error != 0 && to != nullptr)
+        std::memset(to, 0, room);
+    return error;
+}
+#endif
+
 // --- COM itself, which needs nothing here ---
 
 #define COINIT_MULTITHREADED 0x0u
@@ -436,6 +464,8 @@ inline HRESULT CoInitializeEx(void *, DWORD)
 }
 
 inline void CoUninitialize() {}
+
+#include "stringapiset.h"
 
 #ifdef UNICODE
 #define CreateEvent CreateEventW

@@ -31,7 +31,8 @@ def add_commands(commands: Any) -> None:
         "error was reported; with 128 + n after signal n.",
     )
     levels = run.add_mutually_exclusive_group()
-    levels.add_argument("--strict", action="store_const", const="strict", dest="strictness")
+    for level in ("debug", "strict"):
+        levels.add_argument(f"--{level}", action="store_const", const=level, dest="strictness")
     levels.add_argument("--strictness", choices=[each.value for each in Strictness])
     run.add_argument("--chaos", type=int, metavar="SEED", help="run under dmlemu.chaos(SEED)")
     run.add_argument(
