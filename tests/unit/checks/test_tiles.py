@@ -144,6 +144,72 @@ def test_another_queue_takes_the_tiles_away_before_the_list_begins(stage: Stage)
     assert said(stage) == []
 
 
+@pytest.mark.parametrize("resident", [False, True])
+@pytest.mark.parametrize("order", ["mapped before", "mapped later"])
+def test_the_heap_that_another_queue_maps_before_the_list_begins(
+    stage: Stage, order: str, resident: bool
+) -> None:
+    """What counts is whether the heap is resident that the tiles are in when the list uses them."""
+    first, second, pool, copy = heap(stage, 1), heap(stage, 1), reserved(stage, 1), other_queue(stage, "COPY")
+    image, gate = stage.filled("image", 256), stage.device.create_fence()
+    stage.queue.update_tile_mappings(pool, heap=first)
+    stage.run()
+    stage.device.evict([first if resident else second])
+    if order == "mapped before":
+        copy.queue.wait(gate, 1)
+        copy.queue.update_tile_mappings(pool, heap=second)
+        copy.queue.signal(copy.fence, 1)
+    stage.queue.wait(copy.fence, 1)
+    stage.list.copy_buffer_region(pool, 0, image, 0, 256)
+    stage.submit()
+    if order == "mapped later":
+        copy.queue.update_tile_mappings(pool, heap=second)
+        copy.queue.signal(copy.fence, 1)
+    gate.signal(1)
+    stage.wait()
+    copy.list.close()
+    assert said(stage) == ([] if resident else ["RES_NOT_RESIDENT"])
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_a_heap_that_another_queue_maps_behind_the_list(stage: Stage, resident: bool) -> None:
+    first, second, pool, copy = heap(stage, 1), heap(stage, 1), reserved(stage, 1), other_queue(stage, "COPY")
+    image, gate = stage.filled("image", 256), stage.device.create_fence()
+    stage.queue.update_tile_mappings(pool, heap=first)
+    stage.run()
+    stage.device.evict([second if resident else first])
+    copy.queue.wait(gate, 1)
+    copy.queue.update_tile_mappings(pool, heap=second)
+    copy.queue.signal(copy.fence, 1)
+    stage.list.copy_buffer_region(pool, 0, image, 0, 256)
+    stage.submit()
+    stage.queue.signal(gate, 1)
+    stage.wait()
+    stage.device.make_resident([first])
+    copy.fence.wait(1)
+    copy.list.close()
+    assert said(stage) == ([] if resident else ["RES_NOT_RESIDENT"])
+
+
+def test_a_heap_whose_tiles_another_queue_takes_away_behind_the_list_is_in_use(stage: Stage) -> None:
+    first, second, pool, copy = heap(stage, 1), heap(stage, 1), reserved(stage, 1), other_queue(stage, "COPY")
+    image, go = stage.filled("image", 256), stage.device.create_fence()
+    stage.queue.update_tile_mappings(pool, heap=first)
+    stage.run()
+    stage.queue.wait(go, 1)
+    stage.list.copy_buffer_region(pool, 0, image, 0, 256)
+    stage.submit()
+    copy.queue.wait(stage.fence, stage.fence_value)
+    copy.queue.update_tile_mappings(pool, heap=second)
+    copy.queue.signal(copy.fence, 1)
+    stage.device.evict([first])
+    go.signal(1)
+    stage.wait()
+    copy.fence.wait(1)
+    copy.list.close()
+    assert said(stage) == ["RES_NOT_RESIDENT"]
+
+
 # --- the page table and other queues ---
 
 

@@ -23,7 +23,7 @@ from dmlemu_hw.events import (
 )
 from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.memory_spans import Span, heap_number, spans
-from dmlemu_hw.packets import MapTilesPacket, Opcode, decode_one
+from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, decode_one
 from dmlemu_hw.storage import TILE_SIZE
 
 from ...d3d12.events import Evicted, ObjectReleased
@@ -204,6 +204,8 @@ class TileHeaps(FlightCheck):
         self._numbers: WeakKeyDictionary[Heap, int] = WeakKeyDictionary()  # heaps whose tiles are mapped
         self._uses: WeakKeyDictionary[Flight, list[_Use]] = WeakKeyDictionary()
         self._released: dict[int, str] = {}
+        self._open: dict[tuple[int, int], Flight] = {}  # by queue and ticket: to be looked at when executed
+        self._looks = False
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
         """Tiles are mapped, or a list is executed that accesses some."""
@@ -213,26 +215,71 @@ class TileHeaps(FlightCheck):
                     self._numbers[thing] = heap_number(thing.hardware)
             return
         reserved = [each for each in recording.resources if each.created_as == "reserved"]
-        if not reserved or (not self._numbers and not self._released):
+        if not reserved:
             return
         uses = self._uses[flight] = list(self._touched(recording, reserved))
-        evicted = {number: heap for heap, number in self._numbers.items() if heap.residency <= 0}
+        if self._may_be_mapped_anew(flight, {each.address for each in reserved}):
+            self._open_until_executed(flight)
+            return
         for use in uses:
-            for number in use.heaps & (self._released.keys() | evicted.keys()):
-                command, buffer = flight.commands[use.packet], self.names.buffer(use.buffer)
-                assert buffer is not None
-                if number in self._released:
-                    id, words = (
-                        ids.OBJECT_DELETED_IN_USE,
-                        messages.used_heap(self._released[number], buffer, flight, command),
-                    )
-                else:
-                    id, words = (
-                        ids.RES_NOT_RESIDENT,
-                        messages.evicted_heap(evicted[number], buffer, flight, command),
-                    )
-                self.report(id, properties=self.properties(flight), **words)
+            if self._look_at_use(flight, use):
                 return
+
+    def _may_be_mapped_anew(self, flight: Flight, buffers: set[int]) -> bool:
+        """Whether other queues may map these buffers before the list begins: one is to, or the list waits."""
+        own = next((each for each in self.device.context.gpu.queues if each.serial == flight.queue), None)
+        entries = [] if own is None else list(own.pending)
+        waits = (each for each in entries if HEADER.unpack_from(each)[0] == Opcode.WAIT)
+        return any(each.ticket < flight.ticket for each in waits) or self._others_map(flight, buffers)
+
+    def _others_map(self, flight: Flight, buffers: set[int]) -> bool:
+        """Whether another queue is to map tiles of these buffers."""
+        queues = (each for each in self.device.context.gpu.queues if each.serial != flight.queue)
+        packets = (
+            decode_one(entry)
+            for queue in queues
+            for entry in list(queue.pending)
+            if HEADER.unpack_from(entry)[0] == Opcode.MAP_TILES
+        )
+        return any(isinstance(each, MapTilesPacket) and each.allocation in buffers for each in packets)
+
+    def _open_until_executed(self, flight: Flight) -> None:
+        if not self._looks:
+            self._looks = True
+            self.device.events.subscribe(self._executing, Accessing, kept=self._subscriptions)
+        self._open = {key: each for key, each in self._open.items() if not self.is_done(each)}
+        self._open[flight.queue, flight.ticket] = flight
+
+    def _executing(self, event: Executing) -> None:
+        """A command of a list that was left open begins: its tiles are those of now."""
+        flight = self._open.get((event.queue, event.ticket)) if self._open else None
+        if flight is None:
+            return
+        for use in self._uses.get(flight, ()):
+            buffer = self.names.buffer(use.buffer) if use.packet == event.command else None
+            if buffer is None:
+                continue
+            heaps = _heaps_of(buffer, use.pattern, spans(buffer.allocation))
+            if self._look_at_use(flight, use._replace(heaps=heaps)):
+                del self._open[event.queue, event.ticket]
+                return
+
+    def _look_at_use(self, flight: Flight, use: _Use) -> bool:
+        """Reports a command that needs tiles of a heap that was released or evicted."""
+        evicted = {number: heap for heap, number in self._numbers.items() if heap.residency <= 0}
+        number = next(iter(use.heaps & (self._released.keys() | evicted.keys())), None)
+        buffer = self.names.buffer(use.buffer)
+        if number is None or buffer is None:
+            return False
+        command = flight.commands[use.packet]
+        if number in self._released:
+            id = ids.OBJECT_DELETED_IN_USE
+            words = messages.used_heap(self._released[number], buffer, flight, command)
+        else:
+            id = ids.RES_NOT_RESIDENT
+            words = messages.evicted_heap(evicted[number], buffer, flight, command)
+        self.report(id, properties=self.properties(flight), **words)
+        return True
 
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
@@ -263,8 +310,10 @@ class TileHeaps(FlightCheck):
         """Does the GPU still need tiles of the heap?"""
         number = self._numbers[heap]
         for flight in self.in_flight():
-            is_done = self.is_done(flight)
-            for use in self._uses.get(flight, ()):
+            is_done, uses = self.is_done(flight), self._uses.get(flight, [])
+            if not is_done and uses and self._others_map(flight, {use.buffer for use in uses}):
+                self._open_until_executed(flight)  # it may begin before that
+            for use in uses:
                 buffer = self.names.buffer(use.buffer)
                 if buffer is None:
                     continue
@@ -278,6 +327,7 @@ class TileHeaps(FlightCheck):
                         heap, buffer, flight, command, is_done, advice, call=call, happens=happens
                     )
                     self.report(id, properties=self.properties(flight), **words)
+                    self._open.pop((flight.queue, flight.ticket), None)
                     return
 
     def _touched(self, recording: ListRecording, reserved: list[Resource]) -> Iterator[_Use]:

@@ -92,11 +92,14 @@ def needed_heap(
 
 def used_heap(heap: str, buffer: Resource, flight: Flight, command: Command) -> dict[str, Any]:
     """A command is executed that needs tiles of a released heap."""
+    handed = (
+        f"While calling ExecuteCommandLists at {spell_site(flight.handed_at)}" if flight.handed_at else ""
+    )
     return {
         "message": f"{command.name} needs tiles of {heap} through {buffer.title()}, and the heap has been released.",
         "operation": "ExecuteCommandLists",
         "object": buffer,
-        "context": (command.context(flight.owner), calling("ExecuteCommandLists")),
+        "context": (command.context(flight.owner), *((handed,) if handed else ())),
     }
 
 
