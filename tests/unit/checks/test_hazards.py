@@ -305,6 +305,25 @@ def test_advice_on_barriers_is_right(program: Program) -> None:
     assert hazards(without) == hazards(program)
 
 
+@pytest.mark.parametrize("names", [False, True])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_barrier_behind_an_initializer_is_not_useless(stage: Stage, names: bool, late: bool) -> None:
+    """The program cannot know that it writes nothing."""
+    row = tensor([16])
+    desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=row, output_tensor=row)
+    copy, source, target = stage.compile(desc, "copy"), stage.filled("source", 64), stage.buffer("target", 64)
+    weights, kept = stage.filled("weights", 64), stage.buffer("kept", 64)
+    super(Stage, stage).initialize(copy)
+    if late:
+        stage.list.copy_resource(kept, weights)
+    stage.barrier(*[target] * names)
+    stage.dispatch(copy, [source], [target])
+    stage.run()
+    stage.device.checks.end()
+    useless = [each for each in stage.device.reports if each.report.id == "BARRIER_USELESS"]
+    assert bool(useless) == (names and late)  # the copy does not touch the buffer that is named
+
+
 # --- chaos ---
 
 

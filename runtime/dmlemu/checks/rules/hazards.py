@@ -24,6 +24,8 @@ from ...d3d12.enums import ResourceBarrierFlags, WriteBufferImmediateMode
 from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ...diagnostics.declarations.resources import DECLARATIONS as COPIES
+from ...dml.events import DispatchRecorded
+from ...dml.lowering.dispatchable import OperatorInitializer
 from ..analysis.access_history import Access, Kind, Kinds, Pattern, Places, Reached, Touched, Window, touched
 from ..analysis.barrier_epochs import SHIFT, Advice, BarrierEpochs
 from ..analysis.happens_before import FenceValue, HappensBefore
@@ -58,6 +60,8 @@ _BY_VIEW = frozenset({int(Opcode.DISPATCH), int(Opcode.CLEAR_UAV), int(Opcode.DI
 _NOTHING = (0, 0)  # bytes
 _MOST_POSTPONED = 1024  # maximum number of postponed commands
 _MOST_USEFUL = 4096  # maximum number of barriers known to be useful without looking up their lines
+_LISTS_KEPT = 256  # lists with initializers, before released ones are looked for
+_INITIALIZER = f"Dispatch of {OperatorInitializer.kind}"
 _phase = itemgetter(0)  # of a postponed command
 
 
@@ -80,6 +84,7 @@ class Hazards(Check):
         self._calls = 0
         self._advice: dict[tuple[CallSite | None, int], Advice] = {}
         self._useful: set[tuple[int, int]] = set()  # list and command of useful UAV barriers on any resource
+        self._initializers: dict[int, list[int]] = {}  # by list: where they begin
 
     # --- the host, fences, memory ---
 
@@ -115,6 +120,15 @@ class Hazards(Check):
         self._places.freed(event)
 
     # --- commands ---
+
+    @on(DispatchRecorded)
+    def recorded(self, event: DispatchRecorded) -> None:
+        """A barrier behind an initializer is of use: the program cannot know that it writes nothing."""
+        if isinstance(event.dispatchable, OperatorInitializer):
+            if len(self._initializers) >= _LISTS_KEPT:  # most of these lists are released by now
+                known = self.device.context.recordings
+                self._initializers = {each: at for each, at in self._initializers.items() if each in known}
+            self._initializers.setdefault(event.list_serial, []).append(event.first)
 
     @on(Accessing)
     def executing(self, event: Executing) -> None:
@@ -395,7 +409,19 @@ class Hazards(Check):
         if advice is None and site is not None:
             barrier = messages.barrier(self.names.buffer(event.address) if event.address else None)
             advice = self._advice[key] = Advice(work.command(event.command), barrier)
+        if advice is not None and not advice.is_useful and event.list_serial in self._initializers:
+            advice.is_useful = self._is_behind_initializer(work, event)
         return advice
+
+    def _is_behind_initializer(self, work: Work, event: Barrier) -> bool:
+        """Whether it comes right behind an initializer; one on any resource may also be the next one."""
+        before = [at for at in self._initializers[event.list_serial] if at <= event.command]
+        if not before:
+            return False
+        between = [each.name for each in work.commands[before[-1] : event.command]]
+        if event.address == 0 and "ResourceBarrier" not in between:
+            return True
+        return all(each == "ResourceBarrier" or each.startswith(_INITIALIZER) for each in between)
 
     def _report_lowest(self, found: list[tuple[Window, int, Access]]) -> None:
         """Reports, for each command and each buffer it used, the lowest conflicting byte."""

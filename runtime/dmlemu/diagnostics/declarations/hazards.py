@@ -70,7 +70,8 @@ HAZARD_DECLARATIONS = (
         "a UAV barrier, whenever it was executed, was never the first to order two accesses that conflict",
         Severity.INFO,
         When.EXIT,
-        why="Each barrier makes the GPU wait until it is idle. A barrier on the wrong buffer may also mean a missing one.",
+        why="Each barrier makes the GPU wait until it is idle. A barrier on the wrong buffer may also mean a missing one. "
+        "A barrier behind an operator initializer is not reported: which of them write nothing is up to the device.",
         fix="Remove the barrier. Dispatches that only read the same bytes need none, and neither do commands of "
         "different ExecuteCommandLists calls.",
         rule=_RULE,
