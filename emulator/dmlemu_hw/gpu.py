@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
@@ -27,7 +27,7 @@ from .scheduler import Policy, Scheduler
 __all__ = ["Gpu", "Policy", "QueueKind"]
 
 _LOOK_AGAIN = 0.05  # seconds; how often a sleeping wait checks that other threads are alive
-_WARN_AFTER = 2.0  # seconds; then a wait that only another thread can end warns
+_WARN_AFTER = 2.0  # seconds; then a wait that only another thread can end is told
 _SHARE = 0.00025  # seconds that the GPU runs before it gives way once more
 _SHORT = 0.001  # seconds after which a poll returns between two commands
 
@@ -51,10 +51,8 @@ class _Sleeper:
             self._lock.release()
 
 
-def _warn(text: str) -> None:
-    warnings.warn(
-        f"{text}\nUnless another thread signals, this wait never ends.", RuntimeWarning, stacklevel=3
-    )
+def _say(text: str) -> None:
+    print(f"dmlemu: {text}", file=sys.stderr, flush=True)
 
 
 class Gpu:
@@ -80,7 +78,7 @@ class Gpu:
         self.write_order = 0 if order is None else order.randrange(1, packets.ORDERS)
         self.fault: GpuFault | None = None
         self.has_native_threads = False
-        self.on_stuck: Callable[[str], None] = _warn
+        self.on_stuck: Callable[[str], None] = _say
         self.clock = Clock()
         self.events = EventStream()
         self.lock = self._lock = Lock()  # held while events are emitted
@@ -265,7 +263,7 @@ class Gpu:
                 stuck_at = max(stuck_at, time.monotonic() + _WARN_AFTER)
             elif time.monotonic() > stuck_at:
                 stuck_at = math.inf
-                self.on_stuck(self._explain(why))
+                self.on_stuck(self._explain(why).replace(" would never end", " goes on", 1))
 
     def remove(self, fault: GpuFault) -> None:
         """Removes the device: queues are emptied, fences read 2**64 - 1, nothing runs any more."""

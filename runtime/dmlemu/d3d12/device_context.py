@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -96,7 +97,7 @@ class DeviceContext:
         self.layer = _Layer(self)
         if not raises:  # as on Windows, a wait that nobody ends does not return
             gpu.has_native_threads = True
-            gpu.on_stuck = partial(_report_stuck, weakref.ref(self))
+        gpu.on_stuck = partial(_tell_stuck, weakref.ref(self))
         self.adapter = adapter
         self._device = weakref.ref(device)
         self.reports = Reporter(None if self.raises else Response.COLLECT)
@@ -459,12 +460,17 @@ def _never(text: str, hint: str) -> Error:
     )
 
 
-def _report_stuck(context: weakref.ref[DeviceContext], text: str) -> None:
-    """Nothing could run for a while; the wait goes on."""
+def _tell_stuck(context: weakref.ref[DeviceContext], text: str) -> None:
+    """Nothing could run for a while; the wait goes on.  Said at once, since the program may hang.
+
+    No warning: another thread may be about to signal.
+    """
     device = context()
     if device is not None:
-        error = _never(text, "Unless another thread signals, this wait never ends.")
-        device.reports.add(replace(error.report, severity=Severity.WARNING))
+        error = _never(text, "Another thread has to signal that value: nothing that is queued does.")
+        report = replace(error.report, severity=Severity.MESSAGE)
+        print(f"{report.text()}\n", file=sys.stderr, flush=True)
+        device.reports.add(report)
 
 
 def _deadlock_hint(deadlock: Deadlock) -> str:

@@ -411,18 +411,30 @@ def test_FN3_a_native_thread_may_end_a_wait(runtime: Stage) -> None:
     assert fence.get_completed_value() == 1
 
 
-@pytest.mark.dmlemu(expect=["FENCE_NEVER"])
-def test_FN3_a_wait_that_goes_on_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("raises", [False, True])
+def test_FN3_a_wait_that_goes_on_is_told_and_no_warning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raises: bool
+) -> None:
+    """A thread waits before another one queues the signal."""
     monkeypatch.setattr("dmlemu_hw.gpu._WARN_AFTER", 0.05)
-    stage = Stage(raises=False)
+    stage = Stage(raises=raises)
     stage.queue.wait(stage.fence, 1)
     late = stage.device.create_fence()
     stage.queue.signal(late, 1)
-    _thread.start_new_thread(lambda: (time.sleep(0.5), stage.fence.signal(1)), ())
-    late.wait(1)
+
+    def signal() -> None:
+        time.sleep(0.5)
+        stage.queue_of(COMPUTE).signal(stage.fence, 1)
+
+    signaller = threading.Thread(target=signal)
+    signaller.start()
+    late.set_event_on_completion(1)
+    signaller.join()
     (stored,) = stage.device.reports
-    assert stored.report.severity is Severity.WARNING
+    assert stored.report.severity is Severity.MESSAGE
+    assert "would never end" not in stored.report.message
     assert "waits for fence" in "".join(stored.report.context)
+    assert stored.report.message in capsys.readouterr().err
 
 
 @pytest.mark.dmlemu(expect=["HAZARD_QUEUE"])
