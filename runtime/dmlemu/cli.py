@@ -126,7 +126,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="dmlemu", description="A hardware emulator of the DirectML / Direct3D 12 compute API."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    parser.set_defaults(run=partial(_list_commands, parser))
     run = commands.add_parser(
         "run",
         allow_abbrev=False,
@@ -172,6 +173,13 @@ def _parser() -> argparse.ArgumentParser:
     add_step_command(commands)
     catalogue.add_commands(commands)
     return parser
+
+
+def _list_commands(parser: argparse.ArgumentParser, _: argparse.Namespace) -> int:
+    """Without a command; wrong usage."""
+    parser.print_help(sys.stderr)
+    print("\ndmlemu: error: a COMMAND is missing", file=sys.stderr)
+    return 2
 
 
 def _bytes(text: str) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from processes import run
 from thorough import FUZZ_SECONDS
 
 SCRIPT = Path(__file__).with_name("fuzz_api.py")
@@ -16,7 +16,7 @@ SCRIPT = Path(__file__).with_name("fuzz_api.py")
 @pytest.mark.timeout(600)
 def test_random_calls_leave_nothing_but_errors() -> None:
     command = [sys.executable, str(SCRIPT), "--seconds", str(FUZZ_SECONDS), "--seed", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
+    done = run(command, timeout=500)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-8000:]
     assert "no finding" in done.stdout
 
@@ -33,7 +33,7 @@ def test_a_finding_is_told_with_its_seed(tmp_path: Path) -> None:
         f"sys.argv = ['fuzz_api.py', '--seconds', '60', '--seed', '5']\n"
         f"runpy.run_path({str(SCRIPT)!r}, run_name='__main__')\n"
     )
-    done = subprocess.run([sys.executable, str(broken)], capture_output=True, text=True, timeout=200)
+    done = run([sys.executable, str(broken)], timeout=200)
     assert done.returncode == 1
     assert "KeyError: 'inside'" in done.stdout
     assert "failed with --seed " in done.stdout

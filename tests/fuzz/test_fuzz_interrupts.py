@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
+from processes import run
 from thorough import FUZZ_SECONDS
 
 
 def test_interrupts_leave_everything_usable() -> None:
     script = Path(__file__).with_name("fuzz_interrupts.py")
     command = [sys.executable, str(script), "--seconds", str(FUZZ_SECONDS), "--seed", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = run(command, timeout=100)
     assert done.returncode == 0, done.stderr

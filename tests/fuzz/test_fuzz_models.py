@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from fuzz_models import complaints, make_world, outside
 
+from processes import run
 from thorough import FUZZ_SECONDS
 
 GOOD = "DxDispatch ERROR MODEL_JSON [model.json]\nmodel.json is empty.\n"
@@ -17,7 +17,7 @@ GOOD = "DxDispatch ERROR MODEL_JSON [model.json]\nmodel.json is empty.\n"
 def test_hostile_models() -> None:
     script = Path(__file__).with_name("fuzz_models.py")
     command = [sys.executable, str(script), "--seconds", str(FUZZ_SECONDS), "--seed", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    done = run(command, timeout=110)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "MODEL_" in done.stdout and " ran" in done.stdout
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from processes import run
+
 
 def fuzz(seconds: int, *options: str) -> None:
     script = Path(__file__).with_name("fuzz_threads.py")
     command = [sys.executable, str(script), "--seconds", str(seconds), "--seed", "1", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=115, check=False)
+    done = run(command, timeout=115)
     assert done.returncode == 0, done.stderr
 
 

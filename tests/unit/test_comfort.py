@@ -22,6 +22,7 @@ from dmlemu.cli import main
 from dmlemu.frozen import Frozen
 from dmlemu.recording.program import Program
 from dmlemu.session import Session
+from processes import started
 
 FLOAT32 = dml.TensorDataType.FLOAT32
 
@@ -169,7 +170,7 @@ def on_a_terminal(*command: str) -> str:
     parent, child = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
     environment.pop("NO_COLOR", None)
-    with subprocess.Popen([sys.executable, *command], stdout=child, stderr=child, env=environment):
+    with started([sys.executable, *command], stdout=child, stderr=child, env=environment):
         os.close(child)
         parts = []
         with suppress(OSError):  # the other end is closed

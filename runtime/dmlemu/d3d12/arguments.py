@@ -15,6 +15,7 @@ from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import Error, spell
 from ..frozen import Frozen
+from ..suggestions import nearest, question
 
 _Kind = TypeVar("_Kind")
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -25,7 +26,9 @@ def _wrong(field: str, what: str, value: object) -> TypeError:
     return TypeError(f"{field} must be {what}, not {type(value).__name__}.")
 
 
-def outside(value: object, field: str, expected: str, message: str = "is out of range") -> Error:
+def outside(
+    value: object, field: str, expected: str, message: str = "is out of range", hint: str = ""
+) -> Error:
     """The error for a value that the field cannot hold."""
     return refusal(
         ids.ARGUMENT_RANGE,
@@ -36,6 +39,7 @@ def outside(value: object, field: str, expected: str, message: str = "is out of 
         field=field,
         given=value,
         expected=expected,
+        hint=hint,
     )
 
 
@@ -108,7 +112,8 @@ def choice(value: Any, kind: type[_Choice], field: str, *others: str) -> _Choice
     try:
         return kind(value)
     except ValueError:
-        raise outside(value, field, names, f"is no {kind.__name__}") from None
+        near = question(nearest(value, [each.value for each in kind]))
+        raise outside(value, field, names, f"is no {kind.__name__}", near) from None
 
 
 def text(value: Any, field: str) -> str:

@@ -10,6 +10,7 @@ from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.gpu import Gpu
 
 from ..diagnostics import ids
+from ..environment import check_variables
 from ..errors import HOST_IS_FULL, Error, HResult, Strictness
 from ..reporting import defaults, on_created
 from . import features
@@ -66,6 +67,7 @@ def create_device(
 
 
 def _new_device(adapter: Adapter, strictness: Strictness, raises: bool) -> Device:
+    check_variables()
     gpu = _create_gpu(adapter, poison=strictness is Strictness.STRICT)
     device = Device(adapter, gpu, strictness, raises=raises)
     adapter.use(device, device.context.gpu.memory)

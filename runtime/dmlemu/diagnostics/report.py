@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from dataclasses import field as dataclass_field
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
 
 from ..frozen import Frozen
+from ..suggestions import nearest, question
 from .ids import OUT_OF_MEMORY
 from .location import end_at_program
-from .spelling import elide, printable
+from .spelling import elide, printable, quote
 
 if TYPE_CHECKING:
     from ..pictures import Tensor
@@ -81,6 +82,16 @@ class Strictness(str, Enum):
     RUNTIME = "runtime"
     DEBUG = "debug"
     STRICT = "strict"
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        """ValueError: there is no such strictness."""
+        names = [each.value for each in cls]
+        near = question(nearest(value, names)) if isinstance(value, str) else ""
+        raise ValueError(
+            f"{quote(value)} is not a strictness; expected {', '.join(names[:-1])} or {names[-1]}"
+            f"{f' ({near})' if near else ''}."
+        )
 
 
 class Report(Frozen):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import d3d12
 from ..diagnostics.reporting.files import print_text
+from ..suggestions import nearest, question
 from .dxdispatch.printing import format_bytes
 from .usage import UsageError
 
@@ -123,8 +124,12 @@ def _explain(parsed: Namespace) -> int:
         return _explain_check(catalogue()[name], parsed.as_json)
     try:
         operator = find_operator(name)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    except ValueError:
+        near = (
+            question(nearest(name.removeprefix("DML_OPERATOR_"), _names()))
+            or "'dmlemu explain' lists the operators"
+        )
+        raise UsageError(f"no operator or check is called {name}; {near}") from None
     if parsed.as_json:
         return _print_json(_operator(operator))
     from ..dml.operator_page import describe
@@ -194,7 +199,6 @@ def _operator(operator: type[OperatorDesc]) -> dict[str, Any]:
 
 
 def _checks(parsed: Namespace) -> int:
-    from difflib import get_close_matches
     from fnmatch import fnmatchcase
 
     from ..checks import catalogue
@@ -203,9 +207,8 @@ def _checks(parsed: Namespace) -> int:
     pattern = (parsed.check or "*").upper()
     found = {id for id in catalogue() if fnmatchcase(id, pattern)}
     if not found:
-        near = get_close_matches(pattern, catalogue(), 1)
-        hint = f"; did you mean {near[0]}?" if near else "; 'dmlemu checks' lists all"
-        raise UsageError(f"no check is called {pattern}{hint}")
+        near = question(nearest(pattern, catalogue())) or "'dmlemu checks' lists all"
+        raise UsageError(f"no check is called {pattern}; {near}")
     if pattern in found:
         return _explain_check(catalogue()[pattern], parsed.as_json)
     if parsed.as_json:

@@ -23,6 +23,7 @@ from dmlemu.dml import FeatureLevel
 from dmlemu.errors import Error, Strictness
 from dmlemu.frontends import dxdispatch
 from dmlemu.frontends.dxdispatch import Model, ModelError, Options, read_model
+from processes import started
 
 MODELS = Path(__file__).parent / "models"
 
@@ -358,14 +359,7 @@ def test_interrupted(add: Any, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(json.dumps(add))
     command = [sys.executable, "-m", "dmlemu", "run", str(path), "-t", "60000"]
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Tests that run in the background of a shell have inherited that Ctrl-C is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as process:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("Running on")
         errors = interrupt(process)

@@ -27,6 +27,8 @@ from toolchain import (
     start,
 )
 
+from processes import started
+
 pytestmark = needs_compiler
 
 
@@ -71,20 +73,20 @@ def test_the_last_line_is_of_programs_that_used_a_device(program: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_signals_are_passed_on(program: Path, number: signal.Signals) -> None:
     """The program ends by them, and nothing of it is left."""
-    process = start(*DMLEMU, "exec", program, "wait")
-    assert process.stdout is not None and process.stdout.readline() == "waiting\n"
-    process.send_signal(number)
-    assert process.communicate(timeout=60) == ("", NOTHING)  # at the end of all that could write
-    assert process.returncode == 128 + number
+    with start(*DMLEMU, "exec", program, "wait") as process:
+        assert process.stdout is not None and process.stdout.readline() == "waiting\n"
+        process.send_signal(number)
+        assert process.communicate(timeout=60) == ("", NOTHING)  # at the end of all that could write
+        assert process.returncode == 128 + number
 
 
 def test_a_program_may_handle_signals(tmp_path: Path) -> None:
     script = "trap 'echo got it; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
-    process = start(*DMLEMU, "exec", "sh", "-c", script)
-    assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    process.terminate()
-    assert process.communicate(timeout=60) == ("got it\n", "")
-    assert process.returncode == 7
+    with start(*DMLEMU, "exec", "sh", "-c", script) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.communicate(timeout=60) == ("got it\n", "")
+        assert process.returncode == 7
 
 
 COUNTING = """
@@ -107,10 +109,12 @@ while True:
 def test_an_interrupt_of_the_terminal_arrives_once() -> None:
     """The terminal sends it to the program, too: exec passes it on to nobody."""
     ours, theirs = pty.openpty()
-    command = ["setsid", "--ctty", *DMLEMU, "exec", sys.executable, "-c", COUNTING]
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    with open(ours, "r+b", buffering=0) as terminal:
+    command = [*DMLEMU, "exec", sys.executable, "-c", COUNTING]
+    with (
+        started(command, on_terminal=True, stdin=theirs, stdout=theirs, stderr=theirs) as process,
+        open(ours, "r+b", buffering=0) as terminal,
+    ):
+        os.close(theirs)
         _read_to(terminal, b"ready")
         terminal.write(b"\x03")
         _read_to(terminal, b"interrupted")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -287,11 +288,12 @@ MORE_OPTIONS = [
 
 
 def check(program: Path, options: list[list[str]]) -> None:
-    running = [start(*DMLEMU, "exec", *each, program) for each in options]
     expected = "".join(f"{line}\n" for each in PROGRAMS for line in (each.__name__, *each()))
-    for process, each in zip(running, options, strict=True):
-        out, err = process.communicate(timeout=110)
-        assert (out, reported(err), process.returncode) == (expected, "", 0), each
+    with ExitStack() as stack:
+        running = [stack.enter_context(start(*DMLEMU, "exec", *each, program)) for each in options]
+        for process, each in zip(running, options, strict=True):
+            out, err = process.communicate(timeout=110)
+            assert (out, reported(err), process.returncode) == (expected, "", 0), each
 
 
 def test_right_programs(built: Built) -> None:

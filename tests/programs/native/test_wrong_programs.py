@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 from toolchain import DMLEMU, HERE, Built, marked_lines, needs_compiler, start
@@ -29,18 +30,19 @@ def test_reports_name_lines_and_functions_and_change_nothing(built: Built, tmp_p
     script = tmp_path / "script"
     script.write_text(GDB, encoding="utf-8")
     gdb = ["gdb", "-q", "-batch", "-x", script, "--args", program] if shutil.which("gdb") else ["true"]
-    running = [
-        start(*DMLEMU, "exec", *options, *command)
-        for options, command in (
-            (["--strictness", "runtime"], [program]),
-            (["--strictness", "debug"], [program]),
-            (["--strict"], [program]),
-            (["--strict", "--break"], gdb),
-        )
-    ]
-    (plain, silence), (debug, _), (strict, reports), (stops, _) = [
-        process.communicate(timeout=110) for process in running
-    ]
+    with ExitStack() as stack:
+        running = [
+            stack.enter_context(start(*DMLEMU, "exec", *options, *command))
+            for options, command in (
+                (["--strictness", "runtime"], [program]),
+                (["--strictness", "debug"], [program]),
+                (["--strict"], [program]),
+                (["--strict", "--break"], gdb),
+            )
+        ]
+        (plain, silence), (debug, _), (strict, reports), (stops, _) = [
+            process.communicate(timeout=110) for process in running
+        ]
     assert [process.returncode for process in running[:3]] == [0, 1, 1], reports
     assert silence.startswith("dmlemu: ") and silence.endswith("; --strict looks for the cause.\n"), silence
     assert silence.count("\n") == 1

@@ -6,11 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+import processes
 
 __all__ = [
     "DMLEMU",
@@ -107,26 +110,17 @@ def reported(stderr: str) -> str:
     return stderr.removesuffix(NOTHING)
 
 
-def start(*command: str | Path, **variables: str) -> subprocess.Popen[str]:
-    """Starts a command; its output is read by ``communicate``."""
-    return subprocess.Popen(
-        list(map(str, command)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(**variables),
-    )
+@contextmanager
+def start(*command: str | Path, **variables: str) -> Iterator[subprocess.Popen[str]]:
+    """A command while the block runs; its output is read by ``communicate``."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with processes.started(list(map(str, command)), env=environment(**variables), **pipes) as process:
+        yield process
 
 
 def run(*command: str | Path, timeout: float = 110, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end."""
-    return subprocess.run(
-        list(map(str, command)),
-        capture_output=True,
-        text=True,
-        env=environment(**variables),
-        timeout=timeout,
-    )
+    return processes.run(list(map(str, command)), timeout=timeout, env=environment(**variables))
 
 
 def run_alone(

@@ -15,6 +15,7 @@ import pytest
 
 from dmlemu import Error, HResult
 from dmlemu.d3d12 import Adapter, HeapDesc, ResourceDesc, create_adapter_list, create_device
+from processes import started
 
 from .stage import INVALID, STATE, Stage, fails
 
@@ -70,19 +71,13 @@ except KeyboardInterrupt:
 
 
 def test_RM3_ctrl_c_ends_a_kernel_that_takes_long() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", LONG_PRODUCT],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Tests that run in the background of a shell inherit SIGINT ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "runs\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)  # it would take hours
+    command = [sys.executable, "-c", LONG_PRODUCT]
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)  # it would take hours
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert output.startswith("interrupted DXGI_ERROR_DEVICE_HUNG\n")
     assert "is called on a removed device" in output

@@ -495,6 +495,7 @@ def test_dmlemu_is_imported_when_it_is_needed() -> None:
         "dmlemu.diagnostics.reporting.stored",
         "dmlemu.diagnostics.spelling",
         "dmlemu.reporting",
+        "dmlemu.suggestions",
         "dmlemu.testing",
         "dmlemu.testing.plugin",
         "dmlemu_hw",

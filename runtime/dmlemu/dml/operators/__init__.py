@@ -34,9 +34,9 @@ def find_operator(name: str) -> type[OperatorDesc]:
     suffix = name.removeprefix("DML_OPERATOR_")
     if suffix not in OperatorType.__members__ or suffix == "INVALID":
         with loading():
-            from difflib import get_close_matches
+            from ...suggestions import nearest, question
 
-        close = get_close_matches(suffix, OperatorType.__members__, n=3)
-        hint = f" (did you mean {' or '.join(close)}?)" if close else ""
+        near = question(nearest(suffix, [each for each in OperatorType.__members__ if each != "INVALID"]))
+        hint = f" ({near})" if near else ""
         raise ValueError(f"DirectML has no operator named {name!r}{hint}.")
     return declared()[OperatorType[suffix]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,12 +12,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...errors import Strictness
+from ...errors import Strictness, printable
+from ...files import open_regular
 from ..usage import report_file
 
 __all__ = ["add_commands"]
 
 _BUG = 70  # EX_SOFTWARE
+_COMPILE = "compile it with the options of 'dmlemu capi --cflags' and 'dmlemu capi --libs'"
 _PASSED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 
@@ -119,7 +122,10 @@ def _exec(parsed: Namespace) -> int:
         try:
             status = _run([parsed.program, *parsed.arguments], _environment(parsed, notes))
         except OSError as error:
-            print(f"dmlemu: error: '{parsed.program}' cannot be run: {error.strerror}", file=sys.stderr)
+            print(
+                f"dmlemu: error: '{printable(parsed.program)}' {_unstartable(parsed.program, error)}",
+                file=sys.stderr,
+            )
             return 127
         lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
     found = {kind: text for kind, _, text in (line.partition(" ") for line in reversed(lines))}  # the first
@@ -140,6 +146,32 @@ def _last_line(found: dict[str, str]) -> str:
     if cause:
         return f"{cause}; --strict looks for the cause."
     return "nothing was looked for at strictness runtime; --strict looks for mistakes."
+
+
+def _unstartable(program: str, error: OSError) -> str:
+    """Why a program cannot be started, and what to do."""
+    what = f"cannot be run: {error.strerror}"
+    name = shlex.quote(program)
+    try:
+        with open_regular(program) as file:
+            head = file.read(4)
+    except (OSError, ValueError):
+        has_folder = os.sep in program
+        if not has_folder and os.path.exists(program):
+            return f"{what}; a program of this folder is './{program}'"
+        return what if not isinstance(error, FileNotFoundError) or has_folder else f"{what} on the PATH"
+    if head[:2] == b"MZ":
+        return f"cannot be run: it is a Windows program. With its source: {_COMPILE}"
+    suffix = os.path.splitext(program)[1].lower()
+    if suffix == ".py":
+        return f"{what}. A Python program needs no 'dmlemu exec': python {name}"
+    if suffix == ".json":
+        return f"{what}. A JSON model is run by: dmlemu run {name}"
+    if suffix in (".c", ".cc", ".cpp", ".cxx"):
+        return f"{what}. It is a source: {_COMPILE}"
+    if isinstance(error, PermissionError) and not os.access(program, os.X_OK):
+        return f"{what}; if it is a program: chmod +x {name}"
+    return what
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:

@@ -16,6 +16,7 @@ from dmlemu_hw.chaos import chaos
 
 from ...dml.enums import ExecutionFlags
 from ...dml.lowering.fusion import may_fuse
+from ...environment import check_variables
 from ...errors import Strictness, shorten
 from ...reporting import Reporter, ReportFile, defaults
 from . import reports
@@ -26,6 +27,7 @@ __all__ = ["apply", "check_suppression"]
 
 def apply() -> None:
     """Reads all variables.  ValueError, which begins with the name of the variable: a value is wrong."""
+    check_variables()
     strictness = _read("DMLEMU_STRICTNESS")
     if strictness and strictness not in [each.value for each in Strictness]:
         raise _wrong("DMLEMU_STRICTNESS", "runtime, debug or strict")

@@ -207,8 +207,15 @@ def _read_model(path: Path, base: Path, folders: Folders) -> Model:
 
 # --- resources ---
 
+_OF_RESOURCES = ("initialValues", "initialValuesDataType", "initialValuesOffsetInBytes", "sizeInBytes")
+_OF_BINDINGS = (
+    *("name", "elementCount", "elementOffset", "elementSizeInBytes", "counter", "counterOffsetBytes"),
+    *("format", "shape"),
+)
+
 
 def _resource(name: str, node: Node, base: Path, folders: Folders) -> ResourceDesc:
+    node.refuse_misspelt(_OF_RESOURCES)
     if node["initialValues"].value == "deferred":
         return ResourceDesc(name, node.path, None, 0, 0)
     initial = read_initial_values(node, base, folders)
@@ -238,6 +245,7 @@ def _dispatchable(
         what = f"('{kind}') cannot run: {reason}"
         type_node.fail(ids.MODEL_UNSUPPORTED, what, kind, "a DirectML operator")
     desc = read_operator_desc(node)
+    node.refuse_misspelt(("type", "desc", "Desc", "bindings", "executionFlags", "dmlCompileType"))
     bindings = node.get("bindings")
     result = Dispatchable(
         name,
@@ -305,6 +313,7 @@ def _bindings(node: Node, resources: Mapping[str, ResourceDesc]) -> Bindings:
 
 def _binding(node: Node, resources: Mapping[str, ResourceDesc]) -> BindingSource:
     if isinstance(node.value, dict):
+        node.refuse_misspelt(_OF_BINDINGS)
         resource = _named(node["name"], resources)
         return BindingSource(resource.name, node.path, _offset(node, resource, resources))
     if not isinstance(node.value, str):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum, IntEnum, IntFlag
 from typing import Any, NoReturn, TypeVar
 
@@ -58,6 +58,29 @@ class Node:
         given = ", ".join(shorten(each, _MOST_NAME) for each in list(self.value)[:12]) or "no members"
         message = f"{self.path} has no member '{name}'."
         return model_error(ids.MODEL_MISSING, self.path + _step(name), message, given=given, expected=name)
+
+    def refuse_misspelt(self, known: Iterable[str]) -> None:
+        """Refuses a member that is none of these and is spelled nearly like one of them that is absent.
+
+        Other unknown members are comments: DxDispatch ignores them all.
+        """
+        known = set(known)
+        unknown = self.as_object().keys() - known
+        if not unknown:
+            return
+        from difflib import get_close_matches
+
+        present = {each.lower() for each in known & self.value.keys()}
+        absent = {each.lower(): each for each in sorted(known) if each.lower() not in present}
+        for name in filter(unknown.__contains__, self.value):
+            for near in get_close_matches(name.lower(), absent, 1, 0.85):
+                Node(self.value[name], self.path + _step(name)).fail(
+                    ids.MODEL_VALUE,
+                    "is a member that nothing reads",
+                    shorten(name, _MOST_NAME),
+                    absent[near],
+                    f"did you mean {absent[near]}?",
+                )
 
     def members(self) -> Iterator[tuple[str, Node]]:
         for name, value in self.as_object().items():

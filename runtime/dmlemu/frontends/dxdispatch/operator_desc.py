@@ -23,6 +23,11 @@ from .node import Node
 
 __all__ = ["located", "read_operator_desc", "read_tensor_desc"]
 
+_OF_DISPATCHABLES = ("Type", "type", "Desc", "desc", "bindings", "executionFlags", "dmlCompileType")
+_OF_TENSORS = (
+    *("Type", "Desc", "DataType", "Flags", "DimensionCount", "Sizes", "Strides", "TotalTensorSizeInBytes"),
+    "GuaranteedBaseOffsetAlignment",
+)
 _ARRAYS = (FieldKind.UINT_ARRAY, FieldKind.INT_ARRAY, FieldKind.FLOAT_ARRAY)
 
 
@@ -36,6 +41,9 @@ def read_operator_desc(node: Node, *, fused: bool = False) -> OperatorDesc:
         raise node.missing("Type")
     cls = _operator(type_node)
     fields = desc_node(node)
+    known = [each.c_name for each in operator_fields(cls)]
+    counts = [each.count for each in operator_fields(cls) if each.count]
+    fields.refuse_misspelt([*known, *counts, *_OF_DISPATCHABLES])
     values: dict[str, Any] = {}
     for field in operator_fields(cls):
         values[field.name] = _read_field(fields, field, cls, fused)
@@ -76,10 +84,10 @@ def _operator(node: Node) -> type[OperatorDesc]:
     try:
         cls = find_operator(name)
     except ValueError:
-        from difflib import get_close_matches
+        from ...suggestions import nearest, question
 
-        close = get_close_matches(name.removeprefix("DML_OPERATOR_"), OperatorType.__members__, 1)
-        hint = f"did you mean DML_OPERATOR_{close[0]}?" if close else ""
+        near = nearest(name.removeprefix("DML_OPERATOR_"), OperatorType.__members__)
+        hint = question([f"DML_OPERATOR_{each}" for each in near])
         node.fail(ids.MODEL_VALUE, f"({shown}) is no DML_OPERATOR_TYPE", shown, "an operator's name", hint)
     if definition_class(cls.TYPE) is None:
         what = f"({shown}) is an operator that is not emulated"
@@ -143,6 +151,7 @@ def read_tensor_desc(node: Node) -> BufferTensorDesc:
             "BUFFER",
         )
     node = node.get("Desc") or node
+    node.refuse_misspelt(_OF_TENSORS)
     sizes, strides = node["Sizes"].elements(), node.get("Strides")
     count_node = node.get("DimensionCount")
     count = len(sizes) if count_node is None else count_node.uint32()
