@@ -57,8 +57,7 @@ check: .venv/tools
 	$(BIN)/python runtime/spec/generate.py --check
 	$(BIN)/python docs/make_reference.py --check
 	$(MAKE) ctest
-	$(MAKE) check-wheel
-	$(MAKE) check-numpy
+	$(MAKE) check-wheel check-numpy
 	$(MAKE) check-site
 	$(MAKE) test-ci
 
