@@ -178,7 +178,6 @@ def test_a_wait_that_nothing_seems_to_end_is_reported(built: Built) -> None:
     done = run(*DMLEMU, "exec", "--strictness", "debug", built("waits"), "2600")
     assert done.stdout == "1\n2\n3\n5\n"
     assert "D3D12 MESSAGE FENCE_NEVER" in done.stderr
-    assert done.returncode == 0
 
 
 def test_break_stops_at_the_line_of_a_report(built: Built) -> None:

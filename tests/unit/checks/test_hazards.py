@@ -305,6 +305,60 @@ def test_advice_on_barriers_is_right(program: Program) -> None:
     assert hazards(without) == hazards(program)
 
 
+# What is ordered by barriers that name it, and what is by an accident only.
+PING = act("dispatch", "packed", "alone", 0, "other", 0)
+PONG = act("dispatch", "packed", "other", 0, "alone", 0)
+ON_WHAT_WAS_READ = [PING, act("uav", "alone"), PONG]
+ON_WHAT_WAS_WRITTEN = [PING, act("uav", "other"), PONG]  # and what was read before was read
+ON_NULL = [PING, act("uav", None), PONG]
+FROM_ANY_TO_ANY = [PING, act("alias", None, None), PONG]
+IN_ANOTHER_CALL = [PING, act("call"), PONG]
+BY_ANOTHER_COMMAND = [
+    PING,
+    act("uav", "alone"),
+    act("dispatch", "packed", "whole", 0, "alone", 64),
+    act("uav", None),
+    act("dispatch", "packed", "other", 0, "second", 64),
+]
+BY_WAY_OF_WHAT_ANOTHER_READS = [
+    PING,
+    act("uav", "other"),
+    act("dispatch", "packed", "other", 0, "second", 64),
+    act("uav", "second"),
+    act("dispatch", "packed", "second", 64, "other", 0),
+]
+BY_WAY_OF_AN_INPUT_THAT_IS_NOT_COMPUTED = [
+    act("dispatch", "packed", "alone", 0, "other", 0),
+    act("uav", "alone"),
+    act("dispatch", "packed", "second", 0, "alone", 0),
+    act("uav", "alone"),
+    act("dispatch", "packed", "alone", 0, "other", 0),
+]
+READ_ONLY = [PING, act("uav", "other"), act("dispatch", "packed", "alone", 0, "second", 64)]
+
+
+@pytest.mark.parametrize(
+    ("program", "is_told"),
+    [
+        (ON_WHAT_WAS_READ, True),
+        (ON_WHAT_WAS_WRITTEN, False),
+        (ON_NULL, False),
+        (FROM_ANY_TO_ANY, False),
+        (IN_ANOTHER_CALL, False),
+        (BY_ANOTHER_COMMAND, False),
+        (BY_WAY_OF_WHAT_ANOTHER_READS, False),
+        (BY_WAY_OF_AN_INPUT_THAT_IS_NOT_COMPUTED, True),
+        (READ_ONLY, False),
+    ],
+)
+def test_an_order_by_accident_is_told(program: Program, is_told: bool) -> None:
+    machine = Machine()
+    machine.execute(legal(program))
+    ids = {each.report.id for each in machine.device.reports}
+    assert ("BARRIER_ELSEWHERE" in ids) == is_told
+    assert not any(each.startswith("HAZARD") for each in ids)
+
+
 @pytest.mark.parametrize("names", [False, True])
 @pytest.mark.parametrize("late", [False, True])
 def test_a_barrier_behind_an_initializer_is_not_useless(stage: Stage, names: bool, late: bool) -> None:

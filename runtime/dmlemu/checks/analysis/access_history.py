@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterator
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from dmlemu_hw.events import MAYBE_READ, UNDEFINE, WRITE, Accesses, Freed, Mapped
+from dmlemu_hw.events import MAYBE_READ, READ, UNDEFINE, WRITE, Accesses, Freed, Mapped
 from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.memory_spans import Span, spans
@@ -23,6 +23,7 @@ from .order import Done, holds
 
 __all__ = [
     "Access",
+    "Accessed",
     "Kind",
     "Kinds",
     "Part",
@@ -209,18 +210,36 @@ class Access(NamedTuple):
 Touched = tuple[Pattern, Kind, Touch]
 
 
+class Accessed(NamedTuple):
+    """The places that a command accesses, by views or as copies do; ``addresses`` begin with 0, for any.
+
+    ``is_last``: it begins when all commands before it have ended.
+    """
+
+    by_view: bool
+    addresses: tuple[int, ...]
+    read: frozenset[int]
+    written: frozenset[int]
+    is_last: bool = False
+
+
 class Reached:
     """Resolved accesses of equal content: patterns with their operands, and the places they lie in.
 
     ``addresses``: 0, which stands for any resource, and the addresses of all places accessed.
     ``by_views``: the entry of ``BarrierEpochs.commands`` for a command that accesses these by views.
+    ``read`` and ``written``: the addresses of the places that are; of one that is not followed, nobody knows.
     """
 
     def __init__(self, patterns: list[tuple[Pattern, int]], addresses: tuple[int, ...]) -> None:
         self.patterns = patterns
         self.addresses = addresses
-        self.by_views = True, addresses
         self.places = tuple(dict.fromkeys(pattern.place for pattern, _ in patterns))
+        self.written = frozenset(pattern.place.address for pattern, _ in patterns if pattern.changes)
+        self.read = frozenset(
+            pattern.place.address for pattern, _ in patterns if pattern.access & READ or not pattern.changes
+        ) | (frozenset(addresses[1:]) - self.written)
+        self.by_views = Accessed(True, addresses, self.read, self.written)
 
 
 Part = tuple[Reached, Kinds, int, tuple[int, int]]

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from ..framework.names import NamedCommand, Work
-from .access_history import Part, Touched
+from .access_history import Accessed, Part, Touched
 from .happens_before import NOTHING, Clock
 from .order import ALIASING, UAV_BARRIER, Done, Order, union, with_one
 
@@ -75,7 +75,8 @@ class BarrierEpochs:
         self.call_end = -1  # last ticket of the call
         self.order = Order()
         self.proven = self.order
-        self.commands: list[tuple[bool, tuple[int, ...]]] = []
+        self.commands: list[Accessed] = []
+        self.named = NamedBarriers()
         self.marks: list[Mark] = []
         self.unproven: list[Mark] = []
         self.copied: dict[int, tuple[Done, Done]] = {}  # copies of the call: what they began behind
@@ -105,6 +106,7 @@ class BarrierEpochs:
         self.order.reset()
         self.proven = self.order
         self.commands.clear()
+        self.named = NamedBarriers()
         self.marks.clear()
         self.unproven.clear()
         self.copied.clear()
@@ -119,8 +121,11 @@ class BarrierEpochs:
         """From now on the order is tracked command by command."""
         if self.is_level:
             self.is_level = False
+            if self.level:
+                self.named.pass_barrier(UAV_BARRIER, 0, 0, self.level)
             for number in range(self.noted, len(self.commands)):
-                self.order.end(True, self.commands[number][1], (number + 1, 0))
+                self.order.end(True, self.commands[number].addresses, (number + 1, 0))
+                self.named.end(number, self.commands[number])
             self.order.join(0, (self.level, 0))
             if self.level > self.noted:  # one mark stands for all barriers since: the others came before it
                 self.marks.append(Mark(len(self.marks), self.level, UAV_BARRIER, 0, 0, None))
@@ -146,6 +151,16 @@ class BarrierEpochs:
         done, proven = self.copied[copy]
         self.done, self.proven_done = union(self.done, done), union(self.proven_done, proven)
 
+    @property
+    def accessed(self) -> Accessed:
+        """The places that the current command accesses."""
+        reached = [part[0] for part in self.parts]
+        if len(reached) == 1 and self.by_view:
+            return reached[0].by_views
+        read = frozenset().union(*(each.read for each in reached))
+        written = frozenset().union(*(each.written for each in reached))
+        return Accessed(self.by_view, self.addresses, read, written, bool(self.behind_all))
+
     def end_command(self) -> None:
         """Ends the current command."""
         number = len(self.commands)
@@ -158,7 +173,9 @@ class BarrierEpochs:
             self.proven.end(self.by_view, self.addresses, proven)
         if not self.by_view:
             self.copied[number] = done, proven
-        self.commands.append((self.by_view, self.addresses))
+        accessed = self.accessed
+        self.named.end(number, accessed)
+        self.commands.append(accessed)
         self.parts = []
         self.command = []
         self.behind_all = ()
@@ -174,6 +191,7 @@ class BarrierEpochs:
         if is_unproven and self.proven is self.order:
             self.proven = self.order.copy()
         self.order.pass_barrier(kind, before, after, count)
+        self.named.pass_barrier(kind, before, after, count)
         gives = self.proven.viewed(before) if is_unproven else (0, 0)
         mark = Mark(len(self.marks), count, kind, before, after, advice, gives)
         if is_unproven:
@@ -213,6 +231,27 @@ class BarrierEpochs:
             (each for each in between if each.before in (0, address) and each.after in (0, then)), None
         )
 
+    def orders_by_name(self, first: int, start: tuple[int, bool], then: tuple[int, bool]) -> bool:
+        """Whether barriers that name the memory order an access of that command before the current command's.
+
+        An access: the address of its place, and whether it writes.  A command writes what it computed from
+        what it read: what waits for its writes waits for its reads, and its writes wait for what its reads
+        wait for.
+        """
+        reached = _Behind(self.commands[first], *start)
+        at = bisect_right(self.marks, first, key=lambda mark: mark.at)
+        for number in range(first + 1, len(self.commands) + 1):
+            while at < len(self.marks) and self.marks[at].at <= number:
+                reached.pass_barrier(self.marks[at])
+                at += 1
+            if number < len(self.commands):
+                reached.follow(self.commands[number])
+        return reached.holds(self.accessed, *then)
+
+    def ways(self, first: int) -> list[Mark]:
+        """The barriers that order the current command behind that one."""
+        return self._way(first) or []
+
     def _way(self, first: int) -> list[Mark] | None:
         """The barriers that order the current command behind that one, each as early as possible.
 
@@ -231,13 +270,99 @@ class BarrierEpochs:
                     _open(mark, touched, open)
                 mark = next(marks, None)
             is_end = number == len(self.commands)
-            by_view, addresses = (self.by_view, self.addresses) if is_end else self.commands[number]
+            here = self.commands[number] if not is_end else None
+            by_view = self.by_view if here is None else here.by_view
+            addresses = self.addresses if here is None else here.addresses
             through = None if number == first else _through(by_view, addresses, open)
             if through is not None or number == first:
                 came[number] = through
                 for address in addresses:
                     touched.setdefault((by_view, address), number)
         return _back(came, len(self.commands))
+
+
+class NamedBarriers:
+    """The last barriers of a call by what they name, and the last commands by what they access.
+
+    All numbers are counts of commands: those below have been awaited, or have accessed it.
+    """
+
+    def __init__(self) -> None:
+        self._uav: dict[int, int] = {}
+        self._others: dict[tuple[int, int], int] = {}
+        self._accessed: dict[int, int] = {}
+        self._written: dict[int, int] = {}
+
+    def pass_barrier(self, kind: int, before: int, after: int, commands: int) -> None:
+        """Passes a barrier behind that many commands."""
+        if kind == UAV_BARRIER:
+            self._uav[before] = commands
+        else:
+            self._others[before, after] = commands
+
+    def end(self, number: int, command: Accessed) -> None:
+        """A command has ended."""
+        for address in command.addresses[1:]:
+            self._accessed[address] = number + 1
+        for address in command.written:
+            self._written[address] = number + 1
+
+    def awaited(self, first: int, then: int, *, by_views: bool) -> int:
+        """Accesses to ``first`` of the commands below this number end before an access to ``then`` begins.
+
+        ``by_views``: both are.
+        """
+        others = self._others
+        found = max(others.get(key, 0) for key in ((first, then), (0, then), (first, 0), (0, 0)))
+        if by_views:
+            found = max(found, self._uav.get(0, 0), self._uav.get(first, 0) if first == then else 0)
+        return found
+
+    def awaits_all(self, command: Accessed) -> bool:
+        """Whether all that a command with views of these could conflict with is awaited by their names."""
+        for address in command.addresses[1:]:
+            last = (self._accessed if address in command.written else self._written).get(address, 0)
+            if last and last > self.awaited(address, address, by_views=True):
+                return False
+        return True
+
+
+class _Behind:
+    """What comes behind one access, by barriers that name what they order."""
+
+    def __init__(self, command: Accessed, address: int, writes: bool) -> None:
+        # Accesses that come behind it, or are it: by view or not, to an address.
+        self.ended = {(command.by_view, address)}
+        if not writes:
+            self.ended |= {(command.by_view, each) for each in command.written}
+        self.open: set[tuple[bool, int]] = set()  # only by views, or any; to an address, 0: to any
+
+    def pass_barrier(self, mark: Mark) -> None:
+        """Those that the barrier awaits are awaited by those that it names."""
+        only_views = mark.kind == UAV_BARRIER
+        if any(
+            (by_view or not only_views) and mark.before in (0, address) for by_view, address in self.ended
+        ):
+            self.open.add((only_views, mark.after))
+
+    def _is_open(self, command: Accessed, address: int) -> bool:
+        kinds = (False, True) if command.by_view else (False,)
+        return any((only_views, each) in self.open for only_views in kinds for each in (address, 0))
+
+    def holds(self, command: Accessed, address: int, writes: bool) -> bool:
+        """Whether an access of the command is behind."""
+        if command.is_last or self._is_open(command, address):
+            return True
+        if writes and any(self._is_open(command, each) for each in command.read):
+            return True
+        # Copies to the same bytes keep their order.
+        return writes and not command.by_view and (False, address) in self.ended
+
+    def follow(self, command: Accessed) -> None:
+        """Adds the accesses of a command that are behind."""
+        found = {each for each in command.written if self.holds(command, each, True)}
+        found |= {each for each in command.read if self.holds(command, each, False)}
+        self.ended |= {(command.by_view, each) for each in found}
 
 
 def _open(

@@ -27,7 +27,7 @@ from ...diagnostics.declarations.resources import DECLARATIONS as COPIES
 from ...dml.events import DispatchRecorded
 from ...dml.lowering.dispatchable import OperatorInitializer
 from ..analysis.access_history import Access, Kind, Kinds, Pattern, Places, Reached, Touched, Window, touched
-from ..analysis.barrier_epochs import SHIFT, Advice, BarrierEpochs
+from ..analysis.barrier_epochs import SHIFT, Advice, BarrierEpochs, Mark
 from ..analysis.happens_before import FenceValue, HappensBefore
 from ..analysis.order import TRANSITION, UAV_BARRIER, Done, holds
 from ..framework.check import Check, on
@@ -242,7 +242,7 @@ class Hazards(Check):
     def _end_command(self, timeline: BarrierEpochs) -> None:
         timeline.begin_command()
         reached = [part[0] for part in timeline.parts]
-        is_quiet = timeline.by_view and timeline.is_behind_all
+        is_quiet = timeline.by_view and timeline.is_behind_all and self._is_named(timeline)
         if is_quiet and all(self._is_apart(timeline, each) for each in reached):
             timeline.postpone(tuple((part[0], part[1]) for part in timeline.parts), timeline.parts)
             timeline.end_command()
@@ -280,6 +280,11 @@ class Hazards(Check):
             self._enter_postponed(timeline)
         return True
 
+    def _is_named(self, timeline: BarrierEpochs) -> bool:
+        """Whether barriers that name its memory order the command behind all that it conflicts with."""
+        linked = any(place.linked for part in timeline.parts for place in part[0].places)
+        return not linked and timeline.named.awaits_all(timeline.accessed)
+
     def _is_apart(self, timeline: BarrierEpochs, reached: Reached) -> bool:
         """Whether all work of other queues on the memory of the current command has ended."""
         queue, clock = timeline.queue, timeline.clock
@@ -314,16 +319,18 @@ class Hazards(Check):
                     if newest < known:
                         continue
                     runs = [(window.from_phase(known), len(window.phases))]
-                elif (
-                    newest < lowest
-                    or touch[2] in timeline.behind_all
-                    or (kind == window.kind == _COPY_DEST and window.place is pattern.place)
+                elif touch[2] in timeline.behind_all or (
+                    kind == window.kind == _COPY_DEST and window.place is pattern.place
                 ):
+                    continue
+                elif newest < lowest:
+                    self._look_for_accident(timeline, window, Access(pattern, kind, touch))
                     continue
                 else:
                     if timeline.proven is not timeline.order:
                         self._credit(timeline, window, pattern)
                     runs = window.pending(timeline.call, timeline.done, not pattern.changes)
+                    self._look_for_accident(timeline, window, Access(pattern, kind, touch))
                 if kind == window.kind == _TAIL:
                     continue  # padding on both sides: its contents are undefined anyway
                 at = window.newest(pattern, runs)
@@ -331,6 +338,28 @@ class Hazards(Check):
                     found.append((window, at, Access(pattern, kind, touch)))
         if found:
             self._report_lowest(found)
+
+    def _look_for_accident(self, timeline: BarrierEpochs, window: Window, then: Access) -> None:
+        """Reports the last conflicting access that only a barrier on another resource orders before."""
+        if then.kind == window.kind == _TAIL:
+            return
+        pattern, here, place = then.pattern, then.pattern.place.address, window.place.address
+        by_views = timeline.by_view and window.kind <= _TAIL
+        named = timeline.named.awaited(place, here, by_views=by_views)
+        if window.last < timeline.call + named:
+            return
+        start, end = window.from_phase(timeline.call + named), len(window.phases)
+        while (at := window.newest(pattern, [(start, end)])) >= 0:
+            end, number = at, window.phases[at] - timeline.call
+            first = window.access(at)
+            if not holds(timeline.done, number):
+                continue  # which is a hazard
+            changes = first.pattern.changes
+            if not timeline.orders_by_name(number, (place, changes), (here, pattern.changes)):
+                byte = pattern.first_byte(first.pattern)
+                assert byte is not None
+                self._report_conflict(window, first, then, byte, timeline.ways(number))
+                return
 
     def _compare_sides(self, timeline: BarrierEpochs) -> None:
         """Reports a copy whose source and destination share memory."""
@@ -441,8 +470,13 @@ class Hazards(Check):
         for _, window, first, then, byte in lowest.values():
             self._report_conflict(window, first, then, byte)
 
-    def _report_conflict(self, window: Window, first: Access, then: Access, byte: int) -> None:
-        """Reports two accesses; that byte is the first that both access."""
+    def _report_conflict(
+        self, window: Window, first: Access, then: Access, byte: int, between: list[Mark] | None = None
+    ) -> None:
+        """Reports two accesses; that byte is the first that both access.
+
+        ``between``: the barriers, on other resources, that happen to order the two.
+        """
         shared = range(byte, then.pattern.last_byte(first.pattern, byte) + 1)
         is_one_queue = window.queue == self._running.queue
         is_one_list = is_one_queue and first.commands is then.commands
@@ -452,12 +486,15 @@ class Hazards(Check):
         if not is_one_list:
             first, then = messages.apart(first, then)
         finding = messages.Finding(
-            self._name(window, first.pattern, then.pattern),
+            self._name(window, first.pattern, then.pattern) if between is None else ids.BARRIER_ELSEWHERE,
             self._side(first, shared),
             self._side(then, shared),
             messages.shares_all(first.pattern, then.pattern, shared),
             is_one_list,
         )
+        if between:
+            named = (self.names.buffer(each.before) if each.before else None for each in between)
+            context = (messages.between(list(dict.fromkeys(named))),)
         fields = finding.fields(*context)
         self.report(
             finding.id, finding.message, cause=finding.cause, **{**fields, "hint": hint or fields["hint"]}

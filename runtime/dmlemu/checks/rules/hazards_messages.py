@@ -24,6 +24,7 @@ __all__ = [
     "Side",
     "apart",
     "barrier",
+    "between",
     "rise",
     "same",
     "shares_all",
@@ -117,7 +118,7 @@ class Finding(NamedTuple):
         other = f", the same memory as {self._bytes(before)}" if before.buffer is not after.buffer else ""
         return (
             f"{after.command.command.name}{on} {after.verb} {self._bytes(after)}{other}, "
-            f"which {self._other} {before.verb}{self._too}, and {self._missing} orders the two."
+            f"which {self._other} {before.verb}{self._too}, and {self._missing}."
         )
 
     @property
@@ -132,7 +133,7 @@ class Finding(NamedTuple):
     def hint(self) -> str:
         """The missing barrier, if it is certain which one."""
         before, after = self.before, self.after
-        if self.id == ids.HAZARD_ALIAS:
+        if self.id == ids.HAZARD_ALIAS or before.buffer is not after.buffer:
             call = f"ALIASING({before.argument}, {after.argument})"
         elif self.id != ids.HAZARD_QUEUE and before.is_uav and after.is_uav:
             call = f"UAV({after.argument})"
@@ -183,9 +184,10 @@ class Finding(NamedTuple):
 
     @property
     def _missing(self) -> str:
-        return {ids.HAZARD_QUEUE: "no fence", ids.HAZARD_ALIAS: "no aliasing barrier"}.get(
-            self.id, "no barrier"
-        )
+        if self.id == ids.BARRIER_ELSEWHERE:
+            return "the two are ordered here only because a barrier on another resource comes between"
+        missing = {ids.HAZARD_QUEUE: "no fence", ids.HAZARD_ALIAS: "no aliasing barrier"}
+        return f"{missing.get(self.id, 'no barrier')} orders the two"
 
 
 def apart(first: Access, then: Access) -> tuple[Access, Access]:
@@ -198,6 +200,12 @@ def apart(first: Access, then: Access) -> tuple[Access, Access]:
         first._replace(touch=(next(named), *first.touch[1:])),
         then._replace(touch=(next(named), *then.touch[1:])),
     )
+
+
+def between(named: list[Resource | None]) -> str:
+    """The barriers that happen to order two accesses."""
+    which = " and ".join("an unnamed resource" if each is None else each.title() for each in named)
+    return f"The barriers between them name {which}"
 
 
 def signals(names: Names, queue: int, signal: FenceValue | None) -> str:

@@ -66,6 +66,16 @@ HAZARD_DECLARATIONS = (
         rule="AL1: D3D12_RESOURCE_ALIASING_BARRIER",
     ),
     Declaration(
+        ids.BARRIER_ELSEWHERE,
+        "commands that conflict are ordered only by the accident that a barrier on another resource comes between",
+        Severity.WARNING,
+        When.EXECUTE,
+        why="A barrier that names a resource orders the accesses to that resource. Here and on many GPUs it makes whole "
+        "commands wait, but no document promises that: a driver may flush and wait for the named resource alone.",
+        fix="Name the resource that both commands access, or give the UAV barrier no resource.",
+        rule=_RULE,
+    ),
+    Declaration(
         ids.BARRIER_USELESS,
         "a UAV barrier, whenever it was executed, was never the first to order two accesses that conflict",
         Severity.INFO,
