@@ -200,10 +200,13 @@ class Initialisation(Check):
         A graph does not know how many rows past a count are undefined: its nodes work on all of them.
         None: anything else is undefined, or the node does not keep the order of elements.
         """
-        kernel, last = kernels.name(KERNEL.unpack_from(event.packet)[0]), self._last(first)
-        if _ROW_BY_ROW.get(kernel) != read.operand or last is None or not last.is_part:
+        kernel = kernels.name(KERNEL.unpack_from(event.packet)[0])
+        if _ROW_BY_ROW.get(kernel) != read.operand:
             return None
         if self.names.command(event).operand(read) != "TemporaryResource":
+            return None
+        last = self._last(first)
+        if last is None or not last.is_part:
             return None
         targets = [each for each in event.accesses if each.access & WRITE]
         if len(targets) != 1 or targets[0].footprint.sizes != read.footprint.sizes:
