@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from ..framework.names import NamedCommand, Work
-from .access_history import Accessed, Part, Touched
+from .access_history import Accessed, Part, Place, Touched
 from .happens_before import NOTHING, Clock
 from .order import ALIASING, UAV_BARRIER, Done, Order, union, with_one
 
@@ -61,6 +61,7 @@ class BarrierEpochs:
     ``is_level``: each command from number ``noted`` on accesses its resources by views and began behind all
     before it, and the first ``level`` commands, all but at most the last one, have ended when another such
     command begins; ``order`` and ``marks`` are not up to date then.
+    ``named``: its barriers by what they name.  ``faulty``: places of which a hazard was reported.
     ``unproven``: barriers of the call not yet found useful; ``proven`` is the order without them.
     """
 
@@ -77,6 +78,7 @@ class BarrierEpochs:
         self.proven = self.order
         self.commands: list[Accessed] = []
         self.named = NamedBarriers()
+        self.faulty: set[Place] = set()
         self.marks: list[Mark] = []
         self.unproven: list[Mark] = []
         self.copied: dict[int, tuple[Done, Done]] = {}  # copies of the call: what they began behind
@@ -107,6 +109,7 @@ class BarrierEpochs:
         self.proven = self.order
         self.commands.clear()
         self.named = NamedBarriers()
+        self.faulty.clear()
         self.marks.clear()
         self.unproven.clear()
         self.copied.clear()

@@ -341,7 +341,7 @@ class Hazards(Check):
 
     def _look_for_accident(self, timeline: BarrierEpochs, window: Window, then: Access) -> None:
         """Reports the last conflicting access that only a barrier on another resource orders before."""
-        if then.kind == window.kind == _TAIL:
+        if then.kind == window.kind == _TAIL or timeline.faulty & {window.place, then.pattern.place}:
             return
         pattern, here, place = then.pattern, then.pattern.place.address, window.place.address
         by_views = timeline.by_view and window.kind <= _TAIL
@@ -468,6 +468,7 @@ class Hazards(Check):
                 if key not in lowest or place < lowest[key][0]:
                     lowest[key] = place, window, first, then, byte
         for _, window, first, then, byte in lowest.values():
+            self._running.faulty |= {first.pattern.place, then.pattern.place}
             self._report_conflict(window, first, then, byte)
 
     def _report_conflict(
