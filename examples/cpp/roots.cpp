@@ -142,9 +142,9 @@ int main()
     const D3D12_RESOURCE_FLAGS uav = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
     const auto upload = gpu.CreateBuffer(D3D12_HEAP_TYPE_UPLOAD, D3D12_RESOURCE_FLAG_NONE,
                                          D3D12_RESOURCE_STATE_GENERIC_READ);
-    const auto input = gpu.CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, uav, D3D12_RESOURCE_STATE_COPY_DEST);
-    const auto roots = gpu.CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, uav, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
-    const auto output = gpu.CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, uav, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    const auto input = gpu.CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, uav, D3D12_RESOURCE_STATE_COMMON);
+    const auto roots = gpu.CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, uav, D3D12_RESOURCE_STATE_COMMON);
+    const auto output = gpu.CreateBuffer(D3D12_HEAP_TYPE_DEFAULT, uav, D3D12_RESOURCE_STATE_COMMON);
     const auto readback = gpu.CreateBuffer(D3D12_HEAP_TYPE_READBACK, D3D12_RESOURCE_FLAG_NONE,
                                            D3D12_RESOURCE_STATE_COPY_DEST);
     roots->SetName(L"roots");

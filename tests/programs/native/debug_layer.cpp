@@ -15,7 +15,7 @@ static void STDMETHODCALLTYPE on_message(D3D12_MESSAGE_CATEGORY, D3D12_MESSAGE_S
                                          LPCSTR text, void *context)
 {
     called_on = std::this_thread::get_id();
-    called += severity == D3D12_MESSAGE_SEVERITY_INFO && std::strstr(text, "RES_STATE_IGNORED") != nullptr &&
+    called += severity == D3D12_MESSAGE_SEVERITY_WARNING && std::strstr(text, "RES_STATE_IGNORED") != nullptr &&
               context == &called;
 }
 

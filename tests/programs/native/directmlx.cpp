@@ -27,9 +27,9 @@ int main()
     for (int i = 0; i < 8; i++)
         b[i] = static_cast<float>(i % 3) + 0.25f;
     const auto left_buffer = gpu.upload(a, sizeof a), right_buffer = gpu.upload(b, sizeof b);
-    const auto result = gpu.buffer(24, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    const auto result = gpu.buffer(24, D3D12_RESOURCE_STATE_COMMON);
     const DML_BINDING_PROPERTIES properties = compiled->GetBindingProperties();
-    const auto persistent = gpu.buffer(properties.PersistentResourceSize, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    const auto persistent = gpu.buffer(properties.PersistentResourceSize, D3D12_RESOURCE_STATE_COMMON);
     ComPtr<IDMLOperatorInitializer> initializer;
     IDMLCompiledOperator *operators[] = {compiled.Get()};
     CHECK(gpu.dml->CreateOperatorInitializer(1, operators, IID_PPV_ARGS(&initializer)));

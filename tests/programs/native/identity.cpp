@@ -11,7 +11,7 @@ int main()
     for (int i = 0; i < 24; i++)
         values[i] = 1.5f * static_cast<float>(i) - 7.0f;
     ComPtr<ID3D12Resource> input = gpu.upload(values, sizeof values);
-    ComPtr<ID3D12Resource> output = gpu.buffer(sizeof values, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    ComPtr<ID3D12Resource> output = gpu.buffer(sizeof values, D3D12_RESOURCE_STATE_COMMON);
     gpu.dispatch(compiled.Get(), {{input.Get(), 0, sizeof values}}, {{output.Get(), 0, sizeof values}});
     gpu.print(output.Get(), sizeof values);
 }

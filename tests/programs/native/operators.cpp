@@ -49,8 +49,8 @@ static void graph(Gpu &gpu)
     ComPtr<ID3D12Resource> persistent = gpu.initialize(compiled.Get());
     const float row[] = {0.5f, -0.25f, 3.0f, 1e-3f};
     ComPtr<ID3D12Resource> first = gpu.upload(values, sizeof values), second = gpu.upload(row, sizeof row);
-    ComPtr<ID3D12Resource> result = gpu.buffer(x.size(), D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
-    ComPtr<ID3D12Resource> result_sums = gpu.buffer(sums.size(), D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    ComPtr<ID3D12Resource> result = gpu.buffer(x.size(), D3D12_RESOURCE_STATE_COMMON);
+    ComPtr<ID3D12Resource> result_sums = gpu.buffer(sums.size(), D3D12_RESOURCE_STATE_COMMON);
     gpu.dispatch(compiled.Get(), {whole(first), whole(second)}, {whole(result), whole(result_sums)}, persistent.Get());
     gpu.print(result.Get(), x.size());
     gpu.print(result_sums.Get(), sums.size());
@@ -81,7 +81,7 @@ static void convolution(Gpu &gpu)
     filters.Reset(); // DirectML has them
     filter_zeros.Reset();
     ComPtr<ID3D12Resource> image = gpu.upload(values, 80), image_zero = gpu.upload(zero, 4);
-    ComPtr<ID3D12Resource> result = gpu.buffer(output.size(), D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    ComPtr<ID3D12Resource> result = gpu.buffer(output.size(), D3D12_RESOURCE_STATE_COMMON);
     gpu.dispatch(compiled.Get(), {whole(image), whole(image_zero), {}, {}}, {whole(result)}, persistent.Get());
     gpu.print(result.Get(), output.size());
 }
@@ -95,8 +95,8 @@ static void nonzero(Gpu &gpu)
     ComPtr<ID3D12Resource> persistent = gpu.initialize(compiled.Get());
     const float values[12] = {0, 1, -0.0f, 0, 2, 0, 0, -3, 0, 0, 1e-30f, 0};
     ComPtr<ID3D12Resource> source = gpu.upload(values, sizeof values);
-    ComPtr<ID3D12Resource> found = gpu.buffer(4, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
-    ComPtr<ID3D12Resource> rows = gpu.buffer(coordinates.size(), D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    ComPtr<ID3D12Resource> found = gpu.buffer(4, D3D12_RESOURCE_STATE_COMMON);
+    ComPtr<ID3D12Resource> rows = gpu.buffer(coordinates.size(), D3D12_RESOURCE_STATE_COMMON);
     gpu.dispatch(compiled.Get(), {whole(source)}, {whole(found), whole(rows)}, persistent.Get());
     const uint32_t number = gpu.read(found.Get(), 4)[0];
     std::printf("%u\n", number);
@@ -115,7 +115,7 @@ static void bit_count(Gpu &gpu)
     for (uint32_t i = 0; i < 96; i++)
         values[i] = i * 2654435761u;
     ComPtr<ID3D12Resource> source = gpu.upload(values, sizeof values);
-    ComPtr<ID3D12Resource> result = gpu.buffer(output.size(), D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    ComPtr<ID3D12Resource> result = gpu.buffer(output.size(), D3D12_RESOURCE_STATE_COMMON);
     gpu.dispatch(compiled.Get(), {whole(source)}, {whole(result)}, persistent.Get());
     gpu.print(result.Get(), output.size());
 }

@@ -109,7 +109,7 @@ struct Gpu {
         CHECK(staging->Map(0, &nothing, &memory));
         std::memcpy(memory, bytes, size);
         staging->Unmap(0, nullptr);
-        ComPtr<ID3D12Resource> made = buffer(size, D3D12_RESOURCE_STATE_COPY_DEST);
+        ComPtr<ID3D12Resource> made = buffer(size, D3D12_RESOURCE_STATE_COMMON);
         list->CopyBufferRegion(made.Get(), 0, staging.Get(), 0, size);
         transition(made.Get(), D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
         kept.push_back(staging);
@@ -151,7 +151,7 @@ struct Gpu {
         CHECK(dml->CreateBindingTable(&desc, IID_PPV_ARGS(&made)));
         if (properties.TemporaryResourceSize != 0) {
             ComPtr<ID3D12Resource> temporary =
-                buffer(properties.TemporaryResourceSize, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+                buffer(properties.TemporaryResourceSize, D3D12_RESOURCE_STATE_COMMON);
             const DML_BUFFER_BINDING bound = {temporary.Get(), 0, properties.TemporaryResourceSize};
             const DML_BINDING_DESC binding = {DML_BINDING_TYPE_BUFFER, &bound};
             made->BindTemporaryResource(&binding);
@@ -185,7 +185,7 @@ struct Gpu {
         const UINT64 size = compiled->GetBindingProperties().PersistentResourceSize;
         ComPtr<ID3D12Resource> persistent;
         if (size != 0) {
-            persistent = buffer(size, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+            persistent = buffer(size, D3D12_RESOURCE_STATE_COMMON);
             const DML_BUFFER_BINDING whole = {persistent.Get(), 0, size};
             const DML_BINDING_DESC output = {DML_BINDING_TYPE_BUFFER, &whole};
             bindings->BindOutputs(1, &output);

@@ -15,7 +15,7 @@ static ComPtr<ID3D12Resource> submit(Gpu &gpu, IDMLCompiledOperator *compiled, f
     for (int i = 0; i < 16; i++)
         values[i] = first * static_cast<float>(i);
     ComPtr<ID3D12Resource> input = gpu.upload(values, sizeof values);
-    ComPtr<ID3D12Resource> output = gpu.buffer(64, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    ComPtr<ID3D12Resource> output = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
     gpu.dispatch(compiled, {whole(input)}, {whole(output)});
     ComPtr<ID3D12Resource> readback =
         gpu.committed(D3D12_HEAP_TYPE_READBACK, 64, D3D12_RESOURCE_FLAG_NONE, D3D12_RESOURCE_STATE_COPY_DEST);

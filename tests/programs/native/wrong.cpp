@@ -214,7 +214,7 @@ static void no_temporary()
 static void never_written()
 {
     Scene s;
-    ComPtr<ID3D12Resource> sum = s.buffer(16, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    ComPtr<ID3D12Resource> sum = s.buffer(16, D3D12_RESOURCE_STATE_COMMON);
     ComPtr<IDMLBindingTable> bindings = s.bound(sum.Get(), s.y.Get());
     s.recorder->RecordDispatch(s.list.Get(), s.compiled.Get(), bindings.Get()); // MEM_UNINIT_READ
     s.execute();
