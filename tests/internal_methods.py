@@ -3,5 +3,5 @@
 INTERNAL = {
     *("title", "part", "discard", "check_open", "forget", "use", "slots"),
     *("start", "records_with", "may_record", "reject", "use_all", "need", "announce"),
-    *("descriptors", "complete", "alone", "uses"),
+    *("descriptors", "complete", "alone", "uses", "at_submit", "budget_changed"),
 }

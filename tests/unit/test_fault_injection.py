@@ -491,6 +491,8 @@ OBJECT: dict[str, Row] = {
     "set_private_data": (works, lambda w, x: x.set_private_data(GUID, b"data")),
     "get_private_data": (gives(b"data"), lambda w, x: x.get_private_data(GUID)),
     "set_private_data_interface": (works, lambda w, x: x.set_private_data_interface(GUID, w)),
+    "register_destruction_callback": (gives(1), lambda w, x: x.register_destruction_callback(print)),
+    "unregister_destruction_callback": (nothing, lambda w, x: x.unregister_destruction_callback(1)),
 }
 LAST: dict[str, Row] = {
     "release": (nothing, lambda w, x: x.release()),
@@ -594,6 +596,30 @@ METHODS: dict[str, dict[str, Row]] = {
             nothing,
             lambda w, x: x.create_unordered_access_view(w.buffer, None, None, w.handle),
         ),
+        "try_create_unordered_access_view": (
+            removed,
+            lambda w, x: x.try_create_unordered_access_view(w.buffer, None, None, w.handle),
+        ),
+        "try_create_shader_resource_view": (
+            removed,
+            lambda w, x: x.try_create_shader_resource_view(None, None, w.handle),
+        ),
+        "try_create_constant_buffer_view": (
+            removed,
+            lambda w, x: x.try_create_constant_buffer_view(None, w.handle),
+        ),
+        "create_query_heap1": (removed, lambda w, x: x.create_query_heap1(d3d12.QueryHeapDesc(count=1))),
+        "resolve_query_data": unsupported_row("resolve_query_data"),
+        "register_trim_notification_callback": (
+            removed,
+            lambda w, x: x.register_trim_notification_callback(print),
+        ),
+        "unregister_trim_notification_callback": (
+            nothing,
+            lambda w, x: x.unregister_trim_notification_callback(w.trim_cookie),
+        ),
+        "get_configuration_desc": (works, lambda w, x: x.get_configuration_desc()),
+        "get_resource_tiling": (works, lambda w, x: x.get_resource_tiling(w.buffer)),
         "evict": (removed, lambda w, x: x.evict([w.buffer])),
         "get_adapter_luid": (works, lambda w, x: x.get_adapter_luid()),
         "get_copyable_footprints": (works, lambda w, x: x.get_copyable_footprints(w.desc)),
@@ -713,6 +739,14 @@ METHODS: dict[str, dict[str, Row]] = {
         ),
         "is_valid": (gives(True), lambda w, x: x.is_valid()),
         "query_memory_budget": (works, lambda w, x: x.query_memory_budget()),
+        "register_video_memory_budget_change_notification_event": (
+            gives(1),
+            lambda w, x: x.register_video_memory_budget_change_notification_event(threading.Event()),
+        ),
+        "unregister_video_memory_budget_change_notification": (
+            nothing,
+            lambda w, x: x.unregister_video_memory_budget_change_notification(1),
+        ),
     },
     "dml": {
         **OBJECT,
@@ -770,6 +804,7 @@ class World:
         self.list, self.allocator, self.views = stage.list, stage.allocator, stage.heap
         self.adapter, self.recorder = stage.device.context.adapter, stage.recorder
         self.handle = self.views.get_cpu_descriptor_handle_for_heap_start()
+        self.trim_cookie = self.device.register_trim_notification_callback(print)
         self.desc = d3d12.ResourceDesc.buffer(65536)
         self.buffer, self.upload = stage.buffer("buffer"), stage.host_buffer("upload")
         self.mapped = self.upload.map()

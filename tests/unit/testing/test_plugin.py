@@ -148,7 +148,8 @@ REFUSED = """
         with suppress(Error):
             d3d12.create_device(d3d12.Adapter(), d3d12.FeatureLevel.LEVEL_12_2)
 
-    def test_what_a_call_swallows_itself(device):
+    @pytest.mark.dmlemu(expect=["RES_DESC"])
+    def test_what_a_call_reports_itself(device):
         wrong = d3d12.ResourceDesc.buffer(0)
         assert device.get_resource_allocation_info(0, [wrong]).size_in_bytes == 2**64 - 1
 """
