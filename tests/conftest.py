@@ -1,6 +1,7 @@
 """Every hypothesis test repeats exactly, takes the time it needs, and prints how to replay a failure."""
 
 import gc
+import os
 import sys
 from collections.abc import Iterator
 from zlib import crc32
@@ -14,6 +15,9 @@ settings.register_profile(
     "dmlemu", derandomize=True, deadline=None, print_blob=True, max_examples=part_of(100)
 )
 settings.load_profile("dmlemu")
+
+
+os.environ.pop("GITHUB_ACTIONS", None)  # else what commands print there would be elsewhere than expected
 
 
 @pytest.fixture

@@ -340,7 +340,7 @@ def test_texts_will_do_for_members(own_defaults: None) -> None:
     with pytest.raises(Error):
         reports.raise_pending()
     for name in ("strictness", "response"):
-        with pytest.raises(ValueError, match="'loud' is not a valid "):
+        with pytest.raises(ValueError, match=f"'loud' is not a {name}; expected "):
             setattr(defaults, name, "loud")
     assert (defaults.strictness, defaults.response) == (Strictness.DEBUG, Response.WARN)
 

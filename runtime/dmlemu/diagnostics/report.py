@@ -25,7 +25,17 @@ from .spelling import elide, printable, quote
 if TYPE_CHECKING:
     from ..pictures import Tensor
 
-__all__ = ["HOST_IS_FULL", "Error", "ErrorWatch", "HResult", "Report", "Severity", "Strictness", "loading"]
+__all__ = [
+    "HOST_IS_FULL",
+    "Error",
+    "ErrorWatch",
+    "HResult",
+    "Report",
+    "Severity",
+    "Strictness",
+    "TextChoice",
+    "loading",
+]
 
 RULE_LINE = re.compile(r"^  rule: .*$", re.MULTILINE)
 """The line of :meth:`Report.text` that names the rule."""
@@ -70,7 +80,19 @@ class Severity(IntEnum):
     MESSAGE = 4
 
 
-class Strictness(str, Enum):
+class TextChoice(str, Enum):
+    """An enum whose members may be given by their texts."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        """ValueError: there is no such member."""
+        texts = [each.value for each in cls]
+        near = question(nearest(value, texts)) if isinstance(value, str) else ""
+        expected = f"{', '.join(texts[:-1])} or {texts[-1]}{f' ({near})' if near else ''}"
+        raise ValueError(f"{quote(value)} is not a {cls.__name__.lower()}; expected {expected}.")
+
+
+class Strictness(TextChoice):
     """How mistakes are handled.
 
     ``runtime``: as Windows without the debug layer; void methods do not raise, the list fails at
@@ -82,16 +104,6 @@ class Strictness(str, Enum):
     RUNTIME = "runtime"
     DEBUG = "debug"
     STRICT = "strict"
-
-    @classmethod
-    def _missing_(cls, value: object) -> NoReturn:
-        """ValueError: there is no such strictness."""
-        names = [each.value for each in cls]
-        near = question(nearest(value, names)) if isinstance(value, str) else ""
-        raise ValueError(
-            f"{quote(value)} is not a strictness; expected {', '.join(names[:-1])} or {names[-1]}"
-            f"{f' ({near})' if near else ''}."
-        )
 
 
 class Report(Frozen):

@@ -101,6 +101,14 @@ def _path(config: pytest.Config, option: str) -> Path | None:
     return path.with_stem(f"{path.stem}-{worker['workerid']}") if worker else path
 
 
+def _enter(recording: Any) -> None:
+    try:
+        recording.__enter__()
+    except OSError as error:
+        option = "record" if type(recording).__name__ == "Recording" else "trace"
+        raise pytest.UsageError(f"--dmlemu-{option}: {error}") from None
+
+
 class _Test:
     """The reports of the devices of one test, and those it expects."""
 
@@ -259,7 +267,7 @@ class _Watch:
 
                 self._recordings.append(Trace(None, self._trace))
             for each in self._recordings:
-                each.__enter__()
+                _enter(each)
             if self._chaos is not None:
                 from dmlemu_hw.chaos import chaos
 

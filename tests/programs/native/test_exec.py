@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from toolchain import (
     DMLEMU,
+    HERE,
     NOTHING,
     Built,
     capi,
@@ -191,6 +192,35 @@ def test_reports_in_a_file_and_a_summary_with_the_objects_left(program: Path, tm
     assert re.search(
         r"  buffer 'left behind', created at .*ends\.cpp:\d+ in main\), references: 1\n", alive
     ), alive
+
+
+def test_reports_as_sarif_and_as_annotations(program: Path, tmp_path: Path) -> None:
+    """Also of a program that crashes; with the path of its source."""
+    for name in ("reports.sarif", "reports.xml"):
+        done = run_alone(program, "right", DMLEMU_REPORT=str(tmp_path / name))
+        assert done.returncode == (0 if name == "reports.sarif" else 2), done.stderr
+    assert "dmlemu: Direct3D cannot start: DMLEMU_REPORT is wrong: " in done.stderr
+    file = tmp_path / "reports.sarif"
+    done = run(*DMLEMU, "exec", "--strict", "--report", file, program, "wrong", GITHUB_ACTIONS="true")
+    source = HERE / "ends.cpp"
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("::")]
+    where = os.path.relpath(source) if source.is_relative_to(Path.cwd()) else source
+    assert line.startswith(f"::error file={where},line=12,title=COPY_RANGE::")
+    (found,) = json.loads(file.read_text())["runs"][0]["results"]
+    assert found["occurrenceCount"] == 2
+    location = found["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"]["uri"].endswith("tests/programs/native/ends.cpp")
+    assert location["region"] == {"startLine": 12}
+
+
+@pytest.mark.parametrize("option", ["--report", "--trace"])
+def test_a_full_disk_at_the_end_is_one_line(program: Path, option: str) -> None:
+    done = run(*DMLEMU, "exec", "--strict", option, "/dev/full", program, "early")
+    what = {"--report": "the reports", "--trace": "the timeline"}[option]
+    said = f"dmlemu: {what} cannot be written to '/dev/full': No space left on device\n"
+    assert done.stderr.endswith(said) and "Traceback" not in done.stderr
+    assert done.returncode == 1
+    assert run(*DMLEMU, "exec", "--trace", "/dev/full", program, "right").returncode == 1
 
 
 def test_suppressed_checks_are_no_errors(program: Path) -> None:

@@ -454,7 +454,10 @@ def test_the_report_file_names_the_tests(pytester: pytest.Pytester) -> None:
     ]
     told = [(line["given"], line["expected"], line["is_expected"]) for line in lines]
     assert told == [("0", "at least 1", False), ("", "", False), ("-1", "0 to 2**64 - 1", False)]
-    run(pytester, "", "--dmlemu-report=nowhere/out.jsonl").stderr.fnmatch_lines(["*--dmlemu-report: *"])
+    for option in ("report", "record", "trace"):
+        said = run(pytester, "", f"--dmlemu-{option}=nowhere/out.jsonl").stderr
+        said.fnmatch_lines([f"*--dmlemu-{option}: *No such file or directory: *nowhere/out.jsonl'"])
+        said.no_fnmatch_line("*Traceback*")
 
 
 def test_chaos_is_the_policy_of_every_device(pytester: pytest.Pytester) -> None:
@@ -543,6 +546,23 @@ def test_sarif_has_what_no_test_expects(pytester: pytest.Pytester) -> None:
     assert rules[warned]["shortDescription"]["text"].startswith("Reported when ")
     assert rules[warned].get("helpUri") == page(catalogue()[warned].rule)
     assert "helpUri" not in rules["MY_ERROR"]
+
+
+def test_a_report_of_another_name_is_refused(pytester: pytest.Pytester) -> None:
+    for name in ("out.xml", "out.txt"):
+        said = run(pytester, "", f"--dmlemu-report={name}").stderr
+        said.fnmatch_lines([f"*--dmlemu-report: '{name}' ends in {name[3:]}; expected .json or .jsonl *"])
+
+
+def test_a_file_that_cannot_be_written_takes_nothing_from_the_others(pytester: pytest.Pytester) -> None:
+    options = ["--dmlemu=strict", "--dmlemu-report=out.sarif"]
+    full = ["--dmlemu-record=/dev/full", "--dmlemu-trace=out.json"]
+    done = run(pytester, "\n    def test_it(device):\n        pass\n", *options, *full)
+    done.assert_outcomes(passed=1)
+    assert done.ret == 1
+    done.stdout.fnmatch_lines(["dmlemu: '/dev/full' cannot be written: No space left on device"])
+    assert json.loads((pytester.path / "out.sarif").read_text())["runs"]
+    assert json.loads((pytester.path / "out.json").read_text())["traceEvents"]
 
 
 def test_rules_of_sarif_have_their_pages() -> None:

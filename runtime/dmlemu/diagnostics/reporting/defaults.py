@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
-from ..report import Strictness
+from ..report import Strictness, TextChoice
 from .stored import Stored
 
 __all__ = ["Defaults", "Response", "Sink", "defaults"]
 
 
-class Response(str, Enum):
+class Response(TextChoice):
     """How a report is delivered: raised as an exception, issued as a Python warning, or only stored."""
 
     RAISE = "raise"

@@ -152,14 +152,14 @@ def _unstartable(program: str, error: OSError) -> str:
     """Why a program cannot be started, and what to do."""
     what = f"cannot be run: {error.strerror}"
     name = shlex.quote(program)
+    if isinstance(error, FileNotFoundError) and os.sep not in program:
+        is_here = os.path.exists(program)
+        return f"{what} on the PATH{f'; the one of this folder is ./{name}' if is_here else ''}"
     try:
         with open_regular(program) as file:
             head = file.read(4)
     except (OSError, ValueError):
-        has_folder = os.sep in program
-        if not has_folder and os.path.exists(program):
-            return f"{what}; a program of this folder is './{program}'"
-        return what if not isinstance(error, FileNotFoundError) or has_folder else f"{what} on the PATH"
+        return what
     if head[:2] == b"MZ":
         return f"cannot be run: it is a Windows program. With its source: {_COMPILE}"
     suffix = os.path.splitext(program)[1].lower()
