@@ -8,18 +8,18 @@ __all__ = ["nearest", "question"]
 
 
 def nearest(name: str, names: Collection[str], most: int = 3) -> list[str]:
-    """Names that are spelled nearly like this one; else those that begin with it, or contain it as a word."""
+    """The name that is spelled nearly like it; else those that begin with it, or contain it as a word."""
     from difflib import get_close_matches
 
     folded = {each.upper(): each for each in names}
     name = name.upper()
-    found = get_close_matches(name, folded, most, 0.75)
+    found = get_close_matches(name, folded, 1, 0.75)
     if not found and name:
         beginning = [each for each in folded if each.startswith(name)]
         found = beginning or [each for each in folded if f"_{name}_" in f"_{each}_"]
         found = sorted(found, key=lambda each: (each != name, len(each), each))[:most]
     if not found:
-        found = get_close_matches(name, folded, most)
+        found = get_close_matches(name, folded, 1)
     return [folded[each] for each in found]
 
 

@@ -35,6 +35,7 @@ import pytest
 
 if TYPE_CHECKING:
     from ..errors import Error
+    from ..files import Output
     from ..reporting import Stored
 
 _MARK = "dmlemu(expect=[id, ...], suppress={id: reason})"
@@ -91,22 +92,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Watch(config), "dmlemu-watch")
 
 
-def _path(config: pytest.Config, option: str) -> Path | None:
+def _output(config: pytest.Config, option: str) -> Output | None:
     """The file of an option; one for each worker."""
     given: str | None = config.getoption(option)
     if given is None:
         return None
     path = Path(given).absolute()
     worker: dict[str, str] = getattr(config, "workerinput", {})
-    return path.with_stem(f"{path.stem}-{worker['workerid']}") if worker else path
+    from ..files import Output
 
-
-def _enter(recording: Any) -> None:
     try:
-        recording.__enter__()
+        return Output(path.with_stem(f"{path.stem}-{worker['workerid']}") if worker else path)
     except OSError as error:
-        option = "record" if type(recording).__name__ == "Recording" else "trace"
-        raise pytest.UsageError(f"--dmlemu-{option}: {error}") from None
+        raise pytest.UsageError(f"--{option.replace('_', '-')}: {error}") from None
 
 
 class _Test:
@@ -231,8 +229,8 @@ class _Watch:
             self._fatal = ("CORRUPTION", "ERROR", "WARNING")
         is_worker = hasattr(config, "workerinput")  # of pytest-xdist: the reports go to its controller
         self._rows = None if is_worker or not self._report else _Rows(self._report)
-        self._record = _path(config, "dmlemu_record")
-        self._trace = _path(config, "dmlemu_trace")
+        self._record = _output(config, "dmlemu_record")
+        self._trace = _output(config, "dmlemu_trace")
         self._recordings: list[Any] = []  # and traces
         self._reporting: Any = None
         self._refusals: Any = None
@@ -267,7 +265,7 @@ class _Watch:
 
                 self._recordings.append(Trace(None, self._trace))
             for each in self._recordings:
-                _enter(each)
+                each.__enter__()
             if self._chaos is not None:
                 from dmlemu_hw.chaos import chaos
 
@@ -454,9 +452,9 @@ class _Watch:
         if self._report:
             parts.append(f"reports in {self._report}")
         if self._record is not None:
-            parts.append(f"dispatches in {self._record}")
+            parts.append(f"dispatches in {self._record.path}")
         if self._trace is not None:
-            parts.append(f"a timeline in {self._trace}")
+            parts.append(f"a timeline in {self._trace.path}")
         return parts
 
     def pytest_report_header(self) -> list[str]:
