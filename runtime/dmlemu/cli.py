@@ -21,7 +21,7 @@ from dmlemu.frontends import catalogue, dxdispatch
 from dmlemu.frontends.capi.command import add_commands
 from dmlemu.frontends.layout import add_command as add_layout_command
 from dmlemu.frontends.usage import UsageError, report_file
-from dmlemu.reporting import ReportFile, Stored, defaults, print_annotation, print_reports
+from dmlemu.reporting import ReportFile, Stored, defaults, forget, print_annotation, print_reports
 
 if TYPE_CHECKING:
     from dmlemu.recording import Comparison, Progress
@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = _output_error(error) or printable(str(error)) or "this machine has no more memory"
         _print_error(f"dmlemu: error: {text}")
     finally:
+        forget()  # what a command has to say about reports it has said
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
     return code

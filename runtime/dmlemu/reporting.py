@@ -4,11 +4,18 @@
 """
 
 from .diagnostics.reporting.defaults import Defaults, Response, Sink, defaults
-from .diagnostics.reporting.files import ReportFile, print_annotation, print_reports, summarize
+from .diagnostics.reporting.files import (
+    ReportFile,
+    open_report_file,
+    print_annotation,
+    print_reports,
+    summarize,
+)
 from .diagnostics.reporting.filters import InfoQueueFilter, InfoQueueFilterDesc
 from .diagnostics.reporting.forms import form_of
 from .diagnostics.reporting.reporter import Reporter, ReportWarning, living, on_created
 from .diagnostics.reporting.stored import Stored
+from .diagnostics.reporting.unread import at_end, end_run, forget
 
 __all__ = [
     "Defaults",
@@ -20,10 +27,14 @@ __all__ = [
     "Response",
     "Sink",
     "Stored",
+    "at_end",
     "defaults",
+    "end_run",
+    "forget",
     "form_of",
     "living",
     "on_created",
+    "open_report_file",
     "print_annotation",
     "print_reports",
     "summarize",

@@ -113,7 +113,7 @@ class DeviceContext:
         self._removal_watchers: RemovalWatchers = weakref.WeakValueDictionary()
         self.removal_record: RemovalRecord | None = None
         self.references = 1
-        self._ended = False
+        self.has_ended = False
         self._ended_behind = -1  # submissions before the checks reported what is known at the end
         self.children: weakref.WeakValueDictionary[int, Object] = weakref.WeakValueDictionary()
         self._child_numbers = itertools.count(1)
@@ -330,7 +330,7 @@ class DeviceContext:
         """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2); also raises when the device was released or
         belongs to another process."""
         self.check_process()
-        if self._ended:
+        if self.has_ended:
             raise refusal(
                 ids.OBJECT_DELETED_IN_USE,
                 f"{operation} is called on {self}, which has been released.",
@@ -415,9 +415,9 @@ class DeviceContext:
 
     def end_if_unused(self) -> None:
         """Destroys the device when all references and its last object are released (DEV5)."""
-        if self.children or self._ended:
+        if self.children or self.has_ended:
             return
-        self._ended = True
+        self.has_ended = True
         self.adapter.forget(self.device)
         self._end_checks()
         self.gpu.close()

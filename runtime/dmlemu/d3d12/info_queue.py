@@ -77,7 +77,7 @@ class InfoQueue:
         self._lock = threading.RLock()
         self._left = threading.Condition(self._lock)  # a thread has left a callback
         if enabled:
-            reports.add_sink(self._take)
+            reports.add_sink(self._take, reads=False)
             reports.denied_sinks.append(self._deny)
 
     def __repr__(self) -> str:
@@ -85,6 +85,7 @@ class InfoQueue:
 
     def __iter__(self) -> Iterator[Report]:
         """The messages, oldest first."""
+        self._reports.read()
         return iter([stored.report for stored in self._all()])
 
     # --- stored messages ---
@@ -129,6 +130,7 @@ class InfoQueue:
         return [stored for stored in self._all() if self._retrieval[-1].passes(stored.report)]
 
     def _find(self, index: int, operation: str) -> Stored:
+        self._reports.read()
         stored = self._retrieved()
         if 0 <= integer(index, "MessageIndex") < len(stored):
             return stored[index]
@@ -323,6 +325,7 @@ class InfoQueue:
             cookie = self._next_cookie
             self._next_cookie += 1
             self._callbacks[cookie] = _Callback(callback, bool(flags))
+        self._reports.read()
         return cookie
 
     def unregister_message_callback(self, cookie: int) -> None:

@@ -150,7 +150,7 @@ class _Watch:
         self._memory = 0
         self._descriptors: set[int] = set()  # GPU handles of those that show memory
         self._reports = device.reports
-        self._reports.add_sink(self._report)
+        self._reports.add_sink(self._report, reads=False)
         self._subscriptions: list[Subscription] = []
         for callback, kind in (
             (self._called, CallBegun),

@@ -497,6 +497,7 @@ def test_dmlemu_is_imported_when_it_is_needed() -> None:
         "dmlemu.diagnostics.reporting.forms",
         "dmlemu.diagnostics.reporting.reporter",
         "dmlemu.diagnostics.reporting.stored",
+        "dmlemu.diagnostics.reporting.unread",
         "dmlemu.diagnostics.spelling",
         "dmlemu.reporting",
         "dmlemu.suggestions",

@@ -16,7 +16,7 @@ from ...diagnostics.catalogue import catalogue
 from ...diagnostics.declaration import Declaration
 from ...diagnostics.refusal import declared, report_of
 from ...errors import Strictness, quote
-from ...reporting import defaults
+from ...reporting import at_end, defaults
 from .. import rules
 from ..analysis.happens_before import HappensBefore
 from ..analysis.in_flight import InFlight
@@ -138,7 +138,7 @@ class Checks:
             self._checks.pop(kind, None)
 
     def end(self) -> None:
-        """The device ends, or the program asks for it: checks report what is only known at the end."""
+        """The device or the program ends, or the program asks: checks report what is only known then."""
         for check in self:
             check.end()
 
@@ -158,7 +158,8 @@ def _inspect(kind: type[Check]) -> None:
 
 def attach(device: Device) -> None:
     """Adds to a new device the checks whose ``level`` its strictness reaches (none at ``runtime``)."""
-    device.context.checks = Checks(device)
+    checks = device.context.checks = Checks(device)
+    _attached.add(checks)
     device.reports.declared.update(catalogue())
     for id, reason in defaults.suppressions.items():
         device.reports.check_suppression(id, reason)
@@ -167,6 +168,21 @@ def attach(device: Device) -> None:
     for kind in _builtin():
         if device.context.strictness is Strictness.STRICT or kind.level is Strictness.DEBUG:
             device.checks.add(kind)
+
+
+_attached: weakref.WeakSet[Checks] = weakref.WeakSet()
+
+
+def _end_all() -> None:
+    """The program ends: so do the devices that it has not released, and that no thread uses."""
+    for checks in list(_attached):
+        device = checks._device()
+        if device is not None and not device.context.has_ended:
+            device.context.gpu.lock.call_if_free(checks.end)
+            device.reports.deliver()
+
+
+at_end.append(_end_all)
 
 
 @cache

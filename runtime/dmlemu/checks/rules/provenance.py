@@ -332,7 +332,7 @@ class WhoseBytes(Check):
     def end(self) -> None:
         """Reports what nobody has read: one report for each that a wrong read explains, one for the rest."""
         self._forget_freed()
-        said = {each.report.id for each in self.device.reports if not each.suppressed}
+        said = {each.report.id for each in self.device.reports.kept() if not each.suppressed}
         suspects = [each for each in self._suspects if each.id in said]
         unread = [messages.Unread.of(each, suspects) for each in self._unread.take()]
         for id, is_told in ((ids.WRITTEN_NEVER_READ, False), (ids.OVERWRITTEN_UNREAD, True)):

@@ -230,7 +230,7 @@ class Overlaps(Check):
             return
         queues = {queue.serial: queue for queue in self.device.context.gpu.queues}
         found, self._found = self._found, []
-        conflict = any(stored.report.id == ids.HAZARD_ALIAS for stored in self.device.reports)
+        conflict = any(stored.report.id == ids.HAZARD_ALIAS for stored in self.device.reports.kept())
         for each in found:
             queue = queues.get(each.queue)
             if queue is not None and not queue.done(each.ticket):

@@ -13,9 +13,11 @@ from typing import IO
 
 from ...files import Output, naming
 from ..report import RULE_LINE, Severity, loading
-from ..spelling import elide, printable
+from ..spelling import elide, printable, shorten
+from .defaults import defaults
 from .forms import form_of
 from .stored import Stored
+from .unread import end_run
 
 __all__ = ["ReportFile", "print_annotation", "print_reports", "print_text", "summarize"]
 
@@ -110,11 +112,34 @@ class ReportFile:
                     self._file.close()
 
     def _close_at_exit(self) -> None:
+        end_run()
         try:
             self.close()
         except OSError as error:
             path = printable(self._output.path)
             print(f"dmlemu: the reports cannot be written to '{path}': {error.strerror}", file=sys.stderr)
+
+
+_opened: ReportFile | None = None
+
+
+def open_report_file() -> ReportFile | None:
+    """The file that DMLEMU_REPORT names, opened once; a sink of all devices.  None: it names none.
+
+    ValueError: the file cannot be written, or its name ends in another way.
+    """
+    global _opened
+    path = os.environ.get("DMLEMU_REPORT", "")
+    if path and _opened is None:
+        try:
+            _opened = ReportFile(path)
+        except OSError as error:
+            expected = f"a file that can be written ({error.strerror})"
+            raise ValueError(f"DMLEMU_REPORT is {shorten(repr(path))}; expected {expected}.") from None
+        except ValueError as error:
+            raise ValueError(f"DMLEMU_REPORT is wrong: {error}.") from None
+        defaults.sinks.append(_opened)
+    return _opened
 
 
 _COLOURS = {Severity.CORRUPTION: 31, Severity.ERROR: 31, Severity.WARNING: 33}  # red, yellow

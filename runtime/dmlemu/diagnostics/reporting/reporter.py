@@ -21,9 +21,10 @@ from .. import ids
 from ..location import call_site
 from ..report import Error, HResult, Report, Severity, loading
 from .defaults import Response, Sink, defaults
-from .files import summarize
+from .files import open_report_file, summarize
 from .filters import InfoQueueFilter, desc_of
 from .stored import Stored
+from .unread import Unread
 
 __all__ = ["ReportWarning", "Reporter", "living", "on_created"]
 
@@ -42,7 +43,8 @@ class _Declared(Protocol):
 class Reporter:
     """Stores the reports of one device; one report per cause is kept, with a count.
 
-    Iterates over the stored reports, oldest first.  ``responses`` maps each severity to a response:
+    Iterates over the stored reports, oldest first.  When the program ends and nobody has read any, and one is
+    a WARNING or worse, a line on stderr says how many there are.  ``responses`` maps severities to responses:
     CORRUPTION and ERROR are raised, the others only stored.  ``filters`` is a stack whose last entry
     applies.  ``context`` are lines added to every report.  All methods may be called from any thread.
 
@@ -69,14 +71,25 @@ class Reporter:
         self._undelivered: deque[tuple[int, Stored, bool]] = deque()  # by which thread, and passed?
         self.may_call_out: Callable[[], bool] = lambda: True
         self._pending: dict[int, tuple[Report, Response]] = {}  # the first of each cause
+        self._unread = Unread()
+        open_report_file()
         living.add(self)
 
     def __repr__(self) -> str:
         return f"<Reporter with {len(self._stored)} reports>"
 
     def __iter__(self) -> Iterator[Stored]:
+        self.read()
+        return iter(self.kept())
+
+    def kept(self) -> list[Stored]:
+        """The stored reports, oldest first, for the layers above: they count as unread still."""
         with self._lock:
-            return iter(list(self._stored.values()))
+            return list(self._stored.values())
+
+    def read(self) -> None:
+        """The program looks at the reports: nothing needs to be said at its end."""
+        self._unread.read()
 
     # --- filters ---
 
@@ -124,11 +137,16 @@ class Reporter:
                 hint = f"; did you mean {near[0]}?" if near else "; 'dmlemu checks' lists all."
                 raise ValueError(f"No check is called {each}{hint}")
 
-    def add_sink(self, sink: Sink) -> None:
-        """Calls ``sink`` with every report that passes the filters, on the thread that found it."""
+    def add_sink(self, sink: Sink, *, reads: bool = True) -> None:
+        """Calls ``sink`` with every report that passes the filters, on the thread that found it.
+
+        ``reads``: it shows them, or keeps them where they are looked at.
+        """
         if not callable(sink):
             raise TypeError(f"sink must be a function, not {type(sink).__name__}.")
         self._sinks.append(sink)
+        if reads:
+            self.read()
 
     def remove_sink(self, sink: Sink) -> None:
         """Removes a sink.  ValueError: there is no such sink."""
@@ -166,6 +184,8 @@ class Reporter:
         stored.count += 1
         stored.suppressed = self._reason(report.id)
         response = Response(self.responses[report.severity])
+        if stored.count == 1 and not (stored.suppressed or hresult or defaults.sinks):
+            self._unread.add(id(stored), stored.report.severity)
         if stored.suppressed:
             self._announce(report, stored.suppressed)
         elif response is not Response.COLLECT and hresult is None:
@@ -226,18 +246,21 @@ class Reporter:
         if not self._pending:
             return
         with self._lock:
-            pending, self._pending = list(self._pending.values()), {}
-        for report, response in pending:
+            pending, self._pending = self._pending, {}
+        for key in pending:
+            self._unread.remove(key)
+        for report, response in pending.values():
             if response is Response.WARN:
                 site = call_site()
                 file, line = site.line if site is not None else ("dmlemu", 0)
                 warnings.warn_explicit(report.text(), ReportWarning, file, line)
-        for report, response in pending:
+        for report, response in pending.values():
             if response is Response.RAISE:
                 raise Error(HResult.DXGI_ERROR_INVALID_CALL, report)
 
     def clear(self) -> None:
         """Removes stored and pending reports."""
+        self.read()
         with self._lock:
             self._stored.clear()
             self._causes.clear()

@@ -12,12 +12,24 @@ __all__ = ["Stored"]
 
 @dataclass
 class Stored:
-    """A report, the count of its cause, and the reason why it is suppressed (empty: it is not)."""
+    """A report, the count of its cause, and the reason why it is suppressed (empty: it is not).
+
+    The fields of the report are its own, too: ``stored.id`` is ``stored.report.id``.
+    """
 
     report: Report
     count: int = 1
     suppressed: str = ""
     hresult: HResult | None = None  # of a call that failed
+
+    def __getattr__(self, name: str) -> Any:
+        """A field of the report."""
+        if name not in Report.__dataclass_fields__:
+            raise AttributeError(f"{type(self).__name__} and its Report have no field {name!r}")
+        return getattr(self.report, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *Report.__dataclass_fields__})
 
     def __repr__(self) -> str:
         times = f" {self.count} times" if self.count > 1 else ""

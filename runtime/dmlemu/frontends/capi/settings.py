@@ -18,7 +18,7 @@ from ...dml.enums import ExecutionFlags
 from ...dml.lowering.fusion import may_fuse
 from ...environment import check_variables
 from ...errors import Strictness, shorten
-from ...reporting import Reporter, ReportFile, defaults
+from ...reporting import Reporter, defaults, open_report_file
 from . import reports
 from .exports import set_strictness
 
@@ -61,12 +61,10 @@ def check_suppression(id: str, reason: str) -> None:
 
 
 def _open_files() -> None:
-    if path := _read("DMLEMU_REPORT"):
-        with _writing("DMLEMU_REPORT"):
-            file = ReportFile(path)
-        defaults.sinks.append(file)
+    file = open_report_file()
+    if file is not None:
         reports.sinks.append(file)
-        atexit.register(_finish, "the reports", path, file.close)
+        atexit.register(_finish, "the reports", _read("DMLEMU_REPORT"), file.close)
     if path := _read("DMLEMU_TRACE"):
         from ...tracing import trace
 

@@ -8,7 +8,7 @@ import sys
 
 from ...diagnostics import spelling
 from ...errors import Severity
-from ...reporting import summarize
+from ...reporting import end_run, summarize
 from . import calls, d3d12_list, dml_objects, objects, reports, settings, sites  # noqa: F401
 from ._capi import lib
 from .d3d12_device import ID3D12Device  # noqa: F401
@@ -39,6 +39,7 @@ def _subclasses(kind: type) -> list[type]:
 def finish() -> None:
     """The process ends: what Python would do at its own end, without ending it."""
     try:
+        end_run()
         if os.environ.get("DMLEMU_EXEC"):
             _summarize()
     finally:
