@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from . import d3d12, dml
 from .d3d12.resource import element_type
-from .dml.tensor_desc import array_of
+from .dml.tensor_desc import array_of, packed_desc
 
 __all__ = ["Session"]
 
@@ -130,7 +130,7 @@ class Session:
 
     def upload_buffer(self, name: str, data: npt.ArrayLike) -> d3d12.Resource:
         """A buffer in an UPLOAD heap, which the GPU can copy from, with the elements of ``data``."""
-        return self.keep(self._upload_buffer(name, array_of(data)))
+        return self.keep(self._upload_buffer(name, _array(data)))
 
     def readback_buffer(self, name: str, size: int) -> d3d12.Resource:
         """A buffer in a READBACK heap, which the GPU can copy to and :meth:`read` can read."""
@@ -139,20 +139,26 @@ class Session:
     def upload(self, name: str, data: npt.ArrayLike) -> d3d12.Resource:
         """A buffer that operators may use, with the elements of ``data``; runs and waits.
 
-        ``data``: what NumPy makes an array of, or what speaks DLPack.
-        Its size is a multiple of 4 bytes, as that of a tensor is.
+        ``data``: what NumPy makes an array of, or what speaks DLPack; TypeError: a list of Python integers,
+        whose type on the GPU the program has to say.  The size is a multiple of 4 bytes, as that of a tensor
+        is.  Unless all elements are zeros, the checks know from now on what lies there: dtype and shape, see
+        :meth:`d3d12.Resource.expect`.
         """
-        array = array_of(data)
+        array = _array(data)
         buffer = self.buffer(name, -(-array.nbytes // 4) * 4)
         self.write(buffer, array)
         return buffer
 
     def write(self, buffer: d3d12.Resource, data: npt.ArrayLike, offset: int = 0) -> None:
-        """Copies the elements of ``data`` into a buffer, from byte ``offset`` on; runs and waits."""
-        array = array_of(data)
+        """Copies the elements of ``data``, as in :meth:`upload`, into a buffer, from byte ``offset`` on; runs
+        and waits."""
+        array = _array(data)
         with self._upload_buffer(f"{buffer.name}, upload", array) as source:
             self.list.copy_buffer_region(buffer, offset, source, 0, array.nbytes)
             self.run()
+        desc = packed_desc(array)
+        if desc is not None and array.any():  # zeros have no layout: they clear
+            buffer.expect(offset, desc, is_array=True)
 
     def read(
         self,
@@ -388,6 +394,20 @@ class Session:
         """Executes what has been recorded and waits for it: :meth:`submit` and :meth:`wait`."""
         self.submit()
         self.wait()
+
+
+def _array(data: npt.ArrayLike) -> Array:
+    """TypeError: of a list of Python integers NumPy makes INT64, which few tensors are."""
+    array = array_of(data)
+    first: Any = data
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if type(first) is int:
+        raise TypeError(
+            f"data is made of Python integers, of which NumPy makes {array.dtype}: say which type the tensor "
+            "has, for instance np.array(data, np.int32) or np.array(data, np.float32)."
+        )
+    return array
 
 
 def _binding(each: Any) -> Any:

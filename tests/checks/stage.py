@@ -49,8 +49,8 @@ class Stage(Session):
         return self.buffer(name, size, d3d12.HeapType[kind])
 
     def filled(self, name: str, size: int = 256) -> Any:
-        """A buffer whose bytes are all written: 1, 2, 3 ... as FLOAT32."""
-        return self.upload(name, np.arange(1, size // 4 + 1, dtype=np.float32))
+        """A buffer whose bytes are all written: 1, 2, 3 ... as FLOAT32, uploaded as mere bytes."""
+        return self.upload(name, np.arange(1, size // 4 + 1, dtype=np.float32).view(np.uint8))
 
     def copy_operator(self, name: str, count: int = 16) -> Any:
         """An initialised ELEMENT_WISE_IDENTITY of ``count`` packed FLOAT32."""

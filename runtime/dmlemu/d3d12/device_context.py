@@ -405,9 +405,9 @@ class DeviceContext:
         Objects that are left may keep the device until the process ends, where nobody would read it.
         """
         if not any(each.pending for each in self.gpu.queues):
-            self._end_checks()
+            self.end_checks()
 
-    def _end_checks(self) -> None:
+    def end_checks(self) -> None:
         """Checks report what is known at the end, once unless more was submitted since."""
         if self.checks is not None and self._ended_behind != self.submissions.count:
             self._ended_behind = self.submissions.count
@@ -419,7 +419,7 @@ class DeviceContext:
             return
         self.has_ended = True
         self.adapter.forget(self.device)
-        self._end_checks()
+        self.end_checks()
         self.gpu.close()
         self.reports.raise_pending()
 

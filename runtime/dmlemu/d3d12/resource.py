@@ -74,6 +74,7 @@ class TensorExpected(NamedTuple):
     offset: int
     desc: Layout
     name: str
+    is_array: bool = False
 
 
 class Heap(DeviceChild):
@@ -322,12 +323,14 @@ class Resource(DeviceChild):
             )
         return self.properties, self.heap_flags
 
-    def expect(self, offset: int, tensor_desc: Layout, name: str = "") -> None:
+    def expect(self, offset: int, tensor_desc: Layout, name: str = "", *, is_array: bool = False) -> None:
         """Declares that the buffer holds a tensor from byte ``offset`` on; not part of Direct3D.
 
         For uploads and copies, whose bytes have no layout otherwise: at strictness ``strict``, a dispatch
         that reads them through another layout is reported (LAYOUT_HANDOVER), and reports call them ``name``.
-        A later declaration of the same bytes replaces this one.  TypeError: not a tensor desc.
+        A later declaration of the same bytes replaces this one.  ``is_array``: it is said of what lies there
+        now, a packed array, whose axes may be described in any order; :meth:`dmlemu.Session.write` says so of
+        what it uploads, where nothing else is declared.  TypeError: not a tensor desc.
         ValueError: the tensor reaches beyond the buffer.
         """
         if not hasattr(tensor_desc, "extent_in_bytes"):
@@ -340,10 +343,11 @@ class Resource(DeviceChild):
                 f"{self}, which has {self.width} bytes."
             )
         end = start + tensor_desc.extent_in_bytes
-        kept = [each for each in self.declared if each.end <= start or end <= each.begin]
-        self.declared = [*kept, Declared(name, start, end, tensor_desc)]
+        if not is_array:
+            kept = [each for each in self.declared if each.end <= start or end <= each.begin]
+            self.declared = [*kept, Declared(name, start, end, tensor_desc)]
         if self.context.events.wants(TensorExpected):
-            self.context.emit(TensorExpected(self, start, tensor_desc, name))
+            self.context.emit(TensorExpected(self, start, tensor_desc, name, is_array))
 
     def part(self, begin: int, end: int) -> str:
         """``bytes [8, 16) of buffer 'act' ('bias' elements (2) to (3))``: a part of it in words."""

@@ -244,6 +244,14 @@ class BufferTensorDesc(Frozen):
             rules.no_overlap()
 
 
+def packed_desc(array: npt.NDArray[Any]) -> BufferTensorDesc | None:
+    """The desc of an array's elements, one behind the other; None where no tensor can have them."""
+    data_type = _TYPES.get(np.dtype(np.uint8) if array.dtype == np.bool_ else array.dtype)
+    if data_type is None or not array.size or array.ndim > TENSOR_DIMENSION_COUNT_MAX1:
+        return None
+    return BufferTensorDesc(data_type, array.shape or (1,))
+
+
 def array_of(data: Any) -> npt.NDArray[Any]:
     """A NumPy array of anything array-like, without a copy where that is possible; also by DLPack alone."""
     if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
+from math import prod
 from typing import NamedTuple
 
 from ...dml.enums import TensorDataType
@@ -21,13 +22,17 @@ _Axes = tuple[tuple[int, int], ...]  # size and stride of each axis, in logical 
 
 
 class Tensor(NamedTuple):
-    """A tensor in memory: ``address`` is the byte of element (0, 0, ...); strides count elements."""
+    """A tensor in memory: ``address`` is the byte of element (0, 0, ...); strides count elements.
+
+    ``is_array``: it is a packed array that the CPU has uploaded.
+    """
 
     path: str
     data_type: TensorDataType
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     address: int
+    is_array: bool = False
 
     @property
     def bits(self) -> int:
@@ -83,7 +88,33 @@ def first_moved(writer: Tensor, reader: Tensor) -> tuple[tuple[int, ...], tuple[
 def relate(writer: Tensor, reader: Tensor, *, is_all: bool) -> Relation:
     """The relation of two tensors that share bytes; ``is_all``: all that is read was written there."""
     shift = reader.address - writer.address
-    return _relate(writer[1:4], reader[1:4], shift, is_all)
+    relation = _relate(writer[1:4], reader[1:4], shift, is_all)
+    if not writer.is_array:
+        return relation
+    if relation is Relation.TRANSPOSED or _is_container(writer, reader):
+        return Relation.SAME
+    if relation is Relation.SAME and shift == 0 and _is_cut_short(_axes(*writer[2:4]), _axes(*reader[2:4])):
+        return Relation.OTHER_ROWS
+    return relation
+
+
+def _is_container(array: Tensor, reader: Tensor) -> bool:
+    """Whether an array may hold what NumPy has no type for: bits in unsigned integers, halves of bytes."""
+    is_unsigned = array.data_type.name.startswith("UINT")
+    return reader.bits < 8 or (is_unsigned and not _is_same_kind(array.data_type, reader.data_type))
+
+
+def _is_cut_short(array: _Axes, reader: _Axes) -> bool:
+    """Whether a reader has as many rows as a packed array, but shorter ones, and takes them for packed."""
+    if len(array) != len(reader) or len(array) < 2 or array[0][0] != reader[0][0]:
+        return False
+    sizes = [size for size, _ in reader]
+    is_packed = [stride for _, stride in reader] == [prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    return (
+        is_packed
+        and all(small <= large for small, (large, _) in zip(sizes, array, strict=True))
+        and (sizes != [size for size, _ in array])
+    )
 
 
 @lru_cache(4096)

@@ -178,7 +178,7 @@ def _end_all() -> None:
     for checks in list(_attached):
         device = checks._device()
         if device is not None and not device.context.has_ended:
-            device.context.gpu.lock.call_if_free(checks.end)
+            device.context.gpu.lock.call_if_free(device.context.end_checks)
             device.reports.deliver()
 
 

@@ -227,14 +227,16 @@ class WhoseBytes(Check):
         )
         for pattern, _ in self._places.reached(Accesses.of([Access(0, WRITE, footprint)])).patterns:
             tensor = Tensor(
-                f"'{event.name}'" if event.name else "",
+                f"'{event.name}'" if event.name else "array" if event.is_array else "",
                 desc.data_type,
                 footprint.sizes,
                 footprint.strides,
                 pattern.struct.address,
+                event.is_array,
             )
-            kept = [each for each in self._expected if not _meet(each[0], pattern)]
-            self._expected = [*kept, (pattern, tensor)]
+            if not event.is_array:
+                kept = [each for each in self._expected if not _meet(each[0], pattern)]
+                self._expected = [*kept, (pattern, tensor)]
             self._declare(pattern, tensor)
 
     def _declare(self, pattern: Pattern, tensor: Tensor) -> None:
@@ -580,9 +582,9 @@ def _is_patch(source: Source) -> bool:
 
 
 def _is_upload(source: Source) -> bool:
-    """Whether the CPU wrote it, and nobody has said what it is."""
+    """Whether the CPU wrote it, and the program has not declared what it is."""
     write = source.write
-    if write is None or write.tensor is not None:
+    if write is None or (write.tensor is not None and not write.tensor.is_array):
         return False
     author = write.author
     while author.before is not None:
@@ -600,8 +602,9 @@ def _is_blank(source: Source) -> bool:
 
 
 def _is_undeclared(write: Write) -> bool:
-    """Whether only bytes were brought there."""
-    return write.tensor is None and write.author.is_copy_or_host
+    """Whether only bytes were brought there, or an array that is no more than that."""
+    is_bytes = write.tensor is None or write.tensor.is_array
+    return is_bytes and write.author.is_copy_or_host
 
 
 def _is_cut(read: Pattern, source: Source) -> bool:
