@@ -101,7 +101,7 @@ def relate(writer: Tensor, reader: Tensor, *, is_all: bool) -> Relation:
 def _is_container(array: Tensor, reader: Tensor) -> bool:
     """Whether an array may hold what NumPy has no type for: bits in unsigned integers, halves of bytes."""
     is_unsigned = array.data_type.name.startswith("UINT")
-    return reader.bits < 8 or (is_unsigned and not _is_same_kind(array.data_type, reader.data_type))
+    return reader.bits < 8 or (is_unsigned and not is_same_kind(array.data_type, reader.data_type))
 
 
 def _is_cut_short(array: _Axes, reader: _Axes) -> bool:
