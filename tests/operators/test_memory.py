@@ -343,7 +343,7 @@ def dispatch(
 
     none, unordered = d3d12.ResourceFlags.NONE, d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
     upload = buffer(d3d12.HeapType.UPLOAD, none, states.GENERIC_READ)
-    gpu = buffer(d3d12.HeapType.DEFAULT, unordered, states.COPY_DEST)
+    gpu = buffer(d3d12.HeapType.DEFAULT, unordered, states.COMMON)
     readback = buffer(d3d12.HeapType.READBACK, none, states.COPY_DEST)
     with upload.map() as mapped:
         np.asarray(mapped)[:] = memory
