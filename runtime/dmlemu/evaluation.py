@@ -112,11 +112,19 @@ def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None
             field=name,
             given=str(array.shape),
             expected=str(tuple(tensor.sizes)),
+            hint=_hint_on_nibbles(tensor, array),
             operation="evaluate",
             rule="DML_BUFFER_TENSOR_DESC",
         )
     if element_bits(tensor.data_type) == 4:
         _check_range(tensor, array, name)
+
+
+def _hint_on_nibbles(tensor: dml.BufferTensorDesc, array: Array) -> str:
+    *outer, last = tensor.sizes
+    if element_bits(tensor.data_type) == 4 and array.shape == (*outer, (last + 1) // 2):
+        return "the array has one element for each item, not two for each byte"
+    return ""
 
 
 def _check_range(tensor: dml.BufferTensorDesc, array: Array, name: str) -> None:

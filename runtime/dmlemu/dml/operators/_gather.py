@@ -16,6 +16,7 @@ import numpy as np
 from dmlemu_hw import kernels
 
 from ...diagnostics import ids
+from ..enums import OperatorType
 from ._conversion import Array
 from .definition import Definition
 from .places import Attribute, field_of
@@ -80,10 +81,29 @@ class Scatter(Definition):
 
 # --- along an axis: every index selects one element ---
 
+
+def _hint_on_slices(desc: Any, first: str, name: str) -> str:
+    """For indices that are smaller than the input, as other APIs allow them: the part that they reach."""
+    table, indices = desc.input_tensor, desc.indices_tensor
+    if table.rank != indices.rank:
+        return ""
+    sizes = [
+        size if i == desc.axis else own
+        for i, (size, own) in enumerate(zip(table.sizes, indices.sizes, strict=True))
+    ]
+    if any(own > size for own, size in zip(sizes, table.sizes, strict=True)):
+        return ""
+    slice_of = f"the slice of it with Sizes {sizes} and Strides {list(table.effective_strides)}"
+    hint = f"indices smaller than InputTensor reach only a part of it: describe InputTensor as {slice_of}"
+    if desc.TYPE is OperatorType.GATHER_ELEMENTS:
+        return hint
+    return f"{hint}, and OutputTensor as its own; what is outside is copied by another operator"
+
+
 ALONG_AXIS: Sequence[Rule] = (
     SameRank("input_tensor", "indices_tensor"),
     Axis("axis", of="input_tensor"),
-    SameSizes("input_tensor", "indices_tensor", but="axis"),
+    SameSizes("input_tensor", "indices_tensor", but="axis", hint=_hint_on_slices),
 )
 
 

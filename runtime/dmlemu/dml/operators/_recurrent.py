@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _BOTH = RecurrentNetworkDirection.BIDIRECTIONAL
 _BACKWARD = RecurrentNetworkDirection.BACKWARD
 _FUNCTIONS = 6  # of dmlk_recurrent
+_EXCHANGED = (
+    "batch and sequence are exchanged in one of them: InputTensor.Sizes is {1, sequence, batch, input}"
+)
 
 Function = Callable[[Array], Array]
 
@@ -72,6 +75,16 @@ class _Shape(Sizes):
             else:
                 times = int(letter[:-1])
                 yield dimension, times * h, f"{times} times RecurrenceTensor.Sizes[3]"
+
+    def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
+        exchanged = {"T": 2, "B": 1}  # the dimension of InputTensor that would be right with both exchanged
+        for demand in super().demands(desc, level):
+            size, letter = demand.place.value(desc), self.letters[demand.place.index]
+            one, other = desc.input_tensor.sizes[1:3]
+            is_hint = (
+                letter in exchanged and one != other and size == desc.input_tensor.sizes[exchanged[letter]]
+            )
+            yield demand._replace(hint=_EXCHANGED) if is_hint else demand
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
         c_name = "".join(each.capitalize() for each in self.name.split("_"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import erf
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,19 @@ from ._element_wise import (
 from .rules import Below, SameSizes, SameType
 
 if TYPE_CHECKING:
-    from .descs import ElementWiseIfOperatorDesc, ElementWisePowOperatorDesc
+    from .descs import ElementWiseIdentityOperatorDesc, ElementWiseIfOperatorDesc, ElementWisePowOperatorDesc
 
 T = TensorDataType
+
+
+def _hint_on_reshapes(desc: ElementWiseIdentityOperatorDesc, first: str, name: str) -> str:
+    """For a copy of packed elements to as many others: the same bytes can be described in both ways."""
+    both = desc.input_tensor, desc.output_tensor
+    equal = both[0].element_count == both[1].element_count and both[0].data_type is both[1].data_type
+    packed = all(each.effective_strides == replace(each, strides=None).effective_strides for each in both)
+    if equal and packed and desc.scale_bias is None:
+        return "no operator is needed for a reshape: bind the same bytes under the other desc"
+    return ""
 
 
 # --- one number ---
@@ -43,6 +54,10 @@ class ElementWiseIdentity(Identity, of="ELEMENT_WISE_IDENTITY"):
     """
 
     EXAMPLE = {"scale_bias": ScaleBias(2.0, 10.0)}
+    RULES = (
+        SameType("input_tensor", "output_tensor"),
+        SameSizes("input_tensor", "output_tensor", hint=_hint_on_reshapes),
+    )
 
 
 class ElementWiseAcos(Unary, of="ELEMENT_WISE_ACOS"):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...diagnostics import ids
 from ..enums import TensorFlags
 from ..structs import Size2D
-from ..tensor_desc import BufferTensorDesc
+from ..tensor_desc import BufferTensorDesc, element_bits
 from .places import (
     GIVEN,
     Attribute,
@@ -187,19 +187,31 @@ class SameRank(_Same):
 
 class SameSizes(_Same):
     """Tensors of one DimensionCount and equal sizes: all, those of a slice (``only=slice(0, 2)``: batch and
-    channel), or all but the one along an axis field (``but="axis"``)."""
+    channel), or all but the one along an axis field (``but="axis"``).
 
-    def __init__(self, *names: str, only: slice = slice(None), but: str = "") -> None:
+    ``hint``: of the desc, and the names of two fields that differ, what to do; empty: the usual hints."""
+
+    def __init__(
+        self,
+        *names: str,
+        only: slice = slice(None),
+        but: str = "",
+        hint: Callable[[Any, str, str], str] = lambda desc, first, name: "",
+    ) -> None:
         super().__init__(*names)
         self.only = only
         self.but = but
+        self.hint = hint
 
     def compared(self, field: Any) -> object:
         return len(field.sizes), field.sizes[self.only]
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
-        yield from SameRank(*self.names).demands(desc, level)
         first, others = self.others(desc)
+        for demand in SameRank(*self.names).demands(desc, level):
+            name = demand.place.name
+            differs = demand.place.value(desc) != Rank(first).value(desc)
+            yield demand._replace(hint=self.hint(desc, first, name)) if differs else demand
         for name in others:
             wanted, sizes = element_of(desc, first).sizes, element_of(desc, name).sizes
             if len(wanted) == len(sizes):
@@ -207,12 +219,14 @@ class SameSizes(_Same):
                     if not self.but or i != getattr(desc, self.but):
                         yield self._size(desc, Size(first, i), Size(name, i))
 
-    @staticmethod
-    def _size(desc: OperatorDesc, measure: Size, place: Size) -> Demand:
+    def _size(self, desc: OperatorDesc, measure: Size, place: Size) -> Demand:
         size, wanted = place.value(desc), measure.value(desc)
         if size == wanted:
             return Demand(place, Exactly(wanted))
         clause = f"differs from {measure.path(desc)} ({wanted})"
+        hint = self.hint(desc, measure.name, place.name) or _hint_on_nibbles(desc, measure, place)
+        if hint:
+            return Demand(place, Exactly(wanted), clause=clause, hint=hint)
         broadcast = place if size == 1 else measure if wanted == 1 else None
         if broadcast is None or field_of(type(desc), broadcast.name).kind is FieldKind.OUTPUT_TENSOR:
             return Demand(place, Exactly(wanted), clause=clause)
@@ -229,6 +243,19 @@ class SameSizes(_Same):
             return f"{same}, and the same Sizes except in the last {-self.only.stop} dimensions."
         dimensions = range(self.only.start or 0, self.only.stop)
         return f"{same}, and the same Sizes in dimensions {_listed(map(str, dimensions))}."
+
+
+def _hint_on_nibbles(desc: OperatorDesc, *places: Size) -> str:
+    """For a tensor of 4-bit elements with half the size of another tensor: its bytes were counted."""
+    for one, other in (places, reversed(places)):
+        tensor, beside = element_of(desc, one.name), element_of(desc, other.name)
+        if element_bits(tensor.data_type) == 4 < element_bits(beside.data_type):
+            size, wanted = one.value(desc), other.value(desc)
+            if wanted > 1 and size == (wanted + 1) // 2:
+                return (
+                    f"Sizes count elements, not bytes: two elements of {tensor.data_type.name} lie in a byte"
+                )
+    return ""
 
 
 # --- tensors that are given or not ---
