@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dmlemu_hw.events import Subscription
 
-from ...diagnostics.declaration import Declaration
+from ...diagnostics import ids
+from ...diagnostics.declaration import Declaration, When
 from ...diagnostics.refusal import report_of
 from ...errors import Strictness, is_object
 from .names import Names
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["Check", "on"]
 
 _Method = TypeVar("_Method", bound=Callable[..., None])
+
+_OVERWRITING = (
+    ids.DESC_RANGE_SHARED,
+    ids.BIND_LATE,
+)  # the GPU then finds other descriptors than were recorded
 
 
 def on(*kinds: type) -> Callable[[_Method], _Method]:
@@ -83,8 +89,16 @@ class Check:
         if is_object(it):
             more.setdefault("created_at", it.created_at)
             more["object"] = str(it)
+        if declaration.when in (When.SUBMIT, When.EXECUTE):
+            more["hint"] = self._with_cause(more.get("hint", ""))
         report = report_of(declaration, message, api=api, operation=operation, **more)
         self.device.reports.add(report, cause)
+
+    def _with_cause(self, hint: str) -> str:
+        """The hint; behind descriptors that were overwritten, the GPU executes what nobody has recorded."""
+        first = next((id for id in _OVERWRITING if self.device.reports.has(id)), "")
+        note = f"this may be a consequence of {first}, reported before: mend that first" if first else ""
+        return "; ".join(filter(None, (hint, note)))
 
     def start(self) -> None:
         """Subscribes the marked methods."""

@@ -216,6 +216,10 @@ class Reporter:
         self.add(stored.report, cause)
         return True
 
+    def has(self, id: str) -> bool:
+        """Whether a report of that check is stored."""
+        return id in self._causes
+
     def _store(self, report: Report, cause: Hashable, hresult: HResult | None) -> Stored:
         """The entry of a cause.  Beyond the limit, one entry stands for all other causes of a check."""
         key: tuple[str, Hashable] = (report.id, cause)
