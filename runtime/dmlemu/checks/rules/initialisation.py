@@ -203,7 +203,7 @@ class Initialisation(Check):
         kernel = kernels.name(KERNEL.unpack_from(event.packet)[0])
         if _ROW_BY_ROW.get(kernel) != read.operand:
             return None
-        if self.names.command(event).operand(read) != "TemporaryResource":
+        if not _is_temporary(self.names.command(event).operand(read)):
             return None
         last = self._last(first)
         if last is None or not last.is_part:
@@ -331,7 +331,7 @@ class Initialisation(Check):
         if resource is None:
             return
         operand = command.operand(access)
-        id = ids.MEM_POISON_READ if operand == "TemporaryResource" else ids.MEM_UNINIT_READ
+        id = ids.MEM_POISON_READ if _is_temporary(operand) else ids.MEM_UNINIT_READ
         cause = command.command.site or event.packet, command.command.name, operand, str(resource), is_moved
         if self._reported.get((id, cause)) == address and self.device.reports.again(id, cause):
             return  # no write to that byte since
@@ -415,6 +415,11 @@ def element(pattern: Any, address: int) -> tuple[int, ...]:
     index = ffi.new("uint64_t[8]")
     lib.dmlk_footprint_index(pattern, address, index)
     return tuple(index[0 : pattern.rank])
+
+
+def _is_temporary(operand: str) -> bool:
+    """Whether an operand of that name lies in the temporary resource; of a graph's nodes it tells more."""
+    return "TemporaryResource" in operand
 
 
 def _has_no_gaps(pattern: Any) -> bool:

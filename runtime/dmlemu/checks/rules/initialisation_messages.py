@@ -117,7 +117,16 @@ def wrote(write: Write, resource: Resource) -> str:
     """A context line: who wrote a neighbouring byte."""
     start = resource.address
     within = f"bytes [{write.begin - start}, {write.end - start})"  # a range: a layout may have gaps
-    return f"What stands beside it, within {within}, was last written by {author(write)}"
+    return f"What stands beside it, within {within}, was last written by {author(write)}{_part(write)}"
+
+
+def _part(write: Write) -> str:
+    """`` as OutputTensor of Nodes[0] (...)`` for a tensor of a graph's node; others their command tells."""
+    if write.commands is None or write.pattern is None or write.command >= len(write.commands):
+        return ""
+    operands, at = write.commands[write.command].operands, write.pattern.operand
+    name = operands[at] if at < len(operands) else ""
+    return f" as {name}" if " of Nodes[" in name else ""
 
 
 def picture(shadow: Shadow, resource: Resource, access: Access, address: int) -> Iterator[str]:

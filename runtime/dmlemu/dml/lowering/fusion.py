@@ -82,7 +82,10 @@ class _Tensors:
         def moved(each: Operand) -> Operand:
             if self._of(each) != source:
                 return each
-            return replace(each, slot=target.slot, offset=target.offset, byte_size=target.byte_size)
+            name = each.name if target.slot == TEMPORARY else target.name
+            return replace(
+                each, slot=target.slot, offset=target.offset, byte_size=target.byte_size, name=name
+            )
 
         for at, call in enumerate(calls, first):
             self._calls[at] = replace(call, operands=tuple(map(moved, call.operands)))

@@ -61,7 +61,8 @@ def lower_graph(graph: Graph, *, optimized: bool = True, fused: bool = True) -> 
     for slot, port in outputs.items():
         source, offset = places[port]
         if source != slot:  # the second output that this tensor feeds
-            lowered.calls.append(_copy(graph.tensor(port), source, offset, slot))
+            name = _name(graph, port, is_output=True) if source == TEMPORARY else ""
+            lowered.calls.append(_copy(graph.tensor(port), source, offset, slot, name))
     if fused:
         share_memory(lowered)
     plan_memory(lowered, fused_calls(lowered.calls) if fused else ())
@@ -103,6 +104,9 @@ def _lower_node(
         if field.desc is not None and (number, i) not in places:
             places[number, i] = TEMPORARY, lowered.reserve_temporary(field.desc.size_in_bytes)
     moved: dict[int, Place] = {TEMPORARY: (TEMPORARY, lowered.temporary_size)}
+    names = {
+        TEMPORARY: f"TemporaryResource of {graph.title(number)}"
+    }  # of what lies in the temporary resource
     for _, size in program.temporaries:
         lowered.reserve_temporary(size)
     inputs = len(graph.inputs(number))
@@ -110,22 +114,36 @@ def _lower_node(
         if field.desc is not None:
             port = (number, slot - inputs) if field.output else graph.sources[number, slot]
             moved[slot] = places[port]
+            if places[port][0] == TEMPORARY:
+                own = (number, slot - inputs if field.output else slot)
+                names[slot] = _name(graph, own, is_output=field.output)
 
     def move(operand: Operand) -> Operand:
         if operand.slot == ABSENT:
             return operand
         slot, offset = moved[operand.slot]
-        return replace(operand, slot=slot, offset=operand.offset + offset)
+        name = names.get(operand.slot, operand.name)
+        return replace(operand, slot=slot, offset=operand.offset + offset, name=name)
 
     for call in program.calls:
         lowered.calls.append(replace(call, operands=tuple(map(move, call.operands))))
 
 
-def _copy(desc: BufferTensorDesc, source: int, offset: int, target: int) -> KernelCall:
-    """Copies a tensor's elements, and not its gaps, to the start of another slot."""
+def _name(graph: Graph, port: Port, *, is_output: bool) -> str:
+    """A tensor that lies in the temporary resource: ``InputTensor of Nodes[1] (DML_OPERATOR_CAST;
+    IntermediateEdges[0] in TemporaryResource)``."""
+    number, index = port
+    field = (graph.outputs if is_output else graph.inputs)(number)[index]
+    edge = "" if is_output else f"IntermediateEdges[{graph.edges[port]}] "
+    return f"{field.path} of {graph.title(number, f'; {edge}in TemporaryResource')}"
+
+
+def _copy(desc: BufferTensorDesc, source: int, offset: int, target: int, name: str) -> KernelCall:
+    """Copies a tensor's elements, and not its gaps, to the start of another slot; ``name``: what it reads."""
     layout = (desc.data_type, tuple(desc.sizes), desc.effective_strides, desc.size_in_bytes)
     return KernelCall(
-        "copy", (Operand(source, Access.READ, *layout, offset), Operand(target, Access.WRITE, *layout))
+        "copy",
+        (Operand(source, Access.READ, *layout, offset, name=name), Operand(target, Access.WRITE, *layout)),
     )
 
 

@@ -45,27 +45,38 @@ class Graph:
     """A valid graph.
 
     ``nodes`` are operators and the bytes of constants; ``order`` is their topological order; ``sources``
-    maps a node's input to the output that feeds it, ``results`` each graph output to a node's output, and
-    ``readers`` a graph input to the tensors of the nodes that read it.
+    maps a node's input to the output that feeds it, ``edges`` to the number of the intermediate edge,
+    ``results`` each graph output to a node's output, and ``readers`` a graph input to the tensors of the
+    nodes that read it.
     """
 
     def __init__(self) -> None:
         self.input_count = 0
         self.nodes: list[Operator | bytes] = []
+        self.names: list[str | None] = []
         self.order: list[int] = []
         self.sources: dict[Port, Port] = {}
+        self.edges: dict[Port, int] = {}
         self.results: list[Port] = []
         self.readers: dict[int, list[BufferTensorDesc]] = {}
         self._fields: list[tuple[list[TensorField], list[TensorField]]] = []
 
-    def add(self, node: Operator | bytes) -> None:
+    def add(self, node: Operator | bytes, name: str | None) -> None:
         if isinstance(node, bytes):
             desc = BufferTensorDesc(TensorDataType.UINT32, (len(node) // 4,))
             fields: tuple[TensorField, ...] = (TensorField("Data", "data", None, desc, True),)
         else:
             fields = node.program.fields
         self.nodes.append(node)
+        self.names.append(name)
         self._fields.append(([f for f in fields if not f.output], [f for f in fields if f.output]))
+
+    def title(self, number: int, more: str = "") -> str:
+        """``Nodes[1] ('relu', DML_OPERATOR_ACTIVATION_RELU)``; ``more`` stands behind it."""
+        node, given = self.nodes[number], self.names[number]
+        kind = node.type_name if isinstance(node, Operator) else "constant data"
+        name = "" if given is None else f"'{given:.60}', "
+        return f"Nodes[{number}] ({name}{kind}{more})"
 
     def inputs(self, node: int) -> list[TensorField]:
         return self._fields[node][0]
@@ -144,7 +155,7 @@ class _Checks:
         for i, node in enumerate(nodes):
             path = f"Nodes[{i}]"
             if isinstance(node, ConstantDataGraphNodeDesc):
-                self.graph.add(self._constant(path, node))
+                self.graph.add(self._constant(path, node), node.name)
                 continue
             if not isinstance(node.operator, Operator):
                 raise _refused(
@@ -156,7 +167,7 @@ class _Checks:
                     rule="2.7",
                 )
             check_own(self.context, node.operator, f"{path}.Operator", _OPERATION)
-            self.graph.add(node.operator)
+            self.graph.add(node.operator, node.name)
 
     def _constant(self, path: str, node: ConstantDataGraphNodeDesc) -> bytes:
         level = self.context.level
@@ -194,11 +205,7 @@ class _Checks:
         return copy
 
     def _name(self, number: int) -> str:
-        """``Nodes[1] ('relu', DML_OPERATOR_ACTIVATION_RELU)``."""
-        node, given = self.graph.nodes[number], self.desc.nodes[number].name
-        kind = node.type_name if isinstance(node, Operator) else "constant data"
-        name = "" if given is None else f"'{given:.60}', "
-        return f"Nodes[{number}] ({name}{kind})"
+        return self.graph.title(number)
 
     # --- edges ---
 
@@ -255,6 +262,7 @@ class _Checks:
             if size != reader.size_in_bytes:
                 self._sizes_differ(path, source, port, size, reader.size_in_bytes)
             self.graph.sources[port] = source
+            self.graph.edges[port] = i
 
     def _sizes_differ(self, path: str, source: Port, port: Port, given: int, expected: int) -> NoReturn:
         constant = isinstance(self.graph.nodes[source[0]], bytes)
