@@ -21,7 +21,7 @@ from dmlemu.frontends import catalogue, dxdispatch
 from dmlemu.frontends.capi.command import add_commands
 from dmlemu.frontends.layout import add_command as add_layout_command
 from dmlemu.frontends.usage import UsageError, report_file
-from dmlemu.reporting import ReportFile, Stored, defaults, forget, print_annotation, print_reports
+from dmlemu.reporting import ReportFile, Stored, defaults, forget, how_to_see, print_annotation, print_reports
 
 if TYPE_CHECKING:
     from dmlemu.recording import Comparison, Progress
@@ -533,6 +533,10 @@ class _Reports:
         if self._file is not None:
             self._file(stored)
 
+    @property
+    def has_pictures(self) -> bool:
+        return self._path is not None and self._path.suffix == ".html"
+
     def close(self) -> None:
         if self._file is not None and self._path is not None:
             with self._failures.of("the reports", self._path):
@@ -560,9 +564,13 @@ def _reports_written(file: _Reports) -> Iterator[None]:
     finally:
         defaults.sinks.remove(take)
         file.close()
-        least = Severity.WARNING if raised == ("", "") else Severity.INFO
-        left = (stored for key, stored in printed.items() if key != raised)
-        print_reports(stored for stored in left if stored.report.severity <= least)
+        found = printed.values()
+        is_wrong = any(each.report.severity <= Severity.WARNING and not each.suppressed for each in found)
+        least = Severity.INFO if is_wrong else Severity.WARNING  # an INFO may be the cause
+        shown = {key: stored for key, stored in printed.items() if stored.report.severity <= least}
+        print_reports(stored for key, stored in shown.items() if key != raised)
+        if not file.has_pictures and (pictures := how_to_see(shown.values())):
+            _print_error(pictures)
         for stored in printed.values():
             if stored.report.severity <= Severity.WARNING:
                 print_annotation(stored, file.model)

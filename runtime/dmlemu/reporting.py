@@ -6,6 +6,7 @@
 from .diagnostics.reporting.defaults import Defaults, Response, Sink, defaults
 from .diagnostics.reporting.files import (
     ReportFile,
+    how_to_see,
     open_report_file,
     print_annotation,
     print_reports,
@@ -32,6 +33,7 @@ __all__ = [
     "end_run",
     "forget",
     "form_of",
+    "how_to_see",
     "living",
     "on_created",
     "open_report_file",

@@ -122,6 +122,7 @@ def test_remarks_are_told_when_something_fails(
     assert main(["run", str(path), "--debug"]) == 1
     first, second = capsys.readouterr().err.strip().split("\n\n")
     assert "INFO TENSOR_LAYOUT_GUESS" in first and "ERROR BIND_SIZE_SMALL" in second
+    assert second.startswith("dmlemu: 2 reports have pictures; --report FILE.html draws them.\n")
 
     copy["desc"]["InputTensor"] = {**tensor, "Strides": [12, 1, 6, 3]}  # type: ignore[index]
     path.write_text(json.dumps(model))

@@ -19,7 +19,15 @@ from .forms import form_of
 from .stored import Stored
 from .unread import end_run
 
-__all__ = ["ReportFile", "print_annotation", "print_reports", "print_text", "summarize"]
+__all__ = [
+    "ReportFile",
+    "how_to_see",
+    "open_report_file",
+    "print_annotation",
+    "print_reports",
+    "print_text",
+    "summarize",
+]
 
 
 class ReportFile:
@@ -214,6 +222,13 @@ def summarize(reports: Iterable[Stored]) -> str:
     if suppressed:
         heading.append(f"{suppressed.total()} suppressed")
     return "\n".join([", ".join(heading), *lines]) if lines else ""
+
+
+def how_to_see(reports: Iterable[Stored]) -> str:
+    """A line about the pictures of printed reports; empty if they have none."""
+    count = sum(1 for stored in reports if stored.report.layouts and not stored.suppressed)
+    what = "1 report has a picture" if count == 1 else f"{count} reports have pictures"
+    return f"dmlemu: {what}; --report FILE.html draws {'it' if count == 1 else 'them'}." if count else ""
 
 
 def _times(count: int) -> str:

@@ -15,7 +15,17 @@ from ... import d3d12
 from ...d3d12.info_queue import category_of
 from ...diagnostics import ids
 from ...errors import Error, HResult, Report, Severity, Strictness, shorten
-from ...reporting import Reporter, Sink, Stored, defaults, on_created, print_annotation, print_reports
+from ...reporting import (
+    Reporter,
+    Sink,
+    Stored,
+    defaults,
+    how_to_see,
+    on_created,
+    print_annotation,
+    print_reports,
+    summarize,
+)
 from ._capi import lib
 from .sites import spell_text
 
@@ -30,11 +40,13 @@ __all__ = [
     "remark",
     "removed",
     "settings",
+    "summary",
 ]
 
 _MOST_CAUSE = 300  # characters of a message in the last line of exec
 _ANSWERS = (HResult.DXGI_ERROR_NOT_FOUND, HResult.DXGI_ERROR_UNSUPPORTED)  # no mistake: programs ask so
 _printed: set[tuple[str, str]] = set()  # id and message
+_infos: dict[int, Stored] = {}  # printed at the end, if something was wrong
 _bugs: set[str] = set()
 _said: set[str] = set()  # settings without effect
 stops = False  # --break: the thread of a new report stops before its call returns
@@ -99,6 +111,18 @@ def found() -> list[Stored]:
     return list(_found.values())
 
 
+def summary() -> str:
+    """What ``dmlemu exec`` says at the end, after it has printed the INFOs where something was wrong: one of
+    them may be the cause.  Without an ERROR or WARNING it says only what is suppressed."""
+    all_of_them = [each for each in found() if each.report.severity <= Severity.INFO]
+    if any(each.report.severity <= Severity.WARNING and not each.suppressed for each in all_of_them):
+        infos = {(each.report.id, each.report.spelled().message): each for each in _infos.values()}
+        print_reports(infos.values())
+        draws = os.environ.get("DMLEMU_REPORT", "").endswith(".html")
+        return "\n".join(filter(None, (summarize(all_of_them), "" if draws else how_to_see(all_of_them))))
+    return summarize(each for each in all_of_them if each.report.severity <= Severity.WARNING)
+
+
 def refused(error: Error, reporter: Reporter | None) -> None:
     """A call of the program was refused.  At strictness runtime that is only an HRESULT.
 
@@ -145,6 +169,8 @@ def _take(stored: Stored, *, is_muted: bool = False) -> None:
     report = stored.report
     _found[id(stored)] = stored
     if stored.suppressed or report.severity > Severity.WARNING:
+        if not stored.suppressed and report.severity is Severity.INFO and not is_muted:
+            _infos[id(stored)] = stored
         return
     key = (report.id, report.spelled().message)
     if key in _printed:

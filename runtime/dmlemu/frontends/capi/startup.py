@@ -7,8 +7,7 @@ import os
 import sys
 
 from ...diagnostics import spelling
-from ...errors import Severity
-from ...reporting import end_run, summarize
+from ...reporting import end_run
 from . import calls, d3d12_list, dml_objects, objects, reports, settings, sites  # noqa: F401
 from ._capi import lib
 from .d3d12_device import ID3D12Device  # noqa: F401
@@ -50,7 +49,7 @@ def finish() -> None:
 
 
 def _summarize() -> None:
-    text = summarize(each for each in reports.found() if each.report.severity <= Severity.WARNING)
+    text = reports.summary()
     if text:
         print(text, file=sys.stderr)
     if Interface.keeps_released and sys.stderr is not None:
