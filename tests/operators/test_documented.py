@@ -31,17 +31,13 @@ FOLDER = Path(__file__).parent / "documented"
 Example = dict[str, Any]
 
 
-def examples(*, watched: bool = False) -> Iterator[Any]:
-    """``watched``: marked with what they report (on the command line no check runs by default)."""
+def examples() -> Iterator[Any]:
+    """Marked with what they report."""
     done = set(emulated())
     for path in sorted(FOLDER.glob("*.json")):
         for name, example in json.loads(path.read_text())["examples"].items():
             if find_operator(example["type"]).TYPE in done:
-                marks = (
-                    [pytest.mark.dmlemu(expect=example["reports"])]
-                    if "reports" in example and watched
-                    else []
-                )
+                marks = [pytest.mark.dmlemu(expect=example["reports"])] if "reports" in example else []
                 yield pytest.param(example, id=f"{path.stem}: {name}", marks=marks)
 
 
@@ -132,7 +128,7 @@ def model_of(example: Example, desc: OperatorDesc) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("example", list(examples(watched=True)))
+@pytest.mark.parametrize("example", list(examples()))
 def test_the_device_computes_what_the_page_prints(example: Example) -> None:
     desc = read_operator_desc(Node(example, "$"))
     inputs, outputs = arrays(desc, example["inputs"]), arrays(desc, example["outputs"])

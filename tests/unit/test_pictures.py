@@ -242,7 +242,7 @@ def test_wrong_usage(options: list[str], message: str, capsys: pytest.CaptureFix
 
 def test_wrong_strides_name_the_field(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["layout", "--type", "INT8", "--sizes", "1,2", "--strides", "1"]) == 1
-    assert "Strides has 1 values, but DimensionCount is 2." in capsys.readouterr().err
+    assert "Strides has 1 value, but DimensionCount is 2." in capsys.readouterr().err
 
 
 def test_pictures_are_not_imported_unless_asked_for() -> None:

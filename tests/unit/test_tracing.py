@@ -81,6 +81,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
         session.barrier()
         session.dispatch(compiled, [x, x], [y])
         session.barrier()
+        session.barrier()  # orders nothing that the other does not
         session.dispatch(compiled, [y, x], [z])
         session.submit()
         other.wait(session.fence, session.fence_value)

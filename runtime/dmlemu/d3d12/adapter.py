@@ -15,10 +15,11 @@ from dmlemu_hw.memory import Memory
 from ..reporting import defaults
 from .arguments import choice, integer, outside, text
 from .enums import FeatureLevel, SegmentGroup
+from .host_events import notifier
 from .structs import HardwareId, Luid, MemoryBudget
 
 if TYPE_CHECKING:
-    from .fence import Event
+    from .host_events import Event
     from .object import Object
 
 DEFAULT_NAME = "dmlemu Virtual GPU"
@@ -133,8 +134,6 @@ class Adapter:
         The budget is constant unless ``dmlemu.testing.faults.memory_budget`` changes it.  Mirrors
         ``IDXGIAdapter3::RegisterVideoMemoryBudgetChangeNotificationEvent``.  E_HANDLE: no eventfd.
         """
-        from .fence import notifier
-
         notify = notifier(event)
         with self.lock:
             cookie = self._next_budget_cookie

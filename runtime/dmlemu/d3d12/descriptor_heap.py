@@ -17,15 +17,13 @@ from .arguments import instance, integer, integers
 from .device_child import DeviceChild
 from .enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
 from .events import DescriptorsWritten
+from .features import MAX_SAMPLERS, MAX_VIEWS
 from .info_queue import refusal, spell, spell_handle
 from .structs import DescriptorHeapDesc
 
 if TYPE_CHECKING:
     from .device_context import DeviceContext
 
-# Limits of shader-visible heaps (DH2).
-MAX_VIEWS = 1_000_000
-MAX_SAMPLERS = 2048
 _UINT32_MAX = 2**32 - 1
 
 

@@ -47,7 +47,8 @@ from .enums import (
     MultipleFenceWaitFlags,
     ResourceStates,
 )
-from .fence import Event, Fence
+from .fence import Fence
+from .host_events import Event
 from .info_queue import InfoQueue, not_implemented, refusal
 from .list_recorder import check_allocator, check_list_type
 from .live_objects import LiveObjects

@@ -28,7 +28,8 @@ from .enums import (
     ShaderCacheControlFlags,
     ShaderCacheKindFlags,
 )
-from .fence import Event, Fence, check_value, notifier
+from .fence import Fence, check_value
+from .host_events import Event, notifier
 from .info_queue import not_implemented, refusal
 from .object import Object
 from .query_heap import QueryHeap

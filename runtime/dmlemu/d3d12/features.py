@@ -15,7 +15,6 @@ from ..diagnostics import ids
 from ..frozen import Frozen
 from .arguments import Struct, integer
 from .c_types import UINT64
-from .descriptor_heap import MAX_SAMPLERS, MAX_VIEWS
 from .enums import (
     CommandListSupportFlags,
     CommandListType,
@@ -52,6 +51,9 @@ from .info_queue import not_implemented, refusal, spell
 
 MAX_FEATURE_LEVEL = FeatureLevel.LEVEL_12_0
 MAX_SHADER_MODEL = ShaderModel.MODEL_6_2
+# Descriptors of shader-visible heaps (DH2).
+MAX_VIEWS = 1_000_000
+MAX_SAMPLERS = 2048
 VIRTUAL_ADDRESS_BITS = 47
 MAX_THREAD_GROUPS = 65535  # of a dispatch, in each dimension
 

@@ -18,7 +18,7 @@ from ..frozen import Frozen
 from . import query_heap, rules
 from .device_context import DeviceContext
 from .enums import HeapFlags, HeapType, MessageId, ResourceStates
-from .info_queue import refusal
+from .info_queue import refusal, spell
 from .query_heap import QueryHeap
 from .resource import Heap, Resource
 from .structs import ClearValue, HeapDesc, HeapProperties, QueryHeapDesc, ResourceDesc
@@ -193,6 +193,28 @@ def _poisons(context: DeviceContext, flags: HeapFlags) -> bool:
     return context.gpu.poison and bool(flags & HeapFlags.CREATE_NOT_ZEROED)
 
 
+_MOST_BYTES_OF_HOST = 0xFFFF_0000  # of a buffer in an UPLOAD or READBACK heap
+
+
+def _look_at_width(resource: Resource, operation: str) -> None:
+    """RB12: the debug layer warns of more bytes than GPUs let the CPU see."""
+    width = resource.get_desc().width
+    if resource.fixed_states is None or width <= _MOST_BYTES_OF_HOST:
+        return
+    error = refusal(
+        ids.RES_DESC,
+        f"A buffer in a heap of type {spell(resource.heap_type)} has width ({{given}}).",
+        operation=operation,
+        rule="RB12: D3D12_HEAP_TYPE",
+        message_id=MessageId.CREATERESOURCE_INVALIDDIMENSIONS,
+        field="pDesc.Width",
+        given=width,
+        expected=f"at most {_MOST_BYTES_OF_HOST}",
+        object=resource,
+    )
+    resource.context.inform(error, Severity.WARNING)
+
+
 def _finish(resource: Resource, state: ResourceStates, operation: str) -> Resource:
     """Registers a created buffer by address; warns if its initial state is ignored (RB8)."""
     context = resource.context
@@ -211,4 +233,5 @@ def _finish(resource: Resource, state: ResourceStates, operation: str) -> Resour
             object=resource,
         )
         context.inform(error, Severity.WARNING)
+    _look_at_width(resource, operation)
     return resource

@@ -384,7 +384,7 @@ def check_buffer(
     operation: str,
     is_runtime: bool,
 ) -> ResourceDesc:
-    """RB1 to RB7, RB12: checks a buffer's desc for heap type ``kind`` (None: reserved).
+    """RB1 to RB7: checks a buffer's desc for heap type ``kind`` (None: reserved).
 
     Returns it as GetDesc does.
     """
@@ -395,8 +395,6 @@ def check_buffer(
     row = (clear_value is not None, "RB4", "pOptimizedClearValue", given, None, wrong, sentence)
     _check((row,), operation, f"ID3D12Device::{operation}")
     _check_flags_in_heap(desc, kind, operation)
-    if not is_runtime:
-        _check_width_in_heap(desc, kind, operation)
     state = integer(initial_state, "initial_state")
     _check_initial_state(state, desc, kind, operation, is_runtime)
     return desc
@@ -409,18 +407,6 @@ def _check_flags_in_heap(desc: ResourceDesc, kind: HeapType | None, operation: s
     sentence = f"A buffer in a heap of type {spell(kind)} has flags ({{}}), and shaders cannot write it."
     wrong = MessageId.CREATERESOURCE_INVALIDMISCFLAGS
     row = (broken, "RB5", "pDesc.Flags", desc.flags, expected, wrong, sentence)
-    _check((row,), operation, "D3D12_HEAP_TYPE")
-
-
-MOST_BYTES_OF_HOST = 0xFFFF_0000  # of a buffer in an UPLOAD or READBACK heap
-
-
-def _check_width_in_heap(desc: ResourceDesc, kind: HeapType | None, operation: str) -> None:
-    """RB12: a rule of the debug layer."""
-    broken = kind in (HeapType.UPLOAD, HeapType.READBACK) and desc.width > MOST_BYTES_OF_HOST
-    sentence = f"A buffer in a heap of type {spell(kind)} has width ({{}})."
-    expected, wrong = f"at most {MOST_BYTES_OF_HOST}", MessageId.CREATERESOURCE_INVALIDDIMENSIONS
-    row = (broken, "RB12", "pDesc.Width", desc.width, expected, wrong, sentence)
     _check((row,), operation, "D3D12_HEAP_TYPE")
 
 

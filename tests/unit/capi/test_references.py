@@ -17,7 +17,7 @@ from dmlemu.frontends.capi import objects
 from dmlemu.frontends.capi._capi import ffi, lib
 from dmlemu.frontends.capi.exports import Exports
 
-from .com import METHODS, Client, _function, attach
+from .com import METHODS, Client, attach, function
 
 
 def test_the_com_object_of_two_threads_has_one_reference_of_its_device(
@@ -96,5 +96,5 @@ def test_released_memory_is_not_used_again_soon() -> None:
     addresses = [released() for _ in range(1000)]
     assert len(set(addresses)) == 1000
     release = METHODS["IUnknown"]["release"]
-    assert all(_function(each, release)(each) == 0 for each in addresses)  # which had no reference
+    assert all(function(each, release)(each) == 0 for each in addresses)  # which had no reference
     holder.end()

@@ -244,7 +244,7 @@ def test_releasing_the_device_ends_the_program() -> None:
     assert messages_of(stage.device) == []
     stage.device.release()  # the session still has its queue and its list
     [message] = messages_of(stage.device)
-    assert message.endswith("wrote to bytes [1024, 1040) of buffer 'arena', now released.")
+    assert message.endswith(" to bytes [1024, 1040) of buffer 'arena', now released.")
     device = stage.device
     del stage
     gc.collect()

@@ -78,7 +78,7 @@ def test_RM3_ctrl_c_ends_a_kernel_that_takes_long() -> None:
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)  # it would take hours
-    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert "\nKeyboardInterrupt\n" in errors
     assert output.startswith("interrupted DXGI_ERROR_DEVICE_HUNG\n")
     assert "is called on a removed device" in output
     assert "The dispatch of kernel 'gemm' was interrupted by the host while it ran" in output
