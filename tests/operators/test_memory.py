@@ -369,7 +369,7 @@ def dispatch(
         )
     if properties.temporary_resource_size:
         temporary = buffer(
-            d3d12.HeapType.DEFAULT, unordered, states.UNORDERED_ACCESS, properties.temporary_resource_size
+            d3d12.HeapType.DEFAULT, unordered, states.COMMON, properties.temporary_resource_size
         )
         table.bind_temporary_resource(dml.BufferBinding(temporary, 0, properties.temporary_resource_size))
 

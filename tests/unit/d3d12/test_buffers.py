@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlemu import Error, HResult, Strictness, d3d12
+from dmlemu import Error, HResult, Severity, Strictness, d3d12
 from dmlemu.d3d12 import (
     ClearValue,
     Format,
