@@ -46,7 +46,8 @@ class _Sleeper:
         self._lock.acquire(timeout=seconds)
 
     def wake(self) -> None:
-        """Idempotent; calls must not overlap."""
+        """Idempotent; calls must not overlap.  The thread counts as awake from now on, before it runs."""
+        self.over = True
         if self._lock.locked():
             self._lock.release()
 

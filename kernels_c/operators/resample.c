@@ -45,14 +45,23 @@ typedef struct span {
     int64_t begin, end;
 } span;
 
+/* Whether each element lies at the one of the same index, however many there are. */
+static bool is_unmoved(const axis *a) { return a->scale == 1 && a->outer + a->inner == 0; }
+
 /* In FLOAT32, as GPUs compute: where the scale was rounded, FLOAT64 would miss the element that is meant. */
 static double position(const axis *a, int64_t o) {
+    if (is_unmoved(a)) {
+        return (double)o;
+    }
     const float p = ((float)o - a->outer) / a->scale - a->inner;
     return fmin(fmax((double)p, -FAR), FAR); /* a NaN becomes -FAR */
 }
 
 /* The element that NEAREST takes, or the first of those that are mixed. */
 static double first_near(const axis *a, double p) {
+    if (p == floor(p)) {
+        return p;
+    }
     return a->mode == DMLK_NEAREST_HALF_UP ? (double)floorf((float)p + 0.5F) : a->mode == DMLK_NEAREST_UP ? ceil(p) : floor(p);
 }
 
@@ -139,11 +148,8 @@ static void weights_of(const axis *a, int64_t x, int64_t first, int64_t count, d
     }
 }
 
-/* Whether each element is the sum of the one of the same index: no position is rounded. */
-static bool is_identity(const axis *a) {
-    const bool exact = a->from <= 1 << 22 && fabsf(a->outer) < 0x1p20F && rintf(2 * a->outer) == 2 * a->outer;
-    return exact && a->scale == 1 && a->outer + a->inner == 0 && a->from == a->to;
-}
+/* Whether each element is the sum of the one of the same index. */
+static bool is_identity(const axis *a) { return is_unmoved(a) && a->from == a->to; }
 
 /* --- blocks of rows --- */
 

@@ -20,7 +20,7 @@ from dmlemu.files import Output
 from dmlemu.frontends import catalogue, dxdispatch
 from dmlemu.frontends.capi.command import add_commands
 from dmlemu.frontends.layout import add_command as add_layout_command
-from dmlemu.frontends.usage import UsageError, report_file
+from dmlemu.frontends.usage import UsageError, check_distinct, report_file
 from dmlemu.reporting import ReportFile, Stored, defaults, forget, how_to_see, print_annotation, print_reports
 
 if TYPE_CHECKING:
@@ -409,6 +409,8 @@ def _run(parsed: argparse.Namespace) -> int:
         raise UsageError("the model is missing; see 'dmlemu run --help'")
     if options.model is not None:
         _check_model_name(options.model)
+        outputs = {f"--{name}": getattr(parsed, name) for name in ("report", "trace", "html", "record")}
+        check_distinct({"the model": options.model, **outputs})
         failures = _Failures()
         file = _Reports(parsed.report, str(options.model), failures)
         with _reports_written(file):

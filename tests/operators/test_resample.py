@@ -11,7 +11,7 @@ from harness import compare, given, offsets
 from hypothesis import strategies as st
 from strategies import dtype_of, filled, tensors, values
 
-from dmlemu import dml
+from dmlemu import dml, evaluate
 from dmlemu.dml import AxisDirection, InterpolationMode
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.operators.resample import positions
@@ -161,8 +161,27 @@ def test_ratios_of_which_float32_misses_an_element() -> None:
 
 
 def test_elements_that_float32_does_not_tell_apart() -> None:
-    """Behind 2**24 only every second index is a FLOAT32."""
-    assert positions(2**24 + 4, 1, 0, 0)[-4:].tolist() == [2**24, 2**24, 2**24 + 2, 2**24 + 4]
+    """Behind 2**24 only every second index is a FLOAT32; where nothing moves, none is needed."""
+    assert positions(2**24 + 4, 1, -1, 0)[-4:].tolist() == [2**24, 2**24, 2**24 + 4, 2**24 + 4]
+    assert positions(2**24 + 4, 1, 0, 0)[-2:].tolist() == [2**24 + 2, 2**24 + 3]
+
+
+@pytest.mark.parametrize("mode", [InterpolationMode.NEAREST_NEIGHBOR, InterpolationMode.LINEAR])
+@pytest.mark.parametrize("centre", [0.0, 0.5])
+def test_a_dimension_that_is_not_scaled_is_exact_at_any_length(mode: Any, centre: float) -> None:
+    count = (1 << 24) + 64  # FLOAT32 does not tell the last indices apart
+    x = np.arange(count, dtype=np.uint32).astype(np.uint8).reshape(1, 1, 1, count)
+    desc = dml.Resample2OperatorDesc(
+        input_tensor=dml.BufferTensorDesc(T.UINT8, x.shape),
+        output_tensor=dml.BufferTensorDesc(T.UINT8, (1, 1, 2, count)),
+        interpolation_mode=mode,
+        rounding_direction=AxisDirection.DECREASING,
+        scales=[1, 1, 2, 1],
+        input_pixel_offsets=[centre] * 4,
+        output_pixel_offsets=[-centre] * 4,
+    )
+    found = evaluate(desc, input_tensor=x)["output_tensor"]
+    assert all(np.array_equal(row, x[0, 0, 0]) for row in found[0, 0])
 
 
 def test_round_prefer_floor_as_onnx_runtime_passes_it() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Strictness, printable
 from ..files import Output, read_text
-from ..frontends.usage import UsageError
+from ..frontends.usage import UsageError, check_distinct
 from .keys import KEYS, key_name
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def _write_page(parsed: Namespace) -> int:
 def _observed(parsed: Namespace) -> Run:
     from .programs import observe_program
 
+    check_distinct({"the program": parsed.program, "--html": parsed.html, "--screenshot": parsed.screenshot})
     strictness = None if parsed.strictness is None else Strictness(parsed.strictness)
     return observe_program(parsed.program, parsed.arguments, strictness=strictness)
 

@@ -359,6 +359,20 @@ def test_an_order_by_accident_is_told(program: Program, is_told: bool) -> None:
     assert not any(each.startswith("HAZARD") for each in ids)
 
 
+def test_orders_by_accident_have_a_limit(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ring of buffers, each written anew once the next but one has been named often."""
+    monkeypatch.setattr("dmlemu.checks.rules.hazards._MOST_WALKED", 20)
+    ring = [stage.filled(f"buffer {i}", 64) for i in range(8)]
+    copy = stage.copy_operator("copy")
+    for i in range(32):
+        stage.dispatch(copy, [ring[i % 8]], [ring[(i + 1) % 8]])
+        stage.barrier(ring[(i + 1) % 8])
+    stage.run()
+    [stored] = [each for each in stage.device.reports if each.id == "BARRIER_ELSEWHERE"]
+    assert (stored.severity, stored.count) == (Severity.INFO, 1)
+    assert "no longer looked for" in stored.message
+
+
 @pytest.mark.parametrize("names", [False, True])
 @pytest.mark.parametrize("late", [False, True])
 def test_a_barrier_behind_an_initializer_is_not_useless(stage: Stage, names: bool, late: bool) -> None:

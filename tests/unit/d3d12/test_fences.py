@@ -411,6 +411,22 @@ def test_FN3_a_native_thread_may_end_a_wait(runtime: Stage) -> None:
     assert fence.get_completed_value() == 1
 
 
+def test_FN3_a_thread_that_was_woken_may_signal(stage: Stage) -> None:
+    """It has not run yet when its own signaller has ended."""
+    first, second = stage.device.create_fence(), stage.device.create_fence()
+
+    def worker() -> None:
+        first.wait(1)
+        second.signal(1)
+
+    threads = [threading.Thread(target=worker), threading.Timer(0.05, first.signal, [1])]
+    for each in threads:
+        each.start()
+    second.wait(1)
+    for each in threads:
+        each.join()
+
+
 @pytest.mark.parametrize("raises", [False, True])
 def test_FN3_a_wait_that_goes_on_is_told_and_no_warning(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raises: bool

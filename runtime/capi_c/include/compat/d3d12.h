@@ -6,9 +6,12 @@
 
 #include <directx/d3d12.h>
 #include <directx/dxcore_interface.h>
+#ifdef INITGUID
+#define DMLEMU_HAS_ATTRIBUTES // dxcore_interface.h has defined their GUIDs
+#endif
 #include <dxguids/dxguids.h> // has the IIDs of what is declared before it
 
-#include <oaidl.h>
+#include "oaidl.h" // ours: current DirectX-Headers have an empty one
 
 #include "dmlguids.h"
 

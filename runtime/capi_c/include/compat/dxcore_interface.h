@@ -4,6 +4,7 @@
 
 #include "d3d12.h"
 
+#ifndef DMLEMU_HAS_ATTRIBUTES
 extern "C" {
 #define DMLEMU_ATTRIBUTE(name, ...) \
     extern __attribute__((weak)) const GUID DXCORE_ADAPTER_ATTRIBUTE_##name; \
@@ -14,3 +15,4 @@ DMLEMU_ATTRIBUTE(D3D12_CORE_COMPUTE, 0x248e2800, 0xa793, 0x4724, {0xab, 0xaa, 0x
 DMLEMU_ATTRIBUTE(D3D12_GENERIC_ML, 0xb71b0d41, 0x1088, 0x422f, {0xa2, 0x7c, 0x02, 0x50, 0xb7, 0xd3, 0xa9, 0x88});
 #undef DMLEMU_ATTRIBUTE
 }
+#endif

@@ -2,4 +2,6 @@
 
 #pragma once
 
+#include <wsl/winadapter.h>
+
 #include <directx/dxgicommon.h>

@@ -79,6 +79,8 @@ class BarrierEpochs:
         self.commands: list[Accessed] = []
         self.named = NamedBarriers()
         self.faulty: set[Place] = set()
+        self.walked = 0  # commands of the call that orders_by_name has looked at
+        self.has_given_up = False  # they were too many
         self.marks: list[Mark] = []
         self.unproven: list[Mark] = []
         self.copied: dict[int, tuple[Done, Done]] = {}  # copies of the call: what they began behind
@@ -110,6 +112,8 @@ class BarrierEpochs:
         self.commands.clear()
         self.named = NamedBarriers()
         self.faulty.clear()
+        self.walked = 0
+        self.has_given_up = False
         self.marks.clear()
         self.unproven.clear()
         self.copied.clear()
@@ -241,6 +245,7 @@ class BarrierEpochs:
         what it read: what waits for its writes waits for its reads, and its writes wait for what its reads
         wait for.
         """
+        self.walked += len(self.commands) - first
         reached = _Behind(self.commands[first], *start)
         at = bisect_right(self.marks, first, key=lambda mark: mark.at)
         for number in range(first + 1, len(self.commands) + 1):
@@ -265,13 +270,11 @@ class BarrierEpochs:
             tuple[bool, int], tuple[Mark, int]
         ] = {}  # barriers that order later commands, and the command each of them awaited
         came: dict[int, tuple[Mark, int] | None] = {}
-        marks = iter(self.marks)
-        mark = next(marks, None)
+        at = bisect_right(self.marks, first, key=lambda mark: mark.at)
         for number in range(first, len(self.commands) + 1):
-            while mark is not None and mark.at <= number:
-                if mark.at > first:
-                    _open(mark, touched, open)
-                mark = next(marks, None)
+            while at < len(self.marks) and self.marks[at].at <= number:
+                _open(self.marks[at], touched, open)
+                at += 1
             is_end = number == len(self.commands)
             here = self.commands[number] if not is_end else None
             by_view = self.by_view if here is None else here.by_view
@@ -334,18 +337,18 @@ class _Behind:
     """What comes behind one access, by barriers that name what they order."""
 
     def __init__(self, command: Accessed, address: int, writes: bool) -> None:
-        # Accesses that come behind it, or are it: by view or not, to an address.
-        self.ended = {(command.by_view, address)}
+        # Accesses that come behind it, or are it: by view, or not; to an address.
+        self.ended: dict[bool, set[int]] = {True: set(), False: set()}
+        self.ended[command.by_view].add(address)
         if not writes:
-            self.ended |= {(command.by_view, each) for each in command.written}
+            self.ended[command.by_view] |= command.written
         self.open: set[tuple[bool, int]] = set()  # only by views, or any; to an address, 0: to any
 
     def pass_barrier(self, mark: Mark) -> None:
         """Those that the barrier awaits are awaited by those that it names."""
         only_views = mark.kind == UAV_BARRIER
-        if any(
-            (by_view or not only_views) and mark.before in (0, address) for by_view, address in self.ended
-        ):
+        kinds = (True,) if only_views else (True, False)
+        if any(mark.before in self.ended[kind] or (mark.before == 0 and self.ended[kind]) for kind in kinds):
             self.open.add((only_views, mark.after))
 
     def _is_open(self, command: Accessed, address: int) -> bool:
@@ -359,13 +362,13 @@ class _Behind:
         if writes and any(self._is_open(command, each) for each in command.read):
             return True
         # Copies to the same bytes keep their order.
-        return writes and not command.by_view and (False, address) in self.ended
+        return writes and not command.by_view and address in self.ended[False]
 
     def follow(self, command: Accessed) -> None:
         """Adds the accesses of a command that are behind."""
         found = {each for each in command.written if self.holds(command, each, True)}
         found |= {each for each in command.read if self.holds(command, each, False)}
-        self.ended |= {(command.by_view, each) for each in found}
+        self.ended[command.by_view] |= found
 
 
 def _open(

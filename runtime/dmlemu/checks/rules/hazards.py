@@ -59,6 +59,7 @@ _TAIL_KINDS: Kinds = (None, Kind.TAIL)
 _BY_VIEW = frozenset({int(Opcode.DISPATCH), int(Opcode.CLEAR_UAV), int(Opcode.DISCARD)})
 _NOTHING = (0, 0)  # bytes
 _MOST_POSTPONED = 1024  # maximum number of postponed commands
+_MOST_WALKED = 10_000  # commands of a call that are looked at, again and again, for orders by accident
 _MOST_USEFUL = 4096  # maximum number of barriers known to be useful without looking up their lines
 _LISTS_KEPT = 256  # lists with initializers, before released ones are looked for
 _INITIALIZER = f"Dispatch of {OperatorInitializer.kind}"
@@ -354,6 +355,12 @@ class Hazards(Check):
             first = window.access(at)
             if not holds(timeline.done, number):
                 continue  # which is a hazard
+            if timeline.walked > _MOST_WALKED:
+                if not timeline.has_given_up:
+                    timeline.has_given_up = True
+                    words = messages.no_more_accidents(timeline.work)
+                    self.report(ids.BARRIER_ELSEWHERE, cause="limit", **words)
+                return
             changes = first.pattern.changes
             if not timeline.orders_by_name(number, (place, changes), (here, pattern.changes)):
                 byte = pattern.first_byte(first.pattern)

@@ -9,11 +9,11 @@ from dmlemu_hw.events import READ, UNDEFINE, WRITE
 from dmlemu_hw.kernels import ffi, lib
 
 from ...diagnostics import ids
-from ...errors import shorten, spell_site
+from ...errors import Severity, shorten, spell_site
 from ...pictures import Tensor as Drawn
 from ..analysis.access_history import Access, Kind, Pattern
 from ..analysis.happens_before import FenceValue
-from ..framework.names import NamedCommand, Names
+from ..framework.names import NamedCommand, Names, Work
 
 if TYPE_CHECKING:
     from ...d3d12.resource import Resource
@@ -25,6 +25,7 @@ __all__ = [
     "apart",
     "barrier",
     "between",
+    "no_more_accidents",
     "rise",
     "same",
     "shares_all",
@@ -366,6 +367,16 @@ class Race(NamedTuple):
 def barrier(resource: Resource | None) -> str:
     """``UAV barrier on buffer 'act'``."""
     return f"UAV barrier on {resource.title()}" if resource else "UAV barrier on all resources"
+
+
+def no_more_accidents(work: Work) -> dict[str, Any]:
+    """The fields of a report on what is no longer looked for."""
+    return {
+        "message": f"What is executed with {work.list} has so many commands that barriers on other resources "
+        "are no longer looked for. Those of the next call to ExecuteCommandLists are.",
+        "severity": Severity.INFO,
+        "operation": work.queue,
+    }
 
 
 def useless(command: NamedCommand, barrier: str) -> dict[str, Any]:

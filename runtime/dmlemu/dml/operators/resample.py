@@ -32,8 +32,11 @@ def pack_linear(scales: Sequence[float]) -> bytes:
 def positions(count: int, scale: float, outer: float, inner: float) -> Array:
     """Where elements 0 to ``count`` - 1 lie in the other tensor: ``(o - outer) / scale - inner``.
 
-    Each step is rounded to FLOAT32 (decision 0022); a NaN is before the first element.
+    Each step is rounded to FLOAT32 (decision 0022); a NaN is before the first element.  An element that
+    nothing moves is at its index, however many there are.
     """
+    if np.float32(scale) == 1 and np.float32(outer) + np.float32(inner) == 0:
+        return np.arange(count, dtype=np.float64)
     with np.errstate(all="ignore"):
         o = np.arange(count).astype(np.float32)
         p = (o - np.float32(outer)) / np.float32(scale) - np.float32(inner)
@@ -42,8 +45,8 @@ def positions(count: int, scale: float, outer: float, inner: float) -> Array:
 
 
 def half_up(p: Array) -> Array:
-    """The nearest index: ``floor(p + 0.5)``, whose sum is rounded to FLOAT32."""
-    nearest: Array = np.floor(p + np.float32(0.5))
+    """The nearest index: ``floor(p + 0.5)``, whose sum is rounded to FLOAT32; a whole position is one."""
+    nearest: Array = np.where(p == np.floor(p), p, np.floor(p + np.float32(0.5)))
     return nearest
 
 

@@ -131,7 +131,8 @@ def refused(error: Error, reporter: Reporter | None) -> None:
     if error.is_stored or error.hresult in _ANSWERS:
         return
     if defaults.strictness is Strictness.RUNTIME and error.hresult is not HResult.E_NOTIMPL:
-        if error.report.id != ids.DEVICE_REMOVED:  # a consequence of what is noted already
+        # A consequence of what is noted already; a question that devices answer so.
+        if error.report.id != ids.DEVICE_REMOVED and error.report.operation != "CheckFeatureSupport":
             operation = error.report.operation or "a call"
             _note_cause("failed", f"{operation} failed ({error.hresult.name})", error.report)
         return
