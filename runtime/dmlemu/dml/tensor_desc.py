@@ -471,7 +471,7 @@ def data_type_hint(value: object) -> str:
 def _numpy_type(value: object) -> np.dtype[Any] | None:
     """The dtype that a dtype, a scalar type of NumPy or one's name is; None for anything else."""
     if isinstance(value, np.dtype | str) or (isinstance(value, type) and issubclass(value, np.generic)):
-        with suppress(TypeError, ValueError):
+        with suppress(Exception):  # what NumPy says of a text that names no type
             return np.dtype(value)
     return None
 
