@@ -249,6 +249,19 @@ class ShaderCacheControlFlags(IntFlag):
     CLEAR = 4
 
 
+class ShaderCacheSupportFlags(IntFlag):
+    """Mirrors ``D3D12_SHADER_CACHE_SUPPORT_FLAGS``."""
+
+    NONE = 0
+    SINGLE_PSO = 1
+    LIBRARY = 2
+    AUTOMATIC_INPROC_CACHE = 4
+    AUTOMATIC_DISK_CACHE = 8
+    DRIVER_MANAGED_CACHE = 0x10
+    SHADER_CONTROL_CLEAR = 0x20
+    SHADER_SESSION_DELETE = 0x40
+
+
 class SegmentGroup(IntEnum):
     """Mirrors ``DXCoreSegmentGroup``: the adapter's own memory, or the system's."""
 

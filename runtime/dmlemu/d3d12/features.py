@@ -35,6 +35,7 @@ from .enums import (
     ResourceHeapTier,
     RootSignatureVersion,
     SamplerFeedbackTier,
+    ShaderCacheSupportFlags,
     ShaderMinPrecisionSupport,
     ShaderModel,
     SharedResourceCompatibilityTier,
@@ -378,6 +379,12 @@ class FeatureDataSerialization(Struct):
     heap_serialization_tier: HeapSerializationTier = HeapSerializationTier.TIER_0
 
 
+class FeatureDataShaderCache(Frozen):
+    """``D3D12_FEATURE_DATA_SHADER_CACHE``."""
+
+    support_flags: ShaderCacheSupportFlags = ShaderCacheSupportFlags.NONE
+
+
 class FeatureDataCrossNode(Frozen):
     """``D3D12_FEATURE_DATA_CROSS_NODE``."""
 
@@ -527,6 +534,7 @@ _ANSWERS: dict[int, tuple[type[Frozen], Callable[[Any], Any]]] = {
     Feature.ARCHITECTURE1: (FeatureDataArchitecture1, _own),
     Feature.D3D12_OPTIONS2: (FeatureDataD3D12Options2, _own),
     Feature.COMMAND_QUEUE_PRIORITY: (FeatureDataCommandQueuePriority, _queue_priority),
+    Feature.SHADER_CACHE: (FeatureDataShaderCache, _own),
     Feature.D3D12_OPTIONS3: (FeatureDataD3D12Options3, _own),
     Feature.EXISTING_HEAPS: (FeatureDataExistingHeaps, _own),
     Feature.D3D12_OPTIONS4: (FeatureDataD3D12Options4, _own),

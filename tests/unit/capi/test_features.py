@@ -18,7 +18,6 @@ from .com import METHODS, Client, attach, function
 
 NOT_EMULATED = {
     Feature.FORMAT_INFO,
-    Feature.SHADER_CACHE,
     Feature.QUERY_META_COMMAND,
     Feature.PREDICATION,  # Windows does not answer it either
     Feature.PLACED_RESOURCE_SUPPORT_INFO,
