@@ -19,7 +19,7 @@ from ._conversion import Array, dtype_of
 from .definition import Definition
 from .places import Attribute, Count, DataType, Rank, Size, field_of
 from .rules import Demand, Rule, SameRank, SameSizes, Without
-from .values import Choose, Exactly, Except, Values
+from .values import Divisor, Exactly, Except, Values
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program
@@ -135,7 +135,7 @@ class _WholeBlocks(Rule):
         for d in range(Rank("input_tensor").value(desc)):
             size = Size("input_tensor", d)
             clause = f"does not divide {size.path(desc)} ({size.value(desc)})"
-            yield Demand(Size("quantization_tensors[0]", d), _Divisor(size.value(desc)), clause=clause)
+            yield Demand(Size("quantization_tensors[0]", d), Divisor(size.value(desc)), clause=clause)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
         return "Each of `QuantizationTensors[0].Sizes` divides that of `InputTensor`."
@@ -146,29 +146,6 @@ class _EqualBlocks(SameSizes):
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
         return "`QuantizationTensors[1]`, if given, has the Sizes of `QuantizationTensors[0]`."
-
-
-class _Divisor(Values):
-    """The sizes into which ``of`` elements fall in whole blocks."""
-
-    __slots__ = ("of",)
-
-    def __init__(self, of: int) -> None:
-        self.of = of
-
-    @property
-    def expected(self) -> str:
-        return f"a divisor of {self.of}"
-
-    def __contains__(self, value: Any) -> bool:
-        return bool(0 < value <= self.of and self.of % value == 0)
-
-    def pick(self, choose: Choose, domain: Values) -> Any:
-        near = choose(1, self.of)
-        return next(size for size in range(near, 0, -1) if size in self)
-
-    def edges(self) -> Sequence[Any]:
-        return (self.of + 1, self.of - 1)
 
 
 class _ParameterType(Rule):

@@ -148,7 +148,7 @@ class Multiple(Values):
 
 
 class Divisor(Values):
-    """Numbers of which ``of`` is a multiple."""
+    """Numbers of which ``of`` is a multiple: it falls into so many equal parts, or into parts of so many."""
 
     __slots__ = ("of",)
 
@@ -160,14 +160,14 @@ class Divisor(Values):
         return f"a divisor of {self.of}"
 
     def __contains__(self, value: Any) -> bool:
-        return bool(self.of % value == 0)
+        return bool(0 < value <= self.of and self.of % value == 0)
 
     def pick(self, choose: Choose, domain: Values) -> Any:
         few = [each for each in range(1, min(self.of, 12) + 1) if each in self]
         return few[choose(0, len(few) - 1)]
 
     def edges(self) -> Sequence[Any]:
-        return (self.of + 1,)
+        return (self.of + 1, self.of - 1)
 
 
 class Positive(Values):
