@@ -15,11 +15,11 @@ static ComPtr<ID3D12Heap> make_heap(Gpu &gpu, UINT64 size, D3D12_HEAP_FLAGS flag
     return heap;
 }
 
-static ComPtr<ID3D12Resource> place(Gpu &gpu, ID3D12Heap *heap, UINT64 offset, UINT64 size, D3D12_RESOURCE_STATES state)
+static ComPtr<ID3D12Resource> place(Gpu &gpu, ID3D12Heap *heap, UINT64 offset, UINT64 size)
 {
     const D3D12_RESOURCE_DESC desc = buffer_desc(size, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
     ComPtr<ID3D12Resource> made;
-    CHECK(gpu.device->CreatePlacedResource(heap, offset, &desc, state, nullptr, IID_PPV_ARGS(&made)));
+    CHECK(gpu.device->CreatePlacedResource(heap, offset, &desc, D3D12_RESOURCE_STATE_COMMON, nullptr, IID_PPV_ARGS(&made)));
     return made;
 }
 
@@ -51,9 +51,9 @@ static void fill(Gpu &gpu, ID3D12Resource *buffer, UINT64 offset, int count, flo
 static void placed_and_aliased(Gpu &gpu, IDMLCompiledOperator *compiled)
 {
     ComPtr<ID3D12Heap> heap = make_heap(gpu, 2 * TILE, D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS);
-    ComPtr<ID3D12Resource> first = place(gpu, heap.Get(), 0, TILE, D3D12_RESOURCE_STATE_COPY_DEST);
-    ComPtr<ID3D12Resource> second = place(gpu, heap.Get(), TILE, TILE, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
-    ComPtr<ID3D12Resource> both = place(gpu, heap.Get(), 0, 2 * TILE, D3D12_RESOURCE_STATE_COPY_DEST);
+    ComPtr<ID3D12Resource> first = place(gpu, heap.Get(), 0, TILE);
+    ComPtr<ID3D12Resource> second = place(gpu, heap.Get(), TILE, TILE);
+    ComPtr<ID3D12Resource> both = place(gpu, heap.Get(), 0, 2 * TILE);
     heap.Reset(); // its buffers keep it
     fill(gpu, first.Get(), 0, 16, 1.0f);
     gpu.transition(first.Get(), D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
@@ -85,7 +85,7 @@ static void reserved(Gpu &gpu, IDMLCompiledOperator *compiled)
     const D3D12_RESOURCE_DESC desc = buffer_desc(2 * TILE, D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS);
     ComPtr<ID3D12Resource> buffers[2];
     for (ComPtr<ID3D12Resource> &each : buffers)
-        CHECK(gpu.device->CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COPY_DEST, nullptr, IID_PPV_ARGS(&each)));
+        CHECK(gpu.device->CreateReservedResource(&desc, D3D12_RESOURCE_STATE_COMMON, nullptr, IID_PPV_ARGS(&each)));
     map_tiles(gpu, buffers[0].Get(), 0, 2, heap.Get(), 1); // tiles 1 and 2 of the heap
     map_tiles(gpu, buffers[1].Get(), 0, 1, heap.Get(), 2);
     map_tiles(gpu, buffers[1].Get(), 1, 1, heap.Get(), 0);
@@ -105,9 +105,9 @@ static void three_views(Gpu &gpu, IDMLCompiledOperator *compiled)
 {
     ComPtr<ID3D12Heap> heap = make_heap(
         gpu, 2 << 20, D3D12_HEAP_FLAG_DENY_RT_DS_TEXTURES | D3D12_HEAP_FLAG_DENY_NON_RT_DS_TEXTURES);
-    ComPtr<ID3D12Resource> used = place(gpu, heap.Get(), 0, 2 << 20, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
-    ComPtr<ID3D12Resource> source = place(gpu, heap.Get(), 0, 2 << 20, D3D12_RESOURCE_STATE_COPY_SOURCE);
-    ComPtr<ID3D12Resource> target = place(gpu, heap.Get(), 0, 2 << 20, D3D12_RESOURCE_STATE_COPY_DEST);
+    ComPtr<ID3D12Resource> used = place(gpu, heap.Get(), 0, 2 << 20);
+    ComPtr<ID3D12Resource> source = place(gpu, heap.Get(), 0, 2 << 20);
+    ComPtr<ID3D12Resource> target = place(gpu, heap.Get(), 0, 2 << 20);
     const auto separate = [&gpu] { // between two uses of any view
         D3D12_RESOURCE_BARRIER barriers[2] = {};
         barriers[0].Type = D3D12_RESOURCE_BARRIER_TYPE_UAV;

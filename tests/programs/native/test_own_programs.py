@@ -208,10 +208,7 @@ def reserved(session: Session, compiled: dml.CompiledOperator) -> Iterator[str]:
 def three_views(session: Session, compiled: dml.CompiledOperator) -> Iterator[str]:
     flags = d3d12.HeapFlags.DENY_RT_DS_TEXTURES | d3d12.HeapFlags.DENY_NON_RT_DS_TEXTURES
     heap = session.keep(session.device.create_heap(d3d12.HeapDesc(2 << 20, flags=flags)))
-    used, source, target = (
-        place(session, heap, 0, 2 << 20, state)
-        for state in (States.UNORDERED_ACCESS, States.COPY_SOURCE, States.COPY_DEST)
-    )
+    used, source, target = (place(session, heap, 0, 2 << 20) for _ in range(3))
     separate = [Barrier.uav(None), Barrier.aliasing(None, None)]
     session.list.resource_barrier(separate)
     fill(session, target, 4096, 16, 0.5)
