@@ -111,7 +111,7 @@ def element_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
 def _in_numpy(dtype: object) -> str:
     """``: np.float32 has its elements`` of a member of dml.TensorDataType; empty for anything else."""
     name = dtype.name.lower() if isinstance(dtype, Enum) else ""
-    return f": np.{name} has its elements" if name in np.sctypeDict else ""
+    return f": np.{name} has its elements" if hasattr(np, name) else ""
 
 
 def _bytes_of(index: Any, size: int) -> tuple[int, int]:

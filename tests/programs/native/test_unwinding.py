@@ -21,7 +21,7 @@ def test_a_callback_that_does_not_return_ends_the_process(program: Path, how: st
     done = run(*DMLEMU, "exec", program, how)
     assert (done.stdout, done.returncode) == ("", 128 + signal.SIGABRT)
     assert (
-        "a message callback, or a method of private data) threw an exception or ended its thread"
+        "a callback, or a method of private data) threw an exception or ended its thread"
         in done.stderr
     )
     assert "Traceback" not in done.stderr
