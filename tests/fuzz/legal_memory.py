@@ -307,6 +307,7 @@ class Dispatch(Command):
             is_defined = np.repeat(np.broadcast_to(defined, values.shape).ravel(), size)
             data = np.ascontiguousarray(values).view(np.uint8).ravel()
             memory.write(where, data, is_defined & known, is_defined)
+            memory.known[tensor.tail[tensor.tail >= 0]] = False  # chaos overwrites it
         if self.temporary is not None:
             memory.write(self.temporary.where, 0, False, False)
 
