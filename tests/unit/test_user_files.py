@@ -213,13 +213,13 @@ def test_a_full_disk_has_the_name_of_the_file(write: Writer, capsys: pytest.Capt
         raise AssertionError("nothing was raised")
 
 
-def test_one_full_disk_takes_no_other_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_full_disk_takes_no_other_results(tmp_path: Path) -> None:
     options = ["--record", "/dev/full", "--trace", str(tmp_path / "t.json"), "--html", "/dev/full"]
     reports = ["--report", str(tmp_path / "r.sarif")]
-    assert main(["run", str(MODEL), *options, *reports]) == 1
-    told = capsys.readouterr()
-    assert "Resource 'Out':" in told.out
-    errors = [line for line in told.err.splitlines() if line.startswith("dmlemu: error:")]
+    command = [sys.executable, "-m", "dmlemu", "run", str(MODEL), *options, *reports]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert told.returncode == 1 and "Resource 'Out':" in told.stdout
+    errors = [line for line in told.stderr.splitlines() if line.startswith("dmlemu: error:")]
     assert errors == [
         "dmlemu: error: the record cannot be written to '/dev/full': No space left on device",
         "dmlemu: error: the page cannot be written to '/dev/full': No space left on device",
