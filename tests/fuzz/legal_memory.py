@@ -41,6 +41,7 @@ class Memory:
         self.size = 0
         self.value, self.known, self.defined = (np.zeros(0, kind) for kind in (np.uint8, bool, bool))
         self.origin, self.marks = NOWHERE, np.zeros(0, bool)
+        self.keeps_tails = True  # of outputs; chaos overwrites them
         self.null = 0  # numbers below 0 stand for bytes in NULL tiles, each for one
 
     def add(self, size: int, *, zeroed: bool = True) -> Index:
@@ -307,7 +308,8 @@ class Dispatch(Command):
             is_defined = np.repeat(np.broadcast_to(defined, values.shape).ravel(), size)
             data = np.ascontiguousarray(values).view(np.uint8).ravel()
             memory.write(where, data, is_defined & known, is_defined)
-            memory.known[tensor.tail[tensor.tail >= 0]] = False  # chaos overwrites it
+            if not memory.keeps_tails:
+                memory.known[tensor.tail[tensor.tail >= 0]] = False
         if self.temporary is not None:
             memory.write(self.temporary.where, 0, False, False)
 

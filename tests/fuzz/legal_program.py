@@ -227,6 +227,7 @@ class Program:
         self.dml = dml.create_device(self.device)
         self.recorder = self.dml.create_command_recorder()
         self.memory = Memory()
+        self.memory.keeps_tails = not self.device.context.gpu.overwrites_tails
         self.host: Clock = {}
         self.calls: list[Call] = []
         self.buffers: list[Buffer] = []

@@ -219,8 +219,7 @@ def test_one_full_disk_takes_no_other_results(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dmlemu", "run", str(MODEL), *options, *reports]
     told = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert told.returncode == 1 and "Resource 'Out':" in told.stdout
-    errors = [line for line in told.stderr.splitlines() if line.startswith("dmlemu: error:")]
-    assert errors == [
+    assert told.stderr.splitlines() == [
         "dmlemu: error: the record cannot be written to '/dev/full': No space left on device",
         "dmlemu: error: the page cannot be written to '/dev/full': No space left on device",
     ]

@@ -158,9 +158,9 @@ def scaled(session: Session, count: int, scale: float, bias: float) -> dml.Compi
     return compiled
 
 
-def place(session: Session, heap: d3d12.Heap, offset: int, size: int, state: States = States.COMMON):
+def place(session: Session, heap: d3d12.Heap, offset: int, size: int):
     desc = d3d12.ResourceDesc.buffer(size, d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS)
-    return session.keep(session.device.create_placed_resource(heap, offset, desc, state))
+    return session.keep(session.device.create_placed_resource(heap, offset, desc, States.COMMON))
 
 
 def fill(session: Session, buffer: d3d12.Resource, offset: int, count: int, first: float) -> None:
