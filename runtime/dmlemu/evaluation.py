@@ -14,7 +14,7 @@ from dmlemu_hw.chaos import Mode as ChaosMode
 from dmlemu_hw.memory import POISON_BYTE
 
 from . import d3d12, dml
-from .d3d12.arguments import instance, integer, outside
+from .d3d12.types.arguments import instance, integer, outside
 from .diagnostics import ids
 from .dml.lowering.compile import TensorField
 from .dml.lowering.dispatchable import CompiledOperator, OperatorInitializer

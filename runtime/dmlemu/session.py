@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import d3d12, dml
-from .d3d12.resource import element_type
+from .d3d12.memory.resource import element_type
 from .dml.tensor_desc import array_of, packed_desc
 
 __all__ = ["Session"]

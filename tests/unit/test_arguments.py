@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dmlemu import Error, HResult, d3d12, dml, reporting
-from dmlemu.d3d12 import arguments
+from dmlemu.d3d12.types import arguments
 from dmlemu.errors import quote, spell
 
 

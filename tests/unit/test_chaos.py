@@ -636,7 +636,7 @@ def test_the_digits_are_read_as_ever(under_chaos: int, monkeypatch: pytest.Monke
     from gpu import Gpu
 
     monkeypatch.setattr(d3d12, "create_adapter_list", lambda: [d3d12.Adapter()])
-    monkeypatch.setattr("dmlemu.d3d12.device_creation.create_adapter_list", lambda: [d3d12.Adapter()])
+    monkeypatch.setattr("dmlemu.d3d12.device.device_creation.create_adapter_list", lambda: [d3d12.Adapter()])
     images, labels = network.load_digits()
     layers = network.load_layers()
     with Gpu() as gpu:

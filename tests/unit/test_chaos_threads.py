@@ -13,7 +13,7 @@ import pytest
 
 import dmlemu
 from dmlemu import Strictness, d3d12, dml
-from dmlemu.d3d12.delayed_visibility import Staging
+from dmlemu.d3d12.memory.delayed_visibility import Staging
 
 States, Kinds = d3d12.ResourceStates, d3d12.HeapType
 COMPUTE, VIEWS = d3d12.CommandListType.COMPUTE, d3d12.DescriptorHeapType.CBV_SRV_UAV

@@ -74,7 +74,7 @@ ROOT = Path(__file__).parents[2]
 # The only imports that point up, each with its reason.
 UPWARD = {
     # GetDevice of an object returns the device that creates such objects: the API itself is a circle.
-    ("dmlemu.d3d12.device_child", "dmlemu.d3d12.device"),
+    ("dmlemu.d3d12.core.device_child", "dmlemu.d3d12.device.device"),
     ("dmlemu.dml.object", "dmlemu.dml.device"),
     # The reference of a desc is that of its definition, whose module is found and loaded when asked for.
     ("dmlemu.dml.operators.schema", "dmlemu.dml.operators.definition"),

@@ -27,10 +27,10 @@ from dmlemu_hw.events import (
 )
 from dmlemu_hw.packets import Opcode
 
-from ..d3d12 import events as _d3d12
-from ..d3d12.command_allocator import AllocatorReset
-from ..d3d12.events import *  # noqa: F403
-from ..d3d12.resource import HostAccessed, HostMapped, HostUnmapped, TensorExpected
+from ..d3d12.core import events as _d3d12
+from ..d3d12.core.events import *  # noqa: F403
+from ..d3d12.lists.command_allocator import AllocatorReset
+from ..d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped, TensorExpected
 from ..dml import events as _dml
 from ..dml.events import *  # noqa: F403
 from ..dml.lowering.dispatchable import InitializerReset

@@ -24,7 +24,7 @@ from .framework.names import NamedCommand
 from .rules import values_messages as messages
 
 if TYPE_CHECKING:
-    from ..d3d12.device import Device
+    from ..d3d12.device.device import Device
 
 __all__ = ["Values"]
 

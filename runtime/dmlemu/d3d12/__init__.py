@@ -12,21 +12,80 @@ ns-d3d12-d3d12_heap_desc.  The rules and their tests are listed in docs/referenc
 from dmlemu_hw.gpu import Policy
 
 from ..errors import Strictness
-from .adapter import Adapter, create_adapter_list
-from .barrier_structs import (
+from .barriers.barrier_structs import (
     ResourceAliasingBarrier,
     ResourceBarrier,
     ResourceTransitionBarrier,
     ResourceUavBarrier,
 )
-from .command_allocator import CommandAllocator
-from .command_list import CommandList
-from .command_queue import CommandQueue
-from .descriptor_heap import DescriptorHeap
-from .device import Device
-from .device_child import DeviceChild
-from .device_creation import create_device
-from .enums import (
+from .core.adapter import Adapter, create_adapter_list
+from .core.device_child import DeviceChild
+from .core.features import (
+    FeatureDataArchitecture,
+    FeatureDataArchitecture1,
+    FeatureDataCommandQueuePriority,
+    FeatureDataCrossNode,
+    FeatureDataD3D12Options,
+    FeatureDataD3D12Options1,
+    FeatureDataD3D12Options2,
+    FeatureDataD3D12Options3,
+    FeatureDataD3D12Options4,
+    FeatureDataD3D12Options5,
+    FeatureDataD3D12Options6,
+    FeatureDataD3D12Options7,
+    FeatureDataD3D12Options8,
+    FeatureDataD3D12Options9,
+    FeatureDataD3D12Options10,
+    FeatureDataD3D12Options11,
+    FeatureDataD3D12Options12,
+    FeatureDataD3D12Options13,
+    FeatureDataD3D12Options14,
+    FeatureDataD3D12Options15,
+    FeatureDataD3D12Options16,
+    FeatureDataD3D12Options17,
+    FeatureDataD3D12Options18,
+    FeatureDataD3D12Options19,
+    FeatureDataD3D12Options20,
+    FeatureDataD3D12Options21,
+    FeatureDataD3D12Options22,
+    FeatureDataDisplayable,
+    FeatureDataExistingHeaps,
+    FeatureDataFeatureLevels,
+    FeatureDataFormatSupport,
+    FeatureDataGpuVirtualAddressSupport,
+    FeatureDataMultisampleQualityLevels,
+    FeatureDataProtectedResourceSessionSupport,
+    FeatureDataProtectedResourceSessionTypeCount,
+    FeatureDataProtectedResourceSessionTypes,
+    FeatureDataRootSignature,
+    FeatureDataSerialization,
+    FeatureDataShaderCache,
+    FeatureDataShaderModel,
+    FeatureDataTightAlignment,
+)
+from .core.info_queue import (
+    ApplicationMessage,
+    InfoQueue,
+    InfoQueueFilter,
+    InfoQueueFilterDesc,
+    MessageCallbackFlags,
+    MessageCategory,
+)
+from .core.object import (
+    WKPDID_D3D_DEBUG_OBJECT_NAME,
+    WKPDID_D3D_DEBUG_OBJECT_NAME_W,
+    Object,
+)
+from .descriptors.descriptor_heap import DescriptorHeap
+from .device.device import Device
+from .device.device_creation import create_device
+from .lists.command_allocator import CommandAllocator
+from .lists.command_list import CommandList
+from .memory.query_heap import QueryHeap
+from .memory.resource import Heap, MappedMemory, Resource
+from .queues.command_queue import CommandQueue
+from .queues.fence import Fence
+from .types.enums import (
     BackgroundProcessingMode,
     BufferSrvFlags,
     BufferUavFlags,
@@ -92,66 +151,7 @@ from .enums import (
     WorkGraphsTier,
     WriteBufferImmediateMode,
 )
-from .features import (
-    FeatureDataArchitecture,
-    FeatureDataArchitecture1,
-    FeatureDataCommandQueuePriority,
-    FeatureDataCrossNode,
-    FeatureDataD3D12Options,
-    FeatureDataD3D12Options1,
-    FeatureDataD3D12Options2,
-    FeatureDataD3D12Options3,
-    FeatureDataD3D12Options4,
-    FeatureDataD3D12Options5,
-    FeatureDataD3D12Options6,
-    FeatureDataD3D12Options7,
-    FeatureDataD3D12Options8,
-    FeatureDataD3D12Options9,
-    FeatureDataD3D12Options10,
-    FeatureDataD3D12Options11,
-    FeatureDataD3D12Options12,
-    FeatureDataD3D12Options13,
-    FeatureDataD3D12Options14,
-    FeatureDataD3D12Options15,
-    FeatureDataD3D12Options16,
-    FeatureDataD3D12Options17,
-    FeatureDataD3D12Options18,
-    FeatureDataD3D12Options19,
-    FeatureDataD3D12Options20,
-    FeatureDataD3D12Options21,
-    FeatureDataD3D12Options22,
-    FeatureDataDisplayable,
-    FeatureDataExistingHeaps,
-    FeatureDataFeatureLevels,
-    FeatureDataFormatSupport,
-    FeatureDataGpuVirtualAddressSupport,
-    FeatureDataMultisampleQualityLevels,
-    FeatureDataProtectedResourceSessionSupport,
-    FeatureDataProtectedResourceSessionTypeCount,
-    FeatureDataProtectedResourceSessionTypes,
-    FeatureDataRootSignature,
-    FeatureDataSerialization,
-    FeatureDataShaderCache,
-    FeatureDataShaderModel,
-    FeatureDataTightAlignment,
-)
-from .fence import Fence
-from .info_queue import (
-    ApplicationMessage,
-    InfoQueue,
-    InfoQueueFilter,
-    InfoQueueFilterDesc,
-    MessageCallbackFlags,
-    MessageCategory,
-)
-from .object import (
-    WKPDID_D3D_DEBUG_OBJECT_NAME,
-    WKPDID_D3D_DEBUG_OBJECT_NAME_W,
-    Object,
-)
-from .query_heap import QueryHeap
-from .resource import Heap, MappedMemory, Resource
-from .structs import (
+from .types.structs import (
     BARRIER_LAYOUT_UNDEFINED,
     CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT,
     DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT,

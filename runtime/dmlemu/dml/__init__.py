@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..d3d12.object import Object
+from ..d3d12.core.object import Object
 from . import enums as _enums
 from .binding.binding_table import BindingTable, BindingTableDesc
 from .command_recorder import CommandRecorder

@@ -13,7 +13,7 @@ from dataclasses import fields
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
-from ..d3d12.c_memory import MEMORY, MOST_ELEMENTS, read, read_array, read_blob, read_text
+from ..d3d12.core.c_memory import MEMORY, MOST_ELEMENTS, read, read_array, read_blob, read_text
 from ..diagnostics import ids
 from ..errors import Error
 from .binding.binding_table import BindingTableDesc

@@ -14,8 +14,8 @@ from dmlemu_hw.footprints import meet
 from dmlemu_hw.packets import FLAG_FUSED, FLAG_JOINED, FLAG_POISON, FLAG_TAIL, Opcode
 
 from ..d3d12 import CommandList, DescriptorHeapType, MessageId
-from ..d3d12.descriptor_uses import Reader
-from ..d3d12.recording import SHADING
+from ..d3d12.core.descriptor_uses import Reader
+from ..d3d12.core.recording import SHADING
 from ..diagnostics import ids
 from ..errors import Error, Severity, Strictness, call_site, caller, not_a, spell_object
 from .binding.aliasing import Clash, Meeting, Place, alias_reason, clash_picture, find_clash
@@ -26,7 +26,7 @@ from .lowering.dispatchable import CompiledOperator, Dispatchable, OperatorIniti
 from .object import DeviceChild, check_own, refusal
 
 if TYPE_CHECKING:
-    from ..d3d12.list_recorder import ListRecording
+    from ..d3d12.lists.list_recorder import ListRecording
     from .device_context import DeviceContext
 
 __all__ = ["CommandRecorder"]

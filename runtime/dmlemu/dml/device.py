@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ..d3d12 import Device as D3D12Device
-from ..d3d12.adapter import Adapter
-from ..d3d12.events import Evicted
-from ..d3d12.object import Object
+from ..d3d12.core.adapter import Adapter
+from ..d3d12.core.events import Evicted
+from ..d3d12.core.object import Object
 from ..diagnostics import ids
 from ..errors import Error, HResult, as_integer, loading, not_a, quote, spell, spell_object
 from ..frozen import Frozen

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from .. import d3d12
-from ..d3d12.device_context import RemovalWatcher, RemovalWatchers, removal_lines, tell
+from ..d3d12.core.device_context import RemovalWatcher, RemovalWatchers, removal_lines, tell
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import Error, HResult, shorten

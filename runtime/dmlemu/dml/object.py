@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from ..d3d12.object import Object
+from ..d3d12.core.object import Object
 from ..diagnostics import ids
 from ..diagnostics import refusal as refusals
 from .device_context import DeviceContext

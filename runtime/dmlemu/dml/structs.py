@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..d3d12.c_types import FLOAT, UINT64
+from ..d3d12.types.c_types import FLOAT, UINT64
 from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import quote

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dmlemu_hw.events import READ, UNDEFINE, WRITE, Footprint
 from dmlemu_hw.packets import decode
 
-from ..d3d12.recording import Command
+from ..d3d12.core.recording import Command
 from ..errors import Report
 from ..pictures import Tensor
 

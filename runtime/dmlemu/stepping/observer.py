@@ -31,9 +31,9 @@ from dmlemu_hw.storage import TILE_SIZE, Storage
 
 from .. import d3d12, dml
 from ..checks.framework.names import Names
-from ..d3d12.enums import Format
-from ..d3d12.events import CallBegun, DescriptorsWritten, ObjectReleased
-from ..d3d12.resource import HostMapped, HostUnmapped
+from ..d3d12.core.events import CallBegun, DescriptorsWritten, ObjectReleased
+from ..d3d12.memory.resource import HostMapped, HostUnmapped
+from ..d3d12.types.enums import Format
 from ..diagnostics.spelling import spell
 from ..dml.events import DispatchRecorded
 from ..errors import Error, Report, call_site, spell_site

@@ -12,7 +12,7 @@ from dmlemu_hw.packets import DispatchPacket, Packet, type_name
 from dmlemu_hw.packets import Tensor as PacketTensor
 
 from ..checks.framework.names import NamedCommand
-from ..d3d12.recording import Recording
+from ..d3d12.core.recording import Recording
 from ..diagnostics.spelling import spell
 from ..dml.events import DispatchRecorded
 from ..dml.lowering.dispatchable import CompiledOperator

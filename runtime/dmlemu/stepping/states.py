@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dmlemu_hw.packets import Opcode
 
-from ..d3d12 import states
-from ..d3d12.enums import ResourceBarrierType, ResourceStates
+from ..d3d12.core import states
+from ..d3d12.types.enums import ResourceBarrierType, ResourceStates
 from ..diagnostics.spelling import spell
 from .versions import Versions
 

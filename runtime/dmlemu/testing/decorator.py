@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.control import should_note
 
 from .. import dml
-from ..d3d12.arguments import number
+from ..d3d12.types.arguments import number
 from .layout_runner import Trial
 from .layout_spec import Case, Shape, TensorSpec, cases
 from .session import Stage, private_stage

@@ -22,9 +22,9 @@ from dmlemu_hw.events import Executing
 from dmlemu_hw.faults import FaultKind, GpuFault
 
 from .. import d3d12, dml
-from ..d3d12.arguments import integer, outside, text
-from ..d3d12.events import CallBegun
-from ..d3d12.info_queue import refusal
+from ..d3d12.core.events import CallBegun
+from ..d3d12.core.info_queue import refusal
+from ..d3d12.types.arguments import integer, outside, text
 from ..diagnostics import ids
 from ..errors import HResult
 

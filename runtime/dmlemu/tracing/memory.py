@@ -10,7 +10,7 @@ from dmlemu_hw.packets import Opcode
 
 from .. import d3d12, dml
 from ..checks.framework.names import Names
-from ..d3d12.resource import HostMapped, HostUnmapped
+from ..d3d12.memory.resource import HostMapped, HostUnmapped
 from ..errors import spell_site
 from ..pictures.memory_map import MemoryMap
 from ..pictures.memory_model import Command, Use

@@ -33,10 +33,10 @@ from dmlemu_hw.packets import Opcode
 
 from .. import d3d12, dml
 from ..checks.framework.names import NamedCommand, Names
-from ..d3d12.enums import ResourceBarrierType as BarrierType
-from ..d3d12.enums import ResourceStates
-from ..d3d12.events import CallBegun, DescriptorsWritten
-from ..d3d12.resource import HostMapped, HostUnmapped
+from ..d3d12.core.events import CallBegun, DescriptorsWritten
+from ..d3d12.memory.resource import HostMapped, HostUnmapped
+from ..d3d12.types.enums import ResourceBarrierType as BarrierType
+from ..d3d12.types.enums import ResourceStates
 from ..diagnostics.spelling import spell
 from ..errors import spell_site
 from ..files import Output, as_output

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dmlemu import d3d12, dml
-from dmlemu.d3d12.c_memory import pack
+from dmlemu.d3d12.core.c_memory import pack
 from dmlemu.errors import HResult
 from dmlemu.frontends.capi import calls, objects, startup
 from dmlemu.frontends.capi._capi import ffi, lib

@@ -10,8 +10,8 @@ import pytest
 
 from dmlemu import Error, HResult, Strictness, d3d12
 from dmlemu.d3d12 import Feature, FeatureLevel, RootSignatureVersion, ShaderModel
-from dmlemu.d3d12.c_memory import c_size, pack
-from dmlemu.d3d12.features import struct_of
+from dmlemu.d3d12.core.c_memory import c_size, pack
+from dmlemu.d3d12.core.features import struct_of
 from dmlemu.frontends.capi._capi import ffi
 
 from .com import METHODS, Client, attach, function

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 import dmlemu
-from dmlemu.d3d12 import features, structs
-from dmlemu.d3d12.c_memory import c_format, c_size
+from dmlemu.d3d12.core import features
+from dmlemu.d3d12.core.c_memory import c_format, c_size
+from dmlemu.d3d12.types import structs
 from dmlemu.dml import BindingProperties, ScaleBias, Size2D
 from dmlemu.frontends.capi import _capi, startup
 from dmlemu.frontends.capi.objects import Interface

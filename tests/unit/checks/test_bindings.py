@@ -33,7 +33,7 @@ from stage import (
 )
 
 from dmlemu import Error, Strictness, d3d12, dml
-from dmlemu.d3d12.descriptor_uses import ByPlace
+from dmlemu.d3d12.core.descriptor_uses import ByPlace
 from dmlemu.dml.binding import aliasing
 from dmlemu.dml.binding.aliasing import Meeting, Place
 from dmlemu.errors import Severity

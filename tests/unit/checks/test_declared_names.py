@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dmlemu import Error, Session, d3d12, dml
-from dmlemu.d3d12.declared import Declared, named
+from dmlemu.d3d12.memory.declared import Declared, named
 
 F32, U4 = dml.TensorDataType.FLOAT32, dml.TensorDataType.UINT4
 UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS

@@ -17,8 +17,8 @@ from stage import UAV, Stage, States, other_queue
 from dmlemu import Error, d3d12
 from dmlemu.checks import Check
 from dmlemu.checks.analysis.mapped import add_span
-from dmlemu.d3d12.events import ObjectReleased
-from dmlemu.d3d12.resource import HostAccessed, HostMapped, HostUnmapped
+from dmlemu.d3d12.core.events import ObjectReleased
+from dmlemu.d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped
 
 # Tests that must stay silent say so themselves.
 pytestmark = pytest.mark.dmlemu(expect=["READBACK_*", "UNMAP_*", "HEAP_*", "RES_*", "HAZARD_*"])

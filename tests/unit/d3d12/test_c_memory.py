@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlemu import Error, HResult, d3d12
-from dmlemu.d3d12 import features, structs
-from dmlemu.d3d12.c_memory import c_size, pack, read_array, read_blob, unpack
+from dmlemu.d3d12.core import features
+from dmlemu.d3d12.core.c_memory import c_size, pack, read_array, read_blob, unpack
+from dmlemu.d3d12.types import structs
 from dmlemu.frozen import Frozen
 from dmlemu_hw.kernels import ffi
 

@@ -34,7 +34,7 @@ from dmlemu.d3d12 import (
     ShaderCacheControlFlags,
     ShaderCacheKindFlags,
 )
-from dmlemu.d3d12.resource import HostAccessed
+from dmlemu.d3d12.memory.resource import HostAccessed
 from dmlemu.testing import faults
 
 from .stage import COMPUTE, INVALID, REMOVED, STATE, UAV, Stage, check_message, fails

@@ -25,8 +25,8 @@ from dmlemu.d3d12 import (
     QueryHeapDesc,
     ResourceDesc,
     UnorderedAccessViewDesc,
-    descriptor_uses,
 )
+from dmlemu.d3d12.core import descriptor_uses
 
 from .stage import STATE, Stage, fails
 

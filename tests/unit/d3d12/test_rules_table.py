@@ -45,6 +45,6 @@ def test_every_test_of_a_rule_is_of_a_rule_in_the_table() -> None:
 def test_every_rule_that_a_report_can_name_is_in_the_table() -> None:
     families = "|".join(COUNTS)
     pattern = re.compile(rf"""["']((?:{families})\d+)["':]""")
-    for path in SOURCE.glob("*.py"):
+    for path in SOURCE.rglob("*.py"):
         for id in pattern.findall(path.read_text()):
             assert id in IDS, (path.name, id)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlemu.d3d12 import ResourceStates as S
-from dmlemu.d3d12.journey import Journey
-from dmlemu.d3d12.states import BEGIN_ONLY, END_ONLY, Conflict, Track
+from dmlemu.d3d12.core.states import BEGIN_ONLY, END_ONLY, Conflict, Track
+from dmlemu.d3d12.queues.journey import Journey
 
 STATES = [S.COMMON, S.UNORDERED_ACCESS, S.COPY_DEST, S.COPY_SOURCE, S.NON_PIXEL_SHADER_RESOURCE]
 READS = int(S.COPY_SOURCE | S.NON_PIXEL_SHADER_RESOURCE)

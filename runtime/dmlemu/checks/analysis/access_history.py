@@ -17,7 +17,7 @@ from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.memory_spans import Span, spans
 
-from ...d3d12.recording import Command
+from ...d3d12.core.recording import Command
 from ..framework.names import NamedCommand, Work
 from .order import Done, holds
 

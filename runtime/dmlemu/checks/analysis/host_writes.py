@@ -30,13 +30,13 @@ from dmlemu_hw.memory import Memory
 from dmlemu_hw.memory_spans import spans
 from dmlemu_hw.shadow import Shadow
 
-from ...d3d12.enums import HeapFlags
-from ...d3d12.resource import HostAccessed, HostMapped, HostUnmapped
+from ...d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped
+from ...d3d12.types.enums import HeapFlags
 from .mapped import without
 from .visible import place_of
 
 if TYPE_CHECKING:
-    from ...d3d12.resource import Resource
+    from ...d3d12.memory.resource import Resource
 
 __all__ = ["HostEvent", "HostWrites", "PatternStored"]
 

@@ -15,15 +15,15 @@ from weakref import ReferenceType, ref
 from dmlemu_hw.events import EventStream, Queued, Submitted, Subscription
 from dmlemu_hw.queue import Queue
 
-from ...d3d12.object import Object
-from ...d3d12.recording import Command, Recording
-from ...d3d12.submissions import Submission, Submissions, advice
+from ...d3d12.core.object import Object
+from ...d3d12.core.recording import Command, Recording
+from ...d3d12.core.submissions import Submission, Submissions, advice
 from ...errors import CallSite, Strictness
 from ..framework.check import Check
 from .happens_before import FenceValue, HappensBefore
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
+    from ...d3d12.device.device import Device
 
 __all__ = ["Flight", "FlightCheck", "InFlight"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from .visible import place_of
 
 if TYPE_CHECKING:
-    from ...d3d12.resource import Resource
+    from ...d3d12.memory.resource import Resource
 
 __all__ = ["Bytes", "MappedHeap", "Range", "add_span", "without"]
 

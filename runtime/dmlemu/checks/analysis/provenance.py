@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...d3d12.recording import Command
+from ...d3d12.core.recording import Command
 from .access_history import Pattern
 from .tensor_relation import Tensor
 

@@ -20,10 +20,10 @@ from dmlemu_hw.memory import Memory
 from dmlemu_hw.memory_spans import Span, heap_number, spans, spans_after
 from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, decode_one
 
-from ...d3d12.rules import is_cpu_visible
+from ...d3d12.memory.checks import is_cpu_visible
 
 if TYPE_CHECKING:
-    from ...d3d12.resource import Resource
+    from ...d3d12.memory.resource import Resource
 
 __all__ = [
     "Part",

@@ -15,7 +15,7 @@ from ...errors import Strictness, is_object
 from .names import Names
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
+    from ...d3d12.device.device import Device
 
 __all__ = ["Check", "on"]
 

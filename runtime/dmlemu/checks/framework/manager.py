@@ -25,7 +25,7 @@ from ..rules.provenance import WhoseBytes
 from .check import Check
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
+    from ...d3d12.device.device import Device
 
 __all__ = ["Checks", "attach"]
 

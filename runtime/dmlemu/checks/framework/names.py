@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.events import Access, Barrier, Executed, Executing
 
-from ...d3d12.recording import Command
-from ...d3d12.resource import resource_at
+from ...d3d12.core.recording import Command
+from ...d3d12.memory.resource import resource_at
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
-    from ...d3d12.resource import Resource
+    from ...d3d12.device.device import Device
+    from ...d3d12.memory.resource import Resource
     from ...errors import CallSite
 
 __all__ = ["NamedCommand", "Names", "Work"]

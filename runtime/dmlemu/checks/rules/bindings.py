@@ -28,8 +28,8 @@ from dmlemu_hw.footprints import meet
 from dmlemu_hw.memory_spans import spans
 from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
 
-from ...d3d12.descriptor_uses import ByPlace, Reader
-from ...d3d12.events import DescriptorsWritten
+from ...d3d12.core.descriptor_uses import ByPlace, Reader
+from ...d3d12.core.events import DescriptorsWritten
 from ...diagnostics import ids
 from ...diagnostics.declarations.bindings import AT_EXECUTION, OF_DESCRIPTORS
 from ...dml.binding.aliasing import Meeting, Place, alias_reason, find_clash
@@ -43,8 +43,8 @@ from ..framework.names import NamedCommand
 from . import bindings_messages as messages
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
-    from ...d3d12.recording import Recording
+    from ...d3d12.core.recording import Recording
+    from ...d3d12.device.device import Device
 
 _UNWRITTEN = bytes(DESCRIPTOR_SIZE)
 _CHANGES = WRITE | UNDEFINE

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
 
-from ...d3d12.descriptor_uses import Reader
-from ...d3d12.events import DescriptorsWritten
+from ...d3d12.core.descriptor_uses import Reader
+from ...d3d12.core.events import DescriptorsWritten
 from ...dml.binding.aliasing import Clash, alias_reason, clash_picture
 from ...dml.lowering.dispatchable import Dispatchable
 from ...errors import spell_site
 from ..framework.names import NamedCommand, Names
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
+    from ...d3d12.device.device import Device
 
 __all__ = ["aliased", "changed", "not_copied", "overwritten", "remapped", "shows", "unordered"]
 

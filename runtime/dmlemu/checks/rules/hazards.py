@@ -20,7 +20,7 @@ from dmlemu_hw.events import (
 )
 from dmlemu_hw.packets import HEADER, Opcode, WriteImmediatePacket, decode_one, is_tail
 
-from ...d3d12.enums import ResourceBarrierFlags, WriteBufferImmediateMode
+from ...d3d12.types.enums import ResourceBarrierFlags, WriteBufferImmediateMode
 from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ...diagnostics.declarations.resources import DECLARATIONS as COPIES
@@ -35,7 +35,7 @@ from ..framework.names import Work
 from . import hazards_messages as messages
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
+    from ...d3d12.device.device import Device
     from ...errors import CallSite
 
 _DISPATCH, _DISCARD, _WRITE_IMMEDIATE = (

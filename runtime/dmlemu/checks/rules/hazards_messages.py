@@ -16,7 +16,7 @@ from ..analysis.happens_before import FenceValue
 from ..framework.names import NamedCommand, Names, Work
 
 if TYPE_CHECKING:
-    from ...d3d12.resource import Resource
+    from ...d3d12.memory.resource import Resource
 
 __all__ = [
     "Finding",

@@ -38,8 +38,8 @@ from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.packets import KERNEL, Opcode, is_tail
 from dmlemu_hw.shadow import Shadow
 
-from ...d3d12.enums import HeapFlags
-from ...d3d12.resource import HostAccessed, HostMapped, HostUnmapped
+from ...d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped
+from ...d3d12.types.enums import HeapFlags
 from ...diagnostics import ids
 from ...diagnostics.declarations.initialisation import DECLARATIONS
 from ...errors import Severity
@@ -50,9 +50,9 @@ from . import initialisation_messages as messages
 from .initialisation_messages import Write
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
-    from ...d3d12.recording import Command
-    from ...d3d12.resource import Resource
+    from ...d3d12.core.recording import Command
+    from ...d3d12.device.device import Device
+    from ...d3d12.memory.resource import Resource
 
 _KEPT = 8192  # commands whose writes are remembered, and causes
 _CONTENTS_KEPT = 2048  # cached contents of accesses

@@ -13,8 +13,8 @@ from ...pictures import Tensor as Drawn
 from ..framework.names import NamedCommand
 
 if TYPE_CHECKING:
-    from ...d3d12.recording import Command
-    from ...d3d12.resource import Resource
+    from ...d3d12.core.recording import Command
+    from ...d3d12.memory.resource import Resource
 
 __all__ = ["Read", "Write", "author", "drawn", "picture", "wrote"]
 

@@ -9,11 +9,11 @@ from weakref import WeakValueDictionary
 from dmlemu_hw.events import Queued, Signalled, Submitted
 from dmlemu_hw.packets import Opcode
 
-from ...d3d12.command_allocator import AllocatorReset
-from ...d3d12.events import Evicted, ObjectReleased
-from ...d3d12.object import Object
-from ...d3d12.recording import Recording
-from ...d3d12.resource import Heap, Resource
+from ...d3d12.core.events import Evicted, ObjectReleased
+from ...d3d12.core.object import Object
+from ...d3d12.core.recording import Recording
+from ...d3d12.lists.command_allocator import AllocatorReset
+from ...d3d12.memory.resource import Heap, Resource
 from ...diagnostics import ids
 from ...diagnostics.declarations.lists import FENCES, LIFETIMES, REMARKS
 from ...dml.lowering.dispatchable import InitializerReset
@@ -23,7 +23,7 @@ from ..framework.check import Check, on
 from . import lists_messages as messages
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
+    from ...d3d12.device.device import Device
 
 CHECKS: tuple[type[Check], ...]
 

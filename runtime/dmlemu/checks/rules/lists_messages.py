@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...d3d12.object import Object
+from ...d3d12.core.object import Object
 from ...errors import CallSite, caller, spell_site
 from ..analysis.in_flight import Flight
 

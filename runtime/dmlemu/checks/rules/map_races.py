@@ -32,9 +32,9 @@ from dmlemu_hw.events import (
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import Opcode
 
-from ...d3d12.enums import HeapType
-from ...d3d12.list_recorder import ListRecording
-from ...d3d12.resource import HostMapped, HostUnmapped
+from ...d3d12.lists.list_recorder import ListRecording
+from ...d3d12.memory.resource import HostMapped, HostUnmapped
+from ...d3d12.types.enums import HeapType
 from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import MAP_DECLARATIONS
 from ..analysis.blocked_queues import Hold, holds
@@ -47,8 +47,8 @@ from ..framework.names import Work
 from . import hazards_messages as messages
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
-    from ...d3d12.resource import Resource
+    from ...d3d12.device.device import Device
+    from ...d3d12.memory.resource import Resource
 
 
 @dataclass(eq=False)

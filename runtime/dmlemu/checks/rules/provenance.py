@@ -31,8 +31,8 @@ from dmlemu_hw.events import (
 from dmlemu_hw.memory_spans import heap_number, spans
 from dmlemu_hw.packets import KERNEL, Opcode, is_tail
 
-from ...d3d12.recording import Command
-from ...d3d12.resource import HostAccessed, HostMapped, TensorExpected
+from ...d3d12.core.recording import Command
+from ...d3d12.memory.resource import HostAccessed, HostMapped, TensorExpected
 from ...diagnostics import ids
 from ...diagnostics.declarations.provenance import DECLARATIONS
 from ...diagnostics.report import Severity
@@ -51,7 +51,7 @@ from . import provenance_messages as messages
 from .provenance_messages import Suspect
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
+    from ...d3d12.device.device import Device
 
 _DISPATCH, _COPY, _DISCARD = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER), int(Opcode.DISCARD)
 _MOVING = frozenset({"copy"})

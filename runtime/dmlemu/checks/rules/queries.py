@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dmlemu_hw.events import Accessing, Executing, Freed
 from dmlemu_hw.packets import Opcode, ResolveQueryPacket, TimestampPacket, decode_one
 
-from ...d3d12.query_heap import QUERY_SIZE
+from ...d3d12.memory.query_heap import QUERY_SIZE
 from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ..framework.check import Check, on
@@ -17,7 +17,7 @@ from ..framework.names import NamedCommand
 from . import queries_messages as messages
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
+    from ...d3d12.device.device import Device
 
 _OPCODES = frozenset((int(Opcode.TIMESTAMP), int(Opcode.RESOLVE_QUERY)))
 

@@ -14,13 +14,13 @@ from dmlemu_hw.events import WRITE, Accesses, Submitted, Waited
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.packets import HEADER, BarrierPacket, Opcode, WriteImmediatePacket, decode, decode_one
 
-from ...d3d12.device import Device
-from ...d3d12.enums import HeapType, ResourceBarrierType, WriteBufferImmediateMode
-from ...d3d12.events import ObjectReleased
-from ...d3d12.list_recorder import ListRecording
-from ...d3d12.recording import Recording
-from ...d3d12.resource import HostAccessed, HostMapped, HostUnmapped, Resource
-from ...d3d12.states import is_write
+from ...d3d12.core.events import ObjectReleased
+from ...d3d12.core.recording import Recording
+from ...d3d12.core.states import is_write
+from ...d3d12.device.device import Device
+from ...d3d12.lists.list_recorder import ListRecording
+from ...d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped, Resource
+from ...d3d12.types.enums import HeapType, ResourceBarrierType, WriteBufferImmediateMode
 from ...diagnostics import ids
 from ...diagnostics.declarations.resources import ADVICE
 from ..analysis.in_flight import Flight, FlightCheck

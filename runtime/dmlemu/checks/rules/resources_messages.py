@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...d3d12.resource import Resource
+from ...d3d12.memory.resource import Resource
 from ..analysis.in_flight import Flight
 from .lists_messages import calling, known, state
 

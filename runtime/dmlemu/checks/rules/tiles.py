@@ -26,10 +26,10 @@ from dmlemu_hw.memory_spans import Span, heap_number, spans
 from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, decode_one
 from dmlemu_hw.storage import TILE_SIZE
 
-from ...d3d12.events import Evicted, ObjectReleased
-from ...d3d12.list_recorder import ListRecording
-from ...d3d12.recording import Recording
-from ...d3d12.resource import Heap, Resource
+from ...d3d12.core.events import Evicted, ObjectReleased
+from ...d3d12.core.recording import Recording
+from ...d3d12.lists.list_recorder import ListRecording
+from ...d3d12.memory.resource import Heap, Resource
 from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ...diagnostics.declarations.lists import LIFETIMES
@@ -45,7 +45,7 @@ from ..framework.names import Work
 from . import tiles_messages as messages
 
 if TYPE_CHECKING:
-    from ...d3d12.device import Device
+    from ...d3d12.device.device import Device
 
 
 _FEW = 64  # mappings or commands of a buffer kept before completed ones are looked for

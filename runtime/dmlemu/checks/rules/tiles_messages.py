@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from dmlemu_hw.events import READ, WRITE, Access
 from dmlemu_hw.storage import TILE_SIZE
 
-from ...d3d12.recording import Command
+from ...d3d12.core.recording import Command
 from ...errors import spell_site
 from ..analysis.in_flight import Flight
 from ..framework.names import NamedCommand
 from .lists_messages import calling, known, state
 
 if TYPE_CHECKING:
-    from ...d3d12.resource import Heap, Resource
+    from ...d3d12.memory.resource import Heap, Resource
 
 __all__ = [
     "evicted_heap",

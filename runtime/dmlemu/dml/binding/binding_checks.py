@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...d3d12 import HeapType, MessageId, Resource, ResourceFlags
-from ...d3d12.declared import named
+from ...d3d12.memory.declared import named
 from ...diagnostics import ids
 from ...errors import Error, as_integer, not_a, quote, spell, spell_object
 from ..enums import BindingType, FeatureLevel

@@ -21,10 +21,10 @@ from dmlemu_hw.descriptors import (
 )
 
 from ...d3d12 import Format, MessageId, Resource, ResourceStates
-from ...d3d12.descriptor_heap import write_descriptors
-from ...d3d12.descriptor_uses import Binder, Reader
-from ...d3d12.events import DescriptorsWritten
-from ...d3d12.object import LateName
+from ...d3d12.core.descriptor_uses import Binder, Reader
+from ...d3d12.core.events import DescriptorsWritten
+from ...d3d12.core.object import LateName
+from ...d3d12.descriptors.descriptor_heap import write_descriptors
 from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, call_site, not_a, quote, spell_object, spell_site
 from ...frozen import Frozen

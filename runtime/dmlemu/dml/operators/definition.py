@@ -19,7 +19,7 @@ from ...errors import loading
 from ..enums import OperatorType, TensorDataType
 
 if TYPE_CHECKING:
-    from ...d3d12.adapter import Adapter
+    from ...d3d12.core.adapter import Adapter
     from ..enums import FeatureLevel
     from ..lowering.compile import Program
     from .rules import Demand, Rule

@@ -19,7 +19,7 @@ from .definition import Definition
 from .rules import SameSizes, SameType, Sizes
 
 if TYPE_CHECKING:
-    from ...d3d12.adapter import Adapter
+    from ...d3d12.core.adapter import Adapter
     from ..lowering.compile import Operand, Program
     from .descs import GemmOperatorDesc
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from ... import d3d12
-from ...d3d12.c_memory import c_size, pack, read, read_array, read_bytes, write
-from ...d3d12.features import struct_of
+from ...d3d12.core.c_memory import c_size, pack, read, read_array, read_bytes, write
+from ...d3d12.core.features import struct_of
 from ...diagnostics import ids
 from ...errors import HResult, Strictness
 from ._capi import lib

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import d3d12
-from ...d3d12.c_memory import read_array, read_blob
+from ...d3d12.core.c_memory import read_array, read_blob
 from .d3d12_objects import D3D12Child
 from .objects import thing, things
 

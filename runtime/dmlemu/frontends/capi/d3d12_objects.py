@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from ... import d3d12
-from ...d3d12.c_memory import pack, read, read_array, read_blob, read_bytes, read_wide_text, write
-from ...d3d12.object import Object
+from ...d3d12.core.c_memory import pack, read, read_array, read_blob, read_bytes, read_wide_text, write
+from ...d3d12.core.object import Object
 from ...errors import HResult
 from ._capi import lib
 from .objects import Interface, guid, hand_out, invalid, reporter, thing, things, write_pointer

@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 from ... import d3d12
-from ...d3d12.c_memory import read_array, read_bytes, read_text, write
-from ...d3d12.info_queue import category_of
+from ...d3d12.core.c_memory import read_array, read_bytes, read_text, write
+from ...d3d12.core.info_queue import category_of
 from ...errors import HResult, Report, Severity, Strictness
 from ...reporting import defaults
 from ._capi import lib

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ... import d3d12, dml
-from ...d3d12.c_memory import pack, read_array, read_bytes
+from ...d3d12.core.c_memory import pack, read_array, read_bytes
 from ...diagnostics import ids
 from ...dml.c_descs import DescReader
 from ...errors import HResult

@@ -8,7 +8,7 @@ from functools import partial
 from uuid import UUID
 
 from ... import d3d12
-from ...d3d12.c_memory import pack, read_array, read_bytes, write
+from ...d3d12.core.c_memory import pack, read_array, read_bytes, write
 from ...diagnostics import ids
 from ...diagnostics.refusal import not_implemented
 from ...errors import HResult

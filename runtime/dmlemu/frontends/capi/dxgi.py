@@ -8,7 +8,7 @@ from typing import NoReturn
 from uuid import UUID
 
 from ... import d3d12
-from ...d3d12.c_memory import pack, write
+from ...d3d12.core.c_memory import pack, write
 from ...diagnostics.refusal import not_implemented
 from ...errors import HResult
 from ._capi import ffi

@@ -15,8 +15,8 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from ... import d3d12, dml
-from ...d3d12.c_memory import MEMORY, read_array, read_bytes
-from ...d3d12.object import LateName, Object
+from ...d3d12.core.c_memory import MEMORY, read_array, read_bytes
+from ...d3d12.core.object import LateName, Object
 from ...diagnostics import ids
 from ...diagnostics.refusal import refusal
 from ...errors import CallSite, Error, HResult, Report, call_site

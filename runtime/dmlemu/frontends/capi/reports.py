@@ -12,7 +12,7 @@ from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from ... import d3d12
-from ...d3d12.info_queue import category_of
+from ...d3d12.core.info_queue import category_of
 from ...diagnostics import ids
 from ...errors import Error, HResult, Report, Severity, Strictness, shorten
 from ...reporting import (

@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from ...d3d12.c_memory import MEMORY
+from ...d3d12.core.c_memory import MEMORY
 from ...diagnostics.location import CallSite, note_source, set_provider
 from ...diagnostics.report import Report, set_speller
 from . import symbols

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from ...d3d12.c_memory import pack, write
+from ...d3d12.core.c_memory import pack, write
 from ...errors import HResult
 from ...frozen import Frozen
 from ._capi import ffi

@@ -1,0 +1,1 @@
+"""Resource barriers and the errors of resource states; imports memory and what that room may import."""

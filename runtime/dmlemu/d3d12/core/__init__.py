@@ -1,0 +1,1 @@
+"""What all objects share: base classes, the device's context, adapter, messages; imports types only."""

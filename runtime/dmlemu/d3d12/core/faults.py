@@ -1,0 +1,193 @@
+"""GPU faults, reported in terms of the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dmlemu_hw.descriptors import DescriptorKind
+from dmlemu_hw.events import WRITE
+from dmlemu_hw.faults import FaultKind, GpuFault
+from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one, type_name
+
+from ...diagnostics import ids
+from ...errors import Error, HResult, Severity
+from ..types.enums import MessageId
+from .info_queue import refusal
+from .names import Names
+from .recording import Command
+
+_ENTRY_NAMES = {
+    Opcode.EXECUTE: "ExecuteCommandLists",
+    Opcode.SIGNAL: "Signal",
+    Opcode.WAIT: "Wait",
+    Opcode.MAP_TILES: "UpdateTileMappings",
+}
+
+_CORRUPTION, _ERROR = Severity.CORRUPTION, Severity.ERROR
+
+# fmt: off
+# Check, the nearest D3D12_MESSAGE_ID, severity.
+_CHECKS = {
+    FaultKind.BAD_PACKET:   (ids.GPU_BAD_PACKET, 0, _CORRUPTION),
+    FaultKind.BAD_ADDRESS:  (ids.MEM_OOB_READ, MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE, _CORRUPTION),
+    FaultKind.OUT_OF_RANGE: (ids.MEM_OOB_READ, MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
+                             _CORRUPTION),
+    FaultKind.MISALIGNED:   (ids.MEM_MISALIGNED, 0, _ERROR),
+    FaultKind.DESCRIPTOR_UNWRITTEN:
+        (ids.DESC_UNINIT, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_UNINITIALIZED, _ERROR),
+    FaultKind.DESCRIPTOR_STALE:
+        (ids.DESC_STALE, MessageId.DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE, _ERROR),
+    FaultKind.BAD_DESCRIPTOR:
+        (ids.DESC_KIND, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_TYPE_MISMATCH, _ERROR),
+    FaultKind.DESCRIPTOR_OUTSIDE:
+        (ids.DESC_INDEX, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS, _ERROR),
+    FaultKind.NOT_IMPLEMENTED: (ids.OP_NOT_EMULATED, 0, _CORRUPTION),
+    FaultKind.OUT_OF_MEMORY:   (ids.OUT_OF_MEMORY, 0, _CORRUPTION),
+    FaultKind.HEAP_RELEASED:
+        (ids.OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE, _CORRUPTION),
+    FaultKind.STOPPED: (ids.GPU_STOPPED, 0, _CORRUPTION),
+    FaultKind.INJECTED: (ids.DEVICE_REMOVED, 0, _ERROR),
+    FaultKind.REMOVED: (ids.DEVICE_REMOVED, MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT, _CORRUPTION),
+}
+# fmt: on
+
+_RULES = {
+    ids.DESC_UNINIT: "DH7: ID3D12DescriptorHeap",
+    ids.DESC_STALE: "BT13: IDMLBindingTable",
+    ids.DESC_KIND: "BT4: IDMLBindingTable",
+    ids.DESC_INDEX: "DH4: D3D12_GPU_DESCRIPTOR_HANDLE",
+    ids.MEM_OOB_READ: "BT8: IDMLBindingTable",
+    ids.MEM_OOB_WRITE: "BT8: IDMLBindingTable",
+    ids.MEM_MISALIGNED: "BT8: IDMLBindingTable",
+}
+
+
+def fault_error(names: Names, fault: GpuFault, circumstances: tuple[str, ...]) -> Error:
+    """The error for a fault: names the command, its list and queue, and the resource at the address."""
+    memory = names.gpu.memory
+    check, message_id, severity = _CHECKS[fault.kind]
+    if check == ids.MEM_OOB_READ and fault.access & WRITE:
+        check = ids.MEM_OOB_WRITE
+    if fault.kind is FaultKind.BAD_ADDRESS and _is_freed(names, fault.address):
+        check, message_id = ids.OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
+    command = names.command(fault.list_serial, fault.command)
+    name = _command_name(command, fault)
+    executed = name if command is None else command.within
+    lines = [f"While the GPU executed {executed}{_place(names, fault)}"]
+    if command is not None and command.recorded_at:
+        lines.append(f"It was recorded at {command.recorded_at}")
+    if fault.address and fault.address != fault.handle:
+        lines.append(f"Address {fault.address:#x} is {memory.describe_address(fault.address)}")
+    if fault.kind is FaultKind.OUT_OF_RANGE:
+        last = memory.describe_address(fault.address + fault.needed - 1)
+        lines.append(f"The last byte of the tensor would lie in {last}")
+    removal = "RM3: a GPU fault removes the device"
+    return refusal(
+        check,
+        _message(names, fault, command),
+        operation=name,
+        rule=f"{_RULES[check]}; {removal}" if check in _RULES else removal,
+        hresult=HResult.DXGI_ERROR_DEVICE_HUNG,
+        message_id=message_id,
+        object=names.address(fault.address) if fault.address else "",
+        severity=severity,
+        context=(*lines, *circumstances),
+        is_call=False,
+        **_picture(names, fault, command),
+    )
+
+
+def _picture(names: Names, fault: GpuFault, command: Command | None) -> dict[str, Any]:
+    """A tensor that is larger than its descriptor's range, and the bytes of it behind that range."""
+    if fault.kind is not FaultKind.OUT_OF_RANGE or fault.operand < 0 or fault.given >= fault.needed:
+        return {}
+    try:
+        packet = decode_one(fault.packet)
+    except ValueError:
+        return {}
+    allocation = names.gpu.memory.find(fault.address)
+    if not isinstance(packet, DispatchPacket) or allocation is None:
+        return {}
+    from ...pictures import Tensor
+
+    used, start = packet.tensors[fault.operand], fault.address - allocation.address
+    operands = () if command is None else command.operands
+    name = operands[fault.operand] if fault.operand < len(operands) else "tensor"
+    kind = type_name(used.data_type)
+    bits = int("".join(filter(str.isdigit, kind)))  # all names of types end with them
+    tensor = Tensor(name, kind, bits, used.sizes, used.strides, start + used.offset, used.byte_size)
+    outside = Tensor.of_bytes("outside of the view", start + fault.given, fault.needed - fault.given)
+    return {"layouts": (tensor, outside), "faulty_byte": start + fault.given}
+
+
+def _command_name(command: Command | None, fault: GpuFault) -> str:
+    if command is not None:
+        return command.name
+    try:
+        return _ENTRY_NAMES[decode_one(fault.packet).opcode]
+    except (ValueError, KeyError):
+        return "a command"
+
+
+def _place(names: Names, fault: GpuFault) -> str:
+    recording, command = (
+        names.recordings.get(fault.list_serial),
+        names.command(fault.list_serial, fault.command),
+    )
+    if recording is None or command is None:
+        return f" on {fault.queue}"
+    return f" (command {command.number} of {recording.owner}) on {fault.queue}"
+
+
+def _is_freed(names: Names, address: int) -> bool:
+    memory = names.gpu.memory
+    return bool(address) and memory.find(address) is None and memory.find_freed(address) is not None
+
+
+def _message(names: Names, fault: GpuFault, command: Command | None) -> str:
+    """The message with the operand's API name; the hardware's message when the operand is unknown."""
+    if command is None or not 0 <= fault.operand < len(command.operands):
+        return fault.message
+    what = f"{command.operands[fault.operand]} of {command.brief}"
+    through = f"{what} is {_DONE[fault.access]} through {names.place(fault.handle)}"
+    where = names.gpu.memory.describe_address(fault.address)
+    if fault.kind is FaultKind.DESCRIPTOR_UNWRITTEN:
+        return f"{through}, which was never written."
+    if fault.kind is FaultKind.DESCRIPTOR_STALE:
+        return f"{through}, a view of {where}."
+    if fault.kind is FaultKind.DESCRIPTOR_OUTSIDE:
+        return f"The descriptor of {what} would lie in {where}."
+    if fault.kind is FaultKind.BAD_DESCRIPTOR:
+        return f"{through}, which holds {_spell_kind(fault)}."
+    if fault.kind is FaultKind.OUT_OF_RANGE:
+        shown = names.bytes_at(fault.address, fault.given)
+        return f"{through}, which shows {fault.given} bytes ({shown}); the tensor needs {fault.needed}."
+    if fault.kind is FaultKind.BAD_ADDRESS:
+        return f"{through}; its {fault.needed} bytes do not all lie in memory: they begin in {where}."
+    if fault.kind is FaultKind.MISALIGNED:
+        return f"{what} begins in {where}, which is misaligned for {_elements(fault)}."
+    return fault.message
+
+
+_DONE = {0: "used", 1: "read", 2: "written", 3: "read and written"}
+
+
+def _spell_kind(fault: GpuFault) -> str:
+    """The contents of a descriptor that cannot be used."""
+    known = fault.given in list(DescriptorKind)
+    kind = f"a {DescriptorKind(fault.given).name}" if known else "bytes that are not a descriptor"
+    wanted = "a UAV" if fault.access & WRITE else "a UAV or an SRV"
+    if known and (fault.given == DescriptorKind.UAV or (kind == "a SRV" and not fault.access & WRITE)):
+        return "a null descriptor"
+    return f"{kind.replace('a SRV', 'an SRV')} and must hold {wanted}"
+
+
+def _elements(fault: GpuFault) -> str:
+    """``UINT64 elements``."""
+    try:
+        packet = decode_one(fault.packet)
+    except ValueError:
+        return "its elements"
+    if not isinstance(packet, DispatchPacket):
+        return "its elements"
+    return f"{type_name(packet.tensors[fault.operand].data_type)} elements"

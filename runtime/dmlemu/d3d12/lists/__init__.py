@@ -1,0 +1,1 @@
+"""Command lists and allocators; imports barriers, descriptors and what those may import."""

@@ -1,0 +1,458 @@
+"""Command lists: recording methods, which check their arguments and write packets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
+
+import numpy as np
+
+from dmlemu_hw.packets import Opcode, disassemble
+
+from ...diagnostics import ids
+from ...errors import Error, HResult
+from ..barriers.barrier_structs import ResourceBarrier
+from ..barriers.barriers import check_barriers, named_by, no_barriers, packet_of
+from ..core import states
+from ..core.info_queue import not_implemented, refusal
+from ..core.recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER
+from ..descriptors.descriptor_heap import DescriptorHeap
+from ..memory.query_heap import (
+    QUERY_SIZE,
+    QueryHeap,
+    begin_error,
+    check_end,
+    check_ended,
+    check_resolve,
+    mark_ended,
+)
+from ..memory.resource import Resource
+from ..types.arguments import floats, instance, integer, sequence
+from ..types.enums import (
+    CommandListType,
+    MessageId,
+    QueryType,
+    WriteBufferImmediateMode,
+)
+from ..types.structs import (
+    Rect,
+    WriteBufferImmediateParameter,
+)
+from . import command_validation
+from .command_allocator import CommandAllocator
+from .list_recorder import ListRecorder, ListRecording
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["SHADING", "CommandList", "ListRecording"]
+
+_Parameters = ParamSpec("_Parameters")
+_Method = Callable[Concatenate["CommandList", _Parameters], None]
+
+
+def _records(
+    operation: str, allowed: frozenset[CommandListType]
+) -> Callable[[_Method[_Parameters]], _Method[_Parameters]]:
+    """Makes a recording method: it does nothing on a removed device, checks that the list is open
+    and of an allowed type, and rejects the command when its checks raise."""
+
+    def decorate(method: _Method[_Parameters]) -> _Method[_Parameters]:
+        @wraps(method)
+        def record(self: CommandList, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
+            if not self.may_record(operation, allowed):
+                return
+            try:
+                method(self, *args, **kwargs)
+            except Error as error:
+                if error.hresult is HResult.E_NOTIMPL or self.context.raises:
+                    raise
+                self.reject(error)
+
+        return cast("_Method[_Parameters]", record)
+
+    return decorate
+
+
+def _unsupported(operation: str) -> Callable[..., None]:
+    def method(self: CommandList, *arguments: Any, **named: Any) -> None:
+        raise not_implemented(operation, f"ID3D12GraphicsCommandList::{operation}")
+
+    method.__doc__ = f"``ID3D12GraphicsCommandList::{operation}`` is not emulated: raises E_NOTIMPL."
+    return method
+
+
+class CommandList(ListRecorder):
+    """Records commands; mirrors ``ID3D12GraphicsCommandList``.
+
+    Recording methods are void in Direct3D 12.  At strictness ``debug`` and ``strict`` an invalid call
+    raises :class:`dmlemu.Error`, its command is not recorded, and the list stays usable.  At
+    ``runtime`` the first such error is kept and :meth:`close` raises it as E_INVALIDARG; calls on a
+    closed list are ignored, and resource states are not checked.
+
+    :meth:`close` ends the recording, as ``Close`` does; :meth:`release` releases the object.
+    """
+
+    # --- life cycle ---
+
+    def get_type(self) -> CommandListType:
+        """``ID3D12CommandList::GetType``."""
+        return self.type
+
+    def close(self) -> None:
+        """Ends the recording: the list can be executed.
+
+        Mirrors ``ID3D12GraphicsCommandList::Close`` (nf-d3d12-id3d12graphicscommandlist-close).
+        E_FAIL when it is already closed (CL5).  E_INVALIDARG at strictness ``runtime`` when a
+        recording call was invalid, with the report of that call.
+        """
+        self.check_open("Close")
+        self.context.check_alive("Close")
+        if not self.is_open or self.recording is None:
+            raise refusal(
+                ids.LIST_CLOSED,
+                f"{self} is closed twice.",
+                object=self,
+                context=self.turned,
+                operation="Close",
+                rule="CL5: Close",
+                message_id=MessageId.COMMAND_LIST_CLOSED,
+                hresult=HResult.E_FAIL,
+            )
+        recording = self.recording
+        recording.packets = self.writer.bytes()
+        recording.owner = str(self)
+        self._opened_or_closed_at = self.context.here()
+        self.is_open = False  # an exception before this line leaves the list open
+        recording.allocator.recorder = None
+        if self._error is not None:
+            error, self._error = self._error, None
+            self.failed = True
+            failed = Error(HResult.E_INVALIDARG, error.report)
+            failed.is_stored = error.is_stored
+            raise failed
+
+    def reset(self, allocator: CommandAllocator, initial_state: None = None) -> None:
+        """Starts a new recording with an allocator; legal right after ExecuteCommandLists (CL6).
+
+        Mirrors ``ID3D12GraphicsCommandList::Reset`` (nf-d3d12-id3d12graphicscommandlist-reset).
+        E_FAIL while the list is open; E_INVALIDARG for an allocator of another type or one that
+        another list records with (CL2, CL4).  ``initial_state`` (a pipeline state) must be None.
+        """
+        operation = "ID3D12GraphicsCommandList::Reset"
+        self.check_open("Reset")
+        self.context.check_alive("Reset")
+        if self.is_open:
+            raise refusal(
+                ids.LIST_OPEN,
+                f"{self} is reset while it is open.",
+                object=self,
+                context=self.turned,
+                operation=operation,
+                rule=f"CL6: {operation}",
+                message_id=MessageId.COMMAND_LIST_OPEN,
+                hresult=HResult.E_FAIL,
+            )
+        if initial_state is not None:
+            raise not_implemented(operation, "A pipeline state")
+        self.start(allocator, operation)
+
+    def disassemble(self) -> str:
+        """Disassembles the closed list: its packets, one per line, grouped by the command that wrote them.
+
+        A line holds number and offset of the packet, its name and its fields.  Not in Direct3D 12.
+        E_FAIL while the list is open.
+        """
+        self.check_open("disassemble")
+        if self.is_open:
+            raise refusal(
+                ids.LIST_OPEN,
+                f"{self} is open: it has no packets before Close.",
+                object=self,
+                context=self.turned,
+                operation="disassemble",
+                rule="CL6: disassemble",
+                message_id=MessageId.COMMAND_LIST_OPEN,
+                hresult=HResult.E_FAIL,
+            )
+        if self.recording is None:  # created closed
+            return ""
+        lines: list[str] = []
+        last = -1
+        packets = disassemble(self.recording.packets).splitlines()
+        for command, packet in zip(self.recording.commands, packets, strict=True):
+            if command.number != last:
+                last = command.number
+                at = f" ({command.recorded_at})" if command.recorded_at else ""
+                lines.append(f"{command.name}{at}")
+            lines.append(packet)
+        return "\n".join(lines)
+
+    def _free(self) -> None:  # end an open recording, so that its allocator is free again
+        if self.is_open and self.recording is not None:
+            self.is_open = False
+            self.recording.allocator.recorder = None
+        self.recording = None
+
+    def clear_state(self, pipeline_state: None = None) -> None:
+        """Unsets the descriptor heaps; mirrors ``ID3D12GraphicsCommandList::ClearState`` (CL12)."""
+        if self.may_record("ClearState", SETTING):
+            if pipeline_state is not None:
+                raise not_implemented("ClearState", "A pipeline state")
+            self.descriptor_heaps = {}
+
+    # --- copies and writes ---
+
+    @_records("CopyBufferRegion", TRANSFER)
+    def copy_buffer_region(
+        self, dst_buffer: Resource, dst_offset: int, src_buffer: Resource, src_offset: int, num_bytes: int
+    ) -> None:
+        """Copies ``num_bytes`` between two buffers; offsets in bytes, of any alignment.
+
+        Within one buffer a copy is refused at strictness ``debug`` and ``strict``; at ``runtime`` it is made.
+        Mirrors ``ID3D12GraphicsCommandList::CopyBufferRegion``
+        (nf-d3d12-id3d12graphicscommandlist-copybufferregion).
+        """
+        command_validation.check_copy_buffer_region(dst_buffer, dst_offset, src_buffer, src_offset, num_bytes)
+        if dst_buffer is src_buffer:
+            self.context.object_to(command_validation.same_buffer(dst_buffer))
+        uses = (dst_buffer, states.COPY_DEST, "pDstBuffer"), (src_buffer, states.COPY_SOURCE, "pSrcBuffer")
+        self.use_all("CopyBufferRegion", *uses, executes=num_bytes != 0)
+        if num_bytes:
+            destination, source = dst_buffer.address + dst_offset, src_buffer.address + src_offset
+            self.writer.copy_buffer(destination, source, num_bytes)
+            self.announce(Opcode.COPY_BUFFER, "CopyBufferRegion", ("pSrcBuffer", "pDstBuffer"))
+
+    @_records("CopyResource", TRANSFER)
+    def copy_resource(self, dst_resource: Resource, src_resource: Resource) -> None:
+        """Copies a whole buffer into another of the same width.
+
+        Mirrors ``ID3D12GraphicsCommandList::CopyResource``
+        (nf-d3d12-id3d12graphicscommandlist-copyresource).
+        """
+        command_validation.check_copy_resource(dst_resource, src_resource)
+        target = dst_resource, states.COPY_DEST, "pDstResource"
+        self.use_all("CopyResource", target, (src_resource, states.COPY_SOURCE, "pSrcResource"))
+        self.writer.copy_buffer(dst_resource.address, src_resource.address, dst_resource.width)
+        self.announce(Opcode.COPY_BUFFER, "CopyResource", ("pSrcResource", "pDstResource"))
+
+    @_records("WriteBufferImmediate", IMMEDIATE)
+    def write_buffer_immediate(
+        self,
+        params: Sequence[WriteBufferImmediateParameter],
+        modes: Sequence[WriteBufferImmediateMode] | None = None,
+    ) -> None:
+        """Writes 32-bit values to GPU virtual addresses, which must be multiples of 4.
+
+        Mirrors ``ID3D12GraphicsCommandList2::WriteBufferImmediate``
+        (nf-d3d12-id3d12graphicscommandlist2-writebufferimmediate).
+        """
+        writes = command_validation.check_immediate(self.context, params, modes)
+        names = tuple(f"pParams[{i}]" for i in range(len(writes)))
+        uses = [(write[0], states.COPY_DEST, name) for write, name in zip(writes, names, strict=True)]
+        self.use_all("WriteBufferImmediate", *uses)
+        if writes:
+            self.writer.write_immediate([write for _, write in writes])
+            self.announce(Opcode.WRITE_IMMEDIATE, "WriteBufferImmediate", names)
+
+    # --- clears ---
+
+    @_records("ClearUnorderedAccessViewUint", SHADING)
+    def clear_unordered_access_view_uint(
+        self,
+        view_gpu_handle_in_current_heap: int,
+        view_cpu_handle: int,
+        resource: Resource,
+        values: Sequence[int],
+        rects: Sequence[Rect] = (),
+    ) -> None:
+        """Fills a view with ``values`` (four u32, of which the format's components are used).
+
+        The GPU handle must belong to the shader-visible heap that is set; the CPU handle is the same view
+        in a heap that is not shader-visible.  ``rects`` limit it to elements [left, right).  Mirrors
+        ``ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint``
+        (nf-d3d12-id3d12graphicscommandlist-clearunorderedaccessviewuint).
+        """
+        operation = "ClearUnorderedAccessViewUint"
+        raw = command_validation.check_clear_values(operation, values)
+        self._clear(operation, view_gpu_handle_in_current_heap, view_cpu_handle, resource, raw, rects, False)
+
+    @_records("ClearUnorderedAccessViewFloat", SHADING)
+    def clear_unordered_access_view_float(
+        self,
+        view_gpu_handle_in_current_heap: int,
+        view_cpu_handle: int,
+        resource: Resource,
+        values: Sequence[float],
+        rects: Sequence[Rect] = (),
+    ) -> None:
+        """As :meth:`clear_unordered_access_view_uint`, with values converted to the view's format.
+
+        Mirrors ``ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat``.
+        """
+        operation = "ClearUnorderedAccessViewFloat"
+        with np.errstate(over="ignore"):  # becomes infinite, as the conversion to FLOAT makes it
+            bits = np.array(floats(values, "values")).astype(np.float32).view(np.uint32)
+        raw = command_validation.check_clear_values(operation, bits.tolist())
+        self._clear(operation, view_gpu_handle_in_current_heap, view_cpu_handle, resource, raw, rects, True)
+
+    def _clear(
+        self,
+        operation: str,
+        gpu_handle: int,
+        cpu_handle: int,
+        resource: Resource,
+        values: list[int],
+        rects: Sequence[Rect],
+        is_float: bool,
+    ) -> None:
+        ranges = command_validation.check_clear(self, operation, gpu_handle, cpu_handle, resource, rects)
+        self.use_all(operation, (resource, states.UNORDERED_ACCESS, "pResource"))
+        self.need(*self.descriptor_heaps.values())
+        self.writer.clear_uav(gpu_handle, values, ranges, is_float=is_float)
+        self.announce(Opcode.CLEAR_UAV, operation, ("pResource",))
+
+    # --- barriers and descriptor heaps ---
+
+    @_records("ResourceBarrier", TRANSFER)
+    def resource_barrier(self, barriers: Sequence[ResourceBarrier] | ResourceBarrier) -> None:
+        """Records transition, aliasing and UAV barriers, which take effect in order (ST14).
+
+        Mirrors ``ID3D12GraphicsCommandList::ResourceBarrier``
+        (nf-d3d12-id3d12graphicscommandlist-resourcebarrier).  If one of them is invalid, none is
+        recorded.
+        """
+        if barriers is None:
+            raise no_barriers()
+        rows = [barriers] if isinstance(barriers, ResourceBarrier) else sequence(barriers, "barriers")
+        assert self.recording is not None
+        check_barriers(self, self.recording, rows)
+        site = self.context.here()
+        for barrier in rows:
+            named = named_by(barrier)
+            if named:
+                self.need(*named)
+            self.writer.barrier(*packet_of(barrier))
+            self.announce(Opcode.BARRIER, "ResourceBarrier", site=site)
+
+    @_records("SetDescriptorHeaps", SETTING)
+    def set_descriptor_heaps(self, descriptor_heaps: Sequence[DescriptorHeap]) -> None:
+        """Sets the shader-visible heaps: at most one CBV_SRV_UAV and one SAMPLER heap (DH8).
+
+        Mirrors ``ID3D12GraphicsCommandList::SetDescriptorHeaps``
+        (nf-d3d12-id3d12graphicscommandlist-setdescriptorheaps).
+        """
+        chosen = command_validation.check_heaps(self.context, descriptor_heaps)
+        for heap in chosen.values():
+            self.need(heap)
+        self.descriptor_heaps = chosen
+        self.writer.set_descriptor_heaps([heap.hardware.gpu_start for heap in chosen.values()])
+        self.announce(Opcode.SET_DESCRIPTOR_HEAPS, "SetDescriptorHeaps")
+
+    # --- queries ---
+
+    @_records("BeginQuery", DRAWING)
+    def begin_query(self, query_heap: QueryHeap, type: QueryType, index: int) -> None:
+        """Always invalid: timestamps have only EndQuery, other queries are not emulated (QY2).
+
+        Mirrors ``ID3D12GraphicsCommandList::BeginQuery``.
+        """
+        raise begin_error(type)
+
+    @_records("EndQuery", TRANSFER)
+    def end_query(self, query_heap: QueryHeap, type: QueryType, index: int) -> None:
+        """Writes the GPU's clock to a slot of the heap when all preceding commands have run.
+
+        Mirrors ``ID3D12GraphicsCommandList::EndQuery``
+        (nf-d3d12-id3d12graphicscommandlist-endquery).
+        """
+        check_end(self, query_heap, type, index)
+        self.need(query_heap)
+        self.writer.timestamp(query_heap.allocation.address + QUERY_SIZE * index)
+        self.announce(Opcode.TIMESTAMP, "EndQuery", ("pQueryHeap",))
+        if self.context.has_layer:
+            self.at_submit(partial(mark_ended, query_heap, index))
+
+    @_records("ResolveQueryData", TRANSFER)
+    def resolve_query_data(
+        self,
+        query_heap: QueryHeap,
+        type: QueryType,
+        start_index: int,
+        num_queries: int,
+        destination_buffer: Resource,
+        aligned_destination_buffer_offset: int,
+    ) -> None:
+        """Copies timestamps, 8 bytes each, into a buffer in state COPY_DEST.
+
+        Mirrors ``ID3D12GraphicsCommandList::ResolveQueryData``
+        (nf-d3d12-id3d12graphicscommandlist-resolvequerydata).
+        """
+        offset = aligned_destination_buffer_offset
+        check_resolve(self, query_heap, type, start_index, num_queries, destination_buffer, offset)
+        use = destination_buffer, states.COPY_DEST, "pDestinationBuffer"
+        self.use_all("ResolveQueryData", use, executes=num_queries != 0)
+        if num_queries:
+            self.need(query_heap)
+            source = query_heap.allocation.address + QUERY_SIZE * start_index
+            self.writer.resolve_query(destination_buffer.address + offset, source, num_queries)
+            self.announce(Opcode.RESOLVE_QUERY, "ResolveQueryData", ("pQueryHeap", "pDestinationBuffer"))
+            if self.context.has_layer:
+                here = self.context.here()
+                self.at_submit(partial(check_ended, str(self), query_heap, start_index, num_queries, here))
+
+    # --- markers ---
+
+    def set_marker(self, metadata: int, data: bytes | str) -> None:
+        """A marker for tools: metadata 0 UTF-16, 1 ANSI, 2 PIX; a str is encoded accordingly (Q5).
+
+        Mirrors ``ID3D12GraphicsCommandList::SetMarker``.
+        """
+        self._mark("SetMarker", 0, metadata, data)
+
+    def begin_event(self, metadata: int, data: bytes | str) -> None:
+        """Opens a region for tools; mirrors ``ID3D12GraphicsCommandList::BeginEvent``."""
+        self._mark("BeginEvent", 1, metadata, data)
+
+    def end_event(self) -> None:
+        """Ends the innermost region; mirrors ``ID3D12GraphicsCommandList::EndEvent``."""
+        self._mark("EndEvent", 2, 0, b"")
+
+    def _mark(self, operation: str, kind: int, metadata: int, data: bytes | str) -> None:
+        if self.may_record(operation, IMMEDIATE):
+            metadata = integer(metadata, "metadata") & 0xFFFFFFFF
+            self.writer.marker(kind, metadata, encode_marker(metadata, data))
+            self.announce(Opcode.MARKER, operation)
+
+    # --- not emulated; each raises E_NOTIMPL with its name ---
+
+    atomic_copy_buffer_uint = _unsupported("AtomicCopyBufferUINT")
+    atomic_copy_buffer_uint64 = _unsupported("AtomicCopyBufferUINT64")
+    barrier = _unsupported("Barrier")
+    copy_texture_region = _unsupported("CopyTextureRegion")
+    copy_tiles = _unsupported("CopyTiles")
+    discard_resource = _unsupported("DiscardResource")
+    dispatch = _unsupported("Dispatch")
+    draw_indexed_instanced = _unsupported("DrawIndexedInstanced")
+    draw_instanced = _unsupported("DrawInstanced")
+    execute_bundle = _unsupported("ExecuteBundle")
+    execute_indirect = _unsupported("ExecuteIndirect")
+    resolve_subresource = _unsupported("ResolveSubresource")
+    set_compute_root_32bit_constant = _unsupported("SetComputeRoot32BitConstant")
+    set_compute_root_32bit_constants = _unsupported("SetComputeRoot32BitConstants")
+    set_compute_root_constant_buffer_view = _unsupported("SetComputeRootConstantBufferView")
+    set_compute_root_descriptor_table = _unsupported("SetComputeRootDescriptorTable")
+    set_compute_root_shader_resource_view = _unsupported("SetComputeRootShaderResourceView")
+    set_compute_root_signature = _unsupported("SetComputeRootSignature")
+    set_compute_root_unordered_access_view = _unsupported("SetComputeRootUnorderedAccessView")
+    set_pipeline_state = _unsupported("SetPipelineState")
+    set_predication = _unsupported("SetPredication")
+
+
+def encode_marker(metadata: int, data: bytes | str) -> bytes:
+    """The bytes of a marker's text: UTF-16 for metadata 0, else one byte per character."""
+    if isinstance(data, bytes):
+        return data
+    data = instance(data, str, "data")
+    return (data + "\0").encode("utf-16-le" if metadata == 0 else "latin-1", "replace")

@@ -1,0 +1,1 @@
+"""Heaps, resources, tiles and query heaps, which all hold bytes; imports core and types."""

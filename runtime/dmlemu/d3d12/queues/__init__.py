@@ -1,0 +1,1 @@
+"""Command queues, which execute lists, and fences; imports lists and what that room may import."""

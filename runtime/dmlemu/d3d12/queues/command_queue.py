@@ -1,0 +1,533 @@
+"""Command queues: execute closed lists, signal and wait for fences, map tiles."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dmlemu_hw.faults import OutOfMemory
+from dmlemu_hw.queue import QueueKind
+
+from ...diagnostics import ids
+from ...errors import Error, HResult, Severity, call_site, spell_site
+from ..barriers.state_errors import conflict_error
+from ..core.device_child import DeviceChild
+from ..core.info_queue import not_implemented, refusal, spell
+from ..core.object import Object, released_at
+from ..core.recording import Command
+from ..core.states import Clash
+from ..core.submissions import Submission, when_done
+from ..lists.command_list import CommandList, encode_marker
+from ..lists.list_recorder import ListRecording
+from ..memory.resource import Heap, Resource
+from ..memory.tiles import TileMapping, check_mappings
+from ..types.arguments import instance, integer, sequence
+from ..types.enums import (
+    CommandListType,
+    CommandQueueFlags,
+    CommandQueuePriority,
+    MessageId,
+    TileMappingFlags,
+)
+from ..types.structs import ClockCalibration, CommandQueueDesc, TiledResourceCoordinate, TileRegionSize
+from .fence import Fence, check_value
+from .journey import Journey
+
+if TYPE_CHECKING:
+    from ..core.device_context import DeviceContext
+
+_QUEUE_TYPES = (CommandListType.DIRECT, CommandListType.COMPUTE, CommandListType.COPY)
+
+
+class CommandQueue(DeviceChild):
+    """Work for the GPU, executed in order; mirrors ``ID3D12CommandQueue``.
+
+    Work queued before the queue is released is still executed.
+    """
+
+    kind = "command queue"
+
+    def __init__(self, context: DeviceContext, desc: CommandQueueDesc) -> None:
+        super().__init__(context)
+        self._desc = replace(desc, node_mask=1)
+        self.hardware = queue = self.context.gpu.create_queue(
+            QueueKind(int(desc.type)), owner=weakref.ref(self)
+        )
+        self._own(queue)
+
+    def get_desc(self) -> CommandQueueDesc:
+        """``ID3D12CommandQueue::GetDesc``; the node mask is returned as 1."""
+        return self._desc
+
+    def execute_command_lists(self, command_lists: Sequence[CommandList]) -> None:
+        """Queues closed lists, in order.
+
+        Mirrors ``ID3D12CommandQueue::ExecuteCommandLists``
+        (nf-d3d12-id3d12commandqueue-executecommandlists).  When a list is invalid (Q2, Q3) or its
+        resource states do not match those that earlier lists left (ST8), nothing is queued: this raises
+        at strictness ``debug`` and ``strict`` and removes the device (DXGI_ERROR_INVALID_CALL) at
+        ``runtime``.
+        """
+        self.check_open("ExecuteCommandLists")
+        if self.context.removed is not None:
+            return
+        refused: Error | None = None
+        with self.context.submitting:
+            try:
+                recordings = self._check_lists(sequence(command_lists, "command_lists"))
+                journey = self._check_states(recordings)
+                _run_last_checks(self.context, recordings)
+            except Error as error:
+                refused = error
+            else:
+                if recordings:
+                    journey.finish()
+                    self._submit(recordings)
+        if refused is not None:
+            self.context.reject(refused)
+        elif recordings:
+            self._start()
+        else:
+            self.context.reports.raise_pending()
+
+    def signal(self, fence: Fence, value: int) -> None:
+        """Queues a signal: sets the fence when all preceding work is done (FN2).
+
+        Mirrors ``ID3D12CommandQueue::Signal`` (nf-d3d12-id3d12commandqueue-signal).
+        """
+        self._fence_work(fence, value, "Signal")
+        self._add(lambda: self.hardware.signal(fence.hardware, value, start=False))
+        self._start()
+
+    def wait(self, fence: Fence, value: int) -> None:
+        """Queues a wait: holds all later work until the fence reaches ``value`` (FN3).
+
+        Mirrors ``ID3D12CommandQueue::Wait`` (nf-d3d12-id3d12commandqueue-wait).
+        """
+        self._fence_work(fence, value, "Wait")
+        if value == 0:
+            self._remark_zero_wait(fence)
+        self._add(lambda: self.hardware.wait(fence.hardware, value, start=False))
+        self._start()
+
+    def update_tile_mappings(
+        self,
+        resource: Resource,
+        resource_region_start_coordinates: Sequence[TiledResourceCoordinate] | None = None,
+        resource_region_sizes: Sequence[TileRegionSize] | None = None,
+        heap: Heap | None = None,
+        range_flags: Sequence[int] | None = None,
+        heap_range_start_offsets: Sequence[int] | None = None,
+        range_tile_counts: Sequence[int] | None = None,
+        flags: TileMappingFlags = TileMappingFlags.NONE,
+    ) -> None:
+        """Queues the mapping of 64 KiB tiles of a reserved buffer to tiles of a heap (RS4 to RS7).
+
+        Mirrors ``ID3D12CommandQueue::UpdateTileMappings``
+        (nf-d3d12-id3d12commandqueue-updatetilemappings).  Counts are the lengths of the
+        sequences; None means what NULL means there: without starts and sizes the whole resource, without
+        sizes one tile each; without flags NONE for all; without counts all tiles for a single range and
+        one tile each for several.
+        """
+        self.check_open("UpdateTileMappings")
+        if self.context.removed is not None:
+            return
+        mapping = TileMapping(
+            resource,
+            resource_region_start_coordinates,
+            resource_region_sizes,
+            heap,
+            range_flags,
+            heap_range_start_offsets,
+            range_tile_counts,
+            flags,
+        )
+        try:
+            regions = check_mappings(self.context, mapping)
+        except Error as error:
+            self.context.reject(error)
+            return
+        if regions:
+            command = Command("UpdateTileMappings", 0, site=call_site())
+            needs = (resource,) if heap is None else (resource, heap)
+            with self.context.submitting:
+                ticket = self.hardware.submitted + 1
+                self.context.submissions.add(Submission(self.hardware, ticket, needs=needs, command=command))
+                try:
+                    self._add(lambda: self.hardware.map_tiles(resource.allocation, regions, start=False))
+                except OutOfMemory as error:
+                    raise _too_many_mappings(error, resource) from None
+            self._start()
+
+    def copy_tile_mappings(self, *arguments: Any, **named: Any) -> None:
+        """``ID3D12CommandQueue::CopyTileMappings`` is not emulated: raises E_NOTIMPL."""
+        raise not_implemented("CopyTileMappings", "ID3D12CommandQueue::CopyTileMappings")
+
+    def set_marker(self, metadata: int, data: bytes | str) -> None:
+        """A marker for tools; has no effect (Q5); mirrors ``ID3D12CommandQueue::SetMarker``."""
+        encode_marker(integer(metadata, "metadata"), data)
+
+    def begin_event(self, metadata: int, data: bytes | str) -> None:
+        """Opens a region for tools (Q5); mirrors ``ID3D12CommandQueue::BeginEvent``."""
+        encode_marker(integer(metadata, "metadata"), data)
+
+    def end_event(self) -> None:
+        """Ends the innermost region (Q5); mirrors ``ID3D12CommandQueue::EndEvent``."""
+
+    def get_timestamp_frequency(self) -> int:
+        """Ticks per second of the GPU's clock; mirrors ``ID3D12CommandQueue::GetTimestampFrequency``."""
+        return self.context.gpu.clock.frequency
+
+    def get_clock_calibration(self) -> ClockCalibration:
+        """Both clocks at one moment; mirrors ``ID3D12CommandQueue::GetClockCalibration``.
+
+        The CPU clock is ``time.monotonic_ns``; the GPU clock is virtual and advances only with executed work.
+        """
+        return ClockCalibration(self.context.gpu.clock.now, time.monotonic_ns())
+
+    # --- internals ---
+
+    def _check_lists(self, lists: list[CommandList]) -> list[ListRecording]:
+        """Q2, Q3: checks that every list may be executed on this queue now."""
+        if not lists:
+            self._remark_empty()
+        recordings: list[ListRecording] = []
+        for i, each in enumerate(lists):
+            recording = self._check_list(each, f"ppCommandLists[{i}]")
+            if recording in recordings:
+                raise refusal(
+                    ids.LIST_EXECUTED_TWICE,
+                    f"{each} appears twice in one ExecuteCommandLists call.",
+                    field=f"ppCommandLists[{i}]",
+                    given=each,
+                    expected="a list that is not pending",
+                    object=self,
+                    operation="ExecuteCommandLists",
+                    rule="Q3: ID3D12CommandQueue::ExecuteCommandLists",
+                    message_id=MessageId.COMMAND_LIST_SYNC,
+                    hresult=HResult.DXGI_ERROR_INVALID_CALL,
+                )
+            recordings.append(recording)
+        return recordings
+
+    def _check_list(self, each: CommandList | None, path: str) -> ListRecording:
+        refused = partial(
+            refusal,
+            field=path,
+            object=self,
+            operation="ExecuteCommandLists",
+            page="ID3D12CommandQueue::ExecuteCommandLists",
+            hresult=HResult.DXGI_ERROR_INVALID_CALL,
+        )
+        if each is None:
+            raise refused(
+                ids.LIST_TYPE,
+                "No command list is given.",
+                given=None,
+                expected="a command list",
+                rule="Q2",
+                message_id=0,
+            )
+        self.context.check_child(each, CommandList, "ExecuteCommandLists", path)
+        if each.type == CommandListType.BUNDLE:
+            raise refused(
+                ids.LIST_TYPE,
+                f"{each} is a bundle.",
+                given=each.type,
+                expected=self._desc.type,
+                rule="Q2",
+                message_id=MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED,
+            )
+        if each.type != self._desc.type:
+            raise refused(
+                ids.LIST_TYPE,
+                f"{each} of type {spell(each.type)} is executed on {self} of type {spell(self._desc.type)}.",
+                given=each.type,
+                expected=self._desc.type,
+                rule="Q2",
+                message_id=MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH,
+            )
+        if each.is_open:
+            raise refused(
+                ids.LIST_OPEN,
+                f"{each} is executed while it is open.",
+                given="an open list",
+                expected="a closed list",
+                context=each.turned,
+                rule="Q2",
+                message_id=MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST,
+            )
+        if each.failed:
+            raise refused(
+                ids.LIST_CLOSED,
+                f"{each} is executed, and its Close failed.",
+                given="a failed list",
+                expected="a list whose Close succeeded",
+                rule="Q2",
+                message_id=MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST,
+            )
+        recording = each.recording
+        if recording is None:
+            raise refused(
+                ids.QUEUE_EMPTY_SUBMIT,
+                f"{each} has never been recorded.",
+                given="an empty list",
+                expected="a recorded list",
+                hint="Reset it with an allocator, which opens it; record, and close it.",
+                rule="Q2",
+                message_id=MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
+            )
+        if recording.generation != recording.allocator.generation:
+            raise refused(
+                ids.ALLOC_RESET_IN_FLIGHT,
+                f"{each} is executed, and its {recording.allocator} has been reset since Close.",
+                given="a list whose commands are gone",
+                expected="a list recorded since",
+                hint="Reset the allocator once the GPU has finished all lists that were recorded with it.",
+                context=recording.allocator.reset_lines,
+                rule="Q2",
+                message_id=MessageId.COMMAND_ALLOCATOR_RESET,
+            )
+        released = recording.find_released() if self.context.has_layer else None
+        if released is not None:
+            self.context.object_to(self._released_error(released, recording, path))
+        if recording.is_pending:
+            assert recording.submitted is not None
+            raise refused(
+                ids.LIST_EXECUTED_TWICE,
+                f"{each} is executed again while the GPU has not finished it.",
+                given=each,
+                expected="a list that is not pending",
+                hint=when_done(*recording.submitted),
+                context=(recording.pending,),
+                rule="Q3",
+                message_id=MessageId.COMMAND_LIST_SYNC,
+            )
+        return recording
+
+    def _check_states(self, recordings: list[ListRecording]) -> Journey:
+        """ST8 across lists, and residency (RD2)."""
+        journey = Journey()
+        looks, object_to = self.context.has_layer, self.context.object_to
+        for i, recording in enumerate(recordings):
+            for thing in recording.needs if looks else ():
+                if _pageable(thing).residency <= 0:
+                    object_to(self._evicted_error(thing, recording))
+            for resource, track in recording.tracks.items():
+                conflict = journey.enter(resource, track, recording)
+                is_use = conflict is not None and conflict.clash is Clash.USE
+                if conflict is None or (is_use and not looks):
+                    continue
+                error = conflict_error(
+                    conflict,
+                    resource,
+                    "ExecuteCommandLists",
+                    f"ppCommandLists[{i}]",
+                    f"While {self} executes {recording.owner}",
+                    since=journey.origin(resource),
+                    user=recording.owner,
+                    hresult=HResult.DXGI_ERROR_INVALID_CALL,
+                    copy_queue=self._desc.type == CommandListType.COPY,
+                )
+                if not is_use:
+                    raise error
+                object_to(error)
+        return journey
+
+    def _submit(self, recordings: list[ListRecording]) -> None:
+        pending = self.context.submissions
+        pending.forget_done()
+        work = [(recording.serial, recording.packets) for recording in recordings]
+        first, here = self.hardware.submitted + 1, self.context.here()
+        for i, recording in enumerate(recordings):
+            recording.submitted = (self.hardware, first + i)
+            recording.executed_at = here
+        pending.add(Submission(self.hardware, first + len(work) - 1, tuple(recordings)))
+        self._add(lambda: self.hardware.submit(work, start=False))
+
+    def _add(self, add: Callable[[], int]) -> None:
+        """Queues an entry: tickets are assigned in advance, by one call at a time."""
+        with self.context.submitting:
+            self.context.run_gpu(add, 0, raising=False)
+
+    def _start(self) -> None:
+        """Lets the GPU run, and raises what checks have found, without a lock: both may call the program."""
+        self.context.run_gpu(self.hardware.start, None)
+        self.context.let_run()
+
+    def _fence_work(self, fence: Fence | None, value: int, operation: str) -> None:
+        self.check_open(operation)
+        self.context.check_alive(operation)
+        name = f"ID3D12CommandQueue::{operation}"
+        if fence is None:
+            raise refusal(
+                ids.FENCE_VALUE,
+                "No fence is given.",
+                operation=name,
+                rule=f"FN2: {name}",
+                field="pFence",
+                given=None,
+                expected="a fence",
+                object=self,
+            )
+        self.context.check_child(fence, Fence, name, "pFence")
+        fence.check_open(operation)
+        check_value(value, name, "Value")
+
+    def _released_error(self, thing: Object, recording: ListRecording, path: str) -> Error:
+        command = recording.need(thing)
+        why = "which it was recorded with" if command is None else f"which {command} needs"
+        return refusal(
+            ids.OBJECT_DELETED_IN_USE,
+            f"{recording.owner} is executed, and {thing}, {why}, has been released.",
+            field=path,
+            given=f"a list that needs a released {thing.kind}",
+            expected="a list whose objects are alive",
+            object=self,
+            hint="Release it once the GPU has finished the list.",
+            context=(*(() if command is None else (command.context(recording.owner),)), *released_at(thing)),
+            operation="ExecuteCommandLists",
+            rule="CL9: ID3D12CommandQueue::ExecuteCommandLists",
+            message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+            hresult=HResult.DXGI_ERROR_INVALID_CALL,
+        )
+
+    def _evicted_error(self, thing: Object, recording: ListRecording) -> Error:
+        pageable, command = _pageable(thing), recording.need(thing)
+        which = "which" if pageable is thing else f"and {pageable}, in which it is placed,"
+        at = spell_site(pageable.evicted_at)
+        evicted = (f"It was evicted at {at}",) if at else ()
+        return refusal(
+            ids.RES_NOT_RESIDENT,
+            f"{recording.owner} uses {thing}, {which} is not resident.",
+            operation="ExecuteCommandLists",
+            context=(*(() if command is None else (command.context(recording.owner),)), *evicted),
+            rule="RD2: ID3D12Device::Evict",
+            hresult=HResult.DXGI_ERROR_INVALID_CALL,
+            message_id=MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
+            object=thing,
+            hint="Call MakeResident before the list is executed.",
+        )
+
+    def _remark_empty(self) -> None:
+        error = refusal(
+            ids.QUEUE_EMPTY_SUBMIT,
+            "ExecuteCommandLists is called with no lists.",
+            field="NumCommandLists",
+            given=0,
+            expected="at least 1",
+            object=self,
+            operation="ExecuteCommandLists",
+            rule="Q2: ID3D12CommandQueue::ExecuteCommandLists",
+            message_id=MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
+            hresult=HResult.DXGI_ERROR_INVALID_CALL,
+        )
+        self.context.inform(error, Severity.INFO)
+
+    def _remark_zero_wait(self, fence: Fence) -> None:
+        error = refusal(
+            ids.FENCE_ZERO_WAIT,
+            f"{self} waits for {fence} to reach 0, which every fence value satisfies.",
+            operation="ID3D12CommandQueue::Wait",
+            rule="FN3: ID3D12CommandQueue::Wait",
+            message_id=MessageId.FENCE_ZERO_WAIT,
+            field="Value",
+            given=0,
+            expected="at least 1",
+            object=fence,
+        )
+        self.context.inform(error, Severity.WARNING)
+
+
+def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
+    return refusal(
+        ids.OUT_OF_MEMORY,
+        str(error),
+        operation="UpdateTileMappings",
+        rule="RS5: ID3D12CommandQueue::UpdateTileMappings",
+        hresult=HResult.E_OUTOFMEMORY,
+        object=resource,
+        hint="Map tiles that lie side by side in the heap in one range, or release resources.",
+        message_id=0,
+    )
+
+
+def _run_last_checks(context: DeviceContext, recordings: list[ListRecording]) -> None:
+    """Runs the last checks of the recordings; if one fails, undoes the ones before."""
+    undo: list[Callable[[], None]] = []
+    try:
+        for recording in recordings:
+            for check in recording.on_submit:
+                take_back = None
+                with context.layer:
+                    take_back = check()
+                if take_back is not None:
+                    undo.append(take_back)
+    except Error:
+        for take_back in reversed(undo):
+            take_back()
+        raise
+
+
+def _pageable(thing: Any) -> Any:
+    """The object whose residency is counted: a placed buffer's heap, else the object itself."""
+    return thing.pageable if isinstance(thing, Resource) else thing
+
+
+def create_queue(context: DeviceContext, desc: CommandQueueDesc) -> CommandQueue:
+    """``ID3D12Device::CreateCommandQueue``."""
+    context.check_alive("CreateCommandQueue")
+    check_desc(desc)
+    return CommandQueue(context, desc)
+
+
+def check_desc(desc: CommandQueueDesc | None) -> None:
+    """Q1."""
+
+    refused = partial(
+        refusal, ids.LIST_TYPE, operation="CreateCommandQueue", rule="Q1: D3D12_COMMAND_QUEUE_DESC"
+    )
+
+    if desc is None:
+        expected = "a D3D12_COMMAND_QUEUE_DESC"
+        raise refused("pDesc is {given}.", field="pDesc", given=None, expected=expected, message_id=0)
+    instance(desc, CommandQueueDesc, "desc")
+    if desc.type not in list(CommandListType) or desc.type in (CommandListType.BUNDLE, CommandListType.NONE):
+        raise refused(
+            "A queue of type ({given}) cannot exist.",
+            field="pDesc.Type",
+            given=desc.type,
+            expected="DIRECT, COMPUTE or COPY",
+            message_id=MessageId.CREATE_QUEUE_INVALID_TYPE,
+        )
+    if desc.type not in _QUEUE_TYPES:
+        raise not_implemented("CreateCommandQueue", f"A queue of type {spell(desc.type)}")
+    known = CommandQueueFlags.DISABLE_GPU_TIMEOUT | CommandQueueFlags.ALLOW_DYNAMIC_PRIORITY
+    if int(desc.flags) & ~int(known):
+        raise refused(
+            "Command queue flags ({given}) have bits that are not known.",
+            field="pDesc.Flags",
+            given=desc.flags,
+            expected="members of D3D12_COMMAND_QUEUE_FLAGS",
+            message_id=MessageId.CREATE_QUEUE_INVALID_FLAGS,
+        )
+    if desc.priority not in list(CommandQueuePriority):
+        raise refused(
+            "Command queue priority ({given}) is not known.",
+            field="pDesc.Priority",
+            given=desc.priority,
+            expected="a member of D3D12_COMMAND_QUEUE_PRIORITY",
+            message_id=MessageId.CREATE_QUEUE_INVALID_PRIORITY,
+        )
+    if desc.node_mask not in (0, 1):
+        raise refused(
+            "Node mask ({given}) names nodes that the device does not have.",
+            field="pDesc.NodeMask",
+            given=desc.node_mask,
+            expected="0 or 1",
+            message_id=MessageId.CREATE_QUEUE_INVALID_TYPE,
+        )
