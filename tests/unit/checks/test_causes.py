@@ -7,7 +7,7 @@ import pytest
 from stage import Stage, identity, other_queue, tensor
 
 from dmlemu import dml
-from dmlemu.checks.rules.initialisation import Initialisation
+from dmlemu.checks.initialisation.check import Initialisation
 from dmlemu.checks.values import Values
 from dmlemu.reporting import Response
 

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from stage import UAV, Stage, States, half_product, other_queue, tensor
 
 from dmlemu import Error, Strictness, chaos, d3d12, dml
-from dmlemu.checks.rules.hazards import Hazards
+from dmlemu.checks.hazards.check import Hazards
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
@@ -361,7 +361,7 @@ def test_an_order_by_accident_is_told(program: Program, is_told: bool) -> None:
 
 def test_orders_by_accident_have_a_limit(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ring of buffers, each written anew once the next but one has been named often."""
-    monkeypatch.setattr("dmlemu.checks.rules.hazards._MOST_WALKED", 20)
+    monkeypatch.setattr("dmlemu.checks.hazards.check._MOST_WALKED", 20)
     ring = [stage.filled(f"buffer {i}", 64) for i in range(8)]
     copy = stage.copy_operator("copy")
     for i in range(32):

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from dmlemu import Error, Severity, Strictness, d3d12, dml
 from dmlemu.checks.analysis.host_writes import _PATTERN
-from dmlemu.checks.rules import initialisation
-from dmlemu.checks.rules.initialisation import Initialisation
+from dmlemu.checks.initialisation import check as initialisation
+from dmlemu.checks.initialisation.check import Initialisation
 from dmlemu.d3d12 import HeapType, Range, ResourceStates
 from thorough import part_of
 

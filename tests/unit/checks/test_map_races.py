@@ -13,7 +13,7 @@ import pytest
 from stage import OtherQueue, Stage, States, other_queue
 
 from dmlemu import Error, chaos, d3d12
-from dmlemu.checks.rules.map_races import MapRaces
+from dmlemu.checks.map_races.check import MapRaces
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response

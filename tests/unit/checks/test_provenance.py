@@ -16,7 +16,7 @@ from dmlemu.checks.analysis import provenance
 from dmlemu.checks.analysis.access_history import Pattern, Place
 from dmlemu.checks.analysis.provenance import Author, Provenance, Source, Write
 from dmlemu.checks.analysis.tensor_relation import Relation, Tensor, relate
-from dmlemu.checks.rules.provenance import WhoseBytes
+from dmlemu.checks.provenance.check import WhoseBytes
 from dmlemu_hw.events import WRITE, Access, Accesses, Footprint
 from dmlemu_hw.kernels import ffi
 

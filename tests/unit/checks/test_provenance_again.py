@@ -14,8 +14,8 @@ from dmlemu import dml
 from dmlemu.checks.analysis.access_history import physical
 from dmlemu.checks.analysis.provenance import Author, Provenance, Write
 from dmlemu.checks.analysis.visible import place_of
-from dmlemu.checks.rules import provenance as rule
-from dmlemu.checks.rules.provenance import WhoseBytes
+from dmlemu.checks.provenance import check as rule
+from dmlemu.checks.provenance.check import WhoseBytes
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
 SIZE = 256

@@ -9,7 +9,7 @@ import pytest
 from stage import OWNED, UAV, Stage, States, chain, give_weights, product, tensor
 
 from dmlemu import Severity, d3d12, dml
-from dmlemu.checks.rules.provenance import WhoseBytes
+from dmlemu.checks.provenance.check import WhoseBytes
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
 TILE = 65536

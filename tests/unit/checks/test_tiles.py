@@ -8,7 +8,7 @@ import pytest
 from stage import UAV, Stage, States, other_queue, tensor
 
 from dmlemu import chaos, d3d12, dml
-from dmlemu.checks.rules.tiles import TileOrder
+from dmlemu.checks.tiles.check import TileOrder
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import weakref
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.events import Subscription
@@ -17,11 +17,10 @@ from ...diagnostics.declaration import Declaration
 from ...diagnostics.refusal import declared, report_of
 from ...errors import Strictness, quote
 from ...reporting import at_end, defaults
-from .. import rules
 from ..analysis.happens_before import HappensBefore
 from ..analysis.in_flight import InFlight
 from ..lineage import Lineage
-from ..rules.provenance import WhoseBytes
+from ..provenance.check import WhoseBytes
 from .check import Check
 
 if TYPE_CHECKING:
@@ -187,6 +186,9 @@ at_end.append(_end_all)
 
 @cache
 def _builtin() -> tuple[type[Check], ...]:
-    names = sorted(m.name for m in pkgutil.iter_modules(rules.__path__) if not m.name.endswith("_messages"))
-    modules = [importlib.import_module(f"{rules.__name__}.{name}") for name in names]
+    """The classes in ``CHECKS`` of every subject, a folder that has a module ``check``."""
+    subjects = sorted(path.parent.name for path in Path(__file__).parents[1].glob("*/check.py"))
+    modules = [
+        importlib.import_module(f"dmlemu.checks.{name}.check") for name in subjects if name != "framework"
+    ]
     return tuple(kind for module in modules for kind in module.CHECKS)

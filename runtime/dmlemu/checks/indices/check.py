@@ -17,7 +17,7 @@ from ...diagnostics.declarations.indices import DECLARATIONS
 from ...dml.enums import TensorDataType
 from ...dml.tensor_desc import BufferTensorDesc
 from ..framework.check import Check, on
-from . import indices_messages as messages
+from . import messages
 
 _DISPATCH = int(Opcode.DISPATCH)
 

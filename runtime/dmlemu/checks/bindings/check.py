@@ -40,7 +40,7 @@ from ..analysis.happens_before import HappensBefore
 from ..analysis.in_flight import Flight, FlightCheck
 from ..framework.check import Check, on
 from ..framework.names import NamedCommand
-from . import bindings_messages as messages
+from . import messages
 
 if TYPE_CHECKING:
     from ...d3d12.core.recording import Recording

@@ -20,7 +20,7 @@ from ...dml.lowering.dispatchable import InitializerReset
 from ...errors import CallSite, Strictness, call_site
 from ..analysis.in_flight import Flight, FlightCheck
 from ..framework.check import Check, on
-from . import lists_messages as messages
+from . import messages
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device

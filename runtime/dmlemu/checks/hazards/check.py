@@ -32,7 +32,7 @@ from ..analysis.happens_before import FenceValue, HappensBefore
 from ..analysis.order import TRANSITION, UAV_BARRIER, Done, holds
 from ..framework.check import Check, on
 from ..framework.names import Work
-from . import hazards_messages as messages
+from . import messages
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device

@@ -27,8 +27,8 @@ from ..analysis.in_flight import Flight, FlightCheck
 from ..analysis.mapped import add_span
 from ..analysis.visible import Part, parts_of, place_of, touched_in, touches_of, visible_spans
 from ..framework.check import Check, on
-from . import resources_messages as messages
-from .lists_messages import calling
+from ..lists.messages import calling
+from . import messages
 
 CHECKS: tuple[type[Check], ...]
 

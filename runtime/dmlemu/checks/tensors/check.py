@@ -13,7 +13,7 @@ from ...dml.lowering.dispatchable import Operator
 from ...dml.overlap import shared_element
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..framework.check import Check, on
-from . import tensors_messages as messages
+from . import messages
 
 CHECKS: tuple[type[Check], ...]
 

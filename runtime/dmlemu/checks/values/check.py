@@ -17,14 +17,14 @@ from dmlemu_hw.events import MAYBE_READ, READ, WRITE, Access, Executed, Executin
 from dmlemu_hw.packets import DispatchPacket, Opcode, Tensor
 from dmlemu_hw.values import Classes, Source, View, element, find_born, scan
 
-from ..diagnostics import ids
-from ..diagnostics.declarations.values import DECLARATIONS
-from .framework.check import Check, on
-from .framework.names import NamedCommand
-from .rules import values_messages as messages
+from ...diagnostics import ids
+from ...diagnostics.declarations.values import DECLARATIONS
+from ..framework.check import Check, on
+from ..framework.names import NamedCommand
+from . import messages
 
 if TYPE_CHECKING:
-    from ..d3d12.device.device import Device
+    from ...d3d12.device.device import Device
 
 __all__ = ["Values"]
 
@@ -276,3 +276,6 @@ _EXACT: dict[str, Callable[[DispatchPacket, list[_Array]], _Array | None]] = {
     "reduce_sum": _exact_reduction,
     "reduce_sum_square": partial(_exact_reduction, power=2),
 }
+
+
+CHECKS: tuple[type[Check], ...] = ()  # on request

@@ -44,7 +44,7 @@ from ..analysis.mapped import MappedHeap, add_span
 from ..analysis.visible import Part, parts_of, place_of, touched_in, touches_of, visible_spans
 from ..framework.check import Check, on
 from ..framework.names import Work
-from . import hazards_messages as messages
+from ..hazards import messages
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device

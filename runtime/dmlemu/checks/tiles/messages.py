@@ -11,7 +11,7 @@ from ...d3d12.core.recording import Command
 from ...errors import spell_site
 from ..analysis.in_flight import Flight
 from ..framework.names import NamedCommand
-from .lists_messages import calling, known, state
+from ..lists.messages import calling, known, state
 
 if TYPE_CHECKING:
     from ...d3d12.memory.resource import Heap, Resource

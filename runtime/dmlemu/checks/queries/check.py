@@ -14,7 +14,7 @@ from ...diagnostics import ids
 from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ..framework.check import Check, on
 from ..framework.names import NamedCommand
-from . import queries_messages as messages
+from . import messages
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device

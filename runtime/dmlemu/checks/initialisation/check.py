@@ -46,8 +46,8 @@ from ...errors import Severity
 from ..analysis.host_writes import HostEvent, HostWrites
 from ..analysis.mapped import Range, add_span
 from ..framework.check import Check, on
-from . import initialisation_messages as messages
-from .initialisation_messages import Write
+from . import messages
+from .messages import Write
 
 if TYPE_CHECKING:
     from ...d3d12.core.recording import Command

@@ -47,8 +47,8 @@ from ..analysis.unread import Unread
 from ..analysis.visible import place_of
 from ..framework.check import Check, on
 from ..lineage import Lineage, lineage_of
-from . import provenance_messages as messages
-from .provenance_messages import Suspect
+from . import messages
+from .messages import Suspect
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device

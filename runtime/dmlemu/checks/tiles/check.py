@@ -42,7 +42,7 @@ from ..analysis.in_flight import Flight, FlightCheck
 from ..analysis.visible import planned_spans, touches_of
 from ..framework.check import Check, on
 from ..framework.names import Work
-from . import tiles_messages as messages
+from . import messages
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device

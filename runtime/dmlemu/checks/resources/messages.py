@@ -6,7 +6,7 @@ from typing import Any
 
 from ...d3d12.memory.resource import Resource
 from ..analysis.in_flight import Flight
-from .lists_messages import calling, known, state
+from ..lists.messages import calling, known, state
 
 __all__ = ["early_read", "leak", "overlap", "unmap_range"]
 

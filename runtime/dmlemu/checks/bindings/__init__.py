@@ -1,0 +1,1 @@
+"""Checks of binding tables, descriptors and initialisers."""

@@ -1,0 +1,1 @@
+"""Checks of barriers between commands, and their absence."""

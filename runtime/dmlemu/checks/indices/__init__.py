@@ -1,0 +1,1 @@
+"""Checks of tensors whose elements choose elements of other tensors."""

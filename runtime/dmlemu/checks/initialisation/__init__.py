@@ -1,0 +1,1 @@
+"""Checks of memory that is read before anybody has written it."""

@@ -1,0 +1,1 @@
+"""Checks of lists, allocators, fences, and what the GPU still needs."""

@@ -1,0 +1,1 @@
+"""Checks of mapped memory that the CPU and the GPU use at a time."""

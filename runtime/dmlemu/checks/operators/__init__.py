@@ -1,0 +1,1 @@
+"""Checks of fields that are legal and unusual."""

@@ -1,0 +1,1 @@
+"""Checks of whose bytes a dispatch reads."""

@@ -1,0 +1,1 @@
+"""Checks of query heaps that two queues use."""

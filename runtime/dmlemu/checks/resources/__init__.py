@@ -1,0 +1,1 @@
+"""Checks of heaps, mapped ranges, leaks."""

@@ -1,0 +1,1 @@
+"""Checks of tiles of reserved buffers."""
