@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dmlemu.checks import Declaration, catalogue, groups
 from dmlemu.checks.framework.describe import levels
 from dmlemu.d3d12 import MessageId
-from dmlemu.diagnostics.catalogue import title
 from dmlemu.frontends.check_examples import GOLDEN, Program, examples
 
 
@@ -38,7 +37,7 @@ def _index() -> Iterator[str]:
     yield "`dmlemu checks` prints the same list, `dmlemu checks ID` one check."
     yield _HOW_TO_RUN
     for group, checks in groups().items():
-        yield f"\n## {title(group)}\n"
+        yield f"\n## {group.title}\n"
         yield "| check | severity | reported |\n| --- | --- | --- |"
         for check in checks:
             about = check.title.replace("|", "\\|")

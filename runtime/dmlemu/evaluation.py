@@ -15,11 +15,11 @@ from dmlemu_hw.memory import POISON_BYTE
 
 from . import d3d12, dml
 from .d3d12.types.arguments import instance, integer, outside
-from .diagnostics import ids
 from .dml.lowering.compile import TensorField
 from .dml.lowering.dispatchable import CompiledOperator, OperatorInitializer
 from .dml.object import not_implemented, refusal
 from .dml.operators.schema import OperatorDesc
+from .dml.rows import OP_FIELD_RANGE, OP_SHAPE, TENSOR_DTYPE
 from .dml.tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     PERSISTENT_BUFFER_ALIGNMENT,
@@ -97,7 +97,7 @@ def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None
     dtype = _element_type(tensor, name)
     if array.dtype != dtype:
         raise refusal(
-            ids.TENSOR_DTYPE,
+            TENSOR_DTYPE,
             f"{name} has dtype {array.dtype}; expected {dtype}.",
             field=name,
             given=str(array.dtype),
@@ -107,7 +107,7 @@ def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None
         )
     if array.shape != tuple(tensor.sizes):
         raise refusal(
-            ids.OP_SHAPE,
+            OP_SHAPE,
             f"{name} has shape {array.shape}; expected {tuple(tensor.sizes)}.",
             field=name,
             given=str(array.shape),
@@ -133,7 +133,7 @@ def _check_range(tensor: dml.BufferTensorDesc, array: Array, name: str) -> None:
     for value in (int(array.min()), int(array.max())):
         if not low <= value <= high:
             raise refusal(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 f"{name} has an element of {value}; {tensor.data_type.name} holds {low} to {high}.",
                 field=name,
                 given=str(value),
@@ -169,7 +169,7 @@ def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) 
     if tensor.strides is not None and not _same_bits(view, array):
         what = "has different values for elements that share a place: strides"
         raise refusal(
-            ids.OP_SHAPE,
+            OP_SHAPE,
             f"{name} {what} {tensor.strides}; expected one value for each place.",
             field=name,
             given=str(tensor.strides),

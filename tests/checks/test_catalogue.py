@@ -10,7 +10,6 @@ import pytest
 from test_gallery import PROGRAMS, load
 
 from dmlemu.checks import catalogue, groups
-from dmlemu.diagnostics.catalogue import title
 from dmlemu.frontends import check_examples
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +63,7 @@ def test_declarations_read_well() -> None:
         assert not re.match(r"(A|An|The|When) |.*\.$", check.title), f"Reported when {check.title}"
         for text in (check.why, check.fix, check.no_example or "Shown."):
             assert re.match(r"[A-Z`].*\.$", text, re.DOTALL), f"{check.id}: {text}"
-    titles = [title(group) for group in groups()]
+    titles = [group.title for group in groups()]
     assert len(set(titles)) == len(titles) and all(titles)
 
 

@@ -22,7 +22,7 @@ import pytest
 
 from dmlemu import Error, HResult, Report, Severity, Strictness, d3d12
 from dmlemu.d3d12 import InfoQueueFilter, InfoQueueFilterDesc
-from dmlemu.diagnostics.ids import PRIVATE_DATA
+from dmlemu.d3d12.core.rows import PRIVATE_DATA
 from dmlemu.diagnostics.refusal import refusal
 from dmlemu.errors import elide, sentence
 from dmlemu.reporting import (

@@ -1,50 +1,82 @@
-"""All checks by id, from the modules in ``declarations``: adding a group edits no list."""
+"""All rows: the checks by id and by group, and the rules by label.
+
+Every module of the package that is named ``rows`` belongs to it: a new room edits no list.
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
 import re
+from dataclasses import replace
 from functools import cache
-from types import ModuleType
+from pathlib import Path
 
-from . import declarations
 from .declaration import Declaration
+from .groups import GROUPS, Group
+from .rule import RULES, Breach, Rule
 
-__all__ = ["catalogue", "groups", "title"]
+__all__ = ["breaches_of", "catalogue", "groups", "is_built_in", "rules"]
+
+_PACKAGE = Path(__file__).parents[1]
 
 
 @cache
-def groups() -> dict[str, tuple[Declaration, ...]]:
-    """The declarations of each group, by the name of its module, in the order of the groups' letters."""
-    files = os.listdir(declarations.__path__[0])  # pkgutil conceals that it failed
-    names = [file.removesuffix(".py") for file in files if file.endswith(".py") and file != "__init__.py"]
-    loaded = {name: importlib.import_module(f"{declarations.__name__}.{name}") for name in names}
-    order = sorted(loaded.items(), key=lambda item: (not _letter(item[1]), _letter(item[1]), item[0]))
-    return {name: tuple(module.DECLARATIONS) for name, module in order}
+def _load() -> None:
+    """Imports all rows."""
+    for folder, _, files in os.walk(_PACKAGE, onerror=_fail):
+        if "rows.py" in files:
+            parts = Path(folder).relative_to(_PACKAGE).parts
+            importlib.import_module(".".join(("dmlemu", *parts, "rows")))
 
 
-def _letter(module: ModuleType) -> str:
-    """``a`` of ``Group a: ...``; for groups without one, empty."""
-    found = re.match(r"Group (\w.*?):", module.__doc__ or "")
-    return found[1] if found else ""
+def _fail(error: OSError) -> None:
+    raise error
 
 
-def title(group: str) -> str:
-    """What a group is about: the first sentence of its module's docstring, without the letter."""
-    doc = importlib.import_module(f"{declarations.__name__}.{group}").__doc__ or group
-    text = re.sub(r"^Group \w.*?: ", "", doc.splitlines()[0])
-    text = text.partition(". ")[0].rstrip(".").replace("``", "")
-    return text[:1].upper() + text[1:]
+@cache
+def groups() -> dict[Group, tuple[Declaration, ...]]:
+    """The checks of each group by id, in the order of the reference."""
+    _load()
+    return {group: tuple(_completed(group.rows[id]) for id in sorted(group.rows)) for group in GROUPS}
 
 
 @cache
 def catalogue() -> dict[str, Declaration]:
-    """Every declared check.  ValueError: an id is declared twice."""
-    found: dict[str, Declaration] = {}
-    for rows in groups().values():
-        for row in rows:
-            if row.id in found:
-                raise ValueError(f"Check {row.id} is declared twice.")
-            found[row.id] = row
-    return found
+    """Every declared check by id, with the rules and the D3D12_MESSAGE_IDs of its breaches."""
+    return {row.id: row for rows in groups().values() for row in rows}
+
+
+def is_built_in(declaration: Declaration) -> bool:
+    """Whether it is a row of dmlemu itself, and not one of the same id."""
+    return any(group.rows.get(declaration.id) is declaration for group in GROUPS)
+
+
+@cache
+def rules() -> dict[str, type[Rule]]:
+    """Every rule by its label, in the order of letters and numbers: ``CL9`` before ``CL10``."""
+    _load()
+    return {label: RULES[label] for label in sorted(RULES, key=_order)}
+
+
+def _order(label: str) -> list[tuple[str, int]]:
+    return [(letters, int(digits or 0)) for letters, digits in re.findall(r"([^\d]*)(\d*)", label)]
+
+
+def breaches_of(id: str) -> list[Breach]:
+    """The ways to break a rule that are reported as this check, by rule."""
+    _load()
+    found = [each for rule in Rule.__subclasses__() for each in rule.breaches() if each.check.id == id]
+    return sorted(found, key=lambda each: _order(each.rule.label))
+
+
+def _completed(row: Declaration) -> Declaration:
+    """The declaration with what its breaches add: rules that it does not name itself, and message ids."""
+    breaches = breaches_of(row.id)
+    rules = dict.fromkeys(": ".join(filter(None, (each.rule.label, each.rule.call))) for each in breaches)
+    ids = dict.fromkeys(int(each.message_id) for each in breaches if each.message_id)
+    return replace(
+        row,
+        rule=row.rule or "; ".join(filter(None, rules)),
+        message_ids=tuple(dict.fromkeys((*row.message_ids, *ids))),
+    )

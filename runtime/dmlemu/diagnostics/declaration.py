@@ -1,4 +1,4 @@
-"""Declarations of checks, read by messages, reference pages and filters."""
+"""Declarations of checks, read by messages, reference pages and filters; :mod:`.groups` makes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 from ..frozen import Frozen
 from .report import Severity, Strictness
 
-__all__ = ["Declaration", "When", "refused"]
+__all__ = ["Declaration", "When"]
 
 
 class When(Enum):
@@ -46,33 +46,3 @@ class Declaration(Frozen):
     level: Strictness = Strictness.STRICT
     no_example: str = ""
     api: str = "D3D12"
-
-
-def refused(
-    id: str,
-    title: str,
-    when: When,
-    why: str,
-    fix: str,
-    rule: str,
-    *message_ids: int,
-    severity: Severity = Severity.ERROR,
-    level: Strictness = Strictness.RUNTIME,
-    no_example: str = "",
-    api: str = "D3D12",
-) -> Declaration:
-    """The declaration of an error that the call itself raises."""
-    return Declaration(
-        id,
-        title,
-        severity,
-        when,
-        why,
-        fix,
-        rule,
-        message_ids,
-        refusal=True,
-        level=level,
-        no_example=no_example,
-        api=api,
-    )

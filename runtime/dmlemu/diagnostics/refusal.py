@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from .ids import OP_NOT_EMULATED, Id
 from .location import caller
-from .report import Error, HResult, Report, Severity, loading
-from .spelling import is_object, sentence, spell
+from .report import Error, HResult, Severity
+from .rows import OP_NOT_EMULATED
+from .rule import report_of
+from .spelling import is_object, spell
 
 if TYPE_CHECKING:
     from ..pictures import Tensor
     from .declaration import Declaration
 
-__all__ = ["declared", "message_id_of", "not_implemented", "refusal", "report_of"]
+__all__ = ["message_id_of", "not_implemented", "refusal"]
 
 
 def refusal(
-    id: Id,
+    declaration: Declaration,
     message: str,
     *,
     field: str = "",
@@ -38,7 +39,7 @@ def refusal(
     layouts: tuple[Tensor, ...] = (),
     faulty_byte: int | None = None,
 ) -> Error:
-    """The error of a call that violates the check ``id``, to be raised.
+    """The error of a call that violates the check, to be raised.
 
     ``message``: one sentence; ``{field}``, ``{given}`` and ``{expected}`` in it stand for these arguments.
     ``operation``: the method; ``rule``: the rule's id; ``page``: its document, ``DML_BUFFER_TENSOR_DESC``.
@@ -48,7 +49,6 @@ def refusal(
     ``is_call``: the user's call is at fault, so that its line is part of the report.
     ``layouts`` and ``faulty_byte``: tensors to draw, and what to show of large ones.
     """
-    declaration = declared(id)
     place = caller() if is_call else ""
     if place:
         context = (*context, f"While calling {operation} at {place}" if operation else f"Called at {place}")
@@ -74,37 +74,6 @@ def refusal(
         faulty_byte=faulty_byte,
     )
     return Error(hresult, report)
-
-
-def report_of(
-    declaration: Declaration,
-    message: str,
-    *,
-    api: str = "",
-    severity: Severity | None = None,
-    rule: str | None = None,
-    message_id: int | None = None,
-    **more: Any,
-) -> Report:
-    """The report of a check; ``more`` are further fields.  Omitted fields are as declared."""
-    first = declaration.message_ids[0] if declaration.message_ids else 0
-    return Report(
-        id=declaration.id,
-        message=sentence(message),
-        api=api or declaration.api,
-        severity=declaration.severity if severity is None else severity,
-        rule=declaration.rule if rule is None else rule,
-        d3d12_id=int(first if message_id is None else message_id),
-        **more,
-    )
-
-
-def declared(id: Id) -> Declaration:
-    """The declaration of a built-in check."""
-    with loading():
-        from .catalogue import catalogue  # imported late: most programs make no mistakes
-
-        return catalogue()[id]
 
 
 def _severity(declaration: Declaration) -> Severity:

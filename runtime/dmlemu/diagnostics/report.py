@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
 
 from ..frozen import Frozen
 from ..suggestions import nearest, question
-from .ids import OUT_OF_MEMORY
 from .location import end_at_program
 from .spelling import elide, printable, quote
 
@@ -323,7 +322,7 @@ def loading() -> Iterator[None]:
         if error.errno not in HOST_IS_FULL:
             raise
         report = Report(
-            OUT_OF_MEMORY,
+            "OUT_OF_MEMORY",
             f"A part of dmlemu cannot be loaded ({error.strerror}).",
             operation="import",
             hint="Close files or release devices that are no longer used.",

@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 from ..d3d12.core.c_memory import MEMORY, MOST_ELEMENTS, read, read_array, read_blob, read_text
-from ..diagnostics import ids
+from ..diagnostics.declaration import Declaration
 from ..errors import Error
 from .binding.binding_table import BindingTableDesc
 from .enums import BindingType, GraphEdgeType, GraphNodeType, OperatorType, TensorDataType, TensorType
@@ -29,6 +29,7 @@ from .lowering.graph_structs import (
 from .object import refusal
 from .operators import declared
 from .operators.schema import Field, FieldKind, OperatorDesc, operator_fields
+from .rows import OP_FIELD_RANGE, TENSOR_DTYPE, TENSOR_RANK
 from .structs import BindingDesc, BufferArrayBinding, BufferBinding, ScalarUnion, ScaleBias, Size2D
 from .tensor_desc import TENSOR_DIMENSION_COUNT_MAX1, BufferTensorDesc
 
@@ -172,10 +173,10 @@ class DescReader:
             raise self._refused(f"{path}.Desc", None, "a DML_BUFFER_TENSOR_DESC")
         data_type, flags, rank, sizes, strides, total, alignment = _TENSOR.unpack_from(MEMORY, desc)
         if data_type not in list(TensorDataType):
-            raise self._refused(f"{path}.DataType", data_type, "a DML_TENSOR_DATA_TYPE", ids.TENSOR_DTYPE)
+            raise self._refused(f"{path}.DataType", data_type, "a DML_TENSOR_DATA_TYPE", TENSOR_DTYPE)
         most = TENSOR_DIMENSION_COUNT_MAX1
         if rank > most:
-            raise self._refused(f"{path}.DimensionCount", rank, f"1 to {most}", ids.TENSOR_RANK)
+            raise self._refused(f"{path}.DimensionCount", rank, f"1 to {most}", TENSOR_RANK)
         return BufferTensorDesc(
             data_type,
             self._array("I", sizes, rank, f"{path}.Sizes", most),
@@ -218,7 +219,9 @@ class DescReader:
             pointer, name = _NODE.unpack_from(MEMORY, desc)
             return OperatorGraphNodeDesc(self._objects(pointer), read_text(name))
         data, size, name = _CONSTANT.unpack_from(MEMORY, desc)
-        values = read_blob(data, size, f"{path}.Data", self.operation, most=_MOST_CONSTANT, api="DML")
+        values = read_blob(
+            data, size, f"{path}.Data", self.operation, most=_MOST_CONSTANT, check=OP_FIELD_RANGE
+        )
         return ConstantDataGraphNodeDesc(values, read_text(name))
 
     def _edges(
@@ -282,9 +285,9 @@ class DescReader:
         return enumerate(self._array("IQ", address, count, path, MOST_ELEMENTS))
 
     def _array(self, kind: str, address: int, count: int, path: str, most: int) -> list[Any]:
-        return read_array(kind, address, count, path, self.operation, most=most, api="DML")
+        return read_array(kind, address, count, path, self.operation, most=most, check=OP_FIELD_RANGE)
 
-    def _refused(self, field: str, given: object, expected: str, id: ids.Id = ids.OP_FIELD_RANGE) -> Error:
+    def _refused(self, field: str, given: object, expected: str, id: Declaration = OP_FIELD_RANGE) -> Error:
         return refusal(
             id,
             "{field} ({given}) is not {expected}.",

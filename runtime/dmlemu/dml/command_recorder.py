@@ -16,7 +16,8 @@ from dmlemu_hw.packets import FLAG_FUSED, FLAG_JOINED, FLAG_POISON, FLAG_TAIL, O
 from ..d3d12 import CommandList, DescriptorHeapType, MessageId
 from ..d3d12.core.descriptor_uses import Reader
 from ..d3d12.core.recording import SHADING
-from ..diagnostics import ids
+from ..d3d12.core.rows import BIND_FOREIGN_DEVICE
+from ..d3d12.lists.rows import DESC_HEAP_NOT_SET
 from ..errors import Error, Severity, Strictness, call_site, caller, not_a, spell_object
 from .binding.aliasing import Clash, Meeting, Place, alias_reason, clash_picture, find_clash
 from .binding.binding_checks import Bound
@@ -24,6 +25,16 @@ from .binding.binding_table import BindingTable
 from .events import DispatchRecorded
 from .lowering.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot
 from .object import DeviceChild, check_own, refusal
+from .rows import (
+    BIND_PERSISTENT_CHANGED,
+    BIND_PERSISTENT_MISSING,
+    BIND_TABLE_OTHER,
+    BIND_TEMP_MISSING,
+    BIND_TYPE,
+    DESC_RANGE_SHARED,
+    OP_FIELD_RANGE,
+    OP_NOT_INITIALIZED,
+)
 
 if TYPE_CHECKING:
     from ..d3d12.lists.list_recorder import ListRecording
@@ -151,7 +162,7 @@ def _check_arguments(
     ):
         if not isinstance(value, kind):
             raise _refused(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 not_a(field, value, f"is not {what}"),
                 field=field,
                 given=spell_object(value),
@@ -164,7 +175,7 @@ def _check_arguments(
     check_own(context, bindings, "Bindings", _OPERATION)
     if command_list.context is not context.d3d12:
         raise _refused(
-            ids.BIND_FOREIGN_DEVICE,
+            BIND_FOREIGN_DEVICE,
             f"{command_list} belongs to another Direct3D 12 device than {context}.",
             field="CommandList",
             given=command_list.context,
@@ -174,7 +185,7 @@ def _check_arguments(
         )
     if bindings.dispatchable is not dispatchable:
         raise _refused(
-            ids.BIND_TABLE_OTHER,
+            BIND_TABLE_OTHER,
             f"{bindings} is for {bindings.dispatchable}, not for {dispatchable.title()}.",
             field="Bindings",
             given=bindings.dispatchable or "an empty table",
@@ -192,7 +203,7 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
     wanted = bindings.heap.label if bindings.heap is not None else "a descriptor heap"
     set_now = f"{heap} is" if heap is not None else "no descriptor heap is"
     raise _refused(
-        ids.DESC_HEAP_NOT_SET,
+        DESC_HEAP_NOT_SET,
         f"The descriptors of {bindings} lie in {wanted}, but {set_now} set on {command_list}.",
         field="Bindings",
         given=heap or "no descriptor heap",
@@ -244,7 +255,7 @@ def _overwritten_error(
         path = dispatchable.paths[at]
         where = context.d3d12.names.place(place)
         return _refused(
-            ids.DESC_RANGE_SHARED,
+            DESC_RANGE_SHARED,
             f"{path} of {dispatchable.title()} was bound in {where}, which {binder.title} has overwritten.",
             field=path,
             given=f"a descriptor written by {binder.title}",
@@ -260,9 +271,9 @@ def _overwritten_error(
 
 def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
     id, rule = {
-        Role.TEMPORARY: (ids.BIND_TEMP_MISSING, "BT11"),
-        Role.PERSISTENT: (ids.BIND_PERSISTENT_MISSING, "BT12"),
-    }.get(slot.role, (ids.BIND_TYPE, "2.10"))
+        Role.TEMPORARY: (BIND_TEMP_MISSING.id, "BT11"),
+        Role.PERSISTENT: (BIND_PERSISTENT_MISSING.id, "BT12"),
+    }.get(slot.role, (BIND_TYPE.id, "2.10"))
     message = f"{slot.path} of {dispatchable.title()} is not bound; it needs {slot.size} bytes."
     hint = ""
     if slot.role is Role.PERSISTENT and isinstance(dispatchable, CompiledOperator):
@@ -382,7 +393,7 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
     """``where`` names the line that recorded the dispatch, as the error is raised at submission."""
     if operator.initialized_at is None:
         raise _refused(
-            ids.OP_NOT_INITIALIZED,
+            OP_NOT_INITIALIZED,
             f"{operator.title()} is dispatched, and no initializer of it has been executed before.",
             field="Dispatchable",
             given="not initialized",
@@ -397,7 +408,7 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
     if operator.initialized_at != address and (address or not operator.persistent.size):
         given, expected = (_name_bytes(operator, each) for each in (address, operator.initialized_at))
         raise _refused(
-            ids.BIND_PERSISTENT_CHANGED,
+            BIND_PERSISTENT_CHANGED,
             f"{operator.title()} is dispatched with {given} as its persistent resource, but its "
             f"initializer has filled {expected}.",
             field="PersistentResource",

@@ -13,7 +13,6 @@ from ..d3d12 import Device as D3D12Device
 from ..d3d12.core.adapter import Adapter
 from ..d3d12.core.events import Evicted
 from ..d3d12.core.object import Object
-from ..diagnostics import ids
 from ..errors import Error, HResult, as_integer, loading, not_a, quote, spell, spell_object
 from ..frozen import Frozen
 from .binding.binding_table import BindingTable, BindingTableDesc
@@ -31,6 +30,7 @@ from .operators.definition import definition_class, definition_of, emulated
 from .operators.desc_checks import check_operator
 from .operators.schema import OperatorDesc, c_enum, is_operator_desc, tables
 from .operators.validation import DescValidator
+from .rows import EXEC_FLAG_BAD, OP_FEATURE_LEVEL, OP_FIELD_RANGE, OP_LIMIT
 from .tensor_desc import BufferTensorDesc, data_type_hint, spell_data_type
 
 __all__ = [
@@ -93,7 +93,7 @@ def create_device(
     operation = "DMLCreateDevice1"
     if not isinstance(d3d12_device, D3D12Device):
         raise refusal(
-            ids.OP_FIELD_RANGE,
+            OP_FIELD_RANGE,
             not_a("D3D12Device", d3d12_device, "is not a Direct3D 12 device"),
             operation=operation,
             rule="DD1: DMLCreateDevice1",
@@ -115,7 +115,7 @@ def create_device(
         )
     if minimum_feature_level > level:
         raise refusal(
-            ids.OP_FEATURE_LEVEL,
+            OP_FEATURE_LEVEL,
             f"MinimumFeatureLevel ({_level(minimum_feature_level)}) is above the device's ({level.name}).",
             operation=operation,
             rule="DD1: DMLCreateDevice1",
@@ -127,7 +127,7 @@ def create_device(
     no_layer = not d3d12_device.context.has_layer
     if flags & CreateDeviceFlags.DEBUG and level < FeatureLevel.LEVEL_5_2 and no_layer:
         raise refusal(
-            ids.OP_FIELD_RANGE,
+            OP_FIELD_RANGE,
             "Flags (DEBUG) needs the Direct3D 12 debug layer before DirectML 1.10.",
             operation=operation,
             rule="DD2: DML_CREATE_DEVICE_FLAGS",
@@ -222,7 +222,7 @@ class Device(Object):
 
     def _unsupported(self, operation: str, field: str, given: object, expected: str) -> Error:
         return refusal(
-            ids.OP_FEATURE_LEVEL,
+            OP_FEATURE_LEVEL,
             "{field} ({given}) is not supported.",
             operation=operation,
             rule="DD5: IDMLDevice::CheckFeatureSupport",
@@ -328,7 +328,7 @@ class Device(Object):
         self.context.check_alive(operation)
         if self.context.level < FeatureLevel.LEVEL_2_1:
             raise refusal(
-                ids.OP_FEATURE_LEVEL,
+                OP_FEATURE_LEVEL,
                 f"IDMLDevice1 requires LEVEL_2_1; this device has {self.context.level.name}.",
                 operation=operation,
                 rule="IDMLDevice1",
@@ -473,7 +473,7 @@ def _check_limit(desc: OperatorDesc, adapter: Adapter, operation: str) -> None:
             if size > limit:
                 path = f"{field.path}.Sizes[{i}]"
                 raise refusal(
-                    ids.OP_LIMIT,
+                    OP_LIMIT,
                     f"{path} ({size}) is above this adapter's limit for a leading size ({limit}).",
                     operation=operation,
                     rule="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
@@ -483,15 +483,13 @@ def _check_limit(desc: OperatorDesc, adapter: Adapter, operation: str) -> None:
                 )
 
 
-_refused = partial(refusal, ids.OP_FIELD_RANGE, "{field} ({given}) is not {expected}.")
+_refused = partial(refusal, OP_FIELD_RANGE, "{field} ({given}) is not {expected}.")
 
 
 def _wrong_type(value: object, *, field: str, expected: str, **more: Any) -> Error:
     """The error of an argument of the wrong type."""
     text = not_a(field, value, f"is not {expected}")
-    return refusal(
-        ids.OP_FIELD_RANGE, text, field=field, given=spell_object(value), expected=expected, **more
-    )
+    return refusal(OP_FIELD_RANGE, text, field=field, given=spell_object(value), expected=expected, **more)
 
 
 def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
@@ -511,7 +509,7 @@ def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
 def _check_flags(flags: object, known: int, operation: str) -> None:
     if not isinstance(flags, int) or isinstance(flags, bool) or flags & ~known:
         raise refusal(
-            ids.EXEC_FLAG_BAD,
+            EXEC_FLAG_BAD,
             "Flags ({given}) has unknown bits.",
             operation=operation,
             rule="2.6: DML_EXECUTION_FLAGS" if known != 1 else "DD1: DML_CREATE_DEVICE_FLAGS",

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import d3d12
 from ..d3d12.core.device_context import RemovalWatcher, RemovalWatchers, removal_lines, tell
-from ..diagnostics import ids
+from ..d3d12.core.rows import DEVICE_REMOVED
 from ..diagnostics.refusal import refusal
 from ..errors import Error, HResult, shorten
 from .enums import CreateDeviceFlags, FeatureLevel
@@ -111,7 +111,7 @@ class DeviceContext:
 def removed_error(operation: str, why: str, cause: tuple[str, ...]) -> Error:
     """The error of calls on a removed device.  ``cause``: see :func:`.removal_lines`."""
     return refusal(
-        ids.DEVICE_REMOVED,
+        DEVICE_REMOVED,
         f"The DirectML device is removed {why}.",
         operation=operation,
         rule="2.11: IDMLDevice::GetDeviceRemovedReason",

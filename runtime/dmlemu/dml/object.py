@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ..d3d12.core.object import Object
-from ..diagnostics import ids
+from ..d3d12.core.rows import BIND_FOREIGN_DEVICE, OBJECT_DELETED_IN_USE
 from ..diagnostics import refusal as refusals
 from .device_context import DeviceContext
 
@@ -43,7 +43,7 @@ def check_own(context: DeviceContext, child: DeviceChild, field: str, operation:
     """Checks that ``child`` was created by the device and is not released."""
     if child.released:
         raise refusal(
-            ids.OBJECT_DELETED_IN_USE,
+            OBJECT_DELETED_IN_USE,
             f"{field} ({child}) was released.",
             operation=operation,
             rule="2.10: IDMLDevice",
@@ -54,7 +54,7 @@ def check_own(context: DeviceContext, child: DeviceChild, field: str, operation:
         )
     if child.context is not context:
         raise refusal(
-            ids.BIND_FOREIGN_DEVICE,
+            BIND_FOREIGN_DEVICE,
             f"{field} ({child.title()}) belongs to another DirectML device.",
             operation=operation,
             rule="DD4: IDMLDevice",

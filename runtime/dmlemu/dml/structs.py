@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..d3d12.types.c_types import FLOAT, UINT64
-from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import quote
 from ..frozen import Frozen
 from .enums import BindingType, TensorDataType
+from .rows import OP_FIELD_RANGE
 from .tensor_desc import BufferTensorDesc, element_bits
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class ScalarUnion(Frozen):
     def __post_init__(self) -> None:
         if not isinstance(self.bytes, (bytes, bytearray)) or len(self.bytes) != 8:
             raise refusal(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 "Bytes ({given}) is not 8 bytes.",
                 field="Bytes",
                 given=quote(self.bytes),
@@ -82,7 +82,7 @@ class ScalarUnion(Frozen):
         if not fits:
             name = TensorDataType(data_type).name
             raise refusal(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 f"{quote(value)} does not fit {name}.",
                 field="Value",
                 given=quote(value),
@@ -108,7 +108,7 @@ def _member_type(data_type: TensorDataType) -> np.dtype[Any]:
     if element_bits(tensor.data_type) < 8:
         name = tensor.data_type.name
         raise refusal(
-            ids.OP_FIELD_RANGE,
+            OP_FIELD_RANGE,
             f"DML_SCALAR_UNION has no member for {name}.",
             field="DataType",
             given=quote(name),

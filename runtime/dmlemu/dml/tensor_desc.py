@@ -15,12 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..diagnostics import ids
 from ..diagnostics.refusal import refusal
 from ..errors import Error, as_integer, number_of, quote
 from ..frozen import Frozen
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
+from .rows import (
+    OP_FIELD_RANGE,
+    TENSOR_ALIGN_BAD,
+    TENSOR_DTYPE,
+    TENSOR_INDEX_OVERFLOW,
+    TENSOR_OUT_BROADCAST,
+    TENSOR_OUT_OVERLAP,
+    TENSOR_RANK,
+    TENSOR_SIZE_ZERO,
+    TENSOR_TOTAL_SMALL,
+    TENSOR_TOTAL_UNALIGNED,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -131,7 +142,7 @@ class BufferTensorDesc(Frozen):
             put(self, "strides", _u32_array("Strides", self.strides))
             if len(self.strides) != len(self.sizes):
                 raise _refused(
-                    ids.TENSOR_RANK,
+                    TENSOR_RANK,
                     f"{{field}} has {{given}}, but DimensionCount is {len(self.sizes)}.",
                     field="Strides",
                     given=number_of(len(self.strides), "value"),
@@ -282,7 +293,7 @@ class _Rules:
         desc = self.desc
         if desc.data_type is TensorDataType.UNKNOWN:
             raise self.refused(
-                ids.TENSOR_DTYPE,
+                TENSOR_DTYPE,
                 "{field} ({given}) is not a data type.",
                 field=f"{self.field}.DataType",
                 given="UNKNOWN",
@@ -292,7 +303,7 @@ class _Rules:
         most = TENSOR_DIMENSION_COUNT_MAX1 if level >= FeatureLevel.LEVEL_3_0 else TENSOR_DIMENSION_COUNT_MAX
         if not 1 <= desc.rank <= most:
             raise self.refused(
-                ids.TENSOR_RANK,
+                TENSOR_RANK,
                 f"{{field}} ({{given}}) is not between 1 and {most}, "
                 f"the limit of feature level {level.name.removeprefix('LEVEL_')}.",
                 field=f"{self.field}.DimensionCount",
@@ -306,7 +317,7 @@ class _Rules:
         for i, size in enumerate(desc.sizes):
             if size == 0:
                 raise self.refused(
-                    ids.TENSOR_SIZE_ZERO,
+                    TENSOR_SIZE_ZERO,
                     "{field} ({given}) is zero; a tensor has no empty dimension.",
                     field=f"{self.field}.Sizes[{i}]",
                     given=0,
@@ -315,7 +326,7 @@ class _Rules:
                 )
         if desc.element_count > _U32:
             raise self.refused(
-                ids.TENSOR_INDEX_OVERFLOW,
+                TENSOR_INDEX_OVERFLOW,
                 f"{{field}} hold {desc.element_count} elements, more than 32 bits can count.",
                 field=f"{self.field}.Sizes",
                 given=number_of(desc.element_count, "element"),
@@ -325,7 +336,7 @@ class _Rules:
         extent = 1 + sum((n - 1) * s for n, s in zip(desc.sizes, desc.effective_strides, strict=True))
         if extent > _U32:
             raise self.refused(
-                ids.TENSOR_INDEX_OVERFLOW,
+                TENSOR_INDEX_OVERFLOW,
                 f"{{field}} spread the tensor over {extent} elements, more than 32 bits can address.",
                 field=f"{self.field}.Strides",
                 given=number_of(extent, "element"),
@@ -338,7 +349,7 @@ class _Rules:
         least = _least_size(desc.data_type, desc.sizes, desc.strides)
         if total < least:
             raise self.drawn(
-                ids.TENSOR_TOTAL_SMALL,
+                TENSOR_TOTAL_SMALL.id,
                 f"{{field}} ({total}) is less than the {least} bytes that sizes and strides reach.",
                 field=f"{self.field}.TotalTensorSizeInBytes",
                 given=total,
@@ -348,7 +359,7 @@ class _Rules:
             )
         if total % 4:
             raise self.refused(
-                ids.TENSOR_TOTAL_UNALIGNED,
+                TENSOR_TOTAL_UNALIGNED,
                 "{field} ({given}) is not a multiple of 4.",
                 field=f"{self.field}.TotalTensorSizeInBytes",
                 given=total,
@@ -358,7 +369,7 @@ class _Rules:
         align, element = desc.guaranteed_base_offset_alignment, (element_bits(desc.data_type) + 7) // 8
         if align and (align & (align - 1) or align < element):
             raise self.refused(
-                ids.TENSOR_ALIGN_BAD,
+                TENSOR_ALIGN_BAD,
                 f"{{field}} ({align}) is not a power of two of at least the element size ({element}).",
                 field=f"{self.field}.GuaranteedBaseOffsetAlignment",
                 given=align,
@@ -382,7 +393,7 @@ class _Rules:
         unknown = int(flags) & ~int(TensorFlags.OWNED_BY_DML)
         if unknown:
             raise self.refused(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 f"{{field}} has unknown bits (0x{unknown:X}).",
                 field=f"{self.field}.Flags",
                 given=f"0x{int(flags):X}",
@@ -391,7 +402,7 @@ class _Rules:
             )
         if output and flags:
             raise self.refused(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 "{field} (OWNED_BY_DML) is set on an output; only inputs can be OWNED_BY_DML.",
                 field=f"{self.field}.Flags",
                 given="OWNED_BY_DML",
@@ -406,7 +417,7 @@ class _Rules:
         for i, (size, stride) in enumerate(zip(desc.sizes, desc.strides, strict=True)):
             if stride == 0 and size > 1:
                 raise self.drawn(
-                    ids.TENSOR_OUT_BROADCAST,
+                    TENSOR_OUT_BROADCAST.id,
                     f"{{field}} (0) gives the {size} elements of dimension {i} of an output one address.",
                     field=f"{self.field}.Strides[{i}]",
                     given=0,
@@ -418,7 +429,7 @@ class _Rules:
             first, second = pair
             offset = sum(i * s for i, s in zip(first, desc.strides, strict=True))
             raise self.drawn(
-                ids.TENSOR_OUT_OVERLAP,
+                TENSOR_OUT_OVERLAP.id,
                 f"{{field}} put elements {first} and {second} at one address, "
                 f"{offset} elements from the start.",
                 field=f"{self.field}.Strides",
@@ -436,7 +447,7 @@ def _data_type(value: object) -> TensorDataType:
         return TensorDataType(as_integer(value))  # type: ignore[arg-type]
     except ValueError:
         raise _refused(
-            ids.TENSOR_DTYPE,
+            TENSOR_DTYPE,
             "DataType ({given}) is not a DML_TENSOR_DATA_TYPE.",
             field="DataType",
             given=spell_data_type(value),
@@ -483,7 +494,7 @@ def _unsigned(field: str, value: object, most: int) -> int:
         return number
     expected = "UINT64" if most == _U64 else "UINT"
     raise _refused(
-        ids.OP_FIELD_RANGE,
+        OP_FIELD_RANGE,
         f"{field} ({{given}}) is not a {expected}.",
         field=field,
         given=quote(value),
@@ -499,7 +510,7 @@ def _u32_array(field: str, values: object) -> tuple[int, ...]:
         if items is not None:
             return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(items))
     raise _refused(
-        ids.OP_FIELD_RANGE,
+        OP_FIELD_RANGE,
         "{field} ({given}) is not a sequence of UINT.",
         field=field,
         given=quote(values),

@@ -25,7 +25,7 @@ from .. import d3d12, dml
 from ..d3d12.core.events import CallBegun
 from ..d3d12.core.info_queue import refusal
 from ..d3d12.types.arguments import integer, outside, text
-from ..diagnostics import ids
+from ..diagnostics.rows import OUT_OF_MEMORY
 from ..errors import HResult
 
 __all__ = ["Injection", "memory_budget", "out_of_memory", "removal"]
@@ -89,7 +89,7 @@ def out_of_memory(device: d3d12.Device | dml.Device, *, at: int = 1) -> Iterator
         if injection.seen == at:
             injection.happened = True
             raise refusal(
-                ids.OUT_OF_MEMORY,
+                OUT_OF_MEMORY,
                 f"{operation} runs out of memory by fault injection, as allocating call {at}.",
                 operation=operation,
                 rule="",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .. import dml
-from ..diagnostics import ids
-from ..diagnostics.refusal import declared, report_of
+from ..diagnostics.rule import report_of
 from ..errors import caller
 from ..evaluation import evaluate
+from .rows import GRAPH_FUSION_DIVERGES
 
 __all__ = ["compare_fused"]
 
@@ -57,7 +57,7 @@ def _report_difference(
         f"goes from one to the other; {int((~close).sum())} of {close.size} elements differ."
     )
     report = report_of(
-        declared(ids.GRAPH_FUSION_DIVERGES),
+        GRAPH_FUSION_DIVERGES,
         message,
         operation=f"DML_OPERATOR_{desc.TYPE.name}",
         field="FusedActivation",

@@ -14,13 +14,14 @@ import numpy as np
 from dmlemu_hw.memory import POISON_BYTE
 
 from .. import dml
-from ..diagnostics import ids
-from ..diagnostics.refusal import declared, report_of
+from ..diagnostics.declaration import Declaration
+from ..diagnostics.rule import report_of
 from ..dml.tensor_desc import element_bits
 from ..frozen import Frozen
 from .explanation import LayoutError, describe, picture, replay_call, spell_value
 from .layout_spec import Case, Shape, results_of, values_of
 from .memory import Array, Memory, Placed, halves
+from .rows import LAYOUT_INPUT, LAYOUT_PADDING, LAYOUT_REFERENCE, LAYOUT_RESULT, LAYOUT_UNWRITTEN
 from .run import Run
 from .session import Stage
 from .strategies import packed_strides
@@ -135,7 +136,7 @@ class _Attempt:
             unwritten = self._unwritten(packed)
             if unwritten[2 * placed.offset : 2 * placed.end].all():
                 message = f"The test wrote nothing to output '{placed.name}'."
-                return self._error(packed, ids.LAYOUT_UNWRITTEN, message, placed, None, unwritten=unwritten)
+                return self._error(packed, LAYOUT_UNWRITTEN, message, placed, None, unwritten=unwritten)
         return None
 
     def damage(self, outcome: _Outcome) -> LayoutError | None:
@@ -159,9 +160,7 @@ class _Attempt:
         )
         return self._error(
             outcome,
-            ids.LAYOUT_INPUT
-            if not placed.output and placed.offset <= at < placed.end
-            else ids.LAYOUT_PADDING,
+            LAYOUT_INPUT if not placed.output and placed.offset <= at < placed.end else LAYOUT_PADDING,
             f"{place} was changed.",
             placed,
             None,
@@ -185,7 +184,7 @@ class _Attempt:
             byte, value, wanted = placed.byte(at), spell_value(got[at]), spell_value(want[at])
             return self._error(
                 packed,
-                ids.LAYOUT_REFERENCE,
+                LAYOUT_REFERENCE,
                 f"Element {_spell_index(at)} of '{placed.name}' (byte {byte}) is {value} with {_PACKED}; "
                 f"by the reference it is {wanted}.",
                 placed,
@@ -216,7 +215,7 @@ class _Attempt:
                 what = f"is {value}, the poison of padding,"
             return self._error(
                 found,
-                ids.LAYOUT_RESULT,
+                LAYOUT_RESULT,
                 f"Element {_spell_index(at)} of '{placed.name}' (byte {byte}) {what} in these layouts; "
                 f"with {_PACKED} it is {right}.",
                 placed,
@@ -246,7 +245,7 @@ class _Attempt:
     def _error(
         self,
         outcome: _Outcome,
-        id: ids.Id,
+        id: Declaration,
         message: str,
         placed: Placed,
         element: tuple[int, ...] | None,
@@ -261,7 +260,7 @@ class _Attempt:
         name = self.trial.test.__name__
         field = placed.name + (f"[{', '.join(map(str, element))}]" if element else "")
         report = report_of(
-            declared(id),
+            id,
             message,
             operation=name,
             field=field,

@@ -10,10 +10,10 @@ import numpy as np
 
 from dmlemu_hw.chaos import Chaos, Mode, chaos
 
-from ..diagnostics import ids
-from ..diagnostics.refusal import declared, report_of
+from ..diagnostics.rule import report_of
 from ..errors import Error, HResult, caller
 from ..reporting import defaults, on_created
+from .rows import VAL_UNSTABLE
 
 __all__ = ["stable"]
 
@@ -154,7 +154,7 @@ def _error(program: Callable[[], Any], policy: Chaos, difference: _Difference) -
     changes = f"changes part {difference.what} of its result" if difference.what else "changes its result"
     name = getattr(program, "__name__", type(program).__name__)
     report = report_of(
-        declared(ids.VAL_UNSTABLE),
+        VAL_UNSTABLE,
         f"Program '{name}' {'fails' if difference.what == _FAILS else changes} under chaos mode{plural} "
         f"{names}, seed {policy.seed}.",
         operation="stable",

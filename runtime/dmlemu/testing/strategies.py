@@ -14,9 +14,20 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from hypothesis import strategies as st
 
-from ..diagnostics import ids
 from ..dml import TENSOR_DIMENSION_COUNT_MAX1, BufferTensorDesc, TensorDataType, TensorFlags
 from ..dml.overlap import shared_element
+from ..dml.rows import (
+    OP_FIELD_RANGE,
+    TENSOR_ALIGN_BAD,
+    TENSOR_DTYPE,
+    TENSOR_INDEX_OVERFLOW,
+    TENSOR_OUT_BROADCAST,
+    TENSOR_OUT_OVERLAP,
+    TENSOR_RANK,
+    TENSOR_SIZE_ZERO,
+    TENSOR_TOTAL_SMALL,
+    TENSOR_TOTAL_UNALIGNED,
+)
 from ..dml.tensor_desc import element_bits
 
 __all__ = [
@@ -267,14 +278,14 @@ def _base(data_type: TensorDataType) -> st.SearchStrategy[BufferTensorDesc]:
 @st.composite
 def _unknown_type(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTensorDesc:
     desc = replace(draw(_base(data_type)), data_type=TensorDataType.UNKNOWN)
-    return IllegalTensorDesc(desc, ids.TENSOR_DTYPE, draw(st.booleans()))
+    return IllegalTensorDesc(desc, TENSOR_DTYPE.id, draw(st.booleans()))
 
 
 @st.composite
 def _rank(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTensorDesc:
     rank = draw(st.sampled_from([0, 9, 10, 16]))
     sizes = [draw(st.integers(1, 2)) for _ in range(rank)]
-    return IllegalTensorDesc(BufferTensorDesc(data_type, sizes), ids.TENSOR_RANK, draw(st.booleans()))
+    return IllegalTensorDesc(BufferTensorDesc(data_type, sizes), TENSOR_RANK.id, draw(st.booleans()))
 
 
 @st.composite
@@ -282,7 +293,7 @@ def _zero_size(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTensorDesc:
     desc = draw(_base(data_type))
     sizes = list(desc.sizes)
     sizes[draw(st.integers(0, desc.rank - 1))] = 0
-    return IllegalTensorDesc(replace(desc, sizes=sizes), ids.TENSOR_SIZE_ZERO, draw(st.booleans()))
+    return IllegalTensorDesc(replace(desc, sizes=sizes), TENSOR_SIZE_ZERO.id, draw(st.booleans()))
 
 
 @st.composite
@@ -290,7 +301,7 @@ def _too_many_elements(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTen
     """More elements than 32 bits count, all at one place: an input, and its extent is small."""
     sizes = [2**16, 2**16 + draw(st.integers(0, 9)), *draw(shapes(0, 3, 9))]
     return IllegalTensorDesc(
-        BufferTensorDesc(data_type, sizes, [0] * len(sizes)), ids.TENSOR_INDEX_OVERFLOW, False
+        BufferTensorDesc(data_type, sizes, [0] * len(sizes)), TENSOR_INDEX_OVERFLOW.id, False
     )
 
 
@@ -299,7 +310,7 @@ def _too_far(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTensorDesc:
     """Few elements, the last one further away than 32 bits reach."""
     stride = 2**32 - 1 - draw(st.integers(0, 9))
     desc = BufferTensorDesc(data_type, [2, draw(st.integers(11, 20))], [stride, 1])
-    return IllegalTensorDesc(desc, ids.TENSOR_INDEX_OVERFLOW, draw(st.booleans()))
+    return IllegalTensorDesc(desc, TENSOR_INDEX_OVERFLOW.id, draw(st.booleans()))
 
 
 @st.composite
@@ -308,7 +319,7 @@ def _small_total(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTensorDes
     least = BufferTensorDesc(data_type, desc.sizes, desc.strides).size_in_bytes
     total = 4 * draw(st.integers(0, least // 4 - 1))
     desc = replace(desc, total_tensor_size_in_bytes=total)
-    return IllegalTensorDesc(desc, ids.TENSOR_TOTAL_SMALL, draw(st.booleans()))
+    return IllegalTensorDesc(desc, TENSOR_TOTAL_SMALL.id, draw(st.booleans()))
 
 
 @st.composite
@@ -316,7 +327,7 @@ def _unaligned_total(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTenso
     desc = draw(_base(data_type))
     total = desc.size_in_bytes + draw(st.integers(1, 3))
     desc = replace(desc, total_tensor_size_in_bytes=total)
-    return IllegalTensorDesc(desc, ids.TENSOR_TOTAL_UNALIGNED, draw(st.booleans()))
+    return IllegalTensorDesc(desc, TENSOR_TOTAL_UNALIGNED.id, draw(st.booleans()))
 
 
 @st.composite
@@ -325,7 +336,7 @@ def _bad_alignment(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTensorD
     too_small = [size for size in (1, 2, 4) if size < _element_bytes(data_type)]
     alignment = draw(st.sampled_from([3, 12, 24, 48, 100, 2**31 + 1, *too_small]))
     desc = replace(draw(_base(data_type)), guaranteed_base_offset_alignment=alignment)
-    return IllegalTensorDesc(desc, ids.TENSOR_ALIGN_BAD, draw(st.booleans()))
+    return IllegalTensorDesc(desc, TENSOR_ALIGN_BAD.id, draw(st.booleans()))
 
 
 @st.composite
@@ -334,7 +345,7 @@ def _flags(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTensorDesc:
     owned_output = draw(st.booleans())
     flags = TensorFlags.OWNED_BY_DML if owned_output else draw(st.sampled_from([2, 4, 2**31]))
     desc = replace(draw(_base(data_type)), flags=TensorFlags(flags))
-    return IllegalTensorDesc(desc, ids.OP_FIELD_RANGE, owned_output or draw(st.booleans()))
+    return IllegalTensorDesc(desc, OP_FIELD_RANGE.id, owned_output or draw(st.booleans()))
 
 
 @st.composite
@@ -343,7 +354,7 @@ def _output_broadcast(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTens
     repeated = draw(st.sampled_from([d for d, size in enumerate(sizes) if size > 1]))
     strides = packed_strides([1 if d == repeated else size for d, size in enumerate(sizes)])
     strides[repeated] = 0
-    return IllegalTensorDesc(BufferTensorDesc(data_type, sizes, strides), ids.TENSOR_OUT_BROADCAST, True)
+    return IllegalTensorDesc(BufferTensorDesc(data_type, sizes, strides), TENSOR_OUT_BROADCAST.id, True)
 
 
 @st.composite
@@ -353,7 +364,7 @@ def _output_overlap(draw: st.DrawFn, data_type: TensorDataType) -> IllegalTensor
     sizes, strides = [rows, columns], [draw(st.integers(1, columns - 1)), 1]
     if draw(st.booleans()):
         sizes, strides = sizes[::-1], strides[::-1]
-    return IllegalTensorDesc(BufferTensorDesc(data_type, sizes, strides), ids.TENSOR_OUT_OVERLAP, True)
+    return IllegalTensorDesc(BufferTensorDesc(data_type, sizes, strides), TENSOR_OUT_OVERLAP.id, True)
 
 
 _BROKEN: tuple[Callable[[Any], st.SearchStrategy[IllegalTensorDesc]], ...] = (

@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from dmlemu import d3d12
-from dmlemu.diagnostics import ids
+from dmlemu.d3d12.core.rows import OBJECT_DELETED_IN_USE
 from dmlemu.frontends.capi import objects
 from dmlemu.frontends.capi._capi import ffi, lib
 from dmlemu.frontends.capi.exports import Exports
@@ -74,7 +74,7 @@ def test_the_memory_of_the_last_released_objects_is_kept(monkeypatch: pytest.Mon
     assert list(released) == addresses[1:] and all(each() is None for each in things)
     for address, name in zip(addresses[1:], ("second", "third"), strict=True):
         error = objects.stale(address, "Signal")
-        assert error is not None and error.report.id == ids.OBJECT_DELETED_IN_USE
+        assert error is not None and error.report.id == OBJECT_DELETED_IN_USE.id
         assert f"Signal is called on fence '{name}', " in error.report.message
     monkeypatch.undo()
     holder.end()

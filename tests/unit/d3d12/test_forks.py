@@ -8,7 +8,7 @@ import os
 import pytest
 
 from dmlemu import Error, d3d12
-from dmlemu.diagnostics import ids
+from dmlemu.d3d12.core.rows import DEVICE_FORKED
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested
@@ -20,7 +20,7 @@ def test_a_fork_by_c_is_noticed() -> None:
         try:
             device.create_fence()
         except Error as error:
-            status = 0 if error.report.id == ids.DEVICE_FORKED else 2
+            status = 0 if error.report.id == DEVICE_FORKED.id else 2
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

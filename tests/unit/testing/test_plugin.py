@@ -487,7 +487,6 @@ def test_dmlemu_is_imported_when_it_is_needed() -> None:
     assert set(done.stdout.split()) <= {
         "dmlemu",
         "dmlemu.diagnostics",
-        "dmlemu.diagnostics.ids",
         "dmlemu.diagnostics.location",
         "dmlemu.diagnostics.report",
         "dmlemu.diagnostics.reporting",

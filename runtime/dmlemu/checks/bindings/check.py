@@ -30,17 +30,18 @@ from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
 
 from ...d3d12.core.descriptor_uses import ByPlace, Reader
 from ...d3d12.core.events import DescriptorsWritten
-from ...diagnostics import ids
-from ...diagnostics.declarations.bindings import AT_EXECUTION, OF_DESCRIPTORS
 from ...dml.binding.aliasing import Meeting, Place, alias_reason, find_clash
+from ...dml.binding.rows import BIND_ALIAS, BIND_OUT_OUT, DESC_OVERWRITTEN
 from ...dml.events import DispatchRecorded
 from ...dml.lowering.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
+from ...dml.rows import BIND_PERSISTENT_CHANGED, OP_NOT_INITIALIZED
 from ...errors import spell_site
 from ..analysis.happens_before import HappensBefore
 from ..analysis.in_flight import Flight, FlightCheck
 from ..framework.check import Check, on
 from ..framework.names import NamedCommand
 from . import messages
+from .rows import DESC_NOT_COPIED
 
 if TYPE_CHECKING:
     from ...d3d12.core.recording import Recording
@@ -66,7 +67,7 @@ class _Need(NamedTuple):
 class Descriptors(FlightCheck):
     """Tracks writes to descriptors, and compares descriptors with what recorded commands were bound to."""
 
-    declarations = OF_DESCRIPTORS
+    declarations = (DESC_OVERWRITTEN, DESC_NOT_COPIED)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -150,7 +151,7 @@ class Descriptors(FlightCheck):
         cause = reader.command.site or reader, reader.command.name
         if reader.source and not reader.arrived:
             words = messages.not_copied(self.device, self.names, reader, slots, contents)
-            self.report(ids.DESC_NOT_COPIED, cause=cause, api="DML", **words)
+            self.report(DESC_NOT_COPIED.id, cause=cause, api="DML", **words)
             return
         writer = self._writers.get(reader.start + slots[0] * DESCRIPTOR_SIZE)
         hint = "write the descriptors of a binding table only through the table"
@@ -160,7 +161,7 @@ class Descriptors(FlightCheck):
         words = messages.overwritten(
             self.device, self.names, reader, slots, contents, writer, hint, in_flight=False
         )
-        self.report(ids.DESC_OVERWRITTEN, cause=(cause, writer and writer.site), **words)
+        self.report(DESC_OVERWRITTEN.id, cause=(cause, writer and writer.site), **words)
 
     def _late(self, reader: Reader, content: bytes) -> tuple[bytes | None, ...]:
         """For descriptors that may be bound until now: pending copies into slots that are empty."""
@@ -187,7 +188,7 @@ class Descriptors(FlightCheck):
         )
         words["properties"] |= self.properties(flight)
         self.report(
-            ids.DESC_OVERWRITTEN,
+            DESC_OVERWRITTEN.id,
             cause=(reader.command.site or reader, reader.command.name, event.site),
             **words,
         )
@@ -245,7 +246,7 @@ class _Notes(dict[int, DispatchRecorded]):
 class Dispatches(Check):
     """Looks at each dispatch when the GPU executes it: initialization, persistent resource, overlaps."""
 
-    declarations = AT_EXECUTION
+    declarations = (BIND_PERSISTENT_CHANGED, OP_NOT_INITIALIZED, BIND_ALIAS, BIND_OUT_OUT)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -388,7 +389,7 @@ class Dispatches(Check):
             command, operator.title(), last.context, self.names.queue(last.queue), self._signal(last)
         )
         cause = command.command.site or event.packet, command.command.name
-        self.report(ids.OP_NOT_INITIALIZED, cause=cause, api="DML", **words)
+        self.report(OP_NOT_INITIALIZED.id, cause=cause, api="DML", **words)
         return False
 
     def _signal(self, row: _Initialization) -> str:
@@ -413,7 +414,7 @@ class Dispatches(Check):
             writer, operand, byte = kept.written
             words = messages.changed(command, kept.operator, place, writer, operand, self.names.byte(byte))
         cause = kept.operator, kept.written and kept.written[0].command.site
-        self.report(ids.BIND_PERSISTENT_CHANGED, cause=cause, api="DML", **words)
+        self.report(BIND_PERSISTENT_CHANGED.id, cause=cause, api="DML", **words)
 
     def _build_index(self) -> None:
         self._apart.clear()

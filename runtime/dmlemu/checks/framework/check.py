@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dmlemu_hw.events import Subscription
 
-from ...diagnostics import ids
 from ...diagnostics.declaration import Declaration, When
-from ...diagnostics.refusal import report_of
+from ...diagnostics.rule import report_of
+from ...dml.binding.rows import BIND_LATE
+from ...dml.rows import DESC_RANGE_SHARED
 from ...errors import Strictness, is_object
 from .names import Names
 
@@ -22,8 +23,8 @@ __all__ = ["Check", "on"]
 _Method = TypeVar("_Method", bound=Callable[..., None])
 
 _OVERWRITING = (
-    ids.DESC_RANGE_SHARED,
-    ids.BIND_LATE,
+    DESC_RANGE_SHARED.id,
+    BIND_LATE.id,
 )  # the GPU then finds other descriptors than were recorded
 
 
@@ -68,7 +69,7 @@ class Check:
 
     def report(
         self,
-        id: str,
+        check: str | Declaration,
         message: str,
         *,
         cause: Hashable = None,
@@ -76,12 +77,13 @@ class Check:
         api: str = "",
         **more: Any,
     ) -> None:
-        """Reports a finding of the declared check ``id``.
+        """Reports a finding of a declared check, or of one with that id.
 
         ``message`` is one sentence; ``operation`` is where it happened, in words; ``more`` are further
         fields of :class:`dmlemu.Report`; ``object`` may be the object itself.  Reports of one ``cause``
         are one report with a count.
         """
+        id = check if isinstance(check, str) else check.id
         declaration = self._declared.get(id)
         if declaration is None:
             raise ValueError(f"{type(self).__name__} reports {id}, which is none of its declarations.")

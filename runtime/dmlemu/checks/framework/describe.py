@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import fill, shorten
 
-from ...diagnostics.catalogue import groups, title
+from ...diagnostics.catalogue import groups
 from ...diagnostics.declaration import Declaration
 from ...diagnostics.rule_pages import pages
 from ...errors import Strictness
@@ -21,7 +21,7 @@ def listing(names: set[str]) -> str:
     for group, rows in groups().items():
         lines = [_line(row) for row in rows if row.id in names]
         if lines:
-            parts.append("\n".join([title(group), *lines]))
+            parts.append("\n".join([group.title, *lines]))
     return "\n\n".join(parts)
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from dmlemu_hw.events import Subscription
 
-from ...diagnostics import ids
 from ...diagnostics.catalogue import catalogue
 from ...diagnostics.declaration import Declaration
-from ...diagnostics.refusal import declared, report_of
+from ...diagnostics.rows import CHECKS_RESTARTED
+from ...diagnostics.rule import report_of
 from ...errors import Strictness, quote
 from ...reporting import at_end, defaults
 from ..analysis.happens_before import HappensBefore
@@ -101,7 +101,7 @@ class Checks:
             self.add(self._resting[0])
             self._resting.pop(0)
         text = "An exception ended a call in the middle; the checks know nothing of what was before."
-        device.reports.add(report_of(declared(ids.CHECKS_RESTARTED), text))
+        device.reports.add(report_of(CHECKS_RESTARTED, text))
 
     def lineage(self, address: int) -> Lineage:
         """What the byte at a GPU virtual address comes from; see ``d3d12.Device.lineage``."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...diagnostics import ids
-from ...diagnostics.declarations.graphs import ADVICE
 from ...dml.events import GraphCompiled
 from ...dml.lowering.graph_checks import GRAPH, Graph, Port
+from ...dml.lowering.rows import GRAPH_EDGE_MISMATCH
 from ...errors import Severity
 from ..framework.check import Check, on
+from .rows import GRAPH_INPUT_UNUSED
 
 
 class GraphAdvice(Check):
     """Checks every compiled graph."""
 
-    declarations = ADVICE
+    declarations = (GRAPH_INPUT_UNUSED, GRAPH_EDGE_MISMATCH)
 
     @on(GraphCompiled)
     def look(self, event: GraphCompiled) -> None:
@@ -24,7 +24,7 @@ class GraphAdvice(Check):
         for index in range(graph.input_count):
             if index not in graph.readers:
                 message = f"Input {index} of the graph's {graph.input_count} has no edge: nothing reads it."
-                self._say(ids.GRAPH_INPUT_UNUSED, event, message, "InputEdges", f"an edge for input {index}")
+                self._say(GRAPH_INPUT_UNUSED.id, event, message, "InputEdges", f"an edge for input {index}")
         for port, source in graph.sources.items():
             if source[0] != GRAPH and not isinstance(graph.nodes[source[0]], bytes):
                 self._edge(event, source, port)
@@ -51,7 +51,7 @@ class GraphAdvice(Check):
             for desc, name, what in ((writer, "output", "written"), (reader, "input", "read"))
         ]
         self._say(
-            ids.GRAPH_EDGE_MISMATCH,
+            GRAPH_EDGE_MISMATCH.id,
             event,
             message,
             field,

@@ -20,10 +20,9 @@ from dmlemu_hw.events import (
 )
 from dmlemu_hw.packets import HEADER, Opcode, WriteImmediatePacket, decode_one, is_tail
 
+from ...d3d12.lists.rows import COPY_SAME
 from ...d3d12.types.enums import ResourceBarrierFlags, WriteBufferImmediateMode
-from ...diagnostics import ids
-from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
-from ...diagnostics.declarations.resources import DECLARATIONS as COPIES
+from ...diagnostics.declaration import Declaration
 from ...dml.events import DispatchRecorded
 from ...dml.lowering.dispatchable import OperatorInitializer
 from ..analysis.access_history import Access, Kind, Kinds, Pattern, Places, Reached, Touched, Window, touched
@@ -33,6 +32,15 @@ from ..analysis.order import TRANSITION, UAV_BARRIER, Done, holds
 from ..framework.check import Check, on
 from ..framework.names import Work
 from . import messages
+from .rows import (
+    BARRIER_ELSEWHERE,
+    BARRIER_USELESS,
+    HAZARD_ALIAS,
+    HAZARD_QUEUE,
+    HAZARD_RAW,
+    HAZARD_WAR,
+    HAZARD_WAW,
+)
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device
@@ -72,7 +80,16 @@ class Hazards(Check):
     Conflicts follow from footprints and clocks, independently of the emulated GPU's scheduling.
     """
 
-    declarations = (*HAZARD_DECLARATIONS, *(row for row in COPIES if row.id == ids.COPY_SAME))
+    declarations = (
+        HAZARD_RAW,
+        HAZARD_WAR,
+        HAZARD_WAW,
+        HAZARD_QUEUE,
+        HAZARD_ALIAS,
+        BARRIER_ELSEWHERE,
+        BARRIER_USELESS,
+        COPY_SAME,
+    )
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -178,9 +195,7 @@ class Hazards(Check):
         for key, advice in self._advice.items():
             if not advice.is_useful and not advice.is_told and advice not in open:
                 advice.is_told = True
-                self.report(
-                    ids.BARRIER_USELESS, cause=key, **messages.useless(advice.command, advice.barrier)
-                )
+                self.report(BARRIER_USELESS.id, cause=key, **messages.useless(advice.command, advice.barrier))
 
     # --- internals ---
 
@@ -359,7 +374,7 @@ class Hazards(Check):
                 if not timeline.has_given_up:
                     timeline.has_given_up = True
                     words = messages.no_more_accidents(timeline.work)
-                    self.report(ids.BARRIER_ELSEWHERE, cause="limit", **words)
+                    self.report(BARRIER_ELSEWHERE.id, cause="limit", **words)
                 return
             changes = first.pattern.changes
             if not timeline.orders_by_name(number, (place, changes), (here, pattern.changes)):
@@ -380,7 +395,7 @@ class Hazards(Check):
                 is_whole = messages.shares_all(source.pattern, target.pattern, shared)
                 both = self._side(source, shared), self._side(target, shared)
                 cause = both[1].command.command.site, both[0].title, both[1].title
-                self.report(ids.COPY_SAME, cause=cause, **messages.same(*both, is_whole))
+                self.report(COPY_SAME.id, cause=cause, **messages.same(*both, is_whole))
                 return
 
     def _credit(self, timeline: BarrierEpochs, window: Window, pattern: Pattern) -> None:
@@ -494,7 +509,7 @@ class Hazards(Check):
         if not is_one_list:
             first, then = messages.apart(first, then)
         finding = messages.Finding(
-            self._name(window, first.pattern, then.pattern) if between is None else ids.BARRIER_ELSEWHERE,
+            self._name(window, first.pattern, then.pattern) if between is None else BARRIER_ELSEWHERE,
             self._side(first, shared),
             self._side(then, shared),
             messages.shares_all(first.pattern, then.pattern, shared),
@@ -505,21 +520,21 @@ class Hazards(Check):
             context = (messages.between(list(dict.fromkeys(named))),)
         fields = finding.fields(*context)
         self.report(
-            finding.id, finding.message, cause=finding.cause, **{**fields, "hint": hint or fields["hint"]}
+            finding.check, finding.message, cause=finding.cause, **{**fields, "hint": hint or fields["hint"]}
         )
 
     def _side(self, access: Access, shared: range) -> messages.Side:
         buffer = self.names.buffer(access.pattern.place.address)
         return messages.Side.of(access, buffer, shared)
 
-    def _name(self, window: Window, first: Pattern, then: Pattern) -> ids.Id:
+    def _name(self, window: Window, first: Pattern, then: Pattern) -> Declaration:
         if window.queue != self._running.queue:
-            return ids.HAZARD_QUEUE
+            return HAZARD_QUEUE
         if first.place is not then.place:
-            return ids.HAZARD_ALIAS
+            return HAZARD_ALIAS
         if not first.changes:
-            return ids.HAZARD_WAR
-        return ids.HAZARD_RAW if then.access & READ else ids.HAZARD_WAW
+            return HAZARD_WAR
+        return HAZARD_RAW if then.access & READ else HAZARD_WAW
 
     def _fences(self, queue: int, first: Access, then: Access) -> tuple[tuple[str, ...], str]:
         """The queues' fence operations, and what is missing if it is certain."""

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dmlemu_hw.events import READ, UNDEFINE, WRITE
 from dmlemu_hw.kernels import ffi, lib
 
-from ...diagnostics import ids
+from ...diagnostics.declaration import Declaration
 from ...errors import Severity, shorten, spell_site
 from ...pictures import Tensor as Drawn
 from ..analysis.access_history import Access, Kind, Pattern
 from ..analysis.happens_before import FenceValue
 from ..framework.names import NamedCommand, Names, Work
+from .rows import BARRIER_ELSEWHERE, HAZARD_ALIAS, HAZARD_QUEUE
 
 if TYPE_CHECKING:
     from ...d3d12.memory.resource import Resource
@@ -105,7 +106,7 @@ class Side(NamedTuple):
 class Finding(NamedTuple):
     """Two unordered accesses.  ``is_whole``: they share every byte from the first to the last."""
 
-    id: ids.Id
+    check: Declaration
     before: Side
     after: Side
     is_whole: bool
@@ -115,7 +116,7 @@ class Finding(NamedTuple):
     def message(self) -> str:
         """The sentence of the report."""
         before, after = self.before, self.after
-        on = f" on {after.command.queue}" if self.id == ids.HAZARD_QUEUE else ""
+        on = f" on {after.command.queue}" if self.check is HAZARD_QUEUE else ""
         other = f", the same memory as {self._bytes(before)}" if before.buffer is not after.buffer else ""
         return (
             f"{after.command.command.name}{on} {after.verb} {self._bytes(after)}{other}, "
@@ -134,9 +135,9 @@ class Finding(NamedTuple):
     def hint(self) -> str:
         """The missing barrier, if it is certain which one."""
         before, after = self.before, self.after
-        if self.id == ids.HAZARD_ALIAS or before.buffer is not after.buffer:
+        if self.check is HAZARD_ALIAS or before.buffer is not after.buffer:
             call = f"ALIASING({before.argument}, {after.argument})"
-        elif self.id != ids.HAZARD_QUEUE and before.is_uav and after.is_uav:
+        elif self.check is not HAZARD_QUEUE and before.is_uav and after.is_uav:
             call = f"UAV({after.argument})"
         else:
             return ""
@@ -176,7 +177,7 @@ class Finding(NamedTuple):
         command = self.before.command
         if self.is_one_list:
             return str(command.command)
-        on = f" on {command.queue}" if self.id == ids.HAZARD_QUEUE else ""
+        on = f" on {command.queue}" if self.check is HAZARD_QUEUE else ""
         return f"{command.command.within} (command {command.command.number} of {command.list}){on}"
 
     @property
@@ -185,10 +186,10 @@ class Finding(NamedTuple):
 
     @property
     def _missing(self) -> str:
-        if self.id == ids.BARRIER_ELSEWHERE:
+        if self.check is BARRIER_ELSEWHERE:
             return "the two are ordered here only because a barrier on another resource comes between"
-        missing = {ids.HAZARD_QUEUE: "no fence", ids.HAZARD_ALIAS: "no aliasing barrier"}
-        return f"{missing.get(self.id, 'no barrier')} orders the two"
+        missing = {HAZARD_QUEUE.id: "no fence", HAZARD_ALIAS.id: "no aliasing barrier"}
+        return f"{missing.get(self.check.id, 'no barrier')} orders the two"
 
 
 def apart(first: Access, then: Access) -> tuple[Access, Access]:

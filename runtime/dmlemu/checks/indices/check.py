@@ -12,12 +12,12 @@ from dmlemu_hw.footprints import bad_index, may_race, reads_indices, scatter_rac
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one
 
-from ...diagnostics import ids
-from ...diagnostics.declarations.indices import DECLARATIONS
+from ...diagnostics.declaration import Declaration
 from ...dml.enums import TensorDataType
 from ...dml.tensor_desc import BufferTensorDesc
 from ..framework.check import Check, on
 from . import messages
+from .rows import MEM_INDEX_VALUE, MEM_READS_SCATTERED, MEM_SCATTER_RACE
 
 _DISPATCH = int(Opcode.DISPATCH)
 
@@ -25,7 +25,11 @@ _DISPATCH = int(Opcode.DISPATCH)
 class Indices(Check):
     """Checks the indices that a dispatch is about to read."""
 
-    declarations = DECLARATIONS
+    declarations = (
+        MEM_INDEX_VALUE,
+        MEM_SCATTER_RACE,
+        MEM_READS_SCATTERED,
+    )
 
     @on(Accessing)
     def look(self, event: Executing) -> None:
@@ -43,7 +47,7 @@ class Indices(Check):
         for access in event.accesses.not_followed:
             command = self.names.command(event)
             words = messages.scattered(command, command.operand(access))
-            self.report(ids.MEM_READS_SCATTERED, cause="once", api="DML", **words)
+            self.report(MEM_READS_SCATTERED.id, cause="once", api="DML", **words)
 
     def _report_bad_index(self, event: Executing, bad: Any) -> None:
         packet, command = _decoded(event), self.names.command(event)
@@ -51,7 +55,7 @@ class Indices(Check):
         element = _coordinates(packet, bad.indices, bad.element)
         is_written = bool(packet.tensors[bad.target].access & WRITE)
         words = messages.outside(command, event.packet, bad, tensors, element, is_written)
-        self._report(ids.MEM_INDEX_VALUE, event, bad.indices, words)
+        self._report(MEM_INDEX_VALUE, event, bad.indices, words)
 
     def _report_race(self, event: Executing, race: Any) -> None:
         packet, command = _decoded(event), self.names.command(event)
@@ -64,9 +68,9 @@ class Indices(Check):
             values=[_coordinates(packet, race.values, each) for each in race.value_elements],
             indices=[_coordinates(packet, race.indices, each) for each in race.index_elements],
         )
-        self._report(ids.MEM_SCATTER_RACE, event, race.target, words)
+        self._report(MEM_SCATTER_RACE, event, race.target, words)
 
-    def _report(self, id: ids.Id, event: Executing, operand: int, words: dict[str, Any]) -> None:
+    def _report(self, id: Declaration, event: Executing, operand: int, words: dict[str, Any]) -> None:
         """``operand``: the tensor whose buffer is named."""
         access = next(each for each in event.accesses if each.operand == operand)
         first, end = access.footprint.byte_range

@@ -40,14 +40,13 @@ from dmlemu_hw.shadow import Shadow
 
 from ...d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped
 from ...d3d12.types.enums import HeapFlags
-from ...diagnostics import ids
-from ...diagnostics.declarations.initialisation import DECLARATIONS
 from ...errors import Severity
 from ..analysis.host_writes import HostEvent, HostWrites
 from ..analysis.mapped import Range, add_span
 from ..framework.check import Check, on
 from . import messages
 from .messages import Write
+from .rows import MEM_POISON_READ, MEM_UNINIT_READ
 
 if TYPE_CHECKING:
     from ...d3d12.core.recording import Command
@@ -83,7 +82,10 @@ _Copies = list[tuple[Write, str]]
 class Initialisation(Check):
     """Keeps the shadow memory up to date and checks every read."""
 
-    declarations = DECLARATIONS
+    declarations = (
+        MEM_UNINIT_READ,
+        MEM_POISON_READ,
+    )
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -331,7 +333,7 @@ class Initialisation(Check):
         if resource is None:
             return
         operand = command.operand(access)
-        id = ids.MEM_POISON_READ if _is_temporary(operand) else ids.MEM_UNINIT_READ
+        id = MEM_POISON_READ.id if _is_temporary(operand) else MEM_UNINIT_READ.id
         cause = command.command.site or event.packet, command.command.name, operand, str(resource), is_moved
         if self._reported.get((id, cause)) == address and self.device.reports.again(id, cause):
             return  # no write to that byte since
@@ -344,7 +346,7 @@ class Initialisation(Check):
         if last is not None and last.undefined:
             undefined_by = messages.author(last)
         zeros = not undefined and not _is_not_zeroed(origin)
-        is_harmless = is_moved if id == ids.MEM_POISON_READ else zeros
+        is_harmless = is_moved if id == MEM_POISON_READ.id else zeros
         words = messages.Read(
             command=command,
             operand=operand,

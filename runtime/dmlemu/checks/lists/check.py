@@ -12,15 +12,17 @@ from dmlemu_hw.packets import Opcode
 from ...d3d12.core.events import Evicted, ObjectReleased
 from ...d3d12.core.object import Object
 from ...d3d12.core.recording import Recording
+from ...d3d12.core.rows import OBJECT_DELETED_IN_USE
 from ...d3d12.lists.command_allocator import AllocatorReset
+from ...d3d12.lists.rows import ALLOC_RESET_IN_FLIGHT
 from ...d3d12.memory.resource import Heap, Resource
-from ...diagnostics import ids
-from ...diagnostics.declarations.lists import FENCES, LIFETIMES, REMARKS
+from ...d3d12.queues.rows import FENCE_ZERO_WAIT, LIST_EXECUTED_TWICE, QUEUE_EMPTY_SUBMIT
 from ...dml.lowering.dispatchable import InitializerReset
 from ...errors import CallSite, Strictness, call_site
 from ..analysis.in_flight import Flight, FlightCheck
 from ..framework.check import Check, on
 from . import messages
+from .rows import FENCE_BACKWARDS, OBJECT_EVICTED_IN_USE, OBJECT_RESET_IN_USE
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device
@@ -31,7 +33,13 @@ CHECKS: tuple[type[Check], ...]
 class Lifetimes(FlightCheck):
     """Objects released, reset or reused before the program can know that the GPU is done with them."""
 
-    declarations = LIFETIMES
+    declarations = (
+        ALLOC_RESET_IN_FLIGHT,
+        OBJECT_EVICTED_IN_USE,
+        OBJECT_RESET_IN_USE,
+        LIST_EXECUTED_TWICE,
+        OBJECT_DELETED_IN_USE,
+    )
     level = Strictness.DEBUG
 
     def __init__(self, device: Device) -> None:
@@ -41,18 +49,18 @@ class Lifetimes(FlightCheck):
     @on(ObjectReleased)
     def released(self, event: ObjectReleased) -> None:
         """Something was released."""
-        self._look(ids.OBJECT_DELETED_IN_USE, event.object, "Release", "released")
+        self._look(OBJECT_DELETED_IN_USE.id, event.object, "Release", "released")
 
     @on(Evicted)
     def evicted(self, event: Evicted) -> None:
         """Something is not resident any more; of a heap: the buffers in it."""
-        self._look(ids.OBJECT_EVICTED_IN_USE, event.object, "Evict", "evicted", with_buffers=True)
+        self._look(OBJECT_EVICTED_IN_USE.id, event.object, "Evict", "evicted", with_buffers=True)
 
     @on(InitializerReset)
     def initializer_reset(self, event: InitializerReset) -> None:
         """An initializer was reset to other operators."""
         operation = "IDMLOperatorInitializer::Reset"
-        self._look(ids.OBJECT_RESET_IN_USE, event.initializer, operation, "reset")
+        self._look(OBJECT_RESET_IN_USE.id, event.initializer, operation, "reset")
 
     def _look(self, id: str, thing: Object, call: str, happens: str, *, with_buffers: bool = False) -> None:
         """Does the GPU still need the object, or (``with_buffers``) a buffer placed in it?"""
@@ -73,7 +81,7 @@ class Lifetimes(FlightCheck):
         for flight in self.in_flight():
             if flight.needs_it(event.allocator):
                 words = messages.reset_early(event.allocator, flight, self.advice(flight))
-                self.report(ids.ALLOC_RESET_IN_FLIGHT, properties=self.properties(flight), **words)
+                self.report(ALLOC_RESET_IN_FLIGHT.id, properties=self.properties(flight), **words)
                 return
 
     def took_off(self, flight: Flight, recording: Recording | None) -> None:
@@ -81,7 +89,7 @@ class Lifetimes(FlightCheck):
         before = self._lists.get(flight.serial) if recording is not None else None
         if before is not None and before in self.in_flight():
             words = messages.told_twice(before, self.advice(before))
-            self.report(ids.LIST_EXECUTED_TWICE, properties=self.properties(before), **words)
+            self.report(LIST_EXECUTED_TWICE.id, properties=self.properties(before), **words)
         self._lists[flight.serial] = flight
 
 
@@ -96,7 +104,7 @@ def _placed(thing: Object, flight: Flight) -> Object | None:
 class EmptyLists(Check):
     """Lists that hold no commands."""
 
-    declarations = REMARKS
+    declarations = (QUEUE_EMPTY_SUBMIT, FENCE_ZERO_WAIT)
 
     @on(Submitted)
     def submitted(self, event: Submitted) -> None:
@@ -106,7 +114,7 @@ class EmptyLists(Check):
             if recording is None or recording.commands or recording.on_submit:
                 continue  # initializers without weights record no commands, but are not nothing
             words = messages.empty_list(recording.owner, self.names.queue(event.queue))
-            self.report(ids.QUEUE_EMPTY_SUBMIT, cause=recording.owner, **words)
+            self.report(QUEUE_EMPTY_SUBMIT.id, cause=recording.owner, **words)
 
 
 class _Last(NamedTuple):
@@ -122,7 +130,7 @@ class _Last(NamedTuple):
 class Fences(Check):
     """Tracks the values of fences in the order in which they are set."""
 
-    declarations = FENCES
+    declarations = (FENCE_BACKWARDS,)
     level = Strictness.DEBUG
 
     def __init__(self, device: Device) -> None:
@@ -153,7 +161,7 @@ class Fences(Check):
             words = messages.backwards(
                 fence.describe(), now.value, self._who(now), before.value, self._who(before)
             )
-            self.report(ids.FENCE_BACKWARDS, **words)
+            self.report(FENCE_BACKWARDS.id, **words)
         self._last[event.fence] = now
 
     def _who(self, last: _Last) -> str:

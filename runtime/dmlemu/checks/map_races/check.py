@@ -35,8 +35,6 @@ from dmlemu_hw.packets import Opcode
 from ...d3d12.lists.list_recorder import ListRecording
 from ...d3d12.memory.resource import HostMapped, HostUnmapped
 from ...d3d12.types.enums import HeapType
-from ...diagnostics import ids
-from ...diagnostics.declarations.hazards import MAP_DECLARATIONS
 from ..analysis.blocked_queues import Hold, holds
 from ..analysis.happens_before import FenceValue, HappensBefore
 from ..analysis.host_writes import PatternStored
@@ -45,6 +43,7 @@ from ..analysis.visible import Part, parts_of, place_of, touched_in, touches_of,
 from ..framework.check import Check, on
 from ..framework.names import Work
 from ..hazards import messages
+from .rows import MAP_RACE
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device
@@ -87,7 +86,7 @@ class _Use:
 class MapRaces(Check):
     """Watches the accesses of commands from ExecuteCommandLists until the host knows that they are done."""
 
-    declarations = MAP_DECLARATIONS
+    declarations = (MAP_RACE,)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -353,7 +352,7 @@ class MapRaces(Check):
                 shown,
                 since,
             )
-            self.report(ids.MAP_RACE, finding.message, cause=finding.cause, **finding.fields(self._when(use)))
+            self.report(MAP_RACE.id, finding.message, cause=finding.cause, **finding.fields(self._when(use)))
 
     def _mapped_there(self, use: _Use, address: int) -> tuple[Resource, int] | None:
         """The mapped buffer through which the CPU sees the byte, and its offset, if it is another buffer."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...diagnostics.declarations.tensors import UNUSUAL
 from ...dml.events import OperatorCreated
 from ...dml.operators.definition import definition_of, unmet
+from ...dml.rows import OP_DIMENSION_COUNT, OP_FIELD_IGNORED, OP_INDEX_ROWS, OP_WINDOW_COUNT
 from ..framework.check import Check, on
 
 CHECKS: tuple[type[Check], ...]
@@ -13,7 +13,7 @@ CHECKS: tuple[type[Check], ...]
 class OperatorAdvice(Check):
     """Checks every operator that is created by the rules of what is usual."""
 
-    declarations = UNUSUAL
+    declarations = (OP_WINDOW_COUNT, OP_FIELD_IGNORED, OP_DIMENSION_COUNT, OP_INDEX_ROWS)
 
     @on(OperatorCreated)
     def look(self, event: OperatorCreated) -> None:

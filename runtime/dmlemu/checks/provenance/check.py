@@ -33,8 +33,7 @@ from dmlemu_hw.packets import KERNEL, Opcode, is_tail
 
 from ...d3d12.core.recording import Command
 from ...d3d12.memory.resource import HostAccessed, HostMapped, TensorExpected
-from ...diagnostics import ids
-from ...diagnostics.declarations.provenance import DECLARATIONS
+from ...diagnostics.declaration import Declaration
 from ...diagnostics.report import Severity
 from ...dml.events import DispatchRecorded
 from ...dml.lowering.dispatchable import Dispatchable, OperatorInitializer
@@ -49,6 +48,14 @@ from ..framework.check import Check, on
 from ..lineage import Lineage, lineage_of
 from . import messages
 from .messages import Suspect
+from .rows import (
+    LAYOUT_HANDOVER,
+    MEM_PADDING_READ,
+    OVERWRITTEN_UNREAD,
+    READ_MIXED,
+    READ_NOT_COMPARED,
+    WRITTEN_NEVER_READ,
+)
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device
@@ -111,7 +118,14 @@ class _Known:
 class WhoseBytes(Check):
     """Keeps the provenance of all memory and compares what dispatches read with it."""
 
-    declarations = DECLARATIONS
+    declarations = (
+        LAYOUT_HANDOVER,
+        READ_MIXED,
+        MEM_PADDING_READ,
+        READ_NOT_COMPARED,
+        WRITTEN_NEVER_READ,
+        OVERWRITTEN_UNREAD,
+    )
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -337,7 +351,7 @@ class WhoseBytes(Check):
         said = {each.report.id for each in self.device.reports.kept() if not each.suppressed}
         suspects = [each for each in self._suspects if each.id in said]
         unread = [messages.Unread.of(each, suspects) for each in self._unread.take()]
-        for id, is_told in ((ids.WRITTEN_NEVER_READ, False), (ids.OVERWRITTEN_UNREAD, True)):
+        for id, is_told in ((WRITTEN_NEVER_READ.id, False), (OVERWRITTEN_UNREAD.id, True)):
             these = [each for each in unread if (each.by is not None) == is_told]
             alone = [each for each in these if each.suspect is None]
             for group in (
@@ -437,7 +451,7 @@ class WhoseBytes(Check):
         if not sources.is_exact:
             _used(self._memory.writes(read.begin, read.end))
             words = messages.not_compared(self.names.command(event), tensor)
-            self.report(ids.READ_NOT_COMPARED, cause="once", **words)
+            self.report(READ_NOT_COMPARED.id, cause="once", **words)
             return
         for each in sources:
             written = None if each.write is None else each.write.tensor
@@ -451,7 +465,7 @@ class WhoseBytes(Check):
             words = messages.handover(self.names.command(event), tensor, each, relation, self._base(read))
             words |= {} if is_mistake else {"severity": Severity.INFO}
             if words["cause"] not in self._advised:
-                self._say(event, ids.LAYOUT_HANDOVER, read, tensor, words)
+                self._say(event, LAYOUT_HANDOVER, read, tensor, words)
             if is_mistake:
                 return
             self._advised.add(words["cause"])
@@ -459,7 +473,7 @@ class WhoseBytes(Check):
         mixture = self._mixture(read, tensor, sources) if can_mix else None
         if mixture is not None:
             words = messages.mixed(self.names.command(event), tensor, *mixture, self._base(read))
-            self._say(event, ids.READ_MIXED, read, tensor, words)
+            self._say(event, READ_MIXED, read, tensor, words)
 
     def _base(self, read: Pattern) -> int:
         """Where the buffer begins in physical memory, of which this is read."""
@@ -507,15 +521,15 @@ class WhoseBytes(Check):
         words = messages.padding(
             command, tensor, source, self._base(read), self.names.bytes(first, first + source.size)
         )
-        self.report(ids.MEM_PADDING_READ, operation=command.place, object=buffer or "", **words)
+        self.report(MEM_PADDING_READ.id, operation=command.place, object=buffer or "", **words)
 
     def _say(
-        self, event: Executing, id: ids.Id, read: Pattern, tensor: Tensor, words: dict[str, object]
+        self, event: Executing, id: Declaration, read: Pattern, tensor: Tensor, words: dict[str, object]
     ) -> None:
         command = self.names.command(event)
         first, end = read.begin - read.shift, read.end - read.shift
         if "severity" not in words and len(self._suspects) < _SUSPECTS:
-            self._suspects.append(Suspect(id, read.begin, read.end, tensor, str(command)))
+            self._suspects.append(Suspect(id.id, read.begin, read.end, tensor, str(command)))
         self.report(
             id,
             operation=command.place,

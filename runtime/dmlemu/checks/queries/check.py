@@ -10,10 +10,9 @@ from dmlemu_hw.events import Accessing, Executing, Freed
 from dmlemu_hw.packets import Opcode, ResolveQueryPacket, TimestampPacket, decode_one
 
 from ...d3d12.memory.query_heap import QUERY_SIZE
-from ...diagnostics import ids
-from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
 from ..framework.check import Check, on
 from ..framework.names import NamedCommand
+from ..hazards.rows import HAZARD_QUEUE
 from . import messages
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class QueryHeaps(Check):
     Barriers do not name query heaps: between queues only fences order their use.
     """
 
-    declarations = tuple(each for each in HAZARD_DECLARATIONS if each.id == ids.HAZARD_QUEUE)
+    declarations = (HAZARD_QUEUE,)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -99,7 +98,7 @@ class QueryHeaps(Check):
                 fence = None if signal is None or shared else (self.names.fence(signal.fence), signal.value)
                 words = messages.unordered(use.command, before.command, query, writes, wrote, fence)
                 cause = (use.command.command.site, before.command.command.site, query)
-                self.report(ids.HAZARD_QUEUE, cause=cause, **words)
+                self.report(HAZARD_QUEUE.id, cause=cause, **words)
                 return True
         return False
 

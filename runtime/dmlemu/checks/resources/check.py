@@ -20,15 +20,16 @@ from ...d3d12.core.states import is_write
 from ...d3d12.device.device import Device
 from ...d3d12.lists.list_recorder import ListRecording
 from ...d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped, Resource
+from ...d3d12.memory.rows import UNMAP_RANGE
 from ...d3d12.types.enums import HeapType, ResourceBarrierType, WriteBufferImmediateMode
-from ...diagnostics import ids
-from ...diagnostics.declarations.resources import ADVICE
 from ..analysis.in_flight import Flight, FlightCheck
 from ..analysis.mapped import add_span
 from ..analysis.visible import Part, parts_of, place_of, touched_in, touches_of, visible_spans
 from ..framework.check import Check, on
+from ..hazards.rows import HAZARD_ALIAS
 from ..lists.messages import calling
 from . import messages
+from .rows import HEAP_OVERLAP, READBACK_EARLY, RES_LEAK
 
 CHECKS: tuple[type[Check], ...]
 
@@ -50,7 +51,7 @@ class _Write(NamedTuple):
 class EarlyReads(FlightCheck):
     """Compares CPU reads with the writes of commands that the program cannot know to be done."""
 
-    declarations = tuple(each for each in ADVICE if each.id == ids.READBACK_EARLY)
+    declarations = (READBACK_EARLY,)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -86,7 +87,7 @@ class EarlyReads(FlightCheck):
                 words = messages.early_read(buffer, *span, flight, packet, self.is_done(flight))
                 words["context"] += (calling(operation, "calling" if operation == "Map" else "reading"),)
                 self.report(
-                    ids.READBACK_EARLY,
+                    READBACK_EARLY.id,
                     operation=operation,
                     hint=self.advice(flight),
                     properties=self.properties(flight),
@@ -150,7 +151,7 @@ class _Open:
 class UnmapRanges(Check):
     """Compares the bytes written through the map with the ranges given to Unmap."""
 
-    declarations = tuple(each for each in ADVICE if each.id == ids.UNMAP_RANGE)
+    declarations = (UNMAP_RANGE,)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -175,7 +176,7 @@ class UnmapRanges(Check):
             del self._open[event.resource]
             missing = next((each for each in state.written if not _covers(state.declared, each)), None)
             if missing is not None:
-                self.report(ids.UNMAP_RANGE, **messages.unmap_range(event.resource, missing, state.declared))
+                self.report(UNMAP_RANGE.id, **messages.unmap_range(event.resource, missing, state.declared))
 
 
 def _covers(declared: list[Span], written: Span) -> bool:
@@ -201,7 +202,7 @@ class _Found(NamedTuple):
 class Overlaps(Check):
     """Placed buffers that overlap and are used together; HAZARD_ALIAS reports actual conflicts."""
 
-    declarations = tuple(each for each in ADVICE if each.id == ids.HEAP_OVERLAP)
+    declarations = (HEAP_OVERLAP,)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -230,13 +231,13 @@ class Overlaps(Check):
             return
         queues = {queue.serial: queue for queue in self.device.context.gpu.queues}
         found, self._found = self._found, []
-        conflict = any(stored.report.id == ids.HAZARD_ALIAS for stored in self.device.reports.kept())
+        conflict = any(stored.report.id == HAZARD_ALIAS.id for stored in self.device.reports.kept())
         for each in found:
             queue = queues.get(each.queue)
             if queue is not None and not queue.done(each.ticket):
                 self._found.append(each)
             elif not conflict:
-                self.report(ids.HEAP_OVERLAP, **each.words)
+                self.report(HEAP_OVERLAP.id, **each.words)
 
 
 def _span(buffer: Resource) -> Span:
@@ -286,7 +287,7 @@ def _has_aliasing(lists: list[ListRecording]) -> bool:
 class Leaks(Check):
     """Lists the objects left when a program that releases its objects releases the device."""
 
-    declarations = tuple(each for each in ADVICE if each.id == ids.RES_LEAK)
+    declarations = (RES_LEAK,)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -300,7 +301,7 @@ class Leaks(Check):
             return
         living = event.object.report_live_device_objects()
         if living and self._releases:
-            self.report(ids.RES_LEAK, **messages.leak(str(event.object), list(living.lines())))
+            self.report(RES_LEAK.id, **messages.leak(str(event.object), list(living.lines())))
 
 
 CHECKS = (EarlyReads, UnmapRanges, Overlaps, Leaks)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from ...diagnostics import ids
-from ...diagnostics.declarations.tensors import ADVICE
 from ...dml.events import OperatorCreated
 from ...dml.lowering.compile import TensorField
 from ...dml.lowering.dispatchable import Operator
@@ -14,6 +12,13 @@ from ...dml.overlap import shared_element
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..framework.check import Check, on
 from . import messages
+from .rows import (
+    TENSOR_IN_OVERLAP,
+    TENSOR_LAYOUT_GUESS,
+    TENSOR_PADDED_OUT,
+    TENSOR_STRIDE_BYTES,
+    TENSOR_TOTAL_LARGE,
+)
 
 CHECKS: tuple[type[Check], ...]
 
@@ -80,7 +85,13 @@ def other_sizes(desc: BufferTensorDesc) -> messages.Mixture | None:
 class TensorAdvice(Check):
     """Checks the tensors of every operator that is created."""
 
-    declarations = ADVICE
+    declarations = (
+        TENSOR_TOTAL_LARGE,
+        TENSOR_STRIDE_BYTES,
+        TENSOR_LAYOUT_GUESS,
+        TENSOR_IN_OVERLAP,
+        TENSOR_PADDED_OUT,
+    )
 
     @on(OperatorCreated)
     def look(self, event: OperatorCreated) -> None:
@@ -93,21 +104,21 @@ class TensorAdvice(Check):
     def _advice(self, field: TensorField, desc: BufferTensorDesc) -> Iterator[tuple[str, messages.Words]]:
         least = desc.extent_in_bytes
         if desc.size_in_bytes >= 2 * (least + 3 & ~3):
-            yield ids.TENSOR_TOTAL_LARGE, messages.total_large(field.path, desc, least)
+            yield TENSOR_TOTAL_LARGE.id, messages.total_large(field.path, desc, least)
         if desc.strides is None:
             return
         elements = in_bytes(desc)
         shared = None if field.output else overlap(desc)
         mixture = other_layout(desc) or (other_sizes(desc) if shared is not None else None)
         if mixture is not None:
-            yield ids.TENSOR_LAYOUT_GUESS, messages.layout_guess(field.path, desc, mixture, shared)
+            yield TENSOR_LAYOUT_GUESS.id, messages.layout_guess(field.path, desc, mixture, shared)
             return  # other oddities of the strides follow from that
         if elements is not None:
-            yield ids.TENSOR_STRIDE_BYTES, messages.stride_bytes(field.path, desc, elements)
+            yield TENSOR_STRIDE_BYTES.id, messages.stride_bytes(field.path, desc, elements)
         if shared is not None:
-            yield ids.TENSOR_IN_OVERLAP, messages.in_overlap(field.path, desc, shared)
+            yield TENSOR_IN_OVERLAP.id, messages.in_overlap(field.path, desc, shared)
         if field.output and has_gaps(desc):
-            yield ids.TENSOR_PADDED_OUT, messages.padded_out(field.path, desc)
+            yield TENSOR_PADDED_OUT.id, messages.padded_out(field.path, desc)
 
     def _say(self, operator: Operator, field: TensorField, id: str, words: messages.Words) -> None:
         desc = field.desc

@@ -28,21 +28,22 @@ from dmlemu_hw.storage import TILE_SIZE
 
 from ...d3d12.core.events import Evicted, ObjectReleased
 from ...d3d12.core.recording import Recording
+from ...d3d12.core.rows import OBJECT_DELETED_IN_USE
 from ...d3d12.lists.list_recorder import ListRecording
+from ...d3d12.lists.rows import COPY_SAME
 from ...d3d12.memory.resource import Heap, Resource
-from ...diagnostics import ids
-from ...diagnostics.declarations.hazards import HAZARD_DECLARATIONS
-from ...diagnostics.declarations.lists import LIFETIMES
-from ...diagnostics.declarations.resources import REFUSALS as RESOURCES
-from ...diagnostics.declarations.tensors import DECLARATIONS as TENSORS
-from ...diagnostics.declarations.tiles import DECLARATIONS
+from ...d3d12.queues.rows import RES_NOT_RESIDENT
+from ...dml.rows import TENSOR_OUT_OVERLAP
 from ...errors import CallSite, Strictness, call_site, spell_site
 from ..analysis.happens_before import Clock, HappensBefore
 from ..analysis.in_flight import Flight, FlightCheck
 from ..analysis.visible import planned_spans, touches_of
 from ..framework.check import Check, on
 from ..framework.names import Work
+from ..hazards.rows import HAZARD_QUEUE
+from ..lists.rows import OBJECT_EVICTED_IN_USE
 from . import messages
+from .rows import MEM_NULL_TILE
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device
@@ -68,11 +69,7 @@ class _Table(NamedTuple):
 class Tiles(Check):
     """Checks every access through a reserved buffer; without such buffers it costs nothing."""
 
-    declarations = (
-        *DECLARATIONS,
-        *(row for row in TENSORS if row.id == ids.TENSOR_OUT_OVERLAP),
-        *(row for row in RESOURCES if row.id == ids.COPY_SAME),
-    )
+    declarations = (MEM_NULL_TILE, TENSOR_OUT_OVERLAP, COPY_SAME)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -132,7 +129,7 @@ class Tiles(Check):
         if buffer is not None:
             command, access = self.names.command(event), event.accesses[i]
             self.report(
-                ids.MEM_NULL_TILE, **messages.null_tile(command, access, buffer, address - buffer.address)
+                MEM_NULL_TILE.id, **messages.null_tile(command, access, buffer, address - buffer.address)
             )
 
     def _tell_shared(self, event: Executing, i: int, byte: int, other: int) -> None:
@@ -143,9 +140,9 @@ class Tiles(Check):
                 self.names.command(event), event.accesses[i], buffer, first, second
             )
             if event.opcode == Opcode.DISPATCH:
-                self.report(ids.TENSOR_OUT_OVERLAP, api="DML", **words)
+                self.report(TENSOR_OUT_OVERLAP.id, api="DML", **words)
             else:
-                self.report(ids.COPY_SAME, **words)
+                self.report(COPY_SAME.id, **words)
 
 
 def _table(allocation: Allocation) -> _Table:
@@ -187,16 +184,13 @@ class _Use(NamedTuple):
     heaps: set[int]  # heaps whose tiles it accesses, by the current mapping, or the planned one at submission
 
 
-_USED_TILES = (ids.OBJECT_DELETED_IN_USE, ids.OBJECT_EVICTED_IN_USE, ids.RES_NOT_RESIDENT)
-
-
 class TileHeaps(FlightCheck):
     """Heaps released or evicted while their tiles are in use, and tiles used after that.
 
     A heap may be released or evicted while its tiles are mapped, as long as nothing accesses them.
     """
 
-    declarations = tuple(row for row in (*LIFETIMES, *RESOURCES) if row.id in _USED_TILES)
+    declarations = (OBJECT_DELETED_IN_USE, OBJECT_EVICTED_IN_USE, RES_NOT_RESIDENT)
     level = Strictness.DEBUG
 
     def __init__(self, device: Device) -> None:
@@ -273,10 +267,10 @@ class TileHeaps(FlightCheck):
             return False
         command = flight.commands[use.packet]
         if number in self._released:
-            id = ids.OBJECT_DELETED_IN_USE
+            id = OBJECT_DELETED_IN_USE.id
             words = messages.used_heap(self._released[number], buffer, flight, command)
         else:
-            id = ids.RES_NOT_RESIDENT
+            id = RES_NOT_RESIDENT.id
             words = messages.evicted_heap(evicted[number], buffer, flight, command)
         self.report(id, properties=self.properties(flight), **words)
         return True
@@ -298,13 +292,13 @@ class TileHeaps(FlightCheck):
         heap = event.object
         if isinstance(heap, Heap) and heap in self._numbers:
             self._released[self._numbers[heap]] = heap.title()
-            self._look(ids.OBJECT_DELETED_IN_USE, heap, "Release", "released")
+            self._look(OBJECT_DELETED_IN_USE.id, heap, "Release", "released")
 
     @on(Evicted)
     def evicted(self, event: Evicted) -> None:
         """An object, possibly a heap, was evicted."""
         if isinstance(event.object, Heap) and event.object in self._numbers:
-            self._look(ids.OBJECT_EVICTED_IN_USE, event.object, "Evict", "evicted")
+            self._look(OBJECT_EVICTED_IN_USE.id, event.object, "Evict", "evicted")
 
     def _look(self, id: str, heap: Heap, call: str, happens: str) -> None:
         """Does the GPU still need tiles of the heap?"""
@@ -381,7 +375,7 @@ class _Through(NamedTuple):
 class TileOrder(Check):
     """UpdateTileMappings against other queues' use of the same tiles: a fence has to order the two."""
 
-    declarations = tuple(row for row in HAZARD_DECLARATIONS if row.id == ids.HAZARD_QUEUE)
+    declarations = (HAZARD_QUEUE,)
 
     def __init__(self, device: Device) -> None:
         super().__init__(device)
@@ -464,9 +458,7 @@ class TileOrder(Check):
             meet = other.queue != made.queue and shared < min(made.end, other.end)
             if meet and not self._is_behind(made, clock, other):
                 tile = (shared - buffer.address) // TILE_SIZE
-                self.report(
-                    ids.HAZARD_QUEUE, **messages.mapped_twice(_call(other), _call(made), buffer, tile)
-                )
+                self.report(HAZARD_QUEUE.id, **messages.mapped_twice(_call(other), _call(made), buffer, tile))
         rows[made.queue, made.begin, made.end] = made
         self._tidy(rows)
 
@@ -499,7 +491,7 @@ class TileOrder(Check):
         if lib.dmlk_footprints_meet(through.pattern, made.tiles, 0, 0, 2**64 - 1, byte) == 1:
             tile = (byte[0] - buffer.address) // TILE_SIZE
             command = through.work.command(through.packet)
-            self.report(ids.HAZARD_QUEUE, **messages.unordered(command, _call(made), buffer, tile))
+            self.report(HAZARD_QUEUE.id, **messages.unordered(command, _call(made), buffer, tile))
 
     def _settle(self) -> None:
         while self._freed:

@@ -17,11 +17,10 @@ from dmlemu_hw.events import MAYBE_READ, READ, WRITE, Access, Executed, Executin
 from dmlemu_hw.packets import DispatchPacket, Opcode, Tensor
 from dmlemu_hw.values import Classes, Source, View, element, find_born, scan
 
-from ...diagnostics import ids
-from ...diagnostics.declarations.values import DECLARATIONS
 from ..framework.check import Check, on
 from ..framework.names import NamedCommand
 from . import messages
+from .rows import VAL_FP16_OVERFLOW, VAL_INF_BORN, VAL_INT_OVERFLOW, VAL_NAN_BORN, VAL_QUANT_SATURATE
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device
@@ -56,7 +55,13 @@ class Values(Check):
     beyond the type's limits.
     """
 
-    declarations = DECLARATIONS
+    declarations = (
+        VAL_NAN_BORN,
+        VAL_INF_BORN,
+        VAL_FP16_OVERFLOW,
+        VAL_INT_OVERFLOW,
+        VAL_QUANT_SATURATE,
+    )
     saturated_share = 0.05
 
     def __init__(self, device: Device) -> None:
@@ -93,12 +98,12 @@ class Values(Check):
     # --- floats ---
 
     def _born(self, event: Executed, command: NamedCommand, kernel: str, output: _Operand) -> None:
-        for kind, id in ((Classes.NAN, ids.VAL_NAN_BORN), (Classes.INFINITY, ids.VAL_INF_BORN)):
+        for kind, id in ((Classes.NAN, VAL_NAN_BORN.id), (Classes.INFINITY, VAL_INF_BORN.id)):
             number = self._first_born(kernel, output.view, kind)
             if number is None:
                 continue
             if kind is Classes.INFINITY and output.view.data_type == _FLOAT16:
-                id = ids.VAL_FP16_OVERFLOW
+                id = VAL_FP16_OVERFLOW.id
             known = self._inputs if _each_by_itself(kernel) else []
             operands = tuple(element(each.view, number) for each in known)
             self._say(
@@ -133,7 +138,7 @@ class Values(Check):
             words = messages.wrapped(
                 got.reshape(-1)[number], true, packets.type_name(output.view.data_type), len(wrong)
             )
-            self._say(event, command, ids.VAL_INT_OVERFLOW, output, number, words)
+            self._say(event, command, VAL_INT_OVERFLOW.id, output, number, words)
 
     def _saturated(
         self, event: Executed, command: NamedCommand, kernel: str, packet: DispatchPacket, output: _Operand
@@ -161,7 +166,7 @@ class Values(Check):
         if share > self.saturated_share:
             number = int(np.flatnonzero(beyond.reshape(-1))[0])
             words = messages.saturated(share, kind, float(source.reshape(-1)[number]))
-            self._say(event, command, ids.VAL_QUANT_SATURATE, output, number, words)
+            self._say(event, command, VAL_QUANT_SATURATE.id, output, number, words)
 
     # --- internals ---
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...diagnostics import ids
+from .rows import VAL_FP16_OVERFLOW
 
 __all__ = ["born", "saturated", "wrapped"]
 
@@ -10,7 +10,7 @@ __all__ = ["born", "saturated", "wrapped"]
 def born(id: str, value: float, operands: tuple[float, ...]) -> str:
     """The end of the sentence: the value, and the operands it was computed from."""
     made = f"from {', '.join(f'{each:g}' for each in operands)}" if operands else "from finite numbers"
-    if id == ids.VAL_FP16_OVERFLOW:
+    if id == VAL_FP16_OVERFLOW.id:
         return f"the value {value:g} {made}: more than FLOAT16 holds, whose largest number is 65504"
     return f"the value {value:g} {made}"
 

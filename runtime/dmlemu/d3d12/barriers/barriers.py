@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...diagnostics import ids
 from ...errors import Error, Severity
 from ..core import states
 from ..core.info_queue import not_a, refusal, spell, spell_object
@@ -30,6 +29,7 @@ from .barrier_structs import (
     ResourceTransitionBarrier,
     ResourceUavBarrier,
 )
+from .rows import BARRIER_DESC, LIST_TYPE, STATE_COMBO, STATE_SAME, STATE_SPLIT
 from .state_errors import conflict_error, spell_state
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _refused = partial(refusal, operation=_OPERATION, page="ID3D12GraphicsCommandLis
 def no_barriers() -> Error:
     """ST10: the error of a null array."""
     return _refused(
-        ids.BARRIER_DESC,
+        BARRIER_DESC,
         "No array of barriers is given.",
         field="pBarriers",
         given=None,
@@ -68,7 +68,7 @@ def check_barriers(
         wrong = MessageId.RESOURCE_BARRIER_ZERO_BARRIERS
         message = "ResourceBarrier is called with no barriers."
         error = _refused(
-            ids.BARRIER_DESC,
+            BARRIER_DESC,
             message,
             field="NumBarriers",
             given=0,
@@ -113,7 +113,7 @@ class _Call:
         if not isinstance(barrier, ResourceBarrier):
             given = spell_object(barrier)
             raise _refused(
-                ids.BARRIER_DESC,
+                BARRIER_DESC,
                 not_a(self._path, barrier, "is not a barrier"),
                 field=self._path,
                 given=given,
@@ -126,7 +126,7 @@ class _Call:
             integer(barrier.type, f"{self._path}.Type")
         if _CONTENTS.get(barrier.type) is not type(inner):
             raise _refused(
-                ids.BARRIER_DESC,
+                BARRIER_DESC,
                 "Barrier type ({given}) is not the one of its contents.",
                 field=f"{self._path}.Type",
                 given=barrier.type,
@@ -149,7 +149,7 @@ class _Call:
         resource = barrier.resource
         if self._list.type == CommandListType.COPY:
             raise _refused(
-                ids.LIST_TYPE,
+                LIST_TYPE,
                 "A list of type COPY has a UAV barrier.",
                 field=f"{self._path}.Type",
                 given=ResourceBarrierType.UAV,
@@ -164,7 +164,7 @@ class _Call:
         missing = missing_flag(states.UNORDERED_ACCESS, resource.flags)
         if missing is not None:
             raise _refused(
-                ids.STATE_COMBO,
+                STATE_COMBO,
                 f"A UAV barrier names {resource}, which lacks flag {spell(missing)}.",
                 field=field,
                 given=resource.get_desc().flags,
@@ -178,7 +178,7 @@ class _Call:
         resource, field = barrier.resource, f"{path}.pResource"
         if resource is None:
             raise _refused(
-                ids.BARRIER_DESC,
+                BARRIER_DESC,
                 "A transition names no resource.",
                 field=field,
                 given=None,
@@ -189,7 +189,7 @@ class _Call:
         self._context.check_child(resource, Resource, _OPERATION, field)
         if barrier.subresource not in (0, RESOURCE_BARRIER_ALL_SUBRESOURCES):
             raise _refused(
-                ids.BARRIER_DESC,
+                BARRIER_DESC,
                 f"Subresource ({barrier.subresource}) of {resource} does not exist: a buffer has one.",
                 field=f"{path}.Subresource",
                 given=barrier.subresource,
@@ -213,7 +213,7 @@ class _Call:
             if after == states.UNORDERED_ACCESS:
                 hint = f"A UAV barrier on {resource.title()} is what orders two dispatches."
             raise _refused(
-                ids.STATE_SAME,
+                STATE_SAME,
                 message,
                 field=field,
                 given=given,
@@ -240,7 +240,7 @@ class _Call:
         text, kind, expressible = spell_state(state), self._list.type, self._list.states
         if state & ~states.KNOWN_STATES:
             return _refused(
-                ids.STATE_COMBO,
+                STATE_COMBO,
                 "State ({given}) has unknown bits.",
                 field=field,
                 given=text,
@@ -251,7 +251,7 @@ class _Call:
             )
         if not states.is_combination(state):
             return _refused(
-                ids.STATE_COMBO,
+                STATE_COMBO,
                 "State ({given}) joins a write state with another.",
                 field=field,
                 given=text,
@@ -262,7 +262,7 @@ class _Call:
             )
         if state & ~expressible:
             return _refused(
-                ids.LIST_TYPE,
+                LIST_TYPE,
                 f"State ({text}) is not one that a list of type {spell(kind)} can express.",
                 field=field,
                 given=text,
@@ -276,7 +276,7 @@ class _Call:
             return _fixed_state_error(resource, fixed, state, field)
         missing = missing_flag(state, resource.flags)
         return _refused(
-            ids.STATE_COMBO,
+            STATE_COMBO,
             f"State ({text}) needs flag {spell(missing)}, which {resource} lacks.",
             field=field,
             given=text,
@@ -296,7 +296,7 @@ class _Call:
             wrong = MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS
             message = f"One ResourceBarrier call holds several transitions of {resource}."
             error = _refused(
-                ids.STATE_COMBO,
+                STATE_COMBO,
                 message,
                 field=path,
                 object=resource,
@@ -319,7 +319,7 @@ def _fixed_state_error(resource: Resource, fixed: int, state: int, field: str) -
     """ST6: a buffer in an UPLOAD or READBACK heap stays in the fixed state of its heap type."""
     text = spell_state(state)
     return _refused(
-        ids.STATE_COMBO,
+        STATE_COMBO,
         f"{resource}, in a heap of type {spell(resource.heap_type)}, has no state ({text}).",
         field=field,
         given=text,
@@ -339,7 +339,7 @@ def _check_flags(barrier: ResourceBarrier, path: str) -> None:
     given = ResourceBarrierFlags(flags)
     if flags & ~_BOTH or flags == _BOTH:
         raise _refused(
-            ids.STATE_SPLIT,
+            STATE_SPLIT,
             "Barrier flags ({given}) are not one of those allowed.",
             field=field,
             given=given,
@@ -349,7 +349,7 @@ def _check_flags(barrier: ResourceBarrier, path: str) -> None:
         )
     if barrier.type != ResourceBarrierType.TRANSITION:
         raise _refused(
-            ids.STATE_SPLIT,
+            STATE_SPLIT,
             f"A barrier of type {spell(barrier.type)} is split, and only transitions can be.",
             field=field,
             given=given,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...diagnostics import ids
+from ...diagnostics.declaration import Declaration
 from ...errors import Error, HResult
 from ..core.info_queue import refusal, spell
 from ..core.states import COMMON, Clash, Conflict
 from ..types.enums import MessageId, ResourceStates
+from .rows import STATE_BEFORE, STATE_COPY_QUEUE, STATE_FOR_DISPATCH, STATE_SPLIT
 
 if TYPE_CHECKING:
     from ..memory.resource import Resource
@@ -42,7 +43,7 @@ def conflict_error(
     given, expected, hint = wanted, f"{state}{origin}", ""
     came = f"Its state comes from {since}"
     if conflict.clash is Clash.SPLIT and copy_queue:
-        rule, check, message_id = "ST17", ids.STATE_COPY_QUEUE, MessageId.NON_COMMON_RESOURCE_IN_COPY_QUEUE
+        rule, check, message_id = "ST17", STATE_COPY_QUEUE, MessageId.NON_COMMON_RESOURCE_IN_COPY_QUEUE
         message = f"{resource} is used on a COPY queue while an open split barrier keeps it out of COMMON."
         given, expected = "between BEGIN_ONLY and END_ONLY", spell_state(COMMON)
         came, hint = f"The split barrier was begun by {since}", "End it on the queue on which it was begun."
@@ -87,16 +88,16 @@ def _end(conflict: Conflict, resource: Resource) -> tuple[str, str, str]:
     return given, f"END_ONLY {begun}", message
 
 
-def _rule(conflict: Conflict, resource: Resource, operation: str) -> tuple[str, ids.Id, MessageId]:
+def _rule(conflict: Conflict, resource: Resource, operation: str) -> tuple[str, Declaration, MessageId]:
     if conflict.clash is Clash.SPLIT:
-        return "ST13", ids.STATE_SPLIT, MessageId.RESOURCE_BARRIER_MISMATCHING_BEGIN_END
+        return "ST13", STATE_SPLIT, MessageId.RESOURCE_BARRIER_MISMATCHING_BEGIN_END
     if conflict.clash is Clash.END:
-        return "ST13", ids.STATE_SPLIT, MessageId.RESOURCE_BARRIER_UNMATCHED_END
+        return "ST13", STATE_SPLIT, MessageId.RESOURCE_BARRIER_UNMATCHED_END
     if conflict.clash is Clash.BEFORE:
-        return "ST8", ids.STATE_BEFORE, MessageId.RESOURCE_BARRIER_BEFORE_AFTER_MISMATCH
-    check, message_id = ids.STATE_BEFORE, MessageId.INVALID_SUBRESOURCE_STATE
+        return "ST8", STATE_BEFORE, MessageId.RESOURCE_BARRIER_BEFORE_AFTER_MISMATCH
+    check, message_id = STATE_BEFORE, MessageId.INVALID_SUBRESOURCE_STATE
     if operation == "RecordDispatch":
-        check, message_id = ids.STATE_FOR_DISPATCH, MessageId.GPU_BASED_VALIDATION_INCOMPATIBLE_RESOURCE_STATE
+        check, message_id = STATE_FOR_DISPATCH, MessageId.GPU_BASED_VALIDATION_INCOMPATIBLE_RESOURCE_STATE
     if resource.fixed_states is not None:
         return "ST6", check, message_id
     return "ST3" if conflict.promoted else "ST1", check, message_id

@@ -13,10 +13,11 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 
 from dmlemu_hw.kernels import ffi
 
-from ...diagnostics import ids
+from ...diagnostics.declaration import Declaration
 from ...errors import Error
 from ...frozen import Frozen
 from .info_queue import refusal
+from .rows import API_NULL_POINTER, API_SIZE
 
 __all__ = [
     "MEMORY",
@@ -172,7 +173,8 @@ def read_array(
     operation: str,
     *,
     most: int = MOST_ELEMENTS,
-    api: str = "D3D12",
+    check: Declaration | None = None,
+    api: str = "",
 ) -> list[Any]:
     """``count`` structs, or numbers of a format of the module ``struct``, one behind the other.
 
@@ -181,7 +183,7 @@ def read_array(
     if not count:
         return []
     if not address or count > most:
-        raise _no_array(address, count, field, operation, most, api)
+        raise _no_array(address, count, field, operation, most, check, api)
     if isinstance(kind, str):
         if len(kind) == 1:
             return list(_numbers(f"{count}{kind}").unpack_from(MEMORY, address))
@@ -195,25 +197,33 @@ _numbers = lru_cache(struct.Struct)  # by their format
 
 
 def read_blob(
-    address: int, size: int, field: str, operation: str, *, most: int = MOST_BYTES, api: str = "D3D12"
+    address: int,
+    size: int,
+    field: str,
+    operation: str,
+    *,
+    most: int = MOST_BYTES,
+    check: Declaration | None = None,
+    api: str = "",
 ) -> bytes:
     """``size`` bytes of a program's own.
 
     Raises :class:`dmlemu.Error` (E_INVALIDARG) for NULL with a size, and for more than ``most``.
     """
     if size > most or (size and not address):
-        raise _no_array(address, size, field, operation, most, api)
+        raise _no_array(address, size, field, operation, most, check, api)
     return read_bytes(address, size) if size else b""
 
 
-def _no_array(address: int, count: int, field: str, operation: str, most: int, api: str) -> Error:
+def _no_array(
+    address: int, count: int, field: str, operation: str, most: int, check: Declaration | None, api: str
+) -> Error:
     """The error of an array that cannot be there."""
     message = (
         f"{field} is NULL, and its count is {count}." if not address else f"{field} has {count} elements."
     )
-    id = ids.API_SIZE if address else ids.API_NULL_POINTER
     return refusal(
-        id if api == "D3D12" else ids.OP_FIELD_RANGE,
+        check or (API_SIZE if address else API_NULL_POINTER),
         message,
         api=api,
         operation=operation,

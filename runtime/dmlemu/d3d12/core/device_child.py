@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ...diagnostics import ids
 from ...errors import CallSite
 from ..types.enums import MessageId
 from .device_context import DeviceContext
 from .info_queue import refusal
 from .object import Object, released_at
+from .rows import OBJECT_DELETED_IN_USE
 
 if TYPE_CHECKING:
     from ..device.device import Device
@@ -49,7 +49,7 @@ class DeviceChild(Object):
         """Raises when the object has been released: in C++ the program would crash here or later."""
         if self.released:
             raise refusal(
-                ids.OBJECT_DELETED_IN_USE,
+                OBJECT_DELETED_IN_USE,
                 f"{operation} is called on {self}, which has been released.",
                 operation=operation,
                 rule="CL9: IUnknown::Release",

@@ -18,7 +18,6 @@ from dmlemu_hw.fence import Fence
 from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.lock import Lock
 
-from ...diagnostics import ids
 from ...errors import CallSite, Error, HResult, Report, Severity, Strictness, call_site
 from ...reporting import Reporter, Response
 from ..types.enums import MessageId
@@ -29,6 +28,7 @@ from .info_queue import InfoQueue, not_a, refusal, spell_object
 from .names import Names
 from .object import Object, released_at
 from .removal import RemovalRecord, removal_record
+from .rows import BIND_FOREIGN_DEVICE, DEVICE_FORKED, DEVICE_REMOVED, FENCE_NEVER, OBJECT_DELETED_IN_USE
 from .submissions import Submissions
 
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ class DeviceContext:
 
     def _foreign(self, error: ForeignProcess) -> Error:
         return refusal(
-            ids.DEVICE_FORKED,
+            DEVICE_FORKED,
             f"{self} is used in a process that was forked from its own.",
             rule="DEV5: D3D12CreateDevice",
             hresult=HResult.E_FAIL,
@@ -332,7 +332,7 @@ class DeviceContext:
         self.check_process()
         if self.has_ended:
             raise refusal(
-                ids.OBJECT_DELETED_IN_USE,
+                OBJECT_DELETED_IN_USE,
                 f"{operation} is called on {self}, which has been released.",
                 operation=operation,
                 rule="DEV5: D3D12CreateDevice",
@@ -343,7 +343,7 @@ class DeviceContext:
             self.begin_call(operation)
             return
         raise refusal(
-            ids.DEVICE_REMOVED,
+            DEVICE_REMOVED,
             f"{operation} is called on a removed device.",
             operation=operation,
             rule="RM2: ID3D12Device::GetDeviceRemovedReason",
@@ -367,7 +367,7 @@ class DeviceContext:
         given = child.title() if isinstance(child, Object) else spell_object(child)
         released = what == "has been released"
         raise refusal(
-            ids.OBJECT_DELETED_IN_USE if released else ids.BIND_FOREIGN_DEVICE,
+            OBJECT_DELETED_IN_USE if released else BIND_FOREIGN_DEVICE,
             not_a(field, child, what) if child is None else f"{field} ({given}) {what}.",
             operation=operation,
             rule=f"{'CL9' if released else 'OB3'}: {operation}",
@@ -450,7 +450,7 @@ def _never(text: str, hint: str) -> Error:
     """A wait does not end; ``text``: what for, and the state of the queues."""
     sentence, *queues = text.splitlines()
     return refusal(
-        ids.FENCE_NEVER,
+        FENCE_NEVER,
         sentence,
         context=tuple(line.removeprefix("  - ") for line in queues),
         hint=hint,

@@ -9,12 +9,25 @@ from dmlemu_hw.events import WRITE
 from dmlemu_hw.faults import FaultKind, GpuFault
 from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one, type_name
 
-from ...diagnostics import ids
+from ...diagnostics.rows import OP_NOT_EMULATED, OUT_OF_MEMORY
 from ...errors import Error, HResult, Severity
 from ..types.enums import MessageId
 from .info_queue import refusal
 from .names import Names
 from .recording import Command
+from .rows import (
+    DESC_INDEX,
+    DESC_KIND,
+    DESC_STALE,
+    DESC_UNINIT,
+    DEVICE_REMOVED,
+    GPU_BAD_PACKET,
+    GPU_STOPPED,
+    MEM_MISALIGNED,
+    MEM_OOB_READ,
+    MEM_OOB_WRITE,
+    OBJECT_DELETED_IN_USE,
+)
 
 _ENTRY_NAMES = {
     Opcode.EXECUTE: "ExecuteCommandLists",
@@ -28,37 +41,37 @@ _CORRUPTION, _ERROR = Severity.CORRUPTION, Severity.ERROR
 # fmt: off
 # Check, the nearest D3D12_MESSAGE_ID, severity.
 _CHECKS = {
-    FaultKind.BAD_PACKET:   (ids.GPU_BAD_PACKET, 0, _CORRUPTION),
-    FaultKind.BAD_ADDRESS:  (ids.MEM_OOB_READ, MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE, _CORRUPTION),
-    FaultKind.OUT_OF_RANGE: (ids.MEM_OOB_READ, MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
+    FaultKind.BAD_PACKET:   (GPU_BAD_PACKET, 0, _CORRUPTION),
+    FaultKind.BAD_ADDRESS:  (MEM_OOB_READ, MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE, _CORRUPTION),
+    FaultKind.OUT_OF_RANGE: (MEM_OOB_READ, MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
                              _CORRUPTION),
-    FaultKind.MISALIGNED:   (ids.MEM_MISALIGNED, 0, _ERROR),
+    FaultKind.MISALIGNED:   (MEM_MISALIGNED, 0, _ERROR),
     FaultKind.DESCRIPTOR_UNWRITTEN:
-        (ids.DESC_UNINIT, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_UNINITIALIZED, _ERROR),
+        (DESC_UNINIT, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_UNINITIALIZED, _ERROR),
     FaultKind.DESCRIPTOR_STALE:
-        (ids.DESC_STALE, MessageId.DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE, _ERROR),
+        (DESC_STALE, MessageId.DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE, _ERROR),
     FaultKind.BAD_DESCRIPTOR:
-        (ids.DESC_KIND, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_TYPE_MISMATCH, _ERROR),
+        (DESC_KIND, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_TYPE_MISMATCH, _ERROR),
     FaultKind.DESCRIPTOR_OUTSIDE:
-        (ids.DESC_INDEX, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS, _ERROR),
-    FaultKind.NOT_IMPLEMENTED: (ids.OP_NOT_EMULATED, 0, _CORRUPTION),
-    FaultKind.OUT_OF_MEMORY:   (ids.OUT_OF_MEMORY, 0, _CORRUPTION),
+        (DESC_INDEX, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS, _ERROR),
+    FaultKind.NOT_IMPLEMENTED: (OP_NOT_EMULATED, 0, _CORRUPTION),
+    FaultKind.OUT_OF_MEMORY:   (OUT_OF_MEMORY, 0, _CORRUPTION),
     FaultKind.HEAP_RELEASED:
-        (ids.OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE, _CORRUPTION),
-    FaultKind.STOPPED: (ids.GPU_STOPPED, 0, _CORRUPTION),
-    FaultKind.INJECTED: (ids.DEVICE_REMOVED, 0, _ERROR),
-    FaultKind.REMOVED: (ids.DEVICE_REMOVED, MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT, _CORRUPTION),
+        (OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE, _CORRUPTION),
+    FaultKind.STOPPED: (GPU_STOPPED, 0, _CORRUPTION),
+    FaultKind.INJECTED: (DEVICE_REMOVED, 0, _ERROR),
+    FaultKind.REMOVED: (DEVICE_REMOVED, MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT, _CORRUPTION),
 }
 # fmt: on
 
 _RULES = {
-    ids.DESC_UNINIT: "DH7: ID3D12DescriptorHeap",
-    ids.DESC_STALE: "BT13: IDMLBindingTable",
-    ids.DESC_KIND: "BT4: IDMLBindingTable",
-    ids.DESC_INDEX: "DH4: D3D12_GPU_DESCRIPTOR_HANDLE",
-    ids.MEM_OOB_READ: "BT8: IDMLBindingTable",
-    ids.MEM_OOB_WRITE: "BT8: IDMLBindingTable",
-    ids.MEM_MISALIGNED: "BT8: IDMLBindingTable",
+    DESC_UNINIT.id: "DH7: ID3D12DescriptorHeap",
+    DESC_STALE.id: "BT13: IDMLBindingTable",
+    DESC_KIND.id: "BT4: IDMLBindingTable",
+    DESC_INDEX.id: "DH4: D3D12_GPU_DESCRIPTOR_HANDLE",
+    MEM_OOB_READ.id: "BT8: IDMLBindingTable",
+    MEM_OOB_WRITE.id: "BT8: IDMLBindingTable",
+    MEM_MISALIGNED.id: "BT8: IDMLBindingTable",
 }
 
 
@@ -66,10 +79,10 @@ def fault_error(names: Names, fault: GpuFault, circumstances: tuple[str, ...]) -
     """The error for a fault: names the command, its list and queue, and the resource at the address."""
     memory = names.gpu.memory
     check, message_id, severity = _CHECKS[fault.kind]
-    if check == ids.MEM_OOB_READ and fault.access & WRITE:
-        check = ids.MEM_OOB_WRITE
+    if check is MEM_OOB_READ and fault.access & WRITE:
+        check = MEM_OOB_WRITE
     if fault.kind is FaultKind.BAD_ADDRESS and _is_freed(names, fault.address):
-        check, message_id = ids.OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
+        check, message_id = OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
     command = names.command(fault.list_serial, fault.command)
     name = _command_name(command, fault)
     executed = name if command is None else command.within
@@ -86,7 +99,7 @@ def fault_error(names: Names, fault: GpuFault, circumstances: tuple[str, ...]) -
         check,
         _message(names, fault, command),
         operation=name,
-        rule=f"{_RULES[check]}; {removal}" if check in _RULES else removal,
+        rule=f"{_RULES[check.id]}; {removal}" if check in _RULES else removal,
         hresult=HResult.DXGI_ERROR_DEVICE_HUNG,
         message_id=message_id,
         object=names.address(fault.address) if fault.address else "",

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ...diagnostics import ids
 from ...frozen import Frozen
 from ..types.arguments import Struct, integer
 from ..types.c_types import UINT64
@@ -49,6 +48,7 @@ from ..types.enums import (
 )
 from ..types.formats import TYPED
 from .info_queue import not_implemented, refusal, spell
+from .rows import FEATURE_DATA
 
 MAX_FEATURE_LEVEL = FeatureLevel.LEVEL_12_0
 MAX_SHADER_MODEL = ShaderModel.MODEL_6_2
@@ -417,7 +417,7 @@ def _own(data: Any) -> Any:
     """The device's answer for a struct that has no inputs, or a node only."""
     if getattr(data, "node_index", 0) != 0:
         raise refusal(
-            ids.FEATURE_DATA,
+            FEATURE_DATA,
             "NodeIndex ({given}) cannot be queried.",
             field="FeatureSupportData.NodeIndex",
             given=data.node_index,
@@ -431,7 +431,7 @@ def _own(data: Any) -> Any:
 def _feature_levels(data: FeatureDataFeatureLevels) -> FeatureDataFeatureLevels:
     if not data.feature_levels_requested:
         raise refusal(
-            ids.FEATURE_DATA,
+            FEATURE_DATA,
             "NumFeatureLevels ({given}) cannot be queried.",
             field="FeatureSupportData.NumFeatureLevels",
             given=0,
@@ -446,7 +446,7 @@ def _feature_levels(data: FeatureDataFeatureLevels) -> FeatureDataFeatureLevels:
             for level in data.feature_levels_requested
         )
         raise refusal(
-            ids.FEATURE_DATA,
+            FEATURE_DATA,
             "pFeatureLevelsRequested ({given}) cannot be queried.",
             field="FeatureSupportData.pFeatureLevelsRequested",
             given=levels,
@@ -460,7 +460,7 @@ def _feature_levels(data: FeatureDataFeatureLevels) -> FeatureDataFeatureLevels:
 def _shader_model(data: FeatureDataShaderModel) -> FeatureDataShaderModel:
     if data.highest_shader_model not in list(ShaderModel)[1:]:
         raise refusal(
-            ids.FEATURE_DATA,
+            FEATURE_DATA,
             "HighestShaderModel ({given}) cannot be queried.",
             field="FeatureSupportData.HighestShaderModel",
             given=data.highest_shader_model,
@@ -474,7 +474,7 @@ def _shader_model(data: FeatureDataShaderModel) -> FeatureDataShaderModel:
 def _root_signature(data: FeatureDataRootSignature) -> FeatureDataRootSignature:
     if data.highest_version not in list(RootSignatureVersion):
         raise refusal(
-            ids.FEATURE_DATA,
+            FEATURE_DATA,
             "HighestVersion ({given}) cannot be queried.",
             field="FeatureSupportData.HighestVersion",
             given=data.highest_version,
@@ -508,7 +508,7 @@ def _session_types(
     count = _own(FeatureDataProtectedResourceSessionTypeCount(data.node_index)).count
     if data.count != count:
         raise refusal(
-            ids.FEATURE_DATA,
+            FEATURE_DATA,
             "Count ({given}) is not the number of types of protected sessions.",
             field="FeatureSupportData.Count",
             given=data.count,
@@ -576,7 +576,7 @@ def struct_of(feature: Feature) -> type[Frozen]:
     number = integer(feature, "feature")
     if number not in list(Feature):
         raise refusal(
-            ids.FEATURE_DATA,
+            FEATURE_DATA,
             "Feature ({given}) is not a D3D12_FEATURE.",
             operation="CheckFeatureSupport",
             rule="DEV11: ID3D12Device::CheckFeatureSupport",
@@ -596,7 +596,7 @@ def answer(feature: Feature, data: Any = NO_INPUTS) -> Any:
         data = kind()
     if type(data) is not kind:
         raise refusal(
-            ids.FEATURE_DATA,
+            FEATURE_DATA,
             f"The data of feature {spell(Feature(feature))} is not its struct.",
             operation="CheckFeatureSupport",
             rule="DEV8: ID3D12Device::CheckFeatureSupport",

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from dmlemu_hw.host import HostFile
 
-from ...diagnostics import ids
 from ...errors import HResult
 from ..types.arguments import integer
 from .info_queue import refusal
+from .rows import FENCE_EVENT
 
 __all__ = ["Event", "notifier"]
 
@@ -41,7 +41,7 @@ class _EventFd:
 def _open_event(descriptor: int) -> _EventFd:
     refused = partial(
         refusal,
-        ids.FENCE_EVENT,
+        FENCE_EVENT,
         field="hEvent",
         given=descriptor,
         expected="the number of an eventfd",

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from enum import IntFlag
 
-from ...diagnostics import ids
 from ...diagnostics.category import ApplicationMessage, MessageCategory, category_of
 from ...diagnostics.message_id import MessageId
 from ...diagnostics.refusal import not_implemented, refusal
@@ -14,6 +13,7 @@ from ...errors import Report, Severity, not_a, spell, spell_object
 from ...reporting import InfoQueueFilter, InfoQueueFilterDesc, Reporter, Response, Stored
 from ..types.arguments import callback as check_callback
 from ..types.arguments import instance, integer, text
+from .rows import INFO_QUEUE
 
 __all__ = [
     "ApplicationMessage",
@@ -98,7 +98,7 @@ class InfoQueue:
         limit = integer(message_count_limit, "MessageCountLimit")
         if not -1 <= limit <= self.UNLIMITED:
             raise refusal(
-                ids.INFO_QUEUE,
+                INFO_QUEUE,
                 "{field} ({given}) is out of range.",
                 operation="SetMessageCountLimit",
                 rule="ID3D12InfoQueue::SetMessageCountLimit",
@@ -135,7 +135,7 @@ class InfoQueue:
         if 0 <= integer(index, "MessageIndex") < len(stored):
             return stored[index]
         raise refusal(
-            ids.INFO_QUEUE,
+            INFO_QUEUE,
             f"Message index ({index}) names none of the {len(stored)} stored messages.",
             operation=operation,
             rule=f"ID3D12InfoQueue::{operation}",
@@ -295,7 +295,7 @@ class InfoQueue:
     @staticmethod
     def _unknown(field: str, given: object, expected: str, operation: str) -> Exception:
         return refusal(
-            ids.INFO_QUEUE,
+            INFO_QUEUE,
             "{field} ({given}) is not known.",
             operation=operation,
             rule=f"ID3D12InfoQueue::{operation}",
@@ -340,7 +340,7 @@ class InfoQueue:
                 self._left.wait_for(lambda: all(each == me for each in found.threads.values()))
                 return
         raise refusal(
-            ids.INFO_QUEUE,
+            INFO_QUEUE,
             "No callback is registered under cookie ({given}).",
             operation="UnregisterMessageCallback",
             rule="ID3D12InfoQueue1::UnregisterMessageCallback",

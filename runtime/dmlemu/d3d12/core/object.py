@@ -9,11 +9,12 @@ from types import TracebackType
 from typing import Any, TypeVar
 from uuid import UUID
 
-from ...diagnostics import ids
+from ...diagnostics.rows import ARGUMENT_RANGE
 from ...errors import CallSite, HResult, call_site, shorten, spell_site
 from ..types.arguments import buffer, instance, integer, text
 from ..types.arguments import callback as check_callback
 from .info_queue import refusal
+from .rows import PRIVATE_DATA
 
 _Self = TypeVar("_Self", bound="Object")
 
@@ -126,7 +127,7 @@ class Object:
         """
         if instance(guid, UUID, "guid") not in self._private_data:
             raise refusal(
-                ids.PRIVATE_DATA,
+                PRIVATE_DATA,
                 f"No private data is stored under ({guid}).",
                 operation="GetPrivateData",
                 rule="OB1: ID3D12Object::GetPrivateData",
@@ -187,7 +188,7 @@ class Object:
         number = integer(callback_id, "callbackID")
         if known.pop(number, None) is None:
             raise refusal(
-                ids.ARGUMENT_RANGE,
+                ARGUMENT_RANGE,
                 "No callback is registered under callbackID ({given}).",
                 operation="UnregisterDestructionCallback",
                 rule="ID3DDestructionNotifier::UnregisterDestructionCallback",

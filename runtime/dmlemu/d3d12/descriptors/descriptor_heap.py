@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
 from dmlemu_hw.descriptors import DescriptorHeap as HardwareDescriptorHeap
 
-from ...diagnostics import ids
 from ...errors import CallSite, call_site, number_of
 from ..core.device_child import DeviceChild
 from ..core.events import DescriptorsWritten
 from ..core.features import MAX_SAMPLERS, MAX_VIEWS
 from ..core.info_queue import refusal, spell, spell_handle
+from ..core.rows import DESC_INDEX
 from ..types.arguments import instance, integer, integers
 from ..types.enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
 from ..types.structs import DescriptorHeapDesc
+from .rows import DESC_HEAP_KIND, DESC_HEAP_NOT_VISIBLE
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -58,7 +59,7 @@ class DescriptorHeap(DeviceChild):
         """
         if not self.hardware.shader_visible:
             error = refusal(
-                ids.DESC_HEAP_NOT_VISIBLE,
+                DESC_HEAP_NOT_VISIBLE,
                 f"The GPU handle of {self} is requested, and the heap is not shader-visible.",
                 operation="GetGPUDescriptorHandleForHeapStart",
                 rule="DH3: ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart",
@@ -76,7 +77,7 @@ def check_desc(desc: DescriptorHeapDesc | None) -> None:
     """DH1, DH2."""
 
     refused = partial(
-        refusal, ids.DESC_HEAP_KIND, operation="CreateDescriptorHeap", page="D3D12_DESCRIPTOR_HEAP_DESC"
+        refusal, DESC_HEAP_KIND, operation="CreateDescriptorHeap", page="D3D12_DESCRIPTOR_HEAP_DESC"
     )
 
     invalid = MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC
@@ -159,7 +160,7 @@ def find_slot(
     assert heap is None or isinstance(heap, DescriptorHeap)
     if found is None or heap is None:
         raise refusal(
-            ids.DESC_INDEX,
+            DESC_INDEX,
             "CPU descriptor handle ({given}) belongs to no descriptor heap.",
             operation=operation,
             rule="DH4: D3D12_CPU_DESCRIPTOR_HANDLE",
@@ -238,7 +239,7 @@ def copy_descriptors(
     write_descriptors(context, [row_of(context, to, count) for to, _, count in pairs], operation, copy)
 
 
-_refused_ranges = partial(refusal, ids.DESC_INDEX, message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES)
+_refused_ranges = partial(refusal, DESC_INDEX, message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES)
 
 
 def _ranges(
@@ -293,7 +294,7 @@ def _check_range(
         )
     if is_source and desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
         raise refusal(
-            ids.DESC_HEAP_KIND,
+            DESC_HEAP_KIND,
             f"Descriptors are copied out of {heap}, which is shader-visible: the CPU can only write it.",
             operation=operation,
             rule=f"DH5: ID3D12Device::{operation}",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorKind
 
-from ...diagnostics import ids
 from ...errors import Error
 from ..core.info_queue import not_implemented, refusal, spell, spell_handle
 from ..memory.resource import Resource, resource_at
@@ -34,6 +33,7 @@ from ..types.structs import (
     UnorderedAccessViewDesc,
 )
 from .descriptor_heap import find_slot, write_descriptors
+from .rows import DESC_HEAP_KIND, RES_VIEW
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -53,7 +53,7 @@ class _Faults:
 
     def __init__(self, operation: str, desc: str) -> None:
         self.operation = operation
-        self.refused = partial(refusal, ids.RES_VIEW, operation=operation, page=desc)
+        self.refused = partial(refusal, RES_VIEW, operation=operation, page=desc)
         uav = operation == _UAV
         self.invalid_desc = (
             MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDDESC
@@ -144,7 +144,7 @@ def shader_resource_view(
 def constant_buffer_view(context: DeviceContext, desc: ConstantBufferViewDesc | None) -> Descriptor:
     """The descriptor of ``CreateConstantBufferView``; None or size 0 is a null view."""
 
-    refused = partial(refusal, ids.RES_VIEW, operation=_CBV, page="D3D12_CONSTANT_BUFFER_VIEW_DESC")
+    refused = partial(refusal, RES_VIEW, operation=_CBV, page="D3D12_CONSTANT_BUFFER_VIEW_DESC")
 
     if desc is None or instance(desc, ConstantBufferViewDesc, "desc").size_in_bytes == 0:
         return Descriptor(DescriptorKind.CBV)
@@ -343,7 +343,7 @@ def _counter_address(context: DeviceContext, counter: Resource | None, view: Buf
 
     refused = partial(
         refusal,
-        ids.RES_VIEW,
+        RES_VIEW,
         operation=_UAV,
         rule="VW8",
         page="D3D12_UNORDERED_ACCESS_VIEW_DESC",
@@ -412,7 +412,7 @@ def _write_view(
     heap, index = find_slot(context, dest_descriptor, operation, "DestDescriptor")
     if heap.get_desc().type != DescriptorHeapType.CBV_SRV_UAV:
         raise refusal(
-            ids.DESC_HEAP_KIND,
+            DESC_HEAP_KIND,
             f"A view of a buffer is written into {heap} of type {spell(heap.get_desc().type)}.",
             operation=operation,
             rule=f"DH4: ID3D12Device::{operation}",

@@ -10,9 +10,9 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
 from dmlemu_hw.events import EventStream
 from dmlemu_hw.gpu import Gpu
 
-from ...diagnostics import ids
 from ...errors import Error, HResult, Strictness
 from ...reporting import Reporter
+from ..barriers.rows import LIST_TYPE
 from ..core import features
 from ..core.adapter import Adapter
 from ..core.device_child import DeviceChild
@@ -20,6 +20,7 @@ from ..core.device_context import DeviceContext
 from ..core.host_events import Event
 from ..core.info_queue import InfoQueue, not_implemented, refusal
 from ..core.removal import RemovalRecord
+from ..core.rows import DEVICE_REMOVED
 from ..descriptors import descriptor_heap, views
 from ..descriptors.descriptor_heap import DescriptorHeap
 from ..lists.command_allocator import CommandAllocator
@@ -192,7 +193,7 @@ class Device(NumberedMethods):
         check_list_type(type, operation, "CL3")
         if integer(flags, "flags") != CommandListFlags.NONE:
             raise refusal(
-                ids.LIST_TYPE,
+                LIST_TYPE,
                 "Command list flags ({given}) are not known.",
                 operation=operation,
                 rule="CL3: ID3D12Device4::CreateCommandList1",
@@ -506,7 +507,7 @@ class Device(NumberedMethods):
     def remove_device(self) -> None:
         """Removes the device, for testing; mirrors ``ID3D12Device5::RemoveDevice``."""
         error = refusal(
-            ids.DEVICE_REMOVED,
+            DEVICE_REMOVED,
             f"{self} was removed by RemoveDevice.",
             operation="RemoveDevice",
             rule="RM1: ID3D12Device5::RemoveDevice",

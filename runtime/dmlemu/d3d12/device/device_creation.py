@@ -9,7 +9,7 @@ from functools import partial
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.gpu import Gpu
 
-from ...diagnostics import ids
+from ...diagnostics.rows import OUT_OF_MEMORY
 from ...environment import check_variables
 from ...errors import HOST_IS_FULL, Error, HResult, Strictness
 from ...reporting import defaults, on_created
@@ -19,6 +19,7 @@ from ..core.info_queue import refusal, spell
 from ..types.arguments import choice, instance, integer
 from ..types.enums import FeatureLevel
 from .device import Device
+from .rows import DEVICE_STRICTNESS, FEATURE_LEVEL
 
 
 def create_device(
@@ -97,7 +98,7 @@ def _check_feature_level(level: FeatureLevel) -> None:
     highest = features.MAX_FEATURE_LEVEL.name
     given = level if known else f"0x{level:X}"
     raise refusal(
-        ids.FEATURE_LEVEL,
+        FEATURE_LEVEL,
         f"Feature level ({spell(given)}) is "
         + ("above what the adapter reaches." if known else "not one of Direct3D 12."),
         operation="D3D12CreateDevice",
@@ -124,7 +125,7 @@ def _create_gpu(adapter: Adapter, *, poison: bool) -> Gpu:
 
 def _host_is_full(reason: str | None) -> Error:
     return refusal(
-        ids.OUT_OF_MEMORY,
+        OUT_OF_MEMORY,
         f"The host cannot hold one more emulated GPU ({reason}).",
         operation="D3D12CreateDevice",
         rule="D3D12CreateDevice",
@@ -152,7 +153,7 @@ def _check_strictness(device: Device, strictness: Strictness | None, raises: boo
     context = device.context
     refused = partial(
         refusal,
-        ids.DEVICE_STRICTNESS,
+        DEVICE_STRICTNESS,
         operation="D3D12CreateDevice",
         rule="DEV7: ID3D12Debug::EnableDebugLayer",
         object=device,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from ...diagnostics import ids
+from ...diagnostics.rows import ARGUMENT_RANGE
 from ...errors import Error
 from ..core.device_child import DeviceChild
 from ..core.device_context import DeviceContext
@@ -435,7 +435,7 @@ class NumberedMethods(Object):
 
 def _wrong(field: str, given: object, expected: str, operation: str) -> Error:
     return refusal(
-        ids.ARGUMENT_RANGE,
+        ARGUMENT_RANGE,
         f"{{field}} ({{given}}) is not {expected}.",
         operation=operation,
         rule=f"ID3D12Device::{operation}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ...diagnostics import ids
 from ..core.device_child import DeviceChild
 from ..core.device_context import DeviceContext
 from ..core.events import Evicted
@@ -13,6 +12,7 @@ from ..core.info_queue import refusal
 from ..descriptors.descriptor_heap import DescriptorHeap
 from ..memory.query_heap import QueryHeap
 from ..memory.resource import Heap, Resource
+from ..queues.rows import RES_NOT_RESIDENT
 from ..types.arguments import sequence
 from ..types.enums import MessageId
 
@@ -39,7 +39,7 @@ def evict(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
     for each, count in Counter(chosen).items():
         if each.residency < count:
             raise refusal(
-                ids.RES_NOT_RESIDENT,
+                RES_NOT_RESIDENT,
                 f"{each} is evicted more often than it was made resident.",
                 operation="Evict",
                 rule="RD1: ID3D12Device::Evict",
@@ -58,7 +58,7 @@ def _check_pageables(
 ) -> list[DeviceChild]:
     if objects is None:
         raise refusal(
-            ids.RES_NOT_RESIDENT,
+            RES_NOT_RESIDENT,
             "No objects are given.",
             operation=operation,
             rule=f"RD1: ID3D12Device::{operation}",

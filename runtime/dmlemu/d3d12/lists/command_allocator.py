@@ -5,12 +5,12 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ...diagnostics import ids
 from ...errors import CallSite, HResult, Severity, spell_site
 from ..core.device_child import DeviceChild
 from ..core.info_queue import refusal
 from ..core.submissions import when_done
 from ..types.enums import CommandListType, MessageId
+from .rows import ALLOC_RESET_IN_FLIGHT, LIST_OPEN
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -58,7 +58,7 @@ class CommandAllocator(DeviceChild):
         recording = self.recording  # another thread may close it meanwhile
         if recording is not None:
             raise refusal(
-                ids.LIST_OPEN,
+                LIST_OPEN,
                 f"{self} is reset while {recording} records with it.",
                 operation="ID3D12CommandAllocator::Reset",
                 rule="CL7: ID3D12CommandAllocator::Reset",
@@ -92,7 +92,7 @@ class CommandAllocator(DeviceChild):
         recording = self.context.submissions.recorded_with(self)
         if recording is not None and recording.submitted is not None:
             raise refusal(
-                ids.ALLOC_RESET_IN_FLIGHT,
+                ALLOC_RESET_IN_FLIGHT,
                 f"{self} is reset before the GPU has finished {recording.owner}, which was recorded with it.",
                 operation="ID3D12CommandAllocator::Reset",
                 rule="CL7: ID3D12CommandAllocator::Reset",

@@ -10,7 +10,6 @@ import numpy as np
 
 from dmlemu_hw.packets import Opcode, disassemble
 
-from ...diagnostics import ids
 from ...errors import Error, HResult
 from ..barriers.barrier_structs import ResourceBarrier
 from ..barriers.barriers import check_barriers, named_by, no_barriers, packet_of
@@ -42,6 +41,7 @@ from ..types.structs import (
 from . import command_validation
 from .command_allocator import CommandAllocator
 from .list_recorder import ListRecorder, ListRecording
+from .rows import LIST_CLOSED, LIST_OPEN
 
 if TYPE_CHECKING:
     pass
@@ -111,7 +111,7 @@ class CommandList(ListRecorder):
         self.context.check_alive("Close")
         if not self.is_open or self.recording is None:
             raise refusal(
-                ids.LIST_CLOSED,
+                LIST_CLOSED,
                 f"{self} is closed twice.",
                 object=self,
                 context=self.turned,
@@ -145,7 +145,7 @@ class CommandList(ListRecorder):
         self.context.check_alive("Reset")
         if self.is_open:
             raise refusal(
-                ids.LIST_OPEN,
+                LIST_OPEN,
                 f"{self} is reset while it is open.",
                 object=self,
                 context=self.turned,
@@ -167,7 +167,7 @@ class CommandList(ListRecorder):
         self.check_open("disassemble")
         if self.is_open:
             raise refusal(
-                ids.LIST_OPEN,
+                LIST_OPEN,
                 f"{self} is open: it has no packets before Close.",
                 object=self,
                 context=self.turned,

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 from dmlemu_hw.descriptors import DescriptorKind
 from dmlemu_hw.formats import element_size
 
-from ...diagnostics import ids
 from ...errors import Error, number_of
 from ..core.info_queue import refusal, spell, spell_handle, spell_object
+from ..core.rows import DESC_KIND, DESC_UNINIT
 from ..descriptors.descriptor_heap import DescriptorHeap, find_slot
+from ..descriptors.rows import DESC_HEAP_KIND, DESC_HEAP_NOT_VISIBLE
 from ..memory.resource import Resource, resource_at
 from ..types.arguments import instance, integer, integers, sequence
 from ..types.enums import DescriptorHeapFlags, DescriptorHeapType, MessageId, WriteBufferImmediateMode
 from ..types.structs import Rect, WriteBufferImmediateParameter
+from .rows import BIND_RANGE, COPY_NULL, COPY_RANGE, COPY_SAME, DESC_HEAP_NOT_SET
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -30,7 +32,7 @@ def _check_buffer(resource: object, refused: Callable[..., Error], field: str, n
     """Checks that the argument is a buffer; lifetime and device are checked where it is used."""
     if resource is None:
         raise refused(
-            ids.COPY_NULL,
+            COPY_NULL,
             "A buffer is copied, and {field} is {given}.",
             field=field,
             given=None,
@@ -40,7 +42,7 @@ def _check_buffer(resource: object, refused: Callable[..., Error], field: str, n
     if not isinstance(resource, Resource):
         given = spell_object(resource)
         raise refused(
-            ids.COPY_NULL,
+            COPY_NULL,
             "{field} ({given}) is not a buffer.",
             field=field,
             given=given,
@@ -69,7 +71,7 @@ def check_copy_buffer_region(
             past = offset + size - width
             where = "do not lie in" if min(offset, size) < 0 else f"run {past} bytes past the end of"
             raise refused(
-                ids.COPY_RANGE,
+                COPY_RANGE,
                 f"The {size} bytes at offset {offset} {where} {resource}, which has {width}.",
                 field=field,
                 given=f"[{offset}, {offset + size})",
@@ -83,7 +85,7 @@ def same_buffer(dst: Resource) -> Error:
     """CM1: the error of a copy within one buffer, which only the debug layer looks at."""
     operation = "CopyBufferRegion"
     return refusal(
-        ids.COPY_SAME,
+        COPY_SAME,
         f"{dst} is both source and destination of a copy.",
         operation=operation,
         rule=f"CM1: ID3D12GraphicsCommandList::{operation}",
@@ -107,7 +109,7 @@ def check_copy_resource(dst: Resource, src: Resource) -> None:
     field, wrong = "pSrcResource", MessageId.COPYRESOURCE_INVALIDSRCRESOURCE
     if dst is src:
         raise refused(
-            ids.COPY_SAME,
+            COPY_SAME,
             f"{dst} is copied onto itself.",
             field=field,
             given=src,
@@ -118,7 +120,7 @@ def check_copy_resource(dst: Resource, src: Resource) -> None:
     if dst.width != src.width:
         field = f"{field}.Width"
         raise refused(
-            ids.COPY_RANGE,
+            COPY_RANGE,
             f"{src} of {src.width} bytes is copied into {dst} of {dst.width} bytes.",
             field=field,
             given=src.width,
@@ -141,7 +143,7 @@ def check_immediate(
 
     refused = partial(
         refusal,
-        ids.COPY_RANGE,
+        COPY_RANGE,
         operation="WriteBufferImmediate",
         rule="CM5: ID3D12GraphicsCommandList::WriteBufferImmediate",
         message_id=0,
@@ -210,7 +212,7 @@ def check_clear(
     _check_current_handle(command_list, gpu_handle, operation)
     if resource is None:
         raise refusal(
-            ids.DESC_KIND,
+            DESC_KIND,
             "No resource is given.",
             field="pResource",
             given=None,
@@ -227,7 +229,7 @@ def check_clear(
         if not 0 <= rect.left <= rect.right <= elements:
             given = f"[{rect.left}, {rect.right})"
             raise refusal(
-                ids.BIND_RANGE,
+                BIND_RANGE,
                 f"Elements {given} do not lie in the view of {elements} elements.",
                 field=f"pRects[{i}]",
                 given=given,
@@ -246,7 +248,7 @@ def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
     raw = integers(values, "values")
     if len(raw) != 4:
         raise refusal(
-            ids.DESC_KIND,
+            DESC_KIND,
             f"Values holds {len(raw)} numbers, and a clear takes 4.",
             field="Values",
             given=number_of(len(raw), "number"),
@@ -260,7 +262,7 @@ def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
         if not 0 <= value < 2**32:
             field = f"Values[{i}]"
             raise refusal(
-                ids.DESC_KIND,
+                DESC_KIND,
                 "{field} ({given}) is not an unsigned 32-bit number.",
                 field=field,
                 given=value,
@@ -284,7 +286,7 @@ def _check_current_handle(command_list: ListRecorder, gpu_handle: int, operation
         return
     where = "no shader-visible heap" if found is None else found[0].label
     error = refusal(
-        ids.DESC_HEAP_NOT_SET,
+        DESC_HEAP_NOT_SET,
         "The GPU descriptor handle is not of the shader-visible heap that is set on the list.",
         field=field,
         given=f"{spell_handle(gpu_handle)} of {where}",
@@ -308,7 +310,7 @@ def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resou
     invalid = MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE
     if heap.get_desc().flags & DescriptorHeapFlags.SHADER_VISIBLE:
         raise refused(
-            ids.DESC_HEAP_KIND,
+            DESC_HEAP_KIND,
             f"The CPU descriptor handle is of {heap}, which is shader-visible: it cannot be read.",
             field=field,
             given=heap.get_desc().flags,
@@ -320,7 +322,7 @@ def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resou
     view = context.gpu.descriptors.read(cpu_handle)
     if view.kind is not DescriptorKind.UAV:
         raise refused(
-            ids.DESC_UNINIT if view.kind is DescriptorKind.UNWRITTEN else ids.DESC_KIND,
+            DESC_UNINIT if view.kind is DescriptorKind.UNWRITTEN else DESC_KIND,
             "The CPU descriptor handle holds no unordered access view.",
             field=field,
             given=view.kind,
@@ -331,7 +333,7 @@ def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resou
         )
     if view.stride:
         raise refused(
-            ids.DESC_KIND,
+            DESC_KIND,
             f"A structured view (StructureByteStride {view.stride}) of {resource} is cleared.",
             field=field,
             given="a structured view",
@@ -342,7 +344,7 @@ def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resou
         )
     if not resource.address <= view.address < resource.address + resource.width:
         raise refused(
-            ids.DESC_KIND,
+            DESC_KIND,
             f"The view that is cleared is not of {resource}.",
             field="pResource",
             given=resource,
@@ -367,7 +369,7 @@ def check_heaps(
 
     refused = partial(
         refusal,
-        ids.DESC_HEAP_NOT_VISIBLE,
+        DESC_HEAP_NOT_VISIBLE,
         operation=operation,
         rule="DH8",
         page=f"ID3D12GraphicsCommandList::{operation}",

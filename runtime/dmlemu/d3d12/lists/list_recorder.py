@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from dmlemu_hw.events import Recorded
 from dmlemu_hw.packets import Opcode, PacketWriter
 
-from ...diagnostics import ids
 from ...errors import CallSite, Error, HResult, spell_site
+from ..barriers.rows import LIST_TYPE
 from ..barriers.state_errors import conflict_error
 from ..core import states
 from ..core.device_child import DeviceChild
@@ -28,6 +28,7 @@ from ..types.enums import (
     MessageId,
 )
 from .command_allocator import CommandAllocator
+from .rows import ALLOC_SHARED, LIST_CLOSED
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -101,7 +102,7 @@ class ListRecorder(DeviceChild):
             return True
         self.reject(
             refusal(
-                ids.LIST_TYPE,
+                LIST_TYPE,
                 f"{operation} is called on {self}, which is of type {spell(self.type)}.",
                 operation=operation,
                 rule=f"CL13: ID3D12GraphicsCommandList::{operation}",
@@ -116,7 +117,7 @@ class ListRecorder(DeviceChild):
 
     def _closed_error(self, operation: str) -> Error:
         return refusal(
-            ids.LIST_CLOSED,
+            LIST_CLOSED,
             f"{operation} is called on {self}, which is closed.",
             object=self,
             context=self.turned,
@@ -232,7 +233,7 @@ def check_allocator(
 
     if allocator is None:
         raise refused(
-            ids.LIST_TYPE,
+            LIST_TYPE,
             "No command allocator is given.",
             given=None,
             expected="a command allocator",
@@ -242,7 +243,7 @@ def check_allocator(
     context.check_child(allocator, CommandAllocator, operation, "pAllocator")
     if allocator.type != type:
         raise refused(
-            ids.LIST_TYPE,
+            LIST_TYPE,
             f"{allocator} is of type {spell(allocator.type)}, and the list of type {spell(type)}.",
             given=allocator.type,
             expected=type,
@@ -252,7 +253,7 @@ def check_allocator(
     recording = allocator.recording  # another thread may close it meanwhile
     if recording is not None:
         raise refused(
-            ids.ALLOC_SHARED,
+            ALLOC_SHARED,
             f"{recording} records with {allocator}, and a second list is opened on it.",
             given="an allocator in use",
             expected="one that no open list uses",
@@ -277,7 +278,7 @@ def check_list_type(type: CommandListType, operation: str, rule: str) -> None:
     if type in list(CommandListType) and type != CommandListType.NONE:
         raise not_implemented(operation, f"A command list of type {spell(type)}")
     raise refusal(
-        ids.LIST_TYPE,
+        LIST_TYPE,
         "Command list type ({given}) is not known.",
         operation=operation,
         rule=f"{rule}: ID3D12Device::{operation}",

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ...diagnostics import ids
+from ...diagnostics.declaration import Declaration
 from ...frozen import Frozen
 from ..core.info_queue import not_implemented, refusal, spell, spell_object
 from ..core.states import COPY_DEST, GENERIC_READ, KNOWN_STATES, is_combination
@@ -39,6 +39,7 @@ from ..types.structs import (
     ResourceDesc1,
     SampleDesc,
 )
+from .rows import HEAP_RANGE, RES_DESC
 
 TILE = DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT
 
@@ -50,7 +51,7 @@ def round_up(value: int, alignment: int) -> int:
 
 
 def _check(
-    rows: Iterable[_Row], operation: str, page: str, check: ids.Id = ids.RES_DESC, object: Any = ""
+    rows: Iterable[_Row], operation: str, page: str, check: Declaration = RES_DESC, object: Any = ""
 ) -> None:
     """Raises for the first violated rule; ``page`` is the page that documents the rules."""
     for broken, rule, field, given, expected, message_id, sentence in rows:
@@ -484,7 +485,7 @@ def check_placement(desc: ResourceDesc, heap: HeapDesc, heap_name: str, offset: 
          MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE, outside),
         (denied, "PL3", "pHeap", heap.flags, "a heap without DENY_BUFFERS",
          0, "A buffer is placed in a heap that denies buffers ({})."),
-    ), operation, f"ID3D12Device::{operation}", ids.HEAP_RANGE, heap_name)
+    ), operation, f"ID3D12Device::{operation}", HEAP_RANGE, heap_name)
     # fmt: on
 
 

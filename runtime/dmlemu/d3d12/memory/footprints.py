@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...diagnostics import ids
 from ...errors import Error, HResult
 from ..core.info_queue import refusal
 from ..types.arguments import integer
@@ -21,6 +20,7 @@ from ..types.structs import (
     SubresourceFootprint,
 )
 from .checks import TILE, check_resource_desc, round_up
+from .rows import RES_DESC
 from .texture_sizes import texture_size
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def copyable_footprints(
 def _check_footprint_range(desc: ResourceDesc, first: int, count: int) -> None:
     if first != 0 or count not in (0, 1):
         raise refusal(
-            ids.RES_DESC,
+            RES_DESC,
             f"Subresources [{first}, {first + count}) do not exist: a buffer has one.",
             operation="GetCopyableFootprints",
             rule="CF1: ID3D12Device::GetCopyableFootprints",
@@ -113,7 +113,7 @@ def _check_footprint_range(desc: ResourceDesc, first: int, count: int) -> None:
         )
     if round_up(desc.width, TEXTURE_DATA_PITCH_ALIGNMENT) > _UINT32_MAX:
         raise refusal(
-            ids.RES_DESC,
+            RES_DESC,
             "Buffer width ({given}) does not fit a footprint.",
             operation="GetCopyableFootprints",
             rule="CF1: ID3D12Device::GetCopyableFootprints",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from dmlemu_hw.allocation import Allocation
 
-from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, spell_site
 from ..core.device_child import DeviceChild
 from ..core.info_queue import not_implemented, refusal, spell
@@ -16,6 +15,7 @@ from ..types.arguments import instance, integer
 from ..types.enums import CommandListType, MessageId, QueryHeapType, QueryType
 from ..types.structs import QueryHeapDesc
 from .resource import Resource
+from .rows import QUERY, QUERY_NOT_ENDED
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -43,7 +43,7 @@ def check_desc(desc: QueryHeapDesc | None) -> None:
 
     refused = partial(
         refusal,
-        ids.QUERY,
+        QUERY,
         operation="CreateQueryHeap",
         rule="QY1: D3D12_QUERY_HEAP_DESC",
         message_id=MessageId.CREATEQUERY_HEAP_INVALID_PARAMETERS,
@@ -80,7 +80,7 @@ def check_desc(desc: QueryHeapDesc | None) -> None:
 def begin_error(type: QueryType) -> Error:
     """QY2: timestamps have EndQuery only."""
     return refusal(
-        ids.QUERY,
+        QUERY,
         f"A query of type {spell(type)} is begun, and timestamps have EndQuery only.",
         field="Type",
         given=type,
@@ -110,7 +110,7 @@ def check_resolve(
 
     refused = partial(
         refusal,
-        ids.QUERY,
+        QUERY,
         operation=operation,
         rule=f"QY3: ID3D12GraphicsCommandList::{operation}",
         message_id=wrong,
@@ -154,7 +154,7 @@ def check_ended(command_list: str, heap: QueryHeap, start: int, count: int, at: 
     rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
     queries = ", ".join(map(str, missing[:8])) + rest
     error = refusal(
-        ids.QUERY_NOT_ENDED,
+        QUERY_NOT_ENDED,
         f"ResolveQueryData of {command_list} resolves queries of {heap} that were never ended.",
         operation="ExecuteCommandLists",
         rule="QY5: ID3D12GraphicsCommandList::ResolveQueryData",
@@ -181,7 +181,7 @@ def _check_slots(
 
     refused = partial(
         refusal,
-        ids.QUERY,
+        QUERY,
         operation=operation,
         rule=f"{rule}: ID3D12GraphicsCommandList::{operation}",
         message_id=wrong,

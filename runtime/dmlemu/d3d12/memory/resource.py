@@ -13,7 +13,6 @@ from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.kernels import ffi
 
-from ...diagnostics import ids
 from ...errors import CallSite, Error, Severity, quote, spell_site
 from ..core.device_child import DeviceChild
 from ..core.info_queue import not_implemented, refusal, spell
@@ -22,6 +21,7 @@ from ..types.enums import HeapFlags, HeapType, MessageId
 from ..types.structs import HeapDesc, HeapProperties, Range, ResourceDesc, ResourceDesc1
 from .checks import allowed_states, is_cpu_visible
 from .declared import Declared, Layout, named
+from .rows import MAP_HEAP, MAP_RANGE, RES_DESC, UNMAP_NOT_MAPPED, UNMAP_RANGE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -158,7 +158,7 @@ class MappedMemory:
     def _opened(self) -> memoryview:
         if self._memory is None:
             raise refusal(
-                ids.UNMAP_NOT_MAPPED,
+                UNMAP_NOT_MAPPED,
                 f"The mapped memory of {self._resource} is used after Unmap.",
                 operation="MappedMemory",
                 rule="MP4: ID3D12Resource::Unmap",
@@ -311,7 +311,7 @@ class Resource(DeviceChild):
         """``ID3D12Resource::GetHeapProperties``; E_INVALIDARG for a reserved resource (RB11, RS3)."""
         if self.properties is None:
             raise refusal(
-                ids.RES_DESC,
+                RES_DESC,
                 "A reserved resource has no heap whose properties could be returned.",
                 operation="GetHeapProperties",
                 rule="RS3: ID3D12Resource::GetHeapProperties",
@@ -409,7 +409,7 @@ class Resource(DeviceChild):
             self._check_range(written_range, "Unmap", "pWrittenRange", MessageId.UNMAP_INVALIDRANGE)
             if self.map_count == 0:
                 raise refusal(
-                    ids.UNMAP_NOT_MAPPED,
+                    UNMAP_NOT_MAPPED,
                     f"Unmap is called on {self}, which is not mapped.",
                     operation="Unmap",
                     rule="MP4: ID3D12Resource::Unmap",
@@ -474,7 +474,7 @@ class Resource(DeviceChild):
         reserved = self.properties is None
         where = "a reserved resource" if reserved else f"in a heap of type {spell(self.heap_type)}"
         raise refusal(
-            ids.MAP_HEAP,
+            MAP_HEAP,
             f"{operation} is called on {self}, which is {where}: the CPU cannot see it.",
             operation=operation,
             rule=f"{'RS3' if reserved else 'MP1'}: ID3D12Resource::{operation}",
@@ -493,7 +493,7 @@ class Resource(DeviceChild):
     def _check_subresource(self, subresource: int, operation: str, message_id: MessageId) -> None:
         if integer(subresource, "subresource") != 0:
             raise refusal(
-                ids.MAP_RANGE,
+                MAP_RANGE,
                 "Subresource ({given}) does not exist: a buffer has one.",
                 operation=operation,
                 rule=f"MP2: ID3D12Resource::{operation}",
@@ -512,7 +512,7 @@ class Resource(DeviceChild):
             return
         if range.begin < 0 or range.end > self.width:
             error = refusal(
-                ids.MAP_RANGE,
+                MAP_RANGE,
                 f"Range ([{range.begin}, {range.end})) runs past the buffer of {self.width} bytes.",
                 operation=operation,
                 rule=f"MP5: ID3D12Resource::{operation}",
@@ -534,7 +534,7 @@ class Resource(DeviceChild):
         if range is None or range.end <= range.begin or self.heap_type != HeapType.READBACK:
             return
         error = refusal(
-            ids.UNMAP_RANGE,
+            UNMAP_RANGE,
             f"Unmap declares bytes [{range.begin}, {range.end}) of {self}, a READBACK buffer, as written.",
             operation="Unmap",
             rule="MP5: ID3D12Resource::Unmap",

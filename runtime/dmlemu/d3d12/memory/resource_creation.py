@@ -12,7 +12,7 @@ from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.memory import Memory
 
-from ...diagnostics import ids
+from ...diagnostics.rows import OUT_OF_MEMORY
 from ...errors import HResult, Severity
 from ...frozen import Frozen
 from ..core.device_context import DeviceContext
@@ -23,6 +23,7 @@ from . import checks as rules
 from . import query_heap
 from .query_heap import QueryHeap
 from .resource import Heap, Resource
+from .rows import RES_DESC, RES_STATE_IGNORED
 
 _Result = TypeVar("_Result")
 
@@ -45,7 +46,7 @@ class OutOfMemoryGuard(Frozen):
         except OutOfMemory as error:
             left = max(0, error.budget - error.used)
             raise refusal(
-                ids.OUT_OF_MEMORY,
+                OUT_OF_MEMORY,
                 str(error),
                 operation=self.operation,
                 rule=f"{self.rule}: ID3D12Device::{self.operation}",
@@ -203,7 +204,7 @@ def _look_at_width(resource: Resource, operation: str) -> None:
     if resource.fixed_states is None or width <= _MOST_BYTES_OF_HOST:
         return
     error = refusal(
-        ids.RES_DESC,
+        RES_DESC,
         f"A buffer in a heap of type {spell(resource.heap_type)} has width ({{given}}).",
         operation=operation,
         rule="RB12: D3D12_HEAP_TYPE",
@@ -223,7 +224,7 @@ def _finish(resource: Resource, state: ResourceStates, operation: str) -> Resour
     context.resources[resource.address] = resource
     if state != ResourceStates.COMMON and resource.fixed_states is None and context.info_queue.enabled:
         error = refusal(
-            ids.RES_STATE_IGNORED,
+            RES_STATE_IGNORED,
             "Initial state ({given}) is ignored: buffers start COMMON.",
             operation=operation,
             rule=f"RB8: ID3D12Device::{operation}",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dmlemu_hw.allocation import Heap as HardwareHeap
 
-from ...diagnostics import ids
 from ...errors import number_of
 from ...frozen import Frozen
 from ..core.info_queue import refusal
@@ -24,6 +23,7 @@ from ..types.structs import (
 )
 from .checks import TILE, round_up
 from .resource import Heap, Resource
+from .rows import TILE_MAPPING
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -53,7 +53,7 @@ class TileMapping(Frozen):
 
 _refused = partial(
     refusal,
-    ids.TILE_MAPPING,
+    TILE_MAPPING,
     operation="UpdateTileMappings",
     page="ID3D12CommandQueue::UpdateTileMappings",
     message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,

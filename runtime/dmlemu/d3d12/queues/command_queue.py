@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.queue import QueueKind
 
-from ...diagnostics import ids
+from ...diagnostics.rows import OUT_OF_MEMORY
 from ...errors import Error, HResult, Severity, call_site, spell_site
+from ..barriers.rows import LIST_TYPE
 from ..barriers.state_errors import conflict_error
 from ..core.device_child import DeviceChild
 from ..core.info_queue import not_implemented, refusal, spell
 from ..core.object import Object, released_at
 from ..core.recording import Command
+from ..core.rows import OBJECT_DELETED_IN_USE
 from ..core.states import Clash
 from ..core.submissions import Submission, when_done
 from ..lists.command_list import CommandList, encode_marker
 from ..lists.list_recorder import ListRecording
+from ..lists.rows import ALLOC_RESET_IN_FLIGHT, LIST_CLOSED, LIST_OPEN
 from ..memory.resource import Heap, Resource
 from ..memory.tiles import TileMapping, check_mappings
 from ..types.arguments import instance, integer, sequence
@@ -36,6 +39,7 @@ from ..types.enums import (
 from ..types.structs import ClockCalibration, CommandQueueDesc, TiledResourceCoordinate, TileRegionSize
 from .fence import Fence, check_value
 from .journey import Journey
+from .rows import FENCE_VALUE, FENCE_ZERO_WAIT, LIST_EXECUTED_TWICE, QUEUE_EMPTY_SUBMIT, RES_NOT_RESIDENT
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -200,7 +204,7 @@ class CommandQueue(DeviceChild):
             recording = self._check_list(each, f"ppCommandLists[{i}]")
             if recording in recordings:
                 raise refusal(
-                    ids.LIST_EXECUTED_TWICE,
+                    LIST_EXECUTED_TWICE,
                     f"{each} appears twice in one ExecuteCommandLists call.",
                     field=f"ppCommandLists[{i}]",
                     given=each,
@@ -225,7 +229,7 @@ class CommandQueue(DeviceChild):
         )
         if each is None:
             raise refused(
-                ids.LIST_TYPE,
+                LIST_TYPE,
                 "No command list is given.",
                 given=None,
                 expected="a command list",
@@ -235,7 +239,7 @@ class CommandQueue(DeviceChild):
         self.context.check_child(each, CommandList, "ExecuteCommandLists", path)
         if each.type == CommandListType.BUNDLE:
             raise refused(
-                ids.LIST_TYPE,
+                LIST_TYPE,
                 f"{each} is a bundle.",
                 given=each.type,
                 expected=self._desc.type,
@@ -244,7 +248,7 @@ class CommandQueue(DeviceChild):
             )
         if each.type != self._desc.type:
             raise refused(
-                ids.LIST_TYPE,
+                LIST_TYPE,
                 f"{each} of type {spell(each.type)} is executed on {self} of type {spell(self._desc.type)}.",
                 given=each.type,
                 expected=self._desc.type,
@@ -253,7 +257,7 @@ class CommandQueue(DeviceChild):
             )
         if each.is_open:
             raise refused(
-                ids.LIST_OPEN,
+                LIST_OPEN,
                 f"{each} is executed while it is open.",
                 given="an open list",
                 expected="a closed list",
@@ -263,7 +267,7 @@ class CommandQueue(DeviceChild):
             )
         if each.failed:
             raise refused(
-                ids.LIST_CLOSED,
+                LIST_CLOSED,
                 f"{each} is executed, and its Close failed.",
                 given="a failed list",
                 expected="a list whose Close succeeded",
@@ -273,7 +277,7 @@ class CommandQueue(DeviceChild):
         recording = each.recording
         if recording is None:
             raise refused(
-                ids.QUEUE_EMPTY_SUBMIT,
+                QUEUE_EMPTY_SUBMIT,
                 f"{each} has never been recorded.",
                 given="an empty list",
                 expected="a recorded list",
@@ -283,7 +287,7 @@ class CommandQueue(DeviceChild):
             )
         if recording.generation != recording.allocator.generation:
             raise refused(
-                ids.ALLOC_RESET_IN_FLIGHT,
+                ALLOC_RESET_IN_FLIGHT,
                 f"{each} is executed, and its {recording.allocator} has been reset since Close.",
                 given="a list whose commands are gone",
                 expected="a list recorded since",
@@ -298,7 +302,7 @@ class CommandQueue(DeviceChild):
         if recording.is_pending:
             assert recording.submitted is not None
             raise refused(
-                ids.LIST_EXECUTED_TWICE,
+                LIST_EXECUTED_TWICE,
                 f"{each} is executed again while the GPU has not finished it.",
                 given=each,
                 expected="a list that is not pending",
@@ -365,7 +369,7 @@ class CommandQueue(DeviceChild):
         name = f"ID3D12CommandQueue::{operation}"
         if fence is None:
             raise refusal(
-                ids.FENCE_VALUE,
+                FENCE_VALUE,
                 "No fence is given.",
                 operation=name,
                 rule=f"FN2: {name}",
@@ -382,7 +386,7 @@ class CommandQueue(DeviceChild):
         command = recording.need(thing)
         why = "which it was recorded with" if command is None else f"which {command} needs"
         return refusal(
-            ids.OBJECT_DELETED_IN_USE,
+            OBJECT_DELETED_IN_USE,
             f"{recording.owner} is executed, and {thing}, {why}, has been released.",
             field=path,
             given=f"a list that needs a released {thing.kind}",
@@ -402,7 +406,7 @@ class CommandQueue(DeviceChild):
         at = spell_site(pageable.evicted_at)
         evicted = (f"It was evicted at {at}",) if at else ()
         return refusal(
-            ids.RES_NOT_RESIDENT,
+            RES_NOT_RESIDENT,
             f"{recording.owner} uses {thing}, {which} is not resident.",
             operation="ExecuteCommandLists",
             context=(*(() if command is None else (command.context(recording.owner),)), *evicted),
@@ -415,7 +419,7 @@ class CommandQueue(DeviceChild):
 
     def _remark_empty(self) -> None:
         error = refusal(
-            ids.QUEUE_EMPTY_SUBMIT,
+            QUEUE_EMPTY_SUBMIT,
             "ExecuteCommandLists is called with no lists.",
             field="NumCommandLists",
             given=0,
@@ -430,7 +434,7 @@ class CommandQueue(DeviceChild):
 
     def _remark_zero_wait(self, fence: Fence) -> None:
         error = refusal(
-            ids.FENCE_ZERO_WAIT,
+            FENCE_ZERO_WAIT,
             f"{self} waits for {fence} to reach 0, which every fence value satisfies.",
             operation="ID3D12CommandQueue::Wait",
             rule="FN3: ID3D12CommandQueue::Wait",
@@ -445,7 +449,7 @@ class CommandQueue(DeviceChild):
 
 def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
     return refusal(
-        ids.OUT_OF_MEMORY,
+        OUT_OF_MEMORY,
         str(error),
         operation="UpdateTileMappings",
         rule="RS5: ID3D12CommandQueue::UpdateTileMappings",
@@ -488,9 +492,7 @@ def create_queue(context: DeviceContext, desc: CommandQueueDesc) -> CommandQueue
 def check_desc(desc: CommandQueueDesc | None) -> None:
     """Q1."""
 
-    refused = partial(
-        refusal, ids.LIST_TYPE, operation="CreateCommandQueue", rule="Q1: D3D12_COMMAND_QUEUE_DESC"
-    )
+    refused = partial(refusal, LIST_TYPE, operation="CreateCommandQueue", rule="Q1: D3D12_COMMAND_QUEUE_DESC")
 
     if desc is None:
         expected = "a D3D12_COMMAND_QUEUE_DESC"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from dmlemu_hw.fence import Fence as HardwareFence
 
-from ...diagnostics import ids
 from ...errors import number_of
 from ..core.device_child import DeviceChild
 from ..core.host_events import Event, notifier
@@ -16,6 +15,7 @@ from ..core.info_queue import refusal
 from ..types.arguments import integer, integers, number, outside, sequence
 from ..types.enums import FenceFlags, MessageId, MultipleFenceWaitFlags
 from ..types.structs import UINT64_MAX
+from .rows import FENCE_FLAGS, FENCE_VALUE
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -27,7 +27,7 @@ def check_flags(flags: FenceFlags) -> None:
     known = int(FenceFlags.SHARED | FenceFlags.SHARED_CROSS_ADAPTER | FenceFlags.NON_MONITORED)
     if int(flags) & ~known:
         raise refusal(
-            ids.FENCE_FLAGS,
+            FENCE_FLAGS,
             "Fence flags ({given}) have bits that are not known.",
             operation="CreateFence",
             rule="FN1: ID3D12Device::CreateFence",
@@ -42,7 +42,7 @@ def check_value(value: int, operation: str, field: str) -> None:
     """Checks that a fence value is an unsigned 64-bit number."""
     if not 0 <= integer(value, field) <= UINT64_MAX:
         raise refusal(
-            ids.FENCE_VALUE,
+            FENCE_VALUE,
             "Fence value ({given}) is not an unsigned 64-bit number.",
             operation=operation,
             rule=f"FN1: {operation}",
@@ -137,7 +137,7 @@ def check_multiple(fences: Sequence[Fence], values: Sequence[int], flags: Multip
 
     refused = partial(
         refusal,
-        ids.FENCE_FLAGS,
+        FENCE_FLAGS,
         operation=operation,
         rule=f"FN7: ID3D12Device1::{operation}",
     )

@@ -11,8 +11,8 @@ from enum import Enum, IntEnum, IntFlag
 from operator import index
 from typing import Any, TypeVar, get_type_hints
 
-from ...diagnostics import ids
 from ...diagnostics.refusal import refusal
+from ...diagnostics.rows import ARGUMENT_RANGE
 from ...errors import Error, spell
 from ...frozen import Frozen
 from ...suggestions import nearest, question
@@ -31,7 +31,7 @@ def outside(
 ) -> Error:
     """The error for a value that the field cannot hold."""
     return refusal(
-        ids.ARGUMENT_RANGE,
+        ARGUMENT_RANGE,
         f"{field} ({spell(value)}) {message}.",
         api="D3D12",
         operation="",

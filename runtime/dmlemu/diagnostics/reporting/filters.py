@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from ...frozen import Frozen
-from .. import ids
 from ..report import Error, Report, Severity, loading
+from ..rows import ARGUMENT_RANGE
 from ..spelling import as_integer
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _unknown(what: str, field: str, given: int, expected: str) -> Error:
         from ..refusal import refusal  # imported late: most programs make no mistakes
 
     return refusal(
-        ids.ARGUMENT_RANGE,
+        ARGUMENT_RANGE,
         f"{what} ({{given}}) is not known.",
         rule="D3D12_INFO_QUEUE_FILTER_DESC",
         field=field,

@@ -17,9 +17,9 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from .. import ids
 from ..location import call_site
 from ..report import Error, HResult, Report, Severity, loading
+from ..rows import REPORT_LIMIT
 from .defaults import Response, Sink, defaults
 from .files import open_report_file, summarize
 from .filters import InfoQueueFilter, desc_of
@@ -227,9 +227,9 @@ class Reporter:
             if self._causes.get(report.id, 0) < self.limit:
                 self._causes[report.id] = self._causes.get(report.id, 0) + 1
             else:
-                key = (ids.REPORT_LIMIT, report.id)
+                key = (REPORT_LIMIT.id, report.id)
                 text = f"{self.limit} different reports of {report.id} are stored; further ones are counted."
-                report = Report(ids.REPORT_LIMIT, text, severity=Severity.MESSAGE, object=report.id)
+                report = Report(REPORT_LIMIT.id, text, severity=Severity.MESSAGE, object=report.id)
         return self._stored.setdefault(key, Stored(report, 0, hresult=hresult))
 
     def _reason(self, id: str) -> str:

@@ -14,10 +14,11 @@ import numpy as np
 
 from dmlemu_hw.events import Footprint
 
-from ...diagnostics import ids
+from ...diagnostics.declaration import Declaration
 from ..lowering.compile import Access
 from ..lowering.dispatchable import CompiledOperator, Dispatchable, Role, Slot, Touch
 from ..tensor_desc import BufferTensorDesc, element_bits
+from .rows import BIND_ALIAS, BIND_OUT_OUT
 
 __all__ = [
     "Clash",
@@ -185,17 +186,17 @@ def clash_picture(clash: Clash, start: int) -> dict[str, Any]:
     return {"layouts": layouts, "faulty_byte": clash.byte - start}
 
 
-def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[ids.Id, str]:
+def alias_reason(dispatchable: Dispatchable, clash: Clash) -> tuple[Declaration, str]:
     """The check that a clash violates, and the reason for the message."""
     roles = {clash.first.slot.role, clash.second.slot.role}
     if roles == {Role.OUTPUT}:
-        return ids.BIND_OUT_OUT, "both are written"
+        return BIND_OUT_OUT, "both are written"
     if roles != {Role.INPUT, Role.OUTPUT}:
-        return ids.BIND_ALIAS, "one of them is written"
+        return BIND_ALIAS, "one of them is written"
     if not dispatchable.in_place:
-        return ids.BIND_ALIAS, "the operator cannot work in place"
+        return BIND_ALIAS, "the operator cannot work in place"
     return (
-        ids.BIND_ALIAS,
+        BIND_ALIAS,
         "the operator works in place only with the same offset, sizes, strides and total size",
     )
 

@@ -7,14 +7,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...d3d12 import HeapType, MessageId, Resource, ResourceFlags
+from ...d3d12.core.rows import BIND_FOREIGN_DEVICE, OBJECT_DELETED_IN_USE
+from ...d3d12.lists.rows import BIND_RANGE
 from ...d3d12.memory.declared import named
-from ...diagnostics import ids
+from ...diagnostics.declaration import Declaration
 from ...errors import Error, as_integer, not_a, quote, spell, spell_object
 from ..enums import BindingType, FeatureLevel
 from ..lowering.dispatchable import Dispatchable, OperatorInitializer, Role, Slot
 from ..object import refusal
+from ..rows import BIND_PERSISTENT_MISSING, BIND_TEMP_MISSING, BIND_TYPE
 from ..structs import Binding, BindingDesc, BufferArrayBinding, BufferBinding
 from ..tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT
+from .rows import (
+    BIND_COUNT,
+    BIND_HEAP_TYPE,
+    BIND_NOT_UAV,
+    BIND_OFFSET_ALIGN,
+    BIND_OWNED_BY_DML,
+    BIND_PERSISTENT_SMALL,
+    BIND_SIZE_SMALL,
+    BIND_TEMP_SMALL,
+)
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext
@@ -33,8 +46,8 @@ _NO_RESOURCE = MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE
 _ALLOW_UAV = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)  # & of members of enums takes a microsecond
 _SHOWN = 12  # most bindings listed in a message
 
-_MISSING = {Role.TEMPORARY: ids.BIND_TEMP_MISSING, Role.PERSISTENT: ids.BIND_PERSISTENT_MISSING}
-_TOO_SMALL = {Role.TEMPORARY: ids.BIND_TEMP_SMALL, Role.PERSISTENT: ids.BIND_PERSISTENT_SMALL}
+_MISSING = {Role.TEMPORARY: BIND_TEMP_MISSING, Role.PERSISTENT: BIND_PERSISTENT_MISSING}
+_TOO_SMALL = {Role.TEMPORARY: BIND_TEMP_SMALL, Role.PERSISTENT: BIND_PERSISTENT_SMALL}
 _RULES = {Role.INPUT: "BT8", Role.OUTPUT: "BT8", Role.TEMPORARY: "BT11", Role.PERSISTENT: "BT12"}
 
 
@@ -77,7 +90,7 @@ def counted(
     if len(given) != count:
         which = "one per operator" if dispatchable.grouped else "optional tensors included"
         raise refusal(
-            ids.BIND_COUNT,
+            BIND_COUNT,
             (
                 f"BindingCount ({len(given)}) differs from the {count} {role.value}{'s' * (count != 1)} of "
                 f"{dispatchable.title()}, {which}."
@@ -109,7 +122,7 @@ def _as_list(dispatchable: Dispatchable, role: Role, path: str, given: object) -
     if isinstance(given, (list, tuple)):
         return given
     raise refusal(
-        ids.BIND_TYPE,
+        BIND_TYPE,
         not_a(path, given, "is not a list of bindings"),
         field=path,
         given=spell_object(given),
@@ -136,7 +149,7 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
     else:
         given = spell_object(binding)
     raise refusal(
-        ids.BIND_TYPE,
+        BIND_TYPE,
         "{field} ({given}) is not a binding.",
         field=path,
         given=given,
@@ -167,7 +180,7 @@ def group(
         array = _as_list(dispatchable, role, f"{path}.Bindings", desc.desc.bindings)
     elif desc.desc is not None:
         raise refusal(
-            ids.BIND_TYPE,
+            BIND_TYPE,
             (
                 f"{path} is a DML_BINDING_TYPE_BUFFER, but an initializer takes one "
                 "DML_BINDING_TYPE_BUFFER_ARRAY per operator."
@@ -182,7 +195,7 @@ def group(
         )
     if len(array) not in (0, len(slots)):
         raise refusal(
-            ids.BIND_COUNT,
+            BIND_COUNT,
             (
                 f"{path} has {len(array)} buffers, but the operator has {len(slots)} inputs, "
                 "absent ones included."
@@ -260,7 +273,7 @@ class SlotCheck:
             owned = "OWNED_BY_DML" in slot.absent
             what = f"is bound as DML_BINDING_TYPE_{kind}, but it {slot.absent}"
             raise self.refused(
-                ids.BIND_OWNED_BY_DML if owned else ids.BIND_TYPE,
+                BIND_OWNED_BY_DML if owned else BIND_TYPE,
                 f"{self._title()} {what}.",
                 field=self.slot.path,
                 given=kind,
@@ -284,11 +297,11 @@ class SlotCheck:
         allocation = resource.allocation
         return Bound(slot, resource, offset, size, allocation.address + offset, allocation.host + offset)
 
-    def _missing(self) -> ids.Id:
+    def _missing(self) -> Declaration:
         """The check that a missing binding of the slot violates."""
         if self._is_owned():
-            return ids.BIND_OWNED_BY_DML
-        return _MISSING.get(self.slot.role, ids.BIND_TYPE)
+            return BIND_OWNED_BY_DML
+        return _MISSING.get(self.slot.role, BIND_TYPE)
 
     def _type_rule(self) -> str:
         if self._is_owned():
@@ -304,7 +317,7 @@ class SlotCheck:
         if not isinstance(resource, Resource):
             given = spell_object(resource)
             raise self.refused(
-                ids.BIND_TYPE,
+                BIND_TYPE,
                 f"{self._title()} is bound to Buffer ({given}).",
                 field=f"{self.slot.path}.Buffer",
                 given=given,
@@ -314,7 +327,7 @@ class SlotCheck:
         if resource.released:
             what = f"is bound to {resource}, which was released"
             raise self.refused(
-                ids.OBJECT_DELETED_IN_USE,
+                OBJECT_DELETED_IN_USE,
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.Buffer",
                 given="a released resource",
@@ -325,7 +338,7 @@ class SlotCheck:
         if resource.context is not parent:
             what = f"is bound to {resource} of another Direct3D 12 device"
             raise self.refused(
-                ids.BIND_FOREIGN_DEVICE,
+                BIND_FOREIGN_DEVICE,
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.Buffer",
                 given=resource.context,
@@ -340,7 +353,7 @@ class SlotCheck:
             demand = f"DirectML requires bound buffers to be in a heap of type {expected}"
             what = f"is bound to {resource} in a heap of type {heap.name}; {demand}"
             raise self.refused(
-                ids.BIND_HEAP_TYPE,
+                BIND_HEAP_TYPE,
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.Buffer",
                 given=heap.name,
@@ -351,7 +364,7 @@ class SlotCheck:
         if heap is HeapType.DEFAULT and not resource.flags & _ALLOW_UAV:
             what = f"is bound to {resource}, which was created without ALLOW_UNORDERED_ACCESS"
             raise self.refused(
-                ids.BIND_NOT_UAV,
+                BIND_NOT_UAV,
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.Buffer",
                 given=resource.get_desc().flags,
@@ -379,7 +392,7 @@ class SlotCheck:
             tensor = slot.role in (Role.INPUT, Role.OUTPUT) and slot.desc is not None
             rule = "TN7" if tensor and slot.alignment > MINIMUM_BUFFER_TENSOR_ALIGNMENT else self.rule
             raise self.refused(
-                ids.BIND_OFFSET_ALIGN,
+                BIND_OFFSET_ALIGN,
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.Offset",
                 given=offset,
@@ -389,7 +402,7 @@ class SlotCheck:
         if offset > width:
             what = f"is bound at Offset ({offset}) of {resource}, which has {width} bytes"
             raise self.refused(
-                ids.BIND_RANGE,
+                BIND_RANGE,
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.Offset",
                 given=offset,
@@ -403,7 +416,7 @@ class SlotCheck:
         if size < slot.size:
             what = f"is bound to SizeInBytes ({size}) of {resource}, less than the {slot.size} {self._why()}"
             raise self.refused(
-                _TOO_SMALL.get(slot.role, ids.BIND_SIZE_SMALL),
+                _TOO_SMALL.get(slot.role, BIND_SIZE_SMALL.id),
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.SizeInBytes",
                 given=size,
@@ -417,7 +430,7 @@ class SlotCheck:
                 f"which has {width} bytes"
             )
             raise self.refused(
-                ids.BIND_RANGE,
+                BIND_RANGE,
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.SizeInBytes",
                 given=size,
@@ -463,7 +476,7 @@ class SlotCheck:
         if number is None or not 0 <= number < 2**64:
             what = f"is bound with {member} ({quote(value)}), which is not a UINT64"
             raise self.refused(
-                ids.BIND_RANGE,
+                BIND_RANGE,
                 f"{self._title()} {what}.",
                 field=f"{self.slot.path}.{member}" if member else self.slot.path,
                 given=quote(value),

@@ -25,13 +25,15 @@ from ...d3d12.core.descriptor_uses import Binder, Reader
 from ...d3d12.core.events import DescriptorsWritten
 from ...d3d12.core.object import LateName
 from ...d3d12.descriptors.descriptor_heap import write_descriptors
-from ...diagnostics import ids
+from ...d3d12.descriptors.rows import DESC_HEAP_KIND, DESC_HEAP_NOT_VISIBLE
 from ...errors import CallSite, Error, Severity, call_site, not_a, quote, spell_object, spell_site
 from ...frozen import Frozen
 from ..lowering.dispatchable import Dispatchable, Role, Slot
 from ..object import DeviceChild, check_own, refusal
+from ..rows import DESC_RANGE_SHARED, OP_FIELD_RANGE
 from ..structs import Binding, BindingDesc
 from .binding_checks import METHODS, Bound, as_desc, counted, find_bound, group, page_of
+from .rows import BIND_LATE, BIND_TABLE_EMPTY, BIND_THREAD, DESC_COUNT, DESC_OVERWRITTEN
 
 if TYPE_CHECKING:
     from ...pictures import Layout
@@ -252,7 +254,7 @@ class BindingTable(DeviceChild):
         here = _thread_name(threading.get_ident())
         at = spell_site(site)
         return refusal(
-            ids.BIND_THREAD,
+            BIND_THREAD,
             f"Thread '{here}' calls {method} of {self} while thread '{thread}' is inside {other} of it.",
             operation=method,
             rule="BT14: IDMLBindingTable",
@@ -301,11 +303,11 @@ class BindingTable(DeviceChild):
         operand = reader.operands[(place - reader.start) // DESCRIPTOR_SIZE]
         needs += f" for {operand}" if operand else ""
         if reader.is_submitted:
-            id, hint = ids.DESC_OVERWRITTEN, reader.when_done
+            id, hint = DESC_OVERWRITTEN, reader.when_done
             message = f"{slot.path} of {target.title()} is bound in {where}, {needs}."
         elif own:
             id, hint = (
-                ids.BIND_LATE,
+                BIND_LATE,
                 "bind everything before RecordDispatch, and use another table for the next dispatch",
             )
             message = (
@@ -313,7 +315,7 @@ class BindingTable(DeviceChild):
                 "with this table."
             )
         else:
-            id, hint = ids.DESC_RANGE_SHARED, "give each binding table descriptors of its own"
+            id, hint = DESC_RANGE_SHARED, "give each binding table descriptors of its own"
             message = (
                 f"{slot.path} of {target.title()} is bound in {where}, which is also a descriptor of "
                 f"{reader.title}, and {reader} still needs it{operand and f' for {operand}'}."
@@ -338,7 +340,7 @@ class BindingTable(DeviceChild):
         desc = self.desc
         if desc is None:
             raise refusal(
-                ids.BIND_TABLE_EMPTY,
+                BIND_TABLE_EMPTY,
                 f"{method} is called on a binding table without a desc.",
                 operation=method,
                 rule=f"BT1: IDMLBindingTable::{method}",
@@ -440,7 +442,7 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         given = getattr(desc, "dispatchable", desc)
         expected = "a compiled operator or an operator initializer"
         raise refused(
-            ids.OP_FIELD_RANGE,
+            OP_FIELD_RANGE,
             not_a("Dispatchable", given, f"is not {expected}"),
             field="Dispatchable",
             given=spell_object(given),
@@ -457,7 +459,7 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
     ):
         if not isinstance(number, int) or number < 0:
             raise refused(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 "{field} ({given}) is not a number that the field can hold.",
                 field=field,
                 given=quote(number),
@@ -467,7 +469,7 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
     if size < needed:
         message = f"is less than the {needed} descriptors of {desc.dispatchable}"
         raise refused(
-            ids.DESC_COUNT,
+            DESC_COUNT,
             f"SizeInDescriptors ({size}) {message}.",
             field="SizeInDescriptors",
             given=size,
@@ -500,11 +502,11 @@ def _range_error(
     if place is None:
         kind = "CBV_SRV_UAV descriptor heap" if is_cpu else "shader-visible CBV_SRV_UAV descriptor heap"
         return refused(
-            ids.DESC_HEAP_KIND if is_cpu else ids.DESC_HEAP_NOT_VISIBLE,
+            DESC_HEAP_KIND if is_cpu else DESC_HEAP_NOT_VISIBLE,
             f"{field} ({shown}) lies in no {kind}.",
             expected=f"a {kind}",
             message_id=646 if is_cpu else 1315,
         )
     left = place[0].count - place[1]
     message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
-    return refused(ids.DESC_COUNT, f"{field} ({shown}) {message}.", expected=f"room for {size} descriptors")
+    return refused(DESC_COUNT, f"{field} ({shown}) {message}.", expected=f"room for {size} descriptors")

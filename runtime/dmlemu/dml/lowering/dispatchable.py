@@ -12,11 +12,11 @@ from dmlemu_hw.chaos import Mode
 from dmlemu_hw.events import Decided, Footprint
 from dmlemu_hw.footprints import element_at
 
-from ...diagnostics import ids
 from ...errors import CallSite, Error, not_a, spell_object
 from ...frozen import Frozen
 from ..enums import ExecutionFlags
 from ..object import DeviceChild, check_own, refusal
+from ..rows import OP_FIELD_RANGE
 from ..structs import BindingProperties
 from ..tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -358,7 +358,7 @@ def _check_operators(context: DeviceContext, operators: object) -> None:
 def _not_compiled(field: str, given: object) -> Error:
     wanted = "a compiled operator" if "[" in field else "a list of compiled operators"
     return refusal(
-        ids.OP_FIELD_RANGE,
+        OP_FIELD_RANGE,
         not_a(field, given, f"is not {wanted}"),
         operation=_INITIALIZE,
         rule=f"2.8: IDMLDevice::{_INITIALIZE}",

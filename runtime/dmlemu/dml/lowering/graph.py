@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...diagnostics import ids
+from ...diagnostics.rows import OUT_OF_MEMORY
 from ...errors import HResult
 from ..object import refusal
 from ..tensor_desc import BufferTensorDesc
@@ -151,7 +151,7 @@ def _check_size(lowered: Lowered) -> None:
     for what, size in (("temporary", lowered.temporary_size), ("persistent", lowered.persistent_size)):
         if size >= 2**64:
             raise refusal(
-                ids.OUT_OF_MEMORY,
+                OUT_OF_MEMORY,
                 f"The {what} resource of the graph would have {size} bytes.",
                 operation="CompileGraph",
                 rule="2.7: IDMLDevice1::CompileGraph",

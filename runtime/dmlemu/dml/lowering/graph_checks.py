@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...diagnostics import ids
 from ...errors import as_integer, not_a, number_of, quote, spell_object
 from ..enums import FeatureLevel, TensorDataType
 from ..object import check_own, refusal
+from ..rows import OP_FEATURE_LEVEL, OP_FIELD_RANGE
 from ..tensor_desc import BufferTensorDesc
 from .compile import TensorField, owned_bytes
 from .dispatchable import Operator
@@ -26,6 +26,7 @@ from .graph_structs import (
     OperatorGraphNodeDesc,
     OutputGraphEdgeDesc,
 )
+from .rows import GRAPH_CYCLE, GRAPH_EDGE_MISMATCH, GRAPH_INDEX, GRAPH_INPUT_UNSET, GRAPH_OUTPUT_UNSET
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext
@@ -102,7 +103,7 @@ def check_graph(context: DeviceContext, desc: GraphDesc) -> Graph:
     """
     if not isinstance(desc, GraphDesc):
         raise _refused(
-            ids.OP_FIELD_RANGE,
+            OP_FIELD_RANGE,
             not_a("Desc", desc, "is not a DML_GRAPH_DESC"),
             field="Desc",
             given=spell_object(desc),
@@ -130,7 +131,7 @@ class _Checks:
         number = _integer(value)
         if not 0 <= number <= _MOST_BINDINGS:
             raise _refused(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 "{field} ({given}) is not a number of bindings that a descriptor heap can hold.",
                 field=field,
                 given=quote(value),
@@ -145,7 +146,7 @@ class _Checks:
         nodes = _list("Nodes", self.desc.nodes, (OperatorGraphNodeDesc, ConstantDataGraphNodeDesc))
         if not nodes:
             raise _refused(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 "NodeCount (0) is zero; a graph has at least one node.",
                 field="NodeCount",
                 given=0,
@@ -159,7 +160,7 @@ class _Checks:
                 continue
             if not isinstance(node.operator, Operator):
                 raise _refused(
-                    ids.OP_FIELD_RANGE,
+                    OP_FIELD_RANGE,
                     not_a(f"{path}.Operator", node.operator, "is not an operator"),
                     field=f"{path}.Operator",
                     given=spell_object(node.operator),
@@ -173,7 +174,7 @@ class _Checks:
         level = self.context.level
         if level < FeatureLevel.LEVEL_6_2:
             raise _refused(
-                ids.OP_FEATURE_LEVEL,
+                OP_FEATURE_LEVEL,
                 f"{path}.Type (CONSTANT) requires LEVEL_6_2; this device has {level.name}.",
                 field=f"{path}.Type",
                 given="CONSTANT",
@@ -184,7 +185,7 @@ class _Checks:
         numbers = isinstance(data, np.ndarray) and not data.dtype.hasobject
         if not numbers and not isinstance(data, (bytes, bytearray, memoryview)):
             raise _refused(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 not_a(f"{path}.Data", data, "is neither bytes nor an array of numbers"),
                 field=f"{path}.Data",
                 given=spell_object(data),
@@ -195,7 +196,7 @@ class _Checks:
         if not copy or len(copy) % 4:
             field, expected = f"{path}.DataSize", "a multiple of 4, at least 4"
             raise _refused(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 f"{field} ({len(copy)}) is not {expected}.",
                 field=field,
                 given=len(copy),
@@ -230,7 +231,7 @@ class _Checks:
                 )
                 given, expected = f"{given}OWNED_BY_DML", f"{expected}OWNED_BY_DML"
                 raise _refused(
-                    ids.GRAPH_EDGE_MISMATCH,
+                    GRAPH_EDGE_MISMATCH,
                     message,
                     field=f"{path}.GraphInputIndex",
                     given=given,
@@ -248,7 +249,7 @@ class _Checks:
             port, reader = self._to(path, edge)
             if reader.owned_by_dml:
                 raise _refused(
-                    ids.GRAPH_EDGE_MISMATCH,
+                    GRAPH_EDGE_MISMATCH,
                     (
                         f"{path} feeds an output of {self._name(source[0])} to {self._input(port)}, which is "
                         "OWNED_BY_DML; only an input of the graph can be."
@@ -268,7 +269,7 @@ class _Checks:
         constant = isinstance(self.graph.nodes[source[0]], bytes)
         field = "DataSize" if constant else "TotalTensorSizeInBytes"
         raise _refused(
-            ids.GRAPH_EDGE_MISMATCH,
+            GRAPH_EDGE_MISMATCH,
             (
                 f"{path} connects {self._output(source)} with {self._input(port)}, but {field} ({given}) "
                 f"differs from TotalTensorSizeInBytes ({expected})."
@@ -288,7 +289,7 @@ class _Checks:
             end = _index(field, edge.graph_output_index, self.output_count, "output of the graph")
             if end in results:
                 raise _refused(
-                    ids.GRAPH_OUTPUT_UNSET,
+                    GRAPH_OUTPUT_UNSET,
                     f"{path} feeds output {end} of the graph, which {results[end][1]} already feeds.",
                     field=field,
                     given="two edges",
@@ -299,7 +300,7 @@ class _Checks:
         for end in range(self.output_count):
             if end not in results:
                 raise _refused(
-                    ids.GRAPH_OUTPUT_UNSET,
+                    GRAPH_OUTPUT_UNSET,
                     f"OutputEdges has no edge for output {end} of the graph's {self.output_count}.",
                     field="OutputEdges",
                     given="no edge",
@@ -332,7 +333,7 @@ class _Checks:
             self._absent(field, self._input(port))
         if port in graph.sources:
             raise _refused(
-                ids.GRAPH_INPUT_UNSET,
+                GRAPH_INPUT_UNSET,
                 f"{path} feeds {self._input(port)}, which another edge already feeds.",
                 field=field,
                 given="two edges",
@@ -343,7 +344,7 @@ class _Checks:
 
     def _absent(self, field: str, tensor: str) -> NoReturn:
         raise _refused(
-            ids.GRAPH_EDGE_MISMATCH,
+            GRAPH_EDGE_MISMATCH,
             f"{field} names {tensor}, which is absent in the operator's desc.",
             field=field,
             given="an absent tensor",
@@ -364,7 +365,7 @@ class _Checks:
             for index, field in enumerate(self.graph.inputs(node)):
                 if field.desc is not None and (node, index) not in self.graph.sources:
                     raise _refused(
-                        ids.GRAPH_INPUT_UNSET,
+                        GRAPH_INPUT_UNSET,
                         f"{self._input((node, index))} is not fed by any edge.",
                         field=f"Nodes[{node}]",
                         given="no edge",
@@ -399,7 +400,7 @@ class _Checks:
         first = next(i for i, edge in edges if (edge.from_node_index, edge.to_node_index) in steps)
         shown = " -> ".join(f"Nodes[{node}]" for node in nodes[:12]) + (" -> ..." if len(nodes) > 12 else "")
         raise _refused(
-            ids.GRAPH_CYCLE,
+            GRAPH_CYCLE,
             f"The intermediate edges form a cycle: {shown}.",
             field=f"IntermediateEdges[{first}]",
             given=shown,
@@ -413,7 +414,7 @@ def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
     expected = " or ".join(kind.__name__ for kind in kinds)
     if not isinstance(value, (list, tuple)):
         raise _refused(
-            ids.OP_FIELD_RANGE,
+            OP_FIELD_RANGE,
             not_a(field, value, "is not a list"),
             field=field,
             given=spell_object(value),
@@ -424,7 +425,7 @@ def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
         path = f"{field}[{i}]"
         if not isinstance(item, kinds):
             raise _refused(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 not_a(path, item, f"is not of type {expected}"),
                 field=path,
                 given=spell_object(item),
@@ -433,7 +434,7 @@ def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
             )
         if item.name is not None and not isinstance(item.name, str):
             raise _refused(
-                ids.OP_FIELD_RANGE,
+                OP_FIELD_RANGE,
                 not_a(f"{path}.Name", item.name, "is not a string"),
                 field=f"{path}.Name",
                 given=spell_object(item.name),
@@ -454,7 +455,7 @@ def _index(field: str, value: object, count: int, what: str) -> int:
     if not 0 <= number < count:
         shown = quote(value)
         raise _refused(
-            ids.GRAPH_INDEX,
+            GRAPH_INDEX,
             f"{field} ({shown}) names no {what}; there {'is' if count == 1 else 'are'} {count}.",
             field=field,
             given=shown,

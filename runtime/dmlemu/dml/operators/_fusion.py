@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...diagnostics import ids
 from ..enums import FeatureLevel, OperatorType, TensorDataType
+from ..rows import OP_FUSED_ACTIVATION
 from ..tensor_desc import BufferTensorDesc
 from . import declared, find_operator
 from ._conversion import Array, convert, float64
@@ -101,7 +101,7 @@ class _Type(Attribute):
 
     __slots__ = ()
 
-    id = ids.OP_FUSED_ACTIVATION
+    id = OP_FUSED_ACTIVATION
 
     def path(self, desc: OperatorDesc) -> str:
         return f"{super().path(desc)}.Type"
@@ -144,7 +144,7 @@ class _Tensor(Presence):
 
     __slots__ = ()
 
-    id = ids.OP_FUSED_ACTIVATION
+    id = OP_FUSED_ACTIVATION
 
 
 def _with_tensors(activation: OperatorDesc, output: BufferTensorDesc) -> OperatorDesc:

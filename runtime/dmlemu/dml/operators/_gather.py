@@ -15,8 +15,8 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ...diagnostics import ids
 from ..enums import OperatorType
+from ..rows import OP_DIMENSION_COUNT
 from ._conversion import Array
 from .definition import Definition
 from .places import Attribute, field_of
@@ -141,7 +141,7 @@ class OneRank(SameRank):
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         for demand in super().demands(desc, level):
-            yield demand._replace(id=ids.OP_DIMENSION_COUNT)
+            yield demand._replace(id=OP_DIMENSION_COUNT)
 
 
 def batch_count(desc: Any) -> int:

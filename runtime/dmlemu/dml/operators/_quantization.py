@@ -12,8 +12,8 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ...diagnostics import ids
 from ..enums import FeatureLevel, QuantizationType, TensorDataType
+from ..rows import OP_OPTIONAL
 from ..tensor_desc import element_bits
 from ._conversion import Array, dtype_of
 from .definition import Definition
@@ -44,7 +44,7 @@ class Given(Rule):
 class _Presence(Attribute):
     """Whether an optional tensor is given; a new one has the sizes and the type of the field ``like``."""
 
-    id = ids.OP_OPTIONAL
+    id = OP_OPTIONAL
 
     def __init__(self, name: str, like: str) -> None:
         super().__init__(name)

@@ -11,8 +11,8 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ...diagnostics import ids
 from ..enums import TensorDataType
+from ..rows import OP_INDEX_ROWS
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array
 from ._gather import Bounds, Gather, Sized, nearest
@@ -69,7 +69,7 @@ class _OneRow(Rule):
     def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
         for dimension in range(desc.indices_tensor.rank - desc.index_dimensions):
             why = "so that parts of InputTensor have indices of their own, which devices read differently"
-            yield Demand(Size("indices_tensor", dimension), Exactly(1), why, id=ids.OP_INDEX_ROWS)
+            yield Demand(Size("indices_tensor", dimension), Exactly(1), why, id=OP_INDEX_ROWS)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
         return "All sizes of `IndicesTensor` but the last `IndexDimensions` are 1."

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...diagnostics import ids
 from ..enums import FeatureLevel, TensorDataType
+from ..rows import OP_OPTIONAL
 from ..tensor_desc import BufferTensorDesc
 from ._conversion import Array, float64
 from ._fusion import Fused
@@ -29,7 +29,7 @@ class _Presence(Attribute):
 
     __slots__ = ()
 
-    id = ids.OP_OPTIONAL
+    id = OP_OPTIONAL
 
     def value(self, desc: OperatorDesc) -> str | None:
         return None if super().value(desc) is None else _GIVEN

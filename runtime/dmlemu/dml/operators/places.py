@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ...diagnostics import ids
+from ...diagnostics.declaration import Declaration
 from ..enums import FeatureLevel, TensorDataType, TensorFlags
+from ..rows import OP_FIELD_RANGE, OP_OPTIONAL, OP_SHAPE, TENSOR_DTYPE, TENSOR_RANK
 from ..tensor_desc import BufferTensorDesc
 from .schema import Field, FieldKind, OperatorDesc, operator_fields
 from .values import Among, Between, OneOf, Values
@@ -48,7 +49,7 @@ class Place:
 
     __slots__ = ("index", "name")
 
-    id: ids.Id = ids.OP_FIELD_RANGE
+    id: Declaration = OP_FIELD_RANGE
     """The check that reports a wrong value here."""
     first: bool = True
     """Whether other rules compute with the value, so that they cannot be checked while it is wrong."""
@@ -107,7 +108,7 @@ class Presence(Place):
 
     __slots__ = ("names",)
 
-    id = ids.OP_OPTIONAL
+    id = OP_OPTIONAL
 
     def __init__(self, *names: str) -> None:
         super().__init__(names[0])
@@ -201,7 +202,7 @@ class Rank(Place):
 
     __slots__ = ()
 
-    id = ids.TENSOR_RANK
+    id = TENSOR_RANK
 
     def path(self, desc: OperatorDesc) -> str:
         return f"{path_of(desc, self.name)}.DimensionCount"
@@ -223,7 +224,7 @@ class Size(Place):
 
     __slots__ = ()
 
-    id = ids.OP_SHAPE
+    id = OP_SHAPE
     first = False
 
     def path(self, desc: OperatorDesc) -> str:
@@ -244,7 +245,7 @@ class DataType(Place):
 
     __slots__ = ()
 
-    id = ids.TENSOR_DTYPE
+    id = TENSOR_DTYPE
     first = False
 
     def path(self, desc: OperatorDesc) -> str:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...diagnostics import ids
+from ...diagnostics.declaration import Declaration
 from ..enums import TensorFlags
+from ..rows import OP_NO_BROADCAST, OP_WINDOW_COUNT
 from ..structs import Size2D
 from ..tensor_desc import BufferTensorDesc, element_bits
 from .places import (
@@ -78,7 +79,7 @@ class Demand(NamedTuple):
     allowed: Values
     why: str = ""
     clause: str = ""
-    id: ids.Id | None = None
+    id: Declaration | None = None
     given: Any = None
     expected: str = ""
     rule: str = ""
@@ -231,7 +232,7 @@ class SameSizes(_Same):
         if broadcast is None or field_of(type(desc), broadcast.name).kind is FieldKind.OUTPUT_TENSOR:
             return Demand(place, Exactly(wanted), clause=clause)
         hint = "operators do not broadcast by size: give the full size and stride 0"
-        return Demand(place, Exactly(wanted), clause=clause, id=ids.OP_NO_BROADCAST, hint=hint)
+        return Demand(place, Exactly(wanted), clause=clause, id=OP_NO_BROADCAST, hint=hint)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
         same = f"{self.all_of(cls)} have the same DimensionCount"
@@ -405,7 +406,7 @@ class Window(Rule):
                 place,
                 Between(None, (padded - 1) // dilation + 1),
                 clause=f"{dilated}spans {span} elements, but the padded input has {padded}",
-                id=ids.OP_WINDOW_COUNT,
+                id=OP_WINDOW_COUNT,
                 given=span,
                 expected=f"at most {padded}",
             )
@@ -414,7 +415,7 @@ class Window(Rule):
                 why = f"the positions of a window of {span} moved by {stride} over {padded} elements"
                 size = (padded - span) // stride + 1
                 most = (padded - span - 1) // stride + 2 if self.rounded_up else size
-                yield Demand(Size(self.target, 2 + i), Between(size, most), why, id=ids.OP_WINDOW_COUNT)
+                yield Demand(Size(self.target, 2 + i), Between(size, most), why, id=OP_WINDOW_COUNT)
 
     def _place(self, desc: OperatorDesc, i: int) -> Place:
         if field_of(type(desc), self.window).is_tensor:

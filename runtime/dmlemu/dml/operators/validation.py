@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...diagnostics import ids, spelling
+from ...diagnostics import spelling
+from ...diagnostics.declaration import Declaration
 from ...diagnostics.refusal import refusal
 from ...errors import HResult, quote
 from ..enums import FeatureLevel, TensorDataType
+from ..rows import OP_FEATURE_LEVEL, OP_FIELD_RANGE, OP_OPTIONAL, TENSOR_DTYPE, TENSOR_RANK
 from ..structs import ScalarUnion, ScaleBias, Size2D
 from ..tensor_desc import BufferTensorDesc, data_type_hint, spell_data_type
 from .schema import (
@@ -54,7 +56,7 @@ class DescValidator:
 
     def fail(
         self,
-        id: ids.Id,
+        id: Declaration,
         field: str,
         message: str,
         *,
@@ -78,7 +80,7 @@ class DescValidator:
             hint=hint,
         )
 
-    def require(self, condition: bool, id: ids.Id, field: str, message: str, **details: Any) -> None:
+    def require(self, condition: bool, id: Declaration, field: str, message: str, **details: Any) -> None:
         if not condition:
             self.fail(id, field, message, **details)
 
@@ -102,7 +104,7 @@ class DescValidator:
         introduced = self.desc.INTRODUCED
         if self.level < introduced:
             self.fail(
-                ids.OP_FEATURE_LEVEL,
+                OP_FEATURE_LEVEL,
                 "Type",
                 f"DML_OPERATOR_{self.desc.TYPE.name} is newer than the device's feature level "
                 f"({level_name(self.level)}).",
@@ -135,7 +137,7 @@ class DescValidator:
         lengths = [len(getattr(self.desc, each.name)) for each in (first, item)]
         self.require(
             lengths[0] == lengths[1],
-            ids.OP_FIELD_RANGE,
+            OP_FIELD_RANGE,
             item.c_name,
             f"{item.c_name} holds {lengths[1]} values and {first.c_name} {lengths[0]}, "
             f"but {item.count} counts both.",
@@ -184,7 +186,7 @@ class DescValidator:
     def _refuse(self, path: str, value: object, expected: str, hint: str = "") -> NoReturn:
         given = spell_data_type(value) if hint else quote(value)
         message = f"{path} ({given}) is not {expected}."
-        self.fail(ids.OP_FIELD_RANGE, path, message, given=given, expected=expected, hint=hint)
+        self.fail(OP_FIELD_RANGE, path, message, given=given, expected=expected, hint=hint)
 
     def tensors(self) -> None:
         """Checks that required tensors are present, with ranks and data types of the level's table."""
@@ -206,7 +208,7 @@ class DescValidator:
 
     def _missing(self, item: Field) -> None:
         self.fail(
-            ids.OP_OPTIONAL,
+            OP_OPTIONAL,
             item.c_name,
             f"{item.c_name} is missing; DML_OPERATOR_{self.desc.TYPE.name} requires it.",
             given="none",
@@ -224,7 +226,7 @@ class DescValidator:
             if allowed.max_rank > allowed.min_rank:
                 ranks += f" to {allowed.max_rank}"
             self._outside_table(
-                ids.TENSOR_RANK,
+                TENSOR_RANK,
                 f"{path}.DimensionCount",
                 rank,
                 ranks,
@@ -232,7 +234,7 @@ class DescValidator:
             )
         if data_type not in allowed.data_types:
             self._outside_table(
-                ids.TENSOR_DTYPE,
+                TENSOR_DTYPE,
                 f"{path}.DataType",
                 getattr(data_type, "name", data_type),
                 ", ".join(known.name for known in sorted(allowed.data_types)),
@@ -241,7 +243,7 @@ class DescValidator:
 
     def _outside_table(
         self,
-        id: ids.Id,
+        id: Declaration,
         field: str,
         given: object,
         expected: str,

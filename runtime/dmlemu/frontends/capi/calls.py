@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...diagnostics import ids
 from ...diagnostics.refusal import not_implemented, refusal
+from ...diagnostics.rows import OUT_OF_MEMORY
 from ...errors import Error, HResult
 from . import objects, reports
 from ._capi import ffi, lib
+from .rows import API_FAILED
 
 __all__ = ["attach"]
 
@@ -116,5 +117,5 @@ def _failure(code: HResult, operation: str) -> Error:
     """The error of a method without a result that failed, and is no refusal."""
     if code is HResult.E_OUTOFMEMORY:
         text = f"No memory is left for {operation}."
-        return refusal(ids.OUT_OF_MEMORY, text, operation=operation, message_id=0, hresult=code)
-    return refusal(ids.API_FAILED, f"{operation} fails inside of dmlemu.", operation=operation, hresult=code)
+        return refusal(OUT_OF_MEMORY, text, operation=operation, message_id=0, hresult=code)
+    return refusal(API_FAILED, f"{operation} fails inside of dmlemu.", operation=operation, hresult=code)

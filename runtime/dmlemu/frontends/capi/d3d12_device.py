@@ -9,7 +9,7 @@ from typing import Any
 from ... import d3d12
 from ...d3d12.core.c_memory import c_size, pack, read, read_array, read_bytes, write
 from ...d3d12.core.features import struct_of
-from ...diagnostics import ids
+from ...d3d12.core.rows import API_SIZE
 from ...errors import HResult, Strictness
 from ._capi import lib
 from .d3d12_objects import D3D12Object, ID3DDestructionNotifier
@@ -382,7 +382,7 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device15"):
         wanted = _LEVELS.size if of_levels else c_size(kind)
         if size != wanted:
             rule = f"ID3D12Device::{operation}: FeatureSupportDataSize"
-            raise invalid("FeatureSupportDataSize", size, str(wanted), operation, ids.API_SIZE, rule=rule)
+            raise invalid("FeatureSupportDataSize", size, str(wanted), operation, API_SIZE, rule=rule)
         if of_levels:
             count, levels, _ = _LEVELS.unpack(read_bytes(data, size))
             asked = read_array("I", levels, count, "pFeatureLevelsRequested", operation)

@@ -7,8 +7,9 @@ from typing import Any
 
 from ... import d3d12, dml
 from ...d3d12.core.c_memory import pack, read_array, read_bytes
-from ...diagnostics import ids
+from ...d3d12.core.rows import API_SIZE
 from ...dml.c_descs import DescReader
+from ...dml.rows import OP_FIELD_RANGE
 from ...errors import HResult
 from ._capi import lib
 from .d3d12_objects import D3D12Object, DeviceOrDmlChild
@@ -56,12 +57,12 @@ class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
         if (query_size, data_size) != sizes:
             expected = f"{sizes[0]}, with {sizes[1]} of data"
             rule = f"IDMLDevice::{operation}: FeatureQueryDataSize"
-            raise invalid("featureQueryDataSize", query_size, expected, operation, ids.API_SIZE, rule=rule)
+            raise invalid("featureQueryDataSize", query_size, expected, operation, API_SIZE, rule=rule)
         asked: Any
         if feature == dml.Feature.FEATURE_LEVELS:
             raw = read_bytes(query, 16)
             count, levels = int.from_bytes(raw[:4], "little"), int.from_bytes(raw[8:], "little")
-            rows = read_array("I", levels, count, "RequestedFeatureLevels", operation, api="DML")
+            rows = read_array("I", levels, count, "RequestedFeatureLevels", operation, check=OP_FIELD_RANGE)
             asked = dml.FeatureQueryFeatureLevels(rows)
         else:
             kind = int.from_bytes(read_bytes(query, 4), "little")

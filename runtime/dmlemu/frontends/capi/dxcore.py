@@ -9,8 +9,9 @@ from uuid import UUID
 
 from ... import d3d12
 from ...d3d12.core.c_memory import pack, read_array, read_bytes, write
-from ...diagnostics import ids
+from ...d3d12.core.rows import API_SIZE
 from ...diagnostics.refusal import not_implemented
+from ...dml.rows import OP_FIELD_RANGE
 from ...errors import HResult
 from .objects import Interface, guid, hand_out, invalid, refuses, write_pointer
 from .values import write_numbers
@@ -86,7 +87,9 @@ class IDXCoreAdapterFactory(Interface, of=AdapterFactory, name="IDXCoreAdapterFa
         write_pointer(out, 0)
         if not count or not attributes:
             raise _refused("numAttributes", count, "1 or more, with their address", operation)
-        rows = read_array("QQ", attributes, count, "filterAttributes", operation, api="DXCore")
+        rows = read_array(
+            "QQ", attributes, count, "filterAttributes", operation, check=OP_FIELD_RANGE, api="DXCore"
+        )
         wanted = [UUID(bytes_le=struct.pack("@QQ", *row)) for row in rows]
         return hand_out(_all if ATTRIBUTES.issuperset(wanted) else _none, riid, out)
 
@@ -155,7 +158,7 @@ class IDXCoreAdapterList(Interface, of=AdapterList):
         """One adapter is sorted by whatever preferences; unknown ones are ignored."""
         if not count or not preferences:
             raise _refused("numPreferences", count, "1 or more, with their address", "Sort")
-        read_array("I", preferences, count, "preferences", "Sort", api="DXCore")
+        read_array("I", preferences, count, "preferences", "Sort", check=OP_FIELD_RANGE, api="DXCore")
 
     def IsAdapterPreferenceSupported(self, preference: int) -> bool:
         return preference < PREFERENCES
@@ -202,7 +205,7 @@ _STATES: dict[int, tuple[int, Callable[[d3d12.Adapter, bytes], bytes]]] = {
 def _write(value: bytes, out: int, size: int, field: str, operation: str) -> None:
     """Writes a value, and zeros behind it; E_INVALIDARG: there is less room."""
     if size < len(value):
-        raise _refused(field, size, f"{len(value)} or more", operation, ids.API_SIZE)
+        raise _refused(field, size, f"{len(value)} or more", operation, API_SIZE)
     write(out, value.ljust(min(size, _MOST_CLEARED), b"\0"))
 
 
@@ -245,7 +248,7 @@ class IDXCoreAdapter(Interface, of=d3d12.Adapter, name="IDXCoreAdapter1"):
         if input_size:
             _needs(details, "inputStateDetails", operation)
         if size < input_size:
-            raise _refused("inputStateDetailsSize", size, f"{input_size} or more", operation, ids.API_SIZE)
+            raise _refused("inputStateDetailsSize", size, f"{input_size} or more", operation, API_SIZE)
         given = read_bytes(details, input_size) if input_size else b""
         _write(value(self.thing, given), out, out_size, "outputBufferSize", operation)
 

@@ -17,12 +17,15 @@ from weakref import WeakKeyDictionary
 from ... import d3d12, dml
 from ...d3d12.core.c_memory import MEMORY, read_array, read_bytes
 from ...d3d12.core.object import LateName, Object
-from ...diagnostics import ids
+from ...d3d12.core.rows import API_NULL_POINTER, OBJECT_DELETED_IN_USE
+from ...diagnostics.declaration import Declaration
 from ...diagnostics.refusal import refusal
+from ...diagnostics.rows import ARGUMENT_RANGE
 from ...errors import CallSite, Error, HResult, Report, call_site
 from ...reporting import Reporter
 from . import reports
 from ._capi import ffi, lib
+from .rows import API_FOREIGN_POINTER, API_WRONG_OBJECT
 from .sites import spell_text
 
 __all__ = [
@@ -143,7 +146,7 @@ class Interface:
 
     def _without_reference(self, what: str, operation: str) -> Error:
         return _refused(
-            ids.OBJECT_DELETED_IN_USE,
+            OBJECT_DELETED_IN_USE,
             f"{what} on {self.thing}.",
             operation,
             str(self.thing),
@@ -331,7 +334,7 @@ def _stale(address: int, operation: str) -> Error:
     operation = "Release" if operation.startswith("Released") else operation
     if what:
         return _refused(
-            ids.OBJECT_DELETED_IN_USE,
+            OBJECT_DELETED_IN_USE,
             f"{operation} is called on {what}, which is released.",
             operation,
             what,
@@ -339,7 +342,7 @@ def _stale(address: int, operation: str) -> Error:
             (f"It was released at {site}",) if site else (),
         )
     return _refused(
-        ids.API_FOREIGN_POINTER,
+        API_FOREIGN_POINTER,
         f"{operation} gets a pointer (0x{address:X}) to no object of dmlemu.",
         operation,
         f"0x{address:X}",
@@ -348,7 +351,7 @@ def _stale(address: int, operation: str) -> Error:
 
 
 def _refused(
-    id: ids.Id, text: str, operation: str, given: str, expected: str, context: tuple[str, ...] = ()
+    id: Declaration, text: str, operation: str, given: str, expected: str, context: tuple[str, ...] = ()
 ) -> Error:
     return refusal(
         id,
@@ -381,7 +384,7 @@ def thing(pointer: int, kind: type[_Kind], field: str, operation: str = "") -> _
     if found is None:
         raise _stale(pointer, operation or field)
     expected = f"an {bases.get(kind) or classes[kind].__name__}"
-    raise invalid(field, str(found.thing), expected, operation, ids.API_WRONG_OBJECT)
+    raise invalid(field, str(found.thing), expected, operation, API_WRONG_OBJECT)
 
 
 def things(address: int, count: int, kind: type[_Kind], field: str, operation: str) -> list[_Kind | None]:
@@ -395,7 +398,7 @@ def invalid(
     given: object,
     expected: str,
     operation: str,
-    id: ids.Id = ids.ARGUMENT_RANGE,
+    id: Declaration = ARGUMENT_RANGE,
     *,
     api: str = "D3D12",
     hresult: HResult = HResult.E_INVALIDARG,
@@ -403,7 +406,7 @@ def invalid(
 ) -> Error:
     """An error for an argument of C that the Python API cannot be given; ``given`` None: it is NULL."""
     return refusal(
-        ids.API_NULL_POINTER if given is None else id,
+        API_NULL_POINTER if given is None else id,
         "{field} is NULL." if given is None else f"{{field}} ({{given}}) is not {expected}.",
         api=api,
         operation=operation,

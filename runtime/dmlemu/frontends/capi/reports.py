@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from ... import d3d12
 from ...d3d12.core.info_queue import category_of
-from ...diagnostics import ids
+from ...d3d12.core.rows import DEVICE_REMOVED
 from ...errors import Error, HResult, Report, Severity, Strictness, shorten
 from ...reporting import (
     Reporter,
@@ -132,7 +132,7 @@ def refused(error: Error, reporter: Reporter | None) -> None:
         return
     if defaults.strictness is Strictness.RUNTIME and error.hresult is not HResult.E_NOTIMPL:
         # A consequence of what is noted already; a question that devices answer so.
-        if error.report.id != ids.DEVICE_REMOVED and error.report.operation != "CheckFeatureSupport":
+        if error.report.id != DEVICE_REMOVED.id and error.report.operation != "CheckFeatureSupport":
             operation = error.report.operation or "a call"
             _note_cause("failed", f"{operation} failed ({error.hresult.name})", error.report)
         return
@@ -149,7 +149,7 @@ def refused(error: Error, reporter: Reporter | None) -> None:
 
 def removed(reason: HResult, cause: Report) -> None:
     """A device was removed: at strictness runtime nobody else says so, and few programs ask."""
-    is_wanted = cause.id == ids.DEVICE_REMOVED  # RemoveDevice
+    is_wanted = cause.id == DEVICE_REMOVED.id  # RemoveDevice
     if defaults.strictness is Strictness.RUNTIME and not is_wanted:
         _note_cause("removed", f"a device was removed ({reason.name})", cause)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from dmlemu import d3d12, dml
 from dmlemu.d3d12 import HeapType, ResourceBarrier, ResourceStates
-from dmlemu.diagnostics import ids
-from dmlemu.diagnostics.refusal import declared, report_of
+from dmlemu.d3d12.core.rows import DEVICE_REMOVED
+from dmlemu.diagnostics.rule import report_of
 from dmlemu.errors import Error, HResult, Report, elide
 from dmlemu.session import Session
 
@@ -135,10 +135,10 @@ def _removed(which: str, reason: HResult, cause: Report | None, where: tuple[str
     """``cause``: the device's report of its removal; at strictness ``runtime`` it was not raised."""
     message = f"The {which} device was removed ({reason.name})."
     if cause is None:
-        report = report_of(declared(ids.DEVICE_REMOVED), message, message_id=0)
+        report = report_of(DEVICE_REMOVED, message, message_id=0)
     else:
         context = (*cause.context, *where)
-        report = replace(cause, id=ids.DEVICE_REMOVED, message=f"{message} {cause.message}", context=context)
+        report = replace(cause, id=DEVICE_REMOVED.id, message=f"{message} {cause.message}", context=context)
     return Error(HResult.DXGI_ERROR_DEVICE_REMOVED, report)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from dmlemu import d3d12, dml
-from dmlemu.diagnostics import ids
 from dmlemu.errors import Error, elide
+from dmlemu.frontends.rows import MODEL_UNSUPPORTED
 
 from .device import MOST_NAME, Device
 from .errors import add_context, model_error, quoted
@@ -33,9 +33,7 @@ class Resources:
             message = (
                 f"{path} uses {quoted(name)}, a deferred resource; only ONNX dispatchables allocate those."
             )
-            raise model_error(
-                ids.MODEL_UNSUPPORTED, path, message, given="deferred", expected="initial values"
-            )
+            raise model_error(MODEL_UNSUPPORTED, path, message, given="deferred", expected="initial values")
         return self._buffers[name][1]
 
     def bind(self, point: BindPoint, bindings: Bindings) -> list[dml.BufferBinding | None]:

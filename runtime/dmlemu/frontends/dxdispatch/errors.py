@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dmlemu.diagnostics.ids import Id
-from dmlemu.diagnostics.refusal import declared, report_of
+from dmlemu.diagnostics.declaration import Declaration
+from dmlemu.diagnostics.rule import report_of
 from dmlemu.errors import Report, shorten
 
 
@@ -18,7 +18,7 @@ class ModelError(Exception):
 
 
 def model_error(
-    id: Id,
+    id: Declaration,
     path: str,
     message: str,
     *,
@@ -30,7 +30,7 @@ def model_error(
     """A :class:`ModelError` at ``path`` (``$.resources.A.sizeInBytes``)."""
     return ModelError(
         report_of(
-            declared(id),
+            id,
             message,
             field=path,
             given=str(given),

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from dmlemu import d3d12
-from dmlemu.diagnostics import ids
 from dmlemu.diagnostics.location import CallSite, set_provider
 from dmlemu.dml.enums import TensorDataType
 from dmlemu.errors import Error, printable, quote, shorten
+from dmlemu.frontends.rows import MODEL_VALUE
 
 from .device import Device
 from .dispatchable import DmlDispatchable, Resources, create_dispatchable
@@ -139,9 +139,7 @@ class Executor:
         desc, data = self._download(command.resource, command.path)
         if desc.data_type is TensorDataType.UNKNOWN:
             message = f"{command.path} cannot print {quoted(command.resource)}: its values have mixed types."
-            raise model_error(
-                ids.MODEL_VALUE, command.path, message, given="UNKNOWN", expected="one data type"
-            )
+            raise model_error(MODEL_VALUE, command.path, message, given="UNKNOWN", expected="one data type")
         assert desc.initial is not None  # a deferred resource has no data to download
         dtype = dtype_of(desc.data_type)
         # The initialised elements are shown, not the padding after them.
@@ -174,7 +172,7 @@ def _npy(
         message = (
             f"{command.path} cannot write {quoted(command.resource)} as .npy: its values have mixed types."
         )
-        raise model_error(ids.MODEL_VALUE, command.path, message, given="UNKNOWN", expected="one data type")
+        raise model_error(MODEL_VALUE, command.path, message, given="UNKNOWN", expected="one data type")
     dtype = dtype_of(desc.data_type)
     shape = command.dimensions or (desc.element_count,)
     size = prod(shape) * dtype.itemsize
@@ -183,7 +181,7 @@ def _npy(
         message = (
             f"{path} {quote(list(shape))} need {size} bytes, but {quoted(command.resource)} has {len(data)}."
         )
-        raise model_error(ids.MODEL_VALUE, path, message, given=f"{size} bytes", expected=f"<= {len(data)}")
+        raise model_error(MODEL_VALUE, path, message, given=f"{size} bytes", expected=f"<= {len(data)}")
     return [npy_header(dtype, shape), data[:size].tobytes()]
 
 

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from dmlemu.diagnostics import ids
 from dmlemu.errors import shorten
+from dmlemu.frontends.rows import MODEL_FILE, MODEL_PATH
 
 from ...files import replaced
 from ...frozen import Frozen
@@ -137,7 +137,7 @@ class Folders(Frozen):
         leads = "" if place == path else f", which is '{shorten(str(place))}',"
         folders = ", ".join(f"'{shorten(str(root))}'" for root in self.roots)
         return model_error(
-            ids.MODEL_PATH,
+            MODEL_PATH,
             field,
             f"{field} ('{shorten(str(path))}'){leads} lies outside the folders that the model may use.",
             given=f"'{shorten(str(place))}'",
@@ -168,12 +168,12 @@ def read_whole(path: Path, field: str) -> bytes:
 
 def unreadable(path: Path, field: str, error: Exception) -> ModelError:
     message = f"The file '{shorten(str(path))}' cannot be read: {_reason(error)}."
-    return model_error(ids.MODEL_FILE, field, message, given=shorten(str(path)), expected="a readable file")
+    return model_error(MODEL_FILE, field, message, given=shorten(str(path)), expected="a readable file")
 
 
 def _unwritable(path: Path, field: str, error: Exception) -> ModelError:
     message = f"The file '{shorten(str(path))}' cannot be written: {_reason(error)}."
-    return model_error(ids.MODEL_FILE, field, message, given=shorten(str(path)), expected="a writable path")
+    return model_error(MODEL_FILE, field, message, given=shorten(str(path)), expected="a writable path")
 
 
 def _reason(error: Exception) -> str:
@@ -224,4 +224,4 @@ def _check_regular(status: os.stat_result, path: Path, field: str) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
         message = f"{shorten(str(path))} is {kind}."
-        raise model_error(ids.MODEL_FILE, field, message, given=kind, expected="a file")
+        raise model_error(MODEL_FILE, field, message, given=kind, expected="a file")

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from dmlemu.diagnostics import ids
+from dmlemu.frontends.rows import MODEL_GRAPH
 
 from .errors import model_error
 
@@ -51,7 +51,7 @@ class _Buffer:
 
     def fail(self, path: str, what: str, expected: str) -> NoReturn:
         message = f"The serialized graph is damaged: {path} {what}."
-        raise model_error(ids.MODEL_GRAPH, path, message, given=what, expected=expected)
+        raise model_error(MODEL_GRAPH, path, message, given=what, expected=expected)
 
 
 class Table:

@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dmlemu.diagnostics import ids
 from dmlemu.dml.enums import TensorDataType
 from dmlemu.errors import shorten
+from dmlemu.frontends.rows import MODEL_UNSUPPORTED, MODEL_VALUE
 
 from ...frozen import Frozen
 from .errors import model_error
@@ -66,7 +66,7 @@ def read_initial_values(resource: Node, base: Path, folders: Folders) -> Initial
     else:
         values.refuse('an array, an object or "deferred"')
     if not result.size:
-        values.fail(ids.MODEL_VALUE, "makes no values", "0 bytes", "at least one value")
+        values.fail(MODEL_VALUE, "makes no values", "0 bytes", "at least one value")
     return result
 
 
@@ -77,7 +77,7 @@ def _generated(
     if not makers or (makers[0] == "value" and len(makers) > 1):
         given = " and ".join(makers) or ", ".join(map(shorten, list(values.value)[:12])) or "no members"
         expected = "one of value, valueStart, sourcePath"
-        values.fail(ids.MODEL_VALUE, f"does not say how to make the values ({given})", given, expected)
+        values.fail(MODEL_VALUE, f"does not say how to make the values ({given})", given, expected)
     if makers[0] == "sourcePath":
         return _file(resource, values["sourcePath"], data_type, base, folders)
     make = _constant if makers[0] == "value" else _sequence
@@ -94,7 +94,7 @@ def _dtype(resource: Node, data_type: TensorDataType) -> np.dtype[Any]:
 
 
 def _no_numbers(node: Node, data_type: TensorDataType) -> NoReturn:
-    node.fail(ids.MODEL_VALUE, f"({data_type.name}) is no type of initial values", data_type.name, _names())
+    node.fail(MODEL_VALUE, f"({data_type.name}) is no type of initial values", data_type.name, _names())
 
 
 def _names() -> str:
@@ -197,7 +197,7 @@ def _file(
     suffix = Path(source.string()).suffix.lower()
     if suffix in _IMAGES:
         source.fail(
-            ids.MODEL_UNSUPPORTED,
+            MODEL_UNSUPPORTED,
             f"({source.shown()}) is an image, and images are not supported",
             suffix,
             ".npy, raw",
@@ -214,7 +214,7 @@ def _npy(resource: Node, data_type: TensorDataType, source: File) -> InitialValu
     if data_type not in (TensorDataType.UNKNOWN, file.data_type):
         node, where = resource["initialValuesDataType"], shorten(str(source.path))
         raise model_error(
-            ids.MODEL_VALUE,
+            MODEL_VALUE,
             node.path,
             f"{node.path} ({data_type.name}) differs from the type in {where} ({file.data_type.name}).",
             given=data_type.name,

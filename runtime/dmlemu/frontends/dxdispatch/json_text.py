@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dmlemu.diagnostics import ids
+from dmlemu.frontends.rows import MODEL_JSON
 
 from .errors import ModelError, model_error, quoted
 from .files import read_whole
@@ -50,7 +50,7 @@ def read_json(path: Path) -> Any:
         line = data.count(b"\n", 0, error.start) + 1
         given = f"0x{data[error.start]:02X}"
         message = f"{path} is not UTF-8: byte {error.start}, in line {line}, is {given}."
-        raise model_error(ids.MODEL_JSON, "$", message, given=given, expected="UTF-8 text") from None
+        raise model_error(MODEL_JSON, "$", message, given=given, expected="UTF-8 text") from None
     return parse_json(text, str(path))
 
 
@@ -62,9 +62,7 @@ def parse_json(text: str, source: str) -> Any:
         text = _without_extensions(text)
         if not text.strip(_SPACE):
             message = f"{source} is empty."
-            raise model_error(
-                ids.MODEL_JSON, "$", message, given="nothing", expected="a JSON object"
-            ) from None
+            raise model_error(MODEL_JSON, "$", message, given="nothing", expected="a JSON object") from None
         try:
             value = _decode(text, source)
         except json.JSONDecodeError as error:
@@ -92,7 +90,7 @@ def _decoder(source: str, has_large_numbers: bool) -> json.JSONDecoder:
         if len(result) < len(pairs):
             [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
             message = f"{source} has an object with two members named {quoted(twice)}."
-            raise model_error(ids.MODEL_JSON, "$", message, given="two", expected="one member of each name")
+            raise model_error(MODEL_JSON, "$", message, given="two", expected="one member of each name")
         return result
 
     return json.JSONDecoder(
@@ -169,14 +167,14 @@ def _too_deep(text: str, source: str) -> ModelError:
             break
     line = text.count("\n", 0, place) + 1
     message = f"{source}, line {line}: values are nested more than {_MOST_DEPTH} deep."
-    return model_error(ids.MODEL_JSON, "$", message, given=depth, expected=f"at most {_MOST_DEPTH} levels")
+    return model_error(MODEL_JSON, "$", message, given=depth, expected=f"at most {_MOST_DEPTH} levels")
 
 
 def _syntax_error(source: str, text: str, error: json.JSONDecodeError) -> ModelError:
     reason = error.msg[:1].lower() + error.msg[1:]
     snippet = " ".join(text[error.pos : error.pos + 40].split())
     return model_error(
-        ids.MODEL_JSON,
+        MODEL_JSON,
         "$",
         f"{source}, line {error.lineno}, column {error.colno} is no JSON: {reason}.",
         given=f"'{snippet}'" if snippet else "the end of the file",
@@ -189,4 +187,4 @@ def _check_surrogates(value: object, source: str) -> None:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
         message = f"{source} has a string with half a surrogate pair."
-        raise model_error(ids.MODEL_JSON, "$", message, expected="complete \\uD8xx\\uDCxx pairs") from None
+        raise model_error(MODEL_JSON, "$", message, expected="complete \\uD8xx\\uDCxx pairs") from None

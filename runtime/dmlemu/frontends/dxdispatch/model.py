@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from dmlemu.diagnostics import ids
 from dmlemu.dml.enums import ExecutionFlags, TensorDataType
 from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 from dmlemu.errors import shorten
+from dmlemu.frontends.rows import MODEL_NAME, MODEL_UNSUPPORTED, MODEL_VALUE
 
 from ...frozen import Frozen
 from .errors import ModelError, add_context, model_error, quoted
@@ -193,7 +193,7 @@ def read_model(
 def _read_model(path: Path, base: Path, folders: Folders) -> Model:
     if path.suffix.lower() == ".onnx":
         message = f"{path} is an ONNX model; ONNX models are not supported."
-        raise model_error(ids.MODEL_UNSUPPORTED, "$", message, given=".onnx", expected="a JSON model")
+        raise model_error(MODEL_UNSUPPORTED, "$", message, given=".onnx", expected="a JSON model")
     root = Node(read_json(path))
     root.as_object()
     resources = {name: _resource(name, node, base, folders) for name, node in root["resources"].members()}
@@ -226,7 +226,7 @@ def _resource(name: str, node: Node, base: Path, folders: Folders) -> ResourceDe
     if initial.size + offset > size:
         place = size_node or node
         what = f"({size}) is less than the initial values need ({initial.size + offset} bytes)"
-        place.fail(ids.MODEL_VALUE, what, size, f">= {initial.size + offset}")
+        place.fail(MODEL_VALUE, what, size, f">= {initial.size + offset}")
     return ResourceDesc(name, node.path, initial, size, initial.size if size_node is None else size)
 
 
@@ -243,7 +243,7 @@ def _dispatchable(
     reason = _UNSUPPORTED.get(kind.lower())
     if reason is not None:
         what = f"('{kind}') cannot run: {reason}"
-        type_node.fail(ids.MODEL_UNSUPPORTED, what, kind, "a DirectML operator")
+        type_node.fail(MODEL_UNSUPPORTED, what, kind, "a DirectML operator")
     desc = read_operator_desc(node)
     node.refuse_misspelt(("type", "desc", "Desc", "bindings", "executionFlags", "dmlCompileType"))
     bindings = node.get("bindings")
@@ -291,7 +291,7 @@ def _is_graph(node: Node | None) -> bool:
     if node.string() == "DmlCompileGraph":
         return True
     node.fail(
-        ids.MODEL_VALUE,
+        MODEL_VALUE,
         f"({node.shown()}) is no compile type",
         node.shown(),
         "DmlCompileOp or DmlCompileGraph",
@@ -334,7 +334,7 @@ def _offset(node: Node, resource: ResourceDesc, resources: Mapping[str, Resource
     if offset >= resource.size_in_bytes:
         size = resource.size_in_bytes
         what = f"({offset_node.value}) is byte {offset} of {quoted(resource.name)}, which has {size}"
-        offset_node.fail(ids.MODEL_VALUE, what, offset_node.value, "an element inside the resource")
+        offset_node.fail(MODEL_VALUE, what, offset_node.value, "an element inside the resource")
     return offset
 
 
@@ -356,7 +356,7 @@ def _named(node: Node, resources: Mapping[str, ResourceDesc]) -> ResourceDesc:
     name = node.string()
     if name not in resources:
         what = f"({quoted(name)}) names no resource of the model"
-        node.fail(ids.MODEL_NAME, what, quoted(name), _list(resources, "resources"))
+        node.fail(MODEL_NAME, what, quoted(name), _list(resources, "resources"))
     return resources[name]
 
 
@@ -368,11 +368,11 @@ def _check_names(
     for name, value in node.members():
         if name not in counts:
             what = f"names no bind point of {quoted(dispatchable.name)}"
-            value.fail(ids.MODEL_NAME, what, quoted(name), _list(counts, "bind points"))
+            value.fail(MODEL_NAME, what, quoted(name), _list(counts, "bind points"))
         given = len(value.value) if isinstance(value.value, list) else 1
         if given != counts[name]:
             what = f"binds {given} resources to {name}, which takes {counts[name]}"
-            value.fail(ids.MODEL_VALUE, what, given, counts[name])
+            value.fail(MODEL_VALUE, what, given, counts[name])
 
 
 def _list(names: Iterable[str], what: str) -> str:
@@ -399,7 +399,7 @@ def _command(
     if kind == "writefile":
         return _write_file(node, resources, text)
     type_node.fail(
-        ids.MODEL_VALUE,
+        MODEL_VALUE,
         f"({type_node.shown()}) is no command",
         type_node.shown(),
         "dispatch, print or writeFile",
@@ -416,10 +416,10 @@ def _dispatch(
     if name not in dispatchables:
         what = f"({quoted(name)}) names no dispatchable of the model"
         expected = _list(dispatchables, "dispatchables")
-        node["dispatchable"].fail(ids.MODEL_NAME, what, quoted(name), expected)
+        node["dispatchable"].fail(MODEL_NAME, what, quoted(name), expected)
     groups = node.get("threadGroupCount")
     if groups is not None and len(groups.uint32_array()) != 3:
-        groups.fail(ids.MODEL_VALUE, f"({groups.shown()}) is not three numbers", groups.shown(), "[x, y, z]")
+        groups.fail(MODEL_VALUE, f"({groups.shown()}) is not three numbers", groups.shown(), "[x, y, z]")
     bindings = _bindings(node["bindings"], resources)
     _check_names(node["bindings"], dispatchables[name], dispatchables[name].bind_points)
     return DispatchCommand(name, bindings, node.path, text)
@@ -431,9 +431,9 @@ def _write_file(node: Node, resources: Mapping[str, ResourceDesc], text: str) ->
     suffix = Path(target.string()).suffix.lower()
     if suffix in (".jpg", ".png"):
         what = f"({quoted(target.string())}) is an image, and images are not supported"
-        target.fail(ids.MODEL_UNSUPPORTED, what, suffix, ".npy, or any other name for raw bytes")
+        target.fail(MODEL_UNSUPPORTED, what, suffix, ".npy, or any other name for raw bytes")
     if not Path(target.string()).name:
-        target.fail(ids.MODEL_VALUE, f"({target.shown()}) names no file", target.shown(), "a file name")
+        target.fail(MODEL_VALUE, f"({target.shown()}) names no file", target.shown(), "a file name")
     dimensions = node.get("dimensions")
     sizes = () if dimensions is None else tuple(dimensions.uint32_array())
     return WriteFileCommand(resource.name, target.string(), sizes, node.path, text)

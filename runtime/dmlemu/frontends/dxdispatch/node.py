@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator
 from enum import Enum, IntEnum, IntFlag
 from typing import Any, NoReturn, TypeVar
 
-from dmlemu.diagnostics import ids
+from dmlemu.diagnostics.declaration import Declaration
 from dmlemu.errors import elide, shorten
+from dmlemu.frontends.rows import MODEL_MISSING, MODEL_TYPE, MODEL_VALUE
 
 from .errors import ModelError, model_error, quoted
 from .json_text import BadNumber
@@ -57,7 +58,7 @@ class Node:
     def missing(self, name: str) -> ModelError:
         given = ", ".join(shorten(each, _MOST_NAME) for each in list(self.value)[:12]) or "no members"
         message = f"{self.path} has no member '{name}'."
-        return model_error(ids.MODEL_MISSING, self.path + _step(name), message, given=given, expected=name)
+        return model_error(MODEL_MISSING, self.path + _step(name), message, given=given, expected=name)
 
     def refuse_misspelt(self, known: Iterable[str]) -> None:
         """Refuses a member that is none of these and is spelled nearly like one of them that is absent.
@@ -75,7 +76,7 @@ class Node:
         for name in filter(unknown.__contains__, self.value):
             for near in get_close_matches(name.lower(), absent, 1, 0.85):
                 Node(self.value[name], self.path + _step(name)).fail(
-                    ids.MODEL_VALUE,
+                    MODEL_VALUE,
                     "is a member that nothing reads",
                     shorten(name, _MOST_NAME),
                     absent[near],
@@ -155,16 +156,16 @@ class Node:
         member = enum.__members__.get(name.removeprefix(prefix))
         if member is None:
             expected = _choices([*enum.__members__], prefix)
-            self.fail(ids.MODEL_VALUE, f"({quoted(name)}) is no {prefix.rstrip('_')}", quoted(name), expected)
+            self.fail(MODEL_VALUE, f"({quoted(name)}) is no {prefix.rstrip('_')}", quoted(name), expected)
         return member
 
     # --- errors ---
 
     def refuse(self, expected: str) -> NoReturn:
-        self.fail(ids.MODEL_TYPE, f"({self.shown()}) is not {expected}", self.shown(), expected)
+        self.fail(MODEL_TYPE, f"({self.shown()}) is not {expected}", self.shown(), expected)
 
     def fail(
-        self, id: ids.Id, what: str, given: object = "", expected: object = "", hint: str = ""
+        self, id: Declaration, what: str, given: object = "", expected: object = "", hint: str = ""
     ) -> NoReturn:
         """``what`` is a clause that follows the path: "is not a string"."""
         raise model_error(id, self.path, f"{self.path} {what}.", given=given, expected=expected, hint=hint)

@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from dmlemu.diagnostics import ids
 from dmlemu.dml.enums import TensorDataType
 from dmlemu.errors import shorten
+from dmlemu.frontends.rows import MODEL_NPY
 
 from ...frozen import Frozen
 from .errors import ModelError, model_error
@@ -98,4 +98,4 @@ def _read_header_2(file: BinaryIO) -> Any:
 
 def _bad(source: File, reason: str, given: str, expected: str) -> ModelError:
     message = f"{shorten(str(source.path))} cannot be used: {reason}."
-    return model_error(ids.MODEL_NPY, source.field, message, given=given, expected=expected)
+    return model_error(MODEL_NPY, source.field, message, given=given, expected=expected)

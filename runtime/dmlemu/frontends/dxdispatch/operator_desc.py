@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlemu.diagnostics import ids
+from dmlemu.diagnostics.rows import OP_NOT_EMULATED
 from dmlemu.dml.enums import OperatorType, TensorDataType, TensorFlags, TensorType
 from dmlemu.dml.operators import find_operator
 from dmlemu.dml.operators.definition import definition_class
@@ -16,6 +16,7 @@ from dmlemu.dml.operators.schema import Field, FieldKind, OperatorDesc, camel, o
 from dmlemu.dml.structs import ScalarUnion, ScaleBias, Size2D
 from dmlemu.dml.tensor_desc import BufferTensorDesc
 from dmlemu.errors import Error
+from dmlemu.frontends.rows import MODEL_VALUE
 
 from .errors import ModelError, add_context, quoted
 from .initial_values import dtype_of
@@ -88,12 +89,10 @@ def _operator(node: Node) -> type[OperatorDesc]:
 
         near = nearest(name.removeprefix("DML_OPERATOR_"), OperatorType.__members__)
         hint = question([f"DML_OPERATOR_{each}" for each in near])
-        node.fail(ids.MODEL_VALUE, f"({shown}) is no DML_OPERATOR_TYPE", shown, "an operator's name", hint)
+        node.fail(MODEL_VALUE, f"({shown}) is no DML_OPERATOR_TYPE", shown, "an operator's name", hint)
     if definition_class(cls.TYPE) is None:
         what = f"({shown}) is an operator that is not emulated"
-        node.fail(
-            ids.OP_NOT_EMULATED, what, shown, "an emulated operator", hint="'dmlemu explain' lists them"
-        )
+        node.fail(OP_NOT_EMULATED, what, shown, "an emulated operator", hint="'dmlemu explain' lists them")
     return cls
 
 
@@ -127,7 +126,7 @@ def _counted(node: Node, name: str, count: int | None) -> list[Node]:
     elements = node.elements()
     if count is not None and count > len(elements):
         what = f"has fewer elements ({len(elements)}) than {name} ({count})"
-        node.fail(ids.MODEL_VALUE, what, len(elements), f"{name} ({count})")
+        node.fail(MODEL_VALUE, what, len(elements), f"{name} ({count})")
     return elements[:count]
 
 
@@ -145,7 +144,7 @@ def read_tensor_desc(node: Node) -> BufferTensorDesc:
     type_node = node.get("Type")
     if type_node is not None and type_node.enum(TensorType) is not TensorType.BUFFER:
         type_node.fail(
-            ids.MODEL_VALUE,
+            MODEL_VALUE,
             f"({type_node.shown()}) is no type of tensor that exists",
             type_node.shown(),
             "BUFFER",
@@ -208,7 +207,7 @@ def _scalar_union(node: Node, type_node: Node) -> ScalarUnion:
     try:
         dtype = dtype_of(data_type)
     except KeyError:
-        type_node.fail(ids.MODEL_VALUE, f"({data_type.name}) is no type of DML_SCALAR_UNION", data_type.name)
+        type_node.fail(MODEL_VALUE, f"({data_type.name}) is no type of DML_SCALAR_UNION", data_type.name)
     if isinstance(node.value, dict):
         name = dtype.name.title().replace("Uint", "UInt")
         if dtype == np.float16:  # the union has no Float16: its bits are given

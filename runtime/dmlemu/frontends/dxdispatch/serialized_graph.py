@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from dmlemu import dml
-from dmlemu.diagnostics import ids
+from dmlemu.diagnostics.declaration import Declaration
 from dmlemu.dml.enums import TensorDataType
 from dmlemu.dml.operators import find_operator
 from dmlemu.dml.operators.schema import Field, FieldKind, OperatorDesc, operator_fields
 from dmlemu.errors import Error, quote
+from dmlemu.frontends.rows import MODEL_MISSING, MODEL_NAME, MODEL_TYPE, MODEL_VALUE
 
 from ...frozen import Frozen
 from .errors import ModelError, add_context, model_error, quoted
@@ -119,7 +120,7 @@ class _Reader:
             self._node(table)
         missing = [name for i, name in enumerate(self._output_names) if i not in self._outputs]
         if missing:
-            _fail(ids.MODEL_NAME, "graphOutputNames", f"has {quoted(missing[0])}, which no node writes")
+            _fail(MODEL_NAME, "graphOutputNames", f"has {quoted(missing[0])}, which no node writes")
         return SerializedGraph(
             tuple(self._input_names),
             tuple(self._output_names),
@@ -146,9 +147,7 @@ class _Reader:
                 if source:
                     self._join((number, i), source, f"{table.place('inputNames')}[{i}]")
         else:
-            _fail(
-                ids.MODEL_VALUE, table.place("desc_type"), f"({kind}) is neither an operator nor a constant"
-            )
+            _fail(MODEL_VALUE, table.place("desc_type"), f"({kind}) is neither an operator nor a constant")
         for i, target in enumerate(outputs):
             if target:
                 self._produce((number, i), target, f"{table.place('outputNames')}[{i}]")
@@ -161,10 +160,10 @@ class _Reader:
             self._nodes.append(ConstantNode(name, table.path, data))
             return True
         if kind != 1:
-            _fail(ids.MODEL_VALUE, desc.place("data_type"), f"({kind}) is neither a name nor data")
+            _fail(MODEL_VALUE, desc.place("data_type"), f"({kind}) is neither a name nor data")
         file = desc.table(1, "data").string(0, "name")
         if not file:
-            _fail(ids.MODEL_VALUE, desc.place("data.name"), "is empty; it names the constant's file")
+            _fail(MODEL_VALUE, desc.place("data.name"), "is empty; it names the constant's file")
         number = self._files.setdefault(file, len(self._input_names) + len(self._files))
         for i, output in enumerate(outputs):
             if output:
@@ -180,7 +179,7 @@ class _Reader:
             self._sources[port] = self._producers[name]
         else:
             _fail(
-                ids.MODEL_NAME,
+                MODEL_NAME,
                 path,
                 f"({quoted(name)}) is neither an input of the graph nor an output of a node before this one",
                 quoted(name),
@@ -196,7 +195,7 @@ class _Reader:
         """Checks that nothing else writes the tensor."""
         if name in self._producers or name in self._constants or name in self._graph_inputs:
             what = f"({quoted(name)}) is already written by another node, or is an input of the graph"
-            _fail(ids.MODEL_NAME, path, what, quoted(name), "a name of its own")
+            _fail(MODEL_NAME, path, what, quoted(name), "a name of its own")
 
     def _operator(self, table: Table, inputs: Sequence[str], outputs: Sequence[str]) -> OperatorDesc:
         cls = _operator_class(table)
@@ -231,7 +230,7 @@ class _Tensors:
         if not name:
             return None
         if self._read == len(self._tables):
-            _fail(ids.MODEL_MISSING, path, f"has no desc for {field.c_name} ({quoted(name)})")
+            _fail(MODEL_MISSING, path, f"has no desc for {field.c_name} ({quoted(name)})")
         return self._tensor(name)
 
     def rest(self) -> tuple[dml.BufferTensorDesc, ...]:
@@ -246,7 +245,7 @@ class _Tensors:
     def check_all_read(self, path: str) -> None:
         if self._read < len(self._tables):
             table = self._tables[self._read]
-            _fail(ids.MODEL_VALUE, table.path, "has no name, or belongs to no field of the operator")
+            _fail(MODEL_VALUE, table.path, "has no name, or belongs to no field of the operator")
 
     def _tensor(self, name: str) -> dml.BufferTensorDesc:
         table = self._tables[self._read]
@@ -277,11 +276,11 @@ class _Attributes:
             name = attribute.string(0, "name")
             if name and name not in known and attribute.scalar(1, "val_type", "B"):  # absent ones have none
                 what = f"({quoted(name)}) is no field of {cls.TYPE.name}"
-                _fail(ids.MODEL_NAME, attribute.place("name"), what, quoted(name), quote(sorted(known)))
+                _fail(MODEL_NAME, attribute.place("name"), what, quoted(name), quote(sorted(known)))
             if name in self._by_name:
                 path = attribute.place("name")
                 _fail(
-                    ids.MODEL_NAME,
+                    MODEL_NAME,
                     path,
                     f"({quoted(name)}) is there twice",
                     quoted(name),
@@ -300,7 +299,7 @@ class _Attributes:
         count = self._count(field.count)
         if count is not None and count > len(value):
             what = f"has fewer elements ({len(value)}) than {field.count} ({count})"
-            _fail(ids.MODEL_VALUE, attribute.place("val"), what, len(value), f"{field.count} ({count})")
+            _fail(MODEL_VALUE, attribute.place("val"), what, len(value), f"{field.count} ({count})")
         return tuple(value)[:count]
 
     def _count(self, name: str) -> int | None:
@@ -335,7 +334,7 @@ def _check_variant(attribute: Table, variant: str) -> None:
     if name != variant:
         path = attribute.place("val_type")
         what = f"({name}) is not {variant}, the type of {quoted(attribute.string(0, 'name'))}"
-        _fail(ids.MODEL_TYPE, path, what, name, variant)
+        _fail(MODEL_TYPE, path, what, name, variant)
 
 
 def _member(attribute: Table, variant: str, form: str) -> tuple[Any, ...]:
@@ -361,7 +360,7 @@ def _scalar_union(attribute: Table, _: Field) -> dml.ScalarUnion:
     _check_variant(attribute, "ScalarUnionData")
     scalar = attribute.table(2, "val")
     if scalar.scalar(0, "data_type", "B") != 1:
-        _fail(ids.MODEL_TYPE, scalar.place("data_type"), "is not ByteArray, the raw bytes of a scalar")
+        _fail(MODEL_TYPE, scalar.place("data_type"), "is not ByteArray, the raw bytes of a scalar")
     return dml.ScalarUnion(scalar.members(1, "data", "8s")[0])
 
 
@@ -412,7 +411,7 @@ def _operator_class(table: Table) -> type[OperatorDesc]:
         return find_operator(name)
     except ValueError:
         what = f"({quoted(name)}) is no DML_OPERATOR_TYPE"
-        _fail(ids.MODEL_VALUE, table.place("type"), what, quoted(name), "an operator's name")
+        _fail(MODEL_VALUE, table.place("type"), what, quoted(name), "an operator's name")
 
 
 def _data_type(table: Table) -> TensorDataType:
@@ -420,9 +419,7 @@ def _data_type(table: Table) -> TensorDataType:
     known = TensorDataType.__members__.get(name.removeprefix("DML_TENSOR_DATA_TYPE_"))
     if known is None:
         what = f"({quoted(name)}) is no DML_TENSOR_DATA_TYPE"
-        _fail(
-            ids.MODEL_VALUE, table.place("dataType"), what, quoted(name), quote([*TensorDataType.__members__])
-        )
+        _fail(MODEL_VALUE, table.place("dataType"), what, quoted(name), quote([*TensorDataType.__members__]))
     return known
 
 
@@ -433,7 +430,7 @@ def _built(cls: type[OperatorDesc], values: Mapping[str, Any], path: str) -> Ope
     except Error as error:
         raise _located(error, path) from None
     except TypeError as error:  # a required field is absent
-        _fail(ids.MODEL_MISSING, path, f"has not all fields of {cls.TYPE.name}: {error}")
+        _fail(MODEL_MISSING, path, f"has not all fields of {cls.TYPE.name}: {error}")
 
 
 def _numbered(names: Sequence[str], path: str) -> dict[str, int]:
@@ -441,11 +438,11 @@ def _numbered(names: Sequence[str], path: str) -> dict[str, int]:
     for i, name in enumerate(names):
         if not name or name in numbers:
             what = f"({quoted(name)}) is empty or there twice"
-            _fail(ids.MODEL_NAME, f"{path}[{i}]", what, quoted(name), "a name of its own")
+            _fail(MODEL_NAME, f"{path}[{i}]", what, quoted(name), "a name of its own")
         numbers[name] = i
     return numbers
 
 
-def _fail(id: ids.Id, path: str, what: str, given: object = "", expected: object = "") -> NoReturn:
+def _fail(id: Declaration, path: str, what: str, given: object = "", expected: object = "") -> NoReturn:
     """``what`` is a clause that follows the place in the file."""
     raise model_error(id, path, f"{path} of the serialized graph {what}.", given=given, expected=expected)

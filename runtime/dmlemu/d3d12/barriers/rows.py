@@ -1,0 +1,131 @@
+"""Rows of this room: its checks, and the rules that its calls keep."""
+
+from ...diagnostics.declaration import When
+from ...diagnostics.groups import LISTS, STATES
+from ...diagnostics.message_id import MessageId
+from ...diagnostics.report import Strictness
+
+LIST_TYPE = LISTS.refused(
+    "LIST_TYPE",
+    "the types of a list, its allocator, its queue or its commands do not fit",
+    When.CALL,
+    "Copy engines only copy, and compute engines do not draw: the command has no meaning there. On Windows "
+    "Close fails, or the device is removed.",
+    "Create queue, allocator and list with one type; DirectML needs COMPUTE or DIRECT.",
+    rule="CL2, CL13, Q1, Q2: D3D12_COMMAND_LIST_TYPE",
+    message_ids=(
+        MessageId.RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE,
+        MessageId.WRONG_COMMAND_ALLOCATOR_TYPE,
+        MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED,
+        MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH,
+        MessageId.CREATE_QUEUE_INVALID_TYPE,
+        MessageId.CREATE_QUEUE_INVALID_FLAGS,
+        MessageId.CREATE_QUEUE_INVALID_PRIORITY,
+        MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
+        MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
+        MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR,
+    ),
+)
+
+STATE_BEFORE = STATES.refused(
+    "STATE_BEFORE",
+    "the state that a transition starts from, or that a command needs, is not the state of the buffer",
+    When.RECORD,
+    "The driver flushes and invalidates caches according to the states in barriers. A wrong state leaves "
+    "stale bytes; Close fails, or the device is removed.",
+    "Start from the state that the report names. Buffers are COMMON when ExecuteCommandLists begins, and "
+    "their first use promotes them.",
+    rule="ST1 to ST8: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
+    message_ids=(
+        MessageId.RESOURCE_BARRIER_BEFORE_AFTER_MISMATCH,
+        MessageId.INVALID_SUBRESOURCE_STATE,
+        MessageId.RESOURCE_BARRIER_POSSIBLE_BEFORE_AFTER_MISMATCH,
+    ),
+    level=Strictness.DEBUG,
+)
+
+STATE_SAME = STATES.refused(
+    "STATE_SAME",
+    "a transition leads from a state to itself",
+    When.RECORD,
+    "It does nothing where a barrier was intended. Between two dispatches that both use UNORDERED_ACCESS, "
+    "only a UAV barrier orders them.",
+    "Record a UAV barrier, or remove the transition.",
+    rule="ST7: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
+    message_ids=(MessageId.RESOURCE_BARRIER_MATCHING_STATES,),
+    level=Strictness.DEBUG,
+)
+
+STATE_COMBO = STATES.refused(
+    "STATE_COMBO",
+    "a barrier names a state that cannot exist, or that the buffer cannot have",
+    When.RECORD,
+    "A write state cannot be combined with others, UNORDERED_ACCESS needs a buffer created with "
+    "ALLOW_UNORDERED_ACCESS, and buffers of UPLOAD and READBACK heaps never change their state.",
+    "Name one write state, or any set of read states, that the buffer's flags and heap allow.",
+    rule="ST6, ST9, ST16: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
+    message_ids=(
+        MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
+        MessageId.RESOURCE_BARRIER_RESERVED_BITS,
+        MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+        MessageId.RESOURCE_BARRIER_INVALID_HEAP,
+        MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS,
+    ),
+    level=Strictness.DEBUG,
+)
+
+STATE_SPLIT = STATES.refused(
+    "STATE_SPLIT",
+    "the halves of a split barrier do not fit, or the buffer is used between them",
+    When.RECORD,
+    "Between BEGIN_ONLY and END_ONLY the buffer is in neither state: the driver may be moving it.",
+    "End the barrier with the same states that it began with, and use the buffer only after that.",
+    rule="ST13: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
+    message_ids=(
+        MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
+        MessageId.RESOURCE_BARRIER_MISMATCHING_BEGIN_END,
+        MessageId.RESOURCE_BARRIER_UNMATCHED_END,
+        MessageId.RESOURCE_BARRIER_INVALID_SPLIT_BARRIER,
+    ),
+    level=Strictness.DEBUG,
+)
+
+STATE_FOR_DISPATCH = STATES.refused(
+    "STATE_FOR_DISPATCH",
+    "a bound buffer is not in UNORDERED_ACCESS, and cannot be promoted to it, when a dispatch is recorded",
+    When.RECORD,
+    "DirectML binds all buffers as unordered access views, inputs too. In another state the caches of the "
+    "shader may hold other bytes than the copy wrote.",
+    "Record a transition to UNORDERED_ACCESS between the copy and the dispatch, or submit them in separate "
+    "ExecuteCommandLists calls.",
+    rule="ST1, ST3: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
+    message_ids=(MessageId.GPU_BASED_VALIDATION_INCOMPATIBLE_RESOURCE_STATE,),
+    level=Strictness.DEBUG,
+)
+
+STATE_COPY_QUEUE = STATES.refused(
+    "STATE_COPY_QUEUE",
+    "a COPY queue is given a buffer that is not COMMON, because a split barrier holds it",
+    When.SUBMIT,
+    "Copy engines know only COMMON, COPY_SOURCE and COPY_DEST: what was begun elsewhere must be ended there.",
+    "End the split barrier, with END_ONLY, on the queue that began it.",
+    rule="ST17: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
+    message_ids=(MessageId.NON_COMMON_RESOURCE_IN_COPY_QUEUE,),
+    level=Strictness.DEBUG,
+)
+
+BARRIER_DESC = STATES.refused(
+    "BARRIER_DESC",
+    "a barrier names no resource, a subresource that does not exist, or is of an unknown type",
+    When.RECORD,
+    "None of the barriers of the call is recorded; in C++, only Close fails, without the reason.",
+    "Create barriers with ResourceBarrier.transition, .uav and .aliasing.",
+    rule="ST10, ST11: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
+    message_ids=(
+        MessageId.RESOURCE_BARRIER_NULL_POINTER,
+        MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE,
+        MessageId.RESOURCE_BARRIER_INVALID_TYPE,
+        MessageId.RESOURCE_BARRIER_ZERO_BARRIERS,
+    ),
+    level=Strictness.DEBUG,
+)

@@ -1,0 +1,231 @@
+"""Rows of this room: its checks, and the rules that its calls keep."""
+
+from ...diagnostics.declaration import When
+from ...diagnostics.groups import BINDINGS, DEVICES, LISTS
+from ...diagnostics.message_id import MessageId
+from ...diagnostics.report import Severity, Strictness
+
+_FIX = "Bind all bytes of the tensor. Descriptors that the program writes itself must show as many."
+
+BIND_FOREIGN_DEVICE = BINDINGS.refused(
+    "BIND_FOREIGN_DEVICE",
+    "an object of another DirectML or Direct3D 12 device is used",
+    When.BIND,
+    "Objects of different devices cannot be used together, even on one adapter.",
+    "Create all objects that are used together from one device.",
+    rule="DD4: IDMLDevice",
+)
+
+DESC_INDEX = BINDINGS.refused(
+    "DESC_INDEX",
+    "a descriptor handle is past its heap, or of none",
+    When.CALL,
+    "Handles are numbers: the start of a heap plus a multiple of the increment. Past the end is other memory.",
+    "Compare the index with NumDescriptors, and take the increment from GetDescriptorHandleIncrementSize.",
+    rule="DH4: D3D12_CPU_DESCRIPTOR_HANDLE",
+    message_ids=(
+        MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS,
+        MessageId.INVALID_DESCRIPTOR_HANDLE,
+        MessageId.COPY_DESCRIPTORS_INVALID_RANGES,
+    ),
+)
+
+DESC_UNINIT = BINDINGS.refused(
+    "DESC_UNINIT",
+    "the GPU uses a descriptor that was never written",
+    When.EXECUTE,
+    "A new descriptor heap has undefined contents: a GPU reads from anywhere, or hangs.",
+    "Bind every tensor, or create the view, before the list is executed.",
+    rule="DH7: ID3D12DescriptorHeap",
+    message_ids=(
+        MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_UNINITIALIZED,
+        MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,
+    ),
+)
+
+DESC_STALE = BINDINGS.refused(
+    "DESC_STALE",
+    "the GPU uses a descriptor of a buffer that was released",
+    When.EXECUTE,
+    "A descriptor is an address; it keeps no buffer alive. The memory may belong to something else by then.",
+    "Keep the buffers alive until the fence behind the list was reached.",
+    rule="BT13: IDMLBindingTable",
+    message_ids=(
+        MessageId.DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE,
+        MessageId.GPU_BASED_VALIDATION_INVALID_RESOURCE,
+    ),
+)
+
+DESC_KIND = BINDINGS.refused(
+    "DESC_KIND",
+    "the GPU finds a descriptor of a kind that it cannot use",
+    When.EXECUTE,
+    "Outputs need an unordered access view. A null descriptor describes no memory.",
+    "Leave the descriptors of a binding table to the table: their order and kind are internal to DirectML.",
+    rule="BT4: IDMLBindingTable",
+    message_ids=(
+        MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_TYPE_MISMATCH,
+        MessageId.CLEARUNORDEREDACCESSVIEW_INCOMPATIBLE_WITH_STRUCTURED_BUFFERS,
+        MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
+        MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,
+    ),
+)
+
+MEM_OOB_READ = BINDINGS.refused(
+    "MEM_OOB_READ",
+    "the GPU reads outside of the range that was bound",
+    When.EXECUTE,
+    "What lies behind the range belongs to something else; the result depends on it.",
+    _FIX,
+    rule="BT8: DML_BUFFER_BINDING",
+    message_ids=(
+        MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
+        MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
+    ),
+    severity=Severity.CORRUPTION,
+)
+
+MEM_OOB_WRITE = BINDINGS.refused(
+    "MEM_OOB_WRITE",
+    "the GPU writes outside of the range that was bound",
+    When.EXECUTE,
+    "What lies behind the range belongs to something else, which is overwritten.",
+    _FIX,
+    rule="BT8: DML_BUFFER_BINDING",
+    message_ids=(
+        MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
+        MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
+    ),
+    severity=Severity.CORRUPTION,
+)
+
+MEM_MISALIGNED = BINDINGS.refused(
+    "MEM_MISALIGNED",
+    "a tensor begins where no element of its type can stand",
+    When.EXECUTE,
+    "GPUs load elements at multiples of their size; others are read wrong or not at all.",
+    "Begin tensors at multiples of 16 bytes.",
+    rule="BT8: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT",
+)
+
+FENCE_NEVER = LISTS.refused(
+    "FENCE_NEVER",
+    "the program waits for a fence value that nothing can bring about any more",
+    When.EXECUTE,
+    "On real hardware the program hangs here: it waits for a Signal that was never queued, or queues wait "
+    "for one another.",
+    "Queue the Signal before the wait, on a queue that does not itself wait for what comes after.",
+    rule="FN3: ID3D12CommandQueue::Wait",
+)
+
+FENCE_EVENT = LISTS.refused(
+    "FENCE_EVENT",
+    "the event to be set is the number of no eventfd",
+    When.CALL,
+    "No event could be set: the program would wait indefinitely.",
+    "Give an object with a method set(), such as a threading.Event, or the number that os.eventfd returned.",
+    rule="FN8: ID3D12Fence::SetEventOnCompletion",
+)
+
+OBJECT_DELETED_IN_USE = LISTS.reported(
+    "OBJECT_DELETED_IN_USE",
+    "an object is released while the GPU may need it, or used after its release",
+    Severity.CORRUPTION,
+    When.CALL,
+    "Lists keep no references. The GPU reads and writes the memory all the same, which may by then belong "
+    "to another object, or be unmapped: the device is removed.",
+    "Release buffers, descriptor heaps, allocators, compiled operators and initializers after a fence value"
+    " that is signalled behind the last list that needs them.",
+    rule="CL9: IUnknown::Release",
+    message_ids=(MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,),
+    level=Strictness.DEBUG,
+)
+
+FEATURE_DATA = DEVICES.refused(
+    "FEATURE_DATA",
+    "CheckFeatureSupport gets another struct than the feature's, or inputs that make no sense",
+    When.CALL,
+    "The call fails (E_INVALIDARG), and returns nothing about the device.",
+    "Give the struct that belongs to the feature, with its inputs filled in.",
+    rule="DEV8 to DEV11: ID3D12Device::CheckFeatureSupport",
+)
+
+DEVICE_REMOVED = DEVICES.refused(
+    "DEVICE_REMOVED",
+    "a method is called on a device that has been removed",
+    When.CALL,
+    "After a fault, or RemoveDevice, everything that the device had is lost; the report says what removed it.",
+    "Find the cause in the report; then create the device and all its objects anew.",
+    rule="RM1, RM2: ID3D12Device::GetDeviceRemovedReason",
+    message_ids=(MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,),
+)
+
+DEVICE_FORKED = DEVICES.refused(
+    "DEVICE_FORKED",
+    "a device is used in a process that was forked from its own",
+    When.CALL,
+    "The child shares the GPU's memory with its parent, but not the records of its allocations.",
+    "Create a device in the process that uses it, or start processes by 'spawn'.",
+    rule="DEV5: D3D12CreateDevice",
+    no_example="The program would have to fork itself.",
+)
+
+PRIVATE_DATA = DEVICES.refused(
+    "PRIVATE_DATA",
+    "private data is asked for under a GUID for which none is stored",
+    When.CALL,
+    "The call fails (DXGI_ERROR_NOT_FOUND).",
+    "Store it first, with the same GUID.",
+    rule="OB1: ID3D12Object::GetPrivateData",
+)
+
+INFO_QUEUE = DEVICES.refused(
+    "INFO_QUEUE",
+    "a message, a callback or a severity is named that the info queue does not have",
+    When.CALL,
+    "The call fails.",
+    "Count messages from 0 up to GetNumStoredMessages, and keep the cookies of callbacks.",
+    rule="ID3D12InfoQueue::GetMessage",
+)
+
+API_NULL_POINTER = DEVICES.refused(
+    "API_NULL_POINTER",
+    "a C++ program passes NULL where a call needs the address of a struct, an array or a result",
+    When.CALL,
+    "On Windows the call fails, or the runtime reads address 0 and the program crashes.",
+    "Pass the address; an array may be NULL where its count is 0.",
+    rule="The SAL annotations of d3d12.h: without _opt_ a pointer must not be NULL",
+    no_example="No Python program can bring it about.",
+)
+
+API_SIZE = DEVICES.refused(
+    "API_SIZE",
+    "a C++ program passes a size that is not the struct's, or a count that no array can have",
+    When.CALL,
+    "The call fails: the runtime takes the struct for another one, or of another version of the header.",
+    "Pass sizeof of the struct that belongs to the call, and the number of elements that are there.",
+    rule="The sizes and counts on the method's page",
+    no_example="No Python program can bring it about.",
+)
+
+GPU_STOPPED = DEVICES.refused(
+    "GPU_STOPPED",
+    "a kernel is ended in the middle, by Ctrl-C for example",
+    When.EXECUTE,
+    "Its results are undefined, so that the device is removed, as after a timeout on Windows.",
+    "Create the device anew, or let the kernel end.",
+    rule="RM3: a GPU fault removes the device",
+    severity=Severity.CORRUPTION,
+    no_example="The program would have to be interrupted.",
+)
+
+GPU_BAD_PACKET = DEVICES.refused(
+    "GPU_BAD_PACKET",
+    "the GPU meets a command that it cannot decode",
+    When.EXECUTE,
+    "It is a bug of dmlemu, not of the program.",
+    "Please report it, with the program.",
+    rule="RM3: a GPU fault removes the device",
+    severity=Severity.CORRUPTION,
+    no_example="No program can bring it about.",
+)

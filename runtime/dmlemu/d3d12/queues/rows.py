@@ -1,0 +1,81 @@
+"""Rows of this room: its checks, and the rules that its calls keep."""
+
+from ...diagnostics.declaration import When
+from ...diagnostics.groups import LISTS, RESOURCES
+from ...diagnostics.message_id import MessageId
+from ...diagnostics.report import Severity, Strictness
+
+RES_NOT_RESIDENT = RESOURCES.refused(
+    "RES_NOT_RESIDENT",
+    "a list uses what has been evicted, or something is evicted more often than it was made resident",
+    When.SUBMIT,
+    "The GPU would access memory that may have been reused.",
+    "Call MakeResident before ExecuteCommandLists; calls are counted, like references.",
+    rule="RD1, RD2: Residency",
+    message_ids=(
+        MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
+        MessageId.MAKERESIDENT_NULLOBJECTARRAY,
+        MessageId.EVICT_NULLOBJECTARRAY,
+        MessageId.EVICT_UNDERFLOW,
+    ),
+    level=Strictness.DEBUG,
+)
+
+FENCE_VALUE = LISTS.refused(
+    "FENCE_VALUE",
+    "a fence value is no unsigned 64-bit number, or no fence is given",
+    When.CALL,
+    "The call fails.",
+    "Count values up from 1.",
+    rule="FN1, FN2: ID3D12Device::CreateFence",
+)
+
+FENCE_FLAGS = LISTS.refused(
+    "FENCE_FLAGS",
+    "fence flags are not known, or the fences and values of a wait for several do not fit",
+    When.CALL,
+    "The call fails.",
+    "Give as many values as fences, at least one, and flags ALL or ANY.",
+    rule="FN1, FN7: ID3D12Device1::SetEventOnMultipleFenceCompletion",
+    message_ids=(
+        MessageId.CREATE_FENCE_INVALID_FLAGS,
+        MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS,
+    ),
+)
+
+LIST_EXECUTED_TWICE = LISTS.reported(
+    "LIST_EXECUTED_TWICE",
+    "a list is executed again before the GPU has finished it",
+    Severity.ERROR,
+    When.SUBMIT,
+    "A list may be in flight only once. On Windows the device is removed.",
+    "Wait for a fence value that is signalled behind the first execution, or record a second list.",
+    rule="Q3: ID3D12CommandQueue::ExecuteCommandLists",
+    message_ids=(MessageId.COMMAND_LIST_SYNC,),
+    level=Strictness.DEBUG,
+)
+
+QUEUE_EMPTY_SUBMIT = LISTS.reported(
+    "QUEUE_EMPTY_SUBMIT",
+    "ExecuteCommandLists gets no lists, or one without commands (remarks), or one that was never recorded "
+    "(refused)",
+    Severity.INFO,
+    When.SUBMIT,
+    "It does nothing, and still costs as much as a real submission. Often the commands went into another list.",
+    "Remove the call, or record commands into the list.",
+    rule="Q2: ID3D12CommandQueue::ExecuteCommandLists",
+    message_ids=(MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,),
+)
+
+FENCE_ZERO_WAIT = LISTS.reported(
+    "FENCE_ZERO_WAIT",
+    "a queue waits for a fence to reach 0",
+    Severity.WARNING,
+    When.CALL,
+    "Every fence has reached 0 when it is created: the wait has no effect, and the intended order does not "
+    "exist.",
+    "Count values up from 1 and signal before waiting.",
+    rule="FN3: ID3D12CommandQueue::Wait",
+    message_ids=(MessageId.FENCE_ZERO_WAIT,),
+    level=Strictness.DEBUG,
+)

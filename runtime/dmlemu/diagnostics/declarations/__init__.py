@@ -1,1 +1,0 @@
-"""One module per group of the catalogue; each has its checks in ``DECLARATIONS``."""

@@ -1,0 +1,37 @@
+"""Rows of this room: its checks, and the rules that its calls keep."""
+
+from ...diagnostics.declaration import When
+from ...diagnostics.groups import DEVICES
+
+_RULE = "IUnknown: https://learn.microsoft.com/windows/win32/api/unknwn/nn-unknwn-iunknown"
+
+API_WRONG_OBJECT = DEVICES.refused(
+    "API_WRONG_OBJECT",
+    "a C++ program passes an object of another kind than the parameter takes",
+    When.CALL,
+    "The runtime calls methods that the object does not have, so that on Windows the program crashes.",
+    "Pass an object of the parameter's interface; a cast does not make one, QueryInterface asks for it.",
+    rule=_RULE,
+    no_example="No Python program can bring it about.",
+)
+
+API_FOREIGN_POINTER = DEVICES.refused(
+    "API_FOREIGN_POINTER",
+    "a C++ program passes an interface pointer that does not come from dmlemu",
+    When.CALL,
+    "The runtime reads private fields of the object, so that on Windows the program crashes or worse.",
+    "Pass the pointers that the API gave out; those of other implementations, and wrappers, are none.",
+    rule=_RULE,
+    no_example="No Python program can bring it about.",
+)
+
+API_FAILED = DEVICES.refused(
+    "API_FAILED",
+    "a call of a C++ program that returns nothing fails inside of dmlemu",
+    When.CALL,
+    "It is a bug of dmlemu, not of the program. Close of the list fails, or the device is removed, as "
+    "something is missing.",
+    "Please report it, with the traceback that is printed.",
+    rule="CL11: ID3D12GraphicsCommandList::Close",
+    no_example="No program can bring it about.",
+)
