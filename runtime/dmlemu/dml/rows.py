@@ -4,6 +4,7 @@ from ..diagnostics.declaration import When
 from ..diagnostics.groups import BINDINGS, GRAPHS, TENSORS
 from ..diagnostics.message_id import MessageId
 from ..diagnostics.report import Severity
+from ..diagnostics.rule import Rule
 
 OP_WINDOW_COUNT = TENSORS.reported(
     "OP_WINDOW_COUNT",
@@ -288,3 +289,176 @@ OP_NOT_INITIALIZED = BINDINGS.reported(
     rule="2.8: IDMLOperatorInitializer",
     api="DML",
 )
+
+# --- rules ---
+
+
+class DD1(Rule):
+    says = (
+        "A minimum feature level above the device's is DXGI_ERROR_UNSUPPORTED. The emulated level is chosen by "
+        "`create_device(feature_level=)`."
+    )
+    call = "DMLCreateDevice1"
+
+
+class DD2(Rule):
+    says = (
+        "The DEBUG flag needs the Direct3D debug layer before DirectML 1.10 (level 5_2): "
+        "DXGI_ERROR_SDK_COMPONENT_MISSING. From then on mistakes are printed."
+    )
+    call = "DML_CREATE_DEVICE_FLAGS"
+
+
+class DD3(Rule):
+    says = "Every call makes a new device, which keeps its Direct3D 12 device alive."
+
+
+class DD4(Rule):
+    says = "Objects of different DirectML devices, or of different Direct3D 12 devices, are not mixed."
+    call = "IDMLDevice"
+
+
+class DD5(Rule):
+    says = (
+        "CheckFeatureSupport: an unknown feature is DXGI_ERROR_UNSUPPORTED, a wrong struct E_INVALIDARG; the "
+        "highest supported level of the list is returned."
+    )
+    call = "IDMLDevice::CheckFeatureSupport"
+
+
+class DD6(Rule):
+    says = "The data types that clients ask for are supported, and IDENTITY compiles."
+
+
+class DD7(Rule):
+    says = "MakeResident and Evict take compiled operators and initializers, and count."
+
+
+class DD8(Rule):
+    says = "A compiled operator keeps its operator."
+
+
+class TN1(Rule):
+    says = (
+        "Tensors are buffer tensor descs of a known data type that the operator allows at the device's feature "
+        "level."
+    )
+
+
+class TN2(Rule):
+    says = "DimensionCount is 1 to 8, below level 3_0 1 to 5, and within the operator's limits."
+
+
+class TN3(Rule):
+    says = "Sizes are at least 1; elements and strided extent are at most 2^32 - 1."
+
+
+class TN4(Rule):
+    says = (
+        "No strides means packed; given, there is one per dimension: any order, 0 repeats, inputs may overlap "
+        "themselves."
+    )
+
+
+class TN5(Rule):
+    says = (
+        "Every element of an output has a place of its own. The documents only imply it; the test is exact for "
+        "every layout."
+    )
+
+
+class TN6(Rule):
+    says = "TotalTensorSizeInBytes is a multiple of 4 and holds the last element; more is padding."
+
+
+class TN7(Rule):
+    says = (
+        "GuaranteedBaseOffsetAlignment is 0 or a power of two of at least the element size; bound offsets keep "
+        "it."
+    )
+
+
+class TN8(Rule):
+    says = "Only inputs are OWNED_BY_DML; other flags are unknown."
+
+
+class TN9(Rule):
+    says = "Operator rules: sizes, types, optional tensors. A fused activation has no tensors."
+
+
+class TN10(Rule):
+    says = "What can be fused into what, from which level on."
+
+
+class TN11(Rule):
+    says = (
+        "Nothing is written but the outputs' own bytes; padding inside TotalTensorSizeInBytes may be. Here it "
+        "is kept at every strictness, and chaos overwrites what follows the last element "
+        "([0024](../decisions/0024-what-lies-between-elements-is-kept.md))."
+    )
+
+
+class R2_6(Rule, label="2.6"):
+    says = "CompileOperator takes operators of its own device and known flags. No flag changes a result."
+    call = "DML_EXECUTION_FLAGS"
+
+
+class R2_8(Rule, label="2.8"):
+    says = (
+        "An operator is initialised before its first dispatch, in submission order; owned inputs are copied "
+        "then; its persistent resource stays where and what it is; repeats are tolerated. At strictness "
+        "`strict` it is checked at ExecuteCommandLists, and what queues and other commands do when the GPU "
+        "executes."
+    )
+
+
+class R2_10(Rule, label="2.10"):
+    says = (
+        "RecordDispatch: an open DIRECT or COMPUTE list, the table's own dispatchable, everything bound, "
+        "buffers in state UNORDERED_ACCESS."
+    )
+    call = "IDMLDevice"
+
+
+class R2_11(Rule, label="2.11"):
+    says = (
+        "Removal: by the Direct3D 12 device, or by a mistake at strictness `runtime`; it does not spread to "
+        "other devices. The reason after a wrong bind is E_INVALIDARG: the documents name none."
+    )
+    call = "IDMLDevice::GetDeviceRemovedReason"
+
+
+class BT2(Rule):
+    says = (
+        "SizeInDescriptors is at least the required count; the range lies in a descriptor heap; the GPU "
+        "handle's heap is shader-visible and set on the list. CPU handles of another heap are legal if the "
+        "program copies the range before ExecuteCommandLists, which is checked at `strict`."
+    )
+    call = "the error of a handle of no descriptor, or with fewer than ``size`` descriptors behind it."
+
+
+class BT10(Rule):
+    says = (
+        "Outputs meet nothing else that the dispatch uses; in-place operators may share an input's bytes in the"
+        " same layout. What counts are elements, and the padding of outputs: interleaved tensors are fine. Seen"
+        " through aliased placed buffers at RecordDispatch; at `strict`, through tiles of reserved ones and for"
+        " operators with DESCRIPTORS_VOLATILE, when the GPU executes. Not checked at `runtime`."
+    )
+    call = "the error if written bytes overlap another binding, except for documented in-place execution."
+
+
+class BT11(Rule):
+    says = "A temporary resource exactly when one is needed: offset a multiple of 256, large enough, DEFAULT."
+
+
+class BT12(Rule):
+    says = "The same for the persistent resource; never for an initializer."
+
+
+class BT14(Rule):
+    says = (
+        "Descriptors are not written while a recorded dispatch needs them; with DESCRIPTORS_VOLATILE they may "
+        "be until submission. Not checked at `runtime`. Nor do two tables share descriptors, and at `strict` "
+        "views and copies are watched too. Two threads are never inside one table at a time."
+    )
+    call = "the error if another table has overwritten a descriptor of this one."

@@ -4,6 +4,7 @@ from ...diagnostics.declaration import When
 from ...diagnostics.groups import LISTS, STATES
 from ...diagnostics.message_id import MessageId
 from ...diagnostics.report import Strictness
+from ...diagnostics.rule import Rule
 
 LIST_TYPE = LISTS.refused(
     "LIST_TYPE",
@@ -129,3 +130,113 @@ BARRIER_DESC = STATES.refused(
     ),
     level=Strictness.DEBUG,
 )
+
+# --- rules ---
+
+
+class ST1(Rule):
+    says = "A command uses a buffer in the state that it is in."
+
+
+class ST2(Rule):
+    says = "A buffer in COMMON is promoted by its first use."
+
+
+class ST3(Rule):
+    says = "Promoted reads join; a promoted write needs a transition to leave."
+
+
+class ST4(Rule):
+    says = "Everything decays to COMMON at the end of each ExecuteCommandLists, not between its lists."
+
+
+class ST5(Rule):
+    says = "A buffer that is really COMMON may be named in any state before a transition."
+
+
+class ST6(Rule):
+    says = (
+        "UPLOAD stays GENERIC_READ, READBACK stays COPY_DEST; a transition to COMMON is one away from it, and "
+        "one from COMMON starts in a state that it never had (only the debug layer looks), unless the buffer "
+        "was created in COMMON."
+    )
+    call = "a buffer in an UPLOAD or READBACK heap stays in the fixed state of its heap type."
+
+
+class ST7(Rule):
+    says = "The states before and after differ."
+
+
+class ST8(Rule):
+    says = "The state before is the tracked one, within a list and across the lists of one call."
+
+
+class ST9(Rule):
+    says = "No write state joined with others, no unknown bits."
+
+
+class ST10(Rule):
+    says = "A resource, its one subresource, a known type."
+    call = "the error of a null array."
+
+
+class ST11(Rule):
+    says = "No barriers at all (remark)."
+
+
+class ST12(Rule):
+    says = "Several transitions of one buffer in one call (remark)."
+
+
+class ST13(Rule):
+    says = "The halves of a split barrier pair, with nothing between them."
+    call = "only transitions can be split, with either BEGIN_ONLY or END_ONLY."
+
+
+class ST14(Rule):
+    says = "Barriers count in array order; when one is wrong, none is recorded."
+
+
+class ST15(Rule):
+    says = (
+        "UAV barriers name a buffer or all; missing ones are told when the commands are executed (`HAZARD_RAW`,"
+        " `HAZARD_WAR`, `HAZARD_WAW`)."
+    )
+
+
+class ST16(Rule):
+    says = "UNORDERED_ACCESS needs the flag."
+
+
+class ST17(Rule):
+    says = (
+        "COPY lists know COMMON, COPY_DEST and COPY_SOURCE, and buffers come to a COPY queue in COMMON: all of "
+        "them decay to it, but for those in the middle of a split barrier (`STATE_COPY_QUEUE`)."
+    )
+
+
+class ST18(Rule):
+    says = "COMPUTE lists know no pixel, index or drawing states."
+
+
+class ST19(Rule):
+    says = "Several queues may read a buffer. What one writes and no fence orders is told (`HAZARD_QUEUE`)."
+
+
+class EB1(Rule):
+    says = "Enhanced barriers."
+    untested = (
+        "EnhancedBarriersSupported is FALSE, and Barrier raises E_NOTIMPL "
+        "(`test_CL_unsupported_methods_say_so`); so there are no checks of their sync, access and ranges"
+    )
+
+
+class AL1(Rule):
+    says = "Aliasing barriers; data is inherited between buffers over the same memory."
+
+
+class OR1(Rule):
+    says = (
+        "Work starts in order; copies to the same bytes keep their order. The emulated GPU executes a list "
+        "strictly in order."
+    )

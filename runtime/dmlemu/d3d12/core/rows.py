@@ -4,6 +4,7 @@ from ...diagnostics.declaration import When
 from ...diagnostics.groups import BINDINGS, DEVICES, LISTS
 from ...diagnostics.message_id import MessageId
 from ...diagnostics.report import Severity, Strictness
+from ...diagnostics.rule import Rule
 
 _FIX = "Bind all bytes of the tensor. Descriptors that the program writes itself must show as many."
 
@@ -229,3 +230,98 @@ GPU_BAD_PACKET = DEVICES.refused(
     severity=Severity.CORRUPTION,
     no_example="No program can bring it about.",
 )
+
+# --- rules ---
+
+
+class DEV5(Rule):
+    says = "One device per adapter while it or one of its objects lives; creating again counts a reference."
+    call = "D3D12CreateDevice"
+
+
+class DEV8(Rule):
+    says = "CheckFeatureSupport with another struct than the feature's: E_INVALIDARG."
+    call = "ID3D12Device::CheckFeatureSupport"
+
+
+class DEV9(Rule):
+    says = (
+        "No feature levels to choose from; a node that does not exist; another number of types of protected "
+        "sessions than 0: E_INVALIDARG."
+    )
+    call = "ID3D12Device::CheckFeatureSupport"
+
+
+class DEV10(Rule):
+    says = "The highest supported of the listed levels is returned."
+    call = "ID3D12Device::CheckFeatureSupport"
+
+
+class DEV11(Rule):
+    says = (
+        "An unknown feature: E_INVALIDARG. One that is not answered, such as PREDICATION, which Windows does "
+        "not answer either: E_NOTIMPL."
+    )
+    call = "ID3D12Device::CheckFeatureSupport"
+
+
+class DH4(Rule):
+    says = "Handles are a heap's start plus multiples of 32."
+    call = "D3D12_GPU_DESCRIPTOR_HANDLE"
+
+
+class DH7(Rule):
+    says = "A descriptor that was never written faults when the GPU reads it."
+    call = "ID3D12DescriptorHeap"
+
+
+class CL9(Rule):
+    says = (
+        "What work needs lives until it is done: buffers, heaps that a queue is to map, allocators, descriptor "
+        "and query heaps, compiled operators and initializers; lists, tables and recorders may go. A list here "
+        "keeps them from garbage collection. Releasing one explicitly is told when it happens, "
+        "ExecuteCommandLists refuses lists that need it, and the GPU faults where it is gone."
+    )
+    call = "IUnknown::Release"
+
+
+class FN3(Rule):
+    says = (
+        "A queue's wait may come before the signal. It is over once the fence has had the value since the wait "
+        "was queued, also while the queue is still busy with earlier entries and when the fence goes back. A "
+        "wait for 0 is remarked. A host wait that nothing can end raises FENCE_NEVER and tells who waits for "
+        "whom; while other threads live that might signal, a MESSAGE says after two seconds what is awaited, "
+        "also on stderr."
+    )
+    call = "ID3D12CommandQueue::Wait"
+
+
+class FN8(Rule):
+    says = "An int as event is an eventfd."
+    call = "ID3D12Fence::SetEventOnCompletion"
+
+
+class RM2(Rule):
+    says = (
+        "After removal: creation, Map, Signal, Close, Reset fail with DXGI_ERROR_DEVICE_REMOVED, void methods "
+        "do nothing."
+    )
+    call = "ID3D12Device::GetDeviceRemovedReason"
+
+
+class RM3(Rule):
+    says = "A GPU fault removes the device with DXGI_ERROR_DEVICE_HUNG."
+    call = "a GPU fault removes the device"
+
+
+class OB1(Rule):
+    says = "Private data by GUID; a null interface is stored like any other."
+    call = "ID3D12Object::GetPrivateData"
+
+
+class OB2(Rule):
+    says = "A name is private data, in UTF-32 with its terminator."
+
+
+class OB3(Rule):
+    says = "Objects of two devices are not mixed; children know their device."

@@ -3,6 +3,7 @@
 from ...diagnostics.declaration import When
 from ...diagnostics.groups import BINDINGS
 from ...diagnostics.message_id import MessageId
+from ...diagnostics.rule import Rule
 
 DESC_HEAP_NOT_VISIBLE = BINDINGS.refused(
     "DESC_HEAP_NOT_VISIBLE",
@@ -56,3 +57,73 @@ RES_VIEW = BINDINGS.refused(
         MessageId.CREATESHADERRESOURCEVIEW_INVALIDDIMENSIONS,
     ),
 )
+
+# --- rules ---
+
+
+class DH1(Rule):
+    says = "A known type, at least one descriptor, shader-visible only where shaders see it."
+
+
+class DH2(Rule):
+    says = "At most 1,000,000 shader-visible views and 2048 samplers."
+
+
+class DH3(Rule):
+    says = "Only shader-visible heaps have GPU handles."
+    call = "ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart"
+
+
+class DH6(Rule):
+    says = "As many sources as destinations, of one type, not overlapping."
+
+
+class DH9(Rule):
+    says = "Descriptors are written at once, and read when the GPU executes."
+
+
+class DH10(Rule):
+    says = "Slots that submitted work needs do not change."
+    untested = "DirectML's binding tables check it (`BT14`), other slots are not followed yet"
+
+
+class DH11(Rule):
+    says = "Resource binding tier 3: all of a heap."
+    untested = "root signatures are not emulated"
+
+
+class VW1(Rule):
+    says = "Constant buffers: address and size multiples of 256, at most 65536, inside one buffer."
+
+
+class VW2(Rule):
+    says = "Raw views: R32_TYPELESS, no stride, start a multiple of 16 bytes."
+
+
+class VW3(Rule):
+    says = "Structured views: Format UNKNOWN, stride a multiple of 4 up to 2048."
+
+
+class VW4(Rule):
+    says = "Typed views: a format with components and a type, no stride."
+
+
+class VW5(Rule):
+    says = "An unordered access view needs ALLOW_UNORDERED_ACCESS."
+
+
+class VW6(Rule):
+    says = "At least one element, and all inside the buffer."
+
+
+class VW7(Rule):
+    says = "A buffer has no default view: a description of dimension BUFFER is needed."
+
+
+class VW8(Rule):
+    says = "Counters: of structured views, at a multiple of 4, inside the counter's buffer."
+    call = "the counter of a structured unordered access view."
+
+
+class VW9(Rule):
+    says = "Without a resource: a null descriptor."

@@ -4,6 +4,7 @@ from ...diagnostics.declaration import When
 from ...diagnostics.groups import BINDINGS, LISTS, RESOURCES
 from ...diagnostics.message_id import MessageId
 from ...diagnostics.report import Severity, Strictness
+from ...diagnostics.rule import Rule
 
 BIND_RANGE = BINDINGS.refused(
     "BIND_RANGE",
@@ -133,3 +134,89 @@ ALLOC_RESET_IN_FLIGHT = LISTS.reported(
     ),
     level=Strictness.DEBUG,
 )
+
+# --- rules ---
+
+
+class DH5(Rule):
+    says = "A shader-visible heap is no source of copies and no CPU handle of a clear."
+
+
+class DH8(Rule):
+    says = "SetDescriptorHeaps: shader-visible, at most one of each type."
+    call = "the heaps by type."
+
+
+class CL4(Rule):
+    says = "One open list per allocator."
+
+
+class CL5(Rule):
+    says = "Close of a closed list: E_FAIL."
+    call = "Close"
+
+
+class CL6(Rule):
+    says = "Reset of an open list: E_FAIL; right after ExecuteCommandLists it is legal."
+    call = "disassemble"
+
+
+class CL7(Rule):
+    says = (
+        "An allocator is not reset while a list records with it, nor while the GPU executes one, or may do so "
+        "as far as the program can know."
+    )
+    call = "ID3D12CommandAllocator::Reset"
+
+
+class CL8(Rule):
+    says = "Several recordings from one allocator without a reset."
+
+
+class CL10(Rule):
+    says = "A list is recorded by one thread."
+    untested = "not checked"
+
+
+class CL11(Rule):
+    says = "Recording methods are void; see above. On a closed list they are wrong (ignored at `runtime`)."
+
+
+class CL12(Rule):
+    says = "A recording starts without descriptor heaps."
+
+
+class CL13(Rule):
+    says = "Which list type may record what."
+
+
+class CM1(Rule):
+    says = (
+        "CopyBufferRegion: two different buffers, ranges inside, any byte. That they are two only the debug "
+        "layer looks at: at strictness `runtime` bytes are copied within one."
+    )
+    call = "the error of a copy within one buffer, which only the debug layer looks at."
+
+
+class CM2(Rule):
+    says = "CopyResource: two different buffers of one width."
+
+
+class CM3(Rule):
+    says = "Dispatch."
+    untested = "shaders are not emulated, Dispatch raises E_NOTIMPL (`test_CL_unsupported_methods_say_so`)"
+
+
+class CM4(Rule):
+    says = (
+        "ClearUnorderedAccessView: the handle of the heap that is set (at strictness `runtime` of any "
+        "shader-visible heap, as on Windows), the same view where the CPU can read it, its resource in state "
+        "UNORDERED_ACCESS; raw views and typed ones of every format that FORMAT_SUPPORT claims, element ranges."
+        " Floats are converted by the data conversion rules; FLOAT16 is rounded to nearest even."
+    )
+    call = "the element ranges to be cleared, empty for all."
+
+
+class CM5(Rule):
+    says = "WriteBufferImmediate: addresses multiples of 4 inside a buffer in state COPY_DEST."
+    call = "the buffers written, each with its (address, value, mode)."

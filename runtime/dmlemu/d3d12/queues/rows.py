@@ -4,6 +4,7 @@ from ...diagnostics.declaration import When
 from ...diagnostics.groups import LISTS, RESOURCES
 from ...diagnostics.message_id import MessageId
 from ...diagnostics.report import Severity, Strictness
+from ...diagnostics.rule import Rule
 
 RES_NOT_RESIDENT = RESOURCES.refused(
     "RES_NOT_RESIDENT",
@@ -79,3 +80,64 @@ FENCE_ZERO_WAIT = LISTS.reported(
     message_ids=(MessageId.FENCE_ZERO_WAIT,),
     level=Strictness.DEBUG,
 )
+
+# --- rules ---
+
+
+class Q1(Rule):
+    says = "Queues of type DIRECT, COMPUTE, COPY; known flags and priority."
+    call = "D3D12_COMMAND_QUEUE_DESC"
+
+
+class Q2(Rule):
+    says = (
+        "Executed lists are of the queue's type, closed, not failed, no bundles, recorded, and their allocator "
+        "was not reset."
+    )
+    call = "ID3D12CommandQueue::ExecuteCommandLists"
+
+
+class Q3(Rule):
+    says = (
+        "Lists run in array order; a pending one, or one that may be as far as the program can know, is not "
+        "submitted again."
+    )
+    call = "ID3D12CommandQueue::ExecuteCommandLists"
+
+
+class Q4(Rule):
+    says = "All work of a queue is in call order."
+
+
+class Q5(Rule):
+    says = "Markers take any metadata."
+
+
+class FN1(Rule):
+    says = "Known flags, 64-bit values."
+    call = "ID3D12Device::CreateFence"
+
+
+class FN2(Rule):
+    says = "Host and queues may set any value; one that is lower than the fence has then is remarked."
+
+
+class FN4(Rule):
+    says = "Each event fires once, at once if reached; without an event the call blocks."
+
+
+class FN5(Rule):
+    says = "After removal every fence reads 2^64 - 1, and all waits are over."
+
+
+class FN6(Rule):
+    says = "Releasing a fence releases what waits for it; queues share fences."
+
+
+class FN7(Rule):
+    says = "All or any of several fences."
+
+
+class RD2(Rule):
+    says = "What is not resident is not used."
+    call = "ID3D12Device::Evict"

@@ -4,6 +4,7 @@ from ...diagnostics.declaration import When
 from ...diagnostics.groups import BINDINGS
 from ...diagnostics.message_id import MessageId
 from ...diagnostics.report import Severity
+from ...diagnostics.rule import Rule
 
 BIND_COUNT = BINDINGS.refused(
     "BIND_COUNT",
@@ -175,3 +176,56 @@ DESC_OVERWRITTEN = BINDINGS.reported(
     rule="DH10: ID3D12DescriptorHeap; BT14: IDMLBindingTable",
     message_ids=(MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,),
 )
+
+# --- rules ---
+
+
+class BT1(Rule):
+    says = "A table without a desc is empty; with one it has a dispatchable of its device."
+
+
+class BT3(Rule):
+    says = "Where no descriptors are required the handles are not looked at."
+
+
+class BT4(Rule):
+    says = "The table may be reset or released right after RecordDispatch."
+
+
+class BT5(Rule):
+    says = "As many bindings as tensors, optional ones included."
+
+
+class BT6(Rule):
+    says = "NONE exactly where a tensor is absent; a buffer exactly where one is wanted."
+
+
+class BT7(Rule):
+    says = "OWNED_BY_DML inputs are bound at initialisation, and NONE at execution."
+
+
+class BT8(Rule):
+    says = (
+        "A resource, an offset that is a multiple of 16, at least TotalTensorSizeInBytes, inside the buffer, "
+        "with ALLOW_UNORDERED_ACCESS. A smaller range removes the DirectML device even where the buffer goes on"
+        " behind it, and even if the elements that matter are inside."
+    )
+
+
+class BT9(Rule):
+    says = (
+        "Heaps of type DEFAULT; an initializer's inputs may also lie in UPLOAD heaps and, from level 2_0, in "
+        "CUSTOM ones. Reserved buffers have no heap type and pass, whatever heaps their tiles lie in."
+    )
+
+
+class BT13(Rule):
+    says = "Buffers are not kept alive by a table; one temporary buffer may serve many dispatches."
+
+
+class BT15(Rule):
+    says = "Reset forgets all bindings."
+
+
+class BT16(Rule):
+    says = "Binding nothing at all is legal only where nothing is wanted."

@@ -2,6 +2,7 @@
 
 from ...diagnostics.declaration import When
 from ...diagnostics.groups import GRAPHS
+from ...diagnostics.rule import Rule
 
 GRAPH_EDGE_MISMATCH = GRAPHS.refused(
     "GRAPH_EDGE_MISMATCH",
@@ -51,3 +52,66 @@ GRAPH_CYCLE = GRAPHS.refused(
     "Break the cycle: feed one of the inputs from outside the graph.",
     rule="GR1: DML_GRAPH_DESC",
 )
+
+# --- rules ---
+
+
+class GR1(Rule):
+    says = (
+        "Indices name what exists. A node's input has one edge, an output of the graph has one; inputs of the "
+        "graph and outputs of nodes may have many. There is no cycle."
+    )
+
+
+class GR2(Rule):
+    says = (
+        "Every input that the operator's desc has is fed, and none that it has not. Outputs may stay unused."
+    )
+
+
+class GR3(Rule):
+    says = (
+        "Bytes pass along an edge between nodes: sizes, strides and types may differ, TotalTensorSizeInBytes "
+        "may not."
+    )
+
+
+class GR4(Rule):
+    says = (
+        "Only inputs of the graph feed OWNED_BY_DML tensors, and all readers of such an input are flagged; it "
+        "is bound at initialisation."
+    )
+
+
+class GR5(Rule):
+    says = "An input of the graph may have no edge; a buffer is bound to it, or NONE."
+
+
+class GR6(Rule):
+    says = (
+        "Constants, from level 6_2 on, have the size of the tensors they feed, a multiple of 4; they are copied"
+        " at CompileGraph."
+    )
+
+
+class GR7(Rule):
+    says = (
+        "The result is a compiled operator with the graph's inputs and outputs and an initializer run of its "
+        "own; it keeps none of the nodes' operators. Outputs meet no inputs."
+    )
+
+
+class GR8(Rule):
+    says = "A graph of one node takes the graph's bindings, not the operator's."
+
+
+class GR9(Rule):
+    says = "Names are optional."
+
+
+class R2_7(Rule, label="2.7"):
+    says = (
+        "CompileGraph is there from level 2_1 on (E_NOINTERFACE); a graph has at least one node, operators of "
+        "its own device, and known flags."
+    )
+    call = "IDMLDevice1::CompileGraph"
