@@ -6,7 +6,6 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.faults import OutOfMemory
@@ -14,7 +13,6 @@ from dmlemu_hw.queue import QueueKind
 
 from ...diagnostics.rows import OUT_OF_MEMORY
 from ...errors import Error, HResult, Severity, call_site, spell_site
-from ..barriers.rows import LIST_TYPE
 from ..barriers.state_errors import conflict_error
 from ..core.device_child import DeviceChild
 from ..core.info_queue import not_implemented, refusal, spell
@@ -25,7 +23,6 @@ from ..core.states import Clash
 from ..core.submissions import Submission, when_done
 from ..lists.command_list import CommandList, encode_marker
 from ..lists.list_recorder import ListRecording
-from ..lists.rows import ALLOC_RESET_IN_FLIGHT, LIST_CLOSED, LIST_OPEN
 from ..memory.resource import Heap, Resource
 from ..memory.tiles import TileMapping, check_mappings
 from ..types.arguments import instance, integer, sequence
@@ -39,7 +36,14 @@ from ..types.enums import (
 from ..types.structs import ClockCalibration, CommandQueueDesc, TiledResourceCoordinate, TileRegionSize
 from .fence import Fence, check_value
 from .journey import Journey
-from .rows import FENCE_VALUE, FENCE_ZERO_WAIT, LIST_EXECUTED_TWICE, QUEUE_EMPTY_SUBMIT, RES_NOT_RESIDENT
+from .rows import (
+    FENCE_VALUE,
+    FENCE_ZERO_WAIT,
+    Q1,
+    Q2,
+    Q3,
+    RES_NOT_RESIDENT,
+)
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -203,114 +207,35 @@ class CommandQueue(DeviceChild):
         for i, each in enumerate(lists):
             recording = self._check_list(each, f"ppCommandLists[{i}]")
             if recording in recordings:
-                raise refusal(
-                    LIST_EXECUTED_TWICE,
-                    f"{each} appears twice in one ExecuteCommandLists call.",
-                    field=f"ppCommandLists[{i}]",
-                    given=each,
-                    expected="a list that is not pending",
-                    object=self,
-                    operation="ExecuteCommandLists",
-                    rule="Q3: ID3D12CommandQueue::ExecuteCommandLists",
-                    message_id=MessageId.COMMAND_LIST_SYNC,
-                    hresult=HResult.DXGI_ERROR_INVALID_CALL,
-                )
+                raise Q3.twice(self, field=f"ppCommandLists[{i}]", given=each)
             recordings.append(recording)
         return recordings
 
     def _check_list(self, each: CommandList | None, path: str) -> ListRecording:
-        refused = partial(
-            refusal,
-            field=path,
-            object=self,
-            operation="ExecuteCommandLists",
-            page="ID3D12CommandQueue::ExecuteCommandLists",
-            hresult=HResult.DXGI_ERROR_INVALID_CALL,
-        )
         if each is None:
-            raise refused(
-                LIST_TYPE,
-                "No command list is given.",
-                given=None,
-                expected="a command list",
-                rule="Q2",
-                message_id=0,
-            )
+            raise Q2.none(self, field=path)
         self.context.check_child(each, CommandList, "ExecuteCommandLists", path)
         if each.type == CommandListType.BUNDLE:
-            raise refused(
-                LIST_TYPE,
-                f"{each} is a bundle.",
-                given=each.type,
-                expected=self._desc.type,
-                rule="Q2",
-                message_id=MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED,
-            )
+            raise Q2.bundle(self, field=path, list=each, given=each.type, expected=self._desc.type)
         if each.type != self._desc.type:
-            raise refused(
-                LIST_TYPE,
-                f"{each} of type {spell(each.type)} is executed on {self} of type {spell(self._desc.type)}.",
-                given=each.type,
-                expected=self._desc.type,
-                rule="Q2",
-                message_id=MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH,
-            )
+            raise Q2.type(self, field=path, list=each, given=each.type, expected=self._desc.type)
         if each.is_open:
-            raise refused(
-                LIST_OPEN,
-                f"{each} is executed while it is open.",
-                given="an open list",
-                expected="a closed list",
-                context=each.turned,
-                rule="Q2",
-                message_id=MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST,
-            )
+            raise Q2.open(self, field=path, list=each, context=each.turned)
         if each.failed:
-            raise refused(
-                LIST_CLOSED,
-                f"{each} is executed, and its Close failed.",
-                given="a failed list",
-                expected="a list whose Close succeeded",
-                rule="Q2",
-                message_id=MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST,
-            )
+            raise Q2.failed(self, field=path, list=each)
         recording = each.recording
         if recording is None:
-            raise refused(
-                QUEUE_EMPTY_SUBMIT,
-                f"{each} has never been recorded.",
-                given="an empty list",
-                expected="a recorded list",
-                hint="Reset it with an allocator, which opens it; record, and close it.",
-                rule="Q2",
-                message_id=MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
-            )
-        if recording.generation != recording.allocator.generation:
-            raise refused(
-                ALLOC_RESET_IN_FLIGHT,
-                f"{each} is executed, and its {recording.allocator} has been reset since Close.",
-                given="a list whose commands are gone",
-                expected="a list recorded since",
-                hint="Reset the allocator once the GPU has finished all lists that were recorded with it.",
-                context=recording.allocator.reset_lines,
-                rule="Q2",
-                message_id=MessageId.COMMAND_ALLOCATOR_RESET,
-            )
+            raise Q2.never_recorded(self, field=path, list=each)
+        allocator = recording.allocator
+        if recording.generation != allocator.generation:
+            raise Q2.reset(self, field=path, list=each, allocator=allocator, context=allocator.reset_lines)
         released = recording.find_released() if self.context.has_layer else None
         if released is not None:
             self.context.object_to(self._released_error(released, recording, path))
         if recording.is_pending:
             assert recording.submitted is not None
-            raise refused(
-                LIST_EXECUTED_TWICE,
-                f"{each} is executed again while the GPU has not finished it.",
-                given=each,
-                expected="a list that is not pending",
-                hint=when_done(*recording.submitted),
-                context=(recording.pending,),
-                rule="Q3",
-                message_id=MessageId.COMMAND_LIST_SYNC,
-            )
+            hint, context = when_done(*recording.submitted), (recording.pending,)
+            raise Q3.pending(self, field=path, given=each, hint=hint, context=context)
         return recording
 
     def _check_states(self, recordings: list[ListRecording]) -> Journey:
@@ -418,19 +343,7 @@ class CommandQueue(DeviceChild):
         )
 
     def _remark_empty(self) -> None:
-        error = refusal(
-            QUEUE_EMPTY_SUBMIT,
-            "ExecuteCommandLists is called with no lists.",
-            field="NumCommandLists",
-            given=0,
-            expected="at least 1",
-            object=self,
-            operation="ExecuteCommandLists",
-            rule="Q2: ID3D12CommandQueue::ExecuteCommandLists",
-            message_id=MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
-            hresult=HResult.DXGI_ERROR_INVALID_CALL,
-        )
-        self.context.inform(error, Severity.INFO)
+        self.context.inform(Q2.no_lists(self), Severity.INFO)
 
     def _remark_zero_wait(self, fence: Fence) -> None:
         error = refusal(
@@ -491,45 +404,17 @@ def create_queue(context: DeviceContext, desc: CommandQueueDesc) -> CommandQueue
 
 def check_desc(desc: CommandQueueDesc | None) -> None:
     """Q1."""
-
-    refused = partial(refusal, LIST_TYPE, operation="CreateCommandQueue", rule="Q1: D3D12_COMMAND_QUEUE_DESC")
-
     if desc is None:
-        expected = "a D3D12_COMMAND_QUEUE_DESC"
-        raise refused("pDesc is {given}.", field="pDesc", given=None, expected=expected, message_id=0)
+        raise Q1.desc()
     instance(desc, CommandQueueDesc, "desc")
     if desc.type not in list(CommandListType) or desc.type in (CommandListType.BUNDLE, CommandListType.NONE):
-        raise refused(
-            "A queue of type ({given}) cannot exist.",
-            field="pDesc.Type",
-            given=desc.type,
-            expected="DIRECT, COMPUTE or COPY",
-            message_id=MessageId.CREATE_QUEUE_INVALID_TYPE,
-        )
+        raise Q1.type(given=desc.type)
     if desc.type not in _QUEUE_TYPES:
         raise not_implemented("CreateCommandQueue", f"A queue of type {spell(desc.type)}")
     known = CommandQueueFlags.DISABLE_GPU_TIMEOUT | CommandQueueFlags.ALLOW_DYNAMIC_PRIORITY
     if int(desc.flags) & ~int(known):
-        raise refused(
-            "Command queue flags ({given}) have bits that are not known.",
-            field="pDesc.Flags",
-            given=desc.flags,
-            expected="members of D3D12_COMMAND_QUEUE_FLAGS",
-            message_id=MessageId.CREATE_QUEUE_INVALID_FLAGS,
-        )
+        raise Q1.flags(given=desc.flags)
     if desc.priority not in list(CommandQueuePriority):
-        raise refused(
-            "Command queue priority ({given}) is not known.",
-            field="pDesc.Priority",
-            given=desc.priority,
-            expected="a member of D3D12_COMMAND_QUEUE_PRIORITY",
-            message_id=MessageId.CREATE_QUEUE_INVALID_PRIORITY,
-        )
+        raise Q1.priority(given=desc.priority)
     if desc.node_mask not in (0, 1):
-        raise refused(
-            "Node mask ({given}) names nodes that the device does not have.",
-            field="pDesc.NodeMask",
-            given=desc.node_mask,
-            expected="0 or 1",
-            message_id=MessageId.CREATE_QUEUE_INVALID_TYPE,
-        )
+        raise Q1.node(given=desc.node_mask)

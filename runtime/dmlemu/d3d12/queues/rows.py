@@ -3,8 +3,10 @@
 from ...diagnostics.declaration import When
 from ...diagnostics.groups import LISTS, RESOURCES
 from ...diagnostics.message_id import MessageId
-from ...diagnostics.report import Severity, Strictness
-from ...diagnostics.rule import Rule
+from ...diagnostics.report import HResult, Severity, Strictness
+from ...diagnostics.rule import Breach, Rule
+from ..barriers.rows import LIST_TYPE
+from ..lists.rows import ALLOC_RESET_IN_FLIGHT, LIST_CLOSED, LIST_OPEN
 
 RES_NOT_RESIDENT = RESOURCES.refused(
     "RES_NOT_RESIDENT",
@@ -87,6 +89,39 @@ FENCE_ZERO_WAIT = LISTS.reported(
 class Q1(Rule):
     says = "Queues of type DIRECT, COMPUTE, COPY; known flags and priority."
     call = "D3D12_COMMAND_QUEUE_DESC"
+    operation = "CreateCommandQueue"
+
+    desc = Breach(
+        LIST_TYPE, "pDesc is {given}.", field="pDesc", given=None, expected="a D3D12_COMMAND_QUEUE_DESC"
+    )
+    type = Breach(
+        LIST_TYPE,
+        "A queue of type ({given}) cannot exist.",
+        field="pDesc.Type",
+        expected="DIRECT, COMPUTE or COPY",
+        message_id=MessageId.CREATE_QUEUE_INVALID_TYPE,
+    )
+    flags = Breach(
+        LIST_TYPE,
+        "Command queue flags ({given}) have bits that are not known.",
+        field="pDesc.Flags",
+        expected="members of D3D12_COMMAND_QUEUE_FLAGS",
+        message_id=MessageId.CREATE_QUEUE_INVALID_FLAGS,
+    )
+    priority = Breach(
+        LIST_TYPE,
+        "Command queue priority ({given}) is not known.",
+        field="pDesc.Priority",
+        expected="a member of D3D12_COMMAND_QUEUE_PRIORITY",
+        message_id=MessageId.CREATE_QUEUE_INVALID_PRIORITY,
+    )
+    node = Breach(
+        LIST_TYPE,
+        "Node mask ({given}) names nodes that the device does not have.",
+        field="pDesc.NodeMask",
+        expected="0 or 1",
+        message_id=MessageId.CREATE_QUEUE_INVALID_TYPE,
+    )
 
 
 class Q2(Rule):
@@ -95,6 +130,55 @@ class Q2(Rule):
         "was not reset."
     )
     call = "ID3D12CommandQueue::ExecuteCommandLists"
+    hresult = HResult.DXGI_ERROR_INVALID_CALL
+
+    none = Breach(LIST_TYPE, "No command list is given.", given=None, expected="a command list")
+    bundle = Breach(
+        LIST_TYPE, "{list} is a bundle.", message_id=MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED
+    )
+    type = Breach(
+        LIST_TYPE,
+        "{list} of type {given} is executed on {object} of type {expected}.",
+        message_id=MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH,
+    )
+    open = Breach(
+        LIST_OPEN,
+        "{list} is executed while it is open.",
+        given="an open list",
+        expected="a closed list",
+        message_id=MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST,
+    )
+    failed = Breach(
+        LIST_CLOSED,
+        "{list} is executed, and its Close failed.",
+        given="a failed list",
+        expected="a list whose Close succeeded",
+        message_id=MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST,
+    )
+    never_recorded = Breach(
+        QUEUE_EMPTY_SUBMIT,
+        "{list} has never been recorded.",
+        given="an empty list",
+        expected="a recorded list",
+        hint="Reset it with an allocator, which opens it; record, and close it.",
+        message_id=MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
+    )
+    reset = Breach(
+        ALLOC_RESET_IN_FLIGHT,
+        "{list} is executed, and its {allocator} has been reset since Close.",
+        given="a list whose commands are gone",
+        expected="a list recorded since",
+        hint="Reset the allocator once the GPU has finished all lists that were recorded with it.",
+        message_id=MessageId.COMMAND_ALLOCATOR_RESET,
+    )
+    no_lists = Breach(
+        QUEUE_EMPTY_SUBMIT,
+        "ExecuteCommandLists is called with no lists.",
+        field="NumCommandLists",
+        given=0,
+        expected="at least 1",
+        message_id=MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,
+    )
 
 
 class Q3(Rule):
@@ -103,6 +187,20 @@ class Q3(Rule):
         "submitted again."
     )
     call = "ID3D12CommandQueue::ExecuteCommandLists"
+    hresult = HResult.DXGI_ERROR_INVALID_CALL
+
+    twice = Breach(
+        LIST_EXECUTED_TWICE,
+        "{given} appears twice in one ExecuteCommandLists call.",
+        expected="a list that is not pending",
+        message_id=MessageId.COMMAND_LIST_SYNC,
+    )
+    pending = Breach(
+        LIST_EXECUTED_TWICE,
+        "{given} is executed again while the GPU has not finished it.",
+        expected="a list that is not pending",
+        message_id=MessageId.COMMAND_LIST_SYNC,
+    )
 
 
 class Q4(Rule):
