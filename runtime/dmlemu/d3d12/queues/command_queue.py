@@ -207,7 +207,7 @@ class CommandQueue(DeviceChild):
         for i, each in enumerate(lists):
             recording = self._check_list(each, f"ppCommandLists[{i}]")
             if recording in recordings:
-                raise Q3.twice(self, field=f"ppCommandLists[{i}]", given=each)
+                raise Q3.twice(self, field=f"ppCommandLists[{i}]", list=each, given=each)
             recordings.append(recording)
         return recordings
 
@@ -235,7 +235,7 @@ class CommandQueue(DeviceChild):
         if recording.is_pending:
             assert recording.submitted is not None
             hint, context = when_done(*recording.submitted), (recording.pending,)
-            raise Q3.pending(self, field=path, given=each, hint=hint, context=context)
+            raise Q3.pending(self, field=path, list=each, given=each, hint=hint, context=context)
         return recording
 
     def _check_states(self, recordings: list[ListRecording]) -> Journey:

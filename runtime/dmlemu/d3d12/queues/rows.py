@@ -191,13 +191,13 @@ class Q3(Rule):
 
     twice = Breach(
         LIST_EXECUTED_TWICE,
-        "{given} appears twice in one ExecuteCommandLists call.",
+        "{list} appears twice in one ExecuteCommandLists call.",
         expected="a list that is not pending",
         message_id=MessageId.COMMAND_LIST_SYNC,
     )
     pending = Breach(
         LIST_EXECUTED_TWICE,
-        "{given} is executed again while the GPU has not finished it.",
+        "{list} is executed again while the GPU has not finished it.",
         expected="a list that is not pending",
         message_id=MessageId.COMMAND_LIST_SYNC,
     )
