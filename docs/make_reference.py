@@ -10,6 +10,7 @@ from pathlib import Path
 
 import check_pages
 import interface_pages
+import rule_pages
 from operator_pictures import picture
 
 from dmlemu import Error, d3d12, dml
@@ -37,6 +38,7 @@ def pages() -> dict[str, str]:
     """The pages and pictures of the site, by their paths below ``reference``."""
     texts = {f"checks/{name}": text for name, text in check_pages.pages().items()}
     texts["interfaces.md"] = interface_pages.page()
+    texts |= rule_pages.pages()
     operators = sorted(declared().values(), key=lambda desc: desc.TYPE.name)
     for desc in operators:
         stem, text, drawn = desc.TYPE.name.lower(), describe(desc), picture(desc)

@@ -46,6 +46,8 @@ LISTED = ("reference/operators/", "reference/checks/")
 # The sections of reference/README.md that stand for generated pages.
 SECTIONS = {
     "checks": "docs/reference/checks/README.md",
+    "rules-of-direct3d-12": "docs/reference/rules-d3d12.md",
+    "rules-of-directml": "docs/reference/rules-dml.md",
     "operators": "docs/reference/operators/README.md",
     "interfaces": "docs/reference/interfaces.md",
 }

@@ -17,9 +17,9 @@ from . import d3d12, dml
 from .d3d12.types.arguments import instance, integer, outside
 from .dml.lowering.compile import TensorField
 from .dml.lowering.dispatchable import CompiledOperator, OperatorInitializer
-from .dml.object import not_implemented, refusal
+from .dml.object import not_implemented
 from .dml.operators.schema import OperatorDesc
-from .dml.rows import OP_FIELD_RANGE, OP_SHAPE, TENSOR_DTYPE
+from .dml.rows import Evaluated
 from .dml.tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
     PERSISTENT_BUFFER_ALIGNMENT,
@@ -96,25 +96,23 @@ def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None
         raise TypeError(f"{name} must be a NumPy array, not {type(array).__name__}.")
     dtype = _element_type(tensor, name)
     if array.dtype != dtype:
-        raise refusal(
-            TENSOR_DTYPE,
-            f"{name} has dtype {array.dtype}; expected {dtype}.",
+        raise Evaluated.dtype(
             field=name,
             given=str(array.dtype),
             expected=str(dtype),
-            operation="evaluate",
-            rule="DML_BUFFER_TENSOR_DESC",
+            name=name,
+            dtype=array.dtype,
+            dtype_2=dtype,
         )
     if array.shape != tuple(tensor.sizes):
-        raise refusal(
-            OP_SHAPE,
-            f"{name} has shape {array.shape}; expected {tuple(tensor.sizes)}.",
+        raise Evaluated.shape(
             field=name,
             given=str(array.shape),
             expected=str(tuple(tensor.sizes)),
             hint=_hint_on_nibbles(tensor, array),
-            operation="evaluate",
-            rule="DML_BUFFER_TENSOR_DESC",
+            name=name,
+            shape=array.shape,
+            sizes=tuple(tensor.sizes),
         )
     if element_bits(tensor.data_type) == 4:
         _check_range(tensor, array, name)
@@ -132,14 +130,15 @@ def _check_range(tensor: dml.BufferTensorDesc, array: Array, name: str) -> None:
     low, high = (-8, 7) if array.dtype.kind == "i" else (0, 15)
     for value in (int(array.min()), int(array.max())):
         if not low <= value <= high:
-            raise refusal(
-                OP_FIELD_RANGE,
-                f"{name} has an element of {value}; {tensor.data_type.name} holds {low} to {high}.",
+            raise Evaluated.field_range(
                 field=name,
                 given=str(value),
                 expected=f"{low} to {high}",
-                operation="evaluate",
-                rule="DML_BUFFER_TENSOR_DESC",
+                name=name,
+                value=value,
+                name_2=tensor.data_type.name,
+                low=low,
+                high=high,
             )
 
 
@@ -168,14 +167,8 @@ def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) 
         np.bitwise_or(places[::2], places[1::2] << 4, out=memory)
     if tensor.strides is not None and not _same_bits(view, array):
         what = "has different values for elements that share a place: strides"
-        raise refusal(
-            OP_SHAPE,
-            f"{name} {what} {tensor.strides}; expected one value for each place.",
-            field=name,
-            given=str(tensor.strides),
-            expected="one value for each place",
-            operation="evaluate",
-            rule="DML_BUFFER_TENSOR_DESC",
+        raise Evaluated.shape_other(
+            field=name, given=str(tensor.strides), name=name, what=what, strides=tensor.strides
         )
 
 

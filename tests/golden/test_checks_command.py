@@ -71,7 +71,7 @@ def test_reports_of_a_model(
     report = json.loads(line)
     assert (report["id"], report["severity"]) == ("HAZARD_WAW", "ERROR")
     printed = capsys.readouterr().err
-    assert printed.count("HAZARD_WAW") == 1, "what was raised is not told twice"
+    assert printed.count("HAZARD_WAW [") == 1, "what was raised is not told twice"
     assert "While dispatching 'add' ($.commands[1])" in printed and " at dmlemu:" not in printed
 
 

@@ -23,7 +23,7 @@ import pytest
 from dmlemu import Error, HResult, Report, Severity, Strictness, d3d12
 from dmlemu.d3d12 import InfoQueueFilter, InfoQueueFilterDesc
 from dmlemu.d3d12.core.rows import PRIVATE_DATA
-from dmlemu.diagnostics.refusal import refusal
+from dmlemu.diagnostics.rule import error_of
 from dmlemu.errors import elide, sentence
 from dmlemu.reporting import (
     Defaults,
@@ -679,7 +679,7 @@ def test_a_pipe_gets_the_counts_in_one_go(reports: Reporter, tmp_path: Path) -> 
 
 
 def test_a_value_that_looks_like_a_placeholder_is_told_as_it_is() -> None:
-    error = refusal(
+    error = error_of(
         PRIVATE_DATA,
         "{field} ({given}) is not {expected}.",
         field="{given}",

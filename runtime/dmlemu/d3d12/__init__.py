@@ -6,7 +6,7 @@ raise :class:`dmlemu.Error` when it is a failure; an argument of a wrong Python 
 
 Docstrings name the method or struct that they mirror; its page in Microsoft's documentation follows from
 that: ``ID3D12Device::CreateHeap`` is nf-d3d12-id3d12device-createheap, ``D3D12_HEAP_DESC`` is
-ns-d3d12-d3d12_heap_desc.  The rules and their tests are listed in docs/reference/rules-d3d12.md.
+ns-d3d12-d3d12_heap_desc.  The rules and their tests are listed in the rows beside the calls.
 """
 
 from dmlemu_hw.gpu import Policy

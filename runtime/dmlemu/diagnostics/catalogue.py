@@ -14,9 +14,9 @@ from pathlib import Path
 
 from .declaration import Declaration
 from .groups import GROUPS, Group
-from .rule import RULES, Breach, Rule
+from .rule import ALL_RULES, RULES, Breach, Rule, rules_named
 
-__all__ = ["breaches_of", "catalogue", "groups", "is_built_in", "rules"]
+__all__ = ["breaches_of", "catalogue", "completed", "groups", "is_built_in", "rules"]
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -38,7 +38,7 @@ def _fail(error: OSError) -> None:
 def groups() -> dict[Group, tuple[Declaration, ...]]:
     """The checks of each group by id, in the order of the reference."""
     _load()
-    return {group: tuple(_completed(group.rows[id]) for id in sorted(group.rows)) for group in GROUPS}
+    return {group: tuple(completed(group.rows[id]) for id in sorted(group.rows)) for group in GROUPS}
 
 
 @cache
@@ -63,20 +63,20 @@ def _order(label: str) -> list[tuple[str, int]]:
     return [(letters, int(digits or 0)) for letters, digits in re.findall(r"([^\d]*)(\d*)", label)]
 
 
+@cache
 def breaches_of(id: str) -> list[Breach]:
     """The ways to break a rule that are reported as this check, by rule."""
     _load()
-    found = [each for rule in Rule.__subclasses__() for each in rule.breaches() if each.check.id == id]
+    found = [each for rule in ALL_RULES for each in rule.breaches() if each.check.id == id]
     return sorted(found, key=lambda each: _order(each.rule.label))
 
 
-def _completed(row: Declaration) -> Declaration:
-    """The declaration with what its breaches add: rules that it does not name itself, and message ids."""
+def completed(row: Declaration) -> Declaration:
+    """The declaration with what its breaches add: the labels of their rules, and D3D12_MESSAGE_IDs."""
     breaches = breaches_of(row.id)
-    rules = dict.fromkeys(": ".join(filter(None, (each.rule.label, each.rule.call))) for each in breaches)
-    ids = dict.fromkeys(int(each.message_id) for each in breaches if each.message_id)
-    return replace(
-        row,
-        rule=row.rule or "; ".join(filter(None, rules)),
-        message_ids=tuple(dict.fromkeys((*row.message_ids, *ids))),
-    )
+    ids = (int(each.message_id) for each in breaches if each.message_id)
+    rule, named = row.rule, {each.label for each in rules_named(row.rule)}
+    labels = dict.fromkeys(each.rule.label for each in breaches if each.rule.label)
+    if row.refusal and labels and not named:
+        rule = ": ".join(filter(None, (", ".join(labels), row.rule)))
+    return replace(row, rule=rule, message_ids=tuple(dict.fromkeys((*row.message_ids, *ids))))

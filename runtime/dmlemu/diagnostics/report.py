@@ -145,6 +145,11 @@ class Report(Frozen):
 
         return page(self.rule)
 
+    @property
+    def rule_says(self) -> str:
+        """The sentences of the rules that ``rule`` names; empty if it names only a page."""
+        return " ".join(_sentences(self.rule))
+
     def svg(self) -> str:
         """A picture of the tensors in memory that the report is about; empty if it is about none."""
         if not self.layouts:
@@ -191,6 +196,7 @@ class Report(Frozen):
             lines.append(f"  hint: {self.hint}")
         if self.rule:
             lines.append(f"  rule: {self.rule}")
+            lines += [f"    {sentence}" for sentence in _sentences(self.rule)]
         if self.d3d12_id:
             lines.append(f"  D3D12_MESSAGE_ID: {self.d3d12_id}")
         if hresult is not None:
@@ -202,7 +208,7 @@ class Report(Frozen):
         return self.text(spell=self.severity <= Severity.WARNING)
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
-        """The report as one JSON line: every field but those of the picture, ``rule_url``, its count, and
+        """The report as one JSON line: every field but those of the picture, ``rule_url``, ``rule_says``, its count, and
         ``more``.
 
         Long texts are elided in the middle, as in :meth:`text`.
@@ -214,6 +220,7 @@ class Report(Frozen):
         value = {name: _elided(field) for name, field in spelled.items() if name not in _OF_PICTURE}
         value["severity"] = self.severity.name
         value["rule_url"] = self.rule_url
+        value["rule_says"] = self.rule_says
         value["hresult"] = None if hresult is None else hresult.name
         return json.dumps({**value, "count": count, **more}, default=str)
 
@@ -236,6 +243,15 @@ def as_html(report: Report, text: str) -> str:
     shown = f"<strong>{escape(first)}</strong>\n{rest}"
     pre = f'<pre style="white-space: pre-wrap">{shown}</pre>'
     return f'<section style="{style}">\n{pre}\n{report.svg()}</section>\n'
+
+
+_sentences: Callable[[str], list[str]] = lambda rule: []
+
+
+def set_sentences(sentences: Callable[[str], list[str]]) -> None:
+    """Sets what finds the sentences of the rules that a text names: the rows are loaded later than this."""
+    global _sentences
+    _sentences = sentences
 
 
 _speller: Callable[[Report], Report] | None = None

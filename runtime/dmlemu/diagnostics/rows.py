@@ -20,11 +20,11 @@ OUT_OF_MEMORY = RESOURCES.refused(
     "Nothing is created (E_OUTOFMEMORY).",
     "Release what is no longer used once the GPU is done with it, or give the adapter more memory: "
     "d3d12.Adapter(dedicated_memory=...).",
-    rule="RB10: ID3D12Device::CreateCommittedResource",
     message_ids=(
         MessageId.CREATERESOURCE_OUTOFMEMORY_RETURN,
         MessageId.CREATEHEAP_OUTOFMEMORY_RETURN,
     ),
+    rule="RB10: ID3D12Device::CreateCommittedResource",
 )
 
 ARGUMENT_RANGE = DEVICES.refused(

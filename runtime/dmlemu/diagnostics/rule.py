@@ -20,17 +20,18 @@ and the guard is one line, ``raise Q2.open(self, field=path, list=each)``.  Repo
 from __future__ import annotations
 
 import re
+from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .location import caller
-from .report import Error, HResult, Report, Severity
+from .report import Error, HResult, Report, Severity, set_sentences
 from .spelling import is_object, sentence, spell
 
 if TYPE_CHECKING:
     from ..pictures import Tensor
     from .declaration import Declaration
 
-__all__ = ["RULES", "Breach", "Rule", "report_of", "rules_named"]
+__all__ = ["RULES", "Breach", "Rule", "error_of", "report_of", "rules_named"]
 
 
 class Rule:
@@ -53,6 +54,7 @@ class Rule:
 
     def __init_subclass__(cls, *, label: str | None = None) -> None:
         cls.label = cls.__name__ if label is None else label
+        ALL_RULES.append(cls)
         if cls.label:
             if cls.label in RULES:
                 raise ValueError(f"Rule {cls.label} is declared twice.")
@@ -61,9 +63,16 @@ class Rule:
     @classmethod
     def breaches(cls) -> list[Breach]:
         """The ways to break it, in the order of the source."""
-        return [each for each in vars(cls).values() if isinstance(each, Breach)]
+        names = [
+            name
+            for base in reversed(cls.__mro__)
+            for name, each in vars(base).items()
+            if isinstance(each, Breach)
+        ]
+        return [getattr(cls, name) for name in names]
 
 
+ALL_RULES: list[type[Rule]] = []
 RULES: dict[str, type[Rule]] = {}
 """The rules of all rows that are loaded, by label; :func:`dmlemu.diagnostics.catalogue.rules` loads all."""
 
@@ -73,6 +82,8 @@ def rules_named(text: str) -> list[type[Rule]]:
     labels = [label for part in text.split("; ") for label in part.partition(":")[0].split(", ")]
     return [RULES[label] for label in dict.fromkeys(labels) if label in RULES]
 
+
+set_sentences(lambda text: [rule.says for rule in rules_named(text)])
 
 _AS_DECLARED: Any = object()
 
@@ -115,6 +126,14 @@ class Breach:
     def __set_name__(self, rule: type[Rule], name: str) -> None:
         self.rule, self.name = rule, name
 
+    def __get__(self, _none: None, rule: type[Rule]) -> Breach:
+        """The breach of the rule through which it is read: rules that demand the same share a base class."""
+        if rule is self.rule:
+            return self
+        inherited = copy(self)
+        inherited.rule = rule
+        return inherited
+
     def __repr__(self) -> str:
         return f"<breach {self.rule.__name__}.{self.name}: {self.check.id}>"
 
@@ -146,58 +165,89 @@ class Breach:
         of the report.  ``layouts`` and ``faulty_byte``: tensors to draw, and what to show of large ones.
         ``words``: further values of the message.
         """
-        rule, check = self.rule, self.check
-        operation = _operation(rule) if operation is None else operation
-        place = caller() if is_call else ""
-        if place:
-            context = (
-                *context,
-                f"While calling {operation} at {place}" if operation else f"Called at {place}",
-            )
-        words["field"] = self.field if field is None else field
-        words["given"] = spell(self.given if given is _AS_DECLARED else given)
-        words["expected"] = spell(self.expected if expected is _AS_DECLARED else expected)
-        words.setdefault("object", object)
-        if severity is None:
-            severity = self.severity
-        if severity is None:
-            severity = check.severity if check.refusal else Severity.ERROR
-        report = report_of(
-            check,
-            filled(self.message if message is None else message, words),
-            api=api or rule.api,
-            severity=severity,
-            operation=operation,
-            rule=": ".join(filter(None, (rule.label, rule.call if page is None else page))),
-            message_id=self.message_id if message_id is None else message_id,
-            field=words["field"],
-            given=words["given"],
-            expected=words["expected"],
-            object=str(object) if is_object(object) else "" if object is None else spell(object),
-            created_at=object.created_at if is_object(object) else "",
+        rule = self.rule
+        return error_of(
+            self.check,
+            self.message if message is None else message,
+            object=object,
+            field=self.field if field is None else field,
+            given=self.given if given is _AS_DECLARED else given,
+            expected=self.expected if expected is _AS_DECLARED else expected,
             hint=self.hint if hint is None else hint,
+            operation=_operation(rule) if operation is None else operation,
+            rule=": ".join(filter(None, (rule.label, rule.call if page is None else page))),
+            api=api or rule.api,
+            message_id=self.message_id if message_id is None else message_id,
+            severity=self.severity if severity is None else severity,
+            hresult=(self.hresult or rule.hresult) if hresult is None else hresult,
             context=context,
+            is_call=is_call,
             layouts=layouts,
             faulty_byte=faulty_byte,
+            **words,
         )
-        return Error(self.hresult or rule.hresult if hresult is None else hresult, report)
 
 
 def _operation(rule: type[Rule]) -> str:
     return rule.call.rpartition("::")[2] if rule.operation is None else rule.operation
 
 
+def error_of(
+    check: Declaration,
+    message: str,
+    *,
+    object: Any = None,
+    field: str = "",
+    given: Any = "",
+    expected: Any = "",
+    hint: str = "",
+    operation: str = "",
+    rule: str = "",
+    api: str = "",
+    message_id: int = 0,
+    severity: Severity | None = None,
+    hresult: HResult = HResult.E_INVALIDARG,
+    context: tuple[str, ...] = (),
+    is_call: bool = True,
+    layouts: tuple[Tensor, ...] = (),
+    faulty_byte: int | None = None,
+    **words: Any,
+) -> Error:
+    """The error of a call, where the check is data and no breach: see :class:`Breach` for the arguments.
+
+    ``rule``: the label and the page; empty: as the check declares it.
+    """
+    place = caller() if is_call else ""
+    if place:
+        context = (*context, f"While calling {operation} at {place}" if operation else f"Called at {place}")
+    words.update(field=field, given=spell(given), expected=spell(expected))
+    words.setdefault("object", object)
+    if severity is None:
+        severity = check.severity if check.refusal else Severity.ERROR
+    report = report_of(
+        check,
+        filled(message, words),
+        api=api,
+        severity=severity,
+        operation=operation,
+        rule=rule or None,
+        message_id=message_id,
+        field=field,
+        given=words["given"],
+        expected=words["expected"],
+        object=str(object) if is_object(object) else "" if object is None else spell(object),
+        created_at=object.created_at if is_object(object) else "",
+        hint=hint,
+        context=context,
+        layouts=layouts,
+        faulty_byte=faulty_byte,
+    )
+    return Error(hresult, report)
+
+
 def filled(message: str, words: dict[str, Any]) -> str:
-    """The message with the words in the place of their names, in one pass: a value may itself contain ``{name}``."""
-
-    def word(found: re.Match[str]) -> str:
-        name = found[1]
-        if name not in words:
-            return found[0]
-        value = words[name]
-        return str(value) if isinstance(value, str) or is_object(value) else spell(value)
-
-    return re.sub(r"\{(\w+)\}", word, message)
+    """The message with the words in the place of their names, in one pass: a word may itself contain ``{name}``."""
+    return re.sub(r"\{(\w+)\}", lambda found: str(words.get(found[1], found[0])), message)
 
 
 def report_of(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..d3d12.core.c_memory import MEMORY, MOST_ELEMENTS, read, read_array, read_blob, read_text
 from ..diagnostics.declaration import Declaration
+from ..diagnostics.rule import error_of
 from ..errors import Error
 from .binding.binding_table import BindingTableDesc
 from .enums import BindingType, GraphEdgeType, GraphNodeType, OperatorType, TensorDataType, TensorType
@@ -26,7 +27,6 @@ from .lowering.graph_structs import (
     OperatorGraphNodeDesc,
     OutputGraphEdgeDesc,
 )
-from .object import refusal
 from .operators import declared
 from .operators.schema import Field, FieldKind, OperatorDesc, operator_fields
 from .rows import OP_FIELD_RANGE, TENSOR_DTYPE, TENSOR_RANK
@@ -288,7 +288,7 @@ class DescReader:
         return read_array(kind, address, count, path, self.operation, most=most, check=OP_FIELD_RANGE)
 
     def _refused(self, field: str, given: object, expected: str, id: Declaration = OP_FIELD_RANGE) -> Error:
-        return refusal(
+        return error_of(
             id,
             "{field} ({given}) is not {expected}.",
             operation=self.operation,
@@ -296,4 +296,5 @@ class DescReader:
             given=given,
             expected=expected,
             rule=f"IDMLDevice::{self.operation}",
+            api="DML",
         )

@@ -16,24 +16,22 @@ from dmlemu_hw.packets import FLAG_FUSED, FLAG_JOINED, FLAG_POISON, FLAG_TAIL, O
 from ..d3d12 import CommandList, DescriptorHeapType, MessageId
 from ..d3d12.core.descriptor_uses import Reader
 from ..d3d12.core.recording import SHADING
-from ..d3d12.core.rows import BIND_FOREIGN_DEVICE
-from ..d3d12.lists.rows import DESC_HEAP_NOT_SET
-from ..errors import Error, Severity, Strictness, call_site, caller, not_a, spell_object
+from ..errors import Error, Strictness, call_site, caller, not_a, spell_object
 from .binding.aliasing import Clash, Meeting, Place, alias_reason, clash_picture, find_clash
 from .binding.binding_checks import Bound
 from .binding.binding_table import BindingTable
+from .binding.rows import BT11, BT12
 from .events import DispatchRecorded
 from .lowering.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer, Role, Slot
-from .object import DeviceChild, check_own, refusal
+from .object import DeviceChild, check_own
 from .rows import (
-    BIND_PERSISTENT_CHANGED,
-    BIND_PERSISTENT_MISSING,
-    BIND_TABLE_OTHER,
-    BIND_TEMP_MISSING,
-    BIND_TYPE,
-    DESC_RANGE_SHARED,
-    OP_FIELD_RANGE,
-    OP_NOT_INITIALIZED,
+    BIND_OUT_OUT,
+    BT2,
+    BT10,
+    BT14,
+    DD4,
+    R2_8,
+    R2_10,
 )
 
 if TYPE_CHECKING:
@@ -148,9 +146,6 @@ def _persistent(
         yield dispatchable, _address(bindings, slot), slot.size
 
 
-_refused = partial(refusal, operation=_OPERATION, page=_PAGE)
-
-
 def _check_arguments(
     context: DeviceContext, command_list: object, dispatchable: object, bindings: object
 ) -> None:
@@ -161,37 +156,38 @@ def _check_arguments(
         ("Bindings", bindings, BindingTable, "a binding table"),
     ):
         if not isinstance(value, kind):
-            raise _refused(
-                OP_FIELD_RANGE,
-                not_a(field, value, f"is not {what}"),
+            raise R2_10.field_range(
+                message=not_a(field, value, f"is not {what}"),
                 field=field,
                 given=spell_object(value),
                 expected=what,
-                rule="2.10",
+                page=_PAGE,
+                operation=_OPERATION,
             )
     assert isinstance(command_list, CommandList)
     assert isinstance(dispatchable, Dispatchable) and isinstance(bindings, BindingTable)
     check_own(context, dispatchable, "Dispatchable", _OPERATION)
     check_own(context, bindings, "Bindings", _OPERATION)
     if command_list.context is not context.d3d12:
-        raise _refused(
-            BIND_FOREIGN_DEVICE,
-            f"{command_list} belongs to another Direct3D 12 device than {context}.",
-            field="CommandList",
+        raise DD4.command_list(
+            dispatchable,
             given=command_list.context,
             expected=context.d3d12,
-            object=dispatchable,
-            rule="DD4",
+            page=_PAGE,
+            operation=_OPERATION,
+            command_list=command_list,
+            context_=context,
         )
     if bindings.dispatchable is not dispatchable:
-        raise _refused(
-            BIND_TABLE_OTHER,
-            f"{bindings} is for {bindings.dispatchable}, not for {dispatchable.title()}.",
-            field="Bindings",
+        raise R2_10.bindings(
+            dispatchable,
             given=bindings.dispatchable or "an empty table",
             expected=dispatchable,
-            object=dispatchable,
-            rule="2.10",
+            page=_PAGE,
+            operation=_OPERATION,
+            bindings=bindings,
+            dispatchable=bindings.dispatchable,
+            title=dispatchable.title(),
         )
 
 
@@ -202,18 +198,19 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
         return
     wanted = bindings.heap.label if bindings.heap is not None else "a descriptor heap"
     set_now = f"{heap} is" if heap is not None else "no descriptor heap is"
-    raise _refused(
-        DESC_HEAP_NOT_SET,
-        f"The descriptors of {bindings} lie in {wanted}, but {set_now} set on {command_list}.",
-        field="Bindings",
+    raise BT2.bindings(
+        dispatchable,
         given=heap or "no descriptor heap",
         expected=wanted,
-        object=dispatchable,
-        hint="call SetDescriptorHeaps with the heap of the table before RecordDispatch",
-        rule="BT2",
         message_id=MessageId.SET_DESCRIPTOR_HEAP_INVALID
         if heap is None
         else MessageId.SET_DESCRIPTOR_TABLE_INVALID,
+        page=_PAGE,
+        operation=_OPERATION,
+        bindings=bindings,
+        wanted=wanted,
+        set_now=set_now,
+        command_list=command_list,
     )
 
 
@@ -254,40 +251,36 @@ def _overwritten_error(
             continue
         path = dispatchable.paths[at]
         where = context.d3d12.names.place(place)
-        return _refused(
-            DESC_RANGE_SHARED,
-            f"{path} of {dispatchable.title()} was bound in {where}, which {binder.title} has overwritten.",
+        return BT14.range_shared(
+            dispatchable,
             field=path,
             given=f"a descriptor written by {binder.title}",
             expected=f"the one that {bindings} wrote",
-            object=dispatchable,
-            hint="give each binding table descriptors of its own",
             context=(f"It was overwritten by {binder}",),
-            rule="BT14",
-            message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
+            path=path,
+            title=dispatchable.title(),
+            where=where,
+            title_2=binder.title,
         )
     return None
 
 
 def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
-    id, rule = {
-        Role.TEMPORARY: (BIND_TEMP_MISSING.id, "BT11"),
-        Role.PERSISTENT: (BIND_PERSISTENT_MISSING.id, "BT12"),
-    }.get(slot.role, (BIND_TYPE.id, "2.10"))
-    message = f"{slot.path} of {dispatchable.title()} is not bound; it needs {slot.size} bytes."
+    broken = {Role.TEMPORARY: BT11.unbound, Role.PERSISTENT: BT12.unbound}.get(slot.role, R2_10.unbound)
     hint = ""
     if slot.role is Role.PERSISTENT and isinstance(dispatchable, CompiledOperator):
         filled = dispatchable.initialized_at
         hint = f"bind {_name_bytes(dispatchable, filled)}, which its initializer has filled" if filled else ""
-    return _refused(
-        id,
-        message,
+    return broken(
+        dispatchable,
         field=slot.path,
-        given="no binding",
         expected=f"{slot.size} bytes",
-        object=dispatchable,
         hint=hint,
-        rule=rule,
+        operation=_OPERATION,
+        page=_PAGE,
+        slot=slot.path,
+        title=dispatchable.title(),
+        size=slot.size,
     )
 
 
@@ -318,7 +311,7 @@ def _first_meeting(a: Footprint, b: Footprint) -> Meeting | None:
 
 
 def _alias_error(dispatchable: Dispatchable, clash: Clash, first: Bound, second: Bound) -> Error:
-    id, why = alias_reason(dispatchable, clash)
+    check, why = alias_reason(dispatchable, clash)
     at = clash.byte - first.host
     byte = first.offset + at
     where = first.resource.part(byte, byte + 1)
@@ -328,15 +321,18 @@ def _alias_error(dispatchable: Dispatchable, clash: Clash, first: Bound, second:
     context = (
         f"{where} is {clash.is_to_first} of {first.slot.path} and {clash.is_to_second} of {second.slot.path}"
     )
-    return _refused(
-        id,
-        f"{second} of {dispatchable.title()} overlaps {first}, and {why}.",
+    broken = BT10.both_written if check is BIND_OUT_OUT else BT10.aliased
+    return broken(
+        dispatchable,
         field=second.slot.path,
         given=second.range,
-        expected="bytes of its own",
-        object=dispatchable,
+        operation=_OPERATION,
+        page=_PAGE,
         context=(context,),
-        rule="BT10",
+        first=first,
+        second=second,
+        title=dispatchable.title(),
+        why=why,
         **clash_picture(clash, first.host - first.offset),
     )
 
@@ -392,33 +388,21 @@ def _mark_initialized(places: dict[CompiledOperator, int]) -> Callable[[], None]
 def _check_initialized(operator: CompiledOperator, place: Callable[[], int], where: str) -> None:
     """``where`` names the line that recorded the dispatch, as the error is raised at submission."""
     if operator.initialized_at is None:
-        raise _refused(
-            OP_NOT_INITIALIZED,
-            f"{operator.title()} is dispatched, and no initializer of it has been executed before.",
-            field="Dispatchable",
-            given="not initialized",
-            expected="initialized",
-            object=operator,
-            hint="record an operator initializer for it, earlier in this list or in one submitted before",
-            context=(where,),
-            operation="ExecuteCommandLists",
-            rule="2.8",
+        raise R2_8.dispatchable(
+            operator, operation="ExecuteCommandLists", context=(where,), title=operator.title()
         )
     address = place()
     if operator.initialized_at != address and (address or not operator.persistent.size):
         given, expected = (_name_bytes(operator, each) for each in (address, operator.initialized_at))
-        raise _refused(
-            BIND_PERSISTENT_CHANGED,
-            f"{operator.title()} is dispatched with {given} as its persistent resource, but its "
-            f"initializer has filled {expected}.",
-            field="PersistentResource",
+        raise R2_8.persistent_resource(
+            operator,
             given=given,
             expected=expected,
-            object=operator,
-            context=(where,),
             operation="ExecuteCommandLists",
-            rule="2.8",
-            severity=Severity.CORRUPTION,
+            context=(where,),
+            title=operator.title(),
+            value=given,
+            expected_=expected,
         )
 
 

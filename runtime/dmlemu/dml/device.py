@@ -6,13 +6,13 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..d3d12 import Device as D3D12Device
 from ..d3d12.core.adapter import Adapter
 from ..d3d12.core.events import Evicted
 from ..d3d12.core.object import Object
+from ..diagnostics.rule import error_of
 from ..errors import Error, HResult, as_integer, loading, not_a, quote, spell, spell_object
 from ..frozen import Frozen
 from .binding.binding_table import BindingTable, BindingTableDesc
@@ -24,13 +24,21 @@ from .lowering.compile import Program
 from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, OperatorInitializer
 from .lowering.fields import tensor_fields
 from .lowering.graph_structs import GraphDesc
-from .object import check_own, not_implemented, refusal
+from .object import check_own, not_implemented
 from .operators import declared
 from .operators.definition import definition_class, definition_of, emulated
 from .operators.desc_checks import check_operator
 from .operators.schema import OperatorDesc, c_enum, is_operator_desc, tables
 from .operators.validation import DescValidator
-from .rows import EXEC_FLAG_BAD, OP_FEATURE_LEVEL, OP_FIELD_RANGE, OP_LIMIT
+from .rows import (
+    DD1,
+    DD2,
+    DD5,
+    DD7,
+    OP_FIELD_RANGE,
+    R2_6,
+    DeviceCall,
+)
 from .tensor_desc import BufferTensorDesc, data_type_hint, spell_data_type
 
 __all__ = [
@@ -92,14 +100,9 @@ def create_device(
     """
     operation = "DMLCreateDevice1"
     if not isinstance(d3d12_device, D3D12Device):
-        raise refusal(
-            OP_FIELD_RANGE,
-            not_a("D3D12Device", d3d12_device, "is not a Direct3D 12 device"),
-            operation=operation,
-            rule="DD1: DMLCreateDevice1",
-            field="D3D12Device",
+        raise DD1.d3_d12_device(
+            message=not_a("D3D12Device", d3d12_device, "is not a Direct3D 12 device"),
             given=spell_object(d3d12_device),
-            expected="a Direct3D 12 device",
         )
     _check_flags(flags, int(CreateDeviceFlags.DEBUG), operation)
     level = _member(FeatureLevel, feature_level, "feature_level", operation)
@@ -114,28 +117,15 @@ def create_device(
             page=operation,
         )
     if minimum_feature_level > level:
-        raise refusal(
-            OP_FEATURE_LEVEL,
-            f"MinimumFeatureLevel ({_level(minimum_feature_level)}) is above the device's ({level.name}).",
-            operation=operation,
-            rule="DD1: DMLCreateDevice1",
-            hresult=HResult.DXGI_ERROR_UNSUPPORTED,
-            field="MinimumFeatureLevel",
+        raise DD1.minimum_feature_level(
             given=_level(minimum_feature_level),
             expected=f"{level.name} or lower",
+            minimum_feature_level=_level(minimum_feature_level),
+            name=level.name,
         )
     no_layer = not d3d12_device.context.has_layer
     if flags & CreateDeviceFlags.DEBUG and level < FeatureLevel.LEVEL_5_2 and no_layer:
-        raise refusal(
-            OP_FIELD_RANGE,
-            "Flags (DEBUG) needs the Direct3D 12 debug layer before DirectML 1.10.",
-            operation=operation,
-            rule="DD2: DML_CREATE_DEVICE_FLAGS",
-            hresult=HResult.DXGI_ERROR_SDK_COMPONENT_MISSING,
-            field="Flags",
-            given="DEBUG",
-            expected="NONE, or a d3d12 device of strictness debug or strict",
-        )
+        raise DD2.flags()
     if d3d12_device.get_device_removed_reason() != HResult.S_OK:
         raise removed_error(
             operation, "(the Direct3D 12 device was removed)", d3d12_device.context.removal_lines()
@@ -193,14 +183,7 @@ class Device(Object):
             return FeatureDataTensorDataTypeSupport(self._supports(data_type))
         levels = self._query(query, FeatureQueryFeatureLevels, operation).requested_feature_levels
         if not isinstance(levels, (list, tuple)) or not levels:
-            raise _refused(
-                field="RequestedFeatureLevels",
-                given=quote(levels),
-                expected="a list of levels",
-                operation=operation,
-                rule="DD5",
-                page=f"IDMLDevice::{operation}",
-            )
+            raise DD5.requested_feature_levels(given=quote(levels))
         asked_for = {as_integer(level) for level in levels}
         known = [level for level in FeatureLevel if level in asked_for and level <= self.context.level]
         if not known:
@@ -221,16 +204,7 @@ class Device(Object):
         return query
 
     def _unsupported(self, operation: str, field: str, given: object, expected: str) -> Error:
-        return refusal(
-            OP_FEATURE_LEVEL,
-            "{field} ({given}) is not supported.",
-            operation=operation,
-            rule="DD5: IDMLDevice::CheckFeatureSupport",
-            hresult=HResult.DXGI_ERROR_UNSUPPORTED,
-            field=field,
-            given=given,
-            expected=expected,
-        )
+        return DD5.feature_level(field=field, given=given, expected=expected, operation=operation)
 
     def _supports(self, data_type: TensorDataType) -> bool:
         """Whether some operator of this level supports tensors of the type."""
@@ -327,14 +301,8 @@ class Device(Object):
         operation = "CompileGraph"
         self.context.check_alive(operation)
         if self.context.level < FeatureLevel.LEVEL_2_1:
-            raise refusal(
-                OP_FEATURE_LEVEL,
-                f"IDMLDevice1 requires LEVEL_2_1; this device has {self.context.level.name}.",
-                operation=operation,
-                rule="IDMLDevice1",
-                hresult=HResult.E_NOINTERFACE,
-                given=self.context.level.name,
-                expected="LEVEL_2_1 or higher",
+            raise DeviceCall.feature_level(
+                given=self.context.level.name, operation=operation, name=self.context.level.name
             )
         _check_flags(flags, _EXECUTION_FLAGS, operation)
         graph = check_graph(self.context, desc)
@@ -423,13 +391,11 @@ class Device(Object):
             check_own(self.context, item, field, operation)
         for item, times in Counter(pageables).items():
             if item.residency + step * times < 0:
-                raise _refused(
+                raise DD7.field_range(
                     field=f"Objects[{pageables.index(item)}]",
                     given=f"{item.title()}, evicted before",
-                    expected="a resident object",
-                    operation=operation,
-                    rule="DD7",
                     page=f"IDMLDevice::{operation}",
+                    operation=operation,
                 )
         here = self.context.d3d12.here()
         for item in pageables:
@@ -472,50 +438,67 @@ def _check_limit(desc: OperatorDesc, adapter: Adapter, operation: str) -> None:
         for i, size in enumerate(() if field.desc is None else field.desc.sizes[:-2]):
             if size > limit:
                 path = f"{field.path}.Sizes[{i}]"
-                raise refusal(
-                    OP_LIMIT,
-                    f"{path} ({size}) is above this adapter's limit for a leading size ({limit}).",
-                    operation=operation,
-                    rule="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
+                raise DeviceCall.limit(
                     field=path,
                     given=size,
                     expected=f"<= {limit}",
+                    page="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
+                    operation=operation,
+                    path=path,
+                    size=size,
+                    limit=limit,
                 )
 
 
-_refused = partial(refusal, OP_FIELD_RANGE, "{field} ({given}) is not {expected}.")
-
-
-def _wrong_type(value: object, *, field: str, expected: str, **more: Any) -> Error:
+def _wrong_type(
+    value: object,
+    *,
+    field: str,
+    expected: str,
+    operation: str,
+    rule: str = "",
+    page: str = "",
+    hint: str = "",
+) -> Error:
     """The error of an argument of the wrong type."""
-    text = not_a(field, value, f"is not {expected}")
-    return refusal(OP_FIELD_RANGE, text, field=field, given=spell_object(value), expected=expected, **more)
+    return error_of(
+        OP_FIELD_RANGE,
+        not_a(field, value, f"is not {expected}"),
+        field=field,
+        given=spell_object(value),
+        expected=expected,
+        operation=operation,
+        rule=": ".join(filter(None, (rule, page))),
+        hint=hint,
+        api="DML",
+    )
 
 
 def _member(enum: type[_E], value: object, field: str, operation: str) -> _E:
     try:
         return enum(as_integer(value))  # type: ignore[arg-type]
     except ValueError:
-        raise _refused(
+        raise DeviceCall.field_range(
             field=field,
             given=spell_data_type(value),
             expected=f"a {c_enum(enum)}",
             hint=data_type_hint(value) if enum is TensorDataType else "",
-            operation=operation,
             page=operation if operation.startswith("DML") else f"IDMLDevice::{operation}",
+            operation=operation,
         ) from None
 
 
 def _check_flags(flags: object, known: int, operation: str) -> None:
     if not isinstance(flags, int) or isinstance(flags, bool) or flags & ~known:
-        raise refusal(
-            EXEC_FLAG_BAD,
-            "Flags ({given}) has unknown bits.",
-            operation=operation,
-            rule="2.6: DML_EXECUTION_FLAGS" if known != 1 else "DD1: DML_CREATE_DEVICE_FLAGS",
-            field="Flags",
-            given=quote(flags),
-            expected=f"bits of 0x{known:X}",
+        raise (
+            R2_6.flags(given=quote(flags), expected=f"bits of 0x{known:X}", operation=operation)
+            if known != 1
+            else DD1.flags(
+                given=quote(flags),
+                expected=f"bits of 0x{known:X}",
+                page="DML_CREATE_DEVICE_FLAGS",
+                operation=operation,
+            )
         )
 
 

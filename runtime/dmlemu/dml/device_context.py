@@ -9,10 +9,9 @@ from typing import Any
 
 from .. import d3d12
 from ..d3d12.core.device_context import RemovalWatcher, RemovalWatchers, removal_lines, tell
-from ..d3d12.core.rows import DEVICE_REMOVED
-from ..diagnostics.refusal import refusal
 from ..errors import Error, HResult, shorten
 from .enums import CreateDeviceFlags, FeatureLevel
+from .rows import R2_11
 
 __all__ = ["DeviceContext", "removed_error"]
 
@@ -110,13 +109,4 @@ class DeviceContext:
 
 def removed_error(operation: str, why: str, cause: tuple[str, ...]) -> Error:
     """The error of calls on a removed device.  ``cause``: see :func:`.removal_lines`."""
-    return refusal(
-        DEVICE_REMOVED,
-        f"The DirectML device is removed {why}.",
-        operation=operation,
-        rule="2.11: IDMLDevice::GetDeviceRemovedReason",
-        message_id=0,  # the Direct3D 12 device has reported the cause
-        hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
-        api="DML",
-        context=cause,
-    )
+    return R2_11.removed(operation=operation, context=cause, why=why)

@@ -6,17 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ..d3d12.core.object import Object
-from ..d3d12.core.rows import BIND_FOREIGN_DEVICE, OBJECT_DELETED_IN_USE
-from ..diagnostics import refusal as refusals
+from ..diagnostics import unsupported
 from .device_context import DeviceContext
+from .rows import DD4, R2_10
 
 if TYPE_CHECKING:
     from .device import Device
 
-__all__ = ["DeviceChild", "check_own", "not_implemented", "refusal"]
+__all__ = ["DeviceChild", "check_own", "not_implemented"]
 
-refusal = partial(refusals.refusal, api="DML")
-not_implemented = partial(refusals.not_implemented, api="DML")
+not_implemented = partial(unsupported.not_implemented, api="DML")
 
 
 class DeviceChild(Object):
@@ -42,24 +41,13 @@ class DeviceChild(Object):
 def check_own(context: DeviceContext, child: DeviceChild, field: str, operation: str) -> None:
     """Checks that ``child`` was created by the device and is not released."""
     if child.released:
-        raise refusal(
-            OBJECT_DELETED_IN_USE,
-            f"{field} ({child}) was released.",
-            operation=operation,
-            rule="2.10: IDMLDevice",
-            field=field,
-            given="a released object",
-            expected="a live object",
-            object=child,
-        )
+        raise R2_10.deleted_in_use(child, field=field, operation=operation)
     if child.context is not context:
-        raise refusal(
-            BIND_FOREIGN_DEVICE,
-            f"{field} ({child.title()}) belongs to another DirectML device.",
-            operation=operation,
-            rule="DD4: IDMLDevice",
+        raise DD4.foreign_device(
+            child,
             field=field,
             given=f"{child.title()} of {child.context}",
             expected=f"an object of {context}",
-            object=child,
+            operation=operation,
+            title=child.title(),
         )

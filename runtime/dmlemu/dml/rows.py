@@ -1,10 +1,13 @@
 """Rows of this room: its checks, and the rules that its calls keep."""
 
+from ..d3d12.core.rows import BIND_FOREIGN_DEVICE, DESC_HEAP_KIND, DEVICE_REMOVED, OBJECT_DELETED_IN_USE
+from ..d3d12.descriptors.rows import DESC_HEAP_NOT_VISIBLE
+from ..d3d12.lists.rows import DESC_HEAP_NOT_SET
 from ..diagnostics.declaration import When
 from ..diagnostics.groups import BINDINGS, GRAPHS, TENSORS
 from ..diagnostics.message_id import MessageId
-from ..diagnostics.report import Severity
-from ..diagnostics.rule import Rule
+from ..diagnostics.report import HResult, Severity
+from ..diagnostics.rule import Breach, Rule
 
 OP_WINDOW_COUNT = TENSORS.reported(
     "OP_WINDOW_COUNT",
@@ -66,7 +69,7 @@ TENSOR_SIZE_ZERO = TENSORS.refused(
     When.CREATE,
     "A tensor without elements cannot be described; CreateOperator returns E_INVALIDARG.",
     "Leave the operator out when there is nothing to compute.",
-    rule="TN3: DML_BUFFER_TENSOR_DESC",
+    rule="DML_BUFFER_TENSOR_DESC",
 )
 
 TENSOR_DTYPE = TENSORS.refused(
@@ -75,7 +78,7 @@ TENSOR_DTYPE = TENSORS.refused(
     When.CREATE,
     "Operators do not convert: each tensor has its list of types, which grew with the feature levels.",
     "Put a CAST in front, or take a type of the list in the operator's reference page.",
-    rule="TN1: DML_BUFFER_TENSOR_DESC",
+    rule="DML_BUFFER_TENSOR_DESC",
 )
 
 TENSOR_TOTAL_SMALL = TENSORS.refused(
@@ -84,7 +87,7 @@ TENSOR_TOTAL_SMALL = TENSORS.refused(
     When.CREATE,
     "The operator would access bytes that do not belong to the tensor.",
     "Compute it as DMLCalcBufferTensorSize does: up to the last element, rounded up to 4.",
-    rule="TN6: DML_BUFFER_TENSOR_DESC",
+    rule="DML_BUFFER_TENSOR_DESC",
 )
 
 TENSOR_TOTAL_UNALIGNED = TENSORS.refused(
@@ -93,7 +96,7 @@ TENSOR_TOTAL_UNALIGNED = TENSORS.refused(
     When.CREATE,
     "DirectML reads and writes whole 32-bit words inside of a tensor's total size.",
     "Round it up to a multiple of 4; the buffer must hold the rounded size.",
-    rule="TN6: DML_BUFFER_TENSOR_DESC",
+    rule="DML_BUFFER_TENSOR_DESC",
 )
 
 TENSOR_INDEX_OVERFLOW = TENSORS.refused(
@@ -103,7 +106,7 @@ TENSOR_INDEX_OVERFLOW = TENSORS.refused(
     "Sizes and strides are UINTs, and the published size helper adds strided indices in 32 bits: it wraps "
     "and gives a size that is far too small.",
     "Split the tensor.",
-    rule="TN3: DML_BUFFER_TENSOR_DESC",
+    rule="DML_BUFFER_TENSOR_DESC",
 )
 
 TENSOR_ALIGN_BAD = TENSORS.refused(
@@ -112,7 +115,7 @@ TENSOR_ALIGN_BAD = TENSORS.refused(
     When.CREATE,
     "It is a promise about the offsets at which the tensor will be bound.",
     "Pass 0 when nothing is known, else the power of two that every bound offset is a multiple of.",
-    rule="TN7: DML_BUFFER_TENSOR_DESC",
+    rule="DML_BUFFER_TENSOR_DESC",
 )
 
 TENSOR_OUT_BROADCAST = TENSORS.refused(
@@ -121,7 +124,7 @@ TENSOR_OUT_BROADCAST = TENSORS.refused(
     When.CREATE,
     "All elements of that dimension would be written to one place, in no particular order.",
     "Give outputs strides that set every element apart; stride 0 is for inputs.",
-    rule="TN5: DML_BUFFER_TENSOR_DESC",
+    rule="DML_BUFFER_TENSOR_DESC",
 )
 
 TENSOR_OUT_OVERLAP = TENSORS.refused(
@@ -130,7 +133,7 @@ TENSOR_OUT_OVERLAP = TENSORS.refused(
     When.CREATE,
     "Which of the two remains depends on the order of the work, which differs from GPU to GPU.",
     "Make each stride at least the extent of the dimensions inside of it.",
-    rule="TN5: DML_BUFFER_TENSOR_DESC",
+    rule="DML_BUFFER_TENSOR_DESC",
 )
 
 OP_SHAPE = TENSORS.refused(
@@ -203,7 +206,7 @@ EXEC_FLAG_BAD = GRAPHS.refused(
     When.CREATE,
     "DirectML returns E_INVALIDARG for flags that its version does not know.",
     "Pass members of DML_EXECUTION_FLAGS only.",
-    rule="2.6: DML_EXECUTION_FLAGS",
+    rule="DML_EXECUTION_FLAGS",
 )
 
 BIND_TYPE = BINDINGS.refused(
@@ -214,8 +217,8 @@ BIND_TYPE = BINDINGS.refused(
     "bindings say otherwise.",
     "Bind a buffer exactly for the tensors that the desc has, and DML_BINDING_TYPE_NONE for the others. An "
     "initializer takes one BUFFER_ARRAY per operator.",
-    rule="BT6: IDMLBindingTable::BindInputs",
     api="DML",
+    rule="IDMLBindingTable::BindInputs",
 )
 
 BIND_TEMP_MISSING = BINDINGS.refused(
@@ -225,8 +228,8 @@ BIND_TEMP_MISSING = BINDINGS.refused(
     "The operator keeps results between its steps there. Without it the device is removed.",
     "Bind a buffer of at least TemporaryResourceSize bytes, as GetBindingProperties returns for this "
     "dispatchable; it changes with sizes, flags and device.",
-    rule="BT11: IDMLBindingTable::BindTemporaryResource",
     api="DML",
+    rule="IDMLBindingTable::BindTemporaryResource",
 )
 
 BIND_PERSISTENT_MISSING = BINDINGS.refused(
@@ -235,8 +238,8 @@ BIND_PERSISTENT_MISSING = BINDINGS.refused(
     When.RECORD,
     "It holds what the initializer prepared: weights, constants. It is bound for every dispatch, not only once.",
     "Bind the buffer that was the initializer's output, with at least PersistentResourceSize bytes.",
-    rule="BT12: IDMLBindingTable::BindPersistentResource",
     api="DML",
+    rule="IDMLBindingTable::BindPersistentResource",
 )
 
 BIND_TABLE_OTHER = BINDINGS.refused(
@@ -246,8 +249,8 @@ BIND_TABLE_OTHER = BINDINGS.refused(
     "The order of descriptors in a table is that of its own dispatchable: another one would read the wrong "
     "buffers.",
     "Create or reset the table with the dispatchable that is recorded.",
-    rule="2.10: IDMLCommandRecorder::RecordDispatch",
     api="DML",
+    rule="IDMLCommandRecorder::RecordDispatch",
 )
 
 DESC_RANGE_SHARED = BINDINGS.refused(
@@ -258,9 +261,8 @@ DESC_RANGE_SHARED = BINDINGS.refused(
     " buffers of the second.",
     "Give each dispatch in flight a range of its own: add RequiredDescriptorCount of each to the next one's"
     " handles.",
-    rule="BT14: IDMLBindingTable",
-    message_ids=(MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,),
     api="DML",
+    rule="IDMLBindingTable",
 )
 
 BIND_PERSISTENT_CHANGED = BINDINGS.reported(
@@ -290,6 +292,87 @@ OP_NOT_INITIALIZED = BINDINGS.reported(
     api="DML",
 )
 
+DESC_COUNT = BINDINGS.refused(
+    "DESC_COUNT",
+    "a binding table has fewer descriptors than its dispatchable needs",
+    When.BIND,
+    "The table would write past its range, over the descriptors of something else.",
+    "Take SizeInDescriptors from RequiredDescriptorCount of this dispatchable, and a heap that has room for"
+    " all.",
+    api="DML",
+    rule="DML_BINDING_TABLE_DESC",
+)
+
+BIND_THREAD = BINDINGS.refused(
+    "BIND_THREAD",
+    "two threads are inside methods of one binding table at the same time",
+    When.BIND,
+    "Binding tables are not thread-safe: the calls would write over each other's descriptors.",
+    "Give each thread a table of its own, or take turns with a lock. One thread after the other is fine.",
+    api="DML",
+    rule="IDMLBindingTable",
+)
+
+BIND_ALIAS = BINDINGS.refused(
+    "BIND_ALIAS",
+    "a dispatch writes bytes that it also uses otherwise",
+    When.RECORD,
+    "Threads of a dispatch run in any order: some read their input after others have overwritten it. Only "
+    "operators documented as in place may have their output where their input is, in the very same layout.",
+    "Give the output bytes of its own. What counts are the elements, not the ranges: interleaved columns "
+    "are fine.",
+    api="DML",
+    rule="Binding in DirectML",
+)
+
+BIND_OUT_OUT = BINDINGS.refused(
+    "BIND_OUT_OUT",
+    "two outputs of a dispatch share bytes",
+    When.RECORD,
+    "Which of the two values remains depends on the order of threads.",
+    "Give each output bytes of its own, up to its TotalTensorSizeInBytes.",
+    api="DML",
+    rule="Binding in DirectML",
+)
+
+BIND_LATE = BINDINGS.refused(
+    "BIND_LATE",
+    "a table is bound again after RecordDispatch, before its list was executed",
+    When.RECORD,
+    "RecordDispatch copies no bindings: they are in the descriptor heap, where the GPU reads them when it "
+    "executes. Binding again changes the dispatch that was recorded before.",
+    "Use another table, over other descriptors, for the next dispatch. Operators compiled with "
+    "DESCRIPTORS_VOLATILE may be bound until their list is executed.",
+    api="DML",
+    rule="IDMLBindingTable",
+)
+
+DESC_OVERWRITTEN = BINDINGS.reported(
+    "DESC_OVERWRITTEN",
+    "a descriptor is written that recorded or submitted work still needs",
+    Severity.CORRUPTION,
+    When.SUBMIT,
+    "The GPU reads descriptors when it executes, some time after ExecuteCommandLists: it then finds the new"
+    " one and reads or writes the wrong buffer, depending on timing.",
+    "Wait for the fence value behind the list before you write its descriptors again, or use others: a ring"
+    " of as many ranges as there are frames in flight.",
+    rule="DH10: ID3D12DescriptorHeap; BT14: IDMLBindingTable",
+    message_ids=(MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,),
+)
+
+BIND_OFFSET_ALIGN = BINDINGS.refused(
+    "BIND_OFFSET_ALIGN",
+    "the offset of a binding is not as aligned as it must be",
+    When.BIND,
+    "Tensors begin at multiples of 16 bytes, or of the GuaranteedBaseOffsetAlignment that their desc "
+    "promised; temporary and persistent resources at multiples of 256. Kernels are compiled to rely on "
+    "that.",
+    "Round offsets up when you suballocate buffers.",
+    api="DML",
+    rule="DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT",
+)
+
+
 # --- rules ---
 
 
@@ -300,6 +383,15 @@ class DD1(Rule):
     )
     call = "DMLCreateDevice1"
 
+    d3_d12_device = Breach(OP_FIELD_RANGE, "", field="D3D12Device", expected="a Direct3D 12 device")
+    minimum_feature_level = Breach(
+        OP_FEATURE_LEVEL,
+        "MinimumFeatureLevel ({minimum_feature_level}) is above the device's ({name}).",
+        field="MinimumFeatureLevel",
+        hresult=HResult.DXGI_ERROR_UNSUPPORTED,
+    )
+    flags = Breach(EXEC_FLAG_BAD, "Flags ({given}) has unknown bits.", field="Flags")
+
 
 class DD2(Rule):
     says = (
@@ -307,6 +399,16 @@ class DD2(Rule):
         "DXGI_ERROR_SDK_COMPONENT_MISSING. From then on mistakes are printed."
     )
     call = "DML_CREATE_DEVICE_FLAGS"
+    operation = "DMLCreateDevice1"
+    hresult = HResult.DXGI_ERROR_SDK_COMPONENT_MISSING
+
+    flags = Breach(
+        OP_FIELD_RANGE,
+        "Flags (DEBUG) needs the Direct3D 12 debug layer before DirectML 1.10.",
+        field="Flags",
+        given="DEBUG",
+        expected="NONE, or a d3d12 device of strictness debug or strict",
+    )
 
 
 class DD3(Rule):
@@ -316,6 +418,18 @@ class DD3(Rule):
 class DD4(Rule):
     says = "Objects of different DirectML devices, or of different Direct3D 12 devices, are not mixed."
     call = "IDMLDevice"
+    api = "DML"
+
+    command_list = Breach(
+        BIND_FOREIGN_DEVICE,
+        "{command_list} belongs to another Direct3D 12 device than {context_}.",
+        field="CommandList",
+    )
+    foreign_device = Breach(BIND_FOREIGN_DEVICE, "{field} ({title}) belongs to another DirectML device.")
+
+    other_device = Breach(
+        BIND_FOREIGN_DEVICE, "{title} is bound to {resource} of another Direct3D 12 device."
+    )
 
 
 class DD5(Rule):
@@ -325,6 +439,16 @@ class DD5(Rule):
     )
     call = "IDMLDevice::CheckFeatureSupport"
 
+    feature_level = Breach(
+        OP_FEATURE_LEVEL, "{field} ({given}) is not supported.", hresult=HResult.DXGI_ERROR_UNSUPPORTED
+    )
+    requested_feature_levels = Breach(
+        OP_FIELD_RANGE,
+        "{field} ({given}) is not {expected}.",
+        field="RequestedFeatureLevels",
+        expected="a list of levels",
+    )
+
 
 class DD6(Rule):
     says = "The data types that clients ask for are supported, and IDENTITY compiles."
@@ -332,6 +456,8 @@ class DD6(Rule):
 
 class DD7(Rule):
     says = "MakeResident and Evict take compiled operators and initializers, and count."
+
+    field_range = Breach(OP_FIELD_RANGE, "{field} ({given}) is not {expected}.", expected="a resident object")
 
 
 class DD8(Rule):
@@ -343,14 +469,46 @@ class TN1(Rule):
         "Tensors are buffer tensor descs of a known data type that the operator allows at the device's feature "
         "level."
     )
+    call = "DML_BUFFER_TENSOR_DESC"
+
+    dtype = Breach(
+        TENSOR_DTYPE, "{field} ({given}) is not a data type.", given="UNKNOWN", expected="a known type"
+    )
+    data_type = Breach(
+        TENSOR_DTYPE,
+        "DataType ({given}) is not a DML_TENSOR_DATA_TYPE.",
+        field="DataType",
+        expected="a DML_TENSOR_DATA_TYPE",
+    )
 
 
 class TN2(Rule):
     says = "DimensionCount is 1 to 8, below level 3_0 1 to 5, and within the operator's limits."
+    call = "DML_BUFFER_TENSOR_DESC"
+
+    rank = Breach(
+        TENSOR_RANK,
+        "{field} ({given}) is not between 1 and {most}, the limit of feature level {removeprefix}.",
+    )
 
 
 class TN3(Rule):
     says = "Sizes are at least 1; elements and strided extent are at most 2^32 - 1."
+    call = "DML_BUFFER_TENSOR_DESC"
+
+    index_overflow = Breach(
+        TENSOR_INDEX_OVERFLOW, "{field} hold {element_count} elements, more than 32 bits can count."
+    )
+    index_overflow_other = Breach(
+        TENSOR_INDEX_OVERFLOW,
+        "{field} spread the tensor over {extent} elements, more than 32 bits can address.",
+    )
+    size_zero = Breach(
+        TENSOR_SIZE_ZERO,
+        "{field} ({given}) is zero; a tensor has no empty dimension.",
+        given=0,
+        expected=">= 1",
+    )
 
 
 class TN4(Rule):
@@ -358,6 +516,10 @@ class TN4(Rule):
         "No strides means packed; given, there is one per dimension: any order, 0 repeats, inputs may overlap "
         "themselves."
     )
+    call = "DML_BUFFER_TENSOR_DESC"
+    operation = "BufferTensorDesc"
+
+    strides = Breach(TENSOR_RANK, "{field} has {given}, but DimensionCount is {sizes}.", field="Strides")
 
 
 class TN5(Rule):
@@ -365,10 +527,31 @@ class TN5(Rule):
         "Every element of an output has a place of its own. The documents only imply it; the test is exact for "
         "every layout."
     )
+    call = "DML_BUFFER_TENSOR_DESC"
+
+    out_overlap = Breach(
+        TENSOR_OUT_OVERLAP,
+        "{field} put elements {first} and {second} at one address, {offset} elements from the start.",
+        expected="a separate address for each element",
+    )
+    out_broadcast = Breach(
+        TENSOR_OUT_BROADCAST,
+        "{field} (0) gives the {size} elements of dimension {i} of an output one address.",
+        given=0,
+        expected=">= 1",
+    )
 
 
 class TN6(Rule):
     says = "TotalTensorSizeInBytes is a multiple of 4 and holds the last element; more is padding."
+    call = "DML_BUFFER_TENSOR_DESC"
+
+    total_small = Breach(
+        TENSOR_TOTAL_SMALL, "{field} ({total}) is less than the {least} bytes that sizes and strides reach."
+    )
+    total_unaligned = Breach(
+        TENSOR_TOTAL_UNALIGNED, "{field} ({given}) is not a multiple of 4.", expected="a multiple of 4"
+    )
 
 
 class TN7(Rule):
@@ -376,10 +559,31 @@ class TN7(Rule):
         "GuaranteedBaseOffsetAlignment is 0 or a power of two of at least the element size; bound offsets keep "
         "it."
     )
+    call = "DML_BUFFER_TENSOR_DESC"
+
+    align_bad = Breach(
+        TENSOR_ALIGN_BAD, "{field} ({align}) is not a power of two of at least the element size ({element})."
+    )
+
+    offset = Breach(
+        BIND_OFFSET_ALIGN,
+        "{title} is bound at Offset ({given}) of {resource}, which is not a multiple of {alignment}, {name}.",
+    )
 
 
 class TN8(Rule):
     says = "Only inputs are OWNED_BY_DML; other flags are unknown."
+    call = "DML_BUFFER_TENSOR_DESC"
+
+    field_range = Breach(
+        OP_FIELD_RANGE, "{field} has unknown bits (0x{text}).", expected="NONE or OWNED_BY_DML"
+    )
+    field_range_other = Breach(
+        OP_FIELD_RANGE,
+        "{field} (OWNED_BY_DML) is set on an output; only inputs can be OWNED_BY_DML.",
+        given="OWNED_BY_DML",
+        expected="NONE",
+    )
 
 
 class TN9(Rule):
@@ -402,6 +606,8 @@ class R2_6(Rule, label="2.6"):
     says = "CompileOperator takes operators of its own device and known flags. No flag changes a result."
     call = "DML_EXECUTION_FLAGS"
 
+    flags = Breach(EXEC_FLAG_BAD, "Flags ({given}) has unknown bits.", field="Flags")
+
 
 class R2_8(Rule, label="2.8"):
     says = (
@@ -410,6 +616,24 @@ class R2_8(Rule, label="2.8"):
         "`strict` it is checked at ExecuteCommandLists, and what queues and other commands do when the GPU "
         "executes."
     )
+    call = "IDMLCommandRecorder::RecordDispatch"
+
+    dispatchable = Breach(
+        OP_NOT_INITIALIZED,
+        "{title} is dispatched, and no initializer of it has been executed before.",
+        field="Dispatchable",
+        given="not initialized",
+        expected="initialized",
+        hint="record an operator initializer for it, earlier in this list or in one submitted before",
+    )
+    persistent_resource = Breach(
+        BIND_PERSISTENT_CHANGED,
+        "{title} is dispatched with {value} as its persistent resource, but its initializer has filled "
+        "{expected_}.",
+        field="PersistentResource",
+        severity=Severity.CORRUPTION,
+    )
+    field_range = Breach(OP_FIELD_RANGE, "")
 
 
 class R2_10(Rule, label="2.10"):
@@ -418,6 +642,21 @@ class R2_10(Rule, label="2.10"):
         "buffers in state UNORDERED_ACCESS."
     )
     call = "IDMLDevice"
+    api = "DML"
+
+    bindings = Breach(
+        BIND_TABLE_OTHER, "{bindings} is for {dispatchable}, not for {title}.", field="Bindings"
+    )
+    field_range = Breach(OP_FIELD_RANGE, "")
+    deleted_in_use = Breach(
+        OBJECT_DELETED_IN_USE,
+        "{field} ({object}) was released.",
+        given="a released object",
+        expected="a live object",
+        message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+    )
+
+    unbound = Breach(BIND_TYPE, "{slot} of {title} is not bound; it needs {size} bytes.", given="no binding")
 
 
 class R2_11(Rule, label="2.11"):
@@ -426,6 +665,10 @@ class R2_11(Rule, label="2.11"):
         "other devices. The reason after a wrong bind is E_INVALIDARG: the documents name none."
     )
     call = "IDMLDevice::GetDeviceRemovedReason"
+    api = "DML"
+    hresult = HResult.DXGI_ERROR_DEVICE_REMOVED
+
+    removed = Breach(DEVICE_REMOVED, "The DirectML device is removed {why}.")
 
 
 class BT2(Rule):
@@ -434,7 +677,35 @@ class BT2(Rule):
         "handle's heap is shader-visible and set on the list. CPU handles of another heap are legal if the "
         "program copies the range before ExecuteCommandLists, which is checked at `strict`."
     )
-    call = "the error of a handle of no descriptor, or with fewer than ``size`` descriptors behind it."
+    call = "DML_BINDING_TABLE_DESC"
+    api = "DML"
+
+    bindings = Breach(
+        DESC_HEAP_NOT_SET,
+        "The descriptors of {bindings} lie in {wanted}, but {set_now} set on {command_list}.",
+        field="Bindings",
+        hint="call SetDescriptorHeaps with the heap of the table before RecordDispatch",
+    )
+    count = Breach(DESC_COUNT, "{field} ({shown}) {text}.")
+    size_in_descriptors = Breach(
+        DESC_COUNT,
+        "SizeInDescriptors ({size}) {text}.",
+        field="SizeInDescriptors",
+        hint="absent optional tensors, temporary and persistent resources have descriptors too",
+    )
+    heap_kind = Breach(
+        DESC_HEAP_KIND, "{field} ({shown}) lies in no {kind}.", message_id=MessageId.INVALID_DESCRIPTOR_HANDLE
+    )
+    heap_not_visible = Breach(
+        DESC_HEAP_NOT_VISIBLE,
+        "{field} ({shown}) lies in no {kind}.",
+        message_id=MessageId.DESCRIPTOR_HEAP_NOT_SHADER_VISIBLE,
+    )
+    field_range = Breach(
+        OP_FIELD_RANGE,
+        "{field} ({given}) is not a number that the field can hold.",
+        expected="an unsigned integer",
+    )
 
 
 class BT10(Rule):
@@ -444,15 +715,13 @@ class BT10(Rule):
         " through aliased placed buffers at RecordDispatch; at `strict`, through tiles of reserved ones and for"
         " operators with DESCRIPTORS_VOLATILE, when the GPU executes. Not checked at `runtime`."
     )
-    call = "the error if written bytes overlap another binding, except for documented in-place execution."
 
-
-class BT11(Rule):
-    says = "A temporary resource exactly when one is needed: offset a multiple of 256, large enough, DEFAULT."
-
-
-class BT12(Rule):
-    says = "The same for the persistent resource; never for an initializer."
+    both_written = Breach(
+        BIND_OUT_OUT, "{second} of {title} overlaps {first}, and {why}.", expected="bytes of its own"
+    )
+    aliased = Breach(
+        BIND_ALIAS, "{second} of {title} overlaps {first}, and {why}.", expected="bytes of its own"
+    )
 
 
 class BT14(Rule):
@@ -461,4 +730,104 @@ class BT14(Rule):
         "be until submission. Not checked at `runtime`. Nor do two tables share descriptors, and at `strict` "
         "views and copies are watched too. Two threads are never inside one table at a time."
     )
-    call = "the error if another table has overwritten a descriptor of this one."
+    call = "IDMLCommandRecorder::RecordDispatch"
+    api = "DML"
+
+    range_shared = Breach(
+        DESC_RANGE_SHARED,
+        "{path} of {title} was bound in {where}, which {title_2} has overwritten.",
+        hint="give each binding table descriptors of its own",
+        message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
+    )
+    this = Breach(
+        BIND_THREAD,
+        "Thread '{here}' calls {method} of {object} while thread '{thread}' is inside {other} of it.",
+        field="this",
+        expected="one thread at a time",
+        hint="give each thread a binding table of its own, or hold a lock around the calls",
+    )
+
+    bound = Breach(
+        DESC_OVERWRITTEN,
+        "{slot} of {title} is bound in {where}, which {reader} still needs{operand}.",
+        given="a descriptor in use",
+        expected="a descriptor that no recorded dispatch needs",
+        message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
+        severity=Severity.CORRUPTION,
+    )
+    late = Breach(
+        BIND_LATE,
+        "{slot} of {title} is bound after RecordDispatch has recorded {reader} with this table.",
+        given="a descriptor in use",
+        expected="a descriptor that no recorded dispatch needs",
+        hint="bind everything before RecordDispatch, and use another table for the next dispatch",
+        message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
+    )
+    shared = Breach(
+        DESC_RANGE_SHARED,
+        "{slot} of {title} is bound in {where}, which is also a descriptor of {owner}, and {reader} still needs "
+        "it{operand}.",
+        given="a descriptor in use",
+        expected="a descriptor that no recorded dispatch needs",
+        hint="give each binding table descriptors of its own",
+        message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
+    )
+
+
+class DeviceCall(Rule, label=""):
+    """TODO."""
+
+    call = "IDMLDevice1"
+
+    feature_level = Breach(
+        OP_FEATURE_LEVEL,
+        "IDMLDevice1 requires LEVEL_2_1; this device has {name}.",
+        expected="LEVEL_2_1 or higher",
+        hresult=HResult.E_NOINTERFACE,
+    )
+    field_range = Breach(OP_FIELD_RANGE, "{field} ({given}) is not {expected}.")
+    limit = Breach(OP_LIMIT, "{path} ({size}) is above this adapter's limit for a leading size ({limit}).")
+
+
+class ScalarUnionValue(Rule, label=""):
+    """TODO."""
+
+    call = "DML_SCALAR_UNION"
+    operation = "ScalarUnion"
+
+    data_type = Breach(
+        OP_FIELD_RANGE,
+        "DML_SCALAR_UNION has no member for {name}.",
+        field="DataType",
+        expected="8 to 64 bits",
+    )
+    bytes = Breach(OP_FIELD_RANGE, "Bytes ({given}) is not 8 bytes.", field="Bytes", expected="8 bytes")
+    value = Breach(OP_FIELD_RANGE, "{value} does not fit {name}.", field="Value")
+
+
+class TensorField(Rule, label=""):
+    """TODO."""
+
+    call = "DML_BUFFER_TENSOR_DESC"
+    operation = "BufferTensorDesc"
+
+    field_range = Breach(OP_FIELD_RANGE, "{field} ({given}) is not a {expected_}.")
+    field_range_other = Breach(
+        OP_FIELD_RANGE, "{field} ({given}) is not a sequence of UINT.", expected="one integer per dimension"
+    )
+
+
+class Evaluated(Rule, label=""):
+    """TODO."""
+
+    call = "DML_BUFFER_TENSOR_DESC"
+    operation = "evaluate"
+
+    dtype = Breach(TENSOR_DTYPE, "{name} has dtype {dtype}; expected {dtype_2}.")
+    shape = Breach(OP_SHAPE, "{name} has shape {shape}; expected {sizes}.")
+    shape_other = Breach(
+        OP_SHAPE,
+        "{name} {what} {strides}; expected one value for each place.",
+        expected="one value for each place",
+    )
+    field_range = Breach(OP_FIELD_RANGE, "{name} has an element of {value}; {name_2} holds {low} to {high}.")

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..d3d12.types.c_types import FLOAT, UINT64
-from ..diagnostics.refusal import refusal
 from ..errors import quote
 from ..frozen import Frozen
 from .enums import BindingType, TensorDataType
-from .rows import OP_FIELD_RANGE
+from .rows import ScalarUnionValue
 from .tensor_desc import BufferTensorDesc, element_bits
 
 if TYPE_CHECKING:
@@ -52,16 +51,7 @@ class ScalarUnion(Frozen):
 
     def __post_init__(self) -> None:
         if not isinstance(self.bytes, (bytes, bytearray)) or len(self.bytes) != 8:
-            raise refusal(
-                OP_FIELD_RANGE,
-                "Bytes ({given}) is not 8 bytes.",
-                field="Bytes",
-                given=quote(self.bytes),
-                expected="8 bytes",
-                operation="ScalarUnion",
-                rule="DML_SCALAR_UNION",
-                api="DML",
-            )
+            raise ScalarUnionValue.bytes(given=quote(self.bytes))
         object.__setattr__(self, "bytes", bytes(self.bytes))
 
     @classmethod
@@ -81,16 +71,7 @@ class ScalarUnion(Frozen):
             expected, fits = "a number", _is_number(value)
         if not fits:
             name = TensorDataType(data_type).name
-            raise refusal(
-                OP_FIELD_RANGE,
-                f"{quote(value)} does not fit {name}.",
-                field="Value",
-                given=quote(value),
-                expected=expected,
-                operation="ScalarUnion",
-                rule="DML_SCALAR_UNION",
-                api="DML",
-            )
+            raise ScalarUnionValue.value(given=quote(value), expected=expected, value=quote(value), name=name)
         number = int(value) if dtype.kind in "iu" else value
         with np.errstate(over="ignore"):  # values out of range become infinite, as in C
             return cls(np.array(number, dtype).tobytes().ljust(8, b"\0"))
@@ -107,16 +88,7 @@ def _member_type(data_type: TensorDataType) -> np.dtype[Any]:
     tensor = BufferTensorDesc(data_type, [1])
     if element_bits(tensor.data_type) < 8:
         name = tensor.data_type.name
-        raise refusal(
-            OP_FIELD_RANGE,
-            f"DML_SCALAR_UNION has no member for {name}.",
-            field="DataType",
-            given=quote(name),
-            expected="8 to 64 bits",
-            operation="ScalarUnion",
-            rule="DML_SCALAR_UNION",
-            api="DML",
-        )
+        raise ScalarUnionValue.data_type(given=quote(name), name=name)
     return tensor.dtype
 
 

@@ -9,28 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..diagnostics.refusal import refusal
-from ..errors import Error, as_integer, number_of, quote
+from ..errors import as_integer, number_of, quote
 from ..frozen import Frozen
 from .enums import FeatureLevel, TensorDataType, TensorFlags
 from .overlap import shared_element
 from .rows import (
-    OP_FIELD_RANGE,
-    TENSOR_ALIGN_BAD,
-    TENSOR_DTYPE,
-    TENSOR_INDEX_OVERFLOW,
-    TENSOR_OUT_BROADCAST,
-    TENSOR_OUT_OVERLAP,
-    TENSOR_RANK,
-    TENSOR_SIZE_ZERO,
-    TENSOR_TOTAL_SMALL,
-    TENSOR_TOTAL_UNALIGNED,
+    TN1,
+    TN2,
+    TN3,
+    TN4,
+    TN5,
+    TN6,
+    TN7,
+    TN8,
+    TensorField,
 )
 
 if TYPE_CHECKING:
@@ -141,13 +139,10 @@ class BufferTensorDesc(Frozen):
         if self.strides is not None:
             put(self, "strides", _u32_array("Strides", self.strides))
             if len(self.strides) != len(self.sizes):
-                raise _refused(
-                    TENSOR_RANK,
-                    f"{{field}} has {{given}}, but DimensionCount is {len(self.sizes)}.",
-                    field="Strides",
+                raise TN4.strides(
                     given=number_of(len(self.strides), "value"),
                     expected=number_of(len(self.sizes), "value"),
-                    rule="TN4",
+                    sizes=len(self.sizes),
                 )
         put(self, "flags", TensorFlags(_unsigned("Flags", self.flags, _U32)))
         align = _unsigned("GuaranteedBaseOffsetAlignment", self.guaranteed_base_offset_alignment, _U32)
@@ -282,99 +277,73 @@ class _Rules:
     """The checks of one tensor, with the context for their messages."""
 
     def __init__(self, desc: BufferTensorDesc, field: str, operation: str) -> None:
-        self.desc, self.field = desc, field
-        self.refused = partial(refusal, operation=operation, page=_STRUCT)
-
-    def drawn(self, *arguments: Any, **more: Any) -> Error:
-        """A refusal with a picture of the tensor."""
-        return self.refused(*arguments, layouts=(_placed(self.desc, self.field, 0),), **more)
+        self.desc, self.field, self.operation = desc, field, operation
 
     def type_and_rank(self, level: FeatureLevel) -> None:
         desc = self.desc
         if desc.data_type is TensorDataType.UNKNOWN:
-            raise self.refused(
-                TENSOR_DTYPE,
-                "{field} ({given}) is not a data type.",
-                field=f"{self.field}.DataType",
-                given="UNKNOWN",
-                expected="a known type",
-                rule="TN1",
-            )
+            raise TN1.dtype(field=f"{self.field}.DataType", operation=self.operation)
         most = TENSOR_DIMENSION_COUNT_MAX1 if level >= FeatureLevel.LEVEL_3_0 else TENSOR_DIMENSION_COUNT_MAX
         if not 1 <= desc.rank <= most:
-            raise self.refused(
-                TENSOR_RANK,
-                f"{{field}} ({{given}}) is not between 1 and {most}, "
-                f"the limit of feature level {level.name.removeprefix('LEVEL_')}.",
+            raise TN2.rank(
                 field=f"{self.field}.DimensionCount",
                 given=desc.rank,
                 expected=f"1 to {most}",
-                rule="TN2",
+                operation=self.operation,
+                most=most,
+                removeprefix=level.name.removeprefix("LEVEL_"),
             )
 
     def extent(self) -> None:
         desc = self.desc
         for i, size in enumerate(desc.sizes):
             if size == 0:
-                raise self.refused(
-                    TENSOR_SIZE_ZERO,
-                    "{field} ({given}) is zero; a tensor has no empty dimension.",
-                    field=f"{self.field}.Sizes[{i}]",
-                    given=0,
-                    expected=">= 1",
-                    rule="TN3",
-                )
+                raise TN3.size_zero(field=f"{self.field}.Sizes[{i}]", operation=self.operation)
         if desc.element_count > _U32:
-            raise self.refused(
-                TENSOR_INDEX_OVERFLOW,
-                f"{{field}} hold {desc.element_count} elements, more than 32 bits can count.",
+            raise TN3.index_overflow(
                 field=f"{self.field}.Sizes",
                 given=number_of(desc.element_count, "element"),
                 expected=f"<= {_U32} elements",
-                rule="TN3",
+                operation=self.operation,
+                element_count=desc.element_count,
             )
         extent = 1 + sum((n - 1) * s for n, s in zip(desc.sizes, desc.effective_strides, strict=True))
         if extent > _U32:
-            raise self.refused(
-                TENSOR_INDEX_OVERFLOW,
-                f"{{field}} spread the tensor over {extent} elements, more than 32 bits can address.",
+            raise TN3.index_overflow_other(
                 field=f"{self.field}.Strides",
                 given=number_of(extent, "element"),
                 expected=f"<= {_U32} elements",
-                rule="TN3",
+                operation=self.operation,
+                extent=extent,
             )
 
     def total_and_alignment(self) -> None:
         desc, total = self.desc, self.desc.size_in_bytes
         least = _least_size(desc.data_type, desc.sizes, desc.strides)
         if total < least:
-            raise self.drawn(
-                TENSOR_TOTAL_SMALL.id,
-                f"{{field}} ({total}) is less than the {least} bytes that sizes and strides reach.",
+            raise TN6.total_small(
                 field=f"{self.field}.TotalTensorSizeInBytes",
                 given=total,
                 expected=f">= {least}",
                 hint=self._strides_in_bytes(total),
-                rule="TN6",
+                operation=self.operation,
+                layouts=(_placed(self.desc, self.field, 0),),
+                total=total,
+                least=least,
             )
         if total % 4:
-            raise self.refused(
-                TENSOR_TOTAL_UNALIGNED,
-                "{field} ({given}) is not a multiple of 4.",
-                field=f"{self.field}.TotalTensorSizeInBytes",
-                given=total,
-                expected="a multiple of 4",
-                rule="TN6",
+            raise TN6.total_unaligned(
+                field=f"{self.field}.TotalTensorSizeInBytes", given=total, operation=self.operation
             )
         align, element = desc.guaranteed_base_offset_alignment, (element_bits(desc.data_type) + 7) // 8
         if align and (align & (align - 1) or align < element):
-            raise self.refused(
-                TENSOR_ALIGN_BAD,
-                f"{{field}} ({align}) is not a power of two of at least the element size ({element}).",
+            raise TN7.align_bad(
                 field=f"{self.field}.GuaranteedBaseOffsetAlignment",
                 given=align,
                 expected=f"0 or a power of two >= {element}",
-                rule="TN7",
+                operation=self.operation,
+                align=align,
+                element=element,
             )
 
     def _strides_in_bytes(self, total: int) -> str:
@@ -392,23 +361,14 @@ class _Rules:
         flags = self.desc.flags
         unknown = int(flags) & ~int(TensorFlags.OWNED_BY_DML)
         if unknown:
-            raise self.refused(
-                OP_FIELD_RANGE,
-                f"{{field}} has unknown bits (0x{unknown:X}).",
+            raise TN8.field_range(
                 field=f"{self.field}.Flags",
                 given=f"0x{int(flags):X}",
-                expected="NONE or OWNED_BY_DML",
-                rule="TN8",
+                operation=self.operation,
+                text=f"{unknown:X}",
             )
         if output and flags:
-            raise self.refused(
-                OP_FIELD_RANGE,
-                "{field} (OWNED_BY_DML) is set on an output; only inputs can be OWNED_BY_DML.",
-                field=f"{self.field}.Flags",
-                given="OWNED_BY_DML",
-                expected="NONE",
-                rule="TN8",
-            )
+            raise TN8.field_range_other(field=f"{self.field}.Flags", operation=self.operation)
 
     def no_overlap(self) -> None:
         desc = self.desc
@@ -416,44 +376,34 @@ class _Rules:
             return
         for i, (size, stride) in enumerate(zip(desc.sizes, desc.strides, strict=True)):
             if stride == 0 and size > 1:
-                raise self.drawn(
-                    TENSOR_OUT_BROADCAST.id,
-                    f"{{field}} (0) gives the {size} elements of dimension {i} of an output one address.",
+                raise TN5.out_broadcast(
                     field=f"{self.field}.Strides[{i}]",
-                    given=0,
-                    expected=">= 1",
-                    rule="TN5",
+                    operation=self.operation,
+                    layouts=(_placed(self.desc, self.field, 0),),
+                    size=size,
+                    i=i,
                 )
         pair = shared_element(desc.sizes, desc.strides)
         if pair is not None:
             first, second = pair
             offset = sum(i * s for i, s in zip(first, desc.strides, strict=True))
-            raise self.drawn(
-                TENSOR_OUT_OVERLAP.id,
-                f"{{field}} put elements {first} and {second} at one address, "
-                f"{offset} elements from the start.",
+            raise TN5.out_overlap(
                 field=f"{self.field}.Strides",
                 given=list(desc.strides),
-                expected="a separate address for each element",
-                rule="TN5",
+                operation=self.operation,
+                layouts=(_placed(self.desc, self.field, 0),),
+                first=first,
+                second=second,
+                offset=offset,
             )
-
-
-_refused = partial(refusal, operation="BufferTensorDesc", page=_STRUCT)
 
 
 def _data_type(value: object) -> TensorDataType:
     try:
         return TensorDataType(as_integer(value))  # type: ignore[arg-type]
     except ValueError:
-        raise _refused(
-            TENSOR_DTYPE,
-            "DataType ({given}) is not a DML_TENSOR_DATA_TYPE.",
-            field="DataType",
-            given=spell_data_type(value),
-            expected="a DML_TENSOR_DATA_TYPE",
-            hint=data_type_hint(value),
-            rule="TN1",
+        raise TN1.data_type(
+            given=spell_data_type(value), hint=data_type_hint(value), operation="BufferTensorDesc"
         ) from None
 
 
@@ -493,12 +443,8 @@ def _unsigned(field: str, value: object, most: int) -> int:
     if number is not None and 0 <= number <= most:
         return number
     expected = "UINT64" if most == _U64 else "UINT"
-    raise _refused(
-        OP_FIELD_RANGE,
-        f"{field} ({{given}}) is not a {expected}.",
-        field=field,
-        given=quote(value),
-        expected=f"an integer, 0 to {most}",
+    raise TensorField.field_range(
+        field=field, given=quote(value), expected=f"an integer, 0 to {most}", expected_=expected
     )
 
 
@@ -509,10 +455,4 @@ def _u32_array(field: str, values: object) -> tuple[int, ...]:
             items = list(values)
         if items is not None:
             return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(items))
-    raise _refused(
-        OP_FIELD_RANGE,
-        "{field} ({given}) is not a sequence of UINT.",
-        field=field,
-        given=quote(values),
-        expected="one integer per dimension",
-    )
+    raise TensorField.field_range_other(field=field, given=quote(values))

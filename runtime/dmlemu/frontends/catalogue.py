@@ -15,6 +15,7 @@ from .usage import UsageError
 
 if TYPE_CHECKING:
     from ..diagnostics.declaration import Declaration
+    from ..diagnostics.rule import Rule
     from ..dml.operators.schema import OperatorDesc
 
 __all__ = ["add_commands", "print_adapters"]
@@ -115,6 +116,7 @@ def print_adapters() -> None:
 
 def _explain(parsed: Namespace) -> int:
     from ..checks import catalogue
+    from ..diagnostics.catalogue import rules
     from ..dml.operators import find_operator
 
     name = (parsed.name or "").upper()
@@ -122,6 +124,8 @@ def _explain(parsed: Namespace) -> int:
         return _list_operators(parsed.as_json)
     if name in catalogue():
         return _explain_check(catalogue()[name], parsed.as_json)
+    if name in rules():
+        return _explain_rule(rules()[name], parsed.as_json)
     try:
         operator = find_operator(name)
     except ValueError:
@@ -135,6 +139,16 @@ def _explain(parsed: Namespace) -> int:
     from ..dml.operator_page import describe
 
     _print_page(describe(operator))
+    return 0
+
+
+def _explain_rule(rule: type[Rule], as_json: bool) -> int:
+    from ..checks.framework.describe import describe_rule
+
+    if as_json:
+        checks = sorted({each.check.id for each in rule.breaches()})
+        return _print_json({"label": rule.label, "says": rule.says, "call": rule.call, "checks": checks})
+    _print_page(describe_rule(rule))
     return 0
 
 

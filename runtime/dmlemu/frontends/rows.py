@@ -11,8 +11,8 @@ MODEL_FILE = MODELS.refused(
     When.READ,
     "The file is missing, is no regular file, or is too large for this machine.",
     "Names of files start where the model lies, or at --input_path and --output_path.",
-    rule="DxDispatch's guide",
     no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
 )
 
 MODEL_PATH = MODELS.refused(
@@ -23,8 +23,8 @@ MODEL_PATH = MODELS.refused(
     "before the check.",
     "Move the file into the model's folder, the current one, or that of --input_path (to read only) or "
     "--output_path. --allow-paths permits any file: for models that you trust.",
-    rule="DxDispatch's guide",
     no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
 )
 
 MODEL_JSON = MODELS.refused(
@@ -33,8 +33,8 @@ MODEL_JSON = MODELS.refused(
     When.READ,
     "Nothing has run: the whole model is read and checked first.",
     "The report names line and column.",
-    rule="DxDispatch's guide",
     no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
 )
 
 MODEL_MISSING = MODELS.refused(
@@ -43,8 +43,8 @@ MODEL_MISSING = MODELS.refused(
     When.READ,
     "Nothing has run: the whole model is read and checked first.",
     "Add the member that is named.",
-    rule="DxDispatch's guide",
     no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
 )
 
 MODEL_TYPE = MODELS.refused(
@@ -53,8 +53,8 @@ MODEL_TYPE = MODELS.refused(
     When.READ,
     "Nothing has run: the whole model is read and checked first.",
     "The report says what is expected: a text, a number in a range, a list, an object.",
-    rule="DxDispatch's guide",
     no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
 )
 
 MODEL_NAME = MODELS.refused(
@@ -63,8 +63,8 @@ MODEL_NAME = MODELS.refused(
     When.READ,
     "Nothing has run: the whole model is read and checked first.",
     "The report lists the names that there are.",
-    rule="DxDispatch's guide",
     no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
 )
 
 MODEL_VALUE = MODELS.refused(
@@ -73,8 +73,8 @@ MODEL_VALUE = MODELS.refused(
     When.READ,
     "Nothing has run: the whole model is read and checked first.",
     "The report says what is expected, with the place as a JSON path.",
-    rule="DxDispatch's guide",
     no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
 )
 
 MODEL_NPY = MODELS.refused(
@@ -83,8 +83,8 @@ MODEL_NPY = MODELS.refused(
     When.READ,
     "Nothing has run: the whole model is read and checked first.",
     "Write it again with numpy.save, as plain numbers of the buffer's type.",
-    rule="DxDispatch's guide",
     no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
 )
 
 MODEL_GRAPH = MODELS.refused(
@@ -93,8 +93,8 @@ MODEL_GRAPH = MODELS.refused(
     When.READ,
     "Nothing has run: the whole model is read and checked first.",
     "Let ONNX Runtime write it again, or copy it again: it is no FlatBuffer of the graph's schema.",
-    rule="DxDispatch's guide",
     no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
 )
 
 MODEL_UNSUPPORTED = MODELS.refused(
@@ -103,6 +103,6 @@ MODEL_UNSUPPORTED = MODELS.refused(
     When.READ,
     "Nothing has run: the whole model is read and checked first.",
     "The guide on DxDispatch models lists what runs.",
-    rule="DxDispatch's guide",
     no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
 )

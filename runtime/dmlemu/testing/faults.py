@@ -23,10 +23,8 @@ from dmlemu_hw.faults import FaultKind, GpuFault
 
 from .. import d3d12, dml
 from ..d3d12.core.events import CallBegun
-from ..d3d12.core.info_queue import refusal
 from ..d3d12.types.arguments import integer, outside, text
-from ..diagnostics.rows import OUT_OF_MEMORY
-from ..errors import HResult
+from .rows import OutOfMemory
 
 __all__ = ["Injection", "memory_budget", "out_of_memory", "removal"]
 
@@ -88,14 +86,7 @@ def out_of_memory(device: d3d12.Device | dml.Device, *, at: int = 1) -> Iterator
         injection.seen += 1
         if injection.seen == at:
             injection.happened = True
-            raise refusal(
-                OUT_OF_MEMORY,
-                f"{operation} runs out of memory by fault injection, as allocating call {at}.",
-                operation=operation,
-                rule="",
-                hresult=HResult.E_OUTOFMEMORY,
-                message_id=0,
-            )
+            raise OutOfMemory.of_memory(operation=operation, operation_=operation, at=at)
 
     with _parent(device).events.subscribe(strike, CallBegun):
         yield injection

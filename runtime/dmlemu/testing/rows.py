@@ -2,7 +2,9 @@
 
 from ..diagnostics.declaration import When
 from ..diagnostics.groups import CHAOS, GRAPHS, LAYOUTS
-from ..diagnostics.report import Severity, Strictness
+from ..diagnostics.report import HResult, Severity, Strictness
+from ..diagnostics.rows import OUT_OF_MEMORY
+from ..diagnostics.rule import Breach, Rule
 
 GRAPH_FUSION_DIVERGES = GRAPHS.reported(
     "GRAPH_FUSION_DIVERGES",
@@ -34,9 +36,9 @@ LAYOUT_RESULT = LAYOUTS.refused(
     When.TEST,
     "The logical values are the same, so some desc describes another layout than the memory has.",
     "The report shows the smallest layout that goes wrong, and a hint if one explains the wrong number.",
-    rule="on request: dmlemu.testing.layouts",
     level=Strictness.STRICT,
     no_example="It fails a test of yours: see the guide on testing layouts.",
+    rule="on request: dmlemu.testing.layouts",
 )
 
 LAYOUT_REFERENCE = LAYOUTS.refused(
@@ -45,9 +47,9 @@ LAYOUT_REFERENCE = LAYOUTS.refused(
     When.TEST,
     "The graph computes something else, whatever the layout is; comparing layouts cannot show that.",
     "Look at the operator, its axes and the order of its inputs, or at the reference.",
-    rule="on request: dmlemu.testing.layouts",
     level=Strictness.STRICT,
     no_example="It fails a test of yours: see the guide on testing layouts.",
+    rule="on request: dmlemu.testing.layouts",
 )
 
 LAYOUT_UNWRITTEN = LAYOUTS.refused(
@@ -56,9 +58,9 @@ LAYOUT_UNWRITTEN = LAYOUTS.refused(
     When.TEST,
     "It wrote somewhere else, or did not run.",
     "Bind the output's buffer, offset and size, and wait for the fence before the test returns.",
-    rule="on request: dmlemu.testing.layouts",
     level=Strictness.STRICT,
     no_example="It fails a test of yours: see the guide on testing layouts.",
+    rule="on request: dmlemu.testing.layouts",
 )
 
 LAYOUT_INPUT = LAYOUTS.refused(
@@ -67,9 +69,9 @@ LAYOUT_INPUT = LAYOUTS.refused(
     When.TEST,
     "Operators never write their inputs: an output reaches into it, or a wrong buffer is bound.",
     "Look at the binding and the strides of the tensor that is named.",
-    rule="on request: dmlemu.testing.layouts",
     level=Strictness.STRICT,
     no_example="It fails a test of yours: see the guide on testing layouts.",
+    rule="on request: dmlemu.testing.layouts",
 )
 
 LAYOUT_PADDING = LAYOUTS.refused(
@@ -78,7 +80,17 @@ LAYOUT_PADDING = LAYOUTS.refused(
     When.TEST,
     "Operators write the elements of their outputs only: the desc reaches further than the memory's layout.",
     "Look at the strides and the offset of the output.",
-    rule="on request: dmlemu.testing.layouts",
     level=Strictness.STRICT,
     no_example="It fails a test of yours: see the guide on testing layouts.",
+    rule="on request: dmlemu.testing.layouts",
 )
+
+
+class OutOfMemory(Rule, label=""):
+    """TODO."""
+
+    hresult = HResult.E_OUTOFMEMORY
+
+    of_memory = Breach(
+        OUT_OF_MEMORY, "{operation_} runs out of memory by fault injection, as allocating call {at}."
+    )

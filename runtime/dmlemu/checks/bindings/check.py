@@ -31,10 +31,15 @@ from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
 from ...d3d12.core.descriptor_uses import ByPlace, Reader
 from ...d3d12.core.events import DescriptorsWritten
 from ...dml.binding.aliasing import Meeting, Place, alias_reason, find_clash
-from ...dml.binding.rows import BIND_ALIAS, BIND_OUT_OUT, DESC_OVERWRITTEN
 from ...dml.events import DispatchRecorded
 from ...dml.lowering.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
-from ...dml.rows import BIND_PERSISTENT_CHANGED, OP_NOT_INITIALIZED
+from ...dml.rows import (
+    BIND_ALIAS,
+    BIND_OUT_OUT,
+    BIND_PERSISTENT_CHANGED,
+    DESC_OVERWRITTEN,
+    OP_NOT_INITIALIZED,
+)
 from ...errors import spell_site
 from ..analysis.happens_before import HappensBefore
 from ..analysis.in_flight import Flight, FlightCheck

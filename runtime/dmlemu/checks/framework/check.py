@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dmlemu_hw.events import Subscription
 
+from ...diagnostics.catalogue import completed
 from ...diagnostics.declaration import Declaration, When
 from ...diagnostics.rule import report_of
-from ...dml.binding.rows import BIND_LATE
-from ...dml.rows import DESC_RANGE_SHARED
+from ...dml.rows import BIND_LATE, DESC_RANGE_SHARED
 from ...errors import Strictness, is_object
 from .names import Names
 
@@ -54,7 +54,7 @@ class Check:
         self._device = weakref.ref(device)
         self.names = Names(device)
         self._subscriptions: list[Subscription] = []
-        self._declared = {declaration.id: declaration for declaration in self.declarations}
+        self._declared = {each.id: completed(each) for each in self.declarations}
 
     def __repr__(self) -> str:
         device = self._device()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dmlemu_hw.events import Subscription
 
-from ...diagnostics.catalogue import catalogue
+from ...diagnostics.catalogue import catalogue, is_built_in
 from ...diagnostics.declaration import Declaration
 from ...diagnostics.rows import CHECKS_RESTARTED
 from ...diagnostics.rule import report_of
@@ -151,7 +151,7 @@ def _inspect(kind: type[Check]) -> None:
             raise TypeError(
                 f"{kind.__name__}.declarations must hold Declarations, not {type(each).__name__}."
             )
-        if catalogue().get(each.id, each) != each:
+        if each.id in catalogue() and not is_built_in(each):
             raise ValueError(f"{kind.__name__} declares {each.id}, which is a check of dmlemu itself.")
 
 

@@ -12,11 +12,11 @@ from dmlemu_hw.packets import Opcode
 from ...d3d12.core.events import Evicted, ObjectReleased
 from ...d3d12.core.object import Object
 from ...d3d12.core.recording import Recording
-from ...d3d12.core.rows import OBJECT_DELETED_IN_USE
+from ...d3d12.core.rows import FENCE_ZERO_WAIT, OBJECT_DELETED_IN_USE
 from ...d3d12.lists.command_allocator import AllocatorReset
 from ...d3d12.lists.rows import ALLOC_RESET_IN_FLIGHT
 from ...d3d12.memory.resource import Heap, Resource
-from ...d3d12.queues.rows import FENCE_ZERO_WAIT, LIST_EXECUTED_TWICE, QUEUE_EMPTY_SUBMIT
+from ...d3d12.queues.rows import LIST_EXECUTED_TWICE, QUEUE_EMPTY_SUBMIT
 from ...dml.lowering.dispatchable import InitializerReset
 from ...errors import CallSite, Strictness, call_site
 from ..analysis.in_flight import Flight, FlightCheck

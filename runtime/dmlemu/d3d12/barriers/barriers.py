@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ...errors import Error, Severity
 from ..core import states
-from ..core.info_queue import not_a, refusal, spell, spell_object
+from ..core.info_queue import not_a, spell, spell_object
 from ..core.states import Track
 from ..memory.checks import missing_flag
 from ..memory.resource import Resource
+from ..memory.rows import RB7
 from ..types.arguments import integer
 from ..types.enums import (
     CommandListType,
-    MessageId,
     ResourceBarrierFlags,
     ResourceBarrierType,
     ResourceStates,
@@ -29,7 +28,7 @@ from .barrier_structs import (
     ResourceTransitionBarrier,
     ResourceUavBarrier,
 )
-from .rows import BARRIER_DESC, LIST_TYPE, STATE_COMBO, STATE_SAME, STATE_SPLIT
+from .rows import ST6, ST7, ST9, ST10, ST11, ST12, ST13, ST16, ST17, ST18
 from .state_errors import conflict_error, spell_state
 
 if TYPE_CHECKING:
@@ -44,20 +43,9 @@ _CONTENTS = {
 }
 
 
-_refused = partial(refusal, operation=_OPERATION, page="ID3D12GraphicsCommandList::ResourceBarrier")
-
-
 def no_barriers() -> Error:
     """ST10: the error of a null array."""
-    return _refused(
-        BARRIER_DESC,
-        "No array of barriers is given.",
-        field="pBarriers",
-        given=None,
-        expected="a barrier, or a sequence of barriers",
-        rule="ST10",
-        message_id=MessageId.RESOURCE_BARRIER_NULL_POINTER,
-    )
+    return ST10.barriers()
 
 
 def check_barriers(
@@ -65,17 +53,8 @@ def check_barriers(
 ) -> None:
     """Checks the barriers in order, as separate calls would (ST14); if one is invalid, none is applied."""
     if not rows:
-        wrong = MessageId.RESOURCE_BARRIER_ZERO_BARRIERS
         message = "ResourceBarrier is called with no barriers."
-        error = _refused(
-            BARRIER_DESC,
-            message,
-            field="NumBarriers",
-            given=0,
-            expected="at least 1",
-            rule="ST11",
-            message_id=wrong,
-        )
+        error = ST11.num_barriers(message=message)
         command_list.context.inform(error, Severity.WARNING)
     call = _Call(command_list, recording)
     try:
@@ -112,28 +91,14 @@ class _Call:
         self._number += 1
         if not isinstance(barrier, ResourceBarrier):
             given = spell_object(barrier)
-            raise _refused(
-                BARRIER_DESC,
-                not_a(self._path, barrier, "is not a barrier"),
-                field=self._path,
-                given=given,
-                expected="a D3D12_RESOURCE_BARRIER",
-                rule="ST10",
-                message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
+            raise ST10.desc(
+                message=not_a(self._path, barrier, "is not a barrier"), field=self._path, given=given
             )
         inner = barrier.barrier
         if type(barrier.type) is not ResourceBarrierType:
             integer(barrier.type, f"{self._path}.Type")
         if _CONTENTS.get(barrier.type) is not type(inner):
-            raise _refused(
-                BARRIER_DESC,
-                "Barrier type ({given}) is not the one of its contents.",
-                field=f"{self._path}.Type",
-                given=barrier.type,
-                expected="TRANSITION, ALIASING or UAV with its struct",
-                rule="ST10",
-                message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
-            )
+            raise ST10.desc_other(field=f"{self._path}.Type", given=barrier.type)
         if barrier.flags is not ResourceBarrierFlags.NONE:
             _check_flags(barrier, self._path)
         if isinstance(inner, ResourceTransitionBarrier):
@@ -148,55 +113,26 @@ class _Call:
     def _check_uav(self, barrier: ResourceUavBarrier) -> None:
         resource = barrier.resource
         if self._list.type == CommandListType.COPY:
-            raise _refused(
-                LIST_TYPE,
-                "A list of type COPY has a UAV barrier.",
-                field=f"{self._path}.Type",
-                given=ResourceBarrierType.UAV,
-                expected="a transition or an aliasing barrier",
-                rule="ST17",
-                message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
-            )
+            raise ST17.type(field=f"{self._path}.Type", given=ResourceBarrierType.UAV)
         if resource is None:
             return
         field = f"{self._path}.UAV.pResource"
         self._context.check_child(resource, Resource, _OPERATION, field)
         missing = missing_flag(states.UNORDERED_ACCESS, resource.flags)
         if missing is not None:
-            raise _refused(
-                STATE_COMBO,
-                f"A UAV barrier names {resource}, which lacks flag {spell(missing)}.",
-                field=field,
-                given=resource.get_desc().flags,
-                expected=missing,
-                object=resource,
-                rule="ST16",
-                message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
-            )
+            raise ST16.combo(resource, field=field, given=resource.get_desc().flags, expected=missing)
 
     def _check_transition(self, barrier: ResourceTransitionBarrier, flags: int, path: str) -> None:
         resource, field = barrier.resource, f"{path}.pResource"
         if resource is None:
-            raise _refused(
-                BARRIER_DESC,
-                "A transition names no resource.",
-                field=field,
-                given=None,
-                expected="a resource",
-                rule="ST10",
-                message_id=MessageId.RESOURCE_BARRIER_NULL_POINTER,
-            )
+            raise ST10.desc_2(field=field)
         self._context.check_child(resource, Resource, _OPERATION, field)
         if barrier.subresource not in (0, RESOURCE_BARRIER_ALL_SUBRESOURCES):
-            raise _refused(
-                BARRIER_DESC,
-                f"Subresource ({barrier.subresource}) of {resource} does not exist: a buffer has one.",
+            raise ST10.desc_3(
+                resource,
                 field=f"{path}.Subresource",
                 given=barrier.subresource,
-                expected="0 or ALL_SUBRESOURCES",
-                object=resource,
-                rule="ST10",
-                message_id=MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE,
+                subresource=barrier.subresource,
             )
         before, after = int(barrier.state_before), int(barrier.state_after)
         self._check_state(resource, before, f"{path}.StateBefore")
@@ -207,22 +143,12 @@ class _Call:
             error = _fixed_state_error(resource, resource.fixed_states, before, f"{path}.StateBefore")
             self._context.object_to(error)  # only the debug layer knows the state
         if before == after:
-            wrong, field = MessageId.RESOURCE_BARRIER_MATCHING_STATES, f"{path}.StateAfter"
+            field = f"{path}.StateAfter"
             message = f"A transition of {resource} leads from state ({spell_state(before)}) to itself."
             given, expected, hint = ResourceStates(after), "another state than StateBefore", ""
             if after == states.UNORDERED_ACCESS:
                 hint = f"A UAV barrier on {resource.title()} is what orders two dispatches."
-            raise _refused(
-                STATE_SAME,
-                message,
-                field=field,
-                given=given,
-                expected=expected,
-                object=resource,
-                hint=hint,
-                rule="ST7",
-                message_id=wrong,
-            )
+            raise ST7.same(resource, message=message, field=field, given=given, expected=expected, hint=hint)
         self._track(resource, before, after, flags, path)
 
     def _check_state(self, resource: Resource, state: int, field: str) -> None:
@@ -239,51 +165,53 @@ class _Call:
         """Why :meth:`_check_state` rejects a state."""
         text, kind, expressible = spell_state(state), self._list.type, self._list.states
         if state & ~states.KNOWN_STATES:
-            return _refused(
-                STATE_COMBO,
-                "State ({given}) has unknown bits.",
-                field=field,
-                given=text,
-                expected="members of D3D12_RESOURCE_STATES",
-                object=resource,
-                rule="ST9",
-                message_id=MessageId.RESOURCE_BARRIER_RESERVED_BITS,
-            )
+            return ST9.combo(resource, field=field, given=text)
         if not states.is_combination(state):
-            return _refused(
-                STATE_COMBO,
-                "State ({given}) joins a write state with another.",
-                field=field,
-                given=text,
-                expected="one write state, or reads",
-                object=resource,
-                rule="ST9",
-                message_id=MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
-            )
+            return ST9.combo_other(resource, field=field, given=text)
         if state & ~expressible:
-            return _refused(
-                LIST_TYPE,
-                f"State ({text}) is not one that a list of type {spell(kind)} can express.",
-                field=field,
-                given=text,
-                expected=spell_state(expressible),
-                object=resource,
-                rule="ST17" if kind == CommandListType.COPY else "ST18",
-                message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
+            return (
+                ST17.type_other(
+                    resource,
+                    field=field,
+                    given=text,
+                    expected=spell_state(expressible),
+                    text=text,
+                    kind=spell(kind),
+                )
+                if kind == CommandListType.COPY
+                else ST18.type(
+                    resource,
+                    field=field,
+                    given=text,
+                    expected=spell_state(expressible),
+                    text=text,
+                    kind=spell(kind),
+                )
             )
         fixed = resource.fixed_states
         if fixed is not None and state & ~fixed:
             return _fixed_state_error(resource, fixed, state, field)
         missing = missing_flag(state, resource.flags)
-        return _refused(
-            STATE_COMBO,
-            f"State ({text}) needs flag {spell(missing)}, which {resource} lacks.",
-            field=field,
-            given=text,
-            expected=f"a buffer with {spell(missing)}",
-            object=resource,
-            rule="ST16" if state & states.UNORDERED_ACCESS else "RB7",
-            message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+        return (
+            ST16.combo_other(
+                resource,
+                field=field,
+                given=text,
+                expected=f"a buffer with {spell(missing)}",
+                text=text,
+                missing=spell(missing),
+            )
+            if state & states.UNORDERED_ACCESS
+            else RB7.combo(
+                resource,
+                field=field,
+                given=text,
+                expected=f"a buffer with {spell(missing)}",
+                page="ID3D12GraphicsCommandList::ResourceBarrier",
+                operation=_OPERATION,
+                text=text,
+                missing=spell(missing),
+            )
         )
 
     def _track(self, resource: Resource, before: int, after: int, flags: int, path: str) -> None:
@@ -293,16 +221,8 @@ class _Call:
             return
         track = recording.tracks.get(resource)
         if resource in self._before:
-            wrong = MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS
             message = f"One ResourceBarrier call holds several transitions of {resource}."
-            error = _refused(
-                STATE_COMBO,
-                message,
-                field=path,
-                object=resource,
-                rule="ST12",
-                message_id=wrong,
-            )
+            error = ST12.combo(resource, message=message, field=path)
             self._context.inform(error, Severity.WARNING)
         else:
             self._before[resource] = None if track is None else track.copy()
@@ -318,15 +238,13 @@ class _Call:
 def _fixed_state_error(resource: Resource, fixed: int, state: int, field: str) -> Error:
     """ST6: a buffer in an UPLOAD or READBACK heap stays in the fixed state of its heap type."""
     text = spell_state(state)
-    return _refused(
-        STATE_COMBO,
-        f"{resource}, in a heap of type {spell(resource.heap_type)}, has no state ({text}).",
+    return ST6.combo(
+        resource,
         field=field,
         given=text,
         expected=spell_state(fixed),
-        object=resource,
-        rule="ST6",
-        message_id=MessageId.RESOURCE_BARRIER_INVALID_HEAP,
+        heap_type=spell(resource.heap_type),
+        text=text,
     )
 
 
@@ -338,24 +256,10 @@ def _check_flags(barrier: ResourceBarrier, path: str) -> None:
         return
     given = ResourceBarrierFlags(flags)
     if flags & ~_BOTH or flags == _BOTH:
-        raise _refused(
-            STATE_SPLIT,
-            "Barrier flags ({given}) are not one of those allowed.",
-            field=field,
-            given=given,
-            expected="NONE, BEGIN_ONLY or END_ONLY",
-            rule="ST13",
-            message_id=MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
-        )
+        raise ST13.split(field=field, given=given)
     if barrier.type != ResourceBarrierType.TRANSITION:
-        raise _refused(
-            STATE_SPLIT,
-            f"A barrier of type {spell(barrier.type)} is split, and only transitions can be.",
-            field=field,
-            given=given,
-            expected=ResourceBarrierFlags.NONE,
-            rule="ST13",
-            message_id=MessageId.RESOURCE_BARRIER_INVALID_SPLIT_BARRIER,
+        raise ST13.split_other(
+            field=field, given=given, expected=ResourceBarrierFlags.NONE, type=spell(barrier.type)
         )
 
 

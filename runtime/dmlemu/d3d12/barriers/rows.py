@@ -4,7 +4,8 @@ from ...diagnostics.declaration import When
 from ...diagnostics.groups import LISTS, STATES
 from ...diagnostics.message_id import MessageId
 from ...diagnostics.report import Strictness
-from ...diagnostics.rule import Rule
+from ...diagnostics.rule import Breach, Rule
+from ..memory.rows import STATE_COMBO
 
 LIST_TYPE = LISTS.refused(
     "LIST_TYPE",
@@ -13,19 +14,7 @@ LIST_TYPE = LISTS.refused(
     "Copy engines only copy, and compute engines do not draw: the command has no meaning there. On Windows "
     "Close fails, or the device is removed.",
     "Create queue, allocator and list with one type; DirectML needs COMPUTE or DIRECT.",
-    rule="CL2, CL13, Q1, Q2: D3D12_COMMAND_LIST_TYPE",
-    message_ids=(
-        MessageId.RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE,
-        MessageId.WRONG_COMMAND_ALLOCATOR_TYPE,
-        MessageId.EXECUTECOMMANDLISTS_BUNDLENOTSUPPORTED,
-        MessageId.EXECUTECOMMANDLISTS_COMMANDLISTMISMATCH,
-        MessageId.CREATE_QUEUE_INVALID_TYPE,
-        MessageId.CREATE_QUEUE_INVALID_FLAGS,
-        MessageId.CREATE_QUEUE_INVALID_PRIORITY,
-        MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
-        MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
-        MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR,
-    ),
+    rule="D3D12_COMMAND_LIST_TYPE",
 )
 
 STATE_BEFORE = STATES.refused(
@@ -36,13 +25,13 @@ STATE_BEFORE = STATES.refused(
     "stale bytes; Close fails, or the device is removed.",
     "Start from the state that the report names. Buffers are COMMON when ExecuteCommandLists begins, and "
     "their first use promotes them.",
-    rule="ST1 to ST8: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
     message_ids=(
         MessageId.RESOURCE_BARRIER_BEFORE_AFTER_MISMATCH,
         MessageId.INVALID_SUBRESOURCE_STATE,
         MessageId.RESOURCE_BARRIER_POSSIBLE_BEFORE_AFTER_MISMATCH,
     ),
     level=Strictness.DEBUG,
+    rule="ST1, ST3, ST6, ST8: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
 )
 
 STATE_SAME = STATES.refused(
@@ -52,28 +41,10 @@ STATE_SAME = STATES.refused(
     "It does nothing where a barrier was intended. Between two dispatches that both use UNORDERED_ACCESS, "
     "only a UAV barrier orders them.",
     "Record a UAV barrier, or remove the transition.",
-    rule="ST7: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
-    message_ids=(MessageId.RESOURCE_BARRIER_MATCHING_STATES,),
     level=Strictness.DEBUG,
+    rule="Using Resource Barriers to Synchronize Resource States in Direct3D 12",
 )
 
-STATE_COMBO = STATES.refused(
-    "STATE_COMBO",
-    "a barrier names a state that cannot exist, or that the buffer cannot have",
-    When.RECORD,
-    "A write state cannot be combined with others, UNORDERED_ACCESS needs a buffer created with "
-    "ALLOW_UNORDERED_ACCESS, and buffers of UPLOAD and READBACK heaps never change their state.",
-    "Name one write state, or any set of read states, that the buffer's flags and heap allow.",
-    rule="ST6, ST9, ST16: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
-    message_ids=(
-        MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
-        MessageId.RESOURCE_BARRIER_RESERVED_BITS,
-        MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
-        MessageId.RESOURCE_BARRIER_INVALID_HEAP,
-        MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS,
-    ),
-    level=Strictness.DEBUG,
-)
 
 STATE_SPLIT = STATES.refused(
     "STATE_SPLIT",
@@ -81,14 +52,12 @@ STATE_SPLIT = STATES.refused(
     When.RECORD,
     "Between BEGIN_ONLY and END_ONLY the buffer is in neither state: the driver may be moving it.",
     "End the barrier with the same states that it began with, and use the buffer only after that.",
-    rule="ST13: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
+    level=Strictness.DEBUG,
     message_ids=(
-        MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
         MessageId.RESOURCE_BARRIER_MISMATCHING_BEGIN_END,
         MessageId.RESOURCE_BARRIER_UNMATCHED_END,
-        MessageId.RESOURCE_BARRIER_INVALID_SPLIT_BARRIER,
     ),
-    level=Strictness.DEBUG,
+    rule="Using Resource Barriers to Synchronize Resource States in Direct3D 12",
 )
 
 STATE_FOR_DISPATCH = STATES.refused(
@@ -99,9 +68,9 @@ STATE_FOR_DISPATCH = STATES.refused(
     "shader may hold other bytes than the copy wrote.",
     "Record a transition to UNORDERED_ACCESS between the copy and the dispatch, or submit them in separate "
     "ExecuteCommandLists calls.",
-    rule="ST1, ST3: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
     message_ids=(MessageId.GPU_BASED_VALIDATION_INCOMPATIBLE_RESOURCE_STATE,),
     level=Strictness.DEBUG,
+    rule="ST1, ST3: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
 )
 
 STATE_COPY_QUEUE = STATES.refused(
@@ -110,9 +79,9 @@ STATE_COPY_QUEUE = STATES.refused(
     When.SUBMIT,
     "Copy engines know only COMMON, COPY_SOURCE and COPY_DEST: what was begun elsewhere must be ended there.",
     "End the split barrier, with END_ONLY, on the queue that began it.",
-    rule="ST17: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
     message_ids=(MessageId.NON_COMMON_RESOURCE_IN_COPY_QUEUE,),
     level=Strictness.DEBUG,
+    rule="ST17: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
 )
 
 BARRIER_DESC = STATES.refused(
@@ -121,14 +90,8 @@ BARRIER_DESC = STATES.refused(
     When.RECORD,
     "None of the barriers of the call is recorded; in C++, only Close fails, without the reason.",
     "Create barriers with ResourceBarrier.transition, .uav and .aliasing.",
-    rule="ST10, ST11: Using Resource Barriers to Synchronize Resource States in Direct3D 12",
-    message_ids=(
-        MessageId.RESOURCE_BARRIER_NULL_POINTER,
-        MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE,
-        MessageId.RESOURCE_BARRIER_INVALID_TYPE,
-        MessageId.RESOURCE_BARRIER_ZERO_BARRIERS,
-    ),
     level=Strictness.DEBUG,
+    rule="Using Resource Barriers to Synchronize Resource States in Direct3D 12",
 )
 
 # --- rules ---
@@ -160,11 +123,20 @@ class ST6(Rule):
         "one from COMMON starts in a state that it never had (only the debug layer looks), unless the buffer "
         "was created in COMMON."
     )
-    call = "a buffer in an UPLOAD or READBACK heap stays in the fixed state of its heap type."
+    call = "ID3D12GraphicsCommandList::ResourceBarrier"
+
+    combo = Breach(
+        STATE_COMBO,
+        "{object}, in a heap of type {heap_type}, has no state ({text}).",
+        message_id=MessageId.RESOURCE_BARRIER_INVALID_HEAP,
+    )
 
 
 class ST7(Rule):
     says = "The states before and after differ."
+    call = "ID3D12GraphicsCommandList::ResourceBarrier"
+
+    same = Breach(STATE_SAME, "", message_id=MessageId.RESOURCE_BARRIER_MATCHING_STATES)
 
 
 class ST8(Rule):
@@ -173,24 +145,97 @@ class ST8(Rule):
 
 class ST9(Rule):
     says = "No write state joined with others, no unknown bits."
+    call = "ID3D12GraphicsCommandList::ResourceBarrier"
+
+    combo = Breach(
+        STATE_COMBO,
+        "State ({given}) has unknown bits.",
+        expected="members of D3D12_RESOURCE_STATES",
+        message_id=MessageId.RESOURCE_BARRIER_RESERVED_BITS,
+    )
+    combo_other = Breach(
+        STATE_COMBO,
+        "State ({given}) joins a write state with another.",
+        expected="one write state, or reads",
+        message_id=MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
+    )
 
 
 class ST10(Rule):
     says = "A resource, its one subresource, a known type."
-    call = "the error of a null array."
+    call = "ID3D12GraphicsCommandList::ResourceBarrier"
+
+    barriers = Breach(
+        BARRIER_DESC,
+        "No array of barriers is given.",
+        field="pBarriers",
+        given=None,
+        expected="a barrier, or a sequence of barriers",
+        message_id=MessageId.RESOURCE_BARRIER_NULL_POINTER,
+    )
+    desc = Breach(
+        BARRIER_DESC,
+        "",
+        expected="a D3D12_RESOURCE_BARRIER",
+        message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
+    )
+    desc_other = Breach(
+        BARRIER_DESC,
+        "Barrier type ({given}) is not the one of its contents.",
+        expected="TRANSITION, ALIASING or UAV with its struct",
+        message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
+    )
+    desc_2 = Breach(
+        BARRIER_DESC,
+        "A transition names no resource.",
+        given=None,
+        expected="a resource",
+        message_id=MessageId.RESOURCE_BARRIER_NULL_POINTER,
+    )
+    desc_3 = Breach(
+        BARRIER_DESC,
+        "Subresource ({subresource}) of {object} does not exist: a buffer has one.",
+        expected="0 or ALL_SUBRESOURCES",
+        message_id=MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE,
+    )
 
 
 class ST11(Rule):
     says = "No barriers at all (remark)."
+    call = "ID3D12GraphicsCommandList::ResourceBarrier"
+
+    num_barriers = Breach(
+        BARRIER_DESC,
+        "",
+        field="NumBarriers",
+        given=0,
+        expected="at least 1",
+        message_id=MessageId.RESOURCE_BARRIER_ZERO_BARRIERS,
+    )
 
 
 class ST12(Rule):
     says = "Several transitions of one buffer in one call (remark)."
+    call = "ID3D12GraphicsCommandList::ResourceBarrier"
+
+    combo = Breach(STATE_COMBO, "", message_id=MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS)
 
 
 class ST13(Rule):
     says = "The halves of a split barrier pair, with nothing between them."
-    call = "only transitions can be split, with either BEGIN_ONLY or END_ONLY."
+    call = "ID3D12GraphicsCommandList::ResourceBarrier"
+
+    split = Breach(
+        STATE_SPLIT,
+        "Barrier flags ({given}) are not one of those allowed.",
+        expected="NONE, BEGIN_ONLY or END_ONLY",
+        message_id=MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
+    )
+    split_other = Breach(
+        STATE_SPLIT,
+        "A barrier of type {type} is split, and only transitions can be.",
+        message_id=MessageId.RESOURCE_BARRIER_INVALID_SPLIT_BARRIER,
+    )
 
 
 class ST14(Rule):
@@ -206,6 +251,18 @@ class ST15(Rule):
 
 class ST16(Rule):
     says = "UNORDERED_ACCESS needs the flag."
+    call = "ID3D12GraphicsCommandList::ResourceBarrier"
+
+    combo = Breach(
+        STATE_COMBO,
+        "A UAV barrier names {object}, which lacks flag {expected}.",
+        message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+    )
+    combo_other = Breach(
+        STATE_COMBO,
+        "State ({text}) needs flag {missing}, which {object} lacks.",
+        message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
+    )
 
 
 class ST17(Rule):
@@ -213,10 +270,30 @@ class ST17(Rule):
         "COPY lists know COMMON, COPY_DEST and COPY_SOURCE, and buffers come to a COPY queue in COMMON: all of "
         "them decay to it, but for those in the middle of a split barrier (`STATE_COPY_QUEUE`)."
     )
+    call = "ID3D12GraphicsCommandList::ResourceBarrier"
+
+    type = Breach(
+        LIST_TYPE,
+        "A list of type COPY has a UAV barrier.",
+        expected="a transition or an aliasing barrier",
+        message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
+    )
+    type_other = Breach(
+        LIST_TYPE,
+        "State ({text}) is not one that a list of type {kind} can express.",
+        message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
+    )
 
 
 class ST18(Rule):
     says = "COMPUTE lists know no pixel, index or drawing states."
+    call = "ID3D12GraphicsCommandList::ResourceBarrier"
+
+    type = Breach(
+        LIST_TYPE,
+        "State ({text}) is not one that a list of type {kind} can express.",
+        message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
+    )
 
 
 class ST19(Rule):

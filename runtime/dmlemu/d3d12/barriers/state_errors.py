@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...diagnostics.declaration import Declaration
+from ...diagnostics.rule import error_of
 from ...errors import Error, HResult
-from ..core.info_queue import refusal, spell
+from ..core.info_queue import spell
 from ..core.states import COMMON, Clash, Conflict
 from ..types.enums import MessageId, ResourceStates
 from .rows import STATE_BEFORE, STATE_COPY_QUEUE, STATE_FOR_DISPATCH, STATE_SPLIT
@@ -60,7 +61,7 @@ def conflict_error(
         given, expected = expected, given
         if resource.fixed_states is None:
             hint = f"Record a transition of {resource.title()} from {state} to {wanted} before it."
-    return refusal(
+    return error_of(
         check,
         message,
         operation=operation,

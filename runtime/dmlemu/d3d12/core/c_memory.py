@@ -14,9 +14,9 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 from dmlemu_hw.kernels import ffi
 
 from ...diagnostics.declaration import Declaration
+from ...diagnostics.rule import error_of
 from ...errors import Error
 from ...frozen import Frozen
-from .info_queue import refusal
 from .rows import API_NULL_POINTER, API_SIZE
 
 __all__ = [
@@ -222,7 +222,7 @@ def _no_array(
     message = (
         f"{field} is NULL, and its count is {count}." if not address else f"{field} has {count} elements."
     )
-    return refusal(
+    return error_of(
         check or (API_SIZE if address else API_NULL_POINTER),
         message,
         api=api,

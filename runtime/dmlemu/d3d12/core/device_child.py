@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import CallSite
-from ..types.enums import MessageId
 from .device_context import DeviceContext
-from .info_queue import refusal
 from .object import Object, released_at
-from .rows import OBJECT_DELETED_IN_USE
+from .rows import CL9
 
 if TYPE_CHECKING:
     from ..device.device import Device
@@ -48,14 +46,8 @@ class DeviceChild(Object):
     def check_open(self, operation: str) -> None:
         """Raises when the object has been released: in C++ the program would crash here or later."""
         if self.released:
-            raise refusal(
-                OBJECT_DELETED_IN_USE,
-                f"{operation} is called on {self}, which has been released.",
-                operation=operation,
-                rule="CL9: IUnknown::Release",
-                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
-                object=self,
-                context=released_at(self),
+            raise CL9.deleted_in_use_other(
+                self, operation=operation, context=released_at(self), operation_=operation
             )
 
     def _release(self, *, emit: bool) -> None:

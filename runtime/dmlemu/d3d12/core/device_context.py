@@ -20,15 +20,20 @@ from dmlemu_hw.lock import Lock
 
 from ...errors import CallSite, Error, HResult, Report, Severity, Strictness, call_site
 from ...reporting import Reporter, Response
-from ..types.enums import MessageId
 from .descriptor_uses import DescriptorUses
 from .events import CallBegun, ObjectReleased
 from .faults import fault_error
-from .info_queue import InfoQueue, not_a, refusal, spell_object
+from .info_queue import InfoQueue, not_a, spell_object
 from .names import Names
 from .object import Object, released_at
 from .removal import RemovalRecord, removal_record
-from .rows import BIND_FOREIGN_DEVICE, DEVICE_FORKED, DEVICE_REMOVED, FENCE_NEVER, OBJECT_DELETED_IN_USE
+from .rows import (
+    CL9,
+    DEV5,
+    FN3,
+    OB3,
+    RM2,
+)
 from .submissions import Submissions
 
 if TYPE_CHECKING:
@@ -317,40 +322,19 @@ class DeviceContext:
             raise self._foreign(error) from None
 
     def _foreign(self, error: ForeignProcess) -> Error:
-        return refusal(
-            DEVICE_FORKED,
-            f"{self} is used in a process that was forked from its own.",
-            rule="DEV5: D3D12CreateDevice",
-            hresult=HResult.E_FAIL,
-            context=(str(error),),
-            hint="Create a device in the process that uses it, or start processes by 'spawn'.",
-        )
+        return DEV5.forked(operation="", context=(str(error),), this=self)
 
     def check_alive(self, operation: str) -> None:
         """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2); also raises when the device was released or
         belongs to another process."""
         self.check_process()
         if self.has_ended:
-            raise refusal(
-                OBJECT_DELETED_IN_USE,
-                f"{operation} is called on {self}, which has been released.",
-                operation=operation,
-                rule="DEV5: D3D12CreateDevice",
-                message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
-                object=self.device,
-            )
+            raise DEV5.deleted_in_use(self.device, operation=operation, operation_=operation, this=self)
         if self.removed is None:
             self.begin_call(operation)
             return
-        raise refusal(
-            DEVICE_REMOVED,
-            f"{operation} is called on a removed device.",
-            operation=operation,
-            rule="RM2: ID3D12Device::GetDeviceRemovedReason",
-            hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
-            message_id=MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,
-            object=self.device,
-            context=self.removal_lines(),
+        raise RM2.removed(
+            self.device, operation=operation, context=self.removal_lines(), operation_=operation
         )
 
     def check_child(self, child: object, kind: type[Object], operation: str, field: str) -> None:
@@ -366,17 +350,28 @@ class DeviceContext:
             what = "has been released"
         given = child.title() if isinstance(child, Object) else spell_object(child)
         released = what == "has been released"
-        raise refusal(
-            OBJECT_DELETED_IN_USE if released else BIND_FOREIGN_DEVICE,
-            not_a(field, child, what) if child is None else f"{field} ({given}) {what}.",
-            operation=operation,
-            rule=f"{'CL9' if released else 'OB3'}: {operation}",
-            message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE if released else 0,
-            field=field,
-            given=given,
-            expected=f"a live {kind.kind.removesuffix(' of a device')} of the device",
-            object=child if isinstance(child, Object) else "",
-            context=released_at(child) if released and isinstance(child, Object) else (),
+        raise (
+            CL9.deleted_in_use_2(
+                child if isinstance(child, Object) else "",
+                message=not_a(field, child, what) if child is None else f"{field} ({given}) {what}.",
+                field=field,
+                given=given,
+                expected=f"a live {kind.kind.removesuffix(' of a device')} of the device",
+                page=operation,
+                operation=operation,
+                context=released_at(child) if released and isinstance(child, Object) else (),
+            )
+            if released
+            else OB3.foreign_device(
+                child if isinstance(child, Object) else "",
+                message=not_a(field, child, what) if child is None else f"{field} ({given}) {what}.",
+                field=field,
+                given=given,
+                expected=f"a live {kind.kind.removesuffix(' of a device')} of the device",
+                page=operation,
+                operation=operation,
+                context=released_at(child) if released and isinstance(child, Object) else (),
+            )
         )
 
     # --- objects and their names ---
@@ -449,14 +444,11 @@ class _Layer:
 def _never(text: str, hint: str) -> Error:
     """A wait does not end; ``text``: what for, and the state of the queues."""
     sentence, *queues = text.splitlines()
-    return refusal(
-        FENCE_NEVER,
-        sentence,
-        context=tuple(line.removeprefix("  - ") for line in queues),
+    return FN3.never(
+        message=sentence,
         hint=hint,
         operation="ID3D12Fence::SetEventOnCompletion",
-        rule="FN3: ID3D12CommandQueue::Wait",
-        hresult=HResult.E_FAIL,
+        context=tuple(line.removeprefix("  - ") for line in queues),
     )
 
 

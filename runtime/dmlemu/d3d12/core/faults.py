@@ -10,9 +10,9 @@ from dmlemu_hw.faults import FaultKind, GpuFault
 from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one, type_name
 
 from ...diagnostics.rows import OP_NOT_EMULATED, OUT_OF_MEMORY
+from ...diagnostics.rule import error_of
 from ...errors import Error, HResult, Severity
 from ..types.enums import MessageId
-from .info_queue import refusal
 from .names import Names
 from .recording import Command
 from .rows import (
@@ -95,11 +95,11 @@ def fault_error(names: Names, fault: GpuFault, circumstances: tuple[str, ...]) -
         last = memory.describe_address(fault.address + fault.needed - 1)
         lines.append(f"The last byte of the tensor would lie in {last}")
     removal = "RM3: a GPU fault removes the device"
-    return refusal(
+    return error_of(
         check,
         _message(names, fault, command),
         operation=name,
-        rule=f"{_RULES[check.id]}; {removal}" if check in _RULES else removal,
+        rule=f"{_RULES[check.id]}; {removal}" if check.id in _RULES else removal,
         hresult=HResult.DXGI_ERROR_DEVICE_HUNG,
         message_id=message_id,
         object=names.address(fault.address) if fault.address else "",

@@ -47,8 +47,8 @@ from ..types.enums import (
     WorkGraphsTier,
 )
 from ..types.formats import TYPED
-from .info_queue import not_implemented, refusal, spell
-from .rows import FEATURE_DATA
+from .info_queue import not_implemented, spell
+from .rows import DEV8, DEV9, DEV10, DEV11
 
 MAX_FEATURE_LEVEL = FeatureLevel.LEVEL_12_0
 MAX_SHADER_MODEL = ShaderModel.MODEL_6_2
@@ -416,72 +416,32 @@ _SUPPORT2 = 0x40 | 0x80
 def _own(data: Any) -> Any:
     """The device's answer for a struct that has no inputs, or a node only."""
     if getattr(data, "node_index", 0) != 0:
-        raise refusal(
-            FEATURE_DATA,
-            "NodeIndex ({given}) cannot be queried.",
-            field="FeatureSupportData.NodeIndex",
-            given=data.node_index,
-            expected="0: the device has one node",
-            operation="CheckFeatureSupport",
-            rule="DEV9: ID3D12Device::CheckFeatureSupport",
-        )
+        raise DEV9.node_index(given=data.node_index)
     return type(data)()
 
 
 def _feature_levels(data: FeatureDataFeatureLevels) -> FeatureDataFeatureLevels:
     if not data.feature_levels_requested:
-        raise refusal(
-            FEATURE_DATA,
-            "NumFeatureLevels ({given}) cannot be queried.",
-            field="FeatureSupportData.NumFeatureLevels",
-            given=0,
-            expected="at least 1",
-            operation="CheckFeatureSupport",
-            rule="DEV9: ID3D12Device::CheckFeatureSupport",
-        )
+        raise DEV9.num_feature_levels()
     supported = [level for level in data.feature_levels_requested if level <= MAX_FEATURE_LEVEL]
     if not supported:
         levels = " ".join(
             spell(level) if isinstance(level, FeatureLevel) else f"0x{level:X}"
             for level in data.feature_levels_requested
         )
-        raise refusal(
-            FEATURE_DATA,
-            "pFeatureLevelsRequested ({given}) cannot be queried.",
-            field="FeatureSupportData.pFeatureLevelsRequested",
-            given=levels,
-            expected=f"one up to {MAX_FEATURE_LEVEL.name}",
-            operation="CheckFeatureSupport",
-            rule="DEV10: ID3D12Device::CheckFeatureSupport",
-        )
+        raise DEV10.p_feature_levels_requested(given=levels, expected=f"one up to {MAX_FEATURE_LEVEL.name}")
     return replace(data, max_supported_feature_level=max(supported))
 
 
 def _shader_model(data: FeatureDataShaderModel) -> FeatureDataShaderModel:
     if data.highest_shader_model not in list(ShaderModel)[1:]:
-        raise refusal(
-            FEATURE_DATA,
-            "HighestShaderModel ({given}) cannot be queried.",
-            field="FeatureSupportData.HighestShaderModel",
-            given=data.highest_shader_model,
-            expected="a shader model of D3D_SHADER_MODEL",
-            operation="CheckFeatureSupport",
-            rule="DEV8: ID3D12Device::CheckFeatureSupport",
-        )
+        raise DEV8.highest_shader_model(given=data.highest_shader_model)
     return FeatureDataShaderModel(min(data.highest_shader_model, MAX_SHADER_MODEL))
 
 
 def _root_signature(data: FeatureDataRootSignature) -> FeatureDataRootSignature:
     if data.highest_version not in list(RootSignatureVersion):
-        raise refusal(
-            FEATURE_DATA,
-            "HighestVersion ({given}) cannot be queried.",
-            field="FeatureSupportData.HighestVersion",
-            given=data.highest_version,
-            expected="a version of D3D_ROOT_SIGNATURE_VERSION",
-            operation="CheckFeatureSupport",
-            rule="DEV8: ID3D12Device::CheckFeatureSupport",
-        )
+        raise DEV8.highest_version(given=data.highest_version)
     return FeatureDataRootSignature(min(data.highest_version, RootSignatureVersion.VERSION_1_1))
 
 
@@ -507,14 +467,8 @@ def _session_types(
 ) -> FeatureDataProtectedResourceSessionTypes:
     count = _own(FeatureDataProtectedResourceSessionTypeCount(data.node_index)).count
     if data.count != count:
-        raise refusal(
-            FEATURE_DATA,
-            "Count ({given}) is not the number of types of protected sessions.",
-            field="FeatureSupportData.Count",
-            given=data.count,
-            expected=f"{count}, as PROTECTED_RESOURCE_SESSION_TYPE_COUNT answers",
-            operation="CheckFeatureSupport",
-            rule="DEV9: ID3D12Device::CheckFeatureSupport",
+        raise DEV9.count(
+            given=data.count, expected=f"{count}, as PROTECTED_RESOURCE_SESSION_TYPE_COUNT answers"
         )
     return data
 
@@ -575,15 +529,7 @@ def struct_of(feature: Feature) -> type[Frozen]:
     """
     number = integer(feature, "feature")
     if number not in list(Feature):
-        raise refusal(
-            FEATURE_DATA,
-            "Feature ({given}) is not a D3D12_FEATURE.",
-            operation="CheckFeatureSupport",
-            rule="DEV11: ID3D12Device::CheckFeatureSupport",
-            field="Feature",
-            given=feature,
-            expected="a member of D3D12_FEATURE",
-        )
+        raise DEV11.feature(given=feature)
     if number not in _ANSWERS:
         raise not_implemented("CheckFeatureSupport", f"The query of feature {spell(Feature(number))}")
     return _ANSWERS[number][0]
@@ -595,13 +541,7 @@ def answer(feature: Feature, data: Any = NO_INPUTS) -> Any:
     if data is NO_INPUTS:
         data = kind()
     if type(data) is not kind:
-        raise refusal(
-            FEATURE_DATA,
-            f"The data of feature {spell(Feature(feature))} is not its struct.",
-            operation="CheckFeatureSupport",
-            rule="DEV8: ID3D12Device::CheckFeatureSupport",
-            field="pFeatureSupportData",
-            given=type(data).__name__,
-            expected=kind.__name__,
+        raise DEV8.feature_support_data(
+            given=type(data).__name__, expected=kind.__name__, feature=spell(Feature(feature))
         )
     return _ANSWERS[integer(feature, "feature")][1](data)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Protocol
 
 from dmlemu_hw.host import HostFile
 
-from ...errors import HResult
 from ..types.arguments import integer
-from .info_queue import refusal
-from .rows import FENCE_EVENT
+from .rows import FN8
 
 __all__ = ["Event", "notifier"]
 
@@ -39,27 +36,17 @@ class _EventFd:
 
 
 def _open_event(descriptor: int) -> _EventFd:
-    refused = partial(
-        refusal,
-        FENCE_EVENT,
-        field="hEvent",
-        given=descriptor,
-        expected="the number of an eventfd",
-        operation="SetEventOnCompletion",
-        rule="FN8: ID3D12Fence::SetEventOnCompletion",
-        hresult=HResult.E_HANDLE,
-    )
 
     try:
         kind = os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:
-        raise refused(f"Event ({descriptor}) is not an open file.") from None
+        raise FN8.event(given=descriptor, descriptor=descriptor) from None
     if kind != "anon_inode:[eventfd]":
-        raise refused(f"Event ({descriptor}) is an open file, but not an eventfd ({kind}).")
+        raise FN8.h_event(given=descriptor, descriptor=descriptor, kind=kind)
     try:
         return _EventFd(descriptor)
     except OSError as error:
-        raise refused(f"Event ({descriptor}) is an eventfd that cannot be kept ({error.strerror}).") from None
+        raise FN8.event_h_event(given=descriptor, descriptor=descriptor, strerror=error.strerror) from None
 
 
 def notifier(event: Event | int) -> Callable[[], object]:

@@ -8,12 +8,12 @@ from enum import IntFlag
 
 from ...diagnostics.category import ApplicationMessage, MessageCategory, category_of
 from ...diagnostics.message_id import MessageId
-from ...diagnostics.refusal import not_implemented, refusal
+from ...diagnostics.unsupported import not_implemented
 from ...errors import Report, Severity, not_a, spell, spell_object
 from ...reporting import InfoQueueFilter, InfoQueueFilterDesc, Reporter, Response, Stored
 from ..types.arguments import callback as check_callback
 from ..types.arguments import instance, integer, text
-from .rows import INFO_QUEUE
+from .rows import InfoQueueArgument
 
 __all__ = [
     "ApplicationMessage",
@@ -25,7 +25,6 @@ __all__ = [
     "category_of",
     "not_a",
     "not_implemented",
-    "refusal",
     "spell",
     "spell_handle",
     "spell_object",
@@ -97,14 +96,8 @@ class InfoQueue:
         """
         limit = integer(message_count_limit, "MessageCountLimit")
         if not -1 <= limit <= self.UNLIMITED:
-            raise refusal(
-                INFO_QUEUE,
-                "{field} ({given}) is out of range.",
-                operation="SetMessageCountLimit",
-                rule="ID3D12InfoQueue::SetMessageCountLimit",
-                field="MessageCountLimit",
-                given=limit,
-                expected="0 or more, or -1",
+            raise InfoQueueArgument.message_count_limit(
+                given=limit, page="ID3D12InfoQueue::SetMessageCountLimit", operation="SetMessageCountLimit"
             )
         with self._lock:
             self._limit = self.UNLIMITED if limit == -1 else limit
@@ -134,14 +127,13 @@ class InfoQueue:
         stored = self._retrieved()
         if 0 <= integer(index, "MessageIndex") < len(stored):
             return stored[index]
-        raise refusal(
-            INFO_QUEUE,
-            f"Message index ({index}) names none of the {len(stored)} stored messages.",
-            operation=operation,
-            rule=f"ID3D12InfoQueue::{operation}",
-            field="MessageIndex",
+        raise InfoQueueArgument.message_index(
             given=index,
             expected=f"below {len(stored)}",
+            page=f"ID3D12InfoQueue::{operation}",
+            operation=operation,
+            index=index,
+            stored=len(stored),
         )
 
     def get_num_stored_messages(self) -> int:
@@ -294,14 +286,12 @@ class InfoQueue:
 
     @staticmethod
     def _unknown(field: str, given: object, expected: str, operation: str) -> Exception:
-        return refusal(
-            INFO_QUEUE,
-            "{field} ({given}) is not known.",
-            operation=operation,
-            rule=f"ID3D12InfoQueue::{operation}",
+        return InfoQueueArgument.queue(
             field=field,
             given=given,
             expected=expected,
+            page=f"ID3D12InfoQueue::{operation}",
+            operation=operation,
         )
 
     # --- callbacks ---
@@ -339,15 +329,7 @@ class InfoQueue:
             if found is not None:
                 self._left.wait_for(lambda: all(each == me for each in found.threads.values()))
                 return
-        raise refusal(
-            INFO_QUEUE,
-            "No callback is registered under cookie ({given}).",
-            operation="UnregisterMessageCallback",
-            rule="ID3D12InfoQueue1::UnregisterMessageCallback",
-            field="CallbackCookie",
-            given=cookie,
-            expected="a cookie that RegisterMessageCallback returned",
-        )
+        raise InfoQueueArgument.callback_cookie(given=cookie)
 
     def _take(self, stored: Stored) -> None:
         """Stores a message and calls the callbacks; a message already stored is counted."""

@@ -9,12 +9,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 from uuid import UUID
 
-from ...diagnostics.rows import ARGUMENT_RANGE
 from ...errors import CallSite, HResult, call_site, shorten, spell_site
 from ..types.arguments import buffer, instance, integer, text
 from ..types.arguments import callback as check_callback
-from .info_queue import refusal
-from .rows import PRIVATE_DATA
+from .rows import OB1, DestructionCallback
 
 _Self = TypeVar("_Self", bound="Object")
 
@@ -126,17 +124,7 @@ class Object:
         :meth:`set_private_data_interface` reads as its address, None as 0.
         """
         if instance(guid, UUID, "guid") not in self._private_data:
-            raise refusal(
-                PRIVATE_DATA,
-                f"No private data is stored under ({guid}).",
-                operation="GetPrivateData",
-                rule="OB1: ID3D12Object::GetPrivateData",
-                hresult=HResult.DXGI_ERROR_NOT_FOUND,
-                field="guid",
-                given=str(guid),
-                expected="a GUID given to SetPrivateData",
-                object=self,
-            )
+            raise OB1.guid(self, given=str(guid), guid=guid)
         value = self._private_data[guid]
         return value if isinstance(value, bytes) else struct.pack("<Q", 0 if value is None else id(value))
 
@@ -187,16 +175,7 @@ class Object:
         known = {} if self._destruction is None else self._destruction.callbacks
         number = integer(callback_id, "callbackID")
         if known.pop(number, None) is None:
-            raise refusal(
-                ARGUMENT_RANGE,
-                "No callback is registered under callbackID ({given}).",
-                operation="UnregisterDestructionCallback",
-                rule="ID3DDestructionNotifier::UnregisterDestructionCallback",
-                field="callbackID",
-                given=number,
-                expected="a number that RegisterDestructionCallback returned",
-                object=self,
-            )
+            raise DestructionCallback.callback_id(self, given=number)
 
     # --- messages ---
 

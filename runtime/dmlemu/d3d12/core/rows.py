@@ -1,10 +1,11 @@
 """Rows of this room: its checks, and the rules that its calls keep."""
 
 from ...diagnostics.declaration import When
-from ...diagnostics.groups import BINDINGS, DEVICES, LISTS
+from ...diagnostics.groups import BINDINGS, DEVICES, LISTS, RESOURCES
 from ...diagnostics.message_id import MessageId
-from ...diagnostics.report import Severity, Strictness
-from ...diagnostics.rule import Rule
+from ...diagnostics.report import HResult, Severity, Strictness
+from ...diagnostics.rows import ARGUMENT_RANGE
+from ...diagnostics.rule import Breach, Rule
 
 _FIX = "Bind all bytes of the tensor. Descriptors that the program writes itself must show as many."
 
@@ -14,7 +15,7 @@ BIND_FOREIGN_DEVICE = BINDINGS.refused(
     When.BIND,
     "Objects of different devices cannot be used together, even on one adapter.",
     "Create all objects that are used together from one device.",
-    rule="DD4: IDMLDevice",
+    rule="IDMLDevice",
 )
 
 DESC_INDEX = BINDINGS.refused(
@@ -23,12 +24,8 @@ DESC_INDEX = BINDINGS.refused(
     When.CALL,
     "Handles are numbers: the start of a heap plus a multiple of the increment. Past the end is other memory.",
     "Compare the index with NumDescriptors, and take the increment from GetDescriptorHandleIncrementSize.",
-    rule="DH4: D3D12_CPU_DESCRIPTOR_HANDLE",
-    message_ids=(
-        MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS,
-        MessageId.INVALID_DESCRIPTOR_HANDLE,
-        MessageId.COPY_DESCRIPTORS_INVALID_RANGES,
-    ),
+    message_ids=(MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS,),
+    rule="D3D12_CPU_DESCRIPTOR_HANDLE",
 )
 
 DESC_UNINIT = BINDINGS.refused(
@@ -37,11 +34,11 @@ DESC_UNINIT = BINDINGS.refused(
     When.EXECUTE,
     "A new descriptor heap has undefined contents: a GPU reads from anywhere, or hangs.",
     "Bind every tensor, or create the view, before the list is executed.",
-    rule="DH7: ID3D12DescriptorHeap",
     message_ids=(
         MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_UNINITIALIZED,
         MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,
     ),
+    rule="DH7: ID3D12DescriptorHeap",
 )
 
 DESC_STALE = BINDINGS.refused(
@@ -50,11 +47,11 @@ DESC_STALE = BINDINGS.refused(
     When.EXECUTE,
     "A descriptor is an address; it keeps no buffer alive. The memory may belong to something else by then.",
     "Keep the buffers alive until the fence behind the list was reached.",
-    rule="BT13: IDMLBindingTable",
     message_ids=(
         MessageId.DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE,
         MessageId.GPU_BASED_VALIDATION_INVALID_RESOURCE,
     ),
+    rule="BT13: IDMLBindingTable",
 )
 
 DESC_KIND = BINDINGS.refused(
@@ -63,13 +60,11 @@ DESC_KIND = BINDINGS.refused(
     When.EXECUTE,
     "Outputs need an unordered access view. A null descriptor describes no memory.",
     "Leave the descriptors of a binding table to the table: their order and kind are internal to DirectML.",
-    rule="BT4: IDMLBindingTable",
     message_ids=(
         MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_TYPE_MISMATCH,
-        MessageId.CLEARUNORDEREDACCESSVIEW_INCOMPATIBLE_WITH_STRUCTURED_BUFFERS,
-        MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
         MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,
     ),
+    rule="BT4: IDMLBindingTable",
 )
 
 MEM_OOB_READ = BINDINGS.refused(
@@ -78,12 +73,12 @@ MEM_OOB_READ = BINDINGS.refused(
     When.EXECUTE,
     "What lies behind the range belongs to something else; the result depends on it.",
     _FIX,
-    rule="BT8: DML_BUFFER_BINDING",
     message_ids=(
         MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
         MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
     ),
     severity=Severity.CORRUPTION,
+    rule="BT8: DML_BUFFER_BINDING",
 )
 
 MEM_OOB_WRITE = BINDINGS.refused(
@@ -92,12 +87,12 @@ MEM_OOB_WRITE = BINDINGS.refused(
     When.EXECUTE,
     "What lies behind the range belongs to something else, which is overwritten.",
     _FIX,
-    rule="BT8: DML_BUFFER_BINDING",
     message_ids=(
         MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
         MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
     ),
     severity=Severity.CORRUPTION,
+    rule="BT8: DML_BUFFER_BINDING",
 )
 
 MEM_MISALIGNED = BINDINGS.refused(
@@ -116,7 +111,7 @@ FENCE_NEVER = LISTS.refused(
     "On real hardware the program hangs here: it waits for a Signal that was never queued, or queues wait "
     "for one another.",
     "Queue the Signal before the wait, on a queue that does not itself wait for what comes after.",
-    rule="FN3: ID3D12CommandQueue::Wait",
+    rule="ID3D12CommandQueue::Wait",
 )
 
 FENCE_EVENT = LISTS.refused(
@@ -125,7 +120,7 @@ FENCE_EVENT = LISTS.refused(
     When.CALL,
     "No event could be set: the program would wait indefinitely.",
     "Give an object with a method set(), such as a threading.Event, or the number that os.eventfd returned.",
-    rule="FN8: ID3D12Fence::SetEventOnCompletion",
+    rule="ID3D12Fence::SetEventOnCompletion",
 )
 
 OBJECT_DELETED_IN_USE = LISTS.reported(
@@ -148,7 +143,7 @@ FEATURE_DATA = DEVICES.refused(
     When.CALL,
     "The call fails (E_INVALIDARG), and returns nothing about the device.",
     "Give the struct that belongs to the feature, with its inputs filled in.",
-    rule="DEV8 to DEV11: ID3D12Device::CheckFeatureSupport",
+    rule="ID3D12Device::CheckFeatureSupport",
 )
 
 DEVICE_REMOVED = DEVICES.refused(
@@ -157,8 +152,7 @@ DEVICE_REMOVED = DEVICES.refused(
     When.CALL,
     "After a fault, or RemoveDevice, everything that the device had is lost; the report says what removed it.",
     "Find the cause in the report; then create the device and all its objects anew.",
-    rule="RM1, RM2: ID3D12Device::GetDeviceRemovedReason",
-    message_ids=(MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,),
+    rule="ID3D12Device::GetDeviceRemovedReason",
 )
 
 DEVICE_FORKED = DEVICES.refused(
@@ -167,8 +161,8 @@ DEVICE_FORKED = DEVICES.refused(
     When.CALL,
     "The child shares the GPU's memory with its parent, but not the records of its allocations.",
     "Create a device in the process that uses it, or start processes by 'spawn'.",
-    rule="DEV5: D3D12CreateDevice",
     no_example="The program would have to fork itself.",
+    rule="D3D12CreateDevice",
 )
 
 PRIVATE_DATA = DEVICES.refused(
@@ -177,7 +171,7 @@ PRIVATE_DATA = DEVICES.refused(
     When.CALL,
     "The call fails (DXGI_ERROR_NOT_FOUND).",
     "Store it first, with the same GUID.",
-    rule="OB1: ID3D12Object::GetPrivateData",
+    rule="ID3D12Object::GetPrivateData",
 )
 
 INFO_QUEUE = DEVICES.refused(
@@ -195,8 +189,8 @@ API_NULL_POINTER = DEVICES.refused(
     When.CALL,
     "On Windows the call fails, or the runtime reads address 0 and the program crashes.",
     "Pass the address; an array may be NULL where its count is 0.",
-    rule="The SAL annotations of d3d12.h: without _opt_ a pointer must not be NULL",
     no_example="No Python program can bring it about.",
+    rule="The SAL annotations of d3d12.h: without _opt_ a pointer must not be NULL",
 )
 
 API_SIZE = DEVICES.refused(
@@ -205,8 +199,8 @@ API_SIZE = DEVICES.refused(
     When.CALL,
     "The call fails: the runtime takes the struct for another one, or of another version of the header.",
     "Pass sizeof of the struct that belongs to the call, and the number of elements that are there.",
-    rule="The sizes and counts on the method's page",
     no_example="No Python program can bring it about.",
+    rule="The sizes and counts on the method's page",
 )
 
 GPU_STOPPED = DEVICES.refused(
@@ -215,9 +209,9 @@ GPU_STOPPED = DEVICES.refused(
     When.EXECUTE,
     "Its results are undefined, so that the device is removed, as after a timeout on Windows.",
     "Create the device anew, or let the kernel end.",
-    rule="RM3: a GPU fault removes the device",
     severity=Severity.CORRUPTION,
     no_example="The program would have to be interrupted.",
+    rule="RM3: a GPU fault removes the device",
 )
 
 GPU_BAD_PACKET = DEVICES.refused(
@@ -226,10 +220,49 @@ GPU_BAD_PACKET = DEVICES.refused(
     When.EXECUTE,
     "It is a bug of dmlemu, not of the program.",
     "Please report it, with the program.",
-    rule="RM3: a GPU fault removes the device",
     severity=Severity.CORRUPTION,
     no_example="No program can bring it about.",
+    rule="RM3: a GPU fault removes the device",
 )
+
+DESC_HEAP_KIND = BINDINGS.refused(
+    "DESC_HEAP_KIND",
+    "a descriptor heap cannot be used for that",
+    When.BIND,
+    "Views of buffers are in heaps of type CBV_SRV_UAV; the CPU cannot read shader-visible heaps, so they "
+    "are no source of copies.",
+    "Use a heap of type CBV_SRV_UAV, and one without SHADER_VISIBLE to copy from.",
+    rule="D3D12_DESCRIPTOR_HEAP_DESC",
+)
+
+FENCE_ZERO_WAIT = LISTS.reported(
+    "FENCE_ZERO_WAIT",
+    "a queue waits for a fence to reach 0",
+    Severity.WARNING,
+    When.CALL,
+    "Every fence has reached 0 when it is created: the wait has no effect, and the intended order does not "
+    "exist.",
+    "Count values up from 1 and signal before waiting.",
+    rule="FN3: ID3D12CommandQueue::Wait",
+    message_ids=(MessageId.FENCE_ZERO_WAIT,),
+    level=Strictness.DEBUG,
+)
+
+COPY_NULL = RESOURCES.refused(
+    "COPY_NULL",
+    "a copy has no buffer as source or destination",
+    When.RECORD,
+    "The command is not recorded. In C++, only Close fails, without the reason.",
+    "Give both buffers.",
+    message_ids=(
+        MessageId.COPYBUFFERREGION_NULLDST,
+        MessageId.COPYBUFFERREGION_NULLSRC,
+        MessageId.COPYRESOURCE_NULLDST,
+        MessageId.COPYRESOURCE_NULLSRC,
+    ),
+    rule="ID3D12GraphicsCommandList::CopyBufferRegion",
+)
+
 
 # --- rules ---
 
@@ -238,10 +271,38 @@ class DEV5(Rule):
     says = "One device per adapter while it or one of its objects lives; creating again counts a reference."
     call = "D3D12CreateDevice"
 
+    forked = Breach(
+        DEVICE_FORKED,
+        "{this} is used in a process that was forked from its own.",
+        hint="Create a device in the process that uses it, or start processes by 'spawn'.",
+        hresult=HResult.E_FAIL,
+    )
+    deleted_in_use = Breach(
+        OBJECT_DELETED_IN_USE,
+        "{operation_} is called on {this}, which has been released.",
+        message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+    )
+
 
 class DEV8(Rule):
     says = "CheckFeatureSupport with another struct than the feature's: E_INVALIDARG."
     call = "ID3D12Device::CheckFeatureSupport"
+
+    highest_shader_model = Breach(
+        FEATURE_DATA,
+        "HighestShaderModel ({given}) cannot be queried.",
+        field="FeatureSupportData.HighestShaderModel",
+        expected="a shader model of D3D_SHADER_MODEL",
+    )
+    highest_version = Breach(
+        FEATURE_DATA,
+        "HighestVersion ({given}) cannot be queried.",
+        field="FeatureSupportData.HighestVersion",
+        expected="a version of D3D_ROOT_SIGNATURE_VERSION",
+    )
+    feature_support_data = Breach(
+        FEATURE_DATA, "The data of feature {feature} is not its struct.", field="pFeatureSupportData"
+    )
 
 
 class DEV9(Rule):
@@ -251,10 +312,35 @@ class DEV9(Rule):
     )
     call = "ID3D12Device::CheckFeatureSupport"
 
+    node_index = Breach(
+        FEATURE_DATA,
+        "NodeIndex ({given}) cannot be queried.",
+        field="FeatureSupportData.NodeIndex",
+        expected="0: the device has one node",
+    )
+    num_feature_levels = Breach(
+        FEATURE_DATA,
+        "NumFeatureLevels ({given}) cannot be queried.",
+        field="FeatureSupportData.NumFeatureLevels",
+        given=0,
+        expected="at least 1",
+    )
+    count = Breach(
+        FEATURE_DATA,
+        "Count ({given}) is not the number of types of protected sessions.",
+        field="FeatureSupportData.Count",
+    )
+
 
 class DEV10(Rule):
     says = "The highest supported of the listed levels is returned."
     call = "ID3D12Device::CheckFeatureSupport"
+
+    p_feature_levels_requested = Breach(
+        FEATURE_DATA,
+        "pFeatureLevelsRequested ({given}) cannot be queried.",
+        field="FeatureSupportData.pFeatureLevelsRequested",
+    )
 
 
 class DEV11(Rule):
@@ -264,10 +350,29 @@ class DEV11(Rule):
     )
     call = "ID3D12Device::CheckFeatureSupport"
 
+    feature = Breach(
+        FEATURE_DATA,
+        "Feature ({given}) is not a D3D12_FEATURE.",
+        field="Feature",
+        expected="a member of D3D12_FEATURE",
+    )
+
 
 class DH4(Rule):
     says = "Handles are a heap's start plus multiples of 32."
-    call = "D3D12_GPU_DESCRIPTOR_HANDLE"
+    call = "D3D12_CPU_DESCRIPTOR_HANDLE"
+
+    index = Breach(
+        DESC_INDEX,
+        "CPU descriptor handle ({given}) belongs to no descriptor heap.",
+        message_id=MessageId.INVALID_DESCRIPTOR_HANDLE,
+    )
+    dest_descriptor = Breach(
+        DESC_HEAP_KIND,
+        "A view of a buffer is written into {object} of type {given}.",
+        field="DestDescriptor",
+        message_id=MessageId.INVALID_DESCRIPTOR_HANDLE,
+    )
 
 
 class DH7(Rule):
@@ -284,6 +389,23 @@ class CL9(Rule):
     )
     call = "IUnknown::Release"
 
+    deleted_in_use = Breach(
+        OBJECT_DELETED_IN_USE,
+        "{owner} is executed, and {thing}, {why}, has been released.",
+        expected="a list whose objects are alive",
+        hint="Release it once the GPU has finished the list.",
+        hresult=HResult.DXGI_ERROR_INVALID_CALL,
+        message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+    )
+    deleted_in_use_other = Breach(
+        OBJECT_DELETED_IN_USE,
+        "{operation_} is called on {object}, which has been released.",
+        message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
+    )
+    deleted_in_use_2 = Breach(
+        OBJECT_DELETED_IN_USE, "", message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
+    )
+
 
 class FN3(Rule):
     says = (
@@ -295,10 +417,40 @@ class FN3(Rule):
     )
     call = "ID3D12CommandQueue::Wait"
 
+    value = Breach(
+        FENCE_ZERO_WAIT,
+        "{this} waits for {object} to reach 0, which every fence value satisfies.",
+        field="Value",
+        given=0,
+        expected="at least 1",
+        message_id=MessageId.FENCE_ZERO_WAIT,
+    )
+    never = Breach(FENCE_NEVER, "", hresult=HResult.E_FAIL)
+
 
 class FN8(Rule):
     says = "An int as event is an eventfd."
     call = "ID3D12Fence::SetEventOnCompletion"
+    hresult = HResult.E_HANDLE
+
+    h_event = Breach(
+        FENCE_EVENT,
+        "Event ({descriptor}) is an open file, but not an eventfd ({kind}).",
+        field="hEvent",
+        expected="the number of an eventfd",
+    )
+    event = Breach(
+        FENCE_EVENT,
+        "Event ({descriptor}) is not an open file.",
+        field="hEvent",
+        expected="the number of an eventfd",
+    )
+    event_h_event = Breach(
+        FENCE_EVENT,
+        "Event ({descriptor}) is an eventfd that cannot be kept ({strerror}).",
+        field="hEvent",
+        expected="the number of an eventfd",
+    )
 
 
 class RM2(Rule):
@@ -307,16 +459,30 @@ class RM2(Rule):
         "do nothing."
     )
     call = "ID3D12Device::GetDeviceRemovedReason"
+    hresult = HResult.DXGI_ERROR_DEVICE_REMOVED
+
+    removed = Breach(
+        DEVICE_REMOVED,
+        "{operation_} is called on a removed device.",
+        message_id=MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,
+    )
 
 
 class RM3(Rule):
     says = "A GPU fault removes the device with DXGI_ERROR_DEVICE_HUNG."
-    call = "a GPU fault removes the device"
 
 
 class OB1(Rule):
     says = "Private data by GUID; a null interface is stored like any other."
     call = "ID3D12Object::GetPrivateData"
+    hresult = HResult.DXGI_ERROR_NOT_FOUND
+
+    guid = Breach(
+        PRIVATE_DATA,
+        "No private data is stored under ({guid}).",
+        field="guid",
+        expected="a GUID given to SetPrivateData",
+    )
 
 
 class OB2(Rule):
@@ -325,3 +491,45 @@ class OB2(Rule):
 
 class OB3(Rule):
     says = "Objects of two devices are not mixed; children know their device."
+
+    foreign_device = Breach(BIND_FOREIGN_DEVICE, "")
+
+    not_a_buffer = Breach(COPY_NULL, "{field} ({given}) is not a buffer.", expected="a buffer")
+
+
+class InfoQueueArgument(Rule, label=""):
+    """TODO."""
+
+    call = "ID3D12InfoQueue1::UnregisterMessageCallback"
+
+    message_index = Breach(
+        INFO_QUEUE,
+        "Message index ({index}) names none of the {stored} stored messages.",
+        field="MessageIndex",
+    )
+    queue = Breach(INFO_QUEUE, "{field} ({given}) is not known.")
+    callback_cookie = Breach(
+        INFO_QUEUE,
+        "No callback is registered under cookie ({given}).",
+        field="CallbackCookie",
+        expected="a cookie that RegisterMessageCallback returned",
+    )
+    message_count_limit = Breach(
+        INFO_QUEUE,
+        "{field} ({given}) is out of range.",
+        field="MessageCountLimit",
+        expected="0 or more, or -1",
+    )
+
+
+class DestructionCallback(Rule, label=""):
+    """TODO."""
+
+    call = "ID3DDestructionNotifier::UnregisterDestructionCallback"
+
+    callback_id = Breach(
+        ARGUMENT_RANGE,
+        "No callback is registered under callbackID ({given}).",
+        field="callbackID",
+        expected="a number that RegisterDestructionCallback returned",
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -15,12 +14,12 @@ from ...errors import CallSite, call_site, number_of
 from ..core.device_child import DeviceChild
 from ..core.events import DescriptorsWritten
 from ..core.features import MAX_SAMPLERS, MAX_VIEWS
-from ..core.info_queue import refusal, spell, spell_handle
-from ..core.rows import DESC_INDEX
+from ..core.info_queue import spell, spell_handle
+from ..core.rows import DH4
 from ..types.arguments import instance, integer, integers
-from ..types.enums import DescriptorHeapFlags, DescriptorHeapType, MessageId
+from ..types.enums import DescriptorHeapFlags, DescriptorHeapType
 from ..types.structs import DescriptorHeapDesc
-from .rows import DESC_HEAP_KIND, DESC_HEAP_NOT_VISIBLE
+from .rows import DH1, DH2, DH3, DH5, DH6
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -58,17 +57,7 @@ class DescriptorHeap(DeviceChild):
         Mirrors ``ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart``.
         """
         if not self.hardware.shader_visible:
-            error = refusal(
-                DESC_HEAP_NOT_VISIBLE,
-                f"The GPU handle of {self} is requested, and the heap is not shader-visible.",
-                operation="GetGPUDescriptorHandleForHeapStart",
-                rule="DH3: ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart",
-                message_id=MessageId.DESCRIPTOR_HEAP_NOT_SHADER_VISIBLE,
-                field="this",
-                given=self._desc.flags,
-                expected=DescriptorHeapFlags.SHADER_VISIBLE,
-                object=self,
-            )
+            error = DH3.this(self, given=self._desc.flags, expected=DescriptorHeapFlags.SHADER_VISIBLE)
             self.context.object_to(error)
         return self.hardware.gpu_start
 
@@ -76,79 +65,25 @@ class DescriptorHeap(DeviceChild):
 def check_desc(desc: DescriptorHeapDesc | None) -> None:
     """DH1, DH2."""
 
-    refused = partial(
-        refusal, DESC_HEAP_KIND, operation="CreateDescriptorHeap", page="D3D12_DESCRIPTOR_HEAP_DESC"
-    )
-
-    invalid = MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC
     if desc is None:
         field, expected = "pDescriptorHeapDesc", "a D3D12_DESCRIPTOR_HEAP_DESC"
-        raise refused(
-            f"{field} is {{given}}.",
-            field=field,
-            given=None,
-            expected=expected,
-            rule="DH1",
-            message_id=invalid,
-        )
+        raise DH1.heap_kind(field=field, expected=expected)
     instance(desc, DescriptorHeapDesc, "descriptor_heap_desc")
     if desc.type not in list(DescriptorHeapType):
-        raise refused(
-            "Descriptor heap type ({given}) is not known.",
-            field="pDescriptorHeapDesc.Type",
-            given=desc.type,
-            expected="a member of D3D12_DESCRIPTOR_HEAP_TYPE",
-            rule="DH1",
-            message_id=invalid,
-        )
+        raise DH1.type(given=desc.type)
     if not 1 <= desc.num_descriptors <= _UINT32_MAX:
-        raise refused(
-            "Number of descriptors ({given}) is not one that a heap can have.",
-            field="pDescriptorHeapDesc.NumDescriptors",
-            given=desc.num_descriptors,
-            expected="at least 1",
-            rule="DH1",
-            message_id=invalid,
-        )
+        raise DH1.num_descriptors(given=desc.num_descriptors)
     if int(desc.flags) & ~int(DescriptorHeapFlags.SHADER_VISIBLE):
-        raise refused(
-            "Descriptor heap flags ({given}) have bits that are not known.",
-            field="pDescriptorHeapDesc.Flags",
-            given=desc.flags,
-            expected="NONE or SHADER_VISIBLE",
-            rule="DH1",
-            message_id=invalid,
-        )
+        raise DH1.flags(given=desc.flags)
     if desc.node_mask not in (0, 1):
-        raise refused(
-            "Node mask ({given}) names nodes that the device does not have.",
-            field="pDescriptorHeapDesc.NodeMask",
-            given=desc.node_mask,
-            expected="0 or 1",
-            rule="DH1",
-            message_id=invalid,
-        )
+        raise DH1.node_mask(given=desc.node_mask)
     if not desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
         return
     if desc.type in (DescriptorHeapType.RTV, DescriptorHeapType.DSV):
-        raise refused(
-            f"A heap of type {spell(desc.type)} is SHADER_VISIBLE, and shaders cannot see its descriptors.",
-            field="pDescriptorHeapDesc.Flags",
-            given=desc.flags,
-            expected="NONE",
-            rule="DH1",
-            message_id=invalid,
-        )
+        raise DH1.heap_kind_flags(given=desc.flags, type=spell(desc.type))
     limit = MAX_VIEWS if desc.type == DescriptorHeapType.CBV_SRV_UAV else MAX_SAMPLERS
     if desc.num_descriptors > limit:
-        raise refused(
-            "Number of descriptors ({given}) is above what a shader-visible heap can hold.",
-            field="pDescriptorHeapDesc.NumDescriptors",
-            given=desc.num_descriptors,
-            expected=f"at most {limit}",
-            rule="DH2",
-            message_id=MessageId.CREATE_DESCRIPTOR_HEAP_LARGE_NUM_DESCRIPTORS,
-        )
+        raise DH2.num_descriptors(given=desc.num_descriptors, expected=f"at most {limit}")
 
 
 def find_slot(
@@ -159,15 +94,11 @@ def find_slot(
     heap = None if found is None else context.descriptor_heaps.get(found[0].cpu_start)
     assert heap is None or isinstance(heap, DescriptorHeap)
     if found is None or heap is None:
-        raise refusal(
-            DESC_INDEX,
-            "CPU descriptor handle ({given}) belongs to no descriptor heap.",
-            operation=operation,
-            rule="DH4: D3D12_CPU_DESCRIPTOR_HANDLE",
-            message_id=MessageId.INVALID_DESCRIPTOR_HANDLE,
+        raise DH4.index(
             field=field,
             given=spell_handle(cpu_handle),
             expected=f"the start of a heap plus a multiple of {DESCRIPTOR_SIZE} inside it",
+            operation=operation,
         )
     return heap, found[1]
 
@@ -217,13 +148,13 @@ def copy_descriptors(
     source = _ranges(src_starts, src_sizes, "Src", operation)
     given, wanted = sum(count for _, count in source), sum(count for _, count in destination)
     if given != wanted:
-        raise _refused_ranges(
-            f"The source ranges hold {given} descriptors and the destination ranges {wanted}.",
-            field="pSrcDescriptorRangeSizes",
+        raise DH6.src_descriptor_range_sizes(
             given=number_of(given, "descriptor"),
             expected=number_of(wanted, "descriptor"),
+            page=f"ID3D12Device::{operation}",
             operation=operation,
-            rule=f"DH6: ID3D12Device::{operation}",
+            value=given,
+            wanted=wanted,
         )
     for start, count in source:
         _check_range(context, start, count, type, operation, "pSrcDescriptorRangeStarts", is_source=True)
@@ -239,9 +170,6 @@ def copy_descriptors(
     write_descriptors(context, [row_of(context, to, count) for to, _, count in pairs], operation, copy)
 
 
-_refused_ranges = partial(refusal, DESC_INDEX, message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES)
-
-
 def _ranges(
     starts: Sequence[int], sizes: Sequence[int] | None, side: str, operation: str
 ) -> list[tuple[int, int]]:
@@ -250,13 +178,14 @@ def _ranges(
         return [(start, 1) for start in starts]
     sizes = integers(sizes, f"p{side}DescriptorRangeSizes")
     if len(sizes) != len(starts):
-        raise _refused_ranges(
-            f"There are {len(starts)} range starts and {len(sizes)} range sizes.",
+        raise DH6.index(
             field=f"p{side}DescriptorRangeSizes",
             given=number_of(len(sizes), "size"),
             expected=number_of(len(starts), "size"),
+            page=f"ID3D12Device::{operation}",
             operation=operation,
-            rule=f"DH6: ID3D12Device::{operation}",
+            starts=len(starts),
+            sizes=len(sizes),
         )
     return list(zip(starts, sizes, strict=True))
 
@@ -275,34 +204,28 @@ def _check_range(
     heap, index = find_slot(context, start, operation, field)
     desc = heap.get_desc()
     if count < 0 or index + count > desc.num_descriptors:
-        raise _refused_ranges(
-            f"The {count} descriptors from index {index} on run past {heap} of {desc.num_descriptors}.",
+        raise DH6.index_other(
             field=field,
             given=f"{count} from index {index} on",
             expected=f"at most {desc.num_descriptors - index}",
+            page=f"ID3D12Device::{operation}",
             operation=operation,
-            rule=f"DH6: ID3D12Device::{operation}",
+            count=count,
+            index=index,
+            heap=heap,
+            num_descriptors=desc.num_descriptors,
         )
     if desc.type != type:
-        raise _refused_ranges(
-            f"{heap} is of type {spell(desc.type)}, and descriptors of type {spell(type)} are copied.",
-            field="DescriptorHeapsType",
-            given=type,
-            expected=desc.type,
-            operation=operation,
-            rule=f"DH6: ID3D12Device::{operation}",
+        raise DH6.descriptor_heaps_type(
+            given=type, expected=desc.type, page=f"ID3D12Device::{operation}", operation=operation, heap=heap
         )
     if is_source and desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
-        raise refusal(
-            DESC_HEAP_KIND,
-            f"Descriptors are copied out of {heap}, which is shader-visible: the CPU can only write it.",
-            operation=operation,
-            rule=f"DH5: ID3D12Device::{operation}",
-            message_id=MessageId.COPY_DESCRIPTORS_WRITE_ONLY_DESCRIPTOR,
+        raise DH5.heap_kind(
+            heap,
             field=field,
             given=spell_handle(start),
-            expected="a handle of a heap without SHADER_VISIBLE",
-            object=heap,
+            page=f"ID3D12Device::{operation}",
+            operation=operation,
         )
 
 
@@ -313,13 +236,11 @@ def _check_apart(destination: list[tuple[int, int]], source: list[tuple[int, int
     spans.sort()
     for (_, end, first_written), (start, _, second_written) in pairwise(spans):
         if start < end and (first_written or second_written):
-            raise _refused_ranges(
-                f"Two descriptor ranges overlap at handle {spell_handle(start)}.",
-                field="pDestDescriptorRangeStarts",
+            raise DH6.dest_descriptor_range_starts(
                 given=spell_handle(start),
-                expected="ranges that do not overlap",
+                page=f"ID3D12Device::{operation}",
                 operation=operation,
-                rule=f"DH6: ID3D12Device::{operation}",
+                start=spell_handle(start),
             )
 
 

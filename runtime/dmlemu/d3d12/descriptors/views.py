@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorKind
 
 from ...errors import Error
-from ..core.info_queue import not_implemented, refusal, spell, spell_handle
+from ..core.info_queue import not_implemented, spell, spell_handle
+from ..core.rows import DH4
 from ..memory.resource import Resource, resource_at
 from ..types.arguments import instance
 from ..types.enums import (
@@ -33,7 +34,7 @@ from ..types.structs import (
     UnorderedAccessViewDesc,
 )
 from .descriptor_heap import find_slot, write_descriptors
-from .rows import DESC_HEAP_KIND, RES_VIEW
+from .rows import VW1, VW2, VW3, VW4, VW5, VW6, VW7, VW8
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -53,7 +54,7 @@ class _Faults:
 
     def __init__(self, operation: str, desc: str) -> None:
         self.operation = operation
-        self.refused = partial(refusal, RES_VIEW, operation=operation, page=desc)
+        self.desc = desc
         uav = operation == _UAV
         self.invalid_desc = (
             MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDDESC
@@ -99,13 +100,12 @@ def unordered_access_view(
     if resource is None:
         return Descriptor(DescriptorKind.UAV, flags, view.structure_byte_stride, int(desc_given.format))
     if not resource.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
-        raise faults.refused(
-            f"{resource} lacks flag ALLOW_UNORDERED_ACCESS, and an unordered access view of it is created.",
-            field="pResource",
+        raise VW5.resource(
             given=resource.get_desc().flags,
             expected=ResourceFlags.ALLOW_UNORDERED_ACCESS,
-            rule="VW5",
-            message_id=MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDRESOURCE,
+            page=faults.desc,
+            operation=faults.operation,
+            resource=resource,
         )
     start, size = _extent(resource, view, element, raw, faults)
     counter_address = _counter_address(context, counter, view, raw)
@@ -144,49 +144,20 @@ def shader_resource_view(
 def constant_buffer_view(context: DeviceContext, desc: ConstantBufferViewDesc | None) -> Descriptor:
     """The descriptor of ``CreateConstantBufferView``; None or size 0 is a null view."""
 
-    refused = partial(refusal, RES_VIEW, operation=_CBV, page="D3D12_CONSTANT_BUFFER_VIEW_DESC")
-
     if desc is None or instance(desc, ConstantBufferViewDesc, "desc").size_in_bytes == 0:
         return Descriptor(DescriptorKind.CBV)
-    invalid = MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_DESC
     address, size = desc.buffer_location, desc.size_in_bytes
     if address % CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT:
-        raise refused(
-            "Address ({given}) of the constant buffer is not a multiple of 256.",
-            field="pDesc.BufferLocation",
-            given=spell_handle(address),
-            expected="a multiple of 256",
-            rule="VW1",
-            message_id=invalid,
-        )
+        raise VW1.buffer_location(given=spell_handle(address))
     if size % CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT:
-        raise refused(
-            "Size ({given}) of the constant buffer is not a multiple of 256.",
-            field="pDesc.SizeInBytes",
-            given=size,
-            expected="a multiple of 256",
-            rule="VW1",
-            message_id=invalid,
-        )
+        raise VW1.size_in_bytes(given=size)
     if not 0 < size <= MAX_CONSTANT_BUFFER:
-        raise refused(
-            "Size ({given}) of the constant buffer is above what a shader can see.",
-            field="pDesc.SizeInBytes",
-            given=size,
-            expected=f"at most {MAX_CONSTANT_BUFFER}",
-            rule="VW1",
-            message_id=invalid,
-        )
+        raise VW1.view(given=size, expected=f"at most {MAX_CONSTANT_BUFFER}")
     resource = resource_at(context, address)
     if resource is None or address + size > resource.address + resource.width:
         where = "no buffer" if resource is None else f"{resource}, which ends before"
-        raise refused(
-            f"The {size} bytes at address ({spell_handle(address)}) lie in {where}.",
-            field="pDesc.BufferLocation",
-            given=spell_handle(address),
-            expected="a range inside one buffer",
-            rule="VW1",
-            message_id=MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_RESOURCE,
+        raise VW1.view_buffer_location(
+            given=spell_handle(address), size=size, address=spell_handle(address), where=where
         )
     return Descriptor(DescriptorKind.CBV, address=address, size=size)
 
@@ -209,39 +180,22 @@ def _check_view_pair(
         )
     else:
         message = f"No description is given, and {resource} has no format to take a default view from."
-    raise faults.refused(
-        message,
-        field="pDesc",
-        given=None,
-        expected="a description: a buffer has no default view",
-        rule="VW7",
-        message_id=faults.invalid_desc,
+    raise VW7.desc(
+        message=message, message_id=faults.invalid_desc, page=faults.desc, operation=faults.operation
     )
 
 
 def _bad_dimension(given: int, unknown: int, members: type, faults: _Faults) -> Error:
     if given != unknown and given in list(members):  # type: ignore[call-overload]
         return not_implemented(faults.operation, f"A view of dimension {spell(given)}")
-    return faults.refused(
-        "View dimension ({given}) is not the one of a buffer.",
-        field="pDesc.ViewDimension",
-        given=given,
-        expected="BUFFER",
-        rule="VW7",
-        message_id=faults.invalid_desc,
+    return VW7.view_dimension(
+        given=given, message_id=faults.invalid_desc, page=faults.desc, operation=faults.operation
     )
 
 
 def _check_flags(flags: int, raw: int, faults: _Faults) -> bool:
     if flags & ~raw:
-        raise faults.refused(
-            "Buffer view flags ({given}) have bits that are not known.",
-            field="pDesc.Buffer.Flags",
-            given=flags,
-            expected="NONE or RAW",
-            rule="VW2",
-            message_id=faults.flags,
-        )
+        raise VW2.flags(given=flags, message_id=faults.flags, page=faults.desc, operation=faults.operation)
     return flags == raw
 
 
@@ -250,53 +204,34 @@ def _element_size(format: Format, view: BufferUav | BufferSrv, raw: bool, faults
     stride = view.structure_byte_stride
     if raw:
         if format != Format.R32_TYPELESS:
-            raise faults.refused(
-                "A raw view has Format ({given}).",
-                field="pDesc.Format",
+            raise VW2.format(
                 given=format,
                 expected=Format.R32_TYPELESS,
-                rule="VW2",
                 message_id=faults.format,
+                page=faults.desc,
+                operation=faults.operation,
             )
         if stride != 0:
-            raise faults.refused(
-                "A raw view has StructureByteStride ({given}).",
-                field="pDesc.Buffer.StructureByteStride",
-                given=stride,
-                expected=0,
-                rule="VW2",
-                message_id=faults.invalid_desc,
+            raise VW2.structure_byte_stride(
+                given=stride, message_id=faults.invalid_desc, page=faults.desc, operation=faults.operation
             )
         return 4
     if format == Format.UNKNOWN:
         if not 0 < stride <= MAX_STRUCTURE_STRIDE or stride % 4:
-            raise faults.refused(
-                "A structured view has StructureByteStride ({given}).",
-                field="pDesc.Buffer.StructureByteStride",
+            raise VW3.structure_byte_stride(
                 given=stride,
                 expected=f"a multiple of 4 from 4 to {MAX_STRUCTURE_STRIDE}",
-                rule="VW3",
                 message_id=faults.invalid_desc,
+                page=faults.desc,
+                operation=faults.operation,
             )
         return stride
     info = TYPED.get(int(format))
     if info is None:
-        raise faults.refused(
-            "A typed buffer view has Format ({given}).",
-            field="pDesc.Format",
-            given=format,
-            expected="a format with components and a type, such as R32_UINT",
-            rule="VW4",
-            message_id=faults.format,
-        )
+        raise VW4.format(given=format, message_id=faults.format, page=faults.desc, operation=faults.operation)
     if stride != 0:
-        raise faults.refused(
-            "A typed view has StructureByteStride ({given}).",
-            field="pDesc.Buffer.StructureByteStride",
-            given=stride,
-            expected=0,
-            rule="VW4",
-            message_id=faults.invalid_desc,
+        raise VW4.structure_byte_stride(
+            given=stride, message_id=faults.invalid_desc, page=faults.desc, operation=faults.operation
         )
     return info.size
 
@@ -307,33 +242,36 @@ def _extent(
     """First byte and size of the view; it must lie in the buffer (VW6)."""
     start, size = view.first_element * element, view.num_elements * element
     if raw and start % RAW_UAV_SRV_BYTE_ALIGNMENT:
-        raise faults.refused(
-            f"A raw view starts at byte {start} of {resource}, which is not a multiple of 16.",
-            field="pDesc.Buffer.FirstElement",
+        raise VW2.first_element(
             given=view.first_element,
-            expected="a multiple of 4",
-            rule="VW2",
             message_id=faults.dimensions,
+            page=faults.desc,
+            operation=faults.operation,
+            start=start,
+            resource=resource,
         )
     if view.num_elements < 1:
-        raise faults.refused(
-            f"A view of {resource} has NumElements ({view.num_elements}).",
-            field="pDesc.Buffer.NumElements",
+        raise VW6.num_elements(
             given=view.num_elements,
-            expected="at least 1",
-            rule="VW6",
             message_id=faults.dimensions,
+            page=faults.desc,
+            operation=faults.operation,
+            resource=resource,
+            num_elements=view.num_elements,
         )
     if view.first_element < 0 or start + size > resource.width:
         left = max(0, resource.width // element - max(0, view.first_element))
-        raise faults.refused(
-            f"{view.num_elements} elements of {element} bytes from element {view.first_element} on "
-            f"run past {resource} of {resource.width} bytes.",
-            field="pDesc.Buffer.NumElements",
+        raise VW6.view(
             given=view.num_elements,
             expected=f"at most {left}",
-            rule="VW6",
             message_id=faults.dimensions,
+            page=faults.desc,
+            operation=faults.operation,
+            num_elements=view.num_elements,
+            element=element,
+            first_element=view.first_element,
+            resource=resource,
+            width=resource.width,
         )
     return start, size
 
@@ -341,47 +279,24 @@ def _extent(
 def _counter_address(context: DeviceContext, counter: Resource | None, view: BufferUav, raw: bool) -> int:
     """VW8: the counter of a structured unordered access view."""
 
-    refused = partial(
-        refusal,
-        RES_VIEW,
-        operation=_UAV,
-        rule="VW8",
-        page="D3D12_UNORDERED_ACCESS_VIEW_DESC",
-        message_id=MessageId.CREATE_UNORDEREDACCESS_VIEW_INVALID_COUNTER_USAGE,
-    )
-
     offset = view.counter_offset_in_bytes
     if counter is None:
         if offset:
-            raise refused(
-                "CounterOffsetInBytes ({given}) is given without a counter resource.",
-                field="pDesc.Buffer.CounterOffsetInBytes",
-                given=offset,
-                expected="0",
-            )
+            raise VW8.view_counter_offset_in_bytes(given=offset)
         return 0
     context.check_child(counter, Resource, _UAV, "pCounterResource")
     counter.check_open(_UAV)
     if raw or view.structure_byte_stride == 0:
-        raise refused(
-            f"{counter} is the counter of a view that is not structured.",
-            field="pDesc.Buffer.StructureByteStride",
-            given=view.structure_byte_stride,
-            expected="at least 4, no RAW",
-        )
+        raise VW8.structure_byte_stride(given=view.structure_byte_stride, counter=counter)
     if offset % 4 or offset < 0:
-        raise refused(
-            "CounterOffsetInBytes ({given}) is not a multiple of 4.",
-            field="pDesc.Buffer.CounterOffsetInBytes",
-            given=offset,
-            expected="a multiple of 4",
-        )
+        raise VW8.counter_offset_in_bytes(given=offset)
     if offset + 4 > counter.width:
-        raise refused(
-            f"CounterOffsetInBytes ({offset}) lies outside {counter} of {counter.width} bytes.",
-            field="pDesc.Buffer.CounterOffsetInBytes",
+        raise VW8.view(
             given=offset,
             expected=f"at most {counter.width - 4}",
+            offset=offset,
+            counter=counter,
+            width=counter.width,
         )
     return counter.address + offset
 
@@ -411,16 +326,12 @@ def _write_view(
 ) -> None:
     heap, index = find_slot(context, dest_descriptor, operation, "DestDescriptor")
     if heap.get_desc().type != DescriptorHeapType.CBV_SRV_UAV:
-        raise refusal(
-            DESC_HEAP_KIND,
-            f"A view of a buffer is written into {heap} of type {spell(heap.get_desc().type)}.",
-            operation=operation,
-            rule=f"DH4: ID3D12Device::{operation}",
-            message_id=MessageId.INVALID_DESCRIPTOR_HANDLE,
-            field="DestDescriptor",
+        raise DH4.dest_descriptor(
+            heap,
             given=heap.get_desc().type,
             expected=DescriptorHeapType.CBV_SRV_UAV,
-            object=heap,
+            page=f"ID3D12Device::{operation}",
+            operation=operation,
         )
     write = partial(context.gpu.descriptors.write, dest_descriptor, make())
     write_descriptors(context, [(heap.hardware, index, 1)], operation, write)

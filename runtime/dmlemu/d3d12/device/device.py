@@ -12,20 +12,19 @@ from dmlemu_hw.gpu import Gpu
 
 from ...errors import Error, HResult, Strictness
 from ...reporting import Reporter
-from ..barriers.rows import LIST_TYPE
 from ..core import features
 from ..core.adapter import Adapter
 from ..core.device_child import DeviceChild
 from ..core.device_context import DeviceContext
 from ..core.host_events import Event
-from ..core.info_queue import InfoQueue, not_implemented, refusal
+from ..core.info_queue import InfoQueue, not_implemented
 from ..core.removal import RemovalRecord
-from ..core.rows import DEVICE_REMOVED
 from ..descriptors import descriptor_heap, views
 from ..descriptors.descriptor_heap import DescriptorHeap
 from ..lists.command_allocator import CommandAllocator
 from ..lists.command_list import CommandList
 from ..lists.list_recorder import check_allocator, check_list_type
+from ..lists.rows import CL1, CL2, CL3
 from ..memory import checks as rules
 from ..memory import footprints, resource_creation, tiles
 from ..memory.delayed_visibility import LateVisibility
@@ -70,6 +69,7 @@ from ..types.structs import (
 from . import residency
 from .device_versions import NumberedMethods
 from .live_objects import LiveObjects
+from .rows import RM1
 
 _DEFAULT_QUEUE = CommandQueueDesc()
 
@@ -154,7 +154,7 @@ class Device(NumberedMethods):
         Mirrors ``ID3D12Device::CreateCommandAllocator`` (nf-d3d12-id3d12device-createcommandallocator).
         """
         self.context.check_alive("CreateCommandAllocator")
-        check_list_type(type, "CreateCommandAllocator", "CL1")
+        check_list_type(type, "CreateCommandAllocator", CL1)
         return CommandAllocator(self.context, CommandListType(type))
 
     def create_command_list(
@@ -172,7 +172,7 @@ class Device(NumberedMethods):
         operation = "CreateCommandList"
         self.context.check_alive(operation)
         rules.check_node_mask(node_mask, operation, "nodeMask")
-        check_list_type(type, operation, "CL2")
+        check_list_type(type, operation, CL2)
         if initial_state is not None:
             raise not_implemented(operation, "A pipeline state")
         check_allocator(self.context, command_allocator, type, operation)
@@ -190,18 +190,9 @@ class Device(NumberedMethods):
         operation = "CreateCommandList1"
         self.context.check_alive(operation)
         rules.check_node_mask(node_mask, operation, "nodeMask")
-        check_list_type(type, operation, "CL3")
+        check_list_type(type, operation, CL3)
         if integer(flags, "flags") != CommandListFlags.NONE:
-            raise refusal(
-                LIST_TYPE,
-                "Command list flags ({given}) are not known.",
-                operation=operation,
-                rule="CL3: ID3D12Device4::CreateCommandList1",
-                field="flags",
-                given=flags,
-                expected=CommandListFlags.NONE,
-                message_id=0,
-            )
+            raise CL3.flags(given=flags, expected=CommandListFlags.NONE)
         return CommandList(self.context, CommandListType(type))
 
     def create_fence(self, initial_value: int = 0, flags: FenceFlags = FenceFlags.NONE) -> Fence:
@@ -506,14 +497,7 @@ class Device(NumberedMethods):
 
     def remove_device(self) -> None:
         """Removes the device, for testing; mirrors ``ID3D12Device5::RemoveDevice``."""
-        error = refusal(
-            DEVICE_REMOVED,
-            f"{self} was removed by RemoveDevice.",
-            operation="RemoveDevice",
-            rule="RM1: ID3D12Device5::RemoveDevice",
-            message_id=0,  # no error of the program
-            hresult=HResult.DXGI_ERROR_DEVICE_REMOVED,
-        )
+        error = RM1.removed(this=self)
         self.context.remove(HResult.DXGI_ERROR_DEVICE_REMOVED, error.report)
 
     def report_live_device_objects(self) -> LiveObjects:

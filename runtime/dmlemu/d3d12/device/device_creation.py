@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import gc
 import sys
-from functools import partial
 
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.gpu import Gpu
 
-from ...diagnostics.rows import OUT_OF_MEMORY
 from ...environment import check_variables
 from ...errors import HOST_IS_FULL, Error, HResult, Strictness
 from ...reporting import defaults, on_created
 from ..core import features
 from ..core.adapter import Adapter, create_adapter_list
-from ..core.info_queue import refusal, spell
+from ..core.info_queue import spell
 from ..types.arguments import choice, instance, integer
 from ..types.enums import FeatureLevel
 from .device import Device
-from .rows import DEVICE_STRICTNESS, FEATURE_LEVEL
+from .rows import DEV3, DEV4, DEV7, HostIsFull
 
 
 def create_device(
@@ -97,16 +95,20 @@ def _check_feature_level(level: FeatureLevel) -> None:
         return
     highest = features.MAX_FEATURE_LEVEL.name
     given = level if known else f"0x{level:X}"
-    raise refusal(
-        FEATURE_LEVEL,
-        f"Feature level ({spell(given)}) is "
-        + ("above what the adapter reaches." if known else "not one of Direct3D 12."),
-        operation="D3D12CreateDevice",
-        rule=f"{'DEV4' if known else 'DEV3'}: D3D12CreateDevice",
-        hresult=HResult.DXGI_ERROR_UNSUPPORTED if known else HResult.E_INVALIDARG,
-        field="MinimumFeatureLevel",
-        given=given,
-        expected=f"at most {highest}" if known else f"LEVEL_11_0 to {highest}, LEVEL_1_0_CORE",
+    raise (
+        DEV4.minimum_feature_level(
+            message=f"Feature level ({spell(given)}) is "
+            + ("above what the adapter reaches." if known else "not one of Direct3D 12."),
+            given=given,
+            expected=f"at most {highest}",
+        )
+        if known
+        else DEV3.minimum_feature_level(
+            message=f"Feature level ({spell(given)}) is "
+            + ("above what the adapter reaches." if known else "not one of Direct3D 12."),
+            given=given,
+            expected=f"LEVEL_11_0 to {highest}, LEVEL_1_0_CORE",
+        )
     )
 
 
@@ -124,15 +126,7 @@ def _create_gpu(adapter: Adapter, *, poison: bool) -> Gpu:
 
 
 def _host_is_full(reason: str | None) -> Error:
-    return refusal(
-        OUT_OF_MEMORY,
-        f"The host cannot hold one more emulated GPU ({reason}).",
-        operation="D3D12CreateDevice",
-        rule="D3D12CreateDevice",
-        message_id=0,
-        hresult=HResult.E_OUTOFMEMORY,
-        hint="Release devices that are no longer used; each needs open files.",
-    )
+    return HostIsFull.of_memory(reason=reason)
 
 
 def _existing_device(adapter: Adapter) -> Device | None:
@@ -151,25 +145,9 @@ def _check_strictness(device: Device, strictness: Strictness | None, raises: boo
     if _is_alike(device, strictness, raises):
         return
     context = device.context
-    refused = partial(
-        refusal,
-        DEVICE_STRICTNESS,
-        operation="D3D12CreateDevice",
-        rule="DEV7: ID3D12Debug::EnableDebugLayer",
-        object=device,
-        hint="Create a d3d12.Adapter of its own for a device of another strictness.",
-    )
     if strictness not in (None, context.strictness):
-        raise refused(
-            f"The adapter's device lives, and its strictness is {context.strictness.value}.",
-            field="strictness",
-            given=strictness.value,
-            expected=context.strictness.value,
+        raise DEV7.strictness(
+            device, given=strictness.value, expected=context.strictness.value, value=context.strictness.value
         )
     does = "raises" if context.raises else "does not raise"
-    raise refused(
-        f"The adapter's device lives, and it {does} what its layer finds.",
-        field="raises",
-        given=raises,
-        expected=context.raises,
-    )
+    raise DEV7.raises(device, given=raises, expected=context.raises, does=does)

@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from ...diagnostics.rows import ARGUMENT_RANGE
 from ...errors import Error
 from ..core.device_child import DeviceChild
 from ..core.device_context import DeviceContext
 from ..core.host_events import Event, notifier
-from ..core.info_queue import not_implemented, refusal
+from ..core.info_queue import not_implemented
 from ..core.object import Object
 from ..descriptors import views
 from ..memory import footprints
@@ -59,6 +58,7 @@ from ..types.structs import (
     UnorderedAccessViewDesc,
 )
 from . import residency
+from .rows import DeviceArgument
 
 __all__ = ["NumberedMethods"]
 
@@ -434,14 +434,13 @@ class NumberedMethods(Object):
 
 
 def _wrong(field: str, given: object, expected: str, operation: str) -> Error:
-    return refusal(
-        ARGUMENT_RANGE,
-        f"{{field}} ({{given}}) is not {expected}.",
-        operation=operation,
-        rule=f"ID3D12Device::{operation}",
+    return DeviceArgument.range(
         field=field,
         given=given,
         expected=expected,
+        page=f"ID3D12Device::{operation}",
+        operation=operation,
+        expected_=expected,
     )
 
 

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from ..core.device_child import DeviceChild
 from ..core.device_context import DeviceContext
 from ..core.events import Evicted
-from ..core.info_queue import refusal
 from ..descriptors.descriptor_heap import DescriptorHeap
 from ..memory.query_heap import QueryHeap
 from ..memory.resource import Heap, Resource
-from ..queues.rows import RES_NOT_RESIDENT
 from ..types.arguments import sequence
 from ..types.enums import MessageId
+from .rows import RD1
 
 
 def check_objects(context: DeviceContext, objects: Sequence[DeviceChild], operation: str) -> int:
@@ -38,14 +37,7 @@ def evict(context: DeviceContext, objects: Sequence[DeviceChild]) -> None:
     chosen = _check_pageables(context, objects, "Evict", MessageId.EVICT_NULLOBJECTARRAY)
     for each, count in Counter(chosen).items():
         if each.residency < count:
-            raise refusal(
-                RES_NOT_RESIDENT,
-                f"{each} is evicted more often than it was made resident.",
-                operation="Evict",
-                rule="RD1: ID3D12Device::Evict",
-                message_id=MessageId.EVICT_UNDERFLOW,
-                object=each,
-            )
+            raise RD1.not_resident(each)
     here = context.here()
     for each in chosen:
         each.residency -= 1
@@ -57,16 +49,7 @@ def _check_pageables(
     context: DeviceContext, objects: Sequence[DeviceChild] | None, operation: str, message_id: int
 ) -> list[DeviceChild]:
     if objects is None:
-        raise refusal(
-            RES_NOT_RESIDENT,
-            "No objects are given.",
-            operation=operation,
-            rule=f"RD1: ID3D12Device::{operation}",
-            message_id=message_id,
-            field="ppObjects",
-            given=None,
-            expected="a sequence of heaps, resources, descriptor heaps or query heaps",
-        )
+        raise RD1.objects(message_id=message_id, page=f"ID3D12Device::{operation}", operation=operation)
     objects = sequence(objects, "objects")
     for i, each in enumerate(objects):
         context.check_child(each, DeviceChild, operation, f"ppObjects[{i}]")

@@ -2,7 +2,12 @@
 
 from ...diagnostics.declaration import When
 from ...diagnostics.groups import DEVICES
-from ...diagnostics.rule import Rule
+from ...diagnostics.message_id import MessageId
+from ...diagnostics.report import HResult
+from ...diagnostics.rows import ARGUMENT_RANGE, OUT_OF_MEMORY
+from ...diagnostics.rule import Breach, Rule
+from ..core.rows import DEVICE_REMOVED
+from ..queues.rows import RES_NOT_RESIDENT
 
 FEATURE_LEVEL = DEVICES.refused(
     "FEATURE_LEVEL",
@@ -10,7 +15,7 @@ FEATURE_LEVEL = DEVICES.refused(
     When.CREATE,
     "No device is created.",
     "Ask for 12_0 or lower; DirectML needs no more than 1_0_CORE.",
-    rule="DEV3, DEV4: D3D12CreateDevice",
+    rule="D3D12CreateDevice",
 )
 
 DEVICE_STRICTNESS = DEVICES.refused(
@@ -19,7 +24,7 @@ DEVICE_STRICTNESS = DEVICES.refused(
     When.CREATE,
     "One adapter has one device. On Windows turning on the debug layer later removes it.",
     "Create a d3d12.Adapter of its own for a device of another strictness.",
-    rule="DEV7: ID3D12Debug::EnableDebugLayer",
+    rule="ID3D12Debug::EnableDebugLayer",
 )
 
 # --- rules ---
@@ -39,10 +44,17 @@ class DEV2(Rule):
 
 class DEV3(Rule):
     says = "Feature levels of Direct3D 9 and 10, and numbers that are no level: E_INVALIDARG."
+    call = "D3D12CreateDevice"
+
+    minimum_feature_level = Breach(FEATURE_LEVEL, "", field="MinimumFeatureLevel")
 
 
 class DEV4(Rule):
     says = "A level above the adapter's (12_0): DXGI_ERROR_UNSUPPORTED."
+    call = "D3D12CreateDevice"
+    hresult = HResult.DXGI_ERROR_UNSUPPORTED
+
+    minimum_feature_level = Breach(FEATURE_LEVEL, "", field="MinimumFeatureLevel")
 
 
 class DEV6(Rule):
@@ -55,26 +67,62 @@ class DEV7(Rule):
         " is removed; here asking for another one is refused."
     )
     call = "ID3D12Debug::EnableDebugLayer"
+    operation = "D3D12CreateDevice"
 
-
-class CL1(Rule):
-    says = "Allocators of type DIRECT, BUNDLE, COMPUTE, COPY."
-
-
-class CL2(Rule):
-    says = "A list is created open, with a free allocator of its type."
-
-
-class CL3(Rule):
-    says = "CreateCommandList1 makes a closed list without one."
-    call = "ID3D12Device4::CreateCommandList1"
+    raises = Breach(
+        DEVICE_STRICTNESS,
+        "The adapter's device lives, and it {does} what its layer finds.",
+        field="raises",
+        hint="Create a d3d12.Adapter of its own for a device of another strictness.",
+    )
+    strictness = Breach(
+        DEVICE_STRICTNESS,
+        "The adapter's device lives, and its strictness is {value}.",
+        field="strictness",
+        hint="Create a d3d12.Adapter of its own for a device of another strictness.",
+    )
 
 
 class RM1(Rule):
     says = "RemoveDevice; the reason is S_OK before."
     call = "ID3D12Device5::RemoveDevice"
+    hresult = HResult.DXGI_ERROR_DEVICE_REMOVED
+
+    removed = Breach(DEVICE_REMOVED, "{this} was removed by RemoveDevice.")
 
 
 class RD1(Rule):
     says = "MakeResident and Evict count; not below zero."
-    call = "increments each object"
+    call = "ID3D12Device::Evict"
+
+    objects = Breach(
+        RES_NOT_RESIDENT,
+        "No objects are given.",
+        field="ppObjects",
+        given=None,
+        expected="a sequence of heaps, resources, descriptor heaps or query heaps",
+    )
+    not_resident = Breach(
+        RES_NOT_RESIDENT,
+        "{object} is evicted more often than it was made resident.",
+        message_id=MessageId.EVICT_UNDERFLOW,
+    )
+
+
+class HostIsFull(Rule, label=""):
+    """TODO."""
+
+    call = "D3D12CreateDevice"
+    hresult = HResult.E_OUTOFMEMORY
+
+    of_memory = Breach(
+        OUT_OF_MEMORY,
+        "The host cannot hold one more emulated GPU ({reason}).",
+        hint="Release devices that are no longer used; each needs open files.",
+    )
+
+
+class DeviceArgument(Rule, label=""):
+    """TODO."""
+
+    range = Breach(ARGUMENT_RANGE, "{field} ({given}) is not {expected_}.")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ...errors import CallSite, HResult, Severity, spell_site
+from ...errors import CallSite, spell_site
 from ..core.device_child import DeviceChild
-from ..core.info_queue import refusal
 from ..core.submissions import when_done
-from ..types.enums import CommandListType, MessageId
-from .rows import ALLOC_RESET_IN_FLIGHT, LIST_OPEN
+from ..types.enums import CommandListType
+from .rows import CL7
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -57,17 +56,7 @@ class CommandAllocator(DeviceChild):
         self.context.check_alive("Reset")
         recording = self.recording  # another thread may close it meanwhile
         if recording is not None:
-            raise refusal(
-                LIST_OPEN,
-                f"{self} is reset while {recording} records with it.",
-                operation="ID3D12CommandAllocator::Reset",
-                rule="CL7: ID3D12CommandAllocator::Reset",
-                hresult=HResult.E_FAIL,
-                message_id=MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
-                object=self,
-                context=recording.turned,
-                hint="Close the command list first.",
-            )
+            raise CL7.open(self, context=recording.turned, recording=recording)
         if self.context.has_layer:
             with self.context.layer:
                 self._check_done()
@@ -91,15 +80,9 @@ class CommandAllocator(DeviceChild):
         """CL7: the GPU has finished every list that was recorded with it."""
         recording = self.context.submissions.recorded_with(self)
         if recording is not None and recording.submitted is not None:
-            raise refusal(
-                ALLOC_RESET_IN_FLIGHT,
-                f"{self} is reset before the GPU has finished {recording.owner}, which was recorded with it.",
-                operation="ID3D12CommandAllocator::Reset",
-                rule="CL7: ID3D12CommandAllocator::Reset",
-                hresult=HResult.E_FAIL,
-                message_id=MessageId.COMMAND_ALLOCATOR_SYNC,
-                object=self,
-                severity=Severity.CORRUPTION,
-                context=(recording.pending,),
+            raise CL7.reset_in_flight(
+                self,
                 hint=when_done(*recording.submitted),
+                context=(recording.pending,),
+                owner=recording.owner,
             )

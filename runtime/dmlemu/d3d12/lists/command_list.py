@@ -14,7 +14,7 @@ from ...errors import Error, HResult
 from ..barriers.barrier_structs import ResourceBarrier
 from ..barriers.barriers import check_barriers, named_by, no_barriers, packet_of
 from ..core import states
-from ..core.info_queue import not_implemented, refusal
+from ..core.info_queue import not_implemented
 from ..core.recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER
 from ..descriptors.descriptor_heap import DescriptorHeap
 from ..memory.query_heap import (
@@ -30,7 +30,6 @@ from ..memory.resource import Resource
 from ..types.arguments import floats, instance, integer, sequence
 from ..types.enums import (
     CommandListType,
-    MessageId,
     QueryType,
     WriteBufferImmediateMode,
 )
@@ -41,7 +40,7 @@ from ..types.structs import (
 from . import command_validation
 from .command_allocator import CommandAllocator
 from .list_recorder import ListRecorder, ListRecording
-from .rows import LIST_CLOSED, LIST_OPEN
+from .rows import CL5, CL6
 
 if TYPE_CHECKING:
     pass
@@ -110,16 +109,7 @@ class CommandList(ListRecorder):
         self.check_open("Close")
         self.context.check_alive("Close")
         if not self.is_open or self.recording is None:
-            raise refusal(
-                LIST_CLOSED,
-                f"{self} is closed twice.",
-                object=self,
-                context=self.turned,
-                operation="Close",
-                rule="CL5: Close",
-                message_id=MessageId.COMMAND_LIST_CLOSED,
-                hresult=HResult.E_FAIL,
-            )
+            raise CL5.closed(self, context=self.turned)
         recording = self.recording
         recording.packets = self.writer.bytes()
         recording.owner = str(self)
@@ -144,16 +134,7 @@ class CommandList(ListRecorder):
         self.check_open("Reset")
         self.context.check_alive("Reset")
         if self.is_open:
-            raise refusal(
-                LIST_OPEN,
-                f"{self} is reset while it is open.",
-                object=self,
-                context=self.turned,
-                operation=operation,
-                rule=f"CL6: {operation}",
-                message_id=MessageId.COMMAND_LIST_OPEN,
-                hresult=HResult.E_FAIL,
-            )
+            raise CL6.open(self, operation=operation, context=self.turned)
         if initial_state is not None:
             raise not_implemented(operation, "A pipeline state")
         self.start(allocator, operation)
@@ -166,16 +147,7 @@ class CommandList(ListRecorder):
         """
         self.check_open("disassemble")
         if self.is_open:
-            raise refusal(
-                LIST_OPEN,
-                f"{self} is open: it has no packets before Close.",
-                object=self,
-                context=self.turned,
-                operation="disassemble",
-                rule="CL6: disassemble",
-                message_id=MessageId.COMMAND_LIST_OPEN,
-                hresult=HResult.E_FAIL,
-            )
+            raise CL6.open_other(self, context=self.turned, page="disassemble", operation="disassemble")
         if self.recording is None:  # created closed
             return ""
         lines: list[str] = []

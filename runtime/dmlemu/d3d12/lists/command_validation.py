@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.descriptors import DescriptorKind
 from dmlemu_hw.formats import element_size
 
 from ...errors import Error, number_of
-from ..core.info_queue import refusal, spell, spell_handle, spell_object
-from ..core.rows import DESC_KIND, DESC_UNINIT
+from ..core.info_queue import spell_handle, spell_object
+from ..core.rows import OB3
 from ..descriptors.descriptor_heap import DescriptorHeap, find_slot
-from ..descriptors.rows import DESC_HEAP_KIND, DESC_HEAP_NOT_VISIBLE
+from ..descriptors.rows import DH5
 from ..memory.resource import Resource, resource_at
 from ..types.arguments import instance, integer, integers, sequence
 from ..types.enums import DescriptorHeapFlags, DescriptorHeapType, MessageId, WriteBufferImmediateMode
 from ..types.structs import Rect, WriteBufferImmediateParameter
-from .rows import BIND_RANGE, COPY_NULL, COPY_RANGE, COPY_SAME, DESC_HEAP_NOT_SET
+from .rows import CM1, CM2, CM4, CM5, DH8, CopiedBuffer
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -28,40 +27,21 @@ if TYPE_CHECKING:
 # --- copies (CM1, CM2) ---
 
 
-def _check_buffer(resource: object, refused: Callable[..., Error], field: str, null: MessageId) -> None:
+def _check_buffer(resource: object, rule: type[CopiedBuffer], field: str, null: MessageId) -> None:
     """Checks that the argument is a buffer; lifetime and device are checked where it is used."""
     if resource is None:
-        raise refused(
-            COPY_NULL,
-            "A buffer is copied, and {field} is {given}.",
-            field=field,
-            given=None,
-            expected="a buffer",
-            message_id=null,
-        )
+        raise rule.null(field=field, message_id=null)
     if not isinstance(resource, Resource):
-        given = spell_object(resource)
-        raise refused(
-            COPY_NULL,
-            "{field} ({given}) is not a buffer.",
-            field=field,
-            given=given,
-            expected="a buffer",
-            rule="OB3",
-            message_id=0,
-        )
+        operation, page = rule.call.rpartition("::")[2], rule.call
+        raise OB3.not_a_buffer(field=field, given=spell_object(resource), operation=operation, page=page)
 
 
 def check_copy_buffer_region(
     dst: Resource, dst_offset: int, src: Resource, src_offset: int, size: int
 ) -> None:
     """CM1."""
-    operation = "CopyBufferRegion"
-    refused = partial(
-        refusal, operation=operation, rule="CM1", page=f"ID3D12GraphicsCommandList::{operation}"
-    )
-    _check_buffer(dst, refused, "pDstBuffer", MessageId.COPYBUFFERREGION_NULLDST)
-    _check_buffer(src, refused, "pSrcBuffer", MessageId.COPYBUFFERREGION_NULLSRC)
+    _check_buffer(dst, CM1, "pDstBuffer", MessageId.COPYBUFFERREGION_NULLDST)
+    _check_buffer(src, CM1, "pSrcBuffer", MessageId.COPYBUFFERREGION_NULLSRC)
     for resource, offset, field, outside in (
         (dst, dst_offset, "DstOffset", MessageId.COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS),
         (src, src_offset, "SrcOffset", MessageId.COPYBUFFERREGION_SRCRANGEOUTOFBOUNDS),
@@ -70,64 +50,35 @@ def check_copy_buffer_region(
         if offset < 0 or size < 0 or offset + size > width:
             past = offset + size - width
             where = "do not lie in" if min(offset, size) < 0 else f"run {past} bytes past the end of"
-            raise refused(
-                COPY_RANGE,
-                f"The {size} bytes at offset {offset} {where} {resource}, which has {width}.",
+            raise CM1.range(
+                resource,
                 field=field,
                 given=f"[{offset}, {offset + size})",
                 expected=f"within [0, {width})",
-                object=resource,
                 message_id=outside,
+                size=size,
+                offset=offset,
+                where=where,
+                width=width,
             )
 
 
 def same_buffer(dst: Resource) -> Error:
     """CM1: the error of a copy within one buffer, which only the debug layer looks at."""
-    operation = "CopyBufferRegion"
-    return refusal(
-        COPY_SAME,
-        f"{dst} is both source and destination of a copy.",
-        operation=operation,
-        rule=f"CM1: ID3D12GraphicsCommandList::{operation}",
-        field="pSrcBuffer",
-        given=dst,
-        expected="another buffer",
-        object=dst,
-        hint="Two buffers placed over the same memory can be source and destination.",
-        message_id=MessageId.COPY_ON_SAME_SUBRESOURCE,
-    )
+    return CM1.src_buffer(dst, given=dst)
 
 
 def check_copy_resource(dst: Resource, src: Resource) -> None:
     """CM2."""
-    operation = "CopyResource"
-    refused = partial(
-        refusal, operation=operation, rule="CM2", page=f"ID3D12GraphicsCommandList::{operation}"
-    )
-    _check_buffer(dst, refused, "pDstResource", MessageId.COPYRESOURCE_NULLDST)
-    _check_buffer(src, refused, "pSrcResource", MessageId.COPYRESOURCE_NULLSRC)
-    field, wrong = "pSrcResource", MessageId.COPYRESOURCE_INVALIDSRCRESOURCE
+    _check_buffer(dst, CM2, "pDstResource", MessageId.COPYRESOURCE_NULLDST)
+    _check_buffer(src, CM2, "pSrcResource", MessageId.COPYRESOURCE_NULLSRC)
+    field = "pSrcResource"
     if dst is src:
-        raise refused(
-            COPY_SAME,
-            f"{dst} is copied onto itself.",
-            field=field,
-            given=src,
-            expected="another buffer",
-            object=dst,
-            message_id=wrong,
-        )
+        raise CM2.same(dst, field=field, given=src)
     if dst.width != src.width:
         field = f"{field}.Width"
-        raise refused(
-            COPY_RANGE,
-            f"{src} of {src.width} bytes is copied into {dst} of {dst.width} bytes.",
-            field=field,
-            given=src.width,
-            expected=dst.width,
-            object=dst,
-            hint="CopyBufferRegion copies parts of buffers.",
-            message_id=wrong,
+        raise CM2.range(
+            dst, field=field, given=src.width, expected=dst.width, src=src, width=src.width, width_2=dst.width
         )
 
 
@@ -141,58 +92,25 @@ def check_immediate(
 ) -> list[tuple[Resource, tuple[int, int, int]]]:
     """CM5: the buffers written, each with its (address, value, mode)."""
 
-    refused = partial(
-        refusal,
-        COPY_RANGE,
-        operation="WriteBufferImmediate",
-        rule="CM5: ID3D12GraphicsCommandList::WriteBufferImmediate",
-        message_id=0,
-    )
-
     params = sequence(params, "params")
     if modes is None:
         modes = [WriteBufferImmediateMode.DEFAULT] * len(params)
     modes = sequence(modes, "modes")
     if len(modes) != len(params):
-        raise refused(
-            "The modes are not one per write.",
-            field="pModes",
-            given=number_of(len(modes), "mode"),
-            expected=number_of(len(params), "mode"),
-        )
+        raise CM5.modes(given=number_of(len(modes), "mode"), expected=number_of(len(params), "mode"))
     writes = []
     for i, (param, mode) in enumerate(zip(params, modes, strict=True)):
         field = f"pParams[{i}]"
         address = spell_handle(instance(param, WriteBufferImmediateParameter, field).dest)
         if param.dest % 4:
-            raise refused(
-                "Address ({given}) is not a multiple of 4.",
-                field=f"{field}.Dest",
-                given=address,
-                expected="a multiple of 4",
-            )
+            raise CM5.range(field=f"{field}.Dest", given=address)
         if not 0 <= param.value < 2**32:
-            raise refused(
-                "Value ({given}) is not an unsigned 32-bit number.",
-                field=f"{field}.Value",
-                given=param.value,
-                expected="0 to 2**32 - 1",
-            )
+            raise CM5.range_other(field=f"{field}.Value", given=param.value)
         if integer(mode, f"pModes[{i}]") not in list(WriteBufferImmediateMode):
-            raise refused(
-                "Mode ({given}) is not known.",
-                field=f"pModes[{i}]",
-                given=mode,
-                expected="a member of D3D12_WRITEBUFFERIMMEDIATE_MODE",
-            )
+            raise CM5.range_2(field=f"pModes[{i}]", given=mode)
         resource = resource_at(context, param.dest)
         if resource is None or param.dest + 4 > resource.address + resource.width:
-            raise refused(
-                "The 4 bytes at address ({given}) lie in no buffer.",
-                field=f"{field}.Dest",
-                given=address,
-                expected="an address inside a buffer",
-            )
+            raise CM5.range_3(field=f"{field}.Dest", given=address)
         writes.append((resource, (param.dest, param.value, int(mode))))
     return writes
 
@@ -211,34 +129,22 @@ def check_clear(
     """CM4: the element ranges to be cleared, empty for all."""
     _check_current_handle(command_list, gpu_handle, operation)
     if resource is None:
-        raise refusal(
-            DESC_KIND,
-            "No resource is given.",
-            field="pResource",
-            given=None,
-            expected="the viewed resource",
-            operation=operation,
-            rule="CM4",
-            page=f"ID3D12GraphicsCommandList::{operation}",
-            message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
-        )
+        raise CM4.resource(page=f"ID3D12GraphicsCommandList::{operation}", operation=operation)
     command_list.context.check_child(resource, Resource, operation, "pResource")
     elements = _check_cleared_view(command_list.context, cpu_handle, resource, operation)
     rects = [instance(rect, Rect, f"rects[{i}]") for i, rect in enumerate(sequence(rects, "rects"))]
     for i, rect in enumerate(rects):
         if not 0 <= rect.left <= rect.right <= elements:
             given = f"[{rect.left}, {rect.right})"
-            raise refusal(
-                BIND_RANGE,
-                f"Elements {given} do not lie in the view of {elements} elements.",
+            raise CM4.range(
+                resource,
                 field=f"pRects[{i}]",
                 given=given,
                 expected=f"within [0, {elements})",
-                object=resource,
-                operation=operation,
-                rule="CM4",
                 page=f"ID3D12GraphicsCommandList::{operation}",
-                message_id=0,
+                operation=operation,
+                value=given,
+                elements=elements,
             )
     return [(rect.left, rect.right) for rect in rects]
 
@@ -247,30 +153,17 @@ def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
     """CM4: four unsigned 32-bit numbers."""
     raw = integers(values, "values")
     if len(raw) != 4:
-        raise refusal(
-            DESC_KIND,
-            f"Values holds {len(raw)} numbers, and a clear takes 4.",
-            field="Values",
+        raise CM4.values(
             given=number_of(len(raw), "number"),
-            expected="4 numbers",
-            operation=operation,
-            rule="CM4",
             page=f"ID3D12GraphicsCommandList::{operation}",
-            message_id=0,
+            operation=operation,
+            raw=len(raw),
         )
     for i, value in enumerate(raw):
         if not 0 <= value < 2**32:
             field = f"Values[{i}]"
-            raise refusal(
-                DESC_KIND,
-                "{field} ({given}) is not an unsigned 32-bit number.",
-                field=field,
-                given=value,
-                expected="0 to 2**32 - 1",
-                operation=operation,
-                rule="CM4",
-                page=f"ID3D12GraphicsCommandList::{operation}",
-                message_id=0,
+            raise CM4.kind_2(
+                field=field, given=value, page=f"ID3D12GraphicsCommandList::{operation}", operation=operation
             )
     return raw
 
@@ -285,17 +178,13 @@ def _check_current_handle(command_list: ListRecorder, gpu_handle: int, operation
     if found is not None and not context.has_layer:
         return
     where = "no shader-visible heap" if found is None else found[0].label
-    error = refusal(
-        DESC_HEAP_NOT_SET,
-        "The GPU descriptor handle is not of the shader-visible heap that is set on the list.",
+    error = CM4.heap_not_set(
+        command_list,
         field=field,
         given=f"{spell_handle(gpu_handle)} of {where}",
         expected="a heap set by SetDescriptorHeaps" if heap is None else f"a handle of {heap}",
-        object=command_list,
-        operation=operation,
-        rule="CM4",
         page=f"ID3D12GraphicsCommandList::{operation}",
-        message_id=MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,
+        operation=operation,
     )
     if found is None:
         raise error
@@ -305,53 +194,43 @@ def _check_current_handle(command_list: ListRecorder, gpu_handle: int, operation
 def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resource, operation: str) -> int:
     """The CPU handle holds a clearable UAV of the resource; returns its number of elements."""
     field = "ViewCPUHandle"
-    refused = partial(refusal, operation=operation, page=f"ID3D12GraphicsCommandList::{operation}")
     heap, _ = find_slot(context, cpu_handle, operation, field)
     invalid = MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE
     if heap.get_desc().flags & DescriptorHeapFlags.SHADER_VISIBLE:
-        raise refused(
-            DESC_HEAP_KIND,
-            f"The CPU descriptor handle is of {heap}, which is shader-visible: it cannot be read.",
+        raise DH5.heap_kind_other(
+            heap,
             field=field,
             given=heap.get_desc().flags,
             expected=DescriptorHeapFlags.NONE,
-            object=heap,
-            rule="DH5",
-            message_id=invalid,
+            page=f"ID3D12GraphicsCommandList::{operation}",
+            operation=operation,
         )
     view = context.gpu.descriptors.read(cpu_handle)
     if view.kind is not DescriptorKind.UAV:
-        raise refused(
-            DESC_UNINIT if view.kind is DescriptorKind.UNWRITTEN else DESC_KIND,
-            "The CPU descriptor handle holds no unordered access view.",
+        raise (CM4.uninit if view.kind is DescriptorKind.UNWRITTEN else CM4.kind)(
+            heap,
             field=field,
             given=view.kind,
             expected=DescriptorKind.UAV,
-            object=heap,
-            rule="CM4",
             message_id=invalid,
+            page=f"ID3D12GraphicsCommandList::{operation}",
+            operation=operation,
         )
     if view.stride:
-        raise refused(
-            DESC_KIND,
-            f"A structured view (StructureByteStride {view.stride}) of {resource} is cleared.",
+        raise CM4.kind_other(
+            resource,
             field=field,
-            given="a structured view",
-            expected="a raw or typed view",
-            object=resource,
-            rule="CM4",
-            message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INCOMPATIBLE_WITH_STRUCTURED_BUFFERS,
+            page=f"ID3D12GraphicsCommandList::{operation}",
+            operation=operation,
+            stride=view.stride,
         )
     if not resource.address <= view.address < resource.address + resource.width:
-        raise refused(
-            DESC_KIND,
-            f"The view that is cleared is not of {resource}.",
-            field="pResource",
+        raise CM4.kind_resource(
+            resource,
             given=resource,
             expected=context.names.address(view.address),
-            object=resource,
-            rule="CM4",
-            message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
+            page=f"ID3D12GraphicsCommandList::{operation}",
+            operation=operation,
         )
     width = element_size(view.format)
     assert width is not None  # every view that can be created has one
@@ -365,37 +244,20 @@ def check_heaps(
     context: DeviceContext, heaps: Sequence[DescriptorHeap]
 ) -> dict[DescriptorHeapType, DescriptorHeap]:
     """DH8: the heaps by type."""
-    operation, wrong = "SetDescriptorHeaps", MessageId.SET_DESCRIPTOR_HEAP_INVALID
-
-    refused = partial(
-        refusal,
-        DESC_HEAP_NOT_VISIBLE,
-        operation=operation,
-        rule="DH8",
-        page=f"ID3D12GraphicsCommandList::{operation}",
-        message_id=wrong,
-    )
+    operation = "SetDescriptorHeaps"
 
     chosen: dict[DescriptorHeapType, DescriptorHeap] = {}
     for i, heap in enumerate(sequence(heaps, "descriptor_heaps")):
         field = f"ppDescriptorHeaps[{i}]"
         if heap is None:
-            raise refused("No heap is given.", field=field, given=None, expected="a descriptor heap")
+            raise DH8.heap_not_visible(field=field)
         context.check_child(heap, DescriptorHeap, operation, field)
         desc = heap.get_desc()
         if not desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
-            raise refused(
-                f"{heap} is not shader-visible.",
-                field=field,
-                given=desc.flags,
-                expected=DescriptorHeapFlags.SHADER_VISIBLE,
+            raise DH8.heap_not_visible_other(
+                field=field, given=desc.flags, expected=DescriptorHeapFlags.SHADER_VISIBLE, heap=heap
             )
         if desc.type in chosen:
-            raise refused(
-                f"{heap} is the second heap of type {spell(desc.type)}.",
-                field=field,
-                given=desc.type,
-                expected="at most one heap of each type",
-            )
+            raise DH8.heap_not_visible_2(field=field, given=desc.type, heap=heap)
         chosen[desc.type] = heap
     return chosen

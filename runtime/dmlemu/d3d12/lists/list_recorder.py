@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.events import Recorded
 from dmlemu_hw.packets import Opcode, PacketWriter
 
-from ...errors import CallSite, Error, HResult, spell_site
-from ..barriers.rows import LIST_TYPE
+from ...errors import CallSite, Error, spell_site
 from ..barriers.state_errors import conflict_error
 from ..core import states
 from ..core.device_child import DeviceChild
-from ..core.info_queue import not_implemented, refusal, spell
+from ..core.info_queue import not_implemented, spell
 from ..core.object import Object
 from ..core.recording import Command, Recording
 from ..core.states import Clash, Conflict, Track
@@ -25,10 +23,9 @@ from ..types.arguments import integer
 from ..types.enums import (
     CommandListType,
     DescriptorHeapType,
-    MessageId,
 )
 from .command_allocator import CommandAllocator
-from .rows import ALLOC_SHARED, LIST_CLOSED
+from .rows import CL2, CL4, CL11, CL13, KnownListType
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -101,30 +98,20 @@ class ListRecorder(DeviceChild):
         if self.type in allowed:
             return True
         self.reject(
-            refusal(
-                LIST_TYPE,
-                f"{operation} is called on {self}, which is of type {spell(self.type)}.",
-                operation=operation,
-                rule=f"CL13: ID3D12GraphicsCommandList::{operation}",
-                message_id=MessageId.RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE,
-                field="this",
+            CL13.this(
+                self,
                 given=self.type,
                 expected=" or ".join(spell(each) for each in sorted(allowed)),
-                object=self,
+                page=f"ID3D12GraphicsCommandList::{operation}",
+                operation=operation,
+                operation_=operation,
             )
         )
         return False
 
     def _closed_error(self, operation: str) -> Error:
-        return refusal(
-            LIST_CLOSED,
-            f"{operation} is called on {self}, which is closed.",
-            object=self,
-            context=self.turned,
-            operation=operation,
-            rule=f"CL11: {operation}",
-            message_id=MessageId.COMMAND_LIST_CLOSED,
-            hresult=HResult.E_FAIL,
+        return CL11.closed(
+            self, page=operation, operation=operation, context=self.turned, operation_=operation
         )
 
     def reject(self, error: Error) -> None:
@@ -229,37 +216,15 @@ def check_allocator(
 ) -> None:
     """CL2, CL4: checks that a list of ``type`` may record with the allocator now."""
 
-    refused = partial(refusal, field="pAllocator", object=allocator, operation=operation)
-
     if allocator is None:
-        raise refused(
-            LIST_TYPE,
-            "No command allocator is given.",
-            given=None,
-            expected="a command allocator",
-            rule=f"CL2: {operation}",
-            message_id=MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR,
-        )
+        raise CL2.allocator(allocator, page=operation, operation=operation)
     context.check_child(allocator, CommandAllocator, operation, "pAllocator")
     if allocator.type != type:
-        raise refused(
-            LIST_TYPE,
-            f"{allocator} is of type {spell(allocator.type)}, and the list of type {spell(type)}.",
-            given=allocator.type,
-            expected=type,
-            rule=f"CL2: {operation}",
-            message_id=MessageId.WRONG_COMMAND_ALLOCATOR_TYPE,
-        )
+        raise CL2.type(allocator, given=allocator.type, expected=type, page=operation, operation=operation)
     recording = allocator.recording  # another thread may close it meanwhile
     if recording is not None:
-        raise refused(
-            ALLOC_SHARED,
-            f"{recording} records with {allocator}, and a second list is opened on it.",
-            given="an allocator in use",
-            expected="one that no open list uses",
-            context=recording.turned,
-            rule=f"CL4: {operation}",
-            message_id=MessageId.COMMAND_ALLOCATOR_CONTENTION,
+        raise CL4.allocator(
+            allocator, page=operation, operation=operation, context=recording.turned, recording=recording
         )
 
 
@@ -271,19 +236,10 @@ _LIST_TYPES = (
 )
 
 
-def check_list_type(type: CommandListType, operation: str, rule: str) -> None:
+def check_list_type(kind: CommandListType, operation: str, rule: type[KnownListType]) -> None:
     """CL1 to CL3: the list type must be an emulated one."""
-    if integer(type, "type") in _LIST_TYPES:
+    if integer(kind, "type") in _LIST_TYPES:
         return
-    if type in list(CommandListType) and type != CommandListType.NONE:
-        raise not_implemented(operation, f"A command list of type {spell(type)}")
-    raise refusal(
-        LIST_TYPE,
-        "Command list type ({given}) is not known.",
-        operation=operation,
-        rule=f"{rule}: ID3D12Device::{operation}",
-        message_id=MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
-        field="type",
-        given=type,
-        expected="DIRECT, BUNDLE, COMPUTE or COPY",
-    )
+    if kind in list(CommandListType) and kind != CommandListType.NONE:
+        raise not_implemented(operation, f"A command list of type {spell(kind)}")
+    raise rule.unknown(given=kind, operation=operation, page=f"ID3D12Device::{operation}")

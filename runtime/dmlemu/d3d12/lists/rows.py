@@ -3,8 +3,11 @@
 from ...diagnostics.declaration import When
 from ...diagnostics.groups import BINDINGS, LISTS, RESOURCES
 from ...diagnostics.message_id import MessageId
-from ...diagnostics.report import Severity, Strictness
-from ...diagnostics.rule import Rule
+from ...diagnostics.report import HResult, Severity, Strictness
+from ...diagnostics.rule import Breach, Rule
+from ..barriers.rows import LIST_TYPE
+from ..core.rows import COPY_NULL, DESC_KIND, DESC_UNINIT
+from ..descriptors.rows import DESC_HEAP_NOT_VISIBLE
 
 BIND_RANGE = BINDINGS.refused(
     "BIND_RANGE",
@@ -12,12 +15,9 @@ BIND_RANGE = BINDINGS.refused(
     When.BIND,
     "The bytes after a buffer belong to another object, or are unmapped.",
     "Offset + SizeInBytes is at most the Width of the resource; SizeInBytes counts from Offset on.",
-    rule="BT8: DML_BUFFER_BINDING",
-    message_ids=(
-        MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
-        MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
-    ),
     api="DML",
+    message_ids=(MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,),
+    rule="DML_BUFFER_BINDING",
 )
 
 DESC_HEAP_NOT_SET = BINDINGS.refused(
@@ -27,28 +27,13 @@ DESC_HEAP_NOT_SET = BINDINGS.refused(
     "A GPU has one heap of views at a time. Descriptors in another one are not found.",
     "Call SetDescriptorHeaps with the heap of the table's GPU handle before RecordDispatch; Reset of a list"
     " clears it.",
-    rule="BT2: ID3D12GraphicsCommandList::SetDescriptorHeaps",
     message_ids=(
         MessageId.SET_DESCRIPTOR_HEAP_INVALID,
         MessageId.SET_DESCRIPTOR_TABLE_INVALID,
-        MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,
     ),
+    rule="ID3D12GraphicsCommandList::SetDescriptorHeaps",
 )
 
-COPY_NULL = RESOURCES.refused(
-    "COPY_NULL",
-    "a copy has no buffer as source or destination",
-    When.RECORD,
-    "The command is not recorded. In C++, only Close fails, without the reason.",
-    "Give both buffers.",
-    rule="CM1, CM2: ID3D12GraphicsCommandList::CopyBufferRegion",
-    message_ids=(
-        MessageId.COPYBUFFERREGION_NULLDST,
-        MessageId.COPYBUFFERREGION_NULLSRC,
-        MessageId.COPYRESOURCE_NULLDST,
-        MessageId.COPYRESOURCE_NULLSRC,
-    ),
-)
 
 COPY_RANGE = RESOURCES.refused(
     "COPY_RANGE",
@@ -56,12 +41,11 @@ COPY_RANGE = RESOURCES.refused(
     When.RECORD,
     "The command is not recorded. CopyResource copies whole buffers, which have the same width.",
     "Let offset + size stay within the width of both buffers; CopyBufferRegion copies parts.",
-    rule="CM1, CM2, CM5: ID3D12GraphicsCommandList::CopyBufferRegion",
     message_ids=(
         MessageId.COPYBUFFERREGION_DSTRANGEOUTOFBOUNDS,
         MessageId.COPYBUFFERREGION_SRCRANGEOUTOFBOUNDS,
-        MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
     ),
+    rule="ID3D12GraphicsCommandList::CopyBufferRegion",
 )
 
 COPY_SAME = RESOURCES.refused(
@@ -73,11 +57,8 @@ COPY_SAME = RESOURCES.refused(
     "of a heap through two tiles of a reserved buffer: its parts have no order.",
     "Copy by way of a second buffer, or place a second one over the same memory if the ranges are apart; "
     "copy to each tile of a heap once.",
-    rule="CM1, CM2: ID3D12GraphicsCommandList::CopyBufferRegion",
-    message_ids=(
-        MessageId.COPY_ON_SAME_SUBRESOURCE,
-        MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
-    ),
+    rule="ID3D12GraphicsCommandList::CopyBufferRegion",
+    message_ids=(MessageId.COPY_ON_SAME_SUBRESOURCE,),
 )
 
 LIST_CLOSED = LISTS.refused(
@@ -86,12 +67,8 @@ LIST_CLOSED = LISTS.refused(
     When.RECORD,
     "The command is lost: on Windows the call does nothing, and only the debug layer says so.",
     "Call Reset with an allocator first; it opens the list.",
-    rule="CL5, CL11: ID3D12GraphicsCommandList::Close",
-    message_ids=(
-        MessageId.COMMAND_LIST_CLOSED,
-        MessageId.EXECUTECOMMANDLISTS_FAILEDCOMMANDLIST,
-    ),
     level=Strictness.DEBUG,
+    rule="ID3D12GraphicsCommandList::Close",
 )
 
 LIST_OPEN = LISTS.refused(
@@ -100,12 +77,7 @@ LIST_OPEN = LISTS.refused(
     When.CALL,
     "On Windows executing an open list removes the device, and all its objects with it.",
     "Close the list first.",
-    rule="CL6, CL7, Q2: ID3D12GraphicsCommandList::Reset",
-    message_ids=(
-        MessageId.COMMAND_LIST_OPEN,
-        MessageId.EXECUTECOMMANDLISTS_OPENCOMMANDLIST,
-        MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
-    ),
+    rule="ID3D12GraphicsCommandList::Reset",
 )
 
 ALLOC_SHARED = LISTS.refused(
@@ -114,8 +86,7 @@ ALLOC_SHARED = LISTS.refused(
     When.CALL,
     "Both would write their commands into the same memory.",
     "Close the first list, or give each list an allocator of its own.",
-    rule="CL4: ID3D12GraphicsCommandList::Reset",
-    message_ids=(MessageId.COMMAND_ALLOCATOR_CONTENTION,),
+    rule="ID3D12GraphicsCommandList::Reset",
 )
 
 ALLOC_RESET_IN_FLIGHT = LISTS.reported(
@@ -138,27 +109,72 @@ ALLOC_RESET_IN_FLIGHT = LISTS.reported(
 # --- rules ---
 
 
-class DH5(Rule):
-    says = "A shader-visible heap is no source of copies and no CPU handle of a clear."
+class KnownListType(Rule, label=""):
+    """Whatever is created with a type of command lists has an existing one."""
+
+    unknown = Breach(
+        LIST_TYPE,
+        "Command list type ({given}) is not known.",
+        field="type",
+        expected="DIRECT, BUNDLE, COMPUTE or COPY",
+        message_id=MessageId.CREATE_COMMAND_LIST_INVALID_COMMAND_LIST_TYPE,
+    )
 
 
 class DH8(Rule):
     says = "SetDescriptorHeaps: shader-visible, at most one of each type."
-    call = "the heaps by type."
+    call = "ID3D12GraphicsCommandList::SetDescriptorHeaps"
+
+    heap_not_visible = Breach(
+        DESC_HEAP_NOT_VISIBLE,
+        "No heap is given.",
+        given=None,
+        expected="a descriptor heap",
+        message_id=MessageId.SET_DESCRIPTOR_HEAP_INVALID,
+    )
+    heap_not_visible_other = Breach(
+        DESC_HEAP_NOT_VISIBLE,
+        "{heap} is not shader-visible.",
+        message_id=MessageId.SET_DESCRIPTOR_HEAP_INVALID,
+    )
+    heap_not_visible_2 = Breach(
+        DESC_HEAP_NOT_VISIBLE,
+        "{heap} is the second heap of type {given}.",
+        expected="at most one heap of each type",
+        message_id=MessageId.SET_DESCRIPTOR_HEAP_INVALID,
+    )
 
 
 class CL4(Rule):
     says = "One open list per allocator."
 
+    allocator = Breach(
+        ALLOC_SHARED,
+        "{recording} records with {object}, and a second list is opened on it.",
+        field="pAllocator",
+        given="an allocator in use",
+        expected="one that no open list uses",
+        message_id=MessageId.COMMAND_ALLOCATOR_CONTENTION,
+    )
+
 
 class CL5(Rule):
     says = "Close of a closed list: E_FAIL."
     call = "Close"
+    hresult = HResult.E_FAIL
+
+    closed = Breach(LIST_CLOSED, "{object} is closed twice.", message_id=MessageId.COMMAND_LIST_CLOSED)
 
 
 class CL6(Rule):
     says = "Reset of an open list: E_FAIL; right after ExecuteCommandLists it is legal."
-    call = "disassemble"
+    call = "ID3D12GraphicsCommandList::Reset"
+    hresult = HResult.E_FAIL
+
+    open = Breach(LIST_OPEN, "{object} is reset while it is open.", message_id=MessageId.COMMAND_LIST_OPEN)
+    open_other = Breach(
+        LIST_OPEN, "{object} is open: it has no packets before Close.", message_id=MessageId.COMMAND_LIST_OPEN
+    )
 
 
 class CL7(Rule):
@@ -167,6 +183,21 @@ class CL7(Rule):
         "as far as the program can know."
     )
     call = "ID3D12CommandAllocator::Reset"
+    operation = "ID3D12CommandAllocator::Reset"
+    hresult = HResult.E_FAIL
+
+    open = Breach(
+        LIST_OPEN,
+        "{object} is reset while {recording} records with it.",
+        hint="Close the command list first.",
+        message_id=MessageId.COMMAND_ALLOCATOR_CANNOT_RESET,
+    )
+    reset_in_flight = Breach(
+        ALLOC_RESET_IN_FLIGHT,
+        "{object} is reset before the GPU has finished {owner}, which was recorded with it.",
+        severity=Severity.CORRUPTION,
+        message_id=MessageId.COMMAND_ALLOCATOR_SYNC,
+    )
 
 
 class CL8(Rule):
@@ -180,6 +211,13 @@ class CL10(Rule):
 
 class CL11(Rule):
     says = "Recording methods are void; see above. On a closed list they are wrong (ignored at `runtime`)."
+    hresult = HResult.E_FAIL
+
+    closed = Breach(
+        LIST_CLOSED,
+        "{operation_} is called on {object}, which is closed.",
+        message_id=MessageId.COMMAND_LIST_CLOSED,
+    )
 
 
 class CL12(Rule):
@@ -189,17 +227,54 @@ class CL12(Rule):
 class CL13(Rule):
     says = "Which list type may record what."
 
+    this = Breach(
+        LIST_TYPE,
+        "{operation_} is called on {object}, which is of type {given}.",
+        field="this",
+        message_id=MessageId.RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE,
+    )
 
-class CM1(Rule):
+
+class CopiedBuffer(Rule, label=""):
+    """What is copied is a buffer."""
+
+    null = Breach(COPY_NULL, "A buffer is copied, and {field} is {given}.", given=None, expected="a buffer")
+
+
+class CM1(CopiedBuffer):
     says = (
         "CopyBufferRegion: two different buffers, ranges inside, any byte. That they are two only the debug "
         "layer looks at: at strictness `runtime` bytes are copied within one."
     )
-    call = "the error of a copy within one buffer, which only the debug layer looks at."
+    call = "ID3D12GraphicsCommandList::CopyBufferRegion"
+
+    src_buffer = Breach(
+        COPY_SAME,
+        "{object} is both source and destination of a copy.",
+        field="pSrcBuffer",
+        expected="another buffer",
+        hint="Two buffers placed over the same memory can be source and destination.",
+        message_id=MessageId.COPY_ON_SAME_SUBRESOURCE,
+    )
+    range = Breach(COPY_RANGE, "The {size} bytes at offset {offset} {where} {object}, which has {width}.")
 
 
-class CM2(Rule):
+class CM2(CopiedBuffer):
     says = "CopyResource: two different buffers of one width."
+    call = "ID3D12GraphicsCommandList::CopyResource"
+
+    same = Breach(
+        COPY_SAME,
+        "{object} is copied onto itself.",
+        expected="another buffer",
+        message_id=MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
+    )
+    range = Breach(
+        COPY_RANGE,
+        "{src} of {width} bytes is copied into {object} of {width_2} bytes.",
+        hint="CopyBufferRegion copies parts of buffers.",
+        message_id=MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
+    )
 
 
 class CM3(Rule):
@@ -214,9 +289,88 @@ class CM4(Rule):
         "UNORDERED_ACCESS; raw views and typed ones of every format that FORMAT_SUPPORT claims, element ranges."
         " Floats are converted by the data conversion rules; FLOAT16 is rounded to nearest even."
     )
-    call = "the element ranges to be cleared, empty for all."
+
+    heap_not_set = Breach(
+        DESC_HEAP_NOT_SET,
+        "The GPU descriptor handle is not of the shader-visible heap that is set on the list.",
+        message_id=MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,
+    )
+    resource = Breach(
+        DESC_KIND,
+        "No resource is given.",
+        field="pResource",
+        given=None,
+        expected="the viewed resource",
+        message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
+    )
+    values = Breach(
+        DESC_KIND, "Values holds {raw} numbers, and a clear takes 4.", field="Values", expected="4 numbers"
+    )
+    uninit = Breach(DESC_UNINIT, "The CPU descriptor handle holds no unordered access view.")
+    kind = Breach(DESC_KIND, "The CPU descriptor handle holds no unordered access view.")
+    kind_other = Breach(
+        DESC_KIND,
+        "A structured view (StructureByteStride {stride}) of {object} is cleared.",
+        given="a structured view",
+        expected="a raw or typed view",
+        message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INCOMPATIBLE_WITH_STRUCTURED_BUFFERS,
+    )
+    kind_resource = Breach(
+        DESC_KIND,
+        "The view that is cleared is not of {object}.",
+        field="pResource",
+        message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
+    )
+    range = Breach(BIND_RANGE, "Elements {value} do not lie in the view of {elements} elements.")
+    kind_2 = Breach(
+        DESC_KIND, "{field} ({given}) is not an unsigned 32-bit number.", expected="0 to 2**32 - 1"
+    )
 
 
 class CM5(Rule):
     says = "WriteBufferImmediate: addresses multiples of 4 inside a buffer in state COPY_DEST."
-    call = "the buffers written, each with its (address, value, mode)."
+    call = "ID3D12GraphicsCommandList::WriteBufferImmediate"
+
+    modes = Breach(COPY_RANGE, "The modes are not one per write.", field="pModes")
+    range = Breach(COPY_RANGE, "Address ({given}) is not a multiple of 4.", expected="a multiple of 4")
+    range_other = Breach(
+        COPY_RANGE, "Value ({given}) is not an unsigned 32-bit number.", expected="0 to 2**32 - 1"
+    )
+    range_2 = Breach(
+        COPY_RANGE, "Mode ({given}) is not known.", expected="a member of D3D12_WRITEBUFFERIMMEDIATE_MODE"
+    )
+    range_3 = Breach(
+        COPY_RANGE,
+        "The 4 bytes at address ({given}) lie in no buffer.",
+        expected="an address inside a buffer",
+    )
+
+
+class CL2(KnownListType):
+    says = "A list is created open, with a free allocator of its type."
+
+    allocator = Breach(
+        LIST_TYPE,
+        "No command allocator is given.",
+        field="pAllocator",
+        given=None,
+        expected="a command allocator",
+        message_id=MessageId.CREATECOMMANDLIST_NULL_COMMANDALLOCATOR,
+    )
+    type = Breach(
+        LIST_TYPE,
+        "{object} is of type {given}, and the list of type {expected}.",
+        field="pAllocator",
+        message_id=MessageId.WRONG_COMMAND_ALLOCATOR_TYPE,
+    )
+
+
+class CL1(KnownListType):
+    says = "Allocators of type DIRECT, BUNDLE, COMPUTE, COPY."
+
+
+class CL3(KnownListType):
+    says = "CreateCommandList1 makes a closed list without one."
+    call = "ID3D12Device4::CreateCommandList1"
+
+    flags = Breach(LIST_TYPE, "Command list flags ({given}) are not known.", field="flags")

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import Error, HResult
-from ..core.info_queue import refusal
 from ..types.arguments import integer
-from ..types.enums import Format, MessageId, ResourceDimension
+from ..types.enums import Format, ResourceDimension
 from ..types.structs import (
     TEXTURE_DATA_PITCH_ALIGNMENT,
     UINT64_MAX,
@@ -20,7 +19,7 @@ from ..types.structs import (
     SubresourceFootprint,
 )
 from .checks import TILE, check_resource_desc, round_up
-from .rows import RES_DESC
+from .rows import CF1
 from .texture_sizes import texture_size
 
 if TYPE_CHECKING:
@@ -101,24 +100,6 @@ def copyable_footprints(
 
 def _check_footprint_range(desc: ResourceDesc, first: int, count: int) -> None:
     if first != 0 or count not in (0, 1):
-        raise refusal(
-            RES_DESC,
-            f"Subresources [{first}, {first + count}) do not exist: a buffer has one.",
-            operation="GetCopyableFootprints",
-            rule="CF1: ID3D12Device::GetCopyableFootprints",
-            message_id=MessageId.GETCOPYABLEFOOTPRINTS_UNSUPPORTED_BUFFER_WIDTH,
-            field="FirstSubresource",
-            given=f"[{first}, {first + count})",
-            expected="[0, 1)",
-        )
+        raise CF1.first_subresource(given=f"[{first}, {first + count})", first=first, what=first + count)
     if round_up(desc.width, TEXTURE_DATA_PITCH_ALIGNMENT) > _UINT32_MAX:
-        raise refusal(
-            RES_DESC,
-            "Buffer width ({given}) does not fit a footprint.",
-            operation="GetCopyableFootprints",
-            rule="CF1: ID3D12Device::GetCopyableFootprints",
-            message_id=MessageId.GETCOPYABLEFOOTPRINTS_UNSUPPORTED_BUFFER_WIDTH,
-            field="pResourceDesc.Width",
-            given=desc.width,
-            expected=f"at most {_UINT32_MAX // 256 * 256}",
-        )
+        raise CF1.width(given=desc.width, expected=f"at most {_UINT32_MAX // 256 * 256}")

@@ -10,12 +10,12 @@ from dmlemu_hw.allocation import Allocation
 
 from ...errors import CallSite, Error, Severity, spell_site
 from ..core.device_child import DeviceChild
-from ..core.info_queue import not_implemented, refusal, spell
+from ..core.info_queue import not_implemented, spell
 from ..types.arguments import instance, integer
 from ..types.enums import CommandListType, MessageId, QueryHeapType, QueryType
 from ..types.structs import QueryHeapDesc
 from .resource import Resource
-from .rows import QUERY, QUERY_NOT_ENDED
+from .rows import QY1, QY2, QY3, QY5, QuerySlots
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 QUERY_SIZE = 8
 TIMESTAMP_TYPES = (QueryHeapType.TIMESTAMP, QueryHeapType.COPY_QUEUE_TIMESTAMP)
+
+
+_SLOTS: dict[str, type[QuerySlots]] = {"EndQuery": QY2, "ResolveQueryData": QY3}
 
 
 class QueryHeap(DeviceChild):
@@ -41,54 +44,22 @@ class QueryHeap(DeviceChild):
 def check_desc(desc: QueryHeapDesc | None) -> None:
     """QY1."""
 
-    refused = partial(
-        refusal,
-        QUERY,
-        operation="CreateQueryHeap",
-        rule="QY1: D3D12_QUERY_HEAP_DESC",
-        message_id=MessageId.CREATEQUERY_HEAP_INVALID_PARAMETERS,
-    )
-
     if desc is None:
-        raise refused("pDesc is {given}.", field="pDesc", given=None, expected="a D3D12_QUERY_HEAP_DESC")
+        raise QY1.desc()
     instance(desc, QueryHeapDesc, "desc")
     if desc.type not in list(QueryHeapType):
-        raise refused(
-            "Query heap type ({given}) is not known.",
-            field="pDesc.Type",
-            given=desc.type,
-            expected="a member of D3D12_QUERY_HEAP_TYPE",
-        )
+        raise QY1.type(given=desc.type)
     if not 1 <= desc.count < 2**32:
-        raise refused(
-            "Number of queries ({given}) is not one that a heap can have.",
-            field="pDesc.Count",
-            given=desc.count,
-            expected="at least 1",
-        )
+        raise QY1.count(given=desc.count)
     if desc.node_mask not in (0, 1):
-        raise refused(
-            "Node mask ({given}) names nodes that the device does not have.",
-            field="pDesc.NodeMask",
-            given=desc.node_mask,
-            expected="0 or 1",
-        )
+        raise QY1.node_mask(given=desc.node_mask)
     if desc.type not in TIMESTAMP_TYPES:
         raise not_implemented("CreateQueryHeap", f"A query heap of type {spell(desc.type)}")
 
 
 def begin_error(type: QueryType) -> Error:
     """QY2: timestamps have EndQuery only."""
-    return refusal(
-        QUERY,
-        f"A query of type {spell(type)} is begun, and timestamps have EndQuery only.",
-        field="Type",
-        given=type,
-        expected="EndQuery of type TIMESTAMP",
-        operation="BeginQuery",
-        rule="QY2: ID3D12GraphicsCommandList::BeginQuery",
-        message_id=MessageId.BEGIN_END_QUERY_INVALID_PARAMETERS,
-    )
+    return QY2.type(given=type)
 
 
 def check_end(command_list: ListRecorder, heap: QueryHeap, type: QueryType, index: int) -> None:
@@ -106,35 +77,25 @@ def check_resolve(
     offset: int,
 ) -> None:
     """QY3."""
-    operation, wrong = "ResolveQueryData", MessageId.RESOLVE_QUERY_DATA_INVALID_PARAMETERS
-
-    refused = partial(
-        refusal,
-        QUERY,
-        operation=operation,
-        rule=f"QY3: ID3D12GraphicsCommandList::{operation}",
-        message_id=wrong,
-    )
+    operation = "ResolveQueryData"
 
     _check_slots(command_list, heap, type, start, count, operation)
     integer(offset, "aligned_destination_buffer_offset")
     if destination is None:
-        raise refused("No destination is given.", field="pDestinationBuffer", given=None, expected="a buffer")
+        raise QY3.destination_buffer()
     command_list.context.check_child(destination, Resource, operation, "pDestinationBuffer")
     field, size, width = "AlignedDestinationBufferOffset", QUERY_SIZE * count, destination.width
     if offset < 0 or offset % QUERY_SIZE:
-        raise refused(
-            "Destination offset ({given}) is not a multiple of 8.",
-            field=field,
-            given=offset,
-            expected="a multiple of 8",
-        )
+        raise QY3.query(field=field, given=offset)
     if offset + size > width:
-        raise refused(
-            f"{count} results of 8 bytes at offset {offset} run past {destination} of {width} bytes.",
+        raise QY3.query_other(
             field=field,
             given=offset,
             expected=f"at most {width - size}",
+            count=count,
+            offset=offset,
+            destination=destination,
+            width=width,
         )
 
 
@@ -153,17 +114,12 @@ def check_ended(command_list: str, heap: QueryHeap, start: int, count: int, at: 
         return
     rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
     queries = ", ".join(map(str, missing[:8])) + rest
-    error = refusal(
-        QUERY_NOT_ENDED,
-        f"ResolveQueryData of {command_list} resolves queries of {heap} that were never ended.",
-        operation="ExecuteCommandLists",
-        rule="QY5: ID3D12GraphicsCommandList::ResolveQueryData",
-        message_id=MessageId.RESOLVE_QUERY_INVALID_QUERY_STATE,
-        field="StartIndex",
+    error = QY5.start_index(
+        heap,
         given=f"[{start}, {start + count})",
-        expected=f"ended queries: {queries} {'is' if len(missing) == 1 else 'are'} not",
-        object=heap,
+        expected=f"ended queries: {queries} {('is' if len(missing) == 1 else 'are')} not",
         context=(f"ResolveQueryData was recorded at {spell_site(at)}",) if at else (),
+        command_list=command_list,
     )
     heap.context.inform(error, Severity.WARNING)
 
@@ -172,47 +128,45 @@ def _check_slots(
     command_list: ListRecorder, heap: QueryHeap, type: QueryType, start: int, count: int, operation: str
 ) -> None:
     ends = operation == "EndQuery"
-    rule = "QY2" if ends else "QY3"
-    wrong = (
+    invalid = (
         MessageId.BEGIN_END_QUERY_INVALID_PARAMETERS
         if ends
         else MessageId.RESOLVE_QUERY_DATA_INVALID_PARAMETERS
     )
-
-    refused = partial(
-        refusal,
-        QUERY,
-        operation=operation,
-        rule=f"{rule}: ID3D12GraphicsCommandList::{operation}",
-        message_id=wrong,
-    )
-
+    page = f"ID3D12GraphicsCommandList::{operation}"
+    rule = _SLOTS[operation]
     if heap is None:
-        raise refused("No query heap is given.", field="pQueryHeap", given=None, expected="a query heap")
+        raise rule.heap(operation=operation, page=page, message_id=invalid)
     command_list.context.check_child(heap, QueryHeap, operation, "pQueryHeap")
     kind, size = heap._desc.type, heap._desc.count
     integer(start, "index")
     integer(count, "num_queries")
     if integer(type, "type") != QueryType.TIMESTAMP:
-        raise refused(
-            f"Query type ({spell(type)}) does not fit {heap} of type {spell(kind)}.",
-            field="Type",
-            given=type,
-            expected=QueryType.TIMESTAMP,
+        raise rule.query_type(
+            given=type, operation=operation, page=page, message_id=invalid, heap=heap, kind=spell(kind)
         )
     copies = command_list.type == CommandListType.COPY
     wanted = QueryHeapType.COPY_QUEUE_TIMESTAMP if copies else QueryHeapType.TIMESTAMP
     if kind != wanted:
-        raise refused(
-            f"A list of type {spell(command_list.type)} uses {heap} of type {spell(kind)}.",
-            field="pQueryHeap",
+        raise rule.heap_kind(
             given=kind,
             expected=wanted,
+            operation=operation,
+            page=page,
+            message_id=invalid,
+            list=spell(command_list.type),
+            heap=heap,
         )
     if start < 0 or count < 0 or start + count > size:
-        raise refused(
-            f"Queries [{start}, {start + count}) run past {heap} of {size} queries.",
+        queries = f"[{start}, {start + count})"
+        raise rule.slots(
             field="Index" if ends else "StartIndex",
-            given=start if ends else f"[{start}, {start + count})",
+            given=start if ends else queries,
             expected=f"within [0, {size})",
+            operation=operation,
+            page=page,
+            message_id=invalid,
+            queries=queries,
+            heap=heap,
+            size=size,
         )

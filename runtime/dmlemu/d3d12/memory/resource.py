@@ -13,15 +13,15 @@ from dmlemu_hw.allocation import Allocation
 from dmlemu_hw.allocation import Heap as HardwareHeap
 from dmlemu_hw.kernels import ffi
 
-from ...errors import CallSite, Error, Severity, quote, spell_site
+from ...errors import CallSite, Error, quote, spell_site
 from ..core.device_child import DeviceChild
-from ..core.info_queue import not_implemented, refusal, spell
+from ..core.info_queue import not_implemented, spell
 from ..types.arguments import instance, integer, outside
 from ..types.enums import HeapFlags, HeapType, MessageId
 from ..types.structs import HeapDesc, HeapProperties, Range, ResourceDesc, ResourceDesc1
 from .checks import allowed_states, is_cpu_visible
 from .declared import Declared, Layout, named
-from .rows import MAP_HEAP, MAP_RANGE, RES_DESC, UNMAP_NOT_MAPPED, UNMAP_RANGE
+from .rows import MP1, MP2, MP4, MP5, RS3
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -157,15 +157,7 @@ class MappedMemory:
 
     def _opened(self) -> memoryview:
         if self._memory is None:
-            raise refusal(
-                UNMAP_NOT_MAPPED,
-                f"The mapped memory of {self._resource} is used after Unmap.",
-                operation="MappedMemory",
-                rule="MP4: ID3D12Resource::Unmap",
-                message_id=0,  # the real debug layer does not see the host's accesses
-                object=self._resource,
-                context=self._resource.unmapped,
-            )
+            raise MP4.not_mapped(self._resource, operation="MappedMemory", context=self._resource.unmapped)
         return self._memory
 
     def view(self, dtype: npt.DTypeLike = np.uint8, offset: int = 0, count: int = -1) -> npt.NDArray[Any]:
@@ -310,17 +302,7 @@ class Resource(DeviceChild):
     def get_heap_properties(self) -> tuple[HeapProperties, HeapFlags]:
         """``ID3D12Resource::GetHeapProperties``; E_INVALIDARG for a reserved resource (RB11, RS3)."""
         if self.properties is None:
-            raise refusal(
-                RES_DESC,
-                "A reserved resource has no heap whose properties could be returned.",
-                operation="GetHeapProperties",
-                rule="RS3: ID3D12Resource::GetHeapProperties",
-                message_id=MessageId.GETHEAPPROPERTIES_INVALIDRESOURCE,
-                field="this",
-                given="a reserved resource",
-                expected="a committed or placed resource",
-                object=self,
-            )
+            raise RS3.this(self)
         return self.properties, self.heap_flags
 
     def expect(self, offset: int, tensor_desc: Layout, name: str = "", *, is_array: bool = False) -> None:
@@ -408,15 +390,7 @@ class Resource(DeviceChild):
             self._check_subresource(subresource, "Unmap", MessageId.UNMAP_INVALIDSUBRESOURCE)
             self._check_range(written_range, "Unmap", "pWrittenRange", MessageId.UNMAP_INVALIDRANGE)
             if self.map_count == 0:
-                raise refusal(
-                    UNMAP_NOT_MAPPED,
-                    f"Unmap is called on {self}, which is not mapped.",
-                    operation="Unmap",
-                    rule="MP4: ID3D12Resource::Unmap",
-                    message_id=MessageId.RESOURCE_UNMAP_NOTMAPPED,
-                    object=self,
-                    context=self.unmapped,
-                )
+                raise MP4.not_mapped_other(self, context=self.unmapped)
         except Error as error:
             self.context.object_to(error)
             return
@@ -473,16 +447,13 @@ class Resource(DeviceChild):
             return
         reserved = self.properties is None
         where = "a reserved resource" if reserved else f"in a heap of type {spell(self.heap_type)}"
-        raise refusal(
-            MAP_HEAP,
-            f"{operation} is called on {self}, which is {where}: the CPU cannot see it.",
-            operation=operation,
-            rule=f"{'RS3' if reserved else 'MP1'}: ID3D12Resource::{operation}",
-            message_id=message_id,
-            field="this",
+        raise (RS3.mapped if reserved else MP1.heap_type)(
+            self,
             given=where,
-            expected="a heap of type UPLOAD, READBACK or GPU_UPLOAD, or a CUSTOM one that the CPU can see",
-            object=self,
+            message_id=message_id,
+            operation=operation,
+            page=f"ID3D12Resource::{operation}",
+            call=operation,
         )
 
     @property
@@ -492,16 +463,12 @@ class Resource(DeviceChild):
 
     def _check_subresource(self, subresource: int, operation: str, message_id: MessageId) -> None:
         if integer(subresource, "subresource") != 0:
-            raise refusal(
-                MAP_RANGE,
-                "Subresource ({given}) does not exist: a buffer has one.",
-                operation=operation,
-                rule=f"MP2: ID3D12Resource::{operation}",
-                message_id=message_id,
-                field="Subresource",
+            raise MP2.subresource(
+                self,
                 given=subresource,
-                expected="0",
-                object=self,
+                message_id=message_id,
+                page=f"ID3D12Resource::{operation}",
+                operation=operation,
             )
 
     def _check_range(self, range: Range | None, operation: str, field: str, message_id: MessageId) -> None:
@@ -511,16 +478,17 @@ class Resource(DeviceChild):
         if range.end <= range.begin or not self.context.has_layer:
             return
         if range.begin < 0 or range.end > self.width:
-            error = refusal(
-                MAP_RANGE,
-                f"Range ([{range.begin}, {range.end})) runs past the buffer of {self.width} bytes.",
-                operation=operation,
-                rule=f"MP5: ID3D12Resource::{operation}",
-                message_id=message_id,
+            error = MP5.range(
+                self,
                 field=field,
                 given=f"[{range.begin}, {range.end})",
                 expected=f"within [0, {self.width})",
-                object=self,
+                message_id=message_id,
+                page=f"ID3D12Resource::{operation}",
+                operation=operation,
+                begin=range.begin,
+                end=range.end,
+                width=self.width,
             )
             self.context.object_to(error)
 
@@ -533,17 +501,8 @@ class Resource(DeviceChild):
     def _warn_written_readback(self, range: Range | None) -> None:
         if range is None or range.end <= range.begin or self.heap_type != HeapType.READBACK:
             return
-        error = refusal(
-            UNMAP_RANGE,
-            f"Unmap declares bytes [{range.begin}, {range.end}) of {self}, a READBACK buffer, as written.",
-            operation="Unmap",
-            rule="MP5: ID3D12Resource::Unmap",
-            message_id=MessageId.UNMAP_RANGE_NOT_EMPTY,
-            field="pWrittenRange",
-            given=f"[{range.begin}, {range.end})",
-            expected="an empty range",
-            object=self,
-            severity=Severity.WARNING,
+        error = MP5.written_range(
+            self, given=f"[{range.begin}, {range.end})", begin=range.begin, end=range.end
         )
         self.context.inform(error)
 

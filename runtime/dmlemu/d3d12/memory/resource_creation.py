@@ -13,17 +13,18 @@ from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.memory import Memory
 
 from ...diagnostics.rows import OUT_OF_MEMORY
+from ...diagnostics.rule import error_of
 from ...errors import HResult, Severity
 from ...frozen import Frozen
 from ..core.device_context import DeviceContext
-from ..core.info_queue import refusal, spell
+from ..core.info_queue import spell
 from ..types.enums import HeapFlags, HeapType, MessageId, ResourceStates
 from ..types.structs import ClearValue, HeapDesc, HeapProperties, QueryHeapDesc, ResourceDesc
 from . import checks as rules
 from . import query_heap
 from .query_heap import QueryHeap
 from .resource import Heap, Resource
-from .rows import RES_DESC, RES_STATE_IGNORED
+from .rows import RB8, RB12
 
 _Result = TypeVar("_Result")
 
@@ -45,7 +46,7 @@ class OutOfMemoryGuard(Frozen):
             return work()
         except OutOfMemory as error:
             left = max(0, error.budget - error.used)
-            raise refusal(
+            raise error_of(
                 OUT_OF_MEMORY,
                 str(error),
                 operation=self.operation,
@@ -203,16 +204,12 @@ def _look_at_width(resource: Resource, operation: str) -> None:
     width = resource.get_desc().width
     if resource.fixed_states is None or width <= _MOST_BYTES_OF_HOST:
         return
-    error = refusal(
-        RES_DESC,
-        f"A buffer in a heap of type {spell(resource.heap_type)} has width ({{given}}).",
-        operation=operation,
-        rule="RB12: D3D12_HEAP_TYPE",
-        message_id=MessageId.CREATERESOURCE_INVALIDDIMENSIONS,
-        field="pDesc.Width",
+    error = RB12.width(
+        resource,
         given=width,
         expected=f"at most {_MOST_BYTES_OF_HOST}",
-        object=resource,
+        operation=operation,
+        heap_type=spell(resource.heap_type),
     )
     resource.context.inform(error, Severity.WARNING)
 
@@ -223,16 +220,12 @@ def _finish(resource: Resource, state: ResourceStates, operation: str) -> Resour
     resource.began_common = state == ResourceStates.COMMON
     context.resources[resource.address] = resource
     if state != ResourceStates.COMMON and resource.fixed_states is None and context.info_queue.enabled:
-        error = refusal(
-            RES_STATE_IGNORED,
-            "Initial state ({given}) is ignored: buffers start COMMON.",
-            operation=operation,
-            rule=f"RB8: ID3D12Device::{operation}",
-            message_id=MessageId.CREATERESOURCE_STATE_IGNORED,
-            field="InitialResourceState",
+        error = RB8.initial_resource_state(
+            resource,
             given=ResourceStates(state),
             expected=ResourceStates.COMMON,
-            object=resource,
+            page=f"ID3D12Device::{operation}",
+            operation=operation,
         )
         context.inform(error, Severity.WARNING)
     _look_at_width(resource, operation)

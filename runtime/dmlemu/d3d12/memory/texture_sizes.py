@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from ..core.info_queue import not_implemented, refusal, spell
+from ..core.info_queue import not_implemented, spell
 from ..types.arguments import integer
 from ..types.enums import Format, MessageId, ResourceFlags, TextureLayout
 from ..types.structs import DEFAULT_MSAA_RESOURCE_PLACEMENT_ALIGNMENT, ResourceDesc
 from .checks import TILE, round_up
-from .rows import RES_DESC
+from .rows import TX1
 
 SMALL = 4096  # D3D12_SMALL_RESOURCE_PLACEMENT_ALIGNMENT
 _MOST_TEXELS, _MOST_SLICES = 16384, 2048  # D3D12_REQ_TEXTURE2D_U_OR_V_DIMENSION, _ARRAY_AXIS_DIMENSION
@@ -87,15 +87,13 @@ def _check(desc: ResourceDesc, operation: str) -> None:
 
 def _require(operation: str, right: bool, field: str, given: object, expected: str, message_id: int) -> None:
     if not right:
-        raise refusal(
-            RES_DESC,
-            f"A texture has {field} ({{given}}).",
-            operation=operation,
-            rule="TX1: D3D12_RESOURCE_DESC",
-            message_id=message_id,
+        raise TX1.desc(
             field=f"pDesc.{field}",
             given=given,
             expected=expected,
+            message_id=message_id,
+            operation=operation,
+            path=field,
         )
 
 

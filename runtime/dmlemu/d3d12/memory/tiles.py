@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from dmlemu_hw.allocation import Heap as HardwareHeap
 
 from ...errors import number_of
 from ...frozen import Frozen
-from ..core.info_queue import refusal
 from ..types.arguments import instance, integer, integers, sequence
-from ..types.enums import HeapFlags, MessageId, TileMappingFlags, TileRangeFlags
+from ..types.enums import HeapFlags, TileMappingFlags, TileRangeFlags
 from ..types.structs import (
     PackedMipInfo,
     ResourceTiling,
@@ -23,7 +21,7 @@ from ..types.structs import (
 )
 from .checks import TILE, round_up
 from .resource import Heap, Resource
-from .rows import TILE_MAPPING
+from .rows import RS4, RS5, RS7
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -51,15 +49,6 @@ class TileMapping(Frozen):
     flags: TileMappingFlags
 
 
-_refused = partial(
-    refusal,
-    TILE_MAPPING,
-    operation="UpdateTileMappings",
-    page="ID3D12CommandQueue::UpdateTileMappings",
-    message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
-)
-
-
 def resource_tiling(resource: Resource, first: int, count: int) -> ResourceTiling:
     """GetResourceTiling (RS9): nothing for what has no tiles."""
     if resource.created_as != "reserved":
@@ -74,44 +63,24 @@ def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]
     """RS4, RS5, RS7: the mappings to be made, in order; raises for invalid arguments."""
     resource = mapping.resource
     if resource is None:
-        raise _refused(
-            "No resource is given.",
-            field="pResource",
-            given=None,
-            expected="a reserved resource",
-            rule="RS4",
-        )
+        raise RS4.resource()
     context.check_child(resource, Resource, "UpdateTileMappings", "pResource")
     resource.check_open("UpdateTileMappings")
     if resource.created_as != "reserved":
-        raise _refused(
-            f"{resource} is a {resource.created_as} resource: it has no tiles.",
-            field="pResource",
-            given=resource.created_as,
-            expected="reserved",
-            object=resource,
-            rule="RS4",
-        )
+        raise RS4.mapping(resource, given=resource.created_as, created_as=resource.created_as)
     if integer(mapping.flags, "flags") not in (TileMappingFlags.NONE, TileMappingFlags.NO_HAZARD):
-        raise _refused(
-            "Flags ({given}) are not known.",
-            field="Flags",
-            given=mapping.flags,
-            expected="NONE or NO_HAZARD",
-            rule="RS5",
-        )
+        raise RS5.flags(given=mapping.flags)
     regions = _regions(mapping)
     total = sum(count for _, count in regions)
     ranges = _ranges(mapping, total)
     given = sum(count for _, _, count in ranges)
     if given != total:
-        error = _refused(
-            f"The heap ranges hold {given} tiles and the resource regions {total}.",
-            field="pRangeTileCounts",
+        error = RS5.range_tile_counts(
+            resource,
             given=number_of(given, "tile"),
             expected=number_of(total, "tile"),
-            object=resource,
-            rule="RS5",
+            value=given,
+            total=total,
         )
         if given < total:
             raise error
@@ -131,32 +100,21 @@ def _regions(mapping: TileMapping) -> list[tuple[int, int]]:
         if sizes is None:
             return [(0, tiles)]
         if len(sizes) != 1:
-            raise _refused(
-                f"There are {len(sizes)} region sizes and no region starts.",
-                field="pResourceRegionStartCoordinates",
-                given=None,
-                expected=f"{len(sizes)} coordinates",
-                rule="RS5",
+            raise RS5.resource_region_start_coordinates(
+                expected=f"{len(sizes)} coordinates", sizes=len(sizes)
             )
         starts = [TiledResourceCoordinate()]
     if sizes is None:
         sizes = [TileRegionSize(1)] * len(starts)
     if len(starts) != len(sizes):
-        raise _refused(
-            f"There are {len(starts)} region starts and {len(sizes)} region sizes.",
-            field="pResourceRegionSizes",
+        raise RS5.resource_region_sizes(
             given=number_of(len(sizes), "size"),
             expected=number_of(len(starts), "size"),
-            rule="RS5",
+            starts=len(starts),
+            sizes=len(sizes),
         )
     if not starts:
-        raise _refused(
-            "There are no regions.",
-            field="NumResourceRegions",
-            given=0,
-            expected="at least 1",
-            rule="RS5",
-        )
+        raise RS5.num_resource_regions()
     rows = enumerate(zip(starts, sizes, strict=True))
     return [_region(mapping.resource, i, start, size, tiles) for i, (start, size) in rows]
 
@@ -166,39 +124,29 @@ def _region(
 ) -> tuple[int, int]:
     field = f"pResourceRegionStartCoordinates[{index}]"
     if start.subresource != 0 or start.y != 0 or start.z != 0:
-        raise _refused(
-            "A coordinate leaves the one row of tiles that a buffer has.",
-            field=field,
-            given=f"X {start.x}, Y {start.y}, Z {start.z}, Subresource {start.subresource}",
-            expected="Y, Z and Subresource 0",
-            rule="RS4",
+        raise RS4.mapping_other(
+            field=field, given=f"X {start.x}, Y {start.y}, Z {start.z}, Subresource {start.subresource}"
         )
     count = size.num_tiles
     if size.use_box and size.width * size.height * size.depth != count:
-        raise _refused(
-            f"The box of a region does not hold its NumTiles ({count}).",
+        raise RS4.mapping_2(
             field=f"pResourceRegionSizes[{index}]",
             given=f"{size.width} x {size.height} x {size.depth}",
             expected=number_of(count, "tile"),
-            rule="RS4",
+            count=count,
         )
     if size.use_box and (size.height != 1 or size.depth != 1):
-        raise _refused(
-            "The box of a region leaves the one row of tiles that a buffer has.",
-            field=f"pResourceRegionSizes[{index}]",
-            given=f"{size.height} x {size.depth}",
-            expected="1 x 1",
-            rule="RS4",
-        )
+        raise RS4.mapping_3(field=f"pResourceRegionSizes[{index}]", given=f"{size.height} x {size.depth}")
     if start.x < 0 or count < 1 or start.x + count > tiles:
         size_of_all = f"{tiles} of 65536 bytes"
-        raise _refused(
-            f"Tiles [{start.x}, {start.x + count}) do not lie in {resource}, which has {size_of_all}.",
+        raise RS4.mapping_4(
+            resource,
             field=field,
             given=f"[{start.x}, {start.x + count})",
             expected=f"within [0, {tiles})",
-            object=resource,
-            rule="RS4",
+            x=start.x,
+            what=start.x + count,
+            size_of_all=size_of_all,
         )
     return start.x, count
 
@@ -216,44 +164,20 @@ def _ranges(mapping: TileMapping, total: int) -> list[_Range]:
     given = [each for each in (range_flags, heap_starts, counts) if each is not None]
     number = len(given[0]) if given else 1
     if any(len(each) != number for each in given):
-        raise _refused(
-            "The arrays of heap ranges differ in length.",
-            field="NumRanges",
-            given=f"arrays of {' and '.join(str(len(each)) for each in given)}",
-            expected="equal lengths",
-            rule="RS5",
-        )
+        raise RS5.num_ranges(given=f"arrays of {' and '.join(str(len(each)) for each in given)}")
     flags = [_NONE] * number if range_flags is None else range_flags
     for i, flag in enumerate(flags):
         if flag not in (_NONE, _NULL, _SKIP, _REUSE):
-            raise _refused(
-                "Range flags ({given}) are not one of those allowed.",
-                field=f"pRangeFlags[{i}]",
-                given=TileRangeFlags(flag),
-                expected="NONE, NULL, SKIP or REUSE_SINGLE_TILE",
-                rule="RS5",
-            )
+            raise RS5.mapping(field=f"pRangeFlags[{i}]", given=TileRangeFlags(flag))
     if heap_starts is None:
         if number > 1 and any(flag in (_NONE, _REUSE) for flag in flags):
-            raise _refused(
-                "No heap offsets are given.",
-                field="pHeapRangeStartOffsets",
-                given=None,
-                expected="an offset per range",
-                rule="RS5",
-            )
+            raise RS5.heap_range_start_offsets()
         heap_starts = [0] * number
     if counts is None:
         counts = [total] if number == 1 else [1] * number
     for i, count in enumerate(counts):
         if count < 0:
-            raise _refused(
-                "The number of tiles of a range ({given}) is negative.",
-                field=f"pRangeTileCounts[{i}]",
-                given=count,
-                expected="at least 0",
-                rule="RS5",
-            )
+            raise RS5.mapping_other(field=f"pRangeTileCounts[{i}]", given=count)
     return list(zip(flags, heap_starts, counts, strict=True))
 
 
@@ -277,35 +201,23 @@ def _check_heap(context: DeviceContext, mapping: TileMapping, ranges: list[_Rang
     heap = mapping.heap
     if heap is None:
         if used:
-            raise _refused(
-                "No heap is given, and a range maps tiles of one.",
-                field="pHeap",
-                given=None,
-                expected="a heap, or only ranges with flag NULL or SKIP",
-                rule="RS5",
-            )
+            raise RS5.heap()
         return
     context.check_child(heap, Heap, "UpdateTileMappings", "pHeap")
     if heap.get_desc().flags & HeapFlags.DENY_BUFFERS:
-        raise _refused(
-            f"{heap} denies buffers.",
-            field="pHeap",
-            given=heap.get_desc().flags,
-            expected="a heap without DENY_BUFFERS",
-            object=heap,
-            rule="RS7",
-        )
+        raise RS7.heap(heap, given=heap.get_desc().flags)
     tiles = round_up(heap.get_desc().size_in_bytes, TILE) // TILE
     for i, (flag, start, count) in used:
         needed = 1 if flag == _REUSE else count
         if start < 0 or count < 1 or start + needed > tiles:
-            raise _refused(
-                f"Tiles [{start}, {start + needed}) do not lie in {heap} of {tiles} tiles.",
+            raise RS5.mapping_2(
+                heap,
                 field=f"pHeapRangeStartOffsets[{i}]",
                 given=f"[{start}, {start + needed})",
                 expected=f"within [0, {tiles})",
-                object=heap,
-                rule="RS5",
+                start=start,
+                what=start + needed,
+                tiles=tiles,
             )
 
 

@@ -11,39 +11,31 @@ from typing import TYPE_CHECKING, Any
 from dmlemu_hw.faults import OutOfMemory
 from dmlemu_hw.queue import QueueKind
 
-from ...diagnostics.rows import OUT_OF_MEMORY
 from ...errors import Error, HResult, Severity, call_site, spell_site
 from ..barriers.state_errors import conflict_error
 from ..core.device_child import DeviceChild
-from ..core.info_queue import not_implemented, refusal, spell
+from ..core.info_queue import not_implemented, spell
 from ..core.object import Object, released_at
 from ..core.recording import Command
-from ..core.rows import OBJECT_DELETED_IN_USE
+from ..core.rows import CL9, FN3
 from ..core.states import Clash
 from ..core.submissions import Submission, when_done
 from ..lists.command_list import CommandList, encode_marker
 from ..lists.list_recorder import ListRecording
 from ..memory.resource import Heap, Resource
+from ..memory.rows import RS5
 from ..memory.tiles import TileMapping, check_mappings
 from ..types.arguments import instance, integer, sequence
 from ..types.enums import (
     CommandListType,
     CommandQueueFlags,
     CommandQueuePriority,
-    MessageId,
     TileMappingFlags,
 )
 from ..types.structs import ClockCalibration, CommandQueueDesc, TiledResourceCoordinate, TileRegionSize
 from .fence import Fence, check_value
 from .journey import Journey
-from .rows import (
-    FENCE_VALUE,
-    FENCE_ZERO_WAIT,
-    Q1,
-    Q2,
-    Q3,
-    RES_NOT_RESIDENT,
-)
+from .rows import FN2, Q1, Q2, Q3, RD2
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -293,16 +285,7 @@ class CommandQueue(DeviceChild):
         self.context.check_alive(operation)
         name = f"ID3D12CommandQueue::{operation}"
         if fence is None:
-            raise refusal(
-                FENCE_VALUE,
-                "No fence is given.",
-                operation=name,
-                rule=f"FN2: {name}",
-                field="pFence",
-                given=None,
-                expected="a fence",
-                object=self,
-            )
+            raise FN2.fence(self, page=name, operation=name)
         self.context.check_child(fence, Fence, name, "pFence")
         fence.check_open(operation)
         check_value(value, name, "Value")
@@ -310,19 +293,16 @@ class CommandQueue(DeviceChild):
     def _released_error(self, thing: Object, recording: ListRecording, path: str) -> Error:
         command = recording.need(thing)
         why = "which it was recorded with" if command is None else f"which {command} needs"
-        return refusal(
-            OBJECT_DELETED_IN_USE,
-            f"{recording.owner} is executed, and {thing}, {why}, has been released.",
+        return CL9.deleted_in_use(
+            self,
             field=path,
             given=f"a list that needs a released {thing.kind}",
-            expected="a list whose objects are alive",
-            object=self,
-            hint="Release it once the GPU has finished the list.",
-            context=(*(() if command is None else (command.context(recording.owner),)), *released_at(thing)),
+            page="ID3D12CommandQueue::ExecuteCommandLists",
             operation="ExecuteCommandLists",
-            rule="CL9: ID3D12CommandQueue::ExecuteCommandLists",
-            message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
-            hresult=HResult.DXGI_ERROR_INVALID_CALL,
+            context=(*(() if command is None else (command.context(recording.owner),)), *released_at(thing)),
+            owner=recording.owner,
+            thing=thing,
+            why=why,
         )
 
     def _evicted_error(self, thing: Object, recording: ListRecording) -> Error:
@@ -330,47 +310,23 @@ class CommandQueue(DeviceChild):
         which = "which" if pageable is thing else f"and {pageable}, in which it is placed,"
         at = spell_site(pageable.evicted_at)
         evicted = (f"It was evicted at {at}",) if at else ()
-        return refusal(
-            RES_NOT_RESIDENT,
-            f"{recording.owner} uses {thing}, {which} is not resident.",
-            operation="ExecuteCommandLists",
+        return RD2.not_resident(
+            thing,
             context=(*(() if command is None else (command.context(recording.owner),)), *evicted),
-            rule="RD2: ID3D12Device::Evict",
-            hresult=HResult.DXGI_ERROR_INVALID_CALL,
-            message_id=MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
-            object=thing,
-            hint="Call MakeResident before the list is executed.",
+            owner=recording.owner,
+            which=which,
         )
 
     def _remark_empty(self) -> None:
         self.context.inform(Q2.no_lists(self), Severity.INFO)
 
     def _remark_zero_wait(self, fence: Fence) -> None:
-        error = refusal(
-            FENCE_ZERO_WAIT,
-            f"{self} waits for {fence} to reach 0, which every fence value satisfies.",
-            operation="ID3D12CommandQueue::Wait",
-            rule="FN3: ID3D12CommandQueue::Wait",
-            message_id=MessageId.FENCE_ZERO_WAIT,
-            field="Value",
-            given=0,
-            expected="at least 1",
-            object=fence,
-        )
+        error = FN3.value(fence, operation="ID3D12CommandQueue::Wait", this=self)
         self.context.inform(error, Severity.WARNING)
 
 
 def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:
-    return refusal(
-        OUT_OF_MEMORY,
-        str(error),
-        operation="UpdateTileMappings",
-        rule="RS5: ID3D12CommandQueue::UpdateTileMappings",
-        hresult=HResult.E_OUTOFMEMORY,
-        object=resource,
-        hint="Map tiles that lie side by side in the heap in one range, or release resources.",
-        message_id=0,
-    )
+    return RS5.of_memory(resource, message=str(error))
 
 
 def _run_last_checks(context: DeviceContext, recordings: list[ListRecording]) -> None:

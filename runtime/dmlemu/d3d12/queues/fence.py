@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.fence import Fence as HardwareFence
@@ -11,11 +10,10 @@ from dmlemu_hw.fence import Fence as HardwareFence
 from ...errors import number_of
 from ..core.device_child import DeviceChild
 from ..core.host_events import Event, notifier
-from ..core.info_queue import refusal
 from ..types.arguments import integer, integers, number, outside, sequence
-from ..types.enums import FenceFlags, MessageId, MultipleFenceWaitFlags
+from ..types.enums import FenceFlags, MultipleFenceWaitFlags
 from ..types.structs import UINT64_MAX
-from .rows import FENCE_FLAGS, FENCE_VALUE
+from .rows import FN1, FN7
 
 if TYPE_CHECKING:
     from ..core.device_context import DeviceContext
@@ -26,30 +24,13 @@ def check_flags(flags: FenceFlags) -> None:
     integer(flags, "flags")
     known = int(FenceFlags.SHARED | FenceFlags.SHARED_CROSS_ADAPTER | FenceFlags.NON_MONITORED)
     if int(flags) & ~known:
-        raise refusal(
-            FENCE_FLAGS,
-            "Fence flags ({given}) have bits that are not known.",
-            operation="CreateFence",
-            rule="FN1: ID3D12Device::CreateFence",
-            message_id=MessageId.CREATE_FENCE_INVALID_FLAGS,
-            field="Flags",
-            given=flags,
-            expected="members of D3D12_FENCE_FLAGS",
-        )
+        raise FN1.flags(given=flags)
 
 
 def check_value(value: int, operation: str, field: str) -> None:
     """Checks that a fence value is an unsigned 64-bit number."""
     if not 0 <= integer(value, field) <= UINT64_MAX:
-        raise refusal(
-            FENCE_VALUE,
-            "Fence value ({given}) is not an unsigned 64-bit number.",
-            operation=operation,
-            rule=f"FN1: {operation}",
-            field=field,
-            given=value,
-            expected="0 to 2**64 - 1",
-        )
+        raise FN1.value(field=field, given=value, page=operation, operation=operation)
 
 
 def check_timeout(timeout: float | None) -> float | None:
@@ -133,33 +114,18 @@ class Fence(DeviceChild):
 
 def check_multiple(fences: Sequence[Fence], values: Sequence[int], flags: MultipleFenceWaitFlags) -> None:
     """FN7."""
-    operation = "SetEventOnMultipleFenceCompletion"
-
-    refused = partial(
-        refusal,
-        FENCE_FLAGS,
-        operation=operation,
-        rule=f"FN7: ID3D12Device1::{operation}",
-    )
 
     if integer(flags, "flags") not in (MultipleFenceWaitFlags.ALL, MultipleFenceWaitFlags.ANY):
-        raise refused(
-            "Multiple fence wait flags ({given}) have bits that are not known.",
-            field="Flags",
-            given=flags,
-            expected="ALL or ANY",
-            message_id=MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS,
-        )
+        raise FN7.flags(given=flags)
     if len(fences) != len(values):
-        raise refused(
-            f"There are {len(fences)} fences and {len(values)} values.",
-            field="pFenceValues",
+        raise FN7.fence_values(
             given=number_of(len(values), "value"),
             expected=number_of(len(fences), "value"),
-            message_id=0,
+            fences=len(fences),
+            values=len(values),
         )
     if not fences:
-        raise refused("No fence is given.", field="NumFences", given=0, expected="at least 1", message_id=0)
+        raise FN7.num_fences()
 
 
 def set_event_on_multiple(

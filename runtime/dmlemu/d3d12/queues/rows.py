@@ -14,14 +14,13 @@ RES_NOT_RESIDENT = RESOURCES.refused(
     When.SUBMIT,
     "The GPU would access memory that may have been reused.",
     "Call MakeResident before ExecuteCommandLists; calls are counted, like references.",
-    rule="RD1, RD2: Residency",
+    level=Strictness.DEBUG,
     message_ids=(
         MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
         MessageId.MAKERESIDENT_NULLOBJECTARRAY,
         MessageId.EVICT_NULLOBJECTARRAY,
-        MessageId.EVICT_UNDERFLOW,
     ),
-    level=Strictness.DEBUG,
+    rule="Residency",
 )
 
 FENCE_VALUE = LISTS.refused(
@@ -30,7 +29,7 @@ FENCE_VALUE = LISTS.refused(
     When.CALL,
     "The call fails.",
     "Count values up from 1.",
-    rule="FN1, FN2: ID3D12Device::CreateFence",
+    rule="ID3D12Device::CreateFence",
 )
 
 FENCE_FLAGS = LISTS.refused(
@@ -39,11 +38,7 @@ FENCE_FLAGS = LISTS.refused(
     When.CALL,
     "The call fails.",
     "Give as many values as fences, at least one, and flags ALL or ANY.",
-    rule="FN1, FN7: ID3D12Device1::SetEventOnMultipleFenceCompletion",
-    message_ids=(
-        MessageId.CREATE_FENCE_INVALID_FLAGS,
-        MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS,
-    ),
+    rule="ID3D12Device1::SetEventOnMultipleFenceCompletion",
 )
 
 LIST_EXECUTED_TWICE = LISTS.reported(
@@ -70,18 +65,6 @@ QUEUE_EMPTY_SUBMIT = LISTS.reported(
     message_ids=(MessageId.CANNOT_EXECUTE_EMPTY_COMMAND_LIST,),
 )
 
-FENCE_ZERO_WAIT = LISTS.reported(
-    "FENCE_ZERO_WAIT",
-    "a queue waits for a fence to reach 0",
-    Severity.WARNING,
-    When.CALL,
-    "Every fence has reached 0 when it is created: the wait has no effect, and the intended order does not "
-    "exist.",
-    "Count values up from 1 and signal before waiting.",
-    rule="FN3: ID3D12CommandQueue::Wait",
-    message_ids=(MessageId.FENCE_ZERO_WAIT,),
-    level=Strictness.DEBUG,
-)
 
 # --- rules ---
 
@@ -215,9 +198,22 @@ class FN1(Rule):
     says = "Known flags, 64-bit values."
     call = "ID3D12Device::CreateFence"
 
+    flags = Breach(
+        FENCE_FLAGS,
+        "Fence flags ({given}) have bits that are not known.",
+        field="Flags",
+        expected="members of D3D12_FENCE_FLAGS",
+        message_id=MessageId.CREATE_FENCE_INVALID_FLAGS,
+    )
+    value = Breach(
+        FENCE_VALUE, "Fence value ({given}) is not an unsigned 64-bit number.", expected="0 to 2**64 - 1"
+    )
+
 
 class FN2(Rule):
     says = "Host and queues may set any value; one that is lower than the fence has then is remarked."
+
+    fence = Breach(FENCE_VALUE, "No fence is given.", field="pFence", given=None, expected="a fence")
 
 
 class FN4(Rule):
@@ -234,8 +230,28 @@ class FN6(Rule):
 
 class FN7(Rule):
     says = "All or any of several fences."
+    call = "ID3D12Device1::SetEventOnMultipleFenceCompletion"
+
+    flags = Breach(
+        FENCE_FLAGS,
+        "Multiple fence wait flags ({given}) have bits that are not known.",
+        field="Flags",
+        expected="ALL or ANY",
+        message_id=MessageId.SETEVENTONMULTIPLEFENCECOMPLETION_INVALIDFLAGS,
+    )
+    fence_values = Breach(FENCE_FLAGS, "There are {fences} fences and {values} values.", field="pFenceValues")
+    num_fences = Breach(FENCE_FLAGS, "No fence is given.", field="NumFences", given=0, expected="at least 1")
 
 
 class RD2(Rule):
     says = "What is not resident is not used."
     call = "ID3D12Device::Evict"
+    operation = "ExecuteCommandLists"
+    hresult = HResult.DXGI_ERROR_INVALID_CALL
+
+    not_resident = Breach(
+        RES_NOT_RESIDENT,
+        "{owner} uses {object}, {which} is not resident.",
+        hint="Call MakeResident before the list is executed.",
+        message_id=MessageId.INVALID_USE_OF_NON_RESIDENT_RESOURCE,
+    )

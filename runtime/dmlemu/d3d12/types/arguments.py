@@ -11,11 +11,10 @@ from enum import Enum, IntEnum, IntFlag
 from operator import index
 from typing import Any, TypeVar, get_type_hints
 
-from ...diagnostics.refusal import refusal
-from ...diagnostics.rows import ARGUMENT_RANGE
-from ...errors import Error, spell
+from ...errors import Error
 from ...frozen import Frozen
 from ...suggestions import nearest, question
+from .rows import Argument
 
 _Kind = TypeVar("_Kind")
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -30,17 +29,7 @@ def outside(
     value: object, field: str, expected: str, message: str = "is out of range", hint: str = ""
 ) -> Error:
     """The error for a value that the field cannot hold."""
-    return refusal(
-        ARGUMENT_RANGE,
-        f"{field} ({spell(value)}) {message}.",
-        api="D3D12",
-        operation="",
-        rule="",
-        field=field,
-        given=value,
-        expected=expected,
-        hint=hint,
-    )
+    return Argument.range(field=field, given=value, expected=expected, hint=hint, text=message)
 
 
 # Converting these runs no method of theirs: an exception comes from a signal handler.

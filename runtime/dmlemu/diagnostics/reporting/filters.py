@@ -60,9 +60,9 @@ def _category(value: Any) -> MessageCategory:
 
 def _unknown(what: str, field: str, given: int, expected: str) -> Error:
     with loading():
-        from ..refusal import refusal  # imported late: most programs make no mistakes
+        from ..rule import error_of  # imported late: most programs make no mistakes
 
-    return refusal(
+    return error_of(
         ARGUMENT_RANGE,
         f"{what} ({{given}}) is not known.",
         rule="D3D12_INFO_QUEUE_FILTER_DESC",

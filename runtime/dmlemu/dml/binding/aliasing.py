@@ -17,8 +17,8 @@ from dmlemu_hw.events import Footprint
 from ...diagnostics.declaration import Declaration
 from ..lowering.compile import Access
 from ..lowering.dispatchable import CompiledOperator, Dispatchable, Role, Slot, Touch
+from ..rows import BIND_ALIAS, BIND_OUT_OUT
 from ..tensor_desc import BufferTensorDesc, element_bits
-from .rows import BIND_ALIAS, BIND_OUT_OUT
 
 __all__ = [
     "Clash",

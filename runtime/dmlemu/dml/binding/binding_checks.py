@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...d3d12 import HeapType, MessageId, Resource, ResourceFlags
-from ...d3d12.core.rows import BIND_FOREIGN_DEVICE, OBJECT_DELETED_IN_USE
-from ...d3d12.lists.rows import BIND_RANGE
+from ...d3d12 import HeapType, Resource, ResourceFlags
 from ...d3d12.memory.declared import named
-from ...diagnostics.declaration import Declaration
-from ...errors import Error, as_integer, not_a, quote, spell, spell_object
+from ...diagnostics.rule import Breach
+from ...errors import Error, as_integer, not_a, number_of, quote, spell, spell_object
 from ..enums import BindingType, FeatureLevel
 from ..lowering.dispatchable import Dispatchable, OperatorInitializer, Role, Slot
-from ..object import refusal
-from ..rows import BIND_PERSISTENT_MISSING, BIND_TEMP_MISSING, BIND_TYPE
+from ..rows import DD4, TN7
 from ..structs import Binding, BindingDesc, BufferArrayBinding, BufferBinding
 from ..tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT
-from .rows import (
-    BIND_COUNT,
-    BIND_HEAP_TYPE,
-    BIND_NOT_UAV,
-    BIND_OFFSET_ALIGN,
-    BIND_OWNED_BY_DML,
-    BIND_PERSISTENT_SMALL,
-    BIND_SIZE_SMALL,
-    BIND_TEMP_SMALL,
-)
+from .rows import BT5, BT6, BT7, BT8, BT9, BT11, BT12, BT13, BT16, BoundRange, BoundType
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext
@@ -41,14 +28,15 @@ METHODS = {
     Role.PERSISTENT: "BindPersistentResource",
 }
 
-_NO_RESOURCE = MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE
-
 _ALLOW_UAV = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)  # & of members of enums takes a microsecond
 _SHOWN = 12  # most bindings listed in a message
 
-_MISSING = {Role.TEMPORARY: BIND_TEMP_MISSING, Role.PERSISTENT: BIND_PERSISTENT_MISSING}
-_TOO_SMALL = {Role.TEMPORARY: BIND_TEMP_SMALL, Role.PERSISTENT: BIND_PERSISTENT_SMALL}
-_RULES = {Role.INPUT: "BT8", Role.OUTPUT: "BT8", Role.TEMPORARY: "BT11", Role.PERSISTENT: "BT12"}
+_RULES: dict[Role, type[BoundRange]] = {
+    Role.INPUT: BT8,
+    Role.OUTPUT: BT8,
+    Role.TEMPORARY: BT11,
+    Role.PERSISTENT: BT12,
+}
 
 
 class Bound(NamedTuple):
@@ -89,20 +77,17 @@ def counted(
     given = _as_list(dispatchable, role, "Bindings", () if bindings is None else bindings)
     if len(given) != count:
         which = "one per operator" if dispatchable.grouped else "optional tensors included"
-        raise refusal(
-            BIND_COUNT,
-            (
-                f"BindingCount ({len(given)}) differs from the {count} {role.value}{'s' * (count != 1)} of "
-                f"{dispatchable.title()}, {which}."
-            ),
-            field="BindingCount",
+        broken = BT5.bindings if given else BT16.bindings
+        raise broken(
+            dispatchable,
             given=len(given),
             expected=count,
-            object=dispatchable,
-            context=_in_order(dispatchable, role),
-            operation=METHODS[role],
-            rule="BT5" if given else "BT16",
             page=page_of(role),
+            operation=METHODS[role],
+            context=_in_order(dispatchable, role),
+            needed=number_of(count, role.value),
+            title=dispatchable.title(),
+            which=which,
         )
     return [as_desc(dispatchable, role, f"Bindings[{i}]", binding) for i, binding in enumerate(given)]
 
@@ -121,16 +106,13 @@ def _in_order(dispatchable: Dispatchable, role: Role) -> tuple[str, ...]:
 def _as_list(dispatchable: Dispatchable, role: Role, path: str, given: object) -> Sequence[object]:
     if isinstance(given, (list, tuple)):
         return given
-    raise refusal(
-        BIND_TYPE,
-        not_a(path, given, "is not a list of bindings"),
+    raise BT5.type(
+        dispatchable,
+        message=not_a(path, given, "is not a list of bindings"),
         field=path,
         given=spell_object(given),
-        expected="a list of bindings",
-        object=dispatchable,
-        operation=METHODS[role],
-        rule="BT5",
         page=page_of(role),
+        operation=METHODS[role],
     )
 
 
@@ -148,17 +130,7 @@ def as_desc(dispatchable: Dispatchable, role: Role, path: str, binding: object) 
         return BindingDesc.none()
     else:
         given = spell_object(binding)
-    raise refusal(
-        BIND_TYPE,
-        "{field} ({given}) is not a binding.",
-        field=path,
-        given=given,
-        expected="a BindingDesc, BufferBinding, BufferArrayBinding or None",
-        object=dispatchable,
-        operation=METHODS[role],
-        rule="BT6",
-        page=page_of(role),
-    )
+    raise BT6.type(dispatchable, field=path, given=given, page=page_of(role), operation=METHODS[role])
 
 
 def _fits(kind: object, desc: object) -> bool:
@@ -179,34 +151,20 @@ def group(
     if isinstance(desc.desc, BufferArrayBinding):
         array = _as_list(dispatchable, role, f"{path}.Bindings", desc.desc.bindings)
     elif desc.desc is not None:
-        raise refusal(
-            BIND_TYPE,
-            (
-                f"{path} is a DML_BINDING_TYPE_BUFFER, but an initializer takes one "
-                "DML_BINDING_TYPE_BUFFER_ARRAY per operator."
-            ),
-            field=f"{path}.Type",
-            given="BUFFER",
-            expected="BUFFER_ARRAY or NONE",
-            object=dispatchable,
-            operation=METHODS[role],
-            rule="BT6",
-            page=page_of(role),
+        raise BT6.type_other(
+            dispatchable, field=f"{path}.Type", page=page_of(role), operation=METHODS[role], path=path
         )
     if len(array) not in (0, len(slots)):
-        raise refusal(
-            BIND_COUNT,
-            (
-                f"{path} has {len(array)} buffers, but the operator has {len(slots)} inputs, "
-                "absent ones included."
-            ),
+        raise BT5.count(
+            dispatchable,
             field=f"{path}.BindingCount",
             given=len(array),
             expected=len(slots),
-            object=dispatchable,
-            operation=METHODS[role],
-            rule="BT5",
             page=page_of(role),
+            operation=METHODS[role],
+            path=path,
+            array=len(array),
+            slots=len(slots),
         )
     found = []
     for slot, entry in zip(slots, array or [None] * len(slots), strict=True):
@@ -255,58 +213,41 @@ class SlotCheck:
         self.context, self.dispatchable, self.slot = context, dispatchable, slot
 
     @property
-    def rule(self) -> str:
+    def rule(self) -> type[BoundRange]:
         """The rule of the slot's role."""
         return _RULES[self.slot.role]
 
-    @property
-    def refused(self) -> partial[Error]:
-        """:func:`refusal` with the bind method as operation."""
-        role = self.slot.role
-        return partial(refusal, operation=METHODS[role], page=page_of(role), object=self.dispatchable)
+    def error(self, broken: Breach, member: str = "", **more: Any) -> Error:
+        """The error of a breach, with the bind method as operation; ``member``: of the binding."""
+        slot, role = self.slot, self.slot.role
+        return broken(
+            self.dispatchable,
+            field=f"{slot.path}.{member}" if member else slot.path,
+            operation=METHODS[role],
+            page=page_of(role),
+            title=self._title(),
+            **more,
+        )
 
     def find(self, desc: BindingDesc) -> Bound:
         """The buffer that ``desc`` binds."""
         slot = self.slot
         if slot.absent:
             kind = desc.type.name
-            owned = "OWNED_BY_DML" in slot.absent
-            what = f"is bound as DML_BINDING_TYPE_{kind}, but it {slot.absent}"
-            raise self.refused(
-                BIND_OWNED_BY_DML if owned else BIND_TYPE,
-                f"{self._title()} {what}.",
-                field=self.slot.path,
-                given=kind,
-                expected="NONE",
-                hint="bind DML_BINDING_TYPE_NONE",
-                rule="BT7" if owned else self._type_rule(),
-            )
+            broken = BT7.absent if "OWNED_BY_DML" in slot.absent else self._type_rule().absent
+            raise self.error(broken, given=kind, why=slot.absent)
         if not isinstance(desc.desc, BufferBinding):
-            why, kind = " is OWNED_BY_DML and" if self._is_owned() else "", desc.type.name
-            what = f"is bound as DML_BINDING_TYPE_{kind}, but it{why} needs a buffer of {slot.size} bytes"
-            raise self.refused(
-                self._missing(),
-                f"{self._title()} {what}.",
-                field=self.slot.path,
-                given=kind,
-                expected="BUFFER",
-                rule=self._type_rule(),
-            )
+            why = " is OWNED_BY_DML and" if self._is_owned() else ""
+            raise self.error(self._type_rule().missing, given=desc.type.name, why=why, size=slot.size)
         resource = self._resource(desc.desc.buffer)
         offset, size = self._range(desc.desc, resource)
         allocation = resource.allocation
         return Bound(slot, resource, offset, size, allocation.address + offset, allocation.host + offset)
 
-    def _missing(self) -> Declaration:
-        """The check that a missing binding of the slot violates."""
+    def _type_rule(self) -> type[BoundType]:
         if self._is_owned():
-            return BIND_OWNED_BY_DML
-        return _MISSING.get(self.slot.role, BIND_TYPE)
-
-    def _type_rule(self) -> str:
-        if self._is_owned():
-            return "BT7"
-        return "BT6" if self.slot.role in (Role.INPUT, Role.OUTPUT) else self.rule
+            return BT7
+        return BT6 if self.slot.role in (Role.INPUT, Role.OUTPUT) else self.rule
 
     def _is_owned(self) -> bool:
         """An input at initialization: only OWNED_BY_DML tensors are bound there."""
@@ -315,62 +256,23 @@ class SlotCheck:
     def _resource(self, resource: object) -> Resource:
         """Device, lifetime, heap type and UAV flag."""
         if not isinstance(resource, Resource):
-            given = spell_object(resource)
-            raise self.refused(
-                BIND_TYPE,
-                f"{self._title()} is bound to Buffer ({given}).",
-                field=f"{self.slot.path}.Buffer",
-                given=given,
-                expected="a resource",
-                rule=self.rule,
-            )
+            raise self.error(self.rule.buffer, "Buffer", given=spell_object(resource))
         if resource.released:
-            what = f"is bound to {resource}, which was released"
-            raise self.refused(
-                OBJECT_DELETED_IN_USE,
-                f"{self._title()} {what}.",
-                field=f"{self.slot.path}.Buffer",
-                given="a released resource",
-                expected="a live one",
-                rule="BT13",
-            )
+            raise self.error(BT13.released, "Buffer", resource=resource)
         parent = self.context.d3d12
         if resource.context is not parent:
-            what = f"is bound to {resource} of another Direct3D 12 device"
-            raise self.refused(
-                BIND_FOREIGN_DEVICE,
-                f"{self._title()} {what}.",
-                field=f"{self.slot.path}.Buffer",
-                given=resource.context,
-                expected=parent,
-                rule="DD4",
-            )
+            given = resource.context
+            raise self.error(DD4.other_device, "Buffer", given=given, expected=parent, resource=resource)
         # BT9 does not apply to reserved buffers, which have no heap type: their tiles may lie in any heap,
         # CPU-visible ones included, and are mapped when the queue executes the mapping.
         heap = resource.heap_type or HeapType.DEFAULT
         if heap is not HeapType.DEFAULT and heap not in self._heap_types():
             expected = " or ".join(kind.name for kind in self._heap_types())
-            demand = f"DirectML requires bound buffers to be in a heap of type {expected}"
-            what = f"is bound to {resource} in a heap of type {heap.name}; {demand}"
-            raise self.refused(
-                BIND_HEAP_TYPE,
-                f"{self._title()} {what}.",
-                field=f"{self.slot.path}.Buffer",
-                given=heap.name,
-                expected=expected,
-                rule="BT9",
-            )
+            raise self.error(BT9.heap_type, "Buffer", given=heap.name, expected=expected, resource=resource)
         # A buffer in an upload heap cannot be a UAV; an initializer may read it nevertheless.
         if heap is HeapType.DEFAULT and not resource.flags & _ALLOW_UAV:
-            what = f"is bound to {resource}, which was created without ALLOW_UNORDERED_ACCESS"
-            raise self.refused(
-                BIND_NOT_UAV,
-                f"{self._title()} {what}.",
-                field=f"{self.slot.path}.Buffer",
-                given=resource.get_desc().flags,
-                expected="ALLOW_UNORDERED_ACCESS",
-                rule=self.rule,
-            )
+            flags = resource.get_desc().flags
+            raise self.error(self.rule.not_uav, "Buffer", given=flags, resource=resource)
         return resource
 
     def _heap_types(self) -> list[HeapType]:
@@ -385,58 +287,45 @@ class SlotCheck:
         slot, width = self.slot, resource.width
         offset = self._number("Offset", binding.offset)
         if offset % slot.alignment:
-            what = (
-                f"is bound at Offset ({offset}) of {resource}, which is not a multiple of {slot.alignment}, "
-                f"{self._alignment_name()}"
-            )
             tensor = slot.role in (Role.INPUT, Role.OUTPUT) and slot.desc is not None
-            rule = "TN7" if tensor and slot.alignment > MINIMUM_BUFFER_TENSOR_ALIGNMENT else self.rule
-            raise self.refused(
-                BIND_OFFSET_ALIGN,
-                f"{self._title()} {what}.",
-                field=f"{self.slot.path}.Offset",
+            guaranteed = tensor and slot.alignment > MINIMUM_BUFFER_TENSOR_ALIGNMENT
+            raise self.error(
+                TN7.offset if guaranteed else self.rule.alignment,
+                "Offset",
                 given=offset,
                 expected=f"a multiple of {slot.alignment}",
-                rule=rule,
+                resource=resource,
+                alignment=slot.alignment,
+                name=self._alignment_name(),
             )
         if offset > width:
-            what = f"is bound at Offset ({offset}) of {resource}, which has {width} bytes"
-            raise self.refused(
-                BIND_RANGE,
-                f"{self._title()} {what}.",
-                field=f"{self.slot.path}.Offset",
-                given=offset,
-                expected=f"<= {width}",
-                rule=self.rule,
-                message_id=_NO_RESOURCE,
+            expected = f"<= {width}"
+            raise self.error(
+                self.rule.offset, "Offset", given=offset, expected=expected, resource=resource, width=width
             )
         size = width - offset
         if binding.size_in_bytes is not None:
             size = self._number("SizeInBytes", binding.size_in_bytes)
         if size < slot.size:
-            what = f"is bound to SizeInBytes ({size}) of {resource}, less than the {slot.size} {self._why()}"
-            raise self.refused(
-                _TOO_SMALL.get(slot.role, BIND_SIZE_SMALL.id),
-                f"{self._title()} {what}.",
-                field=f"{self.slot.path}.SizeInBytes",
+            raise self.error(
+                self.rule.small,
+                "SizeInBytes",
                 given=size,
                 expected=f">= {slot.size}",
-                rule=self.rule,
+                resource=resource,
+                size=slot.size,
+                why=self._why(),
                 **self._drawn(offset, offset + size),
             )
         if offset + size > width:
-            what = (
-                f"is bound to SizeInBytes ({size}) from Offset ({offset}) on of {resource}, "
-                f"which has {width} bytes"
-            )
-            raise self.refused(
-                BIND_RANGE,
-                f"{self._title()} {what}.",
-                field=f"{self.slot.path}.SizeInBytes",
+            raise self.error(
+                self.rule.range,
+                "SizeInBytes",
                 given=size,
                 expected=f"<= {width - offset}, what is left from Offset ({offset}) on",
-                rule=self.rule,
-                message_id=_NO_RESOURCE,
+                offset=offset,
+                resource=resource,
+                width=width,
             )
         return offset, size
 
@@ -474,16 +363,7 @@ class SlotCheck:
     def _number(self, member: str, value: object) -> int:
         number = value if type(value) is int else as_integer(value)
         if number is None or not 0 <= number < 2**64:
-            what = f"is bound with {member} ({quote(value)}), which is not a UINT64"
-            raise self.refused(
-                BIND_RANGE,
-                f"{self._title()} {what}.",
-                field=f"{self.slot.path}.{member}" if member else self.slot.path,
-                given=quote(value),
-                expected="0 to 2**64 - 1",
-                rule=self.rule,
-                message_id=0,
-            )
+            raise self.error(self.rule.number, member, given=quote(value), member_name=member)
         return number
 
     def _title(self) -> str:

@@ -20,20 +20,19 @@ from dmlemu_hw.descriptors import (
     DescriptorHeap,
 )
 
-from ...d3d12 import Format, MessageId, Resource, ResourceStates
+from ...d3d12 import Format, Resource, ResourceStates
 from ...d3d12.core.descriptor_uses import Binder, Reader
 from ...d3d12.core.events import DescriptorsWritten
 from ...d3d12.core.object import LateName
 from ...d3d12.descriptors.descriptor_heap import write_descriptors
-from ...d3d12.descriptors.rows import DESC_HEAP_KIND, DESC_HEAP_NOT_VISIBLE
 from ...errors import CallSite, Error, Severity, call_site, not_a, quote, spell_object, spell_site
 from ...frozen import Frozen
 from ..lowering.dispatchable import Dispatchable, Role, Slot
-from ..object import DeviceChild, check_own, refusal
-from ..rows import DESC_RANGE_SHARED, OP_FIELD_RANGE
+from ..object import DeviceChild, check_own
+from ..rows import BT2, BT14
 from ..structs import Binding, BindingDesc
 from .binding_checks import METHODS, Bound, as_desc, counted, find_bound, group, page_of
-from .rows import BIND_LATE, BIND_TABLE_EMPTY, BIND_THREAD, DESC_COUNT, DESC_OVERWRITTEN
+from .rows import BT1
 
 if TYPE_CHECKING:
     from ...pictures import Layout
@@ -253,17 +252,16 @@ class BindingTable(DeviceChild):
         thread = "another one" if inside is None else _thread_name(inside.thread)
         here = _thread_name(threading.get_ident())
         at = spell_site(site)
-        return refusal(
-            BIND_THREAD,
-            f"Thread '{here}' calls {method} of {self} while thread '{thread}' is inside {other} of it.",
-            operation=method,
-            rule="BT14: IDMLBindingTable",
-            field="this",
+        return BT14.this(
+            self,
             given=f"a table in use by thread '{thread}'",
-            expected="one thread at a time",
-            object=self,
+            page="IDMLBindingTable",
+            operation=method,
             context=(f"Thread '{thread}' called {other}" + (f" at {at}" if at else ""),),
-            hint="give each thread a binding table of its own, or hold a lock around the calls",
+            here=here,
+            method=method,
+            thread=thread,
+            other=other,
         )
 
     def descriptors(self) -> tuple[bytes | None, ...]:
@@ -298,56 +296,30 @@ class BindingTable(DeviceChild):
 
     def _in_use(self, target: Dispatchable, role: Role, slot: Slot, place: int, reader: Reader) -> Error:
         own = reader.table is not None and reader.table() is self
-        where = self.context.d3d12.names.place(place)
-        needs = f"which {reader} still needs"
         operand = reader.operands[(place - reader.start) // DESCRIPTOR_SIZE]
-        needs += f" for {operand}" if operand else ""
-        if reader.is_submitted:
-            id, hint = DESC_OVERWRITTEN, reader.when_done
-            message = f"{slot.path} of {target.title()} is bound in {where}, {needs}."
-        elif own:
-            id, hint = (
-                BIND_LATE,
-                "bind everything before RecordDispatch, and use another table for the next dispatch",
-            )
-            message = (
-                f"{slot.path} of {target.title()} is bound after RecordDispatch has recorded {reader} "
-                "with this table."
-            )
-        else:
-            id, hint = DESC_RANGE_SHARED, "give each binding table descriptors of its own"
-            message = (
-                f"{slot.path} of {target.title()} is bound in {where}, which is also a descriptor of "
-                f"{reader.title}, and {reader} still needs it{operand and f' for {operand}'}."
-            )
-        return refusal(
-            id,
-            message,
-            object=target,
+        pending = reader.is_submitted
+        broken = BT14.bound if pending else BT14.late if own else BT14.shared
+        severity = Severity.CORRUPTION if pending else Severity.ERROR
+        return broken(
+            target,
+            field=slot.path,
             operation=METHODS[role],
             page=page_of(role),
-            field=slot.path,
-            given="a descriptor in use",
-            expected="a descriptor that no recorded dispatch needs",
-            rule="BT14",
-            hint=hint,
-            message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
-            severity=Severity.CORRUPTION if reader.is_submitted else Severity.ERROR,
+            hint=reader.when_done if pending else None,
+            severity=severity,
             context=(reader.context,),
+            slot=slot.path,
+            title=target.title(),
+            where=self.context.d3d12.names.place(place),
+            owner=reader.title,
+            reader=reader,
+            operand=operand and f" for {operand}",
         )
 
     def _opened(self, method: str) -> Dispatchable:
         desc = self.desc
         if desc is None:
-            raise refusal(
-                BIND_TABLE_EMPTY,
-                f"{method} is called on a binding table without a desc.",
-                operation=method,
-                rule=f"BT1: IDMLBindingTable::{method}",
-                object=self,
-                given="an empty table",
-                expected="a table that was reset with a desc",
-            )
+            raise BT1.table_empty(self, page=f"IDMLBindingTable::{method}", operation=method, method=method)
         target, place = desc.dispatchable, self._place
         is_as_before = target.descriptor_count == self._count and (place is None or place.lives)
         if target.released or not is_as_before:  # an initializer may have been reset or a heap released
@@ -436,18 +408,14 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
     Returns where it is; None: no descriptors are needed.
     """
 
-    refused = partial(refusal, operation=operation, page="DML_BINDING_TABLE_DESC")
-
     if not isinstance(desc, BindingTableDesc) or not isinstance(desc.dispatchable, Dispatchable):
         given = getattr(desc, "dispatchable", desc)
         expected = "a compiled operator or an operator initializer"
-        raise refused(
-            OP_FIELD_RANGE,
-            not_a("Dispatchable", given, f"is not {expected}"),
-            field="Dispatchable",
+        raise BT1.dispatchable(
+            message=not_a("Dispatchable", given, f"is not {expected}"),
             given=spell_object(given),
             expected=expected,
-            rule="BT1",
+            operation=operation,
         )
     check_own(context, desc.dispatchable, "Dispatchable", operation)
     cpu_handle, gpu_handle = desc.cpu_descriptor_handle, desc.gpu_descriptor_handle
@@ -458,24 +426,11 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         ("SizeInDescriptors", size),
     ):
         if not isinstance(number, int) or number < 0:
-            raise refused(
-                OP_FIELD_RANGE,
-                "{field} ({given}) is not a number that the field can hold.",
-                field=field,
-                given=quote(number),
-                expected="an unsigned integer",
-                rule="BT2",
-            )
+            raise BT2.field_range(field=field, given=quote(number), operation=operation)
     if size < needed:
         message = f"is less than the {needed} descriptors of {desc.dispatchable}"
-        raise refused(
-            DESC_COUNT,
-            f"SizeInDescriptors ({size}) {message}.",
-            field="SizeInDescriptors",
-            given=size,
-            expected=f">= {needed}",
-            hint="absent optional tensors, temporary and persistent resources have descriptors too",
-            rule="BT2",
+        raise BT2.size_in_descriptors(
+            given=size, expected=f">= {needed}", operation=operation, size=size, text=message
         )
     if not needed:
         return None  # the handles are ignored
@@ -496,17 +451,18 @@ def _range_error(
 ) -> Error:
     """BT2: the error of a handle of no descriptor, or with fewer than ``size`` descriptors behind it."""
     field, shown = "CPUDescriptorHandle" if is_cpu else "GPUDescriptorHandle", f"0x{handle:X}"
-    refused = partial(
-        refusal, field=field, given=shown, operation=operation, page="DML_BINDING_TABLE_DESC", rule="BT2"
-    )
     if place is None:
         kind = "CBV_SRV_UAV descriptor heap" if is_cpu else "shader-visible CBV_SRV_UAV descriptor heap"
-        return refused(
-            DESC_HEAP_KIND if is_cpu else DESC_HEAP_NOT_VISIBLE,
-            f"{field} ({shown}) lies in no {kind}.",
-            expected=f"a {kind}",
-            message_id=646 if is_cpu else 1315,
+        return (BT2.heap_kind if is_cpu else BT2.heap_not_visible)(
+            field=field, given=shown, expected=f"a {kind}", operation=operation, shown=shown, kind=kind
         )
     left = place[0].count - place[1]
     message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
-    return refused(DESC_COUNT, f"{field} ({shown}) {message}.", expected=f"room for {size} descriptors")
+    return BT2.count(
+        field=field,
+        given=shown,
+        expected=f"room for {size} descriptors",
+        operation=operation,
+        shown=shown,
+        text=message,
+    )

@@ -1,10 +1,12 @@
 """Rows of this room: its checks, and the rules that its calls keep."""
 
+from ...d3d12.core.rows import OBJECT_DELETED_IN_USE
+from ...d3d12.lists.rows import BIND_RANGE
 from ...diagnostics.declaration import When
 from ...diagnostics.groups import BINDINGS
 from ...diagnostics.message_id import MessageId
-from ...diagnostics.report import Severity
-from ...diagnostics.rule import Rule
+from ...diagnostics.rule import Breach, Rule
+from ..rows import BIND_OFFSET_ALIGN, BIND_PERSISTENT_MISSING, BIND_TEMP_MISSING, BIND_TYPE, OP_FIELD_RANGE
 
 BIND_COUNT = BINDINGS.refused(
     "BIND_COUNT",
@@ -14,8 +16,8 @@ BIND_COUNT = BINDINGS.refused(
     "it. DirectML removes the device.",
     "Bind one entry per tensor field of the operator's struct, in its order; DML_BINDING_TYPE_NONE stands "
     "for an optional tensor that is not used.",
-    rule="BT5: IDMLBindingTable::BindInputs",
     api="DML",
+    rule="IDMLBindingTable::BindInputs",
 )
 
 BIND_SIZE_SMALL = BINDINGS.refused(
@@ -25,21 +27,10 @@ BIND_SIZE_SMALL = BINDINGS.refused(
     "The operator would read or write past the range, into whatever is there. DirectML removes the device.",
     "Bind at least TotalTensorSizeInBytes. Sizes count elements: multiply by the element size when you "
     "compute SizeInBytes.",
-    rule="BT8: DML_BUFFER_BINDING",
     api="DML",
+    rule="DML_BUFFER_BINDING",
 )
 
-BIND_OFFSET_ALIGN = BINDINGS.refused(
-    "BIND_OFFSET_ALIGN",
-    "the offset of a binding is not as aligned as it must be",
-    When.BIND,
-    "Tensors begin at multiples of 16 bytes, or of the GuaranteedBaseOffsetAlignment that their desc "
-    "promised; temporary and persistent resources at multiples of 256. Kernels are compiled to rely on "
-    "that.",
-    "Round offsets up when you suballocate buffers.",
-    rule="BT8: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT",
-    api="DML",
-)
 
 BIND_HEAP_TYPE = BINDINGS.refused(
     "BIND_HEAP_TYPE",
@@ -48,8 +39,8 @@ BIND_HEAP_TYPE = BINDINGS.refused(
     "A dispatch accesses its buffers as UAVs, which upload and readback heaps do not allow. Only an "
     "initializer may read its inputs from an upload heap.",
     "Copy the data into a buffer in a heap of type DEFAULT with CopyBufferRegion, and bind that.",
-    rule="BT9: IDMLBindingTable",
     api="DML",
+    rule="IDMLBindingTable",
 )
 
 BIND_NOT_UAV = BINDINGS.refused(
@@ -58,8 +49,8 @@ BIND_NOT_UAV = BINDINGS.refused(
     When.BIND,
     "DirectML binds every buffer as an unordered access view, inputs too.",
     "Create the buffer with ALLOW_UNORDERED_ACCESS.",
-    rule="BT8: IDMLBindingTable",
     api="DML",
+    rule="IDMLBindingTable",
 )
 
 BIND_OWNED_BY_DML = BINDINGS.refused(
@@ -69,8 +60,8 @@ BIND_OWNED_BY_DML = BINDINGS.refused(
     "The flag hands the tensor's data over to DirectML: the initializer copies it into the persistent "
     "resource, and executions use that copy.",
     "Bind the tensor to the initializer, and DML_BINDING_TYPE_NONE to the operator; or leave the flag out.",
-    rule="BT7: DML_TENSOR_FLAG_OWNED_BY_DML",
     api="DML",
+    rule="DML_TENSOR_FLAG_OWNED_BY_DML",
 )
 
 BIND_TEMP_SMALL = BINDINGS.refused(
@@ -81,8 +72,8 @@ BIND_TEMP_SMALL = BINDINGS.refused(
     " device.",
     "Bind at least TemporaryResourceSize bytes of this dispatchable: an initializer has its own size, and a"
     " buffer that several dispatches share needs the largest of theirs.",
-    rule="BT11: IDMLBindingTable::BindTemporaryResource",
     api="DML",
+    rule="IDMLBindingTable::BindTemporaryResource",
 )
 
 BIND_PERSISTENT_SMALL = BINDINGS.refused(
@@ -93,54 +84,10 @@ BIND_PERSISTENT_SMALL = BINDINGS.refused(
     "else. DirectML removes the device.",
     "Bind at least PersistentResourceSize bytes of the compiled operator, the same range that was the "
     "initializer's output.",
-    rule="BT12: IDMLBindingTable::BindPersistentResource",
     api="DML",
+    rule="IDMLBindingTable::BindPersistentResource",
 )
 
-BIND_ALIAS = BINDINGS.refused(
-    "BIND_ALIAS",
-    "a dispatch writes bytes that it also uses otherwise",
-    When.RECORD,
-    "Threads of a dispatch run in any order: some read their input after others have overwritten it. Only "
-    "operators documented as in place may have their output where their input is, in the very same layout.",
-    "Give the output bytes of its own. What counts are the elements, not the ranges: interleaved columns "
-    "are fine.",
-    rule="BT10: Binding in DirectML",
-    api="DML",
-)
-
-BIND_OUT_OUT = BINDINGS.refused(
-    "BIND_OUT_OUT",
-    "two outputs of a dispatch share bytes",
-    When.RECORD,
-    "Which of the two values remains depends on the order of threads.",
-    "Give each output bytes of its own, up to its TotalTensorSizeInBytes.",
-    rule="BT10: Binding in DirectML",
-    api="DML",
-)
-
-BIND_LATE = BINDINGS.refused(
-    "BIND_LATE",
-    "a table is bound again after RecordDispatch, before its list was executed",
-    When.RECORD,
-    "RecordDispatch copies no bindings: they are in the descriptor heap, where the GPU reads them when it "
-    "executes. Binding again changes the dispatch that was recorded before.",
-    "Use another table, over other descriptors, for the next dispatch. Operators compiled with "
-    "DESCRIPTORS_VOLATILE may be bound until their list is executed.",
-    rule="BT14: IDMLBindingTable",
-    message_ids=(MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,),
-    api="DML",
-)
-
-BIND_THREAD = BINDINGS.refused(
-    "BIND_THREAD",
-    "two threads are inside methods of one binding table at the same time",
-    When.BIND,
-    "Binding tables are not thread-safe: the calls would write over each other's descriptors.",
-    "Give each thread a table of its own, or take turns with a lock. One thread after the other is fine.",
-    rule="BT14: IDMLBindingTable",
-    api="DML",
-)
 
 BIND_TABLE_EMPTY = BINDINGS.refused(
     "BIND_TABLE_EMPTY",
@@ -149,39 +96,75 @@ BIND_TABLE_EMPTY = BINDINGS.refused(
     "A table that was created or reset without a DML_BINDING_TABLE_DESC has neither a dispatchable nor "
     "descriptors.",
     "Reset it with a desc first.",
-    rule="BT1: IDMLBindingTable::Reset",
     api="DML",
+    rule="IDMLBindingTable::Reset",
 )
 
-DESC_COUNT = BINDINGS.refused(
-    "DESC_COUNT",
-    "a binding table has fewer descriptors than its dispatchable needs",
-    When.BIND,
-    "The table would write past its range, over the descriptors of something else.",
-    "Take SizeInDescriptors from RequiredDescriptorCount of this dispatchable, and a heap that has room for"
-    " all.",
-    rule="BT2: DML_BINDING_TABLE_DESC",
-    api="DML",
-)
-
-DESC_OVERWRITTEN = BINDINGS.reported(
-    "DESC_OVERWRITTEN",
-    "a descriptor is written that recorded or submitted work still needs",
-    Severity.CORRUPTION,
-    When.SUBMIT,
-    "The GPU reads descriptors when it executes, some time after ExecuteCommandLists: it then finds the new"
-    " one and reads or writes the wrong buffer, depending on timing.",
-    "Wait for the fence value behind the list before you write its descriptors again, or use others: a ring"
-    " of as many ranges as there are frames in flight.",
-    rule="DH10: ID3D12DescriptorHeap; BT14: IDMLBindingTable",
-    message_ids=(MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,),
-)
 
 # --- rules ---
 
 
+class BoundType(Rule, label=""):
+    """A binding of the wrong type, whose rule depends on the tensor."""
+
+    absent = Breach(
+        BIND_TYPE,
+        "{title} is bound as DML_BINDING_TYPE_{given}, but it {why}.",
+        expected="NONE",
+        hint="bind DML_BINDING_TYPE_NONE",
+    )
+    missing = Breach(
+        BIND_TYPE,
+        "{title} is bound as DML_BINDING_TYPE_{given}, but it{why} needs a buffer of {size} bytes.",
+        expected="BUFFER",
+    )
+
+
+class BoundRange(BoundType, label=""):
+    """What is demanded of every bound range of a buffer."""
+
+    buffer = Breach(BIND_TYPE, "{title} is bound to Buffer ({given}).", expected="a resource")
+    not_uav = Breach(
+        BIND_NOT_UAV,
+        "{title} is bound to {resource}, which was created without ALLOW_UNORDERED_ACCESS.",
+        expected="ALLOW_UNORDERED_ACCESS",
+    )
+    alignment = Breach(
+        BIND_OFFSET_ALIGN,
+        "{title} is bound at Offset ({given}) of {resource}, which is not a multiple of {alignment}, {name}.",
+    )
+    offset = Breach(
+        BIND_RANGE,
+        "{title} is bound at Offset ({given}) of {resource}, which has {width} bytes.",
+        message_id=MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
+    )
+    small = Breach(
+        BIND_SIZE_SMALL,
+        "{title} is bound to SizeInBytes ({given}) of {resource}, less than the {size} {why}.",
+    )
+    range = Breach(
+        BIND_RANGE,
+        "{title} is bound to SizeInBytes ({given}) from Offset ({offset}) on of {resource}, which has {width} bytes.",
+        message_id=MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
+    )
+    number = Breach(
+        BIND_RANGE,
+        "{title} is bound with {member_name} ({given}), which is not a UINT64.",
+        expected="0 to 2**64 - 1",
+    )
+
+
 class BT1(Rule):
     says = "A table without a desc is empty; with one it has a dispatchable of its device."
+    call = "DML_BINDING_TABLE_DESC"
+
+    dispatchable = Breach(OP_FIELD_RANGE, "", field="Dispatchable")
+    table_empty = Breach(
+        BIND_TABLE_EMPTY,
+        "{method} is called on a binding table without a desc.",
+        given="an empty table",
+        expected="a table that was reset with a desc",
+    )
 
 
 class BT3(Rule):
@@ -195,16 +178,52 @@ class BT4(Rule):
 class BT5(Rule):
     says = "As many bindings as tensors, optional ones included."
 
+    type = Breach(BIND_TYPE, "", expected="a list of bindings")
+    count = Breach(
+        BIND_COUNT, "{path} has {array} buffers, but the operator has {slots} inputs, absent ones included."
+    )
 
-class BT6(Rule):
+    bindings = Breach(
+        BIND_COUNT,
+        "BindingCount ({given}) differs from the {needed} of {title}, {which}.",
+        field="BindingCount",
+    )
+
+
+class BT6(BoundType):
     says = "NONE exactly where a tensor is absent; a buffer exactly where one is wanted."
 
+    type = Breach(
+        BIND_TYPE,
+        "{field} ({given}) is not a binding.",
+        expected="a BindingDesc, BufferBinding, BufferArrayBinding or None",
+    )
+    type_other = Breach(
+        BIND_TYPE,
+        "{path} is a DML_BINDING_TYPE_BUFFER, but an initializer takes one DML_BINDING_TYPE_BUFFER_ARRAY "
+        "per operator.",
+        given="BUFFER",
+        expected="BUFFER_ARRAY or NONE",
+    )
 
-class BT7(Rule):
+
+class BT7(BoundType):
     says = "OWNED_BY_DML inputs are bound at initialisation, and NONE at execution."
 
+    absent = Breach(
+        BIND_OWNED_BY_DML,
+        "{title} is bound as DML_BINDING_TYPE_{given}, but it {why}.",
+        expected="NONE",
+        hint="bind DML_BINDING_TYPE_NONE",
+    )
+    missing = Breach(
+        BIND_OWNED_BY_DML,
+        "{title} is bound as DML_BINDING_TYPE_{given}, but it{why} needs a buffer of {size} bytes.",
+        expected="BUFFER",
+    )
 
-class BT8(Rule):
+
+class BT8(BoundRange):
     says = (
         "A resource, an offset that is a multiple of 16, at least TotalTensorSizeInBytes, inside the buffer, "
         "with ALLOW_UNORDERED_ACCESS. A smaller range removes the DirectML device even where the buffer goes on"
@@ -218,9 +237,23 @@ class BT9(Rule):
         "CUSTOM ones. Reserved buffers have no heap type and pass, whatever heaps their tiles lie in."
     )
 
+    heap_type = Breach(
+        BIND_HEAP_TYPE,
+        "{title} is bound to {resource} in a heap of type {given}; DirectML requires bound buffers to be in a heap of "
+        "type {expected}.",
+    )
+
 
 class BT13(Rule):
     says = "Buffers are not kept alive by a table; one temporary buffer may serve many dispatches."
+    api = "DML"
+
+    released = Breach(
+        OBJECT_DELETED_IN_USE,
+        "{title} is bound to {resource}, which was released.",
+        given="a released resource",
+        expected="a live one",
+    )
 
 
 class BT15(Rule):
@@ -229,3 +262,45 @@ class BT15(Rule):
 
 class BT16(Rule):
     says = "Binding nothing at all is legal only where nothing is wanted."
+
+    bindings = Breach(
+        BIND_COUNT,
+        "BindingCount ({given}) differs from the {needed} of {title}, {which}.",
+        field="BindingCount",
+    )
+
+
+class BT11(BoundRange):
+    says = "A temporary resource exactly when one is needed: offset a multiple of 256, large enough, DEFAULT."
+
+    missing = Breach(
+        BIND_TEMP_MISSING,
+        "{title} is bound as DML_BINDING_TYPE_{given}, but it{why} needs a buffer of {size} bytes.",
+        expected="BUFFER",
+    )
+    small = Breach(
+        BIND_TEMP_SMALL,
+        "{title} is bound to SizeInBytes ({given}) of {resource}, less than the {size} {why}.",
+    )
+
+    unbound = Breach(
+        BIND_TEMP_MISSING, "{slot} of {title} is not bound; it needs {size} bytes.", given="no binding"
+    )
+
+
+class BT12(BoundRange):
+    says = "The same for the persistent resource; never for an initializer."
+
+    missing = Breach(
+        BIND_PERSISTENT_MISSING,
+        "{title} is bound as DML_BINDING_TYPE_{given}, but it{why} needs a buffer of {size} bytes.",
+        expected="BUFFER",
+    )
+    small = Breach(
+        BIND_PERSISTENT_SMALL,
+        "{title} is bound to SizeInBytes ({given}) of {resource}, less than the {size} {why}.",
+    )
+
+    unbound = Breach(
+        BIND_PERSISTENT_MISSING, "{slot} of {title} is not bound; it needs {size} bytes.", given="no binding"
+    )

@@ -15,8 +15,8 @@ from dmlemu_hw.footprints import element_at
 from ...errors import CallSite, Error, not_a, spell_object
 from ...frozen import Frozen
 from ..enums import ExecutionFlags
-from ..object import DeviceChild, check_own, refusal
-from ..rows import OP_FIELD_RANGE
+from ..object import DeviceChild, check_own
+from ..rows import R2_8
 from ..structs import BindingProperties
 from ..tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,
@@ -357,14 +357,13 @@ def _check_operators(context: DeviceContext, operators: object) -> None:
 
 def _not_compiled(field: str, given: object) -> Error:
     wanted = "a compiled operator" if "[" in field else "a list of compiled operators"
-    return refusal(
-        OP_FIELD_RANGE,
-        not_a(field, given, f"is not {wanted}"),
-        operation=_INITIALIZE,
-        rule=f"2.8: IDMLDevice::{_INITIALIZE}",
+    return R2_8.field_range(
+        message=not_a(field, given, f"is not {wanted}"),
         field=field,
         given=spell_object(given),
         expected=wanted,
+        page=f"IDMLDevice::{_INITIALIZE}",
+        operation=_INITIALIZE,
     )
 
 

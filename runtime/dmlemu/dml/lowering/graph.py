@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...diagnostics.rows import OUT_OF_MEMORY
-from ...errors import HResult
-from ..object import refusal
 from ..tensor_desc import BufferTensorDesc
 from .compile import (
     ABSENT,
@@ -29,6 +26,7 @@ from .dispatchable import Operator
 from .fusion import fused_calls, share_memory
 from .graph_checks import GRAPH, Graph, Port
 from .memory_plan import plan_memory
+from .rows import R2_7
 
 __all__ = ["lower_graph"]
 
@@ -150,13 +148,4 @@ def _copy(desc: BufferTensorDesc, source: int, offset: int, target: int, name: s
 def _check_size(lowered: Lowered) -> None:
     for what, size in (("temporary", lowered.temporary_size), ("persistent", lowered.persistent_size)):
         if size >= 2**64:
-            raise refusal(
-                OUT_OF_MEMORY,
-                f"The {what} resource of the graph would have {size} bytes.",
-                operation="CompileGraph",
-                rule="2.7: IDMLDevice1::CompileGraph",
-                hresult=HResult.E_OUTOFMEMORY,
-                given=size,
-                expected="less than 2^64 bytes",
-                message_id=0,
-            )
+            raise R2_7.of_memory(given=size, what=what, size=size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -13,8 +12,7 @@ import numpy as np
 
 from ...errors import as_integer, not_a, number_of, quote, spell_object
 from ..enums import FeatureLevel, TensorDataType
-from ..object import check_own, refusal
-from ..rows import OP_FEATURE_LEVEL, OP_FIELD_RANGE
+from ..object import check_own
 from ..tensor_desc import BufferTensorDesc
 from .compile import TensorField, owned_bytes
 from .dispatchable import Operator
@@ -26,7 +24,15 @@ from .graph_structs import (
     OperatorGraphNodeDesc,
     OutputGraphEdgeDesc,
 )
-from .rows import GRAPH_CYCLE, GRAPH_EDGE_MISMATCH, GRAPH_INDEX, GRAPH_INPUT_UNSET, GRAPH_OUTPUT_UNSET
+from .rows import (
+    GR1,
+    GR2,
+    GR3,
+    GR4,
+    GR6,
+    GR9,
+    R2_7,
+)
 
 if TYPE_CHECKING:
     from ..device_context import DeviceContext
@@ -102,13 +108,10 @@ def check_graph(context: DeviceContext, desc: GraphDesc) -> Graph:
     Raises :class:`dmlemu.Error` (E_INVALIDARG) for the first violated rule.
     """
     if not isinstance(desc, GraphDesc):
-        raise _refused(
-            OP_FIELD_RANGE,
-            not_a("Desc", desc, "is not a DML_GRAPH_DESC"),
-            field="Desc",
+        raise R2_7.desc(
+            message=not_a("Desc", desc, "is not a DML_GRAPH_DESC"),
             given=spell_object(desc),
-            expected="a DML_GRAPH_DESC",
-            rule="2.7",
+            page="DML_GRAPH_DESC",
         )
     return _Checks(context, desc).graph
 
@@ -130,13 +133,8 @@ class _Checks:
     def _count(self, field: str, value: object) -> int:
         number = _integer(value)
         if not 0 <= number <= _MOST_BINDINGS:
-            raise _refused(
-                OP_FIELD_RANGE,
-                "{field} ({given}) is not a number of bindings that a descriptor heap can hold.",
-                field=field,
-                given=quote(value),
-                expected=f"0 to {_MOST_BINDINGS}",
-                rule="2.7",
+            raise R2_7.field_range_other(
+                field=field, given=quote(value), expected=f"0 to {_MOST_BINDINGS}", page="DML_GRAPH_DESC"
             )
         return number
 
@@ -145,27 +143,18 @@ class _Checks:
     def _nodes(self) -> None:
         nodes = _list("Nodes", self.desc.nodes, (OperatorGraphNodeDesc, ConstantDataGraphNodeDesc))
         if not nodes:
-            raise _refused(
-                OP_FIELD_RANGE,
-                "NodeCount (0) is zero; a graph has at least one node.",
-                field="NodeCount",
-                given=0,
-                expected=">= 1",
-                rule="2.7",
-            )
+            raise R2_7.node_count(page="DML_GRAPH_DESC")
         for i, node in enumerate(nodes):
             path = f"Nodes[{i}]"
             if isinstance(node, ConstantDataGraphNodeDesc):
                 self.graph.add(self._constant(path, node), node.name)
                 continue
             if not isinstance(node.operator, Operator):
-                raise _refused(
-                    OP_FIELD_RANGE,
-                    not_a(f"{path}.Operator", node.operator, "is not an operator"),
+                raise R2_7.field_range_2(
+                    message=not_a(f"{path}.Operator", node.operator, "is not an operator"),
                     field=f"{path}.Operator",
                     given=spell_object(node.operator),
-                    expected="an operator",
-                    rule="2.7",
+                    page="DML_GRAPH_DESC",
                 )
             check_own(self.context, node.operator, f"{path}.Operator", _OPERATION)
             self.graph.add(node.operator, node.name)
@@ -173,35 +162,20 @@ class _Checks:
     def _constant(self, path: str, node: ConstantDataGraphNodeDesc) -> bytes:
         level = self.context.level
         if level < FeatureLevel.LEVEL_6_2:
-            raise _refused(
-                OP_FEATURE_LEVEL,
-                f"{path}.Type (CONSTANT) requires LEVEL_6_2; this device has {level.name}.",
-                field=f"{path}.Type",
-                given="CONSTANT",
-                expected="OPERATOR",
-                rule="GR6",
-            )
+            raise GR6.feature_level(field=f"{path}.Type", path=path, name=level.name)
         data = node.data
         numbers = isinstance(data, np.ndarray) and not data.dtype.hasobject
         if not numbers and not isinstance(data, (bytes, bytearray, memoryview)):
-            raise _refused(
-                OP_FIELD_RANGE,
-                not_a(f"{path}.Data", data, "is neither bytes nor an array of numbers"),
+            raise GR6.field_range(
+                message=not_a(f"{path}.Data", data, "is neither bytes nor an array of numbers"),
                 field=f"{path}.Data",
                 given=spell_object(data),
-                expected="bytes or an array of numbers",
-                rule="GR6",
             )
         copy = data.tobytes() if isinstance(data, (np.ndarray, memoryview)) else bytes(data)
         if not copy or len(copy) % 4:
             field, expected = f"{path}.DataSize", "a multiple of 4, at least 4"
-            raise _refused(
-                OP_FIELD_RANGE,
-                f"{field} ({len(copy)}) is not {expected}.",
-                field=field,
-                given=len(copy),
-                expected=expected,
-                rule="GR6",
+            raise GR6.field_range_other(
+                field=field, given=len(copy), expected=expected, copy=len(copy), expected_=expected
             )
         return copy
 
@@ -230,13 +204,8 @@ class _Checks:
                     f"{first} to one that is {expected}OWNED_BY_DML."
                 )
                 given, expected = f"{given}OWNED_BY_DML", f"{expected}OWNED_BY_DML"
-                raise _refused(
-                    GRAPH_EDGE_MISMATCH,
-                    message,
-                    field=f"{path}.GraphInputIndex",
-                    given=given,
-                    expected=expected,
-                    rule="GR4",
+                raise GR4.edge_mismatch(
+                    message=message, field=f"{path}.GraphInputIndex", given=given, expected=expected
                 )
             readers.append(reader)
             self.graph.sources[port] = GRAPH, start
@@ -248,16 +217,11 @@ class _Checks:
             source = self._from(path, edge)
             port, reader = self._to(path, edge)
             if reader.owned_by_dml:
-                raise _refused(
-                    GRAPH_EDGE_MISMATCH,
-                    (
-                        f"{path} feeds an output of {self._name(source[0])} to {self._input(port)}, which is "
-                        "OWNED_BY_DML; only an input of the graph can be."
-                    ),
+                raise GR4.edge_mismatch_other(
                     field=f"{path}.ToNodeInputIndex",
-                    given="OWNED_BY_DML",
-                    expected="an edge of InputEdges",
-                    rule="GR4",
+                    path=path,
+                    name=self._name(source[0]),
+                    input=self._input(port),
                 )
             size = self.graph.tensor(source).size_in_bytes
             if size != reader.size_in_bytes:
@@ -268,16 +232,30 @@ class _Checks:
     def _sizes_differ(self, path: str, source: Port, port: Port, given: int, expected: int) -> NoReturn:
         constant = isinstance(self.graph.nodes[source[0]], bytes)
         field = "DataSize" if constant else "TotalTensorSizeInBytes"
-        raise _refused(
-            GRAPH_EDGE_MISMATCH,
-            (
-                f"{path} connects {self._output(source)} with {self._input(port)}, but {field} ({given}) "
-                f"differs from TotalTensorSizeInBytes ({expected})."
-            ),
-            field=path,
-            given=number_of(given, "byte"),
-            expected=number_of(expected, "byte"),
-            rule="GR6" if constant else "GR3",
+        raise (
+            GR6.edge_mismatch(
+                field=path,
+                given=number_of(given, "byte"),
+                expected=number_of(expected, "byte"),
+                path=path,
+                output=self._output(source),
+                input=self._input(port),
+                path_2=field,
+                value=given,
+                expected_=expected,
+            )
+            if constant
+            else GR3.edge_mismatch(
+                field=path,
+                given=number_of(given, "byte"),
+                expected=number_of(expected, "byte"),
+                path=path,
+                output=self._output(source),
+                input=self._input(port),
+                path_2=field,
+                value=given,
+                expected_=expected,
+            )
         )
 
     def _output_edges(self) -> None:
@@ -288,24 +266,12 @@ class _Checks:
             field = f"{path}.GraphOutputIndex"
             end = _index(field, edge.graph_output_index, self.output_count, "output of the graph")
             if end in results:
-                raise _refused(
-                    GRAPH_OUTPUT_UNSET,
-                    f"{path} feeds output {end} of the graph, which {results[end][1]} already feeds.",
-                    field=field,
-                    given="two edges",
-                    expected="one edge for each output",
-                    rule="GR1",
-                )
+                raise GR1.output_unset(field=field, path=path, end=end, results=results[end][1])
             results[end] = source, path
         for end in range(self.output_count):
             if end not in results:
-                raise _refused(
-                    GRAPH_OUTPUT_UNSET,
-                    f"OutputEdges has no edge for output {end} of the graph's {self.output_count}.",
-                    field="OutputEdges",
-                    given="no edge",
-                    expected=f"an edge with GraphOutputIndex {end}",
-                    rule="GR1",
+                raise GR1.output_edges(
+                    expected=f"an edge with GraphOutputIndex {end}", end=end, output_count=self.output_count
                 )
             self.graph.results.append(results[end][0])
 
@@ -332,25 +298,11 @@ class _Checks:
         if desc is None:
             self._absent(field, self._input(port))
         if port in graph.sources:
-            raise _refused(
-                GRAPH_INPUT_UNSET,
-                f"{path} feeds {self._input(port)}, which another edge already feeds.",
-                field=field,
-                given="two edges",
-                expected="one edge for each input",
-                rule="GR1",
-            )
+            raise GR1.input_unset(field=field, path=path, input=self._input(port))
         return port, desc
 
     def _absent(self, field: str, tensor: str) -> NoReturn:
-        raise _refused(
-            GRAPH_EDGE_MISMATCH,
-            f"{field} names {tensor}, which is absent in the operator's desc.",
-            field=field,
-            given="an absent tensor",
-            expected="no edge",
-            rule="GR2",
-        )
+        raise GR2.edge_mismatch(field=field, tensor=tensor)
 
     def _input(self, port: Port) -> str:
         return f"{self.graph.inputs(port[0])[port[1]].path} of {self._name(port[0])}"
@@ -364,13 +316,10 @@ class _Checks:
         for node in range(len(self.graph.nodes)):
             for index, field in enumerate(self.graph.inputs(node)):
                 if field.desc is not None and (node, index) not in self.graph.sources:
-                    raise _refused(
-                        GRAPH_INPUT_UNSET,
-                        f"{self._input((node, index))} is not fed by any edge.",
+                    raise GR2.input_unset(
                         field=f"Nodes[{node}]",
-                        given="no edge",
                         expected=f"an edge with ToNodeIndex {node} and ToNodeInputIndex {index}",
-                        rule="GR2",
+                        input=self._input((node, index)),
                     )
 
     def _order(self) -> None:
@@ -399,47 +348,35 @@ class _Checks:
         edges = enumerate(self.desc.intermediate_edges)
         first = next(i for i, edge in edges if (edge.from_node_index, edge.to_node_index) in steps)
         shown = " -> ".join(f"Nodes[{node}]" for node in nodes[:12]) + (" -> ..." if len(nodes) > 12 else "")
-        raise _refused(
-            GRAPH_CYCLE,
-            f"The intermediate edges form a cycle: {shown}.",
-            field=f"IntermediateEdges[{first}]",
-            given=shown,
-            expected="a graph without cycles",
-            rule="GR1",
-        )
+        raise GR1.cycle(field=f"IntermediateEdges[{first}]", given=shown, shown=shown)
 
 
 def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
     """A list of descs of these kinds."""
     expected = " or ".join(kind.__name__ for kind in kinds)
     if not isinstance(value, (list, tuple)):
-        raise _refused(
-            OP_FIELD_RANGE,
-            not_a(field, value, "is not a list"),
+        raise R2_7.field_range(
+            message=not_a(field, value, "is not a list"),
             field=field,
             given=spell_object(value),
             expected=f"a list of {expected}",
-            rule="2.7",
+            page="DML_GRAPH_DESC",
         )
     for i, item in enumerate(value):
         path = f"{field}[{i}]"
         if not isinstance(item, kinds):
-            raise _refused(
-                OP_FIELD_RANGE,
-                not_a(path, item, f"is not of type {expected}"),
+            raise R2_7.field_range(
+                message=not_a(path, item, f"is not of type {expected}"),
                 field=path,
                 given=spell_object(item),
                 expected=expected,
-                rule="2.7",
+                page="DML_GRAPH_DESC",
             )
         if item.name is not None and not isinstance(item.name, str):
-            raise _refused(
-                OP_FIELD_RANGE,
-                not_a(f"{path}.Name", item.name, "is not a string"),
+            raise GR9.field_range(
+                message=not_a(f"{path}.Name", item.name, "is not a string"),
                 field=f"{path}.Name",
                 given=spell_object(item.name),
-                expected="a string or None",
-                rule="GR9",
             )
     return list(value)
 
@@ -454,15 +391,13 @@ def _index(field: str, value: object, count: int, what: str) -> int:
     number = _integer(value)
     if not 0 <= number < count:
         shown = quote(value)
-        raise _refused(
-            GRAPH_INDEX,
-            f"{field} ({shown}) names no {what}; there {'is' if count == 1 else 'are'} {count}.",
+        raise GR1.index(
             field=field,
             given=shown,
             expected=f"0 to {count - 1}" if count else "no edge",
-            rule="GR1",
+            shown=shown,
+            what=what,
+            what_2="is" if count == 1 else "are",
+            count=count,
         )
     return number
-
-
-_refused = partial(refusal, operation=_OPERATION, page="DML_GRAPH_DESC")

@@ -2,7 +2,10 @@
 
 from ...diagnostics.declaration import When
 from ...diagnostics.groups import GRAPHS
-from ...diagnostics.rule import Rule
+from ...diagnostics.report import HResult
+from ...diagnostics.rows import OUT_OF_MEMORY
+from ...diagnostics.rule import Breach, Rule
+from ..rows import OP_FEATURE_LEVEL, OP_FIELD_RANGE
 
 GRAPH_EDGE_MISMATCH = GRAPHS.refused(
     "GRAPH_EDGE_MISMATCH",
@@ -23,7 +26,7 @@ GRAPH_INPUT_UNSET = GRAPHS.refused(
     When.CREATE,
     "A node's input has exactly one source; without one the operator would read nothing.",
     "Add the missing edge of InputEdges or IntermediateEdges, or remove the second one.",
-    rule="GR2: DML_GRAPH_DESC",
+    rule="DML_GRAPH_DESC",
 )
 
 GRAPH_OUTPUT_UNSET = GRAPHS.refused(
@@ -32,7 +35,7 @@ GRAPH_OUTPUT_UNSET = GRAPHS.refused(
     When.CREATE,
     "Every graph output is the output of exactly one node.",
     "Give OutputEdges one edge for each GraphOutputIndex below OutputCount.",
-    rule="GR1: DML_GRAPH_DESC",
+    rule="DML_GRAPH_DESC",
 )
 
 GRAPH_INDEX = GRAPHS.refused(
@@ -41,7 +44,7 @@ GRAPH_INDEX = GRAPHS.refused(
     When.CREATE,
     "Indices count from 0 in the lists of the desc; optional tensors that are absent are counted too.",
     "Count the operator's bindings in the order of its struct, absent optional ones included.",
-    rule="GR1: DML_GRAPH_DESC",
+    rule="DML_GRAPH_DESC",
 )
 
 GRAPH_CYCLE = GRAPHS.refused(
@@ -50,7 +53,7 @@ GRAPH_CYCLE = GRAPHS.refused(
     When.CREATE,
     "No node of the cycle could run first.",
     "Break the cycle: feed one of the inputs from outside the graph.",
-    rule="GR1: DML_GRAPH_DESC",
+    rule="DML_GRAPH_DESC",
 )
 
 # --- rules ---
@@ -61,12 +64,47 @@ class GR1(Rule):
         "Indices name what exists. A node's input has one edge, an output of the graph has one; inputs of the "
         "graph and outputs of nodes may have many. There is no cycle."
     )
+    call = "DML_GRAPH_DESC"
+    operation = "CompileGraph"
+
+    cycle = Breach(
+        GRAPH_CYCLE, "The intermediate edges form a cycle: {shown}.", expected="a graph without cycles"
+    )
+    index = Breach(GRAPH_INDEX, "{field} ({shown}) names no {what}; there {what_2} {count}.")
+    input_unset = Breach(
+        GRAPH_INPUT_UNSET,
+        "{path} feeds {input}, which another edge already feeds.",
+        given="two edges",
+        expected="one edge for each input",
+    )
+    output_unset = Breach(
+        GRAPH_OUTPUT_UNSET,
+        "{path} feeds output {end} of the graph, which {results} already feeds.",
+        given="two edges",
+        expected="one edge for each output",
+    )
+    output_edges = Breach(
+        GRAPH_OUTPUT_UNSET,
+        "OutputEdges has no edge for output {end} of the graph's {output_count}.",
+        field="OutputEdges",
+        given="no edge",
+    )
 
 
 class GR2(Rule):
     says = (
         "Every input that the operator's desc has is fed, and none that it has not. Outputs may stay unused."
     )
+    call = "DML_GRAPH_DESC"
+    operation = "CompileGraph"
+
+    edge_mismatch = Breach(
+        GRAPH_EDGE_MISMATCH,
+        "{field} names {tensor}, which is absent in the operator's desc.",
+        given="an absent tensor",
+        expected="no edge",
+    )
+    input_unset = Breach(GRAPH_INPUT_UNSET, "{input} is not fed by any edge.", given="no edge")
 
 
 class GR3(Rule):
@@ -74,12 +112,31 @@ class GR3(Rule):
         "Bytes pass along an edge between nodes: sizes, strides and types may differ, TotalTensorSizeInBytes "
         "may not."
     )
+    call = "DML_GRAPH_DESC"
+    operation = "CompileGraph"
+
+    edge_mismatch = Breach(
+        GRAPH_EDGE_MISMATCH,
+        "{path} connects {output} with {input}, but {path_2} ({value}) differs from TotalTensorSizeInBytes "
+        "({expected_}).",
+    )
 
 
 class GR4(Rule):
     says = (
         "Only inputs of the graph feed OWNED_BY_DML tensors, and all readers of such an input are flagged; it "
         "is bound at initialisation."
+    )
+    call = "DML_GRAPH_DESC"
+    operation = "CompileGraph"
+
+    edge_mismatch = Breach(GRAPH_EDGE_MISMATCH, "")
+    edge_mismatch_other = Breach(
+        GRAPH_EDGE_MISMATCH,
+        "{path} feeds an output of {name} to {input}, which is OWNED_BY_DML; only an input of the graph can"
+        " be.",
+        given="OWNED_BY_DML",
+        expected="an edge of InputEdges",
     )
 
 
@@ -91,6 +148,22 @@ class GR6(Rule):
     says = (
         "Constants, from level 6_2 on, have the size of the tensors they feed, a multiple of 4; they are copied"
         " at CompileGraph."
+    )
+    call = "DML_GRAPH_DESC"
+    operation = "CompileGraph"
+
+    feature_level = Breach(
+        OP_FEATURE_LEVEL,
+        "{path}.Type (CONSTANT) requires LEVEL_6_2; this device has {name}.",
+        given="CONSTANT",
+        expected="OPERATOR",
+    )
+    field_range = Breach(OP_FIELD_RANGE, "", expected="bytes or an array of numbers")
+    field_range_other = Breach(OP_FIELD_RANGE, "{field} ({copy}) is not {expected_}.")
+    edge_mismatch = Breach(
+        GRAPH_EDGE_MISMATCH,
+        "{path} connects {output} with {input}, but {path_2} ({value}) differs from TotalTensorSizeInBytes "
+        "({expected_}).",
     )
 
 
@@ -107,6 +180,10 @@ class GR8(Rule):
 
 class GR9(Rule):
     says = "Names are optional."
+    call = "DML_GRAPH_DESC"
+    operation = "CompileGraph"
+
+    field_range = Breach(OP_FIELD_RANGE, "", expected="a string or None")
 
 
 class R2_7(Rule, label="2.7"):
@@ -115,3 +192,24 @@ class R2_7(Rule, label="2.7"):
         "its own device, and known flags."
     )
     call = "IDMLDevice1::CompileGraph"
+    api = "DML"
+
+    of_memory = Breach(
+        OUT_OF_MEMORY,
+        "The {what} resource of the graph would have {size} bytes.",
+        expected="less than 2^64 bytes",
+        hresult=HResult.E_OUTOFMEMORY,
+    )
+    desc = Breach(OP_FIELD_RANGE, "", field="Desc", expected="a DML_GRAPH_DESC")
+    field_range = Breach(OP_FIELD_RANGE, "")
+    field_range_other = Breach(
+        OP_FIELD_RANGE, "{field} ({given}) is not a number of bindings that a descriptor heap can hold."
+    )
+    node_count = Breach(
+        OP_FIELD_RANGE,
+        "NodeCount (0) is zero; a graph has at least one node.",
+        field="NodeCount",
+        given=0,
+        expected=">= 1",
+    )
+    field_range_2 = Breach(OP_FIELD_RANGE, "", expected="an operator")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...diagnostics import spelling
 from ...diagnostics.declaration import Declaration
-from ...diagnostics.refusal import refusal
+from ...diagnostics.rule import error_of
 from ...errors import HResult, quote
 from ..enums import FeatureLevel, TensorDataType
 from ..rows import OP_FEATURE_LEVEL, OP_FIELD_RANGE, OP_OPTIONAL, TENSOR_DTYPE, TENSOR_RANK
@@ -67,7 +67,7 @@ class DescValidator:
         hresult: HResult = HResult.E_INVALIDARG,
     ) -> NoReturn:
         """Raises :class:`dmlemu.Error`.  ``field`` is the C path, ``rule`` the rule's id or text."""
-        raise refusal(
+        raise error_of(
             id,
             message,
             api="DML",

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...diagnostics.refusal import not_implemented, refusal
-from ...diagnostics.rows import OUT_OF_MEMORY
+from ...diagnostics.unsupported import not_implemented
 from ...errors import Error, HResult
 from . import objects, reports
 from ._capi import ffi, lib
-from .rows import API_FAILED
+from .rows import ComCall
 
 __all__ = ["attach"]
 
@@ -117,5 +116,5 @@ def _failure(code: HResult, operation: str) -> Error:
     """The error of a method without a result that failed, and is no refusal."""
     if code is HResult.E_OUTOFMEMORY:
         text = f"No memory is left for {operation}."
-        return refusal(OUT_OF_MEMORY, text, operation=operation, message_id=0, hresult=code)
-    return refusal(API_FAILED, f"{operation} fails inside of dmlemu.", operation=operation, hresult=code)
+        return ComCall.of_memory(message=text, hresult=code, operation=operation)
+    return ComCall.failed(hresult=code, operation=operation, operation_=operation)

@@ -10,7 +10,7 @@ from uuid import UUID
 from ... import d3d12
 from ...d3d12.core.c_memory import pack, read_array, read_bytes, write
 from ...d3d12.core.rows import API_SIZE
-from ...diagnostics.refusal import not_implemented
+from ...diagnostics.unsupported import not_implemented
 from ...dml.rows import OP_FIELD_RANGE
 from ...errors import HResult
 from .objects import Interface, guid, hand_out, invalid, refuses, write_pointer

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from ... import d3d12
 from ...d3d12.core.c_memory import pack, write
-from ...diagnostics.refusal import not_implemented
+from ...diagnostics.unsupported import not_implemented
 from ...errors import HResult
 from ._capi import ffi
 from .objects import Interface, guid, hand_out, invalid, refuses, write_pointer

@@ -19,8 +19,8 @@ from ...d3d12.core.c_memory import MEMORY, read_array, read_bytes
 from ...d3d12.core.object import LateName, Object
 from ...d3d12.core.rows import API_NULL_POINTER, OBJECT_DELETED_IN_USE
 from ...diagnostics.declaration import Declaration
-from ...diagnostics.refusal import refusal
 from ...diagnostics.rows import ARGUMENT_RANGE
+from ...diagnostics.rule import error_of
 from ...errors import CallSite, Error, HResult, Report, call_site
 from ...reporting import Reporter
 from . import reports
@@ -353,7 +353,7 @@ def _stale(address: int, operation: str) -> Error:
 def _refused(
     id: Declaration, text: str, operation: str, given: str, expected: str, context: tuple[str, ...] = ()
 ) -> Error:
-    return refusal(
+    return error_of(
         id,
         text,
         api="D3D12",
@@ -405,7 +405,7 @@ def invalid(
     rule: str = "",
 ) -> Error:
     """An error for an argument of C that the Python API cannot be given; ``given`` None: it is NULL."""
-    return refusal(
+    return error_of(
         API_NULL_POINTER if given is None else id,
         "{field} is NULL." if given is None else f"{{field}} ({{given}}) is not {expected}.",
         api=api,

@@ -2,6 +2,8 @@
 
 from ...diagnostics.declaration import When
 from ...diagnostics.groups import DEVICES
+from ...diagnostics.rows import OUT_OF_MEMORY
+from ...diagnostics.rule import Breach, Rule
 
 _RULE = "IUnknown: https://learn.microsoft.com/windows/win32/api/unknwn/nn-unknwn-iunknown"
 
@@ -11,8 +13,8 @@ API_WRONG_OBJECT = DEVICES.refused(
     When.CALL,
     "The runtime calls methods that the object does not have, so that on Windows the program crashes.",
     "Pass an object of the parameter's interface; a cast does not make one, QueryInterface asks for it.",
-    rule=_RULE,
     no_example="No Python program can bring it about.",
+    rule="IUnknown: https://learn.microsoft.com/windows/win32/api/unknwn/nn-unknwn-iunknown",
 )
 
 API_FOREIGN_POINTER = DEVICES.refused(
@@ -21,8 +23,8 @@ API_FOREIGN_POINTER = DEVICES.refused(
     When.CALL,
     "The runtime reads private fields of the object, so that on Windows the program crashes or worse.",
     "Pass the pointers that the API gave out; those of other implementations, and wrappers, are none.",
-    rule=_RULE,
     no_example="No Python program can bring it about.",
+    rule="IUnknown: https://learn.microsoft.com/windows/win32/api/unknwn/nn-unknwn-iunknown",
 )
 
 API_FAILED = DEVICES.refused(
@@ -32,6 +34,13 @@ API_FAILED = DEVICES.refused(
     "It is a bug of dmlemu, not of the program. Close of the list fails, or the device is removed, as "
     "something is missing.",
     "Please report it, with the traceback that is printed.",
-    rule="CL11: ID3D12GraphicsCommandList::Close",
     no_example="No program can bring it about.",
+    rule="CL11: ID3D12GraphicsCommandList::Close",
 )
+
+
+class ComCall(Rule, label=""):
+    """TODO."""
+
+    failed = Breach(API_FAILED, "{operation_} fails inside of dmlemu.")
+    of_memory = Breach(OUT_OF_MEMORY, "")
