@@ -14,10 +14,10 @@ import rule_pages
 from operator_pictures import picture
 
 from dmlemu import Error, d3d12, dml
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import definition_class, emulated
+from dmlemu.dml.declared.schema import OperatorDesc, camel, level_name, tables, tables_of_members
 from dmlemu.dml.operator_page import MEASURED, describe
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import definition_class, emulated
-from dmlemu.dml.operators.schema import OperatorDesc, camel, level_name, tables, tables_of_members
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

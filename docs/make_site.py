@@ -19,7 +19,7 @@ import notebooks
 from sphinx.cmd.build import main as sphinx
 
 from dmlemu.checks import catalogue
-from dmlemu.dml.operators import declared
+from dmlemu.dml.declared import declared
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent

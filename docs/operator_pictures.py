@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dmlemu.dml import FeatureLevel
+from dmlemu.dml.declared.definition import definition_class
+from dmlemu.dml.declared.desc_checks import check_operator
+from dmlemu.dml.declared.schema import OperatorDesc, camel
 from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.operator_example import changed, page_example
-from dmlemu.dml.operators.definition import definition_class
-from dmlemu.dml.operators.desc_checks import check_operator
-from dmlemu.dml.operators.schema import OperatorDesc, camel
 
 __all__ = ["COMPUTED", "PICTURED", "picture"]
 

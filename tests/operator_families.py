@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from dmlemu.dml import OperatorType
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import Definition, definition_class, emulated
-from dmlemu.dml.operators.schema import operator_fields
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import Definition, definition_class, emulated
+from dmlemu.dml.declared.schema import operator_fields
 
 _DEFINITIONS = {definition_class(operator) for operator in emulated()}
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from uuid import UUID
 
 from dmlemu.dml import enums
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.schema import c_layout
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.schema import c_layout
 
 TABLE = Path(__file__).with_name("interfaces.txt")
 INCLUDE = Path(__file__).with_name("include")

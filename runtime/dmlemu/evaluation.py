@@ -15,10 +15,10 @@ from dmlemu_hw.memory import POISON_BYTE
 
 from . import d3d12, dml
 from .d3d12.types.arguments import instance, integer, outside
+from .dml.declared.schema import OperatorDesc
 from .dml.lowering.compile import TensorField
 from .dml.lowering.dispatchable import CompiledOperator, OperatorInitializer
 from .dml.object import not_implemented
-from .dml.operators.schema import OperatorDesc
 from .dml.rows import Evaluated
 from .dml.tensor_desc import (
     MINIMUM_BUFFER_TENSOR_ALIGNMENT,

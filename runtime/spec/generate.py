@@ -264,8 +264,8 @@ _HEAD_OF_DESCS = '''\
 """Every operator desc of DirectML.h, in the order of DML_OPERATOR_TYPE.
 
 Written by runtime/spec/generate.py.  Comments beside tensors are the dimensions that the newest table of
-the operator's page names; [x] is optional.  Operator definitions (rules, kernels, reference) are in the
-other modules of this folder.
+the operator's page names; [x] is optional.  Operator definitions (rules, kernels, reference) are in
+``dml/operators``.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ NAMES,
 def main() -> int:
     texts = {
         DML / "enums.py": enums(),
-        DML / "operators" / "descs.py": descs(),
+        DML / "declared" / "descs.py": descs(),
         HERE / "report.md": report(),
     }
     wrong = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]

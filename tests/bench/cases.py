@@ -16,8 +16,8 @@ from onnx import TensorProto
 import peers
 from dispatch import PreparedDispatch
 from dmlemu import d3d12, dml
+from dmlemu.dml.declared.schema import OperatorDesc
 from dmlemu.dml.enums import TensorDataType as T
-from dmlemu.dml.operators.schema import OperatorDesc
 from peers import strides_of
 
 Array = np.ndarray[Any, Any]

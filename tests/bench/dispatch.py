@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dmlemu import d3d12, dml
+from dmlemu.dml.declared.schema import OperatorDesc
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators.schema import OperatorDesc
 
 UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
 

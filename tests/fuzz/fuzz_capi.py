@@ -20,8 +20,8 @@ from pathlib import Path
 from uuid import UUID
 
 from dmlemu.dml.c_descs import _layout
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.schema import FieldKind
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.schema import FieldKind
 
 HERE = Path(__file__).parent
 TABLE = HERE.parents[1] / "runtime" / "capi_c" / "interfaces.txt"

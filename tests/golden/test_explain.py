@@ -6,8 +6,8 @@ import pytest
 
 from dmlemu import dml
 from dmlemu.cli import main
+from dmlemu.dml.declared import declared
 from dmlemu.dml.operator_page import describe
-from dmlemu.dml.operators import declared
 
 
 def test_list_has_a_line_for_every_operator(capsys: pytest.CaptureFixture[str]) -> None:

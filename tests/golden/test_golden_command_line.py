@@ -18,7 +18,7 @@ import pytest
 from dmlemu import d3d12
 from dmlemu.cli import main
 from dmlemu.dml import OperatorType
-from dmlemu.dml.operators import definition
+from dmlemu.dml.declared import definition
 
 HERE = Path(__file__).parent
 MODELS = HERE.parent / "programs" / "dxdispatch" / "models"

@@ -8,9 +8,9 @@ from examples import example
 from hypothesis import strategies as st
 
 from dmlemu.dml import OperatorType
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import definition_class, emulated
-from dmlemu.dml.operators.schema import FieldKind, operator_fields
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import definition_class, emulated
+from dmlemu.dml.declared.schema import FieldKind, operator_fields
 
 ACTIVATIONS = sorted(kind for kind in emulated() if definition_class(kind).FUSABLE)  # type: ignore[union-attr]
 

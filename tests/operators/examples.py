@@ -10,11 +10,11 @@ import pytest
 
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import definition_of, emulated, example_of, unmet
+from dmlemu.dml.declared.desc_checks import check_operator
+from dmlemu.dml.declared.schema import OperatorDesc
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import definition_of, emulated, example_of, unmet
-from dmlemu.dml.operators.desc_checks import check_operator
-from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu.errors import Error, HResult, Report
 
 NEWEST = max(FeatureLevel)

@@ -14,8 +14,8 @@ from strategies import Array
 
 import dmlemu
 from dmlemu.dml import FeatureLevel, OperatorType, TensorDataType
-from dmlemu.dml.operators.definition import definition_of, ulps_of
-from dmlemu.dml.operators.schema import OperatorDesc
+from dmlemu.dml.declared.definition import definition_of, ulps_of
+from dmlemu.dml.declared.schema import OperatorDesc
 from dmlemu_hw.kernel_sanitizer import Checker, checked
 from thorough import part_of
 

@@ -22,10 +22,10 @@ from pathlib import Path
 import hypothesis
 
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, TensorFlags, calc_buffer_tensor_size
+from dmlemu.dml.declared.definition import emulated
+from dmlemu.dml.declared.schema import OperatorDesc, camel, level_name, tables
 from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.operator_page import LAYOUTS, MEASURED
-from dmlemu.dml.operators.definition import emulated
-from dmlemu.dml.operators.schema import OperatorDesc, camel, level_name, tables
 from dmlemu.dml.overlap import shared_element
 from dmlemu.files import write_file
 

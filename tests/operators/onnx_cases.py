@@ -19,8 +19,8 @@ from strategies import ALL_TYPES, Array, dtype_of
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, OperatorType
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.schema import FieldKind, OperatorDesc, operator_fields
 
 
 class NotExpressible(Exception):

@@ -26,9 +26,9 @@ from dmlemu.dml import (
     ReduceFunction,
 )
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators._element_wise import ElementWise
-from dmlemu.dml.operators.definition import definition_class, emulated
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import definition_class, emulated
+from dmlemu.dml.operators.families.element_wise import ElementWise
 from dmlemu_hw.kernel_sanitizer import checked
 
 Array = np.ndarray[Any, Any]

@@ -16,7 +16,7 @@ from strategies import Array, dtype_of, filled, tensors, values
 from dmlemu import dml, evaluate
 from dmlemu.dml import ConvolutionDirection, ConvolutionMode, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators._conversion import float64
+from dmlemu.dml.operators.families.conversion import float64
 
 O = OperatorType.CONVOLUTION  # noqa: E741
 FORWARD, BACKWARD = ConvolutionDirection.FORWARD, ConvolutionDirection.BACKWARD

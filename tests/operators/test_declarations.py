@@ -13,10 +13,9 @@ import pytest
 
 from dmlemu import Error, HResult, d3d12, dml
 from dmlemu.dml import FeatureLevel, ReduceFunction, TensorDataType
-from dmlemu.dml.operator_page import describe, documentation
-from dmlemu.dml.operators import declared, find_operator
-from dmlemu.dml.operators.definition import Definition, definition_class, emulated
-from dmlemu.dml.operators.schema import (
+from dmlemu.dml.declared import declared, find_operator
+from dmlemu.dml.declared.definition import Definition, definition_class, emulated
+from dmlemu.dml.declared.schema import (
     Allowed,
     FieldKind,
     OperatorDesc,
@@ -29,6 +28,7 @@ from dmlemu.dml.operators.schema import (
     tables,
     tables_of_members,
 )
+from dmlemu.dml.operator_page import describe, documentation
 
 SPEC = Path(__file__).parents[2] / "runtime" / "spec"
 DML = Path(__file__).parents[2] / "runtime" / "dmlemu" / "dml"
@@ -58,7 +58,9 @@ def test_all_177_run_and_none_raises_e_notimpl() -> None:
         assert definition.lower is not Definition.lower, operator
         assert definition.reference is not Definition.reference, operator
 
-    for module in [*(DML / "operators").glob("*.py"), *(DML / "lowering").glob("*.py")]:
+    for module in [
+        path for room in ("declared", "operators", "lowering") for path in (DML / room).rglob("*.py")
+    ]:
         for function in functions(ast.parse(module.read_text())):
             raised = [node for node in ast.walk(function) if is_not_implemented(node)]
             is_abstract = len(function.body) <= 2 and function.body[-1] in raised
@@ -165,7 +167,7 @@ def test_unknown_operators_are_refused_with_a_suggestion() -> None:
 
 def test_operators_without_a_definition_say_so_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     emulated()  # finds every definition, before they are taken away
-    monkeypatch.setattr("dmlemu.dml.operators.definition._DEFINED", {})
+    monkeypatch.setattr("dmlemu.dml.declared.definition._DEFINED", {})
     device = dml.create_device(d3d12.create_device())
     for desc in map(find_operator, ("ROI_POOLING", "GEMM", "ACTIVATION_RELU", "RESAMPLE")):
         made = plain(desc)

@@ -21,9 +21,9 @@ from strategies import Array, dtype_of
 
 from dmlemu.cli import main
 from dmlemu.dml import BufferTensorDesc
-from dmlemu.dml.operators import find_operator
-from dmlemu.dml.operators.definition import emulated
-from dmlemu.dml.operators.schema import Field, OperatorDesc, camel, operator_fields
+from dmlemu.dml.declared import find_operator
+from dmlemu.dml.declared.definition import emulated
+from dmlemu.dml.declared.schema import Field, OperatorDesc, camel, operator_fields
 from dmlemu.frontends.dxdispatch.node import Node
 from dmlemu.frontends.dxdispatch.operator_desc import read_operator_desc
 

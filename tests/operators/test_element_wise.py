@@ -16,9 +16,9 @@ from strategies import dtype_of, filled, shapes, tensors, values
 from dmlemu import dml
 from dmlemu.dml import FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators._element_wise import ElementWise
-from dmlemu.dml.operators.definition import definition_class
-from dmlemu.dml.operators.schema import camel
+from dmlemu.dml.declared.definition import definition_class
+from dmlemu.dml.declared.schema import camel
+from dmlemu.dml.operators.families.element_wise import ElementWise
 from dmlemu_hw import kernels
 
 O = OperatorType  # noqa: E741

@@ -15,7 +15,7 @@ from strategies import SIGNED, UNSIGNED, Array, dtype_of, filled, shapes, tensor
 from dmlemu import dml
 from dmlemu.dml import FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators.schema import camel, level_name
+from dmlemu.dml.declared.schema import camel, level_name
 
 O = OperatorType  # noqa: E741
 TYPES = [T.FLOAT32, T.FLOAT16, *SIGNED, *UNSIGNED]

@@ -17,10 +17,10 @@ from hypothesis.errors import Unsatisfiable
 from strategies import Array
 
 from dmlemu.dml import FeatureLevel, OperatorDesc, OperatorType, TensorDataType
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import emulated
+from dmlemu.dml.declared.schema import tables, tables_of_members
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import emulated
-from dmlemu.dml.operators.schema import tables, tables_of_members
 from dmlemu.evaluation import unpack_tensor
 from dmlemu.testing import operator_descs
 from dmlemu.testing.strategies import KINDS

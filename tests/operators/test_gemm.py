@@ -15,7 +15,7 @@ from strategies import Array, filled, tensors, values
 from dmlemu import dml, evaluate
 from dmlemu.dml import FeatureLevel, MatrixTransform, OperatorType
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators._conversion import float64
+from dmlemu.dml.operators.families.conversion import float64
 
 O = OperatorType.GEMM  # noqa: E741
 NONE, TRANSPOSE = MatrixTransform.NONE, MatrixTransform.TRANSPOSE

@@ -6,7 +6,7 @@ import inspect
 import re
 from pathlib import Path
 
-from dmlemu.dml.operators.definition import definition_class, emulated
+from dmlemu.dml.declared.definition import definition_class, emulated
 
 TABLE = (Path(__file__).parents[2] / "docs/reference/left-open.md").read_text()
 IS_OPEN = re.compile(

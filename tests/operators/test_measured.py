@@ -12,8 +12,8 @@ from test_every_operator import places
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType, operator_page
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators.definition import emulated
-from dmlemu.dml.operators.schema import camel, level_name
+from dmlemu.dml.declared.definition import emulated
+from dmlemu.dml.declared.schema import camel, level_name
 
 GEMM = EXAMPLES[OperatorType.GEMM]
 

@@ -17,8 +17,8 @@ from test_large import packed, permuted
 from dmlemu import Strictness, d3d12, dml
 from dmlemu.dml import BufferTensorDesc, OperatorType
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.declared.schema import OperatorDesc
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators.schema import OperatorDesc
 from dmlemu.dml.tensor_desc import element_bits
 from dmlemu.evaluation import unpack_tensor
 from dmlemu.testing import layouts_of

@@ -16,8 +16,8 @@ import dmlemu
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, OperatorType, PaddingMode
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators.definition import definition_of
-from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
+from dmlemu.dml.declared.definition import definition_of
+from dmlemu.dml.declared.schema import FieldKind, OperatorDesc, operator_fields
 from dmlemu.testing import operator_descs
 
 O = OperatorType  # noqa: E741

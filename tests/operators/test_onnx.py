@@ -14,7 +14,7 @@ from onnx_cases import ROWS, Case, NotExpressible, dml_array
 
 import dmlemu
 from dmlemu.dml import OperatorType
-from dmlemu.dml.operators.definition import emulated
+from dmlemu.dml.declared.definition import emulated
 
 onnx = pytest.importorskip("onnx")
 

@@ -17,8 +17,8 @@ import numpy as np
 from dmlemu import Strictness, d3d12, dml
 from dmlemu.dml import BufferTensorDesc, MatrixTransform, ReduceFunction
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.declared.schema import OperatorDesc
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators.schema import OperatorDesc
 
 BENCH = Path(__file__).parents[1] / "bench"
 MOST = 8 << 20

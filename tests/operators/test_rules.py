@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from dmlemu import Error, HResult
 from dmlemu.dml import FeatureLevel, OperatorDesc, OperatorType
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators._gather import OneRank
-from dmlemu.dml.operators.definition import definition_class, definition_of, emulated, unmet
-from dmlemu.dml.operators.desc_checks import check_operator
-from dmlemu.dml.operators.rules import Rule
-from dmlemu.dml.operators.schema import FieldKind, operator_fields
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import definition_class, definition_of, emulated, unmet
+from dmlemu.dml.declared.desc_checks import check_operator
+from dmlemu.dml.declared.rules import Rule
+from dmlemu.dml.declared.schema import FieldKind, operator_fields
+from dmlemu.dml.operators.families.gather import OneRank
 from dmlemu.testing import operator_descs
 from dmlemu.testing.rule_solver import Broken, broken
 from operator_families import FEW_REPRESENTATIVES, each_operator

@@ -12,9 +12,9 @@ from examples import EXAMPLES, NEWEST, accepted, example, exchanged, refused, te
 from dmlemu import dml, evaluate
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
+from dmlemu.dml.declared.definition import emulated
+from dmlemu.dml.declared.schema import OperatorDesc, level_name, operator_fields
 from dmlemu.dml.operator_example import example_lines, page_example, page_inputs
-from dmlemu.dml.operators.definition import emulated
-from dmlemu.dml.operators.schema import OperatorDesc, level_name, operator_fields
 from dmlemu.errors import Error
 from operator_families import each_operator
 

@@ -16,8 +16,8 @@ from strategies import ALL_TYPES, Array, dtype_of
 
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, OperatorType
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import emulated
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import emulated
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

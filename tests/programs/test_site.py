@@ -24,7 +24,7 @@ import html5lib
 
 from browser import chromium, show
 from dmlemu.checks import catalogue
-from dmlemu.dml.operators import declared
+from dmlemu.dml.declared import declared
 
 __all__ = ["chromium"]
 

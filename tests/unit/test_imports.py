@@ -28,18 +28,19 @@ def loaded(code: str) -> set[str]:
 def test_the_api_needs_little_beyond_numpy() -> None:
     found = loaded("from dmlemu import d3d12, dml")
     assert "dmlemu.dml.device" in found
-    assert not found & {*HEAVY, "dmlemu.dml.operators.rules"}
+    assert not found & {*HEAVY, "dmlemu.dml.declared.rules"}
     layers = ("checks", "cli", "evaluation", "frontends", "testing")
     assert not [each for each in found if each.startswith(tuple(f"dmlemu.{layer}" for layer in layers))]
 
 
-_NO_DEFINITIONS = {"definition", "desc_checks", "descs", "places", "rules", "schema", "validation", "values"}
-
-
 def definitions(found: set[str]) -> set[str]:
     """The modules among them that define operators."""
-    own = {each.rpartition(".")[2] for each in found if each.startswith("dmlemu.dml.operators.")}
-    return {each for each in own if each[0] != "_"} - _NO_DEFINITIONS
+    own = {
+        each.removeprefix("dmlemu.dml.operators.")
+        for each in found
+        if each.startswith("dmlemu.dml.operators.")
+    }
+    return {each for each in own if each.partition(".")[0] != "families"}
 
 
 def test_a_desc_loads_the_declarations_alone() -> None:
@@ -51,7 +52,7 @@ def test_a_desc_loads_the_declarations_alone() -> None:
     [("ELEMENT_WISE_ADD1", "element_wise_add"), ("ACTIVATION_RELU", "activation"), ("GEMM", "gemm")],
 )
 def test_a_definition_loads_its_own_module_alone(operator: str, module: str) -> None:
-    code = "from dmlemu.dml.operators.definition import definition_class as find, OperatorType\n"
+    code = "from dmlemu.dml.declared.definition import definition_class as find, OperatorType\n"
 
     assert definitions(loaded(f"{code}find(OperatorType.{operator})")) == {module}
 
@@ -77,7 +78,7 @@ UPWARD = {
     ("dmlemu.d3d12.core.device_child", "dmlemu.d3d12.device.device"),
     ("dmlemu.dml.object", "dmlemu.dml.device"),
     # The reference of a desc is that of its definition, whose module is found and loaded when asked for.
-    ("dmlemu.dml.operators.schema", "dmlemu.dml.operators.definition"),
+    ("dmlemu.dml.declared.schema", "dmlemu.dml.declared.definition"),
 }
 
 
@@ -126,6 +127,15 @@ def test_no_modules_import_each_other() -> None:
         graph[module].remove(target)  # KeyError: it is there no more, and is to leave the list
 
     assert circle(graph) == []
+
+
+def test_definitions_stand_on_families_and_both_on_declarations() -> None:
+    operators, families = "dmlemu.dml.operators", "dmlemu.dml.operators.families"
+    for module, targets in import_graph().items():
+        if module.startswith("dmlemu.dml.declared"):
+            assert not [each for each in targets if each.startswith(operators)], module
+        if module.startswith(families):
+            assert all(each.startswith(families) for each in targets if each.startswith(operators)), module
 
 
 @pytest.mark.parametrize(("module", "target"), sorted(UPWARD))

@@ -6,8 +6,8 @@ import pytest
 
 from dmlemu.checks import catalogue
 from dmlemu.diagnostics.rule_pages import page, pages
+from dmlemu.dml.declared import declared
 from dmlemu.dml.operator_page import documentation
-from dmlemu.dml.operators import declared
 
 API = "https://learn.microsoft.com/windows/win32/api"
 

@@ -14,6 +14,7 @@ from ..d3d12.core.object import Object
 from . import enums as _enums
 from .binding.binding_table import BindingTable, BindingTableDesc
 from .command_recorder import CommandRecorder
+from .declared.schema import OperatorDesc
 from .device import (
     Device,
     FeatureDataFeatureLevels,
@@ -33,7 +34,6 @@ from .lowering.graph_structs import (
     OutputGraphEdgeDesc,
 )
 from .object import DeviceChild
-from .operators.schema import OperatorDesc
 from .structs import (
     BindingDesc,
     BindingProperties,
@@ -94,7 +94,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .operators.descs import *  # noqa: F403
+    from .declared.descs import *  # noqa: F403
 else:
 
     def __getattr__(name: str) -> Any:
@@ -103,13 +103,13 @@ else:
             from ..errors import loading
 
             with loading():
-                from .operators import descs
+                from .declared import descs
             if name in descs.__all__:
                 globals()[name] = found = getattr(descs, name)
                 return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        from .operators import descs
+        from .declared import descs
 
         return sorted({*globals(), *descs.__all__})

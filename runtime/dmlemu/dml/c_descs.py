@@ -18,6 +18,8 @@ from ..diagnostics.declaration import Declaration
 from ..diagnostics.rule import error_of
 from ..errors import Error
 from .binding.binding_table import BindingTableDesc
+from .declared import declared
+from .declared.schema import Field, FieldKind, OperatorDesc, operator_fields
 from .enums import BindingType, GraphEdgeType, GraphNodeType, OperatorType, TensorDataType, TensorType
 from .lowering.graph_structs import (
     ConstantDataGraphNodeDesc,
@@ -27,8 +29,6 @@ from .lowering.graph_structs import (
     OperatorGraphNodeDesc,
     OutputGraphEdgeDesc,
 )
-from .operators import declared
-from .operators.schema import Field, FieldKind, OperatorDesc, operator_fields
 from .rows import OP_FIELD_RANGE, TENSOR_DTYPE, TENSOR_RANK
 from .structs import BindingDesc, BufferArrayBinding, BufferBinding, ScalarUnion, ScaleBias, Size2D
 from .tensor_desc import TENSOR_DIMENSION_COUNT_MAX1, BufferTensorDesc

@@ -17,6 +17,11 @@ from ..errors import Error, HResult, as_integer, loading, not_a, quote, spell, s
 from ..frozen import Frozen
 from .binding.binding_table import BindingTable, BindingTableDesc
 from .command_recorder import CommandRecorder
+from .declared import declared
+from .declared.definition import definition_class, definition_of, emulated
+from .declared.desc_checks import check_operator
+from .declared.schema import OperatorDesc, c_enum, is_operator_desc, tables
+from .declared.validation import DescValidator
 from .device_context import DeviceContext, removed_error
 from .enums import CreateDeviceFlags, ExecutionFlags, Feature, FeatureLevel, TensorDataType
 from .events import GraphCompiled, OperatorCreated
@@ -25,11 +30,6 @@ from .lowering.dispatchable import CompiledOperator, Dispatchable, Operator, Ope
 from .lowering.fields import tensor_fields
 from .lowering.graph_structs import GraphDesc
 from .object import check_own, not_implemented
-from .operators import declared
-from .operators.definition import definition_class, definition_of, emulated
-from .operators.desc_checks import check_operator
-from .operators.schema import OperatorDesc, c_enum, is_operator_desc, tables
-from .operators.validation import DescValidator
 from .rows import (
     DD1,
     DD2,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .operators.definition import definition_class, definition_of, example_of
-from .operators.schema import FieldKind, OperatorDesc, operator_fields
+from .declared.definition import definition_class, definition_of, example_of
+from .declared.schema import FieldKind, OperatorDesc, operator_fields
 from .tensor_desc import BufferTensorDesc, element_bits
 
 __all__ = ["changed", "example_lines", "page_example", "page_inputs"]

@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .enums import FeatureLevel, TensorDataType
-from .operator_example import example_lines
-from .operators.definition import Definition, definition_class, ulps_of
-from .operators.schema import (
+from .declared.definition import Definition, definition_class, ulps_of
+from .declared.schema import (
     Allowed,
     Field,
     FieldKind,
@@ -26,6 +24,8 @@ from .operators.schema import (
     tables,
     tables_of_members,
 )
+from .enums import FeatureLevel, TensorDataType
+from .operator_example import example_lines
 
 __all__ = ["LAYOUTS", "MEASURED", "describe", "documentation", "summary"]
 

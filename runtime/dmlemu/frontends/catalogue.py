@@ -16,7 +16,7 @@ from .usage import UsageError
 if TYPE_CHECKING:
     from ..diagnostics.declaration import Declaration
     from ..diagnostics.rule import Rule
-    from ..dml.operators.schema import OperatorDesc
+    from ..dml.declared.schema import OperatorDesc
 
 __all__ = ["add_commands", "print_adapters"]
 
@@ -41,7 +41,7 @@ def add_commands(commands: Any) -> None:
 
 def _names(**_: Any) -> list[str]:
     """For the completion of shells: operators and checks."""
-    from ..dml.operators import declared
+    from ..dml.declared import declared
 
     return [kind.name for kind in declared()] + _checks_named()
 
@@ -117,7 +117,7 @@ def print_adapters() -> None:
 def _explain(parsed: Namespace) -> int:
     from ..checks import catalogue
     from ..diagnostics.catalogue import rules
-    from ..dml.operators import find_operator
+    from ..dml.declared import find_operator
 
     name = (parsed.name or "").upper()
     if not name:
@@ -153,8 +153,8 @@ def _explain_rule(rule: type[Rule], as_json: bool) -> int:
 
 
 def _list_operators(as_json: bool) -> int:
+    from ..dml.declared import declared
     from ..dml.operator_page import summary
-    from ..dml.operators import declared
 
     operators = sorted(declared().items(), key=lambda item: item[0].name)
     if as_json:
@@ -165,8 +165,8 @@ def _list_operators(as_json: bool) -> int:
 
 
 def _summary(operator: type[OperatorDesc]) -> dict[str, Any]:
+    from ..dml.declared.schema import level_name
     from ..dml.operator_page import documentation, summary
-    from ..dml.operators.schema import level_name
 
     return {
         "name": operator.TYPE.name,
@@ -179,7 +179,7 @@ def _summary(operator: type[OperatorDesc]) -> dict[str, Any]:
 
 
 def _operator(operator: type[OperatorDesc]) -> dict[str, Any]:
-    from ..dml.operators.schema import level_name, operator_fields, tables, tables_of_members
+    from ..dml.declared.schema import level_name, operator_fields, tables, tables_of_members
 
     fields: list[dict[str, Any]] = [
         {

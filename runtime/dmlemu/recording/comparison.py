@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..dml.operators.schema import OperatorDesc
+from ..dml.declared.schema import OperatorDesc
 from ..errors import elide, shorten
 from .file import RecordError, open_file, read
 from .model import Array, Dispatch, Record, RecordedTensor

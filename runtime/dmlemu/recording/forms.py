@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from .. import d3d12, dml
+from ..dml.declared.schema import FieldKind, OperatorDesc, operator_fields
 from ..dml.device import check_desc
 from ..dml.lowering.fields import tensor_fields
-from ..dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 from ..dml.tensor_desc import BufferTensorDesc, element_bits
 from ..errors import Error, Strictness
 from ..frontends import dxdispatch

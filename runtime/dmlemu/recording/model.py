@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import dml
-from ..dml.operators.schema import OperatorDesc
+from ..dml.declared.schema import OperatorDesc
 from ..dml.tensor_desc import BufferTensorDesc
 
 __all__ = [

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from dmlemu_hw.chaos import Chaos
 
 from .. import d3d12, dml
+from ..dml.declared.schema import OperatorDesc, operator_fields
 from ..dml.device import check_desc
 from ..dml.lowering.compile import TensorField
-from ..dml.operators.schema import OperatorDesc, operator_fields
 from ..dml.tensor_desc import BufferTensorDesc
 from ..errors import Error, Strictness
 from ..evaluation import pack_tensor, unpack_tensor

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..dml.declared.schema import FieldKind, OperatorDesc, operator_fields
 from ..dml.device import check_desc
 from ..dml.lowering.fields import tensor_fields
-from ..dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 from ..dml.tensor_desc import BufferTensorDesc
 from ..errors import Error
 from .model import Place

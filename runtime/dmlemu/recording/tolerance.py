@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..dml.declared.definition import definition_of
+from ..dml.declared.schema import OperatorDesc, operator_fields
 from ..dml.enums import TensorDataType
-from ..dml.operators.definition import definition_of
-from ..dml.operators.schema import OperatorDesc, operator_fields
 from ..dml.tensor_desc import BufferTensorDesc
 from .model import Array, Dispatch, Record
 

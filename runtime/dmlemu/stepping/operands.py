@@ -14,9 +14,9 @@ from dmlemu_hw.packets import Tensor as PacketTensor
 from ..checks.framework.names import NamedCommand
 from ..d3d12.core.recording import Recording
 from ..diagnostics.spelling import spell
+from ..dml.declared.schema import OperatorDesc, operator_fields
 from ..dml.events import DispatchRecorded
 from ..dml.lowering.dispatchable import CompiledOperator
-from ..dml.operators.schema import OperatorDesc, operator_fields
 from ..dml.tensor_desc import BufferTensorDesc
 from ..pictures import Tensor
 from .model import Operand

@@ -1,7 +1,7 @@
 """Strategies of operator descs, for every declared operator, built from its declaration.
 
 A desc is drawn field by field, with ranks and types from the operator's table.  Then its rules
-(:mod:`dmlemu.dml.operators.rules`) are solved: a value that a rule refuses is replaced by an allowed one,
+(:mod:`dmlemu.dml.declared.rules`) are solved: a value that a rule refuses is replaced by an allowed one,
 until no rule refuses the desc.
 """
 
@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from ..dml import BufferTensorDesc, FeatureLevel, OperatorDesc, OperatorType, ScalarUnion, ScaleBias, Size2D
 from ..dml import TensorDataType as T
+from ..dml.declared import declared
+from ..dml.declared.definition import definition_class, definition_of, emulated
+from ..dml.declared.places import field_of
+from ..dml.declared.rules import Axis, Length, NotOwned
+from ..dml.declared.schema import Allowed, Field, FieldKind, operator_fields
 from ..dml.enums import TensorFlags
-from ..dml.operators import declared
-from ..dml.operators.definition import definition_class, definition_of, emulated
-from ..dml.operators.places import field_of
-from ..dml.operators.rules import Axis, Length, NotOwned
-from ..dml.operators.schema import Allowed, Field, FieldKind, operator_fields
 from ..errors import quote
 from .rule_solver import solved
 from .strategies import LayoutKind, chosen_kinds, layouts_of, shapes

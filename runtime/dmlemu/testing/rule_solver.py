@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..dml import FeatureLevel, OperatorDesc
-from ..dml.operators.definition import definition_of, unmet
-from ..dml.operators.rules import Rule
-from ..dml.operators.values import Choose
+from ..dml.declared.definition import definition_of, unmet
+from ..dml.declared.rules import Rule
+from ..dml.declared.values import Choose
 
 __all__ = ["Broken", "broken", "solved"]
 

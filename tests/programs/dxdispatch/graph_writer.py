@@ -11,7 +11,7 @@ from typing import Any
 import flatbuffers
 
 from dmlemu import dml
-from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
+from dmlemu.dml.declared.schema import FieldKind, OperatorDesc, operator_fields
 
 VARIANTS = {
     FieldKind.UINT: (3, "I"),

@@ -9,7 +9,7 @@ import pytest
 from dxdispatch_add import json_path, put
 
 from dmlemu.dml import OperatorType
-from dmlemu.dml.operators import definition
+from dmlemu.dml.declared import definition
 from dmlemu.frontends.dxdispatch import Model, ModelError
 
 DESC = "dispatchables.add.desc"

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from dmlemu import d3d12, dml
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import emulated, example_of
-from dmlemu.dml.operators.schema import OperatorDesc, operator_fields
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import emulated, example_of
+from dmlemu.dml.declared.schema import OperatorDesc, operator_fields
 from dmlemu.errors import Error
 from dmlemu.frontends.dxdispatch import ModelError, Options, read_model, run_model
 from dmlemu.frontends.dxdispatch.flatbuffer import root_table

@@ -9,7 +9,7 @@ import ctypes as c
 from typing import Any
 
 from dmlemu import dml
-from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, c_layout, operator_fields
+from dmlemu.dml.declared.schema import FieldKind, OperatorDesc, c_layout, operator_fields
 
 Pointer = c.c_void_p
 

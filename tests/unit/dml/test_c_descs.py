@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dmlemu import Error, HResult, dml
 from dmlemu.dml.c_descs import DescReader
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.schema import FieldKind, OperatorDesc, operator_fields
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 from dmlemu.testing import operator_descs
 
 from .c_program import CProgram, Tensor, Typed, operator_struct, struct

@@ -10,9 +10,9 @@ import pytest
 
 import dmlemu
 from dmlemu import dml
+from dmlemu.dml.declared import definition, schema
 from dmlemu.dml.lowering import compile
 from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.dml.operators import definition, schema
 
 from .world import F32, OWNED, World, gemm, refused, tensor
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dmlemu import d3d12, dml
-from dmlemu.dml.operators.definition import definition_class
+from dmlemu.dml.declared.definition import definition_class
 from dmlemu.errors import Error, HResult, Strictness
 
 from .world import F32, OWNED, Levels, World, add, gemm, identity, refused, tensor

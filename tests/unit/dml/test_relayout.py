@@ -9,10 +9,10 @@ import pytest
 
 import dmlemu
 from dmlemu import d3d12, dml
+from dmlemu.dml.declared.definition import definition_of
 from dmlemu.dml.lowering.compile import Program
 from dmlemu.dml.lowering.fields import tensor_fields
 from dmlemu.dml.lowering.weight_packing import laid_out
-from dmlemu.dml.operators.definition import definition_of
 
 INT8, UINT8, INT32 = dml.TensorDataType.INT8, dml.TensorDataType.UINT8, dml.TensorDataType.INT32
 

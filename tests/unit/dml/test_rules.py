@@ -9,8 +9,8 @@ import pytest
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, FeatureLevel
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators.definition import unmet
-from dmlemu.dml.operators.rules import (
+from dmlemu.dml.declared.definition import unmet
+from dmlemu.dml.declared.rules import (
     AtLeast,
     Axis,
     Below,
@@ -19,7 +19,7 @@ from dmlemu.dml.operators.rules import (
     Unless,
     Window,
 )
-from dmlemu.dml.operators.values import Among, Between, Exactly, Except, Multiple, Values
+from dmlemu.dml.declared.values import Among, Between, Exactly, Except, Multiple, Values
 
 NEWEST = max(FeatureLevel)
 

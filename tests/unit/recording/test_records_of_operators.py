@@ -11,9 +11,9 @@ import pytest
 
 import dmlemu
 from dmlemu import d3d12, dml, recording
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import emulated, example_of
-from dmlemu.dml.operators.schema import FieldKind, operator_fields
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import emulated, example_of
+from dmlemu.dml.declared.schema import FieldKind, operator_fields
 from dmlemu.recording.forms import model_of, program_text, run_model_text, run_program_text
 from dmlemu.recording.program import program_of, run
 from dmlemu_hw.events import READ

@@ -18,8 +18,8 @@ from test_recording import chain, dispatch, mixed, tensor
 import dmlemu
 from dmlemu import d3d12, dml, recording
 from dmlemu.cli import _Bar, main
-from dmlemu.dml.operators import declared
-from dmlemu.dml.operators.definition import definition_of, emulated, example_of
+from dmlemu.dml.declared import declared
+from dmlemu.dml.declared.definition import definition_of, emulated, example_of
 from dmlemu.recording import RecordError, Reduced, Run
 from dmlemu.recording.forms import expression, run_program_text
 from dmlemu.recording.program import program_of, run

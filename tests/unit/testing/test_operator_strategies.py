@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from dmlemu import d3d12, dml
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.operators import declared, definition, schema
-from dmlemu.dml.operators.definition import Definition, emulated
-from dmlemu.dml.operators.desc_checks import check_operator
-from dmlemu.dml.operators.rules import Divisible, Length, SameType, Sizes
-from dmlemu.dml.operators.schema import operator_fields, table_for, tables
+from dmlemu.dml.declared import declared, definition, schema
+from dmlemu.dml.declared.definition import Definition, emulated
+from dmlemu.dml.declared.desc_checks import check_operator
+from dmlemu.dml.declared.rules import Divisible, Length, SameType, Sizes
+from dmlemu.dml.declared.schema import operator_fields, table_for, tables
 from dmlemu.testing import operator_descs
 from dmlemu.testing.strategies import KINDS
 from operator_families import FEW_REPRESENTATIVES, each_operator

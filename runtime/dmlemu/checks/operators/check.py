@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...dml.declared.definition import definition_of, unmet
 from ...dml.events import OperatorCreated
-from ...dml.operators.definition import definition_of, unmet
 from ...dml.rows import OP_DIMENSION_COUNT, OP_FIELD_IGNORED, OP_INDEX_ROWS, OP_WINDOW_COUNT
 from ..framework.check import Check, on
 

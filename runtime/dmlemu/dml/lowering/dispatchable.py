@@ -30,8 +30,8 @@ from .weight_packing import laid_out, relaid
 
 if TYPE_CHECKING:
     from ...pictures import Tensor
+    from ..declared.schema import OperatorDesc
     from ..device_context import DeviceContext
-    from ..operators.schema import OperatorDesc
 
 __all__ = ["CompiledOperator", "Dispatchable", "Operator", "OperatorInitializer", "Role", "Slot", "Touch"]
 

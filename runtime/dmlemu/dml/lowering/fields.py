@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..operators.schema import FieldKind, OperatorDesc, operator_fields
+from ..declared.schema import FieldKind, OperatorDesc, operator_fields
 from .compile import TensorField
 
 __all__ = ["tensor_fields"]

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..declared.rules import AtLeast, Below
 from ..enums import FeatureLevel, TensorDataType
-from ._conversion import FLOATS, Array, convert, raw_bits
-from ._element_wise import ElementWise, Identity, Unary, alike
-from ._fusion import Fusable
-from .rules import AtLeast, Below
+from .families.conversion import FLOATS, Array, convert, raw_bits
+from .families.element_wise import ElementWise, Identity, Unary, alike
+from .families.fusion import Fusable
 
 
 def _softplus(x: Array) -> Array:

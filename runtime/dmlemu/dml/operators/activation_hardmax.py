@@ -9,8 +9,8 @@ import numpy as np
 from dmlemu_hw import kernels
 
 from ..enums import TensorDataType
-from ._conversion import Array
-from ._lines import Softmax, WithAxes, axes_mask
+from .families.conversion import Array
+from .families.lines import Softmax, WithAxes, axes_mask
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._conversion import Array
-from ._lines import Softmax, WithAxes
+from .families.conversion import Array
+from .families.lines import Softmax, WithAxes
 
 
 class ActivationSoftmax(Softmax, of="ACTIVATION_SOFTMAX"):

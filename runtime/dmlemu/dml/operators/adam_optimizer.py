@@ -9,23 +9,23 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.places import Attribute
+from ..declared.rules import Demand, Ones, Rule
+from ..declared.schema import OperatorDesc
+from ..declared.values import Between
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from ._element_wise import alike
-from ._normalization import float32
-from .definition import Definition
-from .places import Attribute
-from .rules import Demand, Ones, Rule
-from .schema import OperatorDesc
-from .values import Between
+from .families.conversion import Array, convert, float64
+from .families.element_wise import alike
+from .families.normalization import float32
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..declared.descs import AdamOptimizerOperatorDesc
     from ..enums import FeatureLevel
     from ..lowering.compile import Program
-    from .descs import AdamOptimizerOperatorDesc
 
 _INPUTS = (
     "input_parameters_tensor",

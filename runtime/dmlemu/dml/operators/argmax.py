@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..enums import ReduceFunction
-from ._reduction import Argument
+from .families.reduction import Argument
 
 if TYPE_CHECKING:
-    from .descs import ArgmaxOperatorDesc
+    from ..declared.descs import ArgmaxOperatorDesc
 
 
 class Argmax(Argument, of="ARGMAX"):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._conversion import Array, convert
-from ._pooling import Pooling
+from .families.conversion import Array, convert
+from .families.pooling import Pooling
 
 if TYPE_CHECKING:
-    from .descs import AveragePooling1OperatorDesc, AveragePoolingOperatorDesc
+    from ..declared.descs import AveragePooling1OperatorDesc, AveragePoolingOperatorDesc
 
 
 class AveragePooling(Pooling, of="AVERAGE_POOLING AVERAGE_POOLING1"):

@@ -9,12 +9,12 @@ import numpy as np
 
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, float64
-from ._pooling import PoolingGradient
+from .families.conversion import Array, float64
+from .families.pooling import PoolingGradient
 
 if TYPE_CHECKING:
+    from ..declared.descs import AveragePoolingGradOperatorDesc
     from ..lowering.compile import Operand, Program
-    from .descs import AveragePoolingGradOperatorDesc
 
 
 class AveragePoolingGrad(PoolingGradient, of="AVERAGE_POOLING_GRAD"):

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..declared.definition import Definition
+from ..declared.descs import ActivationReluOperatorDesc
+from ..declared.rules import Below, Rule, SameRank, SameSizes, SameType, Sizes
 from ..enums import FeatureLevel, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from ._fusion import Fused
-from ._normalization import (
+from .families.conversion import Array, convert, float64
+from .families.fusion import Fused
+from .families.normalization import (
     Normalization,
     broadcast_sizes,
     constants,
@@ -20,9 +23,6 @@ from ._normalization import (
     ones,
     spread,
 )
-from .definition import Definition
-from .descs import ActivationReluOperatorDesc
-from .rules import Below, Rule, SameRank, SameSizes, SameType, Sizes
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.definition import Definition
+from ..declared.rules import SameSizes
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert
-from .definition import Definition
-from .rules import SameSizes
+from .families.conversion import Array, convert
 
 if TYPE_CHECKING:
+    from ..declared.descs import CastOperatorDesc
     from ..lowering.compile import Program
-    from .descs import CastOperatorDesc
 
 
 class Cast(Definition, of="CAST"):

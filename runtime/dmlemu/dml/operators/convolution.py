@@ -11,6 +11,9 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.places import Element, Size
+from ..declared.rules import AtLeast, Demand, Divisible, Length, Rule, SameRank, SameType, Sizes
+from ..declared.values import Between, Exactly
 from ..enums import (
     ConvolutionDirection,
     ConvolutionMode,
@@ -21,17 +24,14 @@ from ..enums import (
 from ..lowering.compile import Kept
 from ..rows import OP_FIELD_IGNORED, OP_WINDOW_COUNT
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, float64
-from ._convolution import BIAS, POSITIONS, AnyConvolution, Reach, batch_and_channels, input_channels
-from ._fusion import Fused, call_fused, fused_reference
-from .places import Element, Size
-from .rules import AtLeast, Demand, Divisible, Length, Rule, SameRank, SameType, Sizes
-from .values import Between, Exactly
+from .families.conversion import Array, float64
+from .families.convolution import BIAS, POSITIONS, AnyConvolution, Reach, batch_and_channels, input_channels
+from .families.fusion import Fused, call_fused, fused_reference
 
 if TYPE_CHECKING:
+    from ..declared.descs import ConvolutionOperatorDesc
+    from ..declared.schema import OperatorDesc
     from ..lowering.compile import Operand, Program
-    from .descs import ConvolutionOperatorDesc
-    from .schema import OperatorDesc
 
 _FILTERS = 16  # filters of a block of the kernel
 _FEW_POSITIONS = 8
@@ -232,7 +232,7 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        from .descs import ActivationReluOperatorDesc
+        from ..declared.descs import ActivationReluOperatorDesc
 
         return {
             "input_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 4, 8, 9]),

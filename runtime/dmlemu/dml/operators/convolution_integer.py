@@ -10,16 +10,16 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.rules import AtLeast, Ones, SameRank, SameType
 from ..enums import TensorDataType
 from ..lowering.compile import Kept
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._convolution import FORWARD, POSITIONS, AnyConvolution, channel_dimension, per_channel
-from .rules import AtLeast, Ones, SameRank, SameType
+from .families.conversion import Array
+from .families.convolution import FORWARD, POSITIONS, AnyConvolution, channel_dimension, per_channel
 
 if TYPE_CHECKING:
+    from ..declared.descs import ConvolutionIntegerOperatorDesc
     from ..lowering.compile import Operand, Program
-    from .descs import ConvolutionIntegerOperatorDesc
 
 _FILTERS, _CHANNELS = 16, 4  # in a block of the kernel
 

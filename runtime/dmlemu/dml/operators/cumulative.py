@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._lines import Cumulative
+from .families.lines import Cumulative
 
 
 class CumulativeSummation(Cumulative, of="CUMULATIVE_SUMMATION"):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.rules import AtLeast, SameType, Sizes
+from ..declared.values import Multiple
 from ..enums import DepthSpaceOrder, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._space_depth import SpaceDepth
-from .rules import AtLeast, SameType, Sizes
-from .values import Multiple
+from .families.conversion import Array
+from .families.space_depth import SpaceDepth
 
 if TYPE_CHECKING:
-    from .descs import DepthToSpaceOperatorDesc
+    from ..declared.descs import DepthToSpaceOperatorDesc
 
 
 def _whole_blocks(desc: DepthToSpaceOperatorDesc) -> Iterator[tuple[int, Multiple, str]]:

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..enums import QuantizationType, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert
-from ._quantization import Blocks, block_rules, dequantize
+from .families.conversion import Array, convert
+from .families.quantization import Blocks, block_rules, dequantize
 
 if TYPE_CHECKING:
-    from .descs import DequantizeOperatorDesc
+    from ..declared.descs import DequantizeOperatorDesc
 
 
 class Dequantize(Blocks, of="DEQUANTIZE"):

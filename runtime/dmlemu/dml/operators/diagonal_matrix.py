@@ -9,16 +9,16 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import SameSizes, SameType
 from ..enums import TensorDataType
 from ..structs import ScalarUnion
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, raw_bits
-from .definition import Definition
-from .rules import SameSizes, SameType
+from .families.conversion import Array, raw_bits
 
 if TYPE_CHECKING:
+    from ..declared.descs import DiagonalMatrix1OperatorDesc, DiagonalMatrixOperatorDesc
     from ..lowering.compile import Program
-    from .descs import DiagonalMatrix1OperatorDesc, DiagonalMatrixOperatorDesc
 
 
 class DiagonalMatrix(Definition, of="DIAGONAL_MATRIX"):

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.rules import Below, SameSizes, SameType
 from ..enums import FeatureLevel, IsInfinityMode, RoundingMode, TensorDataType
 from ..structs import ScaleBias
-from ._conversion import FLOATS, Array, convert, dtype_of, low_bits, raw_bits, unsigned
-from ._element_wise import (
+from .families.conversion import FLOATS, Array, convert, dtype_of, low_bits, raw_bits, unsigned
+from .families.element_wise import (
     Binary,
     ElementWise,
     Identity,
@@ -21,10 +22,13 @@ from ._element_wise import (
     scaled,
     tensors,
 )
-from .rules import Below, SameSizes, SameType
 
 if TYPE_CHECKING:
-    from .descs import ElementWiseIdentityOperatorDesc, ElementWiseIfOperatorDesc, ElementWisePowOperatorDesc
+    from ..declared.descs import (
+        ElementWiseIdentityOperatorDesc,
+        ElementWiseIfOperatorDesc,
+        ElementWisePowOperatorDesc,
+    )
 
 T = TensorDataType
 

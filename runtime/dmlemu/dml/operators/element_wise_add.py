@@ -9,14 +9,14 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ._conversion import Array
-from ._element_wise import Binary
-from ._fusion import Fused, call_fused, fused_reference
-from .descs import ActivationReluOperatorDesc
+from ..declared.descs import ActivationReluOperatorDesc
+from .families.conversion import Array
+from .families.element_wise import Binary
+from .families.fusion import Fused, call_fused, fused_reference
 
 if TYPE_CHECKING:
+    from ..declared.descs import ElementWiseAdd1OperatorDesc, ElementWiseAddOperatorDesc
     from ..lowering.compile import Program
-    from .descs import ElementWiseAdd1OperatorDesc, ElementWiseAddOperatorDesc
 
 
 class ElementWiseAdd(Binary, of="ELEMENT_WISE_ADD"):

@@ -9,11 +9,11 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.rules import SameSizes
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, unsigned
-from ._element_wise import Binary, BinaryBits, Unary, UnaryBits, tensors
-from .rules import SameSizes
+from .families.conversion import Array, unsigned
+from .families.element_wise import Binary, BinaryBits, Unary, UnaryBits, tensors
 
 T = TensorDataType
 

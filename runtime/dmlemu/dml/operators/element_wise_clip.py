@@ -9,14 +9,14 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.rules import SameType
 from ..enums import TensorDataType
 from ..structs import ScalarUnion
-from ._conversion import FLOATS, Array, convert, dtype_of, float64, raw_bits
-from ._element_wise import ElementWise, Unary, alike
-from .rules import SameType
+from .families.conversion import FLOATS, Array, convert, dtype_of, float64, raw_bits
+from .families.element_wise import ElementWise, Unary, alike
 
 if TYPE_CHECKING:
-    from .descs import ElementWiseClip1OperatorDesc, ElementWiseClipOperatorDesc
+    from ..declared.descs import ElementWiseClip1OperatorDesc, ElementWiseClipOperatorDesc
 
 
 class ElementWiseClip(Unary, of="ELEMENT_WISE_CLIP"):

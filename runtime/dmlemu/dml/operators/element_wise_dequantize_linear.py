@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.rules import Below, SameSizes, SameType
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert
-from ._quantization import OPTIONAL_FROM, Given, Linear, dequantize
-from .rules import Below, SameSizes, SameType
+from .families.conversion import Array, convert
+from .families.quantization import OPTIONAL_FROM, Given, Linear, dequantize
 
 if TYPE_CHECKING:
-    from .descs import ElementWiseDequantizeLinearOperatorDesc
+    from ..declared.descs import ElementWiseDequantizeLinearOperatorDesc
 
 
 class ElementWiseDequantizeLinear(Linear, of="ELEMENT_WISE_DEQUANTIZE_LINEAR"):

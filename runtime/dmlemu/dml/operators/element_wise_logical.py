@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..enums import TensorDataType
-from ._conversion import Array
-from ._element_wise import Comparison, Logical, Unary, tensors
+from .families.conversion import Array
+from .families.element_wise import Comparison, Logical, Unary, tensors
 
 T = TensorDataType
 

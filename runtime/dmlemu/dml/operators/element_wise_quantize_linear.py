@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.places import DataType
+from ..declared.rules import Below, Demand, Rule, SameSizes, SameType
+from ..declared.values import Exactly
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._quantization import OPTIONAL_FROM, Given, Linear, quantize
-from .places import DataType
-from .rules import Below, Demand, Rule, SameSizes, SameType
-from .values import Exactly
+from .families.conversion import Array
+from .families.quantization import OPTIONAL_FROM, Given, Linear, quantize
 
 if TYPE_CHECKING:
+    from ..declared.descs import ElementWiseQuantizeLinearOperatorDesc
+    from ..declared.schema import OperatorDesc
     from ..enums import FeatureLevel
-    from .descs import ElementWiseQuantizeLinearOperatorDesc
-    from .schema import OperatorDesc
 
 
 class _ScaleType(Rule):

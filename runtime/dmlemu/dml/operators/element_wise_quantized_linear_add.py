@@ -9,16 +9,16 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import Ones, SameRank, SameSizes, SameType
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._quantization import dequantize, quantize
-from .definition import Definition
-from .rules import Ones, SameRank, SameSizes, SameType
+from .families.conversion import Array
+from .families.quantization import dequantize, quantize
 
 if TYPE_CHECKING:
+    from ..declared.descs import ElementWiseQuantizedLinearAddOperatorDesc
     from ..lowering.compile import Program
-    from .descs import ElementWiseQuantizedLinearAddOperatorDesc
 
 _INPUTS = (
     "a_tensor",

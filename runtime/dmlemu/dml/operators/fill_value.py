@@ -9,16 +9,16 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import SameType
 from ..enums import TensorDataType
 from ..structs import ScalarUnion
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert
-from .definition import Definition
-from .rules import SameType
+from .families.conversion import Array, convert
 
 if TYPE_CHECKING:
+    from ..declared.descs import FillValueConstantOperatorDesc, FillValueSequenceOperatorDesc
     from ..lowering.compile import Program
-    from .descs import FillValueConstantOperatorDesc, FillValueSequenceOperatorDesc
 
 
 def _element(value: ScalarUnion, tensor: BufferTensorDesc) -> bytes:

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._columns import FoldFamily, column_rules
-from ._conversion import Array, convert, float64
+from .families.columns import FoldFamily, column_rules
+from .families.conversion import Array, convert, float64
 
 if TYPE_CHECKING:
-    from .descs import FoldOperatorDesc
+    from ..declared.descs import FoldOperatorDesc
 
 
 class Fold(FoldFamily, of="FOLD"):

@@ -11,20 +11,20 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.places import Size, field_of
+from ..declared.rules import Axis, Demand, Rule, SameRank, Sizes
+from ..declared.values import Divisor, Exactly
 from ..enums import TensorDataType
 from ..rows import OP_INDEX_ROWS
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._gather import Bounds, Gather, Sized, nearest
-from .places import Size, field_of
-from .rules import Axis, Demand, Rule, SameRank, Sizes
-from .values import Divisor, Exactly
+from .families.conversion import Array
+from .families.gather import Bounds, Gather, Sized, nearest
 
 if TYPE_CHECKING:
+    from ..declared.descs import GatherOperatorDesc
+    from ..declared.schema import OperatorDesc
     from ..enums import FeatureLevel
     from ..lowering.compile import Operand, Program
-    from .descs import GatherOperatorDesc
-    from .schema import OperatorDesc
 
 
 def _entries(desc: GatherOperatorDesc) -> list[tuple[str, int, int]]:

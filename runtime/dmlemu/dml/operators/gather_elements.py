@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.rules import SameSizes
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._gather import ALONG_AXIS, Gather, along_axis, nearest
-from .rules import SameSizes
+from .families.conversion import Array
+from .families.gather import ALONG_AXIS, Gather, along_axis, nearest
 
 if TYPE_CHECKING:
-    from .descs import GatherElementsOperatorDesc
+    from ..declared.descs import GatherElementsOperatorDesc
 
 
 class GatherElements(Gather, of="GATHER_ELEMENTS"):

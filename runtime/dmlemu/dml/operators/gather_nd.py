@@ -9,11 +9,11 @@ import numpy as np
 
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._gather import Bounds, Gather, OneRank, batch_count, by_tuples, nearest, tuple_rules
+from .families.conversion import Array
+from .families.gather import Bounds, Gather, OneRank, batch_count, by_tuples, nearest, tuple_rules
 
 if TYPE_CHECKING:
-    from .descs import GatherNd1OperatorDesc, GatherNdOperatorDesc
+    from ..declared.descs import GatherNd1OperatorDesc, GatherNdOperatorDesc
 
 
 class GatherNd(Gather, of="GATHER_ND"):

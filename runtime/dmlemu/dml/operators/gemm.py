@@ -10,18 +10,18 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import SameSizes, SameType, Sizes
 from ..enums import FeatureLevel, MatrixTransform, OperatorType, TensorDataType
 from ..lowering.compile import Kept
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, float64
-from ._fusion import Fused, call_fused, fused_reference
-from .definition import Definition
-from .rules import SameSizes, SameType, Sizes
+from .families.conversion import Array, float64
+from .families.fusion import Fused, call_fused, fused_reference
 
 if TYPE_CHECKING:
     from ...d3d12.core.adapter import Adapter
+    from ..declared.descs import GemmOperatorDesc
     from ..lowering.compile import Operand, Program
-    from .descs import GemmOperatorDesc
 
 
 _COLUMNS = 16  # of a block of the kernel
@@ -129,7 +129,7 @@ class Gemm(Definition, of="GEMM"):
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        from .descs import ActivationTanhOperatorDesc
+        from ..declared.descs import ActivationTanhOperatorDesc
 
         sizes = [2, 3, 4, 6]
         return {

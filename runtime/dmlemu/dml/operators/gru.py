@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._conversion import Array
-from ._recurrent import Recurrent, example, rules
+from .families.conversion import Array
+from .families.recurrent import Recurrent, example, rules
 
 if TYPE_CHECKING:
-    from .descs import GruOperatorDesc
+    from ..declared.descs import GruOperatorDesc
 
 
 class Gru(Recurrent, of="GRU"):
@@ -50,7 +50,7 @@ class Gru(Recurrent, of="GRU"):
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        from .descs import ActivationSigmoidOperatorDesc, ActivationTanhOperatorDesc
+        from ..declared.descs import ActivationSigmoidOperatorDesc, ActivationTanhOperatorDesc
 
         activations = [ActivationSigmoidOperatorDesc(), ActivationTanhOperatorDesc()]
         return {**example(cls.GATES, activations), "linear_before_reset": False}

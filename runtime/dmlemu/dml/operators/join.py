@@ -9,15 +9,15 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import Axis, NotEmpty, SameSizes, SameType, Sizes
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from .definition import Definition
-from .rules import Axis, NotEmpty, SameSizes, SameType, Sizes
+from .families.conversion import Array
 
 if TYPE_CHECKING:
+    from ..declared.descs import JoinOperatorDesc
     from ..lowering.compile import Program
-    from .descs import JoinOperatorDesc
 
 
 def _total(desc: JoinOperatorDesc) -> Iterator[tuple[int, int, str]]:

@@ -9,17 +9,17 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import AtLeast
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from ._element_wise import alike
-from ._normalization import float32
-from .definition import Definition
-from .rules import AtLeast
+from .families.conversion import Array, convert, float64
+from .families.element_wise import alike
+from .families.normalization import float32
 
 if TYPE_CHECKING:
+    from ..declared.rules import Rule
     from ..lowering.compile import Operand, Program
-    from .rules import Rule
 
 
 class LocalResponseNormalization(Definition, of="LOCAL_RESPONSE_NORMALIZATION"):

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.places import Attribute
+from ..declared.rules import Axis, Demand, Rule
+from ..declared.values import Between
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, float64
-from ._lines import SAME
-from ._normalization import Normalization, float32
-from .places import Attribute
-from .rules import Axis, Demand, Rule
-from .values import Between
+from .families.conversion import Array, float64
+from .families.lines import SAME
+from .families.normalization import Normalization, float32
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..declared.schema import OperatorDesc
     from ..enums import FeatureLevel
-    from .schema import OperatorDesc
 
 
 class _Norm(Rule):

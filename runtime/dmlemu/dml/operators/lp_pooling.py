@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._conversion import Array, convert, float64
-from ._pooling import Pooling
-from .rules import AtLeast
+from ..declared.rules import AtLeast
+from .families.conversion import Array, convert, float64
+from .families.pooling import Pooling
 
 if TYPE_CHECKING:
-    from .descs import LpPooling1OperatorDesc, LpPoolingOperatorDesc
+    from ..declared.descs import LpPooling1OperatorDesc, LpPoolingOperatorDesc
 
 
 class LpPooling(Pooling, of="LP_POOLING LP_POOLING1"):

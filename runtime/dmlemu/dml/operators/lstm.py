@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._conversion import Array
-from ._recurrent import Recurrent, example, rules
+from .families.conversion import Array
+from .families.recurrent import Recurrent, example, rules
 
 if TYPE_CHECKING:
-    from .descs import LstmOperatorDesc
+    from ..declared.descs import LstmOperatorDesc
 
 
 _MORE = {"peephole_tensor": ("1", "1", "D", "3H")}
@@ -78,7 +78,7 @@ class Lstm(Recurrent, of="LSTM"):
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        from .descs import ActivationSigmoidOperatorDesc, ActivationTanhOperatorDesc
+        from ..declared.descs import ActivationSigmoidOperatorDesc, ActivationTanhOperatorDesc
 
         activations = [
             ActivationSigmoidOperatorDesc(),

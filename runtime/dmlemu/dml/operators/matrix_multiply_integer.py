@@ -9,15 +9,15 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.rules import SameRank, SameSizes, SameType
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert
-from ._product import COLUMNS, MATRICES, ROWS, IntegerProduct, matrices, parameter, spread
-from .rules import SameRank, SameSizes, SameType
+from .families.conversion import Array, convert
+from .families.product import COLUMNS, MATRICES, ROWS, IntegerProduct, matrices, parameter, spread
 
 if TYPE_CHECKING:
+    from ..declared.descs import MatrixMultiplyIntegerOperatorDesc, MatrixMultiplyIntegerToFloatOperatorDesc
     from ..lowering.compile import Program
-    from .descs import MatrixMultiplyIntegerOperatorDesc, MatrixMultiplyIntegerToFloatOperatorDesc
 
 
 class MatrixMultiplyInteger(IntegerProduct, of="MATRIX_MULTIPLY_INTEGER"):

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.rules import SameSizes
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, dtype_of
-from ._pooling import Pooling, first_maxima
-from .rules import SameSizes
+from .families.conversion import Array, dtype_of
+from .families.pooling import Pooling, first_maxima
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Operand, Program
-    from .descs import (
+    from ..declared.descs import (
         MaxPooling1OperatorDesc,
         MaxPooling2OperatorDesc,
         MaxPoolingOperatorDesc,
     )
+    from ..lowering.compile import Operand, Program
 
 
 class MaxPooling(Pooling, of="MAX_POOLING"):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.rules import SameSizes, SameType
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, float64
-from ._pooling import PoolingGradient, first_maxima
-from .rules import SameSizes, SameType
+from .families.conversion import Array, float64
+from .families.pooling import PoolingGradient, first_maxima
 
 if TYPE_CHECKING:
+    from ..declared.descs import MaxPoolingGradOperatorDesc
     from ..lowering.compile import Operand, Program
-    from .descs import MaxPoolingGradOperatorDesc
 
 
 class MaxPoolingGrad(PoolingGradient, of="MAX_POOLING_GRAD"):

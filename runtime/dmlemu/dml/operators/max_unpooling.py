@@ -10,15 +10,15 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import SameSizes, SameType
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from .definition import Definition
-from .rules import SameSizes, SameType
+from .families.conversion import Array
 
 if TYPE_CHECKING:
+    from ..declared.descs import MaxUnpoolingOperatorDesc
     from ..lowering.compile import Program
-    from .descs import MaxUnpoolingOperatorDesc
 
 
 class MaxUnpooling(Definition, of="MAX_UNPOOLING"):

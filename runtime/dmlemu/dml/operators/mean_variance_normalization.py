@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.descs import ActivationReluOperatorDesc
+from ..declared.places import Attribute
+from ..declared.rules import Axis, Below, Demand, HasCount, Rule, SameRank, SameSizes, SameType
+from ..declared.values import Between, Exactly, Except, Values
 from ..enums import FeatureLevel, TensorDataType
 from ..rows import OP_OPTIONAL
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, float64
-from ._fusion import Fused
-from ._normalization import Normalization, broadcast_sizes, float32
-from .descs import ActivationReluOperatorDesc
-from .places import Attribute
-from .rules import Axis, Below, Demand, HasCount, Rule, SameRank, SameSizes, SameType
-from .values import Between, Exactly, Except, Values
+from .families.conversion import Array, float64
+from .families.fusion import Fused
+from .families.normalization import Normalization, broadcast_sizes, float32
 
 if TYPE_CHECKING:
-    from .schema import OperatorDesc
+    from ..declared.schema import OperatorDesc
 
 _GIVEN = "a tensor desc"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._attention import Attention, GroupedAttention
+from .families.attention import Attention, GroupedAttention
 
 if TYPE_CHECKING:
-    from .descs import MultiheadAttention1OperatorDesc, MultiheadAttentionOperatorDesc
+    from ..declared.descs import MultiheadAttention1OperatorDesc, MultiheadAttentionOperatorDesc
 
 
 class MultiheadAttention(Attention, of="MULTIHEAD_ATTENTION"):

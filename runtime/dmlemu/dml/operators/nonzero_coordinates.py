@@ -9,16 +9,16 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import Below, Ones, SameRank, Sizes
+from ..declared.values import Between
 from ..enums import FeatureLevel, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from .definition import Definition
-from .rules import Below, Ones, SameRank, Sizes
-from .values import Between
+from .families.conversion import Array
 
 if TYPE_CHECKING:
+    from ..declared.descs import NonzeroCoordinatesOperatorDesc
     from ..lowering.compile import Program
-    from .descs import NonzeroCoordinatesOperatorDesc
 
 
 def effective_rank(tensor: BufferTensorDesc) -> int:

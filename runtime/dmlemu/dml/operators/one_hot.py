@@ -10,17 +10,17 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import Axis, SameRank, SameSizes, SameType, Sizes
+from ..declared.values import Between
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._gather import along_axis, wrapped
-from .definition import Definition
-from .rules import Axis, SameRank, SameSizes, SameType, Sizes
-from .values import Between
+from .families.conversion import Array
+from .families.gather import along_axis, wrapped
 
 if TYPE_CHECKING:
+    from ..declared.descs import OneHotOperatorDesc
     from ..lowering.compile import Program
-    from .descs import OneHotOperatorDesc
 
 
 def _one(desc: OneHotOperatorDesc) -> Iterator[tuple[int, int, str]]:

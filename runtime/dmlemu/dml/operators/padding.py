@@ -9,16 +9,16 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import Below, Length, Rule, SameRank, SameType, Sizes, Without
 from ..enums import FeatureLevel, PaddingMode, TensorDataType
 from ..structs import ScalarUnion
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, raw_bits
-from .definition import Definition
-from .rules import Below, Length, Rule, SameRank, SameType, Sizes, Without
+from .families.conversion import Array, raw_bits
 
 if TYPE_CHECKING:
+    from ..declared.descs import Padding1OperatorDesc, PaddingOperatorDesc
     from ..lowering.compile import Program
-    from .descs import Padding1OperatorDesc, PaddingOperatorDesc
 
 
 def _padded(desc: PaddingOperatorDesc) -> Iterator[tuple[int, int, str]]:

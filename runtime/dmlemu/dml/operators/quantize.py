@@ -9,11 +9,11 @@ import numpy as np
 
 from ..enums import QuantizationType, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._quantization import Blocks, block_rules, quantize
+from .families.conversion import Array
+from .families.quantization import Blocks, block_rules, quantize
 
 if TYPE_CHECKING:
-    from .descs import QuantizeOperatorDesc
+    from ..declared.descs import QuantizeOperatorDesc
 
 
 class Quantize(Blocks, of="QUANTIZE"):

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.rules import SameType, Sizes
+from ..declared.values import Among, Exactly, Values
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._pooling import Pooling
-from ._quantization import quantize
-from .rules import SameType, Sizes
-from .values import Among, Exactly, Values
+from .families.conversion import Array
+from .families.pooling import Pooling
+from .families.quantization import quantize
 
 if TYPE_CHECKING:
+    from ..declared.descs import QuantizedLinearAveragePoolingOperatorDesc
+    from ..declared.rules import Rule
     from ..lowering.compile import Operand, Program
-    from .descs import QuantizedLinearAveragePoolingOperatorDesc
-    from .rules import Rule
 
 _PARAMETERS = (
     "input_scale_tensor",

@@ -9,17 +9,17 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.rules import AtLeast, Ones, SameRank, SameType
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._convolution import BIAS, FORWARD, POSITIONS, channel_dimension, per_channel
-from ._quantization import quantize
 from .convolution_integer import IntegerConvolution
-from .rules import AtLeast, Ones, SameRank, SameType
+from .families.conversion import Array
+from .families.convolution import BIAS, FORWARD, POSITIONS, channel_dimension, per_channel
+from .families.quantization import quantize
 
 if TYPE_CHECKING:
+    from ..declared.descs import QuantizedLinearConvolutionOperatorDesc
     from ..lowering.compile import Operand, Program
-    from .descs import QuantizedLinearConvolutionOperatorDesc
 
 
 class QuantizedLinearConvolution(IntegerConvolution, of="QUANTIZED_LINEAR_CONVOLUTION"):

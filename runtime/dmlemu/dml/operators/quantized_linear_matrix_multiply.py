@@ -9,16 +9,16 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.rules import SameRank, SameType
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._product import COLUMNS, MATRICES, ROWS, IntegerProduct, matrices, parameter, spread
-from ._quantization import quantize
-from .rules import SameRank, SameType
+from .families.conversion import Array
+from .families.product import COLUMNS, MATRICES, ROWS, IntegerProduct, matrices, parameter, spread
+from .families.quantization import quantize
 
 if TYPE_CHECKING:
+    from ..declared.descs import QuantizedLinearMatrixMultiplyOperatorDesc
     from ..lowering.compile import Program
-    from .descs import QuantizedLinearMatrixMultiplyOperatorDesc
 
 
 class QuantizedLinearMatrixMultiply(IntegerProduct, of="QUANTIZED_LINEAR_MATRIX_MULTIPLY"):

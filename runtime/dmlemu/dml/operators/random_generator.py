@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.definition import Definition
+from ..declared.rules import Ones, SameSizes, Sizes
 from ..enums import RandomGeneratorType, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from .definition import Definition
-from .rules import Ones, SameSizes, Sizes
+from .families.conversion import Array
 
 if TYPE_CHECKING:
+    from ..declared.descs import RandomGeneratorOperatorDesc
     from ..lowering.compile import Program
-    from .descs import RandomGeneratorOperatorDesc
 
 WORD = 2**32
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.definition import Definition
+from ..declared.rules import SameType, Unless
 from ..enums import AxisDirection, ReduceFunction, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from ._reduction import REDUCED, call_reduce, index_of_extreme, reduced
-from .definition import Definition
-from .rules import SameType, Unless
+from .families.conversion import Array, convert, float64
+from .families.reduction import REDUCED, call_reduce, index_of_extreme, reduced
 
 if TYPE_CHECKING:
+    from ..declared.descs import ReduceOperatorDesc
     from ..lowering.compile import Program
-    from .descs import ReduceOperatorDesc
 
 _F = ReduceFunction
 _ARGUMENTS = (_F.ARGMAX, _F.ARGMIN)

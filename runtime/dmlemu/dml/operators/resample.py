@@ -9,11 +9,11 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import AboveZero, Length, Rule, SameRank, SameType
 from ..enums import AxisDirection, InterpolationMode, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from .definition import Definition
-from .rules import AboveZero, Length, Rule, SameRank, SameType
+from .families.conversion import Array, convert, float64
 
 if TYPE_CHECKING:
     from ..lowering.compile import Program

@@ -9,15 +9,15 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import Axis, SameSizes, SameType, Sizes
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from .definition import Definition
-from .rules import Axis, SameSizes, SameType, Sizes
+from .families.conversion import Array
 
 if TYPE_CHECKING:
+    from ..declared.descs import ReverseSubsequencesOperatorDesc
     from ..lowering.compile import Program
-    from .descs import ReverseSubsequencesOperatorDesc
 
 
 def _one_length(desc: ReverseSubsequencesOperatorDesc) -> Iterator[tuple[int, int, str]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._conversion import Array
-from ._recurrent import Recurrent, example, rules
+from .families.conversion import Array
+from .families.recurrent import Recurrent, example, rules
 
 if TYPE_CHECKING:
-    from .descs import RnnOperatorDesc
+    from ..declared.descs import RnnOperatorDesc
 
 
 class Rnn(Recurrent, of="RNN"):
@@ -39,6 +39,6 @@ class Rnn(Recurrent, of="RNN"):
 
     @classmethod
     def example(cls) -> dict[str, Any]:
-        from .descs import ActivationTanhOperatorDesc
+        from ..declared.descs import ActivationTanhOperatorDesc
 
         return example(cls.GATES, [ActivationTanhOperatorDesc()])

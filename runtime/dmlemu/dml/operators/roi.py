@@ -9,23 +9,23 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.places import Attribute
+from ..declared.rules import AtLeast, Demand, Given, Ones, Rule, SameSizes, SameType, Sizes, Without
+from ..declared.values import Between
 from ..enums import InterpolationMode, ReduceFunction, TensorDataType
 from ..structs import Size2D
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from ._gather import Sized
-from ._quantization import Given as Required
-from .definition import Definition
-from .places import Attribute
+from .families.conversion import Array, convert, float64
+from .families.gather import Sized
+from .families.quantization import Given as Required
 from .resample import half_up
-from .rules import AtLeast, Demand, Given, Ones, Rule, SameSizes, SameType, Sizes, Without
-from .values import Between
 
 if TYPE_CHECKING:
+    from ..declared.descs import RoiAlignGradOperatorDesc, RoiPoolingOperatorDesc
+    from ..declared.schema import OperatorDesc
     from ..enums import FeatureLevel
     from ..lowering.compile import Operand, Program
-    from .descs import RoiAlignGradOperatorDesc, RoiPoolingOperatorDesc
-    from .schema import OperatorDesc
 
 
 # --- pooling ---

@@ -9,15 +9,15 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.rules import SameSizes
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._gather import ALONG_AXIS, Scatter, along_axis, wrapped
-from .rules import SameSizes
+from .families.conversion import Array
+from .families.gather import ALONG_AXIS, Scatter, along_axis, wrapped
 
 if TYPE_CHECKING:
+    from ..declared.descs import ScatterElementsOperatorDesc
     from ..lowering.compile import Program
-    from .descs import ScatterElementsOperatorDesc
 
 
 class ScatterElements(Scatter, of="SCATTER_ELEMENTS"):

@@ -11,12 +11,12 @@ from dmlemu_hw import kernels
 
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._gather import OneRank, Scatter, block_sizes, by_tuples, tuple_rules, wrapped
+from .families.conversion import Array
+from .families.gather import OneRank, Scatter, block_sizes, by_tuples, tuple_rules, wrapped
 
 if TYPE_CHECKING:
+    from ..declared.descs import ScatterNdOperatorDesc
     from ..lowering.compile import Program
-    from .descs import ScatterNdOperatorDesc
 
 
 class ScatterNd(Scatter, of="SCATTER_ND"):

@@ -9,16 +9,16 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import AtLeast, Length, Nonzero, SameRank, SameType, Sizes
+from ..declared.values import Between
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from .definition import Definition
-from .rules import AtLeast, Length, Nonzero, SameRank, SameType, Sizes
-from .values import Between
+from .families.conversion import Array
 
 if TYPE_CHECKING:
+    from ..declared.descs import Slice1OperatorDesc, SliceGradOperatorDesc, SliceOperatorDesc
     from ..lowering.compile import Program
-    from .descs import Slice1OperatorDesc, SliceGradOperatorDesc, SliceOperatorDesc
 
 
 def _last_of_slice(desc: SliceOperatorDesc) -> Iterator[tuple[int, Between, str]]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declared.rules import AtLeast, Divisible, SameType, Sizes
 from ..enums import DepthSpaceOrder, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from ._space_depth import SpaceDepth
-from .rules import AtLeast, Divisible, SameType, Sizes
+from .families.conversion import Array
+from .families.space_depth import SpaceDepth
 
 if TYPE_CHECKING:
-    from .descs import SpaceToDepthOperatorDesc
+    from ..declared.descs import SpaceToDepthOperatorDesc
 
 
 def _deep(desc: SpaceToDepthOperatorDesc) -> Iterator[tuple[int, int, str]]:

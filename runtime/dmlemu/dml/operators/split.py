@@ -9,14 +9,14 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import Axis, NotEmpty, SameSizes, SameType, Sizes
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from .definition import Definition
-from .rules import Axis, NotEmpty, SameSizes, SameType, Sizes
 
 if TYPE_CHECKING:
+    from ..declared.descs import SplitOperatorDesc
     from ..lowering.compile import Program
-    from .descs import SplitOperatorDesc
 
 
 def _total(desc: SplitOperatorDesc) -> Iterator[tuple[int, int, str]]:

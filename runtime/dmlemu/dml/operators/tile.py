@@ -9,15 +9,15 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import AtLeast, Length, SameRank, SameType, Sizes
 from ..enums import PaddingMode, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from .definition import Definition
-from .rules import AtLeast, Length, SameRank, SameType, Sizes
+from .families.conversion import Array
 
 if TYPE_CHECKING:
+    from ..declared.descs import TileOperatorDesc
     from ..lowering.compile import Program
-    from .descs import TileOperatorDesc
 
 
 def _repeated(desc: TileOperatorDesc) -> Iterator[tuple[int, int, str]]:

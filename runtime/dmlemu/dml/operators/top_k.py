@@ -9,18 +9,18 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.places import Attribute
+from ..declared.rules import Axis, Demand, Rule, SameRank, SameSizes, SameType, Sizes
+from ..declared.values import Between
 from ..enums import AxisDirection, TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, float64
-from .definition import Definition
-from .places import Attribute
-from .rules import Axis, Demand, Rule, SameRank, SameSizes, SameType, Sizes
-from .values import Between
+from .families.conversion import Array, float64
 
 if TYPE_CHECKING:
+    from ..declared.schema import OperatorDesc
     from ..enums import FeatureLevel
     from ..lowering.compile import Program
-    from .schema import OperatorDesc
 
 
 class _Fits(Rule):

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..enums import TensorDataType
 from ..tensor_desc import BufferTensorDesc
-from ._columns import FoldFamily, column_rules
-from ._conversion import Array
+from .families.columns import FoldFamily, column_rules
+from .families.conversion import Array
 
 if TYPE_CHECKING:
-    from .descs import UnfoldOperatorDesc
+    from ..declared.descs import UnfoldOperatorDesc
 
 
 class Unfold(FoldFamily, of="UNFOLD"):

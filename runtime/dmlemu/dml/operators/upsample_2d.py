@@ -9,17 +9,17 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import AtLeast, SameSizes, SameType, Sizes
 from ..enums import InterpolationMode, TensorDataType
 from ..structs import Size2D
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from .definition import Definition
+from .families.conversion import Array, convert, float64
 from .resample import CENTRES, pack_linear, positions
-from .rules import AtLeast, SameSizes, SameType, Sizes
 
 if TYPE_CHECKING:
+    from ..declared.descs import Upsample2dOperatorDesc
     from ..lowering.compile import Program
-    from .descs import Upsample2dOperatorDesc
 
 
 def _enlarged(desc: Upsample2dOperatorDesc) -> Iterator[tuple[int, int, str]]:

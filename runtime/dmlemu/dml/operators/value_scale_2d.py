@@ -10,18 +10,18 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
+from ..declared.definition import Definition
+from ..declared.rules import HasCount, SameSizes, SameType, Sizes
+from ..declared.values import Among
 from ..enums import TensorDataType
 from ..structs import ScaleBias
 from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert
-from ._element_wise import scaled
-from .definition import Definition
-from .rules import HasCount, SameSizes, SameType, Sizes
-from .values import Among
+from .families.conversion import Array, convert
+from .families.element_wise import scaled
 
 if TYPE_CHECKING:
+    from ..declared.descs import ValueScale2dOperatorDesc
     from ..lowering.compile import Operand, Program
-    from .descs import ValueScale2dOperatorDesc
 
 
 def _channels(desc: Any) -> Iterator[tuple[int, int, str]]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dmlemu.dml.declared.schema import ARRAYS, Field, FieldKind, OperatorDesc, operator_fields
 from dmlemu.dml.enums import TensorDataType, TensorFlags
-from dmlemu.dml.operators.schema import ARRAYS, Field, FieldKind, OperatorDesc, operator_fields
 from dmlemu.dml.structs import ScalarUnion, ScaleBias, Size2D
 from dmlemu.dml.tensor_desc import BufferTensorDesc
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from dmlemu.dml.declared.schema import FieldKind, OperatorDesc, operator_fields
 from dmlemu.dml.enums import ExecutionFlags, TensorDataType
-from dmlemu.dml.operators.schema import FieldKind, OperatorDesc, operator_fields
 from dmlemu.errors import shorten
 from dmlemu.frontends.rows import MODEL_NAME, MODEL_UNSUPPORTED, MODEL_VALUE
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from dmlemu.diagnostics.rows import OP_NOT_EMULATED
+from dmlemu.dml.declared import find_operator
+from dmlemu.dml.declared.definition import definition_class
+from dmlemu.dml.declared.schema import Field, FieldKind, OperatorDesc, camel, operator_fields
 from dmlemu.dml.enums import OperatorType, TensorDataType, TensorFlags, TensorType
-from dmlemu.dml.operators import find_operator
-from dmlemu.dml.operators.definition import definition_class
-from dmlemu.dml.operators.schema import Field, FieldKind, OperatorDesc, camel, operator_fields
 from dmlemu.dml.structs import ScalarUnion, ScaleBias, Size2D
 from dmlemu.dml.tensor_desc import BufferTensorDesc
 from dmlemu.errors import Error

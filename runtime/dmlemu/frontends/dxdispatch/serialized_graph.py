@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 from dmlemu import dml
 from dmlemu.diagnostics.declaration import Declaration
+from dmlemu.dml.declared import find_operator
+from dmlemu.dml.declared.schema import Field, FieldKind, OperatorDesc, operator_fields
 from dmlemu.dml.enums import TensorDataType
-from dmlemu.dml.operators import find_operator
-from dmlemu.dml.operators.schema import Field, FieldKind, OperatorDesc, operator_fields
 from dmlemu.errors import Error, quote
 from dmlemu.frontends.rows import MODEL_MISSING, MODEL_NAME, MODEL_TYPE, MODEL_VALUE
 

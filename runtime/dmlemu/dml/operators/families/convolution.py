@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..enums import ConvolutionDirection
-from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from .definition import Definition
-from .places import Element
-from .rules import AtLeast, Demand, Divisible, Length, Rule, Sizes, Window
-from .values import Between
+from ...declared.definition import Definition
+from ...declared.places import Element
+from ...declared.rules import AtLeast, Demand, Divisible, Length, Rule, Sizes, Window
+from ...declared.values import Between
+from ...enums import ConvolutionDirection
+from ...tensor_desc import BufferTensorDesc
+from .conversion import Array
 
 if TYPE_CHECKING:
-    from ..enums import FeatureLevel
-    from .schema import OperatorDesc
+    from ...declared.schema import OperatorDesc
+    from ...enums import FeatureLevel
 
 _MOST_REACH = 3 * (2**32 - 1)
 """As far as sizes and paddings of 32 bits reach: DMLK_MOST_REACH of the kernels."""

@@ -10,18 +10,18 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import FeatureLevel, MultiheadAttentionMaskType, TensorDataType
-from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from ._recurrent import part
-from .definition import Definition
-from .places import GIVEN, Attribute, Place, Presence, Rank, Size, path_of
-from .rules import AtLeast, Demand, Given, Rule, SameType
-from .values import Between, Exactly, Multiple, OneOf, Values
+from ...declared.definition import Definition
+from ...declared.places import GIVEN, Attribute, Place, Presence, Rank, Size, path_of
+from ...declared.rules import AtLeast, Demand, Given, Rule, SameType
+from ...declared.values import Between, Exactly, Multiple, OneOf, Values
+from ...enums import FeatureLevel, MultiheadAttentionMaskType, TensorDataType
+from ...tensor_desc import BufferTensorDesc
+from .conversion import Array, convert, float64
+from .recurrent import part
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Operand, Program
-    from .schema import OperatorDesc
+    from ...declared.schema import OperatorDesc
+    from ...lowering.compile import Operand, Program
 
 _M = MultiheadAttentionMaskType
 _QK, _KV, _QKV = "stacked_query_key_tensor", "stacked_key_value_tensor", "stacked_query_key_value_tensor"

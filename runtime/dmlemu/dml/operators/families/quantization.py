@@ -12,18 +12,18 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import FeatureLevel, QuantizationType, TensorDataType
-from ..rows import OP_OPTIONAL
-from ..tensor_desc import element_bits
-from ._conversion import Array, dtype_of
-from .definition import Definition
-from .places import Attribute, Count, DataType, Rank, Size, field_of
-from .rules import Demand, Rule, SameRank, SameSizes, Without
-from .values import Divisor, Exactly, Except, Values
+from ...declared.definition import Definition
+from ...declared.places import Attribute, Count, DataType, Rank, Size, field_of
+from ...declared.rules import Demand, Rule, SameRank, SameSizes, Without
+from ...declared.values import Divisor, Exactly, Except, Values
+from ...enums import FeatureLevel, QuantizationType, TensorDataType
+from ...rows import OP_OPTIONAL
+from ...tensor_desc import element_bits
+from .conversion import Array, dtype_of
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Program
-    from .schema import OperatorDesc
+    from ...declared.schema import OperatorDesc
+    from ...lowering.compile import Program
 
 
 class Given(Rule):

@@ -1,8 +1,8 @@
 """Every operator desc of DirectML.h, in the order of DML_OPERATOR_TYPE.
 
 Written by runtime/spec/generate.py.  Comments beside tensors are the dimensions that the newest table of
-the operator's page names; [x] is optional.  Operator definitions (rules, kernels, reference) are in the
-other modules of this folder.
+the operator's page names; [x] is optional.  Operator definitions (rules, kernels, reference) are in
+``dml/operators``.
 """
 
 from __future__ import annotations

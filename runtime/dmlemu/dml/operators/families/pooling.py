@@ -9,14 +9,14 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import TensorDataType
-from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert
-from .definition import Definition
-from .rules import AtLeast, EachAtLeast1, Length, Rule, SameSizes, SameType, Window
+from ...declared.definition import Definition
+from ...declared.rules import AtLeast, EachAtLeast1, Length, Rule, SameSizes, SameType, Window
+from ...enums import TensorDataType
+from ...tensor_desc import BufferTensorDesc
+from .conversion import Array, convert
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Operand, Program
+    from ...lowering.compile import Operand, Program
 
 
 class Pooling(Definition):

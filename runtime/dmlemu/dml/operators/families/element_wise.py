@@ -12,17 +12,17 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import TensorDataType
-from ..structs import ScaleBias
-from ..tensor_desc import BufferTensorDesc
-from ._conversion import FLOATS, Array, convert, dtype_of, float64, low_bits, unsigned
-from .definition import Definition
-from .rules import SameSizes, SameType
-from .schema import FieldKind, operator_fields
+from ...declared.definition import Definition
+from ...declared.rules import SameSizes, SameType
+from ...declared.schema import FieldKind, operator_fields
+from ...enums import TensorDataType
+from ...structs import ScaleBias
+from ...tensor_desc import BufferTensorDesc
+from .conversion import FLOATS, Array, convert, dtype_of, float64, low_bits, unsigned
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Program
-    from .rules import Rule
+    from ...declared.rules import Rule
+    from ...lowering.compile import Program
 
 
 def alike(*names: str) -> tuple[Rule, ...]:

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..enums import FeatureLevel, OperatorType, TensorDataType
-from ..rows import OP_FUSED_ACTIVATION
-from ..tensor_desc import BufferTensorDesc
-from . import declared, find_operator
-from ._conversion import Array, convert, float64
-from ._element_wise import Unary
-from ._lines import Softmax
-from .definition import definition_class, definition_of
-from .places import Attribute, Inner, Presence, element_of, field_of
-from .rules import Axis, Demand, HasCount, Rule
-from .schema import level_name, operator_fields
-from .values import OneOf, Values
+from ...declared import declared, find_operator
+from ...declared.definition import definition_class, definition_of
+from ...declared.places import Attribute, Inner, Presence, element_of, field_of
+from ...declared.rules import Axis, Demand, HasCount, Rule
+from ...declared.schema import level_name, operator_fields
+from ...declared.values import OneOf, Values
+from ...enums import FeatureLevel, OperatorType, TensorDataType
+from ...rows import OP_FUSED_ACTIVATION
+from ...tensor_desc import BufferTensorDesc
+from .conversion import Array, convert, float64
+from .element_wise import Unary
+from .lines import Softmax
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Operand, Program
-    from .schema import OperatorDesc
-    from .values import Choose
+    from ...declared.schema import OperatorDesc
+    from ...declared.values import Choose
+    from ...lowering.compile import Operand, Program
 
 _NONE: Mapping[OperatorType, FeatureLevel] = {}
 

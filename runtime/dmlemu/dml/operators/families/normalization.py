@@ -9,17 +9,17 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import TensorDataType
-from ._conversion import Array, convert, float64
-from ._fusion import call_fused, fused_reference
-from ._lines import axes_mask
-from .definition import Definition
-from .rules import Sizes
-from .values import Among
+from ...declared.definition import Definition
+from ...declared.rules import Sizes
+from ...declared.values import Among
+from ...enums import TensorDataType
+from .conversion import Array, convert, float64
+from .fusion import call_fused, fused_reference
+from .lines import axes_mask
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Operand, Program
-    from ..tensor_desc import BufferTensorDesc
+    from ...lowering.compile import Operand, Program
+    from ...tensor_desc import BufferTensorDesc
 
 
 def broadcast_sizes(name: str, c_name: str) -> Sizes:

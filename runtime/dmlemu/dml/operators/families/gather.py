@@ -15,19 +15,19 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import OperatorType
-from ..rows import OP_DIMENSION_COUNT
-from ._conversion import Array
-from .definition import Definition
-from .places import Attribute, field_of
-from .rules import Axis, Demand, Rule, SameRank, SameSizes, SameType, Sizes
-from .values import Between, Values
+from ...declared.definition import Definition
+from ...declared.places import Attribute, field_of
+from ...declared.rules import Axis, Demand, Rule, SameRank, SameSizes, SameType, Sizes
+from ...declared.values import Between, Values
+from ...enums import OperatorType
+from ...rows import OP_DIMENSION_COUNT
+from .conversion import Array
 
 if TYPE_CHECKING:
-    from ..enums import FeatureLevel
-    from ..lowering.compile import Program
-    from ..tensor_desc import BufferTensorDesc
-    from .schema import OperatorDesc
+    from ...declared.schema import OperatorDesc
+    from ...enums import FeatureLevel
+    from ...lowering.compile import Program
+    from ...tensor_desc import BufferTensorDesc
 
 Sized = Iterator[tuple[int, int | Values, str]]
 """Sizes that follow from other fields: see :class:`Sizes`."""

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..enums import TensorDataType
-from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array
-from .definition import Definition
-from .rules import SameRank, SameSizes, Sizes
+from ...declared.definition import Definition
+from ...declared.rules import SameRank, SameSizes, Sizes
+from ...enums import TensorDataType
+from ...tensor_desc import BufferTensorDesc
+from .conversion import Array
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Operand, Program
-    from .rules import Rule
+    from ...declared.rules import Rule
+    from ...lowering.compile import Operand, Program
 
 ROWS, COLUMNS = -2, -1
 """The dimension of the output that a parameter follows."""

@@ -10,18 +10,18 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import FeatureLevel, OperatorType, RecurrentNetworkDirection, TensorDataType
-from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from ._fusion import Fused, unary_of
-from .definition import Definition
-from .places import Count
-from .rules import Demand, Given, NotOwned, Rule, SameType, Sizes
-from .values import Exactly
+from ...declared.definition import Definition
+from ...declared.places import Count
+from ...declared.rules import Demand, Given, NotOwned, Rule, SameType, Sizes
+from ...declared.values import Exactly
+from ...enums import FeatureLevel, OperatorType, RecurrentNetworkDirection, TensorDataType
+from ...tensor_desc import BufferTensorDesc
+from .conversion import Array, convert, float64
+from .fusion import Fused, unary_of
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Operand, Program
-    from .schema import OperatorDesc
+    from ...declared.schema import OperatorDesc
+    from ...lowering.compile import Operand, Program
 
 _BOTH = RecurrentNetworkDirection.BIDIRECTIONAL
 _BACKWARD = RecurrentNetworkDirection.BACKWARD

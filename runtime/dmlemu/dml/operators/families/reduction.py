@@ -9,14 +9,14 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import AxisDirection, ReduceFunction, TensorDataType
-from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from .definition import Definition
-from .rules import Axis, SameRank, Sizes
+from ...declared.definition import Definition
+from ...declared.rules import Axis, SameRank, Sizes
+from ...enums import AxisDirection, ReduceFunction, TensorDataType
+from ...tensor_desc import BufferTensorDesc
+from .conversion import Array, convert, float64
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Program
+    from ...lowering.compile import Program
 
 
 def _reduced_sizes(desc: Any) -> Iterator[tuple[int, int, str]]:

@@ -10,16 +10,16 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..tensor_desc import BufferTensorDesc
-from .definition import Definition
-from .places import Element, Rank, Size, field_of
-from .rules import AtLeast, Demand, Length, Ones, Rule, SameType
-from .values import Between, Exactly
+from ...declared.definition import Definition
+from ...declared.places import Element, Rank, Size, field_of
+from ...declared.rules import AtLeast, Demand, Length, Ones, Rule, SameType
+from ...declared.values import Between, Exactly
+from ...tensor_desc import BufferTensorDesc
 
 if TYPE_CHECKING:
-    from ..enums import FeatureLevel
-    from ..lowering.compile import Program
-    from .schema import OperatorDesc
+    from ...declared.schema import OperatorDesc
+    from ...enums import FeatureLevel
+    from ...lowering.compile import Program
 
 
 def blocks(desc: Any, image: BufferTensorDesc) -> list[int]:

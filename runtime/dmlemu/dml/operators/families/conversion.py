@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..enums import TensorDataType
-from ..tensor_desc import BufferTensorDesc
+from ...enums import TensorDataType
+from ...tensor_desc import BufferTensorDesc
 
 Array = np.ndarray[Any, Any]
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dmlemu_hw import kernels
 
-from ..enums import DepthSpaceOrder
-from ._conversion import Array
-from .definition import Definition
+from ...declared.definition import Definition
+from ...enums import DepthSpaceOrder
+from .conversion import Array
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Program
+    from ...lowering.compile import Program
 
 
 class SpaceDepth(Definition):

@@ -1,6 +1,6 @@
 """Operator definitions: the rules of a desc, the kernels that run it, its reference in NumPy.
 
-A definition is one class in a module of this folder; all modules of the folder are searched.  Numbered
+A definition is one class in a module of ``dml/operators``; all modules of that folder are searched.  Numbered
 variants of one operator, and operators of one family, share a class.  DirectML's other operators have a desc
 but no definition: they are declared, not emulated.
 """
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Definition", "definition_class", "definition_of", "emulated", "example_of", "ulps_of", "unmet"]
 
-_NO_DEFINITIONS = {"definition", "desc_checks", "descs", "places", "rules", "schema", "validation", "values"}
+_OPERATORS = f"{__package__.rpartition('.')[0]}.operators"
+_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "operators")
 
 _DEFINED: dict[OperatorType, type[Definition]] = {}
 
@@ -148,7 +149,7 @@ def definition_class(type: OperatorType) -> type[Definition] | None:
         own = [module for module in _modules() if type.name.lower().startswith(module)]
         for module in sorted(own, key=len, reverse=True):
             with loading():
-                import_module(f"{__package__}.{module}")
+                import_module(f"{_OPERATORS}.{module}")
             if type in _DEFINED:
                 break
         else:
@@ -161,12 +162,11 @@ def emulated() -> frozenset[OperatorType]:
     """Every operator that has a definition."""
     for module in _modules():
         with loading():
-            import_module(f"{__package__}.{module}")
+            import_module(f"{_OPERATORS}.{module}")
     return frozenset(_DEFINED)
 
 
 @cache
 def _modules() -> tuple[str, ...]:
-    names = os.listdir(os.path.dirname(__file__))
-    stems = {name[:-3] for name in names if name.endswith(".py") and name[0] != "_"}
-    return tuple(sorted(stems - _NO_DEFINITIONS))
+    names = os.listdir(_FOLDER)
+    return tuple(sorted(name[:-3] for name in names if name.endswith(".py") and name != "__init__.py"))

@@ -9,16 +9,16 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ..enums import AxisDirection, TensorDataType
-from ..tensor_desc import BufferTensorDesc
-from ._conversion import Array, convert, float64
-from .definition import Definition
-from .rules import Axis, HasCount, Ones, SameSizes, SameType
-from .values import Between
+from ...declared.definition import Definition
+from ...declared.rules import Axis, HasCount, Ones, SameSizes, SameType
+from ...declared.values import Between
+from ...enums import AxisDirection, TensorDataType
+from ...tensor_desc import BufferTensorDesc
+from .conversion import Array, convert, float64
 
 if TYPE_CHECKING:
-    from ..lowering.compile import Program
-    from .rules import Rule
+    from ...declared.rules import Rule
+    from ...lowering.compile import Program
 
 _FLOAT = BufferTensorDesc(TensorDataType.FLOAT32, [1, 1, 3, 4])
 

@@ -1,0 +1,1 @@
+"""What the definitions of several operators share: base classes, rules, references."""
