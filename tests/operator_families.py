@@ -9,6 +9,7 @@ is added joins its family or begins one.  ``make test-long`` runs these tests fo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -69,3 +70,36 @@ def each_operator(
             for operator in sorted(operators)
         ],
     )
+
+
+def faults(check: Callable[[Any], None], operators: Iterable[OperatorType], value: Callable[..., Any]) -> str:
+    """What a check says of each operator that fails it, all at once."""
+    found = []
+    for operator in sorted(operators):
+        try:
+            check(value(operator))
+        except (Exception, pytest.fail.Exception) as fault:
+            found.append(f"{operator.name}: {type(fault).__name__}: {fault}")
+    return "\n\n".join(found)
+
+
+def one_case(
+    value: Callable[[OperatorType], Any], by_default: Collection[OperatorType] = REPRESENTATIVES
+) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
+    """As :func:`each_operator`, for a check of generated tables: one test for all operators in
+    ``by_default``, which lists everything that fails, and a long one for the others."""
+    others = set(emulated()) - set(by_default)
+    cases = [pytest.param(by_default, id="by default")]
+    if others:
+        cases.append(pytest.param(others, id="others", marks=pytest.mark.long))
+
+    def decorated(check: Callable[[Any], None]) -> Callable[..., None]:
+        @wraps(check)
+        def test(operators: Collection[OperatorType]) -> None:
+            found = faults(check, operators, value)
+            assert not found, found
+
+        del test.__wrapped__  # type: ignore[attr-defined]  # pytest looks for the arguments there
+        return pytest.mark.parametrize("operators", cases)(test)
+
+    return decorated

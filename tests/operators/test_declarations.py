@@ -29,6 +29,7 @@ from dmlemu.dml.declared.schema import (
     tables_of_members,
 )
 from dmlemu.dml.operator_page import describe, documentation
+from operator_families import one_case
 
 SPEC = Path(__file__).parents[2] / "runtime" / "spec"
 DML = Path(__file__).parents[2] / "runtime" / "dmlemu" / "dml"
@@ -36,7 +37,7 @@ FACTS: dict[str, Any] = json.loads((SPEC / "operators.json").read_text())
 CHOICES: dict[str, Any] = json.loads((SPEC / "choices.json").read_text())
 DECLARED = list(declared().values())
 
-each_operator = pytest.mark.parametrize("desc", DECLARED, ids=lambda desc: desc.TYPE.name)
+each_operator = one_case(declared().__getitem__, by_default=emulated())
 
 
 def facts_of(desc: type[OperatorDesc]) -> dict[str, Any]:
