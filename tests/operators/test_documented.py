@@ -2,8 +2,9 @@
 
 Each file names the page and holds examples with a ``type``, a ``desc`` as in a DxDispatch model (packed
 tensors), ``inputs`` and ``outputs`` by field, perhaps a relative ``tolerance``, how many elements of an
-output are ``defined``, and the ids of what it ``reports``.  Each example runs packed, with every tensor
-permuted and padded, and as a model on the command line.
+output are ``defined``, and the ids of what it ``reports``.  ``variants`` are other operators whose pages
+print the same examples: their ``type``, and what their ``desc`` holds besides.  Each example runs packed,
+with every tensor permuted and padded, and as a model on the command line.
 """
 
 from __future__ import annotations
@@ -35,10 +36,21 @@ def examples() -> Iterator[Any]:
     """Marked with what they report."""
     done = set(emulated())
     for path in sorted(FOLDER.glob("*.json")):
-        for name, example in json.loads(path.read_text())["examples"].items():
+        for name, example in read(path).items():
             if find_operator(example["type"]).TYPE in done:
                 marks = [pytest.mark.dmlemu(expect=example["reports"])] if "reports" in example else []
-                yield pytest.param(example, id=f"{path.stem}: {name}", marks=marks)
+                yield pytest.param(example, id=name, marks=marks)
+
+
+def read(path: Path) -> dict[str, Example]:
+    """The examples of a file and of its variants, by name."""
+    file = json.loads(path.read_text())
+    found = {f"{path.stem}: {name}": example for name, example in file["examples"].items()}
+    for stem, variant in file.get("variants", {}).items():
+        for name, example in file["examples"].items():
+            desc = example["desc"] | variant["desc"]
+            found[f"{stem}: {name}"] = example | {"type": variant["type"], "desc": desc}
+    return found
 
 
 def arrays(desc: OperatorDesc, numbers: dict[str, Any]) -> dict[str, Any]:
