@@ -422,6 +422,12 @@ EACH = [(strictness, policy) for strictness in (Strictness.STRICT, Strictness.RU
 each = pytest.mark.parametrize(("strictness", "policy"), EACH)
 
 
+def default_cases() -> list[Any]:
+    """Both kinds of strictness with one policy each; the other pairs are long."""
+    short = (Strictness.STRICT, Policy.LAZY), (Strictness.RUNTIME, Policy.EAGER)
+    return [pytest.param(*pair, marks=[] if pair in short else [pytest.mark.long]) for pair in EACH]
+
+
 def run(strictness: Strictness, policy: Policy, examples: int, steps: int) -> None:
     machine = type("Machine", (Programs,), {"strictness": strictness, "policy": policy})
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -431,7 +437,7 @@ def run(strictness: Strictness, policy: Policy, examples: int, steps: int) -> No
     run_state_machine_as_test(machine, settings=chosen)
 
 
-@each
+@pytest.mark.parametrize(("strictness", "policy"), default_cases())
 def test_programs(strictness: Strictness, policy: Policy) -> None:
     run(strictness, policy, examples=part_of(100), steps=100 if THOROUGH else 60)
 

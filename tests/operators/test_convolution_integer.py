@@ -414,6 +414,7 @@ def test_zero_points_are_optional() -> None:
     accepted(example(O, input_zero_point_tensor=None, filter_zero_point_tensor=None), LEVEL_2_1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strides", [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], ids=str)
 def test_a_window_that_is_too_large_to_be_packed(strides: list[int]) -> None:
     """2^24 taps and more, few elements; most taps are in the padding."""
