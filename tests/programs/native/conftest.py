@@ -2,10 +2,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toolchain import Built, compiled
+from toolchain import HERE, Built, compiled, precompiled
+
+# Most programs begin with program.h, and Microsoft's headers in it take longer to compile than the program.
+FIRST_INCLUDE = r'\A(//.*\n|\s)*#include "(program|operators)\.(h|cpp)"'
 
 
 @pytest.fixture(scope="session")
@@ -15,12 +20,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "native"
     folder.mkdir(exist_ok=True)
 
-    def build(name: str) -> Path:
-        program = folder / name
-        with open(folder / f"{name}.lock", "w") as lock:
+    def once(target: Path, make: Callable[[Path], Path]) -> Path:
+        with open(f"{target}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not program.exists():
-                compiled(f"{name}.cpp", folder / f"{name}.part").rename(program)
-        return program
+            if not target.exists():
+                make(target.with_suffix(".part")).rename(target)
+        return target
+
+    def build(name: str) -> Path:
+        flags: list[str] = []
+        if re.search(FIRST_INCLUDE, (HERE / f"{name}.cpp").read_text()):
+            header = once(folder / "common.h.gch", precompiled).with_suffix("")
+            flags = ["-Winvalid-pch", "-include", str(header)]
+        return once(folder / name, lambda part: compiled(f"{name}.cpp", part, *flags))
 
     return build

@@ -29,6 +29,7 @@ __all__ = [
     "marked_lines",
     "needs_compiler",
     "needs_headers",
+    "precompiled",
     "reported",
     "run",
     "run_alone",
@@ -85,6 +86,16 @@ def compiled(
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return program
+
+
+def precompiled(header: Path) -> Path:
+    """Compiles program.h to ``header`` for ``-include``, with the flags of :func:`compiled`."""
+    common = header.with_name("common.h")
+    common.write_text('#include "program.h"\n')
+    command = ["g++", *FLAGS, f"-I{HERE}", *capi("--cflags"), "-x", "c++-header", str(common)]
+    done = subprocess.run([*command, "-o", str(header)], stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return header
 
 
 def copy_installation(prefix: Path) -> Path:
