@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from dmlemu.checks import Declaration, catalogue, groups
 from dmlemu.checks.framework.describe import levels
 from dmlemu.d3d12 import MessageId
-from dmlemu.frontends.check_examples import GOLDEN, Program, examples
+from dmlemu.frontends.check_examples import Program, examples
 
 
 def pages() -> dict[str, str]:
@@ -16,8 +18,17 @@ def pages() -> dict[str, str]:
     for program in examples():
         programs.setdefault(program.check, []).append(program)
     texts = {f"{id}.md": "\n".join(_page(check, programs.get(id, []))) for id, check in catalogue().items()}
-    pictures = {f"pictures/{path.name}": path.read_text(encoding="utf-8") for path in GOLDEN.glob("*.svg")}
-    return {**texts, **pictures, "README.md": "\n".join(_index())}
+    return {**texts, **_pictures(), "README.md": "\n".join(_index())}
+
+
+def _pictures() -> dict[str, str]:
+    """The first picture of each program that has one; the programs run for that."""
+    folder = Path(__file__).parents[1] / "tests" / "checks"
+    sys.path.insert(0, str(folder))
+    from gallery_programs import pictures
+
+    stems = sorted(path.stem for path in (folder / "golden").glob("*.picture"))
+    return {f"pictures/{stem}.svg": pictures(stem)[0] for stem in stems}
 
 
 _HOW_TO_RUN = """

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from test_gallery import PROGRAMS, load
+from gallery_programs import load
+from test_gallery import PROGRAMS
 
 from dmlemu.checks import catalogue, groups
 from dmlemu.frontends import check_examples

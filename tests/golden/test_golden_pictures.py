@@ -106,13 +106,17 @@ PICTURES: list[Callable[[], Layout | MemoryMap]] = [
     *(nhwc, repeated, padded, halves_of_bytes, overlaid, elided),
     *(pool_of_tensors, placed_buffers),
 ]
+AS_SVG = [repeated, halves_of_bytes, overlaid, pool_of_tensors, placed_buffers]  # the others only as text
 
 
 @pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)
 @pytest.mark.dmlemu(expect=["*"])  # the planted mistake
 def test_picture_is_the_one_that_was_looked_at(draw: Callable[[], Layout | MemoryMap]) -> None:
     picture = draw()
-    for suffix, drawn in (("svg", picture.svg()), ("text", picture.text(100) + "\n")):
+    drawings = {"svg": picture.svg(), "text": picture.text(100) + "\n"}
+    if draw not in AS_SVG:
+        del drawings["svg"]
+    for suffix, drawn in drawings.items():
         drawn = re.sub(r"test_golden_pictures\.py:\d+", "test_golden_pictures.py", drawn)
         file = FOLDER / f"{draw.__name__}.{suffix}"
         if os.environ.get("DMLEMU_UPDATE_GOLDEN"):
@@ -122,6 +126,7 @@ def test_picture_is_the_one_that_was_looked_at(draw: Callable[[], Layout | Memor
 
 def test_every_golden_picture_is_drawn_and_asks_no_host() -> None:
     assert {file.stem for file in FOLDER.iterdir()} == {draw.__name__ for draw in PICTURES}
+    assert {file.stem for file in FOLDER.glob("*.svg")} == {draw.__name__ for draw in AS_SVG}
     for file in FOLDER.glob("*.svg"):
         root = ElementTree.parse(file).getroot()
         assert root.get("aria-label")

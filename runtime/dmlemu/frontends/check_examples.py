@@ -33,7 +33,7 @@ class Program:
     wrong: dict[int, str]
     right: dict[int, str]
     report: str
-    picture: str  # the file's name, or ""
+    picture: str  # the file's name on the pages, or ""
 
     def markdown(self) -> tuple[str, str, str]:
         """The wrong program under its heading, its report, and what corrects it."""
@@ -59,7 +59,7 @@ def read(path: Path) -> Program:
     tree = ast.parse(source)
     check = _check_of(source)
     about = (ast.get_docstring(tree) or "").splitlines()[0].rstrip(".")
-    golden, picture = GOLDEN / f"{path.stem}.txt", GOLDEN / f"{path.stem}.svg"
+    golden, picture = GOLDEN / f"{path.stem}.txt", GOLDEN / f"{path.stem}.picture"
     assert check, f"{path} names no check"
     return Program(
         check=check,
@@ -67,7 +67,7 @@ def read(path: Path) -> Program:
         wrong=specialised(source, fixed=False),
         right=specialised(source, fixed=True),
         report=golden.read_text(encoding="utf-8") if golden.exists() else "",
-        picture=picture.name if picture.exists() else "",
+        picture=f"{path.stem}.svg" if picture.exists() else "",
     )
 
 
