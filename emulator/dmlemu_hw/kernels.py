@@ -30,6 +30,7 @@ __all__ = [
     "count",
     "family",
     "ffi",
+    "instruction_sets",
     "instructions",
     "lib",
     "name",
@@ -68,23 +69,37 @@ def take_interrupt() -> BaseException | None:
 
 # --- instructions ---
 
-_INSTRUCTIONS = ("generic", "avx2", "avx512")
+
+def instruction_sets() -> dict[str, bool]:
+    """The names of all instruction sets that kernels are written for, and whether this CPU supports them."""
+    found: dict[str, bool] = {}
+    is_supported = ffi.new("int *")
+    while (set_ := lib.dmlk_instruction_set(len(found), is_supported)) != ffi.NULL:
+        found[ffi.string(set_).decode()] = bool(is_supported[0])
+    return found
 
 
 def instructions() -> str:
-    """The instruction set of the kernels: ``generic``, ``avx2`` or ``avx512``.
+    """The instruction set of the kernels: ``generic``, ``avx2``, ``avx512``, ...
 
-    The best that the CPU supports, or the one that the environment variable ``DMLEMU_ISA`` names, if
-    supported.  Results are bit-identical in all cases.
+    The best that the CPU supports, or the one that the environment variable ``DMLEMU_ISA`` names.  Results
+    are bit-identical in all cases.
     """
     found: str = ffi.string(lib.dmlk_instructions()).decode()
     return found
 
 
-if os.environ.get("DMLEMU_ISA", "generic") not in _INSTRUCTIONS:
-    raise ValueError(
-        f"DMLEMU_ISA is {os.environ['DMLEMU_ISA']!r}; expected one of {', '.join(_INSTRUCTIONS)}."
-    )
+def _check_instructions(wanted: str) -> None:
+    """ValueError: there is no such instruction set, or this CPU does not support it."""
+    sets = instruction_sets()
+    if wanted not in sets:
+        raise ValueError(f"DMLEMU_ISA is {wanted!r}; expected one of {', '.join(sets)}.")
+    if not sets[wanted]:
+        supported = ", ".join(name for name, is_supported in sets.items() if is_supported)
+        raise ValueError(f"DMLEMU_ISA is {wanted!r}, which this CPU does not support; expected one of {supported}.")
+
+
+_check_instructions(os.environ.get("DMLEMU_ISA", "generic"))
 
 
 # --- numbers, names, constants ---

@@ -4,6 +4,7 @@
 
 #include "access.h"
 #include "cancellation.h"
+#include "checked.h"
 #include "half_bytes.h"
 #include "view.h"
 #include "promoted.h"
@@ -43,8 +44,6 @@ dmlk_checker *dmlk_set_checker(dmlk_checker *checker) {
     checker_of_thread = checker;
     return before;
 }
-
-int dmlk_in_checked_kernel(void) { return current != NULL; }
 
 static bool is_written(const dmlk_view *view) { return (view->access & DMLK_WRITE) != 0; }
 
@@ -330,8 +329,10 @@ static int run_both(struct check *check, dmlk_run *checked, dmlk_run *run, const
     window_call.views = windows;
     check->outer = current;
     current = check;
+    dmlk_set_in_checked_kernel(true);
     int status = checked(&window_call);
     current = check->outer;
+    dmlk_set_in_checked_kernel(current != NULL);
     if (status != DMLK_OK || dmlk_watch_stopped()) {
         return status;
     }

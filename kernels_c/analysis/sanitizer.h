@@ -17,7 +17,4 @@ dmlk_checker *dmlk_current_checker(void);
  * must be bit-identical.  Otherwise the results are those of `checked`.  Returns the kernel's status. */
 int dmlk_check(dmlk_checker *checker, uint32_t kernel, dmlk_run *checked, dmlk_run *run, const dmlk_call *call);
 
-/* Whether the calling thread runs a checked kernel.  Those use one thread. */
-int dmlk_in_checked_kernel(void);
-
 #endif

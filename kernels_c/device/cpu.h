@@ -1,24 +1,56 @@
-/* cpu.h - the instruction set that kernels use, selected once from what the CPU supports. */
+/* cpu.h - the features of this CPU, a set, and the sets of them that kernels are written for. */
 #ifndef DMLK_CPU_H
 #define DMLK_CPU_H
 
-/* Each includes the previous ones. */
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Features, in ascending order of what they gain. */
+enum dmlk_feature {
+    DMLK_HAS_AVX2 = 1 << 0, /* with FMA and F16C */
+    DMLK_HAS_NEON = 1 << 1,
+    DMLK_HAS_AVX512 = 1 << 2, /* F, BW, VL and DQ */
+    DMLK_HAS_VNNI = 1 << 3,   /* of AVX-512 */
+    DMLK_HAS_VBMI = 1 << 4,   /* of AVX-512, with BITALG and VPOPCNTDQ */
+    DMLK_HAS_AMX = 1 << 5     /* tiles of bytes; the process has permission to use them */
+};
+
+/* What the files in isa/<set> need, which is also their score: that of a larger set is higher.  The names are also the
+ * values of DMLEMU_ISA.  CMakeLists.txt has the options of the compiler for each. */
+#define DMLK_SETS(SET)                                              \
+    SET(generic, 0)                                                 \
+    SET(neon, DMLK_HAS_NEON)                                        \
+    SET(avx2, DMLK_HAS_AVX2)                                        \
+    SET(avx512, DMLK_SET_avx2 | DMLK_HAS_AVX512)                    \
+    SET(avx512_vnni, DMLK_SET_avx512 | DMLK_HAS_VNNI)               \
+    SET(avx512_vbmi, DMLK_SET_avx512_vnni | DMLK_HAS_VBMI)          \
+    SET(amx, DMLK_SET_avx512_vbmi | DMLK_HAS_AMX)
+#define DMLK_SET(name, needs) DMLK_SET_##name = needs,
+enum { DMLK_SETS(DMLK_SET) };
+#undef DMLK_SET
+
+/* The features that kernels may use: those of the CPU, or of them those of the set that the environment variable
+ * DMLEMU_ISA names.  Set before main and before the forms of kernels are chosen, then constant. */
+extern uint32_t dmlk_features;
+
+static inline bool dmlk_has(uint32_t features) { return (dmlk_features & features) == features; }
+
+/* The forms that DMLK_EACH_ISA compiles. */
 enum dmlk_isa {
-    DMLK_ISA_GENERIC = 0, /* plain C, compiled for the baseline CPU */
-    DMLK_ISA_AVX2 = 1,    /* and FMA and F16C */
-    DMLK_ISA_AVX512 = 2   /* F, BW, VL, DQ, VBMI and VNNI */
+    DMLK_ISA_GENERIC = 0, /* for the baseline CPU */
+    DMLK_ISA_AVX2 = 1,
+    DMLK_ISA_AVX512 = 2 /* F, BW, VL and DQ */
 };
 
 extern enum dmlk_isa dmlk_chosen_isa;
 
-/* The best one that the CPU supports, or a lower one that the environment variable DMLEMU_ISA names: generic, avx2
- * or avx512.  Set before main, then constant. */
+/* The one that runs on this CPU. */
 static inline enum dmlk_isa dmlk_isa(void) { return dmlk_chosen_isa; }
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(DMLK_CHECKED)
 #define DMLK_X86 1
 #define DMLK_AVX2 __attribute__((target("avx2,fma,f16c")))
-#define DMLK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni,avx2,fma,f16c")))
+#define DMLK_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")))
 #endif
 
 /* Replaces `static void name(...)` before the body of a function whose loops profit from wider vectors than

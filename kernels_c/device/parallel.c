@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "sanitizer.h"
+#include "checked.h"
 #include "cancellation.h"
 
 /* The threads of an OpenMP pool do not survive fork(), and the child would wait for them indefinitely: a forked

@@ -406,9 +406,12 @@ uint32_t dmlk_kernel_count(void);
 const char *dmlk_kernel_name(uint32_t kernel);
 const char *dmlk_kernel_family(uint32_t kernel);
 
-/* The instruction set of the tuned kernels: "generic", "avx2" or "avx512"; the best that the CPU supports, or the
- * one that the environment variable DMLEMU_ISA names, if supported. */
+/* The instruction set of the tuned kernels: the best that the CPU supports, or the one that the environment variable
+ * DMLEMU_ISA names, if supported. */
 const char *dmlk_instructions(void);
+
+/* The names of all instruction sets, by number; NULL: there are no more.  Whether this CPU supports it. */
+const char *dmlk_instruction_set(uint32_t number, int *is_supported);
 
 /* Whether it reads indices from a tensor. */
 int dmlk_kernel_indexes(uint32_t kernel);

@@ -31,7 +31,6 @@ struct job {
     int64_t items, heads, groups, queries, fresh, keys; /* B, H, G, S, N, T */
     int64_t size, value_size, longest;                  /* E, V, and the larger one */
     int64_t panels, value_panels;
-    enum dmlk_isa isa;
     int64_t *past;        /* of each item, the valid past keys */
     float *packed_keys;   /* {item, group, panel, element, PANEL} */
     float *packed_values; /* {item, group, panel, key, PANEL} */
@@ -359,7 +358,7 @@ static void multiply_keys(const struct block *b) {
                                           .column_step = PANEL,
                                           .sums = b->scores + first * QUERIES + row * PANEL,
                                           .sums_stride = PANEL};
-            dmlk_f32_tile(job->isa, &tile);
+            dmlk_f32_tile(&tile);
         }
     }
 }
@@ -382,7 +381,7 @@ static void multiply_values(const struct block *b) {
                                               .column_step = PANEL,
                                               .sums = b->results + (panel * QUERIES + row) * PANEL,
                                               .sums_stride = PANEL};
-                dmlk_f32_tile(job->isa, &tile);
+                dmlk_f32_tile(&tile);
             }
         }
     }
@@ -576,7 +575,6 @@ int dmlk_run_attention(const dmlk_call *call) {
     if (memory == NULL) {
         return DMLK_OUT_OF_MEMORY;
     }
-    job.isa = dmlk_isa();
     job.past = (int64_t *)(void *)memory;
     job.packed_keys = (float *)(void *)(memory + lengths);
     job.packed_values = (float *)(void *)(memory + lengths + keys);

@@ -3,7 +3,7 @@
 
 #include "boxes.h"
 #include "packed_output.h"
-#include "sanitizer.h"
+#include "checked.h"
 
 /* --- packed tensors --- */
 

@@ -4,7 +4,7 @@
 
 #include "boxes.h"
 #include "packed_output.h"
-#include "sanitizer.h"
+#include "checked.h"
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "diagonal_matrix.inc"

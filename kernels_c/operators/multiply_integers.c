@@ -8,6 +8,7 @@
  * fit, FLOAT64: products and sums are rounded, in ascending order of the summed index. */
 #include "convolve.h"
 #include "kernel.h"
+#include "microkernel_s8.h"
 
 enum { A, A_ZERO, B, B_ZERO, OUT, VIEWS };
 
@@ -146,7 +147,7 @@ static dmlk_view image(const dmlk_view *matrix, uint8_t *base, int64_t y, int64_
 static bool filters_are_of_a(const dmlk_view *v) {
     const bool a_may_be = v[B_ZERO].base == NULL || v[B_ZERO].sizes[0] == 1;
     const bool b_may_be = v[A_ZERO].base == NULL || v[A_ZERO].sizes[0] == 1;
-    return a_may_be && (!b_may_be || dmlk_isa() != DMLK_ISA_AVX512); /* other tiles have no filters as lanes */
+    return a_may_be && (!b_may_be || dmlk_microkernel_s8_form->tiles[0].filters == NULL);
 }
 
 /* Products of bytes by the tuned convolution: the rows of one matrix are positions, those of the other are filters.

@@ -8,7 +8,7 @@
 
 #include "boxes.h"
 #include "packed_output.h"
-#include "sanitizer.h"
+#include "checked.h"
 
 /* The run that begins at input position p, which may be outside.  n inputs. */
 static dmlk_span run_at(uint32_t mode, int64_t p, int64_t n) {

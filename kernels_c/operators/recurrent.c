@@ -47,7 +47,6 @@ struct job {
     int64_t directions, steps, items, gates, units, blocks;
     int64_t step;
     bool second; /* GRU: the products that need the first ones of all units */
-    enum dmlk_isa isa;
     int64_t *lengths;          /* of each item */
     float (*panels)[UNITS];    /* {direction, gate, block, state} of weights */
     float *values;             /* {direction, items, gate, block, UNITS}: see struct piece */
@@ -149,7 +148,7 @@ static void multiply(const struct piece *p, int64_t gate, const float *states) {
                                       .column_step = UNITS,
                                       .sums = to,
                                       .sums_stride = UNITS};
-        dmlk_f32_tile(job->isa, &tile);
+        dmlk_f32_tile(&tile);
     }
 }
 
@@ -434,7 +433,6 @@ static int set_up(const dmlk_call *call, struct job *job) {
     job->views = call->views;
     job->directions = sizes[0], job->steps = sizes[1], job->items = sizes[2], job->gates = sizes[3], job->units = sizes[4];
     job->blocks = (job->units + UNITS - 1) / UNITS;
-    job->isa = dmlk_isa();
     job->k.couples = job->k.couples && job->k.cell == DMLK_CELL_LSTM;
     const bool both = job->k.direction == 2, lstm = job->k.cell == DMLK_CELL_LSTM;
     const bool has_cells = call->views[CELL].base != NULL || call->views[LAST_CELL].base != NULL || call->views[PEEPHOLES].base != NULL;

@@ -16,6 +16,7 @@
 #include "cpu.h"
 #include "narrow.h"
 #include "nontemporal.h"
+#include "resample_windows.h"
 #include "scratch.h"
 
 #define FAR 0x1p52      /* positions beyond it are clamped like this one */
@@ -25,8 +26,8 @@
 #define LINES 256       /* elements of an axis whose taps are kept */
 #define SHORT 8         /* taps whose weights are kept with them */
 #define SLOTS 64        /* rows of the input that are kept, mixed along the last axis */
-#define LANES 8         /* elements that are mixed at once; their taps are among WINDOW + 1 that follow each other */
-#define WINDOW 16
+#define LANES DMLK_MIXED
+#define WINDOW DMLK_MIX_WINDOW
 #define WIDE 8          /* elements of a column that are worth a loop */
 #define STREAMED 1024   /* bytes; in shorter parts of rows, lines that are partly filled cost more than streaming gains */
 
@@ -216,44 +217,22 @@ typedef struct rows {
 #define DMLK_BODY "resample.inc"
 #include "each_type.inc"
 
-#ifdef DMLK_X86
-#include <immintrin.h>
-
-/* Elements of the window, which lie in two vectors. */
-DMLK_AVX2 static inline __m256 pick_lanes(const float *window, __m256i lane) {
-    const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(window), lane);
-    const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(window + LANES), lane);
-    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(lane, 28))); /* bit 3 */
-}
-
-DMLK_AVX2 static inline __m256d mix_four(__m128 one, __m128 other, __m256d w) {
-    const __m256d a = _mm256_cvtps_pd(one), b = _mm256_cvtps_pd(other), rest = _mm256_sub_pd(_mm256_set1_pd(1), w);
-    const __m256d sum = _mm256_add_pd(_mm256_mul_pd(rest, a), _mm256_mul_pd(w, b));
-    return _mm256_blendv_pd(sum, a, _mm256_cmp_pd(w, _mm256_setzero_pd(), _CMP_EQ_OQ));
-}
+#ifndef DMLK_CHECKED
+const struct dmlk_resample_form *dmlk_resample_form;
 
 /* As mix_pairs_float32, of contiguous rows. */
-DMLK_AVX2 static void mix_windows(const block *b, const uint8_t *from, double *row) {
+static void mix_windows(const block *b, const uint8_t *from, double *row) {
     const int64_t count = b->columns * b->width;
     for (int64_t i = 0; i < count; i += LANES) {
-        const float *window = (const float *)from + b->window[i / LANES];
-        if (b->window[i / LANES] < 0) {
-            mix_pairs_float32(b, from, i, dmlk_min(i + LANES, count), row);
-            continue;
-        }
-        const __m256i lane = _mm256_loadu_si256((const __m256i *)&b->lane[i]);
-        const __m256 one = pick_lanes(window, lane), other = pick_lanes(window + 1, lane);
-        const __m128 high[] = {_mm256_extractf128_ps(one, 1), _mm256_extractf128_ps(other, 1)};
-        const __m256d w[] = {_mm256_loadu_pd(&b->weight[i]), _mm256_loadu_pd(&b->weight[i + 4])};
-        _mm256_storeu_pd(&row[i], mix_four(_mm256_castps256_ps128(one), _mm256_castps256_ps128(other), w[0]));
-        _mm256_storeu_pd(&row[i + 4], mix_four(high[0], high[1], w[1]));
+        i = dmlk_resample_form->mix_windows((const float *)from, b->window, b->lane, b->weight, i, count, row);
+        mix_pairs_float32(b, from, i, dmlk_min(i + LANES, count), row);
     }
 }
 #endif
 
 static void mix_singles(state *s, const axis *a, const uint8_t *from, double *row) {
-#ifdef DMLK_X86
-    if (s->block.is_pairs && s->block.stride == 1 && s->block.width == 1 && dmlk_isa() >= DMLK_ISA_AVX2) {
+#ifndef DMLK_CHECKED
+    if (s->block.is_pairs && s->block.stride == 1 && s->block.width == 1 && dmlk_resample_form != NULL) {
         mix_windows(&s->block, from, row);
         return;
     }

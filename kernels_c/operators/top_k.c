@@ -13,13 +13,14 @@
 #include "scratch.h"
 #include "walkers.h"
 
-#ifdef DMLK_X86
-#include <immintrin.h>
+#ifndef DMLK_CHECKED
+#include "sorted_words.h"
+
+const struct dmlk_top_k_form *dmlk_top_k_form;
 #endif
 
 #define SHORT 32          /* K; up to it, the best K are kept sorted */
 #define SPARE 256         /* candidates beyond a longer K, at least */
-#define WORDS 8           /* of a vector */
 #define GROUP 16          /* elements that are skipped together if none of them is better than the bound */
 #define NEAR (1 << 18)    /* bytes of candidates in the second-level cache */
 #define GRAIN (1 << 16)   /* elements worth a thread */
@@ -27,7 +28,7 @@
 struct job {
     const struct methods *methods;
     int64_t k, room;         /* room: candidates of a line */
-    bool by_words;           /* candidates are words of 64 bits, a multiple of WORDS of them */
+    bool by_words;           /* candidates are words of 64 bits, a multiple of DMLK_WORDS of them */
     int64_t strides[3];      /* of the operands along the axis */
     uint32_t index_type;
     uint64_t flip, infinity; /* of keys; infinity is 0 for integers */
@@ -56,45 +57,6 @@ typedef uint32_t index_uint8, index_uint16, index_uint32;
 typedef uint64_t index_uint64;
 typedef struct { uint32_t index, key; } entry_uint8, entry_uint16, entry_uint32;
 typedef struct { uint64_t key, index; } entry_uint64;
-
-#ifdef DMLK_X86
-/* Inserts into ascending words, of which the last is dropped: key and index of a candidate, the key in the upper half.
- * Of equal keys the lower index comes first, as elements are offered in order. */
-DMLK_AVX512 static void insert_word(uint64_t *words, int64_t count, uint64_t word) {
-    const __m512i inserted = _mm512_set1_epi64((int64_t)word);
-    __m512i before = _mm512_setzero_si512();
-    for (int64_t i = 0; i < count; i += WORDS) {
-        const __m512i now = _mm512_loadu_si512(words + i);
-        const __m512i moved = _mm512_alignr_epi64(now, before, WORDS - 1);
-        _mm512_storeu_si512(words + i, _mm512_max_epu64(moved, _mm512_min_epu64(now, inserted)));
-        before = now;
-    }
-}
-
-/* Inserts those of n <= GROUP keys that are at most `bound`, with the indices from `index` on, into at most 2 WORDS words,
- * which stay in registers.  Which ones these are is not predictable; a branch for each key would take longer. */
-DMLK_AVX512 static int64_t insert_keys(uint64_t *words, int64_t count, const uint32_t *keys, int64_t n, uint32_t bound,
-                                       int64_t index) {
-    const __mmask16 read = (__mmask16)((1u << n) - 1);
-    const __m512i group = _mm512_maskz_loadu_epi32(read, keys);
-    uint32_t passing = _mm512_mask_cmple_epu32_mask(read, group, _mm512_set1_epi32((int)bound));
-    const int64_t passed = __builtin_popcount(passing);
-    __m512i a = _mm512_loadu_si512(words), b = count > WORDS ? _mm512_loadu_si512(words + WORDS) : a;
-    for (; passing != 0; passing &= passing - 1) {
-        const int64_t i = __builtin_ctz(passing);
-        const __m512i inserted = _mm512_set1_epi64((int64_t)((uint64_t)keys[i] << 32 | (uint64_t)(index + i)));
-        const __m512i before_a = _mm512_alignr_epi64(a, _mm512_setzero_si512(), WORDS - 1);
-        const __m512i before_b = _mm512_alignr_epi64(b, a, WORDS - 1);
-        a = _mm512_max_epu64(before_a, _mm512_min_epu64(a, inserted));
-        b = _mm512_max_epu64(before_b, _mm512_min_epu64(b, inserted));
-    }
-    _mm512_storeu_si512(words, a);
-    if (count > WORDS) {
-        _mm512_storeu_si512(words + WORDS, b);
-    }
-    return passed;
-}
-#endif
 
 #define DMLK_ONLY_UNSIGNED
 #define DMLK_BODY "top_k.inc"
@@ -163,9 +125,9 @@ int dmlk_run_top_k(const dmlk_call *call) {
     }
     const int64_t n = job.lines.along.count, spare = job.k > SPARE ? job.k : SPARE;
     job.room = job.k <= SHORT ? job.k : dmlk_min(n, job.k + spare);
-#ifdef DMLK_X86
-    job.by_words = job.k <= SHORT && dmlk_isa() == DMLK_ISA_AVX512 && job.methods->entry_bytes == sizeof(uint64_t);
-    job.room = job.by_words ? (job.k + WORDS - 1) / WORDS * WORDS : job.room;
+#ifndef DMLK_CHECKED
+    job.by_words = job.k <= SHORT && dmlk_top_k_form != NULL && job.methods->entry_bytes == sizeof(uint64_t);
+    job.room = job.by_words ? (job.k + DMLK_WORDS - 1) / DMLK_WORDS * DMLK_WORDS : job.room;
 #endif
     const int64_t together = dmlk_lines_together(&job.lines, job.room * job.methods->entry_bytes, NEAR);
     dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);

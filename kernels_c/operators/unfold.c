@@ -2,7 +2,7 @@
  * are copied bit by bit. */
 #include "columns.h"
 #include "packed_output.h"
-#include "sanitizer.h"
+#include "checked.h"
 #include "windows.h"
 
 void dmlk_reads_unfold(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {

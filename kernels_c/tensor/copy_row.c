@@ -1,7 +1,7 @@
 #include "kernel.h"
 #include "ahead.h"
 #include "packed_output.h"
-#include "sanitizer.h"
+#include "checked.h"
 #include "staged_rows.h"
 
 #define DMLK_ONLY_UNSIGNED

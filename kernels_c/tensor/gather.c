@@ -1,6 +1,7 @@
 #include "gather.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "ahead.h"
 #include "cpu.h"
@@ -77,98 +78,29 @@ static void copy(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, 
     }
 }
 
-#ifdef DMLK_X86
-#include <immintrin.h>
+const struct dmlk_gather_form *dmlk_gather_form;
 
-#define MOST 4 /* largest stride in elements */
-#define INLINE DMLK_AVX512 static inline __attribute__((always_inline)) /* strides are constants at the call */
-#define JOIN_(a, b) a##_##b
-#define JOIN(a, b) JOIN_(a, b)
-
-#define BYTES 1
-#define T uint8_t
-#define MASK __mmask64
-#define SUFFIX epi8
-#include "gather.inc"
-
-#define BYTES 2
-#define T uint16_t
-#define MASK __mmask32
-#define SUFFIX epi16
-#include "gather.inc"
-
-#define BYTES 4
-#define T uint32_t
-#define MASK __mmask16
-#define SUFFIX epi32
-#include "gather.inc"
-
-#define BYTES 8
-#define T uint64_t
-#define MASK __mmask8
-#define SUFFIX epi64
-#include "gather.inc"
-
-#define STRIDES(function, bytes)                                     \
-    switch (stride) {                                                \
-    case 2: return function##_##bytes(from, 2, count, to);           \
-    case 3: return function##_##bytes(from, 3, count, to);           \
-    case 4: return function##_##bytes(from, 4, count, to);           \
-    default: return 0;                                               \
-    }
-
-#define WIDTHS(function)                                                                                       \
-    DMLK_AVX512 static int64_t function##_avx512(const uint8_t *from, int64_t stride, int64_t bytes,           \
-                                                 int64_t count, uint8_t *to) {                                 \
-        switch (bytes) {                                                                                       \
-        case 1: STRIDES(function, 1)                                                                           \
-        case 2: STRIDES(function, 2)                                                                           \
-        case 4: STRIDES(function, 4)                                                                           \
-        default: STRIDES(function, 8)                                                                          \
-        }                                                                                                      \
-    }
-
-/* The stride in elements, if it is one of those; otherwise 0.  (Division takes longer.) */
+/* The stride in elements, if forms have it; otherwise 0.  (Division takes longer.) */
 static inline int64_t short_stride(int64_t step, int64_t bytes) {
-    return step == 2 * bytes ? 2 : step == 3 * bytes ? 3 : step == 4 * bytes ? 4 : 0;
+    return dmlk_gather_form == NULL ? 0 : step == 2 * bytes ? 2 : step == 3 * bytes ? 3 : step == 4 * bytes ? 4 : 0;
 }
 
-WIDTHS(gather)
-WIDTHS(scatter)
-WIDTHS(copy)
-
 void dmlk_gather(const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to) {
-    const int64_t stride = dmlk_isa() == DMLK_ISA_AVX512 ? short_stride(step, bytes) : 0;
-    const int64_t done = stride > 0 ? gather_avx512(from, stride, bytes, count, to) : 0;
+    const int64_t stride = short_stride(step, bytes);
+    const int64_t done = stride > 0 ? dmlk_gather_form->gather(from, stride, bytes, count, to) : 0;
     if (done < count) {
         gather_any_step(from + done * step, step, bytes, count - done, to + done * bytes);
     }
 }
 
 void dmlk_scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step) {
-    const int64_t stride = dmlk_isa() == DMLK_ISA_AVX512 ? short_stride(step, bytes) : 0;
-    const int64_t done = stride > 0 ? scatter_avx512(from, stride, bytes, count, to) : 0;
+    const int64_t stride = short_stride(step, bytes);
+    const int64_t done = stride > 0 ? dmlk_gather_form->scatter(from, stride, bytes, count, to) : 0;
     scatter(from + done * bytes, bytes, count - done, to + done * step, step);
 }
 
 void dmlk_copy_apart(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, int64_t count) {
-    const int64_t stride = dmlk_isa() == DMLK_ISA_AVX512 ? short_stride(step, bytes) : 0;
-    const int64_t done = stride > 0 ? copy_avx512(from, stride, bytes, count, to) : 0;
+    const int64_t stride = short_stride(step, bytes);
+    const int64_t done = stride > 0 ? dmlk_gather_form->copy(from, stride, bytes, count, to) : 0;
     copy(from + done * bytes, to + done * bytes, step, bytes, count - done);
 }
-
-#else
-
-void dmlk_gather(const uint8_t *from, int64_t step, int64_t bytes, int64_t count, uint8_t *to) {
-    gather_any_step(from, step, bytes, count, to);
-}
-
-void dmlk_scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to, int64_t step) {
-    scatter(from, bytes, count, to, step);
-}
-
-void dmlk_copy_apart(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, int64_t count) {
-    copy(from, to, step, bytes, count);
-}
-
-#endif

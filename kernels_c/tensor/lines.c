@@ -3,7 +3,7 @@
 #include "ahead.h"
 #include "cancellation.h"
 #include "parallel.h"
-#include "sanitizer.h"
+#include "checked.h"
 #include "transpose.h"
 
 #define FEW 8       /* lines; fewer are visited one after the other */

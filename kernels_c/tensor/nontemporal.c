@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "ahead.h"
-#include "sanitizer.h"
+#include "checked.h"
 #include "cpu.h"
 
+const struct dmlk_nontemporal_form *dmlk_nontemporal_form;
+
 #ifdef DMLK_X86
-#include <immintrin.h>
+#include <emmintrin.h>
 
 #define SHORT 512 /* bytes; below that partial lines dominate */
 #define BLOCK 2048 /* bytes; reading and writing alternate */
@@ -20,23 +22,7 @@ bool dmlk_stream_pays(int64_t elements, int64_t element_bytes) {
     return elements >= WORTH_BYTES / element_bytes && !dmlk_in_checked_kernel();
 }
 
-/* Whole cache lines; `to` is aligned to a line. */
-DMLK_AVX512 static void copy_lines_avx512(uint8_t *to, const uint8_t *from, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += DMLK_LINE) {
-        _mm512_stream_si512((__m512i *)(to + i), _mm512_loadu_si512(from + i));
-    }
-}
-
-DMLK_AVX2 static void copy_lines_avx2(uint8_t *to, const uint8_t *from, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += DMLK_LINE) {
-        const __m256i a = _mm256_loadu_si256((const __m256i *)(from + i));
-        const __m256i b = _mm256_loadu_si256((const __m256i *)(from + i + DMLK_LINE / 2));
-        _mm256_stream_si256((__m256i *)(to + i), a);
-        _mm256_stream_si256((__m256i *)(to + i + DMLK_LINE / 2), b);
-    }
-}
-
-/* Baseline x86-64 instructions. */
+/* With the instructions of every x86-64 CPU. */
 static void copy_lines(uint8_t *to, const uint8_t *from, size_t bytes) {
     for (size_t i = 0; i < bytes; i += DMLK_LINE) {
         const __m128i *in = (const __m128i *)(from + i);
@@ -51,8 +37,7 @@ static void copy_lines(uint8_t *to, const uint8_t *from, size_t bytes) {
 }
 
 void dmlk_stream_lines(void *to, const void *from, size_t bytes) {
-    static void (*const each[])(uint8_t *, const uint8_t *, size_t) = {copy_lines, copy_lines_avx2, copy_lines_avx512};
-    each[dmlk_isa()](to, from, bytes);
+    (dmlk_nontemporal_form != NULL ? dmlk_nontemporal_form->copy_lines : copy_lines)(to, from, bytes);
 }
 
 void dmlk_stream_copy(void *to, const void *from, size_t bytes) {

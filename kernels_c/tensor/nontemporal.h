@@ -20,4 +20,9 @@ void dmlk_stream_copy(void *to, const void *from, size_t bytes);
 void dmlk_stream_lines(void *to, const void *from, size_t bytes);
 void dmlk_streamed(void);
 
+/* Forms of dmlk_stream_lines (see dispatch/choose.c); `to` is aligned to a line. */
+extern const struct dmlk_nontemporal_form {
+    void (*copy_lines)(uint8_t *to, const uint8_t *from, size_t bytes);
+} *dmlk_nontemporal_form;
+
 #endif

@@ -1,7 +1,7 @@
 #include "staged_rows.h"
 
 #include "cpu.h"
-#include "sanitizer.h"
+#include "checked.h"
 #include "gather.h"
 #include "float16.h"
 #include "ahead.h"

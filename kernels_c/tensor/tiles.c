@@ -12,7 +12,7 @@
 #include "tiles.h"
 
 #include "ahead.h"
-#include "sanitizer.h"
+#include "checked.h"
 #include "cancellation.h"
 #include "nontemporal.h"
 #include "transpose.h"

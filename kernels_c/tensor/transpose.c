@@ -2,195 +2,26 @@
 #include "transpose.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "ahead.h"
 #include "gather.h"
-#include "cpu.h"
+#include "squares.h"
 
 #define CROWDED 1024 /* bytes: 16 lines at this distance conflict in a first-level cache */
 #define STRIP 512 /* bytes of a row */
 
-typedef void square(const uint8_t *from, int64_t from_step, uint8_t *to, int64_t to_step);
-
-/* Squares of `size` x `size` elements; 0: there are none. */
-struct squares {
-    int64_t size;
-    square *run;
-};
-
-#if defined(__GNUC__) && !defined(__clang__)
-
-/* Permutation indices that interleave two vectors of N lane by lane, by N and the number of lanes; the second vector's
- * elements are numbered from N. */
-#define LOW_2_1 0, 2
-#define HIGH_2_1 1, 3
-#define LOW_4_1 0, 4, 1, 5
-#define HIGH_4_1 2, 6, 3, 7
-#define LOW_4_2 0, 4, 2, 6
-#define HIGH_4_2 1, 5, 3, 7
-#define LOW_8_1 0, 8, 1, 9, 2, 10, 3, 11
-#define HIGH_8_1 4, 12, 5, 13, 6, 14, 7, 15
-#define LOW_8_2 0, 8, 1, 9, 4, 12, 5, 13
-#define HIGH_8_2 2, 10, 3, 11, 6, 14, 7, 15
-#define LOW_8_4 0, 8, 2, 10, 4, 12, 6, 14
-#define HIGH_8_4 1, 9, 3, 11, 5, 13, 7, 15
-#define LOW_16_1 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define HIGH_16_1 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#define LOW_16_2 0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27
-#define HIGH_16_2 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31
-#define LOW_16_4 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29
-#define HIGH_16_4 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31
-#define DMLK_INDICES_(which, n, lanes) which##_##n##_##lanes
-#define DMLK_INDICES(which, n, lanes) DMLK_INDICES_(which, n, lanes)
-
-typedef uint8_t half_lane __attribute__((vector_size(8)));
-typedef uint8_t whole_lane __attribute__((vector_size(16)));
-
-static inline __attribute__((always_inline)) half_lane load_half(const uint8_t *from, int64_t step) {
-    half_lane x;
-    (void)step;
-    memcpy(&x, from, sizeof x);
-    return x;
-}
-
-static inline __attribute__((always_inline)) whole_lane load_1(const uint8_t *from, int64_t step) {
-    whole_lane x;
-    (void)step;
-    memcpy(&x, from, sizeof x);
-    return x;
-}
-
-#define SQUARE generic_1
-#define T uint8_t
-#define N 8
-#define LANES 1
-#define LOAD load_half
-#define INSTRUCTIONS
-#include "transpose.inc"
-
-#define SQUARE generic_2
-#define T uint16_t
-#define N 8
-#define LANES 1
-#define LOAD load_1
-#define INSTRUCTIONS
-#include "transpose.inc"
-
-#define SQUARE generic_4
-#define T uint32_t
-#define N 4
-#define LANES 1
-#define LOAD load_1
-#define INSTRUCTIONS
-#include "transpose.inc"
-
-#define SQUARE generic_8
-#define T uint64_t
-#define N 2
-#define LANES 1
-#define LOAD load_1
-#define INSTRUCTIONS
-#include "transpose.inc"
-
-#ifdef DMLK_X86
-#include <immintrin.h>
-
-DMLK_AVX2 static inline __attribute__((always_inline)) __m128i load_lane(const uint8_t *from) {
-    return _mm_loadu_si128((const __m128i *)from);
-}
-
-DMLK_AVX2 static inline __attribute__((always_inline)) __m256i load_2(const uint8_t *from, int64_t step) {
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(load_lane(from)), load_lane(from + step), 1);
-}
-
-DMLK_AVX512 static inline __attribute__((always_inline)) __m512i load_4(const uint8_t *from, int64_t step) {
-    __m512i x = _mm512_castsi128_si512(load_lane(from));
-    x = _mm512_inserti32x4(x, load_lane(from + step), 1);
-    x = _mm512_inserti32x4(x, load_lane(from + 2 * step), 2);
-    return _mm512_inserti32x4(x, load_lane(from + 3 * step), 3);
-}
-
-#define SQUARE avx2_1
-#define T uint8_t
-#define N 16
-#define LANES 1
-#define LOAD load_1
-#define INSTRUCTIONS DMLK_AVX2
-#include "transpose.inc"
-
-#define SQUARE avx2_2
-#define T uint16_t
-#define N 16
-#define LANES 2
-#define LOAD load_2
-#define INSTRUCTIONS DMLK_AVX2
-#include "transpose.inc"
-
-#define SQUARE avx2_4
-#define T uint32_t
-#define N 8
-#define LANES 2
-#define LOAD load_2
-#define INSTRUCTIONS DMLK_AVX2
-#include "transpose.inc"
-
-#define SQUARE avx2_8
-#define T uint64_t
-#define N 4
-#define LANES 2
-#define LOAD load_2
-#define INSTRUCTIONS DMLK_AVX2
-#include "transpose.inc"
-
-#define SQUARE avx512_4
-#define T uint32_t
-#define N 16
-#define LANES 4
-#define LOAD load_4
-#define INSTRUCTIONS DMLK_AVX512
-#include "transpose.inc"
-
-#define SQUARE avx512_8
-#define T uint64_t
-#define N 8
-#define LANES 4
-#define LOAD load_4
-#define INSTRUCTIONS DMLK_AVX512
-#include "transpose.inc"
-
-#endif
-#endif
-
-/* By the bytes of an element and by enum dmlk_isa. */
-static const struct squares squares[9][3] = {
-#if defined(__GNUC__) && !defined(__clang__)
-    [1][DMLK_ISA_GENERIC] = {8, generic_1},
-    [2][DMLK_ISA_GENERIC] = {8, generic_2},
-    [4][DMLK_ISA_GENERIC] = {4, generic_4},
-    [8][DMLK_ISA_GENERIC] = {2, generic_8},
-#ifdef DMLK_X86
-    [1][DMLK_ISA_AVX2] = {16, avx2_1},
-    [2][DMLK_ISA_AVX2] = {16, avx2_2},
-    [4][DMLK_ISA_AVX2] = {8, avx2_4},
-    [8][DMLK_ISA_AVX2] = {4, avx2_8},
-    [4][DMLK_ISA_AVX512] = {16, avx512_4},
-    [8][DMLK_ISA_AVX512] = {8, avx512_8},
-#endif
-#endif
-};
+const struct dmlk_transpose_form *dmlk_transpose_form;
 
 /* The largest squares that a block holds and the CPU can handle. */
-static struct squares choose(int64_t bytes, int64_t rows, int64_t columns) {
-    struct squares none = {0, NULL};
-    for (int isa = (int)dmlk_isa(); isa >= 0; isa--) {
-        const struct squares s = squares[bytes][isa];
+static dmlk_squares choose(int64_t bytes, int64_t rows, int64_t columns) {
+    for (const struct dmlk_transpose_form *form = dmlk_transpose_form; form != NULL; form = form->smaller) {
+        const dmlk_squares s = form->squares[bytes];
         if (s.size > 0 && s.size <= rows && s.size <= columns) {
             return s;
         }
     }
-    return none;
+    return (dmlk_squares){0, NULL};
 }
 
 #define PLAIN(T)                                                                                \
@@ -237,7 +68,7 @@ static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, 
 static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                             int64_t to_step, int64_t rows, int64_t columns, struct besides besides) {
     _Alignas(DMLK_LINE) uint8_t strip[16 * STRIP];
-    const struct squares s = choose(bytes, rows, columns);
+    const dmlk_squares s = choose(bytes, rows, columns);
     if (s.size == 0) {
         transpose_plain(bytes, from, from_step, from_stride, to, to_step, rows, columns);
         return;

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "sanitizer.h"
+#include "checked.h"
 #include "parallel.h"
 #include "cancellation.h"
 #include "test.h"

@@ -57,4 +57,9 @@ bool dmlk_convolve_bytes(const dmlk_convolution *convolution);
 bool dmlk_convolve_depthwise(const dmlk_convolution *convolution);
 bool dmlk_convolve_bytes_by_channel(const dmlk_convolution *convolution);
 
+/* Forms of the former (see dispatch/choose.c); without one, it is not applicable. */
+extern const struct dmlk_depthwise_form {
+    bool (*convolve)(const dmlk_convolution *convolution);
+} *dmlk_depthwise_form;
+
 #endif

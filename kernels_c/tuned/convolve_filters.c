@@ -1,16 +1,13 @@
 /* convolve_filters.c - packs filters in the order in which tiles read them. */
 #include "convolve_plan.h"
 
-#include "cpu.h"
 #include "parallel.h"
 #include "scratch.h"
 #include "cancellation.h"
 #include "transpose.h"
 #include "promoted.h"
 
-#ifdef DMLK_X86
-#include <immintrin.h>
-#endif
+const struct dmlk_convolve_filters_form *dmlk_convolve_filters_form;
 
 enum { CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
@@ -31,30 +28,12 @@ static void pack_any(const dmlk_plan *p, int64_t filter, int64_t first, int64_t 
     }
 }
 
-#ifdef DMLK_X86
-/* The same for quads of channels of packed filters with at most 16 taps: four channels are 4 x taps bytes,
- * transposed.  `first` and `count` are multiples of the taps. */
-DMLK_AVX512 static void pack_transposed(const dmlk_plan *p, int64_t filter, int64_t first, int64_t count,
-                                        uint8_t *to) {
-    const int64_t window = p->y.taps * p->x.taps;
-    const uint8_t *from = p->c->filter.base + dmlk_filter_at(p->c, filter) + 4 * first;
-    uint8_t order[64];
-    for (int64_t k = 0; k < 64; k++) {
-        order[k] = (uint8_t)(k / 4 + k % 4 * window);
-    }
-    const __m512i index = _mm512_loadu_si512(order);
-    const __mmask64 there = ~(__mmask64)0 >> (64 - 4 * window);
-    for (int64_t i = 0; i < count; i += window, from += 4 * window, to += 4 * window) {
-        _mm512_mask_storeu_epi8(to, there, _mm512_permutexvar_epi8(index, _mm512_maskz_loadu_epi8(there, from)));
-    }
-}
-
+/* Whether the form packs them. */
 static bool can_pack_transposed(const dmlk_plan *p) {
     const int64_t window = p->y.taps * p->x.taps, *strides = p->c->filter.strides;
-    return p->isa == DMLK_ISA_AVX512 && !p->by_taps && p->order[0] == X && p->channels % 4 == 0 && window <= 16 &&
+    return dmlk_convolve_filters_form != NULL && !p->by_taps && p->order[0] == X && p->channels % 4 == 0 && window <= 16 &&
            strides[5] == 1 && strides[4] == p->x.taps && strides[2] == window;
 }
-#endif
 
 /* The same for `count` filters of one element each, whose channels may be anywhere; the rest of `rows` is 0. */
 static void pack_elements(const dmlk_plan *p, int64_t filter, int64_t first, int64_t quads, int64_t count,
@@ -92,12 +71,10 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
                 memset(rows[r], 0, (size_t)(4 * quads));
                 continue;
             }
-#ifdef DMLK_X86
             if (can_pack_transposed(p)) {
-                pack_transposed(p, filter + r, first, quads, rows[r]);
+                dmlk_convolve_filters_form->pack_transposed(p, filter + r, first, quads, rows[r]);
                 continue;
             }
-#endif
             pack_any(p, filter + r, first, quads, rows[r]);
         }
         dmlk_transpose(4, rows[0], sizeof rows[0], 4, to + first * 4 * p->width, 4 * p->width, quads, p->width);
@@ -124,8 +101,8 @@ static void sum_block(const dmlk_plan *p, int64_t i, uint32_t sums[BLOCK]) {
     const int64_t rows = p->row_constant != NULL ? p->y.taps : 1, quads = p->quads / rows;
     for (int64_t row = 0; row < rows; row++) {
         uint32_t of_row[BLOCK];
-        dmlk_s8_sums(p->isa, p->c->filter.type == DMLK_INT8,
-                       p->blocks + i * p->block_bytes + row * quads * 4 * p->width, quads, p->width, of_row);
+        dmlk_microkernel_s8_form->sums(p->c->filter.type == DMLK_INT8,
+                                       p->blocks + i * p->block_bytes + row * quads * 4 * p->width, quads, p->width, of_row);
         for (int64_t k = 0; k < p->width; k++) {
             sums[k] += of_row[k];
             if (p->row_constant != NULL) {

@@ -7,9 +7,7 @@
 #include "transpose.h"
 #include "promoted.h"
 
-#ifdef DMLK_X86
-#include <immintrin.h>
-#endif
+const struct dmlk_convolve_input_form *dmlk_convolve_input_form;
 
 enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
@@ -56,68 +54,6 @@ DMLK_EACH_ISA(fill_inside, (const uint8_t *const from[4], int64_t step, int64_t 
     }
 }
 
-#ifdef DMLK_X86
-/* 16 quads within 128 bytes: byte j of quad i is at from + i * step + j * next. */
-DMLK_AVX512 static void fill_close(const uint8_t *from, int64_t step, int64_t next, int64_t count, uint8_t flip,
-                                   uint8_t *to) {
-    uint8_t order[64];
-    for (int k = 0; k < 64; k++) {
-        order[k] = (uint8_t)(k / 4 * step + k % 4 * next);
-    }
-    const __m512i index = _mm512_loadu_si512(order), flips = _mm512_set1_epi8((char)flip);
-    for (int64_t i = 0; i < count; i += 16) {
-        const int64_t quads = dmlk_min(16, count - i), bytes = (quads - 1) * step + 3 * next + 1;
-        const __mmask64 low = bytes >= 64 ? ~(__mmask64)0 : ~(__mmask64)0 >> (64 - bytes);
-        const __mmask64 high = bytes <= 64 ? 0 : ~(__mmask64)0 >> (128 - bytes);
-        const __m512i a = _mm512_maskz_loadu_epi8(low, from + i * step);
-        const __m512i b = _mm512_maskz_loadu_epi8(high, from + i * step + 64);
-        const __m512i result = _mm512_xor_si512(_mm512_permutex2var_epi8(a, index, b), flips);
-        _mm512_mask_storeu_epi32(to + 4 * i, (__mmask16)(0xffff >> (16 - quads)), result);
-    }
-}
-
-/* A whole row of a plane of channels that are contiguous along X: 64 positions at a time. */
-DMLK_AVX512 static void fill_packed(const uint8_t *const from[4], const dmlk_window *w, const dmlk_plan *p,
-                                    uint8_t *to) {
-    uint8_t bytes[64];
-    uint16_t words[32];
-    for (int k = 0; k < 64; k++) { /* alternating a and b */
-        bytes[k] = (uint8_t)(k / 2 + k % 2 * 64);
-    }
-    for (int k = 0; k < 32; k++) {
-        words[k] = (uint16_t)(k / 2 + k % 2 * 32);
-    }
-    const __m512i byte_low = _mm512_loadu_si512(bytes), word_low = _mm512_loadu_si512(words);
-    const __m512i byte_high = _mm512_add_epi8(byte_low, _mm512_set1_epi8(32));
-    const __m512i word_high = _mm512_add_epi16(word_low, _mm512_set1_epi16(16));
-    const __m512i flips = _mm512_set1_epi8((char)p->flip), padding = _mm512_set1_epi8((char)(p->padding ^ p->flip));
-    for (int64_t i = 0; i < p->pitch; i += 64) {
-        const int64_t before = w->begin - i, until = w->end - i, count = dmlk_min(64, p->pitch - i);
-        const __mmask64 inside = before >= 64 || until <= 0
-                                     ? 0
-                                     : (until >= 64 ? ~(__mmask64)0 : ~(~(__mmask64)0 << until)) &
-                                           (before <= 0 ? ~(__mmask64)0 : ~(__mmask64)0 << before);
-        __m512i row[4], quads[4];
-        for (int j = 0; j < 4; j++) {
-            row[j] = _mm512_mask_loadu_epi8(padding, inside, from[j] + w->x[j] + i);
-            row[j] = _mm512_xor_si512(row[j], flips);
-        }
-        const __m512i ab_low = _mm512_permutex2var_epi8(row[0], byte_low, row[1]);
-        const __m512i cd_low = _mm512_permutex2var_epi8(row[2], byte_low, row[3]);
-        const __m512i ab_high = _mm512_permutex2var_epi8(row[0], byte_high, row[1]);
-        const __m512i cd_high = _mm512_permutex2var_epi8(row[2], byte_high, row[3]);
-        quads[0] = _mm512_permutex2var_epi16(ab_low, word_low, cd_low);
-        quads[1] = _mm512_permutex2var_epi16(ab_low, word_high, cd_low);
-        quads[2] = _mm512_permutex2var_epi16(ab_high, word_low, cd_high);
-        quads[3] = _mm512_permutex2var_epi16(ab_high, word_high, cd_high);
-        for (int64_t k = 0; 16 * k < count; k++) {
-            const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, count - 16 * k)));
-            _mm512_mask_storeu_epi32(to + 4 * i + 64 * k, there, quads[k]);
-        }
-    }
-}
-#endif
-
 /* The input row for row `row` of planes with that Y phase, at channel 0 of the group; NULL: padding. */
 static const uint8_t *find_row(const dmlk_strip *s, int64_t y_phase, int64_t row) {
     const dmlk_convolution *c = s->p->c;
@@ -144,26 +80,22 @@ static void fill_row(const dmlk_strip *s, int64_t plane, int64_t row, uint8_t *t
         const int64_t of = p->by_taps ? channel : dmlk_min(channel + j, p->channels - 1);
         from[j] = base + of * c->input.strides[CHANNEL];
     }
-#ifdef DMLK_X86
-    if (p->isa == DMLK_ISA_AVX512 && !p->by_taps && step == 1) {
-        fill_packed(from, w, p, to);
+    if (dmlk_convolve_input_form != NULL && !p->by_taps && step == 1) {
+        dmlk_convolve_input_form->fill_packed(from, w, p, to);
         return;
     }
-#endif
     for (int j = 0; j < 4; j++) {
         inner[j] = from[j] + w->x[j] * c->input.strides[X] + w->begin * step;
     }
     fill_any(p, from, w, 0, w->begin, to);
     fill_any(p, from, w, w->end, p->pitch, to);
     to += 4 * w->begin;
-#ifdef DMLK_X86
     const int64_t next = inner[1] - inner[0];
     const bool even = inner[2] - inner[1] == next && inner[3] - inner[2] == next && next >= 0;
-    if (p->isa == DMLK_ISA_AVX512 && even && step >= 0 && step < 128 && 15 * step + 3 * next < 128) {
-        fill_close(inner[0], step, next, count, p->flip, to);
+    if (dmlk_convolve_input_form != NULL && even && step >= 0 && step < 128 && 15 * step + 3 * next < 128) {
+        dmlk_convolve_input_form->fill_close(inner[0], step, next, count, p->flip, to);
         return;
     }
-#endif
     fill_inside(inner, step, count, p->flip, to);
 }
 
@@ -242,41 +174,14 @@ static void copy_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-#ifdef DMLK_X86
 /* Sums of the channels of elements of a line. */
-DMLK_AVX512 static void sum_elements(const dmlk_plan *p, const uint8_t *from, int32_t *to) {
-    const bool is_signed = p->c->filter.type != DMLK_INT8;
-    const __m512i ones = _mm512_set1_epi8(1), zero = _mm512_setzero_si512();
-    for (int64_t x = 0; x < p->line; x++) {
-        __m512i sum = zero;
-        for (int64_t b = 0; b < p->channels; b += 64) {
-            const __mmask64 there = ~(__mmask64)0 >> (64 - dmlk_min(64, p->channels - b));
-            const __m512i bytes = _mm512_maskz_loadu_epi8(there, from + x * p->element_step + b);
-            sum = is_signed ? _mm512_dpbusd_epi32(sum, ones, bytes) : _mm512_dpbusd_epi32(sum, bytes, ones);
+static void sum_elements(const dmlk_plan *p, const uint8_t *from, int32_t *to) {
+    for (int64_t x = 0; x < p->line; x++, from += p->element_step) {
+        int32_t sum = 0;
+        for (int64_t b = 0; b < p->channels; b++) {
+            sum += dmlk_s8_number(from[b], p->c->filter.type != DMLK_INT8);
         }
-        to[x] = _mm512_reduce_add_epi32(sum);
-    }
-}
-
-/* The same for elements of at most four bytes: 16 of them at once. */
-DMLK_AVX512 static void sum_small_elements(const dmlk_plan *p, const uint8_t *from, int32_t *to) {
-    const bool is_signed = p->c->filter.type != DMLK_INT8;
-    const int64_t step = p->element_step;
-    const __m512i ones = _mm512_set1_epi8(1), zero = _mm512_setzero_si512();
-    const __mmask64 channels = 0x1111111111111111u * ((1u << p->channels) - 1);
-    uint8_t order[64];
-    for (int64_t k = 0; k < 64; k++) {
-        order[k] = (uint8_t)(k / 4 * step + k % 4);
-    }
-    const __m512i index = _mm512_loadu_si512(order);
-    for (int64_t x = 0; x < p->line; x += 16) {
-        const int64_t count = dmlk_min(16, p->line - x);
-        const __mmask64 there = ~(__mmask64)0 >> (64 - count * step);
-        const __m512i all = _mm512_maskz_loadu_epi8(there, from + x * step);
-        const __m512i bytes = _mm512_maskz_permutexvar_epi8(channels, index, all);
-        const __m512i sums =
-            is_signed ? _mm512_dpbusd_epi32(zero, ones, bytes) : _mm512_dpbusd_epi32(zero, bytes, ones);
-        _mm512_mask_storeu_epi32(to + x, (__mmask16)(0xffff >> (16 - count)), sums);
+        to[x] = sum;
     }
 }
 
@@ -287,11 +192,8 @@ static void sum_lines(int64_t begin, int64_t end, int part, void *context) {
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->line * (1 + p->channels / 8)); i++) {
         const uint8_t *from = s->positions + i * p->line_step;
-        if (p->copied && p->element_step <= 4) { /* (elements of the input itself may overlap) */
-            sum_small_elements(p, from, s->elements + i * p->line);
-        } else {
-            sum_elements(p, from, s->elements + i * p->line);
-        }
+        (dmlk_convolve_input_form != NULL ? dmlk_convolve_input_form->sum_elements : sum_elements)(
+            p, from, s->elements + i * p->line);
     }
 }
 
@@ -321,7 +223,6 @@ static void sum_windows(int64_t begin, int64_t end, int part, void *context) {
         }
     }
 }
-#endif
 
 /* --- all planes --- */
 
@@ -372,7 +273,6 @@ void dmlk_fill_planes(dmlk_strip *s, int most_parts) {
 
 void dmlk_sum_windows(dmlk_strip *s, int most_parts) {
     const dmlk_plan *p = s->p;
-#ifdef DMLK_X86
     if (p->direct || p->copied) {
         const int64_t lines = dmlk_lines(p, s->rows), line_grain = 1 + 50000 / (p->line * (1 + p->channels / 64));
         dmlk_parallel(lines, (int)dmlk_min(most_parts, dmlk_parts(lines, line_grain)), sum_lines, s);
@@ -380,7 +280,6 @@ void dmlk_sum_windows(dmlk_strip *s, int most_parts) {
         dmlk_parallel(s->rows, (int)dmlk_min(most_parts, dmlk_parts(s->rows, row_grain)), sum_windows, s);
         return;
     }
-#endif
     const int64_t tiles = (s->rows * p->pitch + LANES - 1) / LANES, grain = 1 + 40000 / p->quads / DMLK_S8_ROWS;
     dmlk_parallel(tiles, (int)dmlk_min(most_parts, dmlk_parts(tiles, grain)), sum_part, s);
 }

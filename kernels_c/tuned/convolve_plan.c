@@ -268,8 +268,7 @@ bool dmlk_plan_convolution(dmlk_plan *p, const dmlk_convolution *c) {
     p->zero = dmlk_flipped_zero(c);
     p->padding = (uint8_t)p->zero;
     p->needs_sums = dmlk_has_filter_zeros(c);
-    p->isa = dmlk_isa();
-    p->tiles = dmlk_s8_tiles(p->isa, c->filter.type == DMLK_INT8);
+    p->tiles = dmlk_microkernel_s8_form->tiles[c->filter.type == DMLK_INT8];
     /* Sizes are below 2^32 each; the products below do not overflow. */
     return c->filter_sizes[Y] <= 1 << 12 && c->filter_sizes[X] <= 1 << 12 && p->channels <= 1 << 20 &&
            plan_axis(&p->y, c->filter_sizes[Y], c->dilations[Y], c->strides[Y]) &&

@@ -26,7 +26,6 @@
 
 #include "convolve.h"
 #include "microkernel_s8.h"
-#include "cpu.h"
 
 #define DMLK_PANEL_BYTES (INT64_C(1) << 19) /* of planes: together with filters they fit into a second-level cache */
 
@@ -47,7 +46,6 @@ typedef struct dmlk_window {
 
 typedef struct dmlk_plan {
     const dmlk_convolution *c;
-    enum dmlk_isa isa;
     dmlk_s8_kernel tiles;
     uint8_t flip, padding;
     int zero;                  /* A */
@@ -120,5 +118,29 @@ static inline int64_t dmlk_lines(const dmlk_plan *p, int64_t rows) {
 void dmlk_fill_planes(dmlk_strip *s, int most_parts);
 void dmlk_sum_windows(dmlk_strip *s, int most_parts);
 void dmlk_convolve_strip(dmlk_strip *s, int most_parts);
+
+/* --- forms (see dispatch/choose.c) --- */
+
+extern const struct dmlk_convolve_input_form {
+    /* Up to 16 quads at a time within 128 bytes: byte j of quad i is at from + i * step + j * next. */
+    void (*fill_close)(const uint8_t *from, int64_t step, int64_t next, int64_t count, uint8_t flip, uint8_t *to);
+
+    /* A whole row of a plane of channels that are contiguous along X. */
+    void (*fill_packed)(const uint8_t *const from[4], const dmlk_window *w, const dmlk_plan *p, uint8_t *to);
+
+    /* Sums of the channels of elements of a line. */
+    void (*sum_elements)(const dmlk_plan *p, const uint8_t *from, int32_t *to);
+} *dmlk_convolve_input_form;
+
+extern const struct dmlk_convolve_filters_form {
+    /* `count` quads of channels of a packed filter with at most 16 taps, from quad `first` on: four channels are 4 x taps
+     * bytes, transposed.  `first` and `count` are multiples of the taps. */
+    void (*pack_transposed)(const dmlk_plan *p, int64_t filter, int64_t first, int64_t count, uint8_t *to);
+} *dmlk_convolve_filters_form;
+
+extern const struct dmlk_convolve_tiles_form {
+    /* Writes lanes, a mask, of sums[filter][position] to consecutive elements. */
+    void (*store_lanes)(int32_t sums[DMLK_S8_ROWS][DMLK_S8_LANES], uint64_t lanes, int64_t filters, int32_t *to, int64_t step);
+} *dmlk_convolve_tiles_form;
 
 #endif

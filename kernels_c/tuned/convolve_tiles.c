@@ -7,9 +7,7 @@
 #include "transpose.h"
 #include "promoted.h"
 
-#ifdef DMLK_X86
-#include <immintrin.h>
-#endif
+const struct dmlk_convolve_tiles_form *dmlk_convolve_tiles_form;
 
 enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
@@ -98,23 +96,6 @@ static const int32_t *find_constants(const dmlk_plan *p, const struct rows *rows
 
 /* --- lanes are positions --- */
 
-#ifdef DMLK_X86
-/* Writes lanes of sums[filter][position] to consecutive elements. */
-DMLK_AVX512 static void store_lanes(int32_t sums[ROWS][LANES], uint64_t lanes, int64_t filters, int32_t *to,
-                                    int64_t step) {
-    for (int64_t r = 0; r < filters; r++) {
-        int32_t *next = to + r * step;
-        for (int l = 0; l < LANES; l += 16) {
-            const __mmask16 there = (__mmask16)(lanes >> l);
-            const int count = __builtin_popcount(there);
-            const __m512i packed = _mm512_maskz_compress_epi32(there, _mm512_loadu_si512(sums[r] + l));
-            _mm512_mask_storeu_epi32(next, (__mmask16)((1u << count) - 1), packed);
-            next += count;
-        }
-    }
-}
-#endif
-
 static inline void store_run(const int32_t *sums, int64_t count, int32_t *to, int64_t stride) {
     if (stride == 1) {
         memcpy(to, sums, (size_t)count * sizeof *to);
@@ -129,18 +110,16 @@ static inline void store_run(const int32_t *sums, int64_t count, int32_t *to, in
 static void store_runs(const dmlk_strip *s, const struct rows *rows, const struct run *runs, int run_count,
                        int32_t sums[ROWS][LANES]) {
     const int64_t *strides = s->p->c->output.strides;
-#ifdef DMLK_X86
     uint64_t lanes = 0;
-    bool packed = s->p->isa == DMLK_ISA_AVX512 && strides[X] == 1;
+    bool packed = dmlk_convolve_tiles_form != NULL && strides[X] == 1;
     for (int k = 0; packed && k < run_count; k++) {
         lanes |= (~UINT64_C(0) >> (64 - runs[k].count)) << runs[k].lane;
         packed = k == 0 || runs[k].to == runs[k - 1].to + runs[k - 1].count;
     }
     if (packed) {
-        store_lanes(sums, lanes, rows->count, rows->to + runs[0].to, strides[CHANNEL]);
+        dmlk_convolve_tiles_form->store_lanes(sums, lanes, rows->count, rows->to + runs[0].to, strides[CHANNEL]);
         return;
     }
-#endif
     for (int64_t r = 0; r < rows->count; r++) {
         for (int k = 0; k < run_count; k++) {
             store_run(sums[r] + runs[k].lane, runs[k].count, rows->to + r * strides[CHANNEL] + runs[k].to, strides[X]);
@@ -191,7 +170,6 @@ static void positions_part(int64_t begin, int64_t end, int part, void *context) 
 
 /* --- lanes are filters --- */
 
-#ifdef DMLK_X86
 /* Positions of a chunk: their inputs, outputs and sums. */
 struct chunk {
     int64_t count;
@@ -201,7 +179,8 @@ struct chunk {
 };
 
 /* Positions from `first` on, numbered without gaps; the last tile is filled up with the last position. */
-DMLK_AVX512 static void find_chunk(const dmlk_strip *s, int64_t first, int64_t count, int32_t *to, struct chunk *c) {
+DMLK_EACH_ISA(find_chunk, (const dmlk_strip *s, int64_t first, int64_t count, int32_t *to, struct chunk *c),
+              (s, first, count, to, c)) {
     const dmlk_plan *p = s->p;
     const int64_t y_stride = p->c->output.strides[Y], stride = p->c->output.strides[X], step = p->position_step;
     const int64_t size = p->c->output.sizes[X];
@@ -229,17 +208,10 @@ DMLK_AVX512 static void find_chunk(const dmlk_strip *s, int64_t first, int64_t c
 }
 
 /* Writes sums[position][filter] one position after the other. */
-DMLK_AVX512 static void store_chunk(const dmlk_strip *s, int64_t filters, const struct chunk *c,
-                                    int32_t sums[CHUNK][LANES]) {
+static void store_chunk(const dmlk_strip *s, int64_t filters, const struct chunk *c, int32_t sums[CHUNK][LANES]) {
     const int64_t stride = s->p->c->output.strides[CHANNEL];
     for (int64_t i = 0; i < c->count; i++) {
-        for (int64_t l = 0; l < filters && stride == 1; l += 16) {
-            const __mmask16 there = (__mmask16)(0xffff >> (16 - dmlk_min(16, filters - l)));
-            _mm512_mask_storeu_epi32(c->to[i] + l, there, _mm512_loadu_si512(sums[i] + l));
-        }
-        for (int64_t l = 0; l < filters && stride != 1; l++) {
-            c->to[i][l * stride] = sums[i][l];
-        }
+        store_run(sums[i], filters, c->to[i], stride);
     }
 }
 
@@ -336,17 +308,14 @@ static void run_all_filters(dmlk_strip *s, int most_parts, int64_t grain) {
     }
     dmlk_parallel(s->tiles * chunks, parts, tiles_part, s);
 }
-#endif
 
 void dmlk_convolve_strip(dmlk_strip *s, int most_parts) {
     const dmlk_plan *p = s->p;
     const int64_t grain = 1 + 40000 / p->quads / ROWS;
-#ifdef DMLK_X86
     if (p->lanes_are_filters) {
         run_all_filters(s, most_parts, grain);
         return;
     }
-#endif
     const int64_t filters = dmlk_min(s->blocks * p->width, p->filters - s->first_block * p->width);
     const int64_t positions = s->rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
     const int64_t items = (positions + LANES - 1) / LANES * ((filters + ROWS - 1) / ROWS);

@@ -10,10 +10,13 @@
  * contiguous. */
 void dmlk_add_lines(const float *factors, const float *lines, int64_t stride, int64_t count, float *sums);
 
-/* sums[r * sums_stride + j] = fma(rows[r * row_stride + k], columns[j * stride + k], the same), k = 0 .. depth - 1, for 8
- * values of j: for matrices whose columns are contiguous.  Needs AVX2. */
+/* For matrices whose columns are contiguous; NULL: it would not be faster than panels (see dispatch/choose.c). */
 #define DMLK_FEW_COLUMNS 8
-void dmlk_add_columns(const float *rows, int64_t row_stride, int64_t row_count, const float *columns, int64_t stride,
-                      int64_t depth, float *sums, int64_t sums_stride);
+extern const struct dmlk_few_rows_form {
+    /* sums[r * sums_stride + j] = fma(rows[r * row_stride + k], columns[j * stride + k], the same), k = 0 .. depth - 1,
+     * for 8 values of j. */
+    void (*add_columns)(const float *rows, int64_t row_stride, int64_t row_count, const float *columns, int64_t stride,
+                        int64_t depth, float *sums, int64_t sums_stride);
+} *dmlk_few_rows_form;
 
 #endif

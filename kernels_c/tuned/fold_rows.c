@@ -3,16 +3,13 @@
 #include "fold_rows.h"
 
 #include "cpu.h"
-#include "narrow.h"
+#include "fold_piece.h"
 
-#ifdef DMLK_X86
-#include <immintrin.h>
-#endif
-
-#define MOST 64        /* places */
-#define LANES 16
+#define MOST DMLK_FOLD_MOST
+#define LANES DMLK_FOLD_LANES
 #define NEAR (1 << 16) /* elements of a second-level cache */
-#define PIECE 256      /* elements of a row whose sums are rounded together */
+
+const struct dmlk_fold_rows_form *dmlk_fold_rows_form;
 
 typedef double sums __attribute__((vector_size(32), aligned(8)));
 typedef float floats __attribute__((vector_size(16), aligned(4), may_alias));
@@ -27,14 +24,7 @@ struct job {
     int64_t begin, end;               /* those that all places have */
 };
 
-/* What is added to a row of the image, in order: element i of `from` to element i. */
-struct taps {
-    int64_t count, ahead; /* what follows so far behind is fetched: CPUs do not follow as many streams by themselves */
-    const float *from[MOST];
-    int64_t begins[MOST], ends[MOST];
-};
-
-static inline __attribute__((always_inline)) void add_lanes(const struct taps *taps, int64_t at, double *to) {
+static inline __attribute__((always_inline)) void add_lanes(const dmlk_fold_taps *taps, int64_t at, double *to) {
     sums row[LANES / 4] = {{0}};
     for (int64_t t = 0; t < taps->count; t++) {
         __builtin_prefetch(taps->from[t] + at + taps->ahead, 0, 2);
@@ -45,66 +35,10 @@ static inline __attribute__((always_inline)) void add_lanes(const struct taps *t
     memcpy(to, row, sizeof row);
 }
 
-#ifdef DMLK_X86
-/* The same: GCC 12 converts vectors of 8 in two halves. */
-DMLK_AVX512 static inline void add_lanes_avx512(const struct taps *taps, int64_t at, double *to) {
-    __m512d low = _mm512_setzero_pd(), high = low;
-    for (int64_t t = 0; t < taps->count; t++) {
-        const float *from = taps->from[t] + at;
-        __builtin_prefetch(from + taps->ahead, 0, 2);
-        low = _mm512_add_pd(low, _mm512_cvtps_pd(_mm256_loadu_ps(from)));
-        high = _mm512_add_pd(high, _mm512_cvtps_pd(_mm256_loadu_ps(from + 8)));
-    }
-    _mm512_storeu_pd(to, low);
-    _mm512_storeu_pd(to + 8, high);
-}
-#else
-#define add_lanes_avx512 add_lanes
-#endif
-
-static inline double add_one(const struct taps *taps, int64_t at) {
-    double sum = 0;
-    for (int64_t t = 0; t < taps->count; t++) {
-        sum += at >= taps->begins[t] && at < taps->ends[t] ? (double)taps->from[t][at] : 0;
-    }
-    return sum;
-}
-
-/* Elements [from, to), at most PIECE.  Between `begin` and `end` all taps have elements; the last vector of them may
- * compute some again. */
-static inline __attribute__((always_inline)) void sum_piece_by(bool avx512, const struct taps *taps, int64_t begin,
-                                                               int64_t end, int64_t from, int64_t to, float *out) {
-    double row[PIECE];
-    int64_t at = from;
-    begin = dmlk_min(begin > from ? begin : from, to);
-    end = dmlk_min(end, to);
-    while (at < begin || (at < to && end - begin < LANES)) {
-        row[at - from] = add_one(taps, at);
-        at++;
-    }
-    for (; at < end; at += LANES) {
-        const int64_t lanes = dmlk_min(at, end - LANES);
-        avx512 ? add_lanes_avx512(taps, lanes, row + lanes - from) : add_lanes(taps, lanes, row + lanes - from);
-    }
-    for (at = dmlk_min(at, end > begin ? end : begin); at < to && end - begin >= LANES; at++) {
-        row[at - from] = add_one(taps, at);
-    }
-    for (int64_t i = 0; i < to - from; i++) {
-        out[from + i] = dmlk_sum_to_float(row[i]);
-    }
-}
-
-#define PIECE_PARAMETERS const struct taps *taps, int64_t begin, int64_t end, int64_t from, int64_t to, float *out
-#define PIECE_ARGUMENTS taps, begin, end, from, to, out
-DMLK_EACH_ISA(sum_piece_narrow, (PIECE_PARAMETERS), (PIECE_ARGUMENTS)) { sum_piece_by(false, PIECE_ARGUMENTS); }
-#ifdef DMLK_X86
-DMLK_AVX512 static void sum_piece_wide(PIECE_PARAMETERS) { sum_piece_by(true, PIECE_ARGUMENTS); }
-#else
-#define sum_piece_wide sum_piece_narrow
-#endif
+DMLK_EACH_ISA(sum_piece, (DMLK_FOLD_PARAMETERS), (DMLK_FOLD_ARGUMENTS)) { dmlk_sum_piece(add_lanes, DMLK_FOLD_ARGUMENTS); }
 
 /* The taps of the row at `index` of the image. */
-static void find_taps(const struct job *job, const int64_t *index, struct taps *taps) {
+static void find_taps(const struct job *job, const int64_t *index, dmlk_fold_taps *taps) {
     const dmlk_fold *k = &job->c->k;
     const uint32_t last = k->spatial - 1, wide = k->window[last];
     const float *plane = (const float *)job->in->base + index[0] * job->in->strides[0] +
@@ -136,15 +70,15 @@ static void sum_rows(int64_t begin, int64_t end, int part, void *context) {
     const uint32_t last = job->out->rank - 1;
     const int64_t width = job->out->sizes[last];
     int64_t work = 0, index[DMLK_MAX_RANK];
-    struct taps taps;
-    void (*const sum)(PIECE_PARAMETERS) = dmlk_isa() == DMLK_ISA_AVX512 ? sum_piece_wide : sum_piece_narrow;
+    dmlk_fold_taps taps;
+    void (*const sum)(DMLK_FOLD_PARAMETERS) = dmlk_fold_rows_form != NULL ? dmlk_fold_rows_form->sum_piece : sum_piece;
     taps.ahead = dmlk_min(job->place_step * job->c->places, NEAR); /* the next channel */
     dmlk_row_start(job->out, last, begin, index);
     for (int64_t row = begin; row < end && !dmlk_stopped(&work, width * job->c->places); row++) {
         find_taps(job, index, &taps);
         float *out = (float *)dmlk_element(job->out, index);
-        for (int64_t from = 0; from < width; from += PIECE) {
-            sum(&taps, job->begin, job->end, from, dmlk_min(from + PIECE, width), out);
+        for (int64_t from = 0; from < width; from += DMLK_FOLD_PIECE) {
+            sum(&taps, job->begin, job->end, from, dmlk_min(from + DMLK_FOLD_PIECE, width), out);
         }
         dmlk_next_row(job->out, last, index);
     }

@@ -64,7 +64,6 @@ struct job {
     int64_t tile_rows;
     int64_t depth; /* of a piece */
     int64_t panel, group; /* columns of a panel of b, and of those that are packed at a time */
-    enum dmlk_isa isa;
     atomic_bool failed; /* a thread ran out of memory */
 };
 
@@ -419,7 +418,7 @@ static void multiply_panel(const struct job *job, const struct block *block, int
         if (block->is_last && !job->is_near) {
             fetch_results(job, block, row, column, &tile);
         }
-        dmlk_f32_tile(job->isa, &tile);
+        dmlk_f32_tile(&tile);
         if (block->is_last && !in_panels) {
             store_tile(job, block, row, column, &tile);
         }
@@ -456,7 +455,7 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
  * contiguous. */
 static bool has_few_rows(const dmlk_gemm_blocked *p) {
     const bool by_columns = p->b.row_stride == 1 && p->b.type == DMLK_FLOAT32 && p->n >= DMLK_FEW_COLUMNS &&
-                            dmlk_isa() != DMLK_ISA_GENERIC;
+                            dmlk_few_rows_form != NULL;
     return p->m <= FEW_ROWS && p->a.row_at == NULL && p->a.patches == NULL && p->b.patches == NULL && p->a.block == 0 && p->b.block == 0 &&
            (p->b.column_stride == 1 || by_columns);
 }
@@ -488,7 +487,7 @@ static bool add_lines(const struct job *job, const struct block *block, const fl
                     continue;
                 }
                 for (int64_t i = 0; i < lines; i++) {
-                    dmlk_f32_step(job->isa, factors[i], from + i * stride, count, to);
+                    dmlk_f32_step(factors[i], from + i * stride, count, to);
                 }
             }
         }
@@ -498,7 +497,6 @@ static bool add_lines(const struct job *job, const struct block *block, const fl
 
 /* The same of b whose columns are contiguous. */
 static bool add_columns(const struct job *job, const struct block *block, const float *a, float *sums, int64_t *work) {
-#ifdef DMLK_X86
     const dmlk_matrix *b = &job->p->b;
     for (int64_t column = 0; column < block->columns; column += DMLK_FEW_COLUMNS) {
         if (dmlk_stopped(work, block->depth / 2 + 1)) {
@@ -507,8 +505,8 @@ static bool add_columns(const struct job *job, const struct block *block, const 
         const uint8_t *from = element(b, block->at[1], block->first, block->column + column);
         const int64_t there = block->columns - column;
         if (there >= DMLK_FEW_COLUMNS) {
-            dmlk_add_columns(a, ROW_DEPTH, block->rows, (const float *)(const void *)from, b->column_stride, block->depth,
-                             sums + column, block->columns);
+            dmlk_few_rows_form->add_columns(a, ROW_DEPTH, block->rows, (const float *)(const void *)from, b->column_stride,
+                                            block->depth, sums + column, block->columns);
             continue;
         }
         for (int64_t r = 0; r < block->rows; r++) {
@@ -521,7 +519,6 @@ static bool add_columns(const struct job *job, const struct block *block, const 
             }
         }
     }
-#endif
     return true;
 }
 
@@ -639,10 +636,10 @@ bool dmlk_multiply(const dmlk_gemm_blocked *product) {
         return false;
     }
     const dmlk_gemm_blocked turned = turn(product);
-    struct job job = {.p = product, .isa = dmlk_isa()};
+    struct job job = {.p = product};
     const bool in_blocks = product->b.block != 0;
     job.tile_rows = product->a.block != 0 ? DMLK_F32_BLOCK : ROWS;
-    job.panel = in_blocks && product->depth <= DEPTH / 4 ? PANEL : dmlk_f32_width(job.isa, in_blocks || product->a.row_at != NULL);
+    job.panel = in_blocks && product->depth <= DEPTH / 4 ? PANEL : dmlk_f32_width(in_blocks || product->a.row_at != NULL);
     job.turned = product->a.row_at == NULL && !in_blocks && product->a.block == 0 && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
     job.p = job.turned ? &turned : product;
     job.depth = in_blocks && product->m <= FEW_ROWS && is_direct(&product->a) ? product->depth : DEPTH;

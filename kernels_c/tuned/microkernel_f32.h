@@ -6,10 +6,10 @@
 #ifndef DMLK_F32_H
 #define DMLK_F32_H
 
+#include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-
-#include "cpu.h"
 
 #define DMLK_F32_ROWS 8
 #define DMLK_F32_COLUMNS 48 /* a multiple of every width */
@@ -28,16 +28,39 @@ typedef struct dmlk_f32_kernel {
     int64_t sums_stride;
 } dmlk_f32_kernel;
 
-/* How many columns a tile takes at a time; of blocks as many as AVX2 has registers for, with 6 rows. */
-static inline int64_t dmlk_f32_width(enum dmlk_isa isa, bool in_blocks) {
-    return isa != DMLK_ISA_AVX2 ? DMLK_F32_COLUMNS : in_blocks ? DMLK_F32_BLOCK : 24;
+/* From the first column to column j. */
+static inline __attribute__((always_inline)) int64_t dmlk_f32_column_at(const dmlk_f32_kernel *t, int64_t j) {
+    return t->block_step == 0 ? j : j / DMLK_F32_BLOCK * t->block_step + j % DMLK_F32_BLOCK;
 }
 
-/* sums[r, j] = fma(row r at k, column j at k, sums[r, j] or 0) for k = 0, 1, ..., depth - 1: each sum is one chain in
- * this order, rounded once a step, so that all tiles give the same bits. */
-void dmlk_f32_tile(enum dmlk_isa isa, const dmlk_f32_kernel *tile);
+/* Forms (see dispatch/choose.c): the generic one is the definition, all give the same bits. */
+extern const struct dmlk_microkernel_f32_form {
+    int64_t width, block_width; /* columns that a tile takes at a time; where they are in blocks */
 
-/* sums[j] = fma(row, column[j], sums[j]): one step of a single row. */
-void dmlk_f32_step(enum dmlk_isa isa, float row, const float *column, int64_t columns, float *sums);
+    /* sums[r, j] = fma(row r at k, column j at k, sums[r, j] or 0) for k = 0, 1, ..., depth - 1: each sum is one chain in
+     * this order, rounded once a step, so that all tiles give the same bits. */
+    void (*tile)(const dmlk_f32_kernel *tile);
+
+    /* sums[j] = fma(row, column[j], sums[j]): one step of a single row. */
+    void (*step)(float row, const float *column, int64_t columns, float *sums);
+} *dmlk_microkernel_f32_form;
+
+/* For forms: a step in plain C. */
+static inline __attribute__((always_inline)) void dmlk_f32_any_step(float row, const float *restrict column, int64_t columns,
+                                                                    float *restrict sums) {
+    for (int64_t j = 0; j < columns; j++) {
+        sums[j] = fmaf(row, column[j], sums[j]);
+    }
+}
+
+static inline int64_t dmlk_f32_width(bool in_blocks) {
+    return in_blocks ? dmlk_microkernel_f32_form->block_width : dmlk_microkernel_f32_form->width;
+}
+
+static inline void dmlk_f32_tile(const dmlk_f32_kernel *tile) { dmlk_microkernel_f32_form->tile(tile); }
+
+static inline void dmlk_f32_step(float row, const float *column, int64_t columns, float *sums) {
+    dmlk_microkernel_f32_form->step(row, column, columns, sums);
+}
 
 #endif

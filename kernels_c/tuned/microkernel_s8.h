@@ -14,9 +14,10 @@
 #define DMLK_S8_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-#include "cpu.h"
 
 #define DMLK_S8_LANES 48
 #define DMLK_S8_ROWS 8      /* filters of a tile whose lanes are positions */
@@ -44,11 +45,41 @@ typedef struct dmlk_s8_kernel {
     dmlk_s8_filters *filters;                  /* NULL: not available for this instruction set */
 } dmlk_s8_kernel;
 
-/* The tiles for an instruction set and signedness of filters. */
-dmlk_s8_kernel dmlk_s8_tiles(enum dmlk_isa isa, bool signed_filters);
-
 /* sums[f] = sum of the bytes of each filter of a block of `count`. */
-void dmlk_s8_sums(enum dmlk_isa isa, bool signed_filters, const uint8_t *block, int64_t quads, int64_t count,
-                    uint32_t *sums);
+typedef void dmlk_s8_block_sums(bool signed_filters, const uint8_t *block, int64_t quads, int64_t count, uint32_t *sums);
+
+/* Forms (see dispatch/choose.c): the generic one is the definition, all give the same bits. */
+extern const struct dmlk_microkernel_s8_form {
+    dmlk_s8_kernel tiles[2]; /* of unsigned filters; of signed ones */
+    dmlk_s8_block_sums *sums;
+} *dmlk_microkernel_s8_form;
+
+/* --- for forms --- */
+
+/* The parameters of a tile whose lanes are positions, and the arguments that forward them; the same of filters. */
+#define DMLK_S8_PARAMETERS                                                                                    \
+    const uint8_t *first, const int64_t *offsets, int64_t quads, const uint8_t *filters, int64_t quad_bytes,  \
+        int count, const dmlk_s8_start *start, int32_t *const *sums
+#define DMLK_S8_ARGUMENTS first, offsets, quads, filters, quad_bytes, count, start, sums
+#define DMLK_S8_FILTERS_PARAMETERS                                                                            \
+    const uint8_t *const positions[DMLK_S8_POSITIONS], const int64_t *offsets, int64_t quads,               \
+        const uint8_t *filters, int64_t block_bytes, int count, const dmlk_s8_start *start,                  \
+        int32_t *const sums[DMLK_S8_POSITIONS]
+#define DMLK_S8_FILTERS_ARGUMENTS positions, offsets, quads, filters, block_bytes, count, start, sums
+
+/* A byte as a number. */
+static inline int32_t dmlk_s8_number(uint8_t byte, bool is_signed) { return is_signed ? (int8_t)byte : byte; }
+
+/* Sums of a block in plain C. */
+static inline void dmlk_s8_any_sums(bool signed_filters, const uint8_t *block, int64_t quads, int64_t count, uint32_t *sums) {
+    memset(sums, 0, (size_t)count * sizeof *sums);
+    for (int64_t q = 0; q < quads; q++) {
+        for (int64_t f = 0; f < count; f++, block += 4) {
+            for (int j = 0; j < 4; j++) {
+                sums[f] += (uint32_t)dmlk_s8_number(block[j], signed_filters);
+            }
+        }
+    }
+}
 
 #endif

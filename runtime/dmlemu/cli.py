@@ -22,6 +22,7 @@ from dmlemu.frontends.capi.command import add_commands
 from dmlemu.frontends.layout import add_command as add_layout_command
 from dmlemu.frontends.usage import UsageError, check_distinct, report_file
 from dmlemu.reporting import ReportFile, Stored, defaults, forget, how_to_see, print_annotation, print_reports
+from dmlemu_hw import kernels
 
 if TYPE_CHECKING:
     from dmlemu.recording import Comparison, Progress
@@ -213,7 +214,8 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     replay.add_argument("file", type=Path, metavar="FILE.dmlrec", help="a record")
     replay.add_argument("--strictness", choices=[each.value for each in Strictness], default="strict")
-    replay.add_argument("--isa", choices=["generic", "avx2", "avx512"], help="the most that kernels may use")
+    supported = [name for name, is_supported in kernels.instruction_sets().items() if is_supported]
+    replay.add_argument("--isa", choices=supported, help="the most that kernels may use")
     replay.add_argument("--chaos", type=int, metavar="SEED", help="run under dmlemu.chaos(SEED)")
     replay.add_argument("--layouts", type=int, metavar="SEED", help="draw other layouts for the tensors")
     replay.set_defaults(run=partial(_compare, _replay))

@@ -6,6 +6,7 @@
 #include "selection.h"
 
 #include "ahead.h"
+#include "gather_row.h"
 #include "nontemporal.h"
 #include "resolve.h"
 
@@ -16,76 +17,17 @@ struct job {
     bool is_far;  /* what the indices of an element may select exceeds the first-level cache */
 };
 
-#ifdef DMLK_X86
-#include <immintrin.h>
-
-#define INLINE DMLK_AVX512 static inline __attribute__((always_inline)) /* what is constant is so at the call */
-
-/* Eight indices, which are loaded once, clamped as dmlk_signed_index and dmlk_unsigned_index do. */
-INLINE __m512i nearest_of(const uint8_t *at, const bool wide, const bool is_signed, __m512i size, __m512i last) {
-    __m512i x = wide        ? _mm512_loadu_si512(at)
-                : is_signed ? _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)at))
-                            : _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)at));
-    if (!is_signed) {
-        return _mm512_min_epu64(x, last);
-    }
-    x = _mm512_mask_add_epi64(x, _mm512_movepi64_mask(x), x, size);
-    return _mm512_min_epi64(_mm512_max_epi64(x, _mm512_setzero_si512()), last);
-}
-
-/* Element i of `values` is that of the table at i * step plus what index i selects; indices and values are adjacent. */
-struct row {
-    const void *table;
-    const uint8_t *indices;
-    int64_t step, size, stride, count; /* size, stride: of the table's axis that is indexed */
-    uint8_t *values;
-};
-
-/* Elements of 4 or 8 bytes; returns the number of them that are done.  Few instructions let a CPU wait for many loads at
- * once.  (Without zeros, each gather would wait for the one before, whose result it keeps where a mask says so.) */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion" /* of the mask, in GCC's macros of builds without optimization */
-INLINE int64_t gather_avx512(const struct row *row, const bool wide, const bool is_signed, const int64_t bytes) {
-    const struct row r = *row; /* (compilers would load it again after each store) */
-    const int64_t width = wide ? 8 : 4;
-    const __m512i size = _mm512_set1_epi64(r.size), last = _mm512_set1_epi64(r.size - 1), none = _mm512_setzero_si512();
-    const __m512i stride = _mm512_set1_epi64(r.stride), step = _mm512_set1_epi64(8 * r.step);
-    __m512i first = _mm512_mullo_epi64(_mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7), _mm512_set1_epi64(r.step));
-    int64_t i = 0;
-    for (; i + 8 <= r.count; i += 8) {
-        const __m512i x = _mm512_mul_epu32(nearest_of(r.indices + i * width, wide, is_signed, size, last), stride);
-        const __m512i at = _mm512_add_epi64(first, x);
-        dmlk_fetch_line_far(r.indices + i * width + DMLK_FETCHED);
-        if (bytes == 4) {
-            const __m256i y = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff, at, r.table, 4);
-            _mm256_storeu_si256((__m256i *)(r.values + 4 * i), y);
-        } else {
-            _mm512_storeu_si512(r.values + 8 * i, _mm512_mask_i64gather_epi64(none, 0xff, at, r.table, 8));
-        }
-        first = _mm512_add_epi64(first, step);
-    }
-    return i;
-}
-#pragma GCC diagnostic pop
-
-#define GATHER(wide, is_signed) \
-    return bytes == 4 ? gather_avx512(row, wide, is_signed, 4) : gather_avx512(row, wide, is_signed, 8)
-
-DMLK_AVX512 static int64_t gather_by_type(const struct row *row, uint32_t indices, int64_t bytes) {
-    switch (indices) {
-    case DMLK_INT32: GATHER(false, true);
-    case DMLK_INT64: GATHER(true, true);
-    case DMLK_UINT32: GATHER(false, false);
-    default: GATHER(true, false);
-    }
-}
+#ifndef DMLK_CHECKED
+const struct dmlk_selection_form *dmlk_selection_form;
 
 /* Gathers as many of `count` elements of a row as vectors do; 0: they do not. */
 static int64_t gather_vectors(const dmlk_selected *s, const void *table, int64_t step, const uint8_t *indices,
                               int64_t count, int64_t bytes, void *values) {
-    const struct row row = {table, indices, step, s->sizes[0], s->strides[0], count, values};
+    const dmlk_gather_row row = {table, indices, step, s->sizes[0], s->strides[0], count, values};
     const bool fits = s->count == 1 && row.size <= UINT32_MAX && row.stride >= 0 && row.stride <= UINT32_MAX;
-    return fits && bytes >= 4 && dmlk_isa() == DMLK_ISA_AVX512 ? gather_by_type(&row, s->indices.type, bytes) : 0;
+    return fits && bytes >= 4 && dmlk_selection_form != NULL
+               ? dmlk_selection_form->gather(&row, s->indices.type, bytes)
+               : 0;
 }
 #endif
 

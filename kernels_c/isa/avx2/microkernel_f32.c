@@ -1,0 +1,12 @@
+#include "microkernel_f32.h"
+
+/* 12 of 16 registers hold sums; in blocks of columns, as many columns as there are registers for, with 6 rows. */
+#define ROWS 4
+#define LANES 8
+#include "microkernel_f32.inc"
+
+static void step(float row, const float *column, int64_t columns, float *sums) {
+    dmlk_f32_any_step(row, column, columns, sums);
+}
+
+const struct dmlk_microkernel_f32_form dmlk_microkernel_f32_avx2 = {24, DMLK_F32_BLOCK, tile, step};
