@@ -96,7 +96,9 @@ def _check_instructions(wanted: str) -> None:
         raise ValueError(f"DMLEMU_ISA is {wanted!r}; expected one of {', '.join(sets)}.")
     if not sets[wanted]:
         supported = ", ".join(name for name, is_supported in sets.items() if is_supported)
-        raise ValueError(f"DMLEMU_ISA is {wanted!r}, which this CPU does not support; expected one of {supported}.")
+        raise ValueError(
+            f"DMLEMU_ISA is {wanted!r}, which this CPU does not support; expected one of {supported}."
+        )
 
 
 _check_instructions(os.environ.get("DMLEMU_ISA", "generic"))

@@ -3,13 +3,9 @@
 #define DMLK_READ_SET_H
 
 #include "dmlk.h"
+#include "slices.h"
 
 #define DMLK_MOST_SLICES 32
-
-/* `count` indices of an axis: first, first + step, ... */
-typedef struct dmlk_slice {
-    int64_t first, step, count;
-} dmlk_slice;
 
 /* The elements of a tensor whose every index is in a slice of its axis.  counts[axis] == 0: there are none.
  * `has_more`: the slices also contain elements that the kernel does not read.
@@ -41,20 +37,5 @@ uint64_t *dmlk_begin_marks(const dmlk_call *call, uint32_t tensor, dmlk_read_set
 typedef void dmlk_take_box(const dmlk_slice *box, void *context);
 bool dmlk_marks_to_boxes(const uint64_t *marks, uint32_t rank, const int64_t *sizes, uint32_t most,
                          dmlk_take_box *take, void *context);
-
-/* The smallest slice that contains all the given slices (at least one). */
-dmlk_slice dmlk_enclose(const dmlk_slice *slices, uint32_t count);
-
-/* Merges disjoint slices into one, if that contains no other index; returns the number of slices. */
-uint32_t dmlk_join(dmlk_slice *slices, uint32_t count);
-
-static inline uint64_t dmlk_gcd(uint64_t x, uint64_t y) {
-    while (y != 0) {
-        const uint64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x;
-}
 
 #endif

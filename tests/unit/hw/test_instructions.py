@@ -40,4 +40,3 @@ def test_an_unknown_one_is_refused() -> None:
     assert refused.returncode == 1
     names = ", ".join(kernels.instruction_sets())
     assert f"DMLEMU_ISA is 'sse9'; expected one of {names}." in refused.stderr
-

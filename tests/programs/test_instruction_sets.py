@@ -1,0 +1,77 @@
+"""The folders of C code are layers; forms of kernels for another kind of CPU compile, and give the same bits there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+C = ROOT / "kernels_c"
+
+# From the ground to the roof: what a folder may call lies before it.  (isa/<set> are one layer after the other, too.)
+LAYERS = ["device", "math", "tensor", "analysis", "tuned", "operators", "isa/generic", "isa", "dispatch"]
+
+ARM = "aarch64-linux-gnu-gcc"
+OPTIONS = "-O2 -std=gnu11 -Wall -Wextra -Wconversion -Werror -ffp-contract=off -static".split()
+
+
+def layer_of(path: str) -> int:
+    """The layer of an object."""
+    fitting = [i for i, layer in enumerate(LAYERS) if path.startswith(layer + "/")]
+    return max(fitting, key=lambda i: len(LAYERS[i]))
+
+
+def symbols(path: Path) -> tuple[set[str], set[str]]:
+    """The global symbols that an object defines, and those that it needs."""
+    defined, needed = set(), set()
+    for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
+        kind, name = line.split()[-2:]
+        if kind in "Uvw":
+            needed.add(name)
+        elif kind.isupper():
+            defined.add(name)
+    return defined, needed
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm (the Debian package binutils)")
+def test_folders_call_only_those_below() -> None:
+    found = sorted((ROOT / "build").glob("cp*/CMakeFiles/dmlk.dir"))
+    if not found:
+        pytest.skip("needs the objects of an editable install (make dev)")
+    objects = {str(path.relative_to(found[0])): symbols(path) for path in found[0].rglob("*.o")}
+    objects = {name: each for name, each in objects.items() if (C / name[: -len(".o")]).exists()}
+    home = {symbol: name for name, (defined, _) in objects.items() for symbol in defined}
+
+    upward = defaultdict(set)
+    for name, (_, needed) in objects.items():
+        for symbol in needed & home.keys():
+            if layer_of(home[symbol]) > layer_of(name):
+                upward[f"{name} -> {home[symbol]}"].add(symbol)
+    assert len(objects) > 100
+    assert dict(upward) == {}
+
+
+def test_every_form_lies_in_a_set() -> None:
+    """The folders are those that cpu.h knows."""
+    sets = re.findall(r"SET\((\w+), ", (C / "device" / "cpu.h").read_text())
+    assert {path.name for path in (C / "isa").iterdir()} <= set(sets)
+
+
+@pytest.mark.skipif(
+    shutil.which(ARM) is None, reason=f"needs {ARM} (the Debian package gcc-aarch64-linux-gnu)"
+)
+def test_forms_for_arm(tmp_path: Path) -> None:
+    program = tmp_path / "test_microkernels"
+    sources = [C / "tests" / "test_microkernels.c", C / "device" / "cpu.c", C / "tuned" / "microkernels.c"]
+    sources += sorted((C / "isa" / "neon").glob("*.c")) + [C / "isa" / "generic" / "microkernel_f32.c"]
+    folders = [f"-I{C / name}" for name in ("include", "device", "tensor", "tuned")]
+    subprocess.run([ARM, *OPTIONS, *folders, *sources, "-lm", "-o", program], check=True)
+    if shutil.which("qemu-aarch64") is None:
+        pytest.skip("compiled; to run it needs qemu-aarch64 (the Debian package qemu-user)")
+    done = subprocess.run(["qemu-aarch64", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
