@@ -1,4 +1,4 @@
-"""The folders of C code are layers; forms of kernels for another kind of CPU compile, and give the same bits there."""
+"""C folders are layers; forms of kernels for ARM compile, and give the same bits there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 C = ROOT / "kernels_c"
 
-# From the ground to the roof: what a folder may call lies before it.  (isa/<set> are one layer after the other, too.)
+# From the ground to the roof: what a folder may call lies before it.
 LAYERS = ["device", "math", "tensor", "analysis", "tuned", "operators", "isa/generic", "isa", "dispatch"]
 
 ARM = "aarch64-linux-gnu-gcc"
@@ -68,7 +68,7 @@ def test_every_form_lies_in_a_set() -> None:
 def test_forms_for_arm(tmp_path: Path) -> None:
     program = tmp_path / "test_microkernels"
     sources = [C / "tests" / "test_microkernels.c", C / "device" / "cpu.c", C / "tuned" / "microkernels.c"]
-    sources += sorted((C / "isa" / "neon").glob("*.c")) + [C / "isa" / "generic" / "microkernel_f32.c"]
+    sources += [*sorted((C / "isa" / "neon").glob("*.c")), C / "isa" / "generic" / "microkernel_f32.c"]
     folders = [f"-I{C / name}" for name in ("include", "device", "tensor", "tuned")]
     subprocess.run([ARM, *OPTIONS, *folders, *sources, "-lm", "-o", program], check=True)
     if shutil.which("qemu-aarch64") is None:
