@@ -14,7 +14,7 @@ import numpy as np
 from ..declared.rules import AtLeast, Below
 from ..enums import FeatureLevel, TensorDataType
 from .families.conversion import FLOATS, Array, convert, raw_bits
-from .families.element_wise import ElementWise, Identity, Unary, alike
+from .families.element_wise import ElementWise, FastUnary, Identity, Unary, alike
 from .families.fusion import Fusable
 
 
@@ -269,7 +269,7 @@ class ActivationSwish(Unary, of="ACTIVATION_SWISH"):
         return y
 
 
-class ActivationHardSwish(Unary, of="ACTIVATION_HARD_SWISH"):
+class ActivationHardSwish(FastUnary, of="ACTIVATION_HARD_SWISH"):
     """``output = x * max(0, min(Alpha * x + Beta, 1))``; Alpha is usually 1/6 and Beta 0.5.
 
     -infinity gives NaN, as in the formula.
@@ -277,8 +277,6 @@ class ActivationHardSwish(Unary, of="ACTIVATION_HARD_SWISH"):
 
     KERNEL = "hard_swish"
     EXAMPLE = {"alpha": 0.25, "beta": 0.5}
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
     def function(self, x: Array, alpha: float, beta: float) -> Array:
         y: Array = x * np.fmax(0, np.fmin(alpha * x + beta, 1))

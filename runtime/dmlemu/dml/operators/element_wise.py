@@ -16,6 +16,7 @@ from .families.conversion import FLOATS, Array, convert, dtype_of, low_bits, raw
 from .families.element_wise import (
     Binary,
     ElementWise,
+    FastUnary,
     Identity,
     Unary,
     of_bits,
@@ -64,38 +65,32 @@ class ElementWiseIdentity(Identity, of="ELEMENT_WISE_IDENTITY"):
     )
 
 
-class ElementWiseAcos(Unary, of="ELEMENT_WISE_ACOS"):
+class ElementWiseAcos(FastUnary, of="ELEMENT_WISE_ACOS"):
     """``output = acos(x)`` of the input, or of ``input * Scale + Bias``, in radians; NaN outside of -1 to
     1.
     """
 
     KERNEL = "acos"
     function = np.arccos
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseAsin(Unary, of="ELEMENT_WISE_ASIN"):
+class ElementWiseAsin(FastUnary, of="ELEMENT_WISE_ASIN"):
     """``output = asin(x)`` of the input, or of ``input * Scale + Bias``, in radians; NaN outside of -1 to
     1.
     """
 
     KERNEL = "asin"
     function = np.arcsin
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseAtan(Unary, of="ELEMENT_WISE_ATAN"):
+class ElementWiseAtan(FastUnary, of="ELEMENT_WISE_ATAN"):
     """``output = atan(x)`` of the input, or of ``input * Scale + Bias``, in radians."""
 
     KERNEL = "atan"
     function = np.arctan
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseCos(Unary, of="ELEMENT_WISE_COS"):
+class ElementWiseCos(FastUnary, of="ELEMENT_WISE_COS"):
     """``output = cos(x)`` of the input, or of ``input * Scale + Bias``, in radians.
 
     Large arguments are reduced exactly; infinite ones give NaN.
@@ -103,11 +98,9 @@ class ElementWiseCos(Unary, of="ELEMENT_WISE_COS"):
 
     KERNEL = "cos"
     function = np.cos
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseSin(Unary, of="ELEMENT_WISE_SIN"):
+class ElementWiseSin(FastUnary, of="ELEMENT_WISE_SIN"):
     """``output = sin(x)`` of the input, or of ``input * Scale + Bias``, in radians.
 
     Large arguments are reduced exactly; infinite ones give NaN.
@@ -115,11 +108,9 @@ class ElementWiseSin(Unary, of="ELEMENT_WISE_SIN"):
 
     KERNEL = "sin"
     function = np.sin
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseTan(Unary, of="ELEMENT_WISE_TAN"):
+class ElementWiseTan(FastUnary, of="ELEMENT_WISE_TAN"):
     """``output = tan(x)`` of the input, or of ``input * Scale + Bias``, in radians.
 
     Large arguments are reduced exactly; infinite ones give NaN.
@@ -127,28 +118,22 @@ class ElementWiseTan(Unary, of="ELEMENT_WISE_TAN"):
 
     KERNEL = "tan"
     function = np.tan
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseExp(Unary, of="ELEMENT_WISE_EXP"):
+class ElementWiseExp(FastUnary, of="ELEMENT_WISE_EXP"):
     """``output = exp(x)`` of the input, or of ``input * Scale + Bias``."""
 
     KERNEL = "exp"
     function = np.exp
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseLog(Unary, of="ELEMENT_WISE_LOG"):
+class ElementWiseLog(FastUnary, of="ELEMENT_WISE_LOG"):
     """``output = ln(x)`` of the input, or of ``input * Scale + Bias``; 0 gives -infinity, negative ones
     NaN.
     """
 
     KERNEL = "log"
     function = np.log
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseErf(Unary, of="ELEMENT_WISE_ERF"):
@@ -163,34 +148,29 @@ class ElementWiseErf(Unary, of="ELEMENT_WISE_ERF"):
         return y
 
 
-class ElementWiseSinh(Unary, of="ELEMENT_WISE_SINH"):
+class ElementWiseSinh(FastUnary, of="ELEMENT_WISE_SINH"):
     """``output = sinh(x)`` of the input, or of ``input * Scale + Bias``."""
 
     KERNEL = "sinh"
     function = np.sinh
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseCosh(Unary, of="ELEMENT_WISE_COSH"):
+class ElementWiseCosh(FastUnary, of="ELEMENT_WISE_COSH"):
     """``output = cosh(x)`` of the input, or of ``input * Scale + Bias``."""
 
     KERNEL = "cosh"
     function = np.cosh
-    ULPS = 2
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseTanh(Unary, of="ELEMENT_WISE_TANH"):
+class ElementWiseTanh(FastUnary, of="ELEMENT_WISE_TANH"):
     """``output = tanh(x)`` of the input, or of ``input * Scale + Bias``."""
 
     KERNEL = "tanh"
     function = np.tanh
     ULPS = 3
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseAsinh(Unary, of="ELEMENT_WISE_ASINH"):
+class ElementWiseAsinh(FastUnary, of="ELEMENT_WISE_ASINH"):
     """``output = asinh(x)`` of the input, or of ``input * Scale + Bias``.
 
     The function is odd: negative arguments lose no precision, as they would with ``ln(x + sqrt(x * x + 1))``.
@@ -199,19 +179,17 @@ class ElementWiseAsinh(Unary, of="ELEMENT_WISE_ASINH"):
     KERNEL = "asinh"
     function = np.arcsinh
     ULPS = 1
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseAcosh(Unary, of="ELEMENT_WISE_ACOSH"):
+class ElementWiseAcosh(FastUnary, of="ELEMENT_WISE_ACOSH"):
     """``output = acosh(x)`` of the input, or of ``input * Scale + Bias``; NaN below 1."""
 
     KERNEL = "acosh"
     function = np.arccosh
     ULPS = 1
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
-class ElementWiseAtanh(Unary, of="ELEMENT_WISE_ATANH"):
+class ElementWiseAtanh(FastUnary, of="ELEMENT_WISE_ATANH"):
     """``output = atanh(x)`` of the input, or of ``input * Scale + Bias``; -1 and 1 give infinities, beyond
     them NaN.
     """
@@ -219,7 +197,6 @@ class ElementWiseAtanh(Unary, of="ELEMENT_WISE_ATANH"):
     KERNEL = "atanh"
     function = np.arctanh
     ULPS = 1
-    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
 
 
 class ElementWiseCeil(Unary, of="ELEMENT_WISE_CEIL"):

@@ -18,16 +18,6 @@ class Gru(Recurrent, of="GRU"):
     ``z = f(X Wz^T + Wbz + H Rz^T + Rbz)``, ``r = f(X Wr^T + Wbr + H Rr^T + Rbr)``, ``n = g(X Wh^T + Wbh +
     (r H) Rh^T + Rbh)``, or with LinearBeforeReset ``n = g(X Wh^T + Wbh + r (H Rh^T + Rbh))``, and ``H' =
     (1 - z) n + z H``. Gates are in the order z, r, h.
-
-    Each direction processes the ``L`` steps of an item from the first to the last, or backward from the
-    last to the first; the state before them is HiddenInitTensor, or 0. L is the item's element of
-    SequenceLengthsTensor, or all T steps. OutputSequenceTensor has the state after step t at index t, and
-    0 from L on; OutputSingleTensor has the last one, of the step that was processed last, or the first
-    state if L is 0. A length above T counts as T, and MEM_INDEX_VALUE reports it.
-
-    Bias is that of the inputs for all gates, then that of the states; without it, it is 0.
-    ActivationDescs are those of the forward direction, then those of the other one. States and gates are
-    FLOAT32 whatever the data type.
     """
 
     desc: GruOperatorDesc

@@ -25,16 +25,6 @@ class Lstm(Recurrent, of="LSTM"):
     = F C + i c``, ``o = f(X Wo^T + H Ro^T + Po C' + Wbo + Rbo)``, ``H' = o h(C')``. The peephole of o is
     multiplied by the new cell, as in ONNX. Gates are in the order i, o, f, c; peepholes i, o, f. With
     UseClipThreshold the sums of all four are clipped to plus and minus ClipThreshold before f and g.
-
-    Each direction processes the ``L`` steps of an item from the first to the last, or backward from the
-    last to the first; the state before them is HiddenInitTensor, or 0. L is the item's element of
-    SequenceLengthsTensor, or all T steps. OutputSequenceTensor has the state after step t at index t, and
-    0 from L on; OutputSingleTensor has the last one, of the step that was processed last, or the first
-    state if L is 0. A length above T counts as T, and MEM_INDEX_VALUE reports it.
-
-    Bias is that of the inputs for all gates, then that of the states; without it, it is 0.
-    ActivationDescs are those of the forward direction, then those of the other one. States and gates are
-    FLOAT32 whatever the data type.
     """
 
     desc: LstmOperatorDesc

@@ -122,6 +122,13 @@ class Unary(ElementWise):
         return {} if given is None else {"has_scale_bias": 1, "scale": given.scale, "bias": given.bias}
 
 
+class FastUnary(Unary):
+    """A function that its kernel computes in FLOAT32 where the tensors are FLOAT32."""
+
+    ULPS = 2
+    ULPS_REASON = "FLOAT32 is computed in FLOAT32"
+
+
 def scaled(x: Array, scale_bias: ScaleBias | None, data_type: TensorDataType) -> Array:
     """``x * Scale + Bias``: DML_SCALE_BIAS holds FLOATs, so in FLOAT32 with two roundings (FLOAT64
     tensors in FLOAT64). Integers lose their fraction and wrap; what is no number is 0."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -147,8 +148,21 @@ def rules(
     )
 
 
+_STEPS = """\
+Each direction processes the ``L`` steps of an item from the first to the last, or backward from the
+last to the first; the state before them is HiddenInitTensor, or 0. L is the item's element of
+SequenceLengthsTensor, or all T steps. OutputSequenceTensor has the state after step t at index t, and
+0 from L on; OutputSingleTensor has the last one, of the step that was processed last, or the first
+state if L is 0. A length above T counts as T, and MEM_INDEX_VALUE reports it.
+
+Bias is that of the inputs for all gates, then that of the states; without it, it is 0.
+ActivationDescs are those of the forward direction, then those of the other one. States and gates are
+FLOAT32 whatever the data type.
+"""
+
+
 class Recurrent(Definition):
-    """The common loop; a subclass has the cell."""
+    """The common loop; a subclass has the cell, and documents what is its own."""
 
     desc: Any
 
@@ -158,6 +172,10 @@ class Recurrent(Definition):
     ULPS = 64
     ULPS_REASON = "sums in FLOAT32, whose errors every step passes on"
     LARGEST_ERROR = 2.0**-16
+
+    def __init_subclass__(cls, *, of: str = "") -> None:
+        super().__init_subclass__(of=of)
+        cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{_STEPS}"
 
     @property
     def units(self) -> int:
