@@ -17,7 +17,7 @@ C = ROOT / "kernels_c"
 LAYERS = ["device", "math", "tensor", "analysis", "tuned", "operators", "isa/generic", "isa", "dispatch"]
 
 ARM = "aarch64-linux-gnu-gcc"
-OPTIONS = "-O2 -std=gnu11 -Wall -Wextra -Wconversion -Werror -ffp-contract=off -static".split()
+OPTIONS = ["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-ffp-contract=off", "-static"]
 
 
 def layer_of(path: str) -> int:
