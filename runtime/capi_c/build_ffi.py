@@ -204,6 +204,12 @@ def externs() -> list[str]:
     return found
 
 
+def table() -> str:
+    """The interfaces of interfaces.txt as a string of C, for what Python makes of their signatures."""
+    text = (HERE / "interfaces.txt").read_text(encoding="utf-8")
+    return "\n".join(f'    "{line}\\n"' for line in text[: text.index("\nstruct ")].splitlines())
+
+
 STRUCTS = "\n".join(
     f"struct capi_{size} {{ uint64_t words[2]; }};"
     if size == 16
@@ -216,6 +222,7 @@ ffibuilder.cdef(f"""
 {STRUCTS}
 extern "Python+C" {{ {" ".join(externs())} }}
 extern const char *const capi_names[{len(LEAVES)}];
+extern const char *const capi_table;
 extern const char *const capi_counts[{counts().count(",") + 1}];
 struct capi_creator {{ const char *symbol; int arguments; }};
 extern const struct capi_creator capi_creators[{creators().count("{")}];
@@ -271,6 +278,8 @@ static void keep_value(struct capi_object *, uint32_t, uint32_t, const void *, s
 static const char *const capi_counts[] = {{{counts()}}};
 static const struct capi_creator capi_creators[] = {{{creators()}}};
 static const char *const capi_names[] = {{{", ".join(f'"{name}"' for name in LEAVES)}}};
+static const char *const capi_table =
+{table()};
 #include "objects.c"
 static int capi_supports_iid(uintptr_t object, uintptr_t iid)
 {{

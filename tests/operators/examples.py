@@ -55,7 +55,7 @@ def unusual(desc: OperatorDesc, id: str, field: str, given: object, expected: ob
     """The desc is accepted, and differs from what is usual in this field alone; returns the message."""
     accepted(desc)
     (demand,) = unmet(definition_of(desc).USUAL, desc, NEWEST)
-    assert (demand.id, demand.place.path(desc)) == (id, field)
+    assert (demand.check is not None and demand.check.id, demand.place.path(desc)) == (id, field)
     told = demand.value(desc) if demand.given is None else str(demand.given)
     assert (told, demand.expected or demand.allowed.expected) == (str(given), str(expected))
     return demand.message(desc)

@@ -187,7 +187,7 @@ def counts_from_the_last(desc: OperatorDesc, name: str) -> bool:
 
 
 def ids_of_unusual(desc: OperatorDesc) -> list[str]:
-    return [str(demand.id) for demand in unmet(definition_of(desc).USUAL, desc, NEWEST)]
+    return [demand.check.id for demand in unmet(definition_of(desc).USUAL, desc, NEWEST)]
 
 
 @each_operator("operator")

@@ -157,7 +157,7 @@ class Finder(importlib.abc.MetaPathFinder):
         if name == "dmlemu.frontends.capi.startup":
             from dmlemu import d3d12
 
-            def broken(self, *arguments):
+            def broken(self, initial_value, flags):
                 raise ZeroDivisionError("broken on purpose")
 
             d3d12.Device.create_fence = broken

@@ -31,7 +31,8 @@ def tensor(*sizes: int) -> BufferTensorDesc:
 def wrong(rule: Rule, desc: Any, level: FeatureLevel = NEWEST) -> list[tuple[str, str]]:
     """Path and id of the rule's demands that the desc violates."""
     return [
-        (demand.place.path(desc), (demand.id or demand.place.id).id) for demand in unmet([rule], desc, level)
+        (demand.place.path(desc), (demand.check or demand.place.check).id)
+        for demand in unmet([rule], desc, level)
     ]
 
 

@@ -21,10 +21,10 @@ class OperatorAdvice(Check):
         operator = event.operator
         desc = operator.desc
         for demand in unmet(definition_of(desc).USUAL, desc, operator.context.level):
-            assert demand.id is not None
+            assert demand.check is not None
             field = demand.place.path(desc)
             self.report(
-                demand.id,
+                demand.check,
                 demand.message(desc),
                 api="DML",
                 operation=f"CreateOperator({operator.type_name})",

@@ -49,7 +49,7 @@ class Place:
 
     __slots__ = ("index", "name")
 
-    id: Declaration = OP_FIELD_RANGE
+    check: Declaration = OP_FIELD_RANGE
     """The check that reports a wrong value here."""
     first: bool = True
     """Whether other rules compute with the value, so that they cannot be checked while it is wrong."""
@@ -108,7 +108,7 @@ class Presence(Place):
 
     __slots__ = ("names",)
 
-    id = OP_OPTIONAL
+    check = OP_OPTIONAL
 
     def __init__(self, *names: str) -> None:
         super().__init__(names[0])
@@ -202,7 +202,7 @@ class Rank(Place):
 
     __slots__ = ()
 
-    id = TENSOR_RANK
+    check = TENSOR_RANK
 
     def path(self, desc: OperatorDesc) -> str:
         return f"{path_of(desc, self.name)}.DimensionCount"
@@ -224,7 +224,7 @@ class Size(Place):
 
     __slots__ = ()
 
-    id = OP_SHAPE
+    check = OP_SHAPE
     first = False
 
     def path(self, desc: OperatorDesc) -> str:
@@ -245,7 +245,7 @@ class DataType(Place):
 
     __slots__ = ()
 
-    id = TENSOR_DTYPE
+    check = TENSOR_DTYPE
     first = False
 
     def path(self, desc: OperatorDesc) -> str:
@@ -295,7 +295,7 @@ class Inner(Place):
 
     def __init__(self, name: str, place: Place) -> None:
         super().__init__(name)
-        self.place, self.id, self.first = place, place.id, place.first
+        self.place, self.id, self.first = place, place.check, place.first
 
     def struct(self, desc: OperatorDesc) -> OperatorDesc:
         return self.place.struct(element_of(desc, self.name))

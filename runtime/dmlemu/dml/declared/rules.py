@@ -79,7 +79,7 @@ class Demand(NamedTuple):
     allowed: Values
     why: str = ""
     clause: str = ""
-    id: Declaration | None = None
+    check: Declaration | None = None
     given: Any = None
     expected: str = ""
     rule: str = ""
@@ -232,7 +232,7 @@ class SameSizes(_Same):
         if broadcast is None or field_of(type(desc), broadcast.name).kind is FieldKind.OUTPUT_TENSOR:
             return Demand(place, Exactly(wanted), clause=clause)
         hint = "operators do not broadcast by size: give the full size and stride 0"
-        return Demand(place, Exactly(wanted), clause=clause, id=OP_NO_BROADCAST, hint=hint)
+        return Demand(place, Exactly(wanted), clause=clause, check=OP_NO_BROADCAST, hint=hint)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
         same = f"{self.all_of(cls)} have the same DimensionCount"
@@ -406,7 +406,7 @@ class Window(Rule):
                 place,
                 Between(None, (padded - 1) // dilation + 1),
                 clause=f"{dilated}spans {span} elements, but the padded input has {padded}",
-                id=OP_WINDOW_COUNT,
+                check=OP_WINDOW_COUNT,
                 given=span,
                 expected=f"at most {padded}",
             )
@@ -415,7 +415,7 @@ class Window(Rule):
                 why = f"the positions of a window of {span} moved by {stride} over {padded} elements"
                 size = (padded - span) // stride + 1
                 most = (padded - span - 1) // stride + 2 if self.rounded_up else size
-                yield Demand(Size(self.target, 2 + i), Between(size, most), why, id=OP_WINDOW_COUNT)
+                yield Demand(Size(self.target, 2 + i), Between(size, most), why, check=OP_WINDOW_COUNT)
 
     def _place(self, desc: OperatorDesc, i: int) -> Place:
         if field_of(type(desc), self.window).is_tensor:

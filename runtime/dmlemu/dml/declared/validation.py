@@ -88,7 +88,7 @@ class DescValidator:
         """Raises for a demand of a rule that the desc violates."""
         place = demand.place
         DescValidator(place.struct(self.desc), self.level, self.operation).fail(
-            demand.id or place.id,
+            demand.check or place.check,
             place.path(self.desc),
             demand.message(self.desc),
             given=demand.value(self.desc) if demand.given is None else demand.given,

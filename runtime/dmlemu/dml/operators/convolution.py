@@ -65,12 +65,12 @@ class _Positions(Rule):
             for i in range(len(desc.output_padding)):
                 clause = "is not 0 and changes nothing, since only a backward convolution has OutputPadding"
                 place = Element("output_padding", i)
-                yield Demand(place, Exactly(0), clause=clause, id=OP_FIELD_IGNORED)
+                yield Demand(place, Exactly(0), clause=clause, check=OP_FIELD_IGNORED)
             yield from POSITIONS.demands(desc, level)
         else:
             for i in range(len(desc.strides)):
                 for demand in self._covered(desc, i):
-                    yield demand._replace(id=OP_WINDOW_COUNT)
+                    yield demand._replace(check=OP_WINDOW_COUNT)
 
     def _covered(self, desc: Any, i: int) -> Iterator[Demand]:
         stride, start, end = desc.strides[i], desc.start_padding[i], desc.end_padding[i]

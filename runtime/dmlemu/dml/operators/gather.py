@@ -69,7 +69,7 @@ class _OneRow(Rule):
     def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
         for dimension in range(desc.indices_tensor.rank - desc.index_dimensions):
             why = "so that parts of InputTensor have indices of their own, which devices read differently"
-            yield Demand(Size("indices_tensor", dimension), Exactly(1), why, id=OP_INDEX_ROWS)
+            yield Demand(Size("indices_tensor", dimension), Exactly(1), why, check=OP_INDEX_ROWS)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
         return "All sizes of `IndicesTensor` but the last `IndexDimensions` are 1."

@@ -29,7 +29,7 @@ class _Presence(Attribute):
 
     __slots__ = ()
 
-    id = OP_OPTIONAL
+    check = OP_OPTIONAL
 
     def value(self, desc: OperatorDesc) -> str | None:
         return None if super().value(desc) is None else _GIVEN

@@ -7,18 +7,19 @@ from functools import partial
 from typing import Any
 
 from ... import d3d12
-from ...d3d12.core.c_memory import pack, read, read_array, read_blob, read_bytes, read_wide_text, write
+from ...d3d12.core.c_memory import read, read_blob, read_bytes, read_wide_text, write
 from ...d3d12.core.object import Object
 from ...errors import HResult
 from ._capi import lib
-from .objects import Interface, guid, hand_out, invalid, reporter, thing, things, write_pointer
+from .objects import guid, invalid, reporter, write_pointer
 from .reports import remark
-from .values import by_value, write_numbers
+from .signatures import MethodsByName
+from .values import write_numbers
 
-__all__ = ["D3D12Child", "D3D12Object", "DeviceOrDmlChild", "ID3DDestructionNotifier"]
+__all__ = ["D3D12Child", "D3D12Object", "ID3DDestructionNotifier"]
 
 
-class D3D12Object(Interface):
+class D3D12Object(MethodsByName):
     """ID3D12Object, and IDMLObject, whose methods are the same."""
 
     # Private data that are COM objects, each with a reference; those few objects have a dict of their own.
@@ -77,7 +78,7 @@ class D3D12Object(Interface):
         super().release()
 
 
-class ID3DDestructionNotifier(Interface):
+class ID3DDestructionNotifier(MethodsByName, target=Object):
     """Of every Direct3D object; those of DirectML have none."""
 
     thing: Object
@@ -90,21 +91,8 @@ class ID3DDestructionNotifier(Interface):
         call = partial(lib.capi_notify, function)
         write_numbers(out, "I", self.thing.register_destruction_callback(call, data))
 
-    def UnregisterDestructionCallback(self, callback: int) -> None:
-        self.thing.unregister_destruction_callback(callback)
 
-
-class DeviceOrDmlChild(D3D12Object):
-    """ID3D12DeviceChild, and IDMLDeviceChild."""
-
-    def GetDevice(self, riid: int, out: int) -> HResult:
-        if not out:
-            return HResult.E_POINTER
-        write_pointer(out, 0)
-        return hand_out(self.thing.get_device(), riid, out)
-
-
-class D3D12Child(DeviceOrDmlChild):
+class D3D12Child(D3D12Object):
     """ID3D12DeviceChild."""
 
     OTHERS = (ID3DDestructionNotifier,)
@@ -112,57 +100,6 @@ class D3D12Child(DeviceOrDmlChild):
 
 class ID3D12CommandQueue(D3D12Child, of=d3d12.CommandQueue):
     thing: d3d12.CommandQueue
-
-    def UpdateTileMappings(
-        self,
-        resource: int,
-        regions: int,
-        starts: int,
-        sizes: int,
-        heap: int,
-        ranges: int,
-        range_flags: int,
-        offsets: int,
-        tile_counts: int,
-        flags: int,
-    ) -> None:
-        operation = "UpdateTileMappings"
-
-        def rows(kind: Any, address: int, count: int, field: str) -> list[Any] | None:
-            return read_array(kind, address, count, field, operation) if address else None
-
-        self.thing.update_tile_mappings(
-            thing(resource, d3d12.Resource, "pResource", operation),  # type: ignore[arg-type]
-            rows(d3d12.TiledResourceCoordinate, starts, regions, "pResourceRegionStartCoordinates"),
-            rows(d3d12.TileRegionSize, sizes, regions, "pResourceRegionSizes"),
-            thing(heap, d3d12.Heap, "pHeap", operation),
-            rows("I", range_flags, ranges, "pRangeFlags"),
-            rows("I", offsets, ranges, "pHeapRangeStartOffsets"),
-            rows("I", tile_counts, ranges, "pRangeTileCounts"),
-            d3d12.TileMappingFlags(flags),
-        )
-
-    def ExecuteCommandLists(self, count: int, lists: int) -> None:
-        operation = "ExecuteCommandLists"
-        found = things(lists, count, d3d12.CommandList, "ppCommandLists", operation)
-        self.thing.execute_command_lists(found)  # type: ignore[arg-type]
-
-    def SetMarker(self, metadata: int, data: int, size: int) -> None:
-        text = read_blob(data, size, "pData", "SetMarker") if data else b""
-        self.thing.set_marker(metadata, text)
-
-    def BeginEvent(self, metadata: int, data: int, size: int) -> None:
-        text = read_blob(data, size, "pData", "BeginEvent") if data else b""
-        self.thing.begin_event(metadata, text)
-
-    def EndEvent(self) -> None:
-        self.thing.end_event()
-
-    def Signal(self, fence: int, value: int) -> None:
-        self.thing.signal(thing(fence, d3d12.Fence, "pFence", "Signal"), value)  # type: ignore[arg-type]
-
-    def Wait(self, fence: int, value: int) -> None:
-        self.thing.wait(thing(fence, d3d12.Fence, "pFence", "Wait"), value)  # type: ignore[arg-type]
 
     def GetTimestampFrequency(self, out: int) -> None:
         if not out:
@@ -176,34 +113,17 @@ class ID3D12CommandQueue(D3D12Child, of=d3d12.CommandQueue):
         write_numbers(gpu, "Q", both.gpu_timestamp)
         write_numbers(cpu, "Q", both.cpu_timestamp)
 
-    def GetDesc(self) -> Any:
-        return by_value(pack(self.thing.get_desc()))
-
 
 class ID3D12CommandAllocator(D3D12Child, of=d3d12.CommandAllocator):
-    def Reset(self) -> None:
-        self.thing.reset()
+    pass
 
 
 class ID3D12Fence(D3D12Child, of=d3d12.Fence, name="ID3D12Fence1"):
     thing: d3d12.Fence
 
-    def GetCompletedValue(self) -> int:
-        return self.thing.get_completed_value()
-
-    def SetEventOnCompletion(self, value: int, event: int) -> None:
-        self.thing.set_event_on_completion(value, event or None)
-
-    def Signal(self, value: int) -> None:
-        self.thing.signal(value)
-
-    def GetCreationFlags(self) -> int:
-        return int(self.thing.get_creation_flags())
-
 
 class ID3D12Heap(D3D12Child, of=d3d12.Heap, name="ID3D12Heap1"):
-    def GetDesc(self) -> Any:
-        return by_value(pack(self.thing.get_desc()))
+    pass
 
 
 class ID3D12Resource(D3D12Child, of=d3d12.Resource, name="ID3D12Resource2"):
@@ -214,36 +134,9 @@ class ID3D12Resource(D3D12Child, of=d3d12.Resource, name="ID3D12Resource2"):
         if out:
             write_pointer(out, address)
 
-    def Unmap(self, subresource: int, written_range: int) -> None:
-        self.thing.unmap(subresource, read(d3d12.Range, written_range))
-
-    def GetDesc(self) -> Any:
-        return by_value(pack(self.thing.get_desc()))
-
-    def GetDesc1(self) -> Any:
-        return by_value(pack(self.thing.get_desc1()))
-
-    def GetGPUVirtualAddress(self) -> int:
-        return self.thing.get_gpu_virtual_address()
-
-    def GetHeapProperties(self, properties: int, flags: int) -> None:
-        found, found_flags = self.thing.get_heap_properties()
-        if properties:
-            write(properties, pack(found))
-        write_numbers(flags, "I", found_flags)
-
 
 class ID3D12DescriptorHeap(D3D12Child, of=d3d12.DescriptorHeap):
     thing: d3d12.DescriptorHeap
-
-    def GetDesc(self) -> Any:
-        return by_value(pack(self.thing.get_desc()))
-
-    def GetCPUDescriptorHandleForHeapStart(self) -> int:
-        return self.thing.get_cpu_descriptor_handle_for_heap_start()
-
-    def GetGPUDescriptorHandleForHeapStart(self) -> int:
-        return self.thing.get_gpu_descriptor_handle_for_heap_start()
 
 
 class ID3D12QueryHeap(D3D12Child, of=d3d12.QueryHeap):

@@ -14,6 +14,7 @@ from ...reporting import defaults
 from ._capi import lib
 from .objects import Interface, invalid
 from .reports import DebugSettings, no_effect, settings
+from .signatures import MethodsByName
 from .sites import spell_text, want_frames
 from .values import write_numbers
 
@@ -208,7 +209,8 @@ def _has_room(out: int, length: int, size: int, field: str, operation: str) -> b
     return bool(out)
 
 
-class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
+class ID3D12InfoQueue(MethodsByName, name="ID3D12InfoQueue1", target=d3d12.InfoQueue):
+    PATH = "self.thing.info_queue"
     thing: d3d12.Device
 
     @property
@@ -221,15 +223,6 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
 
     # --- stored messages ---
 
-    def SetMessageCountLimit(self, limit: int) -> None:
-        self._queue.set_message_count_limit(limit)
-
-    def GetMessageCountLimit(self) -> int:
-        return self._queue.get_message_count_limit()
-
-    def ClearStoredMessages(self) -> None:
-        self._queue.clear_stored_messages()
-
     def GetMessage(self, index: int, message: int, length: int) -> HResult:
         report = self._queue.get_message(index)
         text = report.text().encode() + b"\0"
@@ -239,21 +232,6 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
         head = _MESSAGE.pack(category_of(report), report.severity, report.d3d12_id, at, len(text))
         write(message, head + text)
         return HResult.S_OK
-
-    def GetNumMessagesAllowedByStorageFilter(self) -> int:
-        return self._queue.get_num_messages_allowed_by_storage_filter()
-
-    def GetNumMessagesDeniedByStorageFilter(self) -> int:
-        return self._queue.get_num_messages_denied_by_storage_filter()
-
-    def GetNumStoredMessages(self) -> int:
-        return self._queue.get_num_stored_messages()
-
-    def GetNumStoredMessagesAllowedByRetrievalFilter(self) -> int:
-        return self._queue.get_num_stored_messages_allowed_by_retrieval_filter()
-
-    def GetNumMessagesDiscardedByMessageCountLimit(self) -> int:
-        return self._queue.get_num_messages_discarded_by_message_count_limit()
 
     # --- filters: adding to an empty stack pushes a filter ---
 
@@ -266,23 +244,8 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
     def GetStorageFilter(self, filter: int, length: int) -> HResult:
         return _write_filter(self._queue.get_storage_filter(), filter, length, "GetStorageFilter")
 
-    def ClearStorageFilter(self) -> None:
-        self._queue.clear_storage_filter()
-
-    def PushEmptyStorageFilter(self) -> None:
-        self._queue.push_empty_storage_filter()
-
-    def PushCopyOfStorageFilter(self) -> None:
-        self._queue.push_copy_of_storage_filter()
-
     def PushStorageFilter(self, filter: int) -> None:
         self._queue.push_storage_filter(_read_filter(filter, "PushStorageFilter"))
-
-    def PopStorageFilter(self) -> None:
-        self._queue.pop_storage_filter()
-
-    def GetStorageFilterStackSize(self) -> int:
-        return self._queue.get_storage_filter_stack_size()
 
     def AddRetrievalFilterEntries(self, filter: int) -> None:
         given = _read_filter(filter, "AddRetrievalFilterEntries")
@@ -293,23 +256,8 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
     def GetRetrievalFilter(self, filter: int, length: int) -> HResult:
         return _write_filter(self._queue.get_retrieval_filter(), filter, length, "GetRetrievalFilter")
 
-    def ClearRetrievalFilter(self) -> None:
-        self._queue.clear_retrieval_filter()
-
-    def PushEmptyRetrievalFilter(self) -> None:
-        self._queue.push_empty_retrieval_filter()
-
-    def PushCopyOfRetrievalFilter(self) -> None:
-        self._queue.push_copy_of_retrieval_filter()
-
     def PushRetrievalFilter(self, filter: int) -> None:
         self._queue.push_retrieval_filter(_read_filter(filter, "PushRetrievalFilter"))
-
-    def PopRetrievalFilter(self) -> None:
-        self._queue.pop_retrieval_filter()
-
-    def GetRetrievalFilterStackSize(self) -> int:
-        return self._queue.get_retrieval_filter_stack_size()
 
     # --- messages of the program ---
 
@@ -373,6 +321,3 @@ class ID3D12InfoQueue(Interface, name="ID3D12InfoQueue1"):
             lib.capi_deliver(function, category, severity, report.d3d12_id, text, context)
 
         write_numbers(cookie, "I", self._queue.register_message_callback(deliver, flags))
-
-    def UnregisterMessageCallback(self, cookie: int) -> None:
-        self._queue.unregister_message_callback(cookie)

@@ -6,23 +6,18 @@ from functools import partial
 from typing import Any
 
 from ... import d3d12, dml
-from ...d3d12.core.c_memory import pack, read_array, read_bytes
+from ...d3d12.core.c_memory import read_array, read_bytes
 from ...d3d12.core.rows import API_SIZE
-from ...dml.c_descs import DescReader
 from ...dml.rows import OP_FIELD_RANGE
 from ...errors import HResult
 from ._capi import lib
-from .d3d12_objects import D3D12Object, DeviceOrDmlChild
-from .objects import Interface, hand_out, invalid, push_reason, thing, things, write_pointer
+from .d3d12_objects import D3D12Object
+from .objects import Interface, invalid, push_reason, thing, things
 from .reports import settings
-from .values import by_value, create, write_numbers
+from .signatures import desc_reader
+from .values import create, write_numbers
 
 __all__ = ["IDMLDevice"]
-
-
-def _reader(operation: str, kind: Any) -> DescReader:
-    """A reader of descs in which interface pointers are objects of one kind."""
-    return DescReader(operation, partial(thing, kind=kind, field="", operation=operation))
 
 
 class IDMLDebugDevice(Interface):
@@ -35,9 +30,7 @@ class IDMLDebugDevice(Interface):
 class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
     OTHERS = (IDMLDebugDevice,)
     thing: dml.Device
-    _operator = _reader("CreateOperator", dml.Operator).operator
-    _graph = _reader("CompileGraph", dml.Operator).graph
-    _table = _reader("CreateBindingTable", dml.Dispatchable).binding_table
+    _table = desc_reader("CreateBindingTable", dml.Dispatchable).binding_table
 
     def __init__(self, thing: dml.Device, owner: Interface | None = None) -> None:
         super().__init__(thing, owner)
@@ -71,100 +64,34 @@ class IDMLDevice(D3D12Object, of=dml.Device, name="IDMLDevice1"):
         (value,) = (getattr(answer, name) for name in answer.__dataclass_fields__)
         write_numbers(data, "I", value)
 
-    def CreateOperator(self, desc: int, riid: int, out: int) -> HResult:
-        return create(riid, out, lambda: self.thing.create_operator(self._operator(desc)))
-
-    def CompileOperator(self, operator: int, flags: Any, riid: int, out: int) -> HResult:
-        def make() -> Any:
-            found: Any = thing(operator, dml.Operator, "op", "CompileOperator")
-            return self.thing.compile_operator(found, flags)
-
-        return create(riid, out, make)
-
-    def CompileGraph(self, desc: int, flags: Any, riid: int, out: int) -> HResult:
-        return create(riid, out, lambda: self.thing.compile_graph(self._graph(desc), flags))
-
-    def CreateOperatorInitializer(self, count: int, operators: int, riid: int, out: int) -> HResult:
-        def make() -> Any:
-            return self.thing.create_operator_initializer(
-                _compiled(operators, count, "CreateOperatorInitializer")
-            )
-
-        return create(riid, out, make)
-
-    def CreateCommandRecorder(self, riid: int, out: int) -> HResult:
-        return create(riid, out, self.thing.create_command_recorder)
-
     def CreateBindingTable(self, desc: int, riid: int, out: int) -> HResult:
         found = self._table(desc)
         holds = {"dispatchable": found.dispatchable} if found is not None else None
         return create(riid, out, partial(self.thing.create_binding_table, found), holds)
 
-    def Evict(self, count: int, objects: int) -> None:
-        self.thing.evict(_pageables(objects, count, "Evict"))
 
-    def MakeResident(self, count: int, objects: int) -> None:
-        self.thing.make_resident(_pageables(objects, count, "MakeResident"))
-
-    def GetDeviceRemovedReason(self) -> HResult:
-        return self.thing.get_device_removed_reason()
-
-    def GetParentDevice(self, riid: int, out: int) -> HResult:
-        if not out:
-            return HResult.E_POINTER
-        write_pointer(out, 0)
-        return hand_out(self.thing.get_parent_device(), riid, out)
-
-
-def _compiled(operators: int, count: int, operation: str) -> Any:
-    return things(operators, count, dml.CompiledOperator, "operators", operation)
-
-
-def _pageables(objects: int, count: int, operation: str) -> Any:
-    return things(objects, count, dml.Dispatchable, "ppObjects", operation)
-
-
-class IDMLOperator(DeviceOrDmlChild, of=dml.Operator):
+class IDMLOperator(D3D12Object, of=dml.Operator):
     pass
 
 
-class IDMLCompiledOperator(DeviceOrDmlChild, of=dml.CompiledOperator):
-    def GetBindingProperties(self) -> Any:
-        return by_value(pack(self.thing.get_binding_properties()))
+class IDMLCompiledOperator(D3D12Object, of=dml.CompiledOperator):
+    pass
 
 
-class IDMLOperatorInitializer(DeviceOrDmlChild, of=dml.OperatorInitializer):
+class IDMLOperatorInitializer(D3D12Object, of=dml.OperatorInitializer):
     thing: dml.OperatorInitializer
-
-    def GetBindingProperties(self) -> Any:
-        return by_value(pack(self.thing.get_binding_properties()))
 
     def Reset(self, count: int, operators: int) -> None:
         lib.capi_changed(self.address)
-        self.thing.reset(_compiled(operators, count, "Reset"))
+        found: Any = things(operators, count, dml.CompiledOperator, "operators", "Reset")
+        self.thing.reset(found)
 
 
-class IDMLBindingTable(DeviceOrDmlChild, of=dml.BindingTable):
+class IDMLBindingTable(D3D12Object, of=dml.BindingTable):
     """Keeps its dispatchable until its own Reset or last Release: programs release theirs before."""
 
     thing: dml.BindingTable
-    _inputs = _reader("BindInputs", d3d12.Resource).bindings
-    _outputs = _reader("BindOutputs", d3d12.Resource).bindings
-    _temporary = _reader("BindTemporaryResource", d3d12.Resource).binding
-    _persistent = _reader("BindPersistentResource", d3d12.Resource).binding
-    _desc = _reader("Reset", dml.Dispatchable).binding_table
-
-    def BindInputs(self, count: int, bindings: int) -> None:
-        self.thing.bind_inputs(self._inputs(bindings, count) if count else None)
-
-    def BindOutputs(self, count: int, bindings: int) -> None:
-        self.thing.bind_outputs(self._outputs(bindings, count) if count else None)
-
-    def BindTemporaryResource(self, binding: int) -> None:
-        self.thing.bind_temporary_resource(self._temporary(binding))
-
-    def BindPersistentResource(self, binding: int) -> None:
-        self.thing.bind_persistent_resource(self._persistent(binding))
+    _desc = desc_reader("Reset", dml.Dispatchable).binding_table
 
     def Reset(self, desc: int) -> None:
         found = self._desc(desc)
@@ -175,7 +102,7 @@ class IDMLBindingTable(DeviceOrDmlChild, of=dml.BindingTable):
             self.hold("dispatchable", found.dispatchable)
 
 
-class IDMLCommandRecorder(DeviceOrDmlChild, of=dml.CommandRecorder):
+class IDMLCommandRecorder(D3D12Object, of=dml.CommandRecorder):
     thing: dml.CommandRecorder
 
     def RecordDispatch(self, commands: int, dispatchable: int, bindings: int) -> None:

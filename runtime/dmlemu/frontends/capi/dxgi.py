@@ -13,7 +13,7 @@ from ...diagnostics.unsupported import not_implemented
 from ...errors import HResult
 from ._capi import ffi
 from .objects import Interface, guid, hand_out, invalid, refuses, write_pointer
-from .values import luid_number, write_numbers
+from .values import give, luid_number, write_numbers
 
 __all__ = ["Adapter", "Factory", "create_factory"]
 
@@ -134,10 +134,7 @@ class IDXGIAdapter(_DxgiObject, of=Adapter, name="IDXGIAdapter4"):
     thing: Adapter
 
     def GetParent(self, riid: int, out: int) -> HResult:
-        if not out:
-            return HResult.E_POINTER
-        write_pointer(out, 0)
-        return hand_out(self.thing.factory, riid, out)
+        return give(self.thing.factory, riid, out)
 
     def EnumOutputs(self, index: int, out: int) -> HResult:
         """An adapter without outputs, as those of servers are."""

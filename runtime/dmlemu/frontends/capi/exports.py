@@ -12,7 +12,7 @@ from .debug import DebugLayer, watch
 from .dxcore import factory
 from .objects import hand_out, interface_of, invalid, write_pointer
 from .reports import no_effect
-from .values import create
+from .values import create, give
 
 __all__ = ["Exports"]
 
@@ -61,10 +61,7 @@ class Exports:
         return self.DMLCreateDevice1(device, flags, dml.FeatureLevel.LEVEL_1_0, riid, out)
 
     def DXCoreCreateAdapterFactory(self, riid: int, out: int) -> HResult:
-        if not out:
-            return HResult.E_POINTER
-        write_pointer(out, 0)
-        return hand_out(factory, riid, out)
+        return give(factory, riid, out)
 
     def CreateDXGIFactory(self, riid: int, out: int) -> HResult:
         return dxgi.create_factory(0, riid, out)

@@ -101,7 +101,7 @@ class _Type(Attribute):
 
     __slots__ = ()
 
-    id = OP_FUSED_ACTIVATION
+    check = OP_FUSED_ACTIVATION
 
     def path(self, desc: OperatorDesc) -> str:
         return f"{super().path(desc)}.Type"
@@ -144,7 +144,7 @@ class _Tensor(Presence):
 
     __slots__ = ()
 
-    id = OP_FUSED_ACTIVATION
+    check = OP_FUSED_ACTIVATION
 
 
 def _with_tensors(activation: OperatorDesc, output: BufferTensorDesc) -> OperatorDesc:

@@ -141,7 +141,7 @@ class OneRank(SameRank):
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         for demand in super().demands(desc, level):
-            yield demand._replace(id=OP_DIMENSION_COUNT)
+            yield demand._replace(check=OP_DIMENSION_COUNT)
 
 
 def batch_count(desc: Any) -> int:

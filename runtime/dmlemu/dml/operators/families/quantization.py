@@ -44,7 +44,7 @@ class Given(Rule):
 class _Presence(Attribute):
     """Whether an optional tensor is given; a new one has the sizes and the type of the field ``like``."""
 
-    id = OP_OPTIONAL
+    check = OP_OPTIONAL
 
     def __init__(self, name: str, like: str) -> None:
         super().__init__(name)
