@@ -1,5 +1,4 @@
 /* cpu.c - see cpu.h. */
-#define _DEFAULT_SOURCE
 #include "cpu.h"
 
 #include <stddef.h>
@@ -7,12 +6,6 @@
 #include <string.h>
 
 #include "dmlk.h"
-
-#ifdef DMLK_X86
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 static const struct {
     const char *name;
@@ -30,16 +23,6 @@ uint32_t dmlk_features;
 enum dmlk_isa dmlk_chosen_isa;
 
 #ifdef DMLK_X86
-#define ARCH_REQ_XCOMP_PERM 0x1023
-#define TILE_DATA 18 /* the state that needs permission */
-
-/* Whether there are tiles of bytes, and Linux lets this process use them. */
-static bool ask_for_tiles(void) {
-    unsigned a, b, c, d;
-    const bool has_them = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 24 & 1) && (d >> 25 & 1);
-    return has_them && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
-}
-
 static uint32_t find_features(void) {
     uint32_t found = 0;
     __builtin_cpu_init();
@@ -60,14 +43,11 @@ static uint32_t find_features(void) {
     return found;
 }
 #elif defined(__aarch64__)
-static bool ask_for_tiles(void) { return false; }
 static uint32_t find_features(void) { return DMLK_HAS_NEON; } /* all CPUs of this kind have it */
 #else
-static bool ask_for_tiles(void) { return false; }
 static uint32_t find_features(void) { return 0; }
 #endif
 
-/* Permission is asked for only where tiles may be used: it lengthens the frames of signal handlers. */
 __attribute__((constructor(101))) static void choose(void) {
     const char *wanted = getenv("DMLEMU_ISA");
     uint32_t most = UINT32_MAX;
@@ -75,9 +55,6 @@ __attribute__((constructor(101))) static void choose(void) {
         most = strcmp(wanted, sets[i].name) == 0 ? sets[i].needs : most;
     }
     of_cpu = find_features();
-    if (most & DMLK_HAS_AMX && (of_cpu & DMLK_SET_avx512_vbmi) == DMLK_SET_avx512_vbmi && ask_for_tiles()) {
-        of_cpu |= DMLK_HAS_AMX;
-    }
     dmlk_features = of_cpu & most;
     dmlk_chosen_isa = dmlk_has(DMLK_SET_avx512) ? DMLK_ISA_AVX512
                       : dmlk_has(DMLK_SET_avx2) ? DMLK_ISA_AVX2
