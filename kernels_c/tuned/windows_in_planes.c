@@ -20,6 +20,7 @@ struct planes {
     float *memory; /* of all threads, part_floats each */
     int64_t part_floats;
     int64_t height, width;      /* outputs of a strip */
+    int64_t step_y, step_x;     /* the strides of the window */
     int64_t rows, pitch;        /* of a phase of the copy (see place_of): rows, and floats from row to row */
     int64_t offset[MOST_TAPS];
     int64_t copied; /* floats of the copy */
@@ -49,13 +50,11 @@ INLINE void copy_floats(const float *from, int64_t from_step, int64_t rows, int6
 /* Where element (z, y, x) of what a strip reads is in the copy.  With a stride, the coordinates of an axis have `stride`
  * phases, which are copied apart: then the elements of a tap are contiguous, too. */
 INLINE int64_t place_of(const struct planes *p, int64_t z, int64_t y, int64_t x) {
-    const window_taps *w = p->w;
-    const int64_t step_y = w->c->axes[1].step, step_x = w->c->axes[2].step;
-    if (step_y == 1 && step_x == 1) { /* no division */
+    if (p->step_y == 1 && p->step_x == 1) { /* no division */
         return (z * p->rows + y) * p->pitch + x;
     }
-    const int64_t phase = (z * step_y + y % step_y) * step_x + x % step_x;
-    return (phase * p->rows + y / step_y) * p->pitch + x / step_x;
+    const int64_t phase = (z * p->step_y + y % p->step_y) * p->step_x + x % p->step_x;
+    return (phase * p->rows + y / p->step_y) * p->pitch + x / p->step_x;
 }
 
 /* Sets the layout of the copy for strips of that size; false: more than `most` floats would be copied. */
@@ -117,7 +116,7 @@ INLINE void copy_pairs(const float *from, int64_t count, float *to, float *other
 INLINE void copy_row(const struct planes *p, const uint8_t *base, int64_t at, int64_t stride, int64_t count, int64_t begin,
                      float *line, float *row) {
     const window_taps *w = p->w;
-    const int64_t step = w->c->axes[2].step, phase = p->rows * p->pitch;
+    const int64_t step = p->step_x, phase = p->rows * p->pitch;
     const float *from = (const float *)(const void *)base + at;
     if (w->c->input.type == DMLK_FLOAT16) {
         const uint16_t *halves = (const uint16_t *)(const void *)base + at;
@@ -161,7 +160,7 @@ INLINE void copy_row(const struct planes *p, const uint8_t *base, int64_t at, in
 /* Fills a row of the copy with what is outside of the input. */
 INLINE void clear_row(const struct planes *p, int64_t z, int64_t y, float *copy) {
     const window_taps *w = p->w;
-    for (int64_t phase = 0; phase < w->c->axes[2].step; phase++) {
+    for (int64_t phase = 0; phase < p->step_x; phase++) {
         fill(copy + place_of(p, z, y, phase), p->pitch, w->outside);
     }
 }
@@ -415,7 +414,7 @@ static void strips_part(int64_t begin, int64_t end, int part, void *context) {
 }
 
 bool dmlk_run_windows_in_planes(window_taps *w) {
-    struct planes p = {.w = w};
+    struct planes p = {.w = w, .step_y = w->c->axes[1].step, .step_x = w->c->axes[2].step};
     const bool is_convolution = w->operation == CONVOLVE_FLOATS || w->operation == CONVOLVE_BYTES;
     if (!plan_strips(&p) || (!is_convolution && p.height * p.width < LANES)) { /* most lanes would be empty */
         return false;
