@@ -105,7 +105,7 @@ def test_a_breach_has_a_message() -> None:
 
 def test_a_report_prints_the_sentence_of_its_rule() -> None:
     report = Q2.open(None, list="a list").report
-    assert f"  rule: Q2: {Q2.call}\n    {Q2.says}\n" in report.text()
+    assert f"  rule: Q2: {Q2.call}\n    Executed lists are of the queue's type" in report.text()
     assert report.rule_says == Q2.says
 
 

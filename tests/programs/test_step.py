@@ -200,7 +200,7 @@ def test_every_size_of_the_screen(size: tuple[int, int]) -> None:
 
 @HAZARD
 def test_a_report_is_read_whole_on_a_small_screen() -> None:
-    small, large, again = after("r", "z", "z", program="missing_barrier.py", size=(80, 24))
+    small, large, again = after("r", "z", "z", program="missing_barrier.py", size=(80, 16))
     [report] = run_of("missing_barrier.py").moments[current(small)].reports
     end = report.text().splitlines()[-1].split()[-1]
     assert end not in small and end in large and again == small

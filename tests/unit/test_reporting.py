@@ -384,6 +384,7 @@ def test_json_has_every_field() -> None:
         "hint": "",
         "rule": "",
         "rule_url": None,
+        "rule_says": "",
         "d3d12_id": 900,
         "properties": {"a": "b"},
         "hresult": None,

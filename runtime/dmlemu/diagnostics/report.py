@@ -196,7 +196,7 @@ class Report(Frozen):
             lines.append(f"  hint: {self.hint}")
         if self.rule:
             lines.append(f"  rule: {self.rule}")
-            lines += [f"    {sentence}" for sentence in _sentences(self.rule)]
+            lines += [line for sentence in _sentences(self.rule) for line in _wrapped(sentence)]
         if self.d3d12_id:
             lines.append(f"  D3D12_MESSAGE_ID: {self.d3d12_id}")
         if hresult is not None:
@@ -243,6 +243,13 @@ def as_html(report: Report, text: str) -> str:
     shown = f"<strong>{escape(first)}</strong>\n{rest}"
     pre = f'<pre style="white-space: pre-wrap">{shown}</pre>'
     return f'<section style="{style}">\n{pre}\n{report.svg()}</section>\n'
+
+
+def _wrapped(sentence: str) -> list[str]:
+    with loading():
+        from textwrap import wrap
+
+    return wrap(sentence, 100, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
 
 
 _sentences: Callable[[str], list[str]] = lambda rule: []

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...frozen import Frozen
 from ..report import Error, Report, Severity, loading
-from ..rows import ARGUMENT_RANGE
 from ..spelling import as_integer
 
 if TYPE_CHECKING:
@@ -60,6 +59,7 @@ def _category(value: Any) -> MessageCategory:
 
 def _unknown(what: str, field: str, given: int, expected: str) -> Error:
     with loading():
+        from ..rows import ARGUMENT_RANGE
         from ..rule import error_of  # imported late: most programs make no mistakes
 
     return error_of(

@@ -19,7 +19,6 @@ from typing import Any, Protocol
 
 from ..location import call_site
 from ..report import Error, HResult, Report, Severity, loading
-from ..rows import REPORT_LIMIT
 from .defaults import Response, Sink, defaults
 from .files import open_report_file, summarize
 from .filters import InfoQueueFilter, desc_of
@@ -227,6 +226,9 @@ class Reporter:
             if self._causes.get(report.id, 0) < self.limit:
                 self._causes[report.id] = self._causes.get(report.id, 0) + 1
             else:
+                with loading():
+                    from ..rows import REPORT_LIMIT  # imported late: few programs have so many reports
+
                 key = (REPORT_LIMIT.id, report.id)
                 text = f"{self.limit} different reports of {report.id} are stored; further ones are counted."
                 report = Report(REPORT_LIMIT.id, text, severity=Severity.MESSAGE, object=report.id)

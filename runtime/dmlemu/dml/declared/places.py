@@ -295,7 +295,7 @@ class Inner(Place):
 
     def __init__(self, name: str, place: Place) -> None:
         super().__init__(name)
-        self.place, self.id, self.first = place, place.check, place.first
+        self.place, self.check, self.first = place, place.check, place.first
 
     def struct(self, desc: OperatorDesc) -> OperatorDesc:
         return self.place.struct(element_of(desc, self.name))
