@@ -1,4 +1,4 @@
-"""The pages that name every rule and its tests: prose from ``docs/rules``, tables from the rows of the rules."""
+"""The pages that name every rule and its tests: prose from ``docs/rules``, tables from the rules' rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of the API as rows: what they say, the calls that raise their breaches, the tests named by them."""
+"""The rules of the API as rows: what they say, who raises their breaches, and which tests they name."""
 
 from __future__ import annotations
 

@@ -208,8 +208,8 @@ class Report(Frozen):
         return self.text(spell=self.severity <= Severity.WARNING)
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:
-        """The report as one JSON line: every field but those of the picture, ``rule_url``, ``rule_says``, its count, and
-        ``more``.
+        """The report as one JSON line: every field but those of the picture, ``rule_url``, ``rule_says``, its
+        count, and ``more``.
 
         Long texts are elided in the middle, as in :meth:`text`.
         """
@@ -252,7 +252,11 @@ def _wrapped(sentence: str) -> list[str]:
     return wrap(sentence, 100, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
 
 
-_sentences: Callable[[str], list[str]] = lambda rule: []
+def _no_sentences(rule: str) -> list[str]:
+    return []
+
+
+_sentences: Callable[[str], list[str]] = _no_sentences
 
 
 def set_sentences(sentences: Callable[[str], list[str]]) -> None:

@@ -37,11 +37,11 @@ __all__ = ["RULES", "Breach", "Rule", "error_of", "report_of", "rules_named"]
 class Rule:
     """A rule of the API.  Each is a subclass, which is never instantiated; its breaches are class attributes.
 
-    ``label``: the name of the class, or what the class is declared with: ``class Reset(Rule, label="2.8")``;
-    empty for a rule that has no row in the reference.  ``says``: its sentences in the reference, in Markdown.
-    ``call``: the page that documents it: a method, a struct or a title.  ``operation``: the method that reports
-    name, by default the last part of ``call``.  ``hresult``: what a call that breaks it returns.  ``api``: the
-    API that reports name, by default the check's.  ``untested``: why no test is named by the label.
+    ``label``: the name of the class, or what it is declared with: ``class Reset(Rule, label="2.8")``; empty
+    for a rule that has no row in the reference.  ``says``: its sentences in the reference, in Markdown.
+    ``call``: the page that documents it: a method, a struct or a title.  ``operation``: the method that
+    reports name, by default the last part of ``call``.  ``hresult``: what a call that breaks it returns.
+    ``api``: the API that reports name, by default the check's.  ``untested``: why no test has its label.
     """
 
     label: ClassVar[str] = ""
@@ -78,7 +78,7 @@ RULES: dict[str, type[Rule]] = {}
 
 
 def rules_named(text: str) -> list[type[Rule]]:
-    """The loaded rules whose labels a report's ``rule`` names before its page: ``CL6, CL7: page; Q2: page``."""
+    """The loaded rules whose labels ``rule`` of a report names before pages: ``CL6, CL7: page; Q2: page``."""
     labels = [label for part in text.split("; ") for label in part.partition(":")[0].split(", ")]
     return [RULES[label] for label in dict.fromkeys(labels) if label in RULES]
 
@@ -246,7 +246,7 @@ def error_of(
 
 
 def filled(message: str, words: dict[str, Any]) -> str:
-    """The message with the words in the place of their names, in one pass: a word may itself contain ``{name}``."""
+    """The message with the words in the place of their names, in one pass: words may contain braces."""
     return re.sub(r"\{(\w+)\}", lambda found: str(words.get(found[1], found[0])), message)
 
 
