@@ -63,12 +63,20 @@ def _order(label: str) -> list[tuple[str, int]]:
     return [(letters, int(digits or 0)) for letters, digits in re.findall(r"([^\d]*)(\d*)", label)]
 
 
-@cache
-def breaches_of(id: str) -> list[Breach]:
+def breaches_of(id: str) -> tuple[Breach, ...]:
     """The ways to break a rule that are reported as this check, by rule."""
+    return _breaches().get(id, ())
+
+
+@cache
+def _breaches() -> dict[str, tuple[Breach, ...]]:
+    """The breaches of each check by its id."""
     _load()
-    found = [each for rule in ALL_RULES for each in rule.breaches() if each.check.id == id]
-    return sorted(found, key=lambda each: _order(each.rule.label))
+    found: dict[str, list[Breach]] = {}
+    for rule in sorted(ALL_RULES, key=lambda rule: _order(rule.label)):
+        for each in rule.breaches():
+            found.setdefault(each.check.id, []).append(each)
+    return {id: tuple(breaches) for id, breaches in found.items()}
 
 
 def completed(row: Declaration) -> Declaration:

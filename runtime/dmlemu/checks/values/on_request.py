@@ -281,6 +281,3 @@ _EXACT: dict[str, Callable[[DispatchPacket, list[_Array]], _Array | None]] = {
     "reduce_sum": _exact_reduction,
     "reduce_sum_square": partial(_exact_reduction, power=2),
 }
-
-
-CHECKS: tuple[type[Check], ...] = ()  # on request
