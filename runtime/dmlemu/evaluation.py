@@ -130,7 +130,7 @@ def _check_range(tensor: dml.BufferTensorDesc, array: Array, name: str) -> None:
     low, high = (-8, 7) if array.dtype.kind == "i" else (0, 15)
     for value in (int(array.min()), int(array.max())):
         if not low <= value <= high:
-            raise Evaluated.field_range(
+            raise Evaluated.value(
                 field=name,
                 given=str(value),
                 expected=f"{low} to {high}",
@@ -167,7 +167,7 @@ def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) 
         np.bitwise_or(places[::2], places[1::2] << 4, out=memory)
     if tensor.strides is not None and not _same_bits(view, array):
         what = "has different values for elements that share a place: strides"
-        raise Evaluated.shape_other(
+        raise Evaluated.strides(
             field=name, given=str(tensor.strides), name=name, what=what, strides=tensor.strides
         )
 

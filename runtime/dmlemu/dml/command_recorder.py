@@ -251,7 +251,7 @@ def _overwritten_error(
             continue
         path = dispatchable.paths[at]
         where = context.d3d12.names.place(place)
-        return BT14.range_shared(
+        return BT14.overwritten(
             dispatchable,
             field=path,
             given=f"a descriptor written by {binder.title}",

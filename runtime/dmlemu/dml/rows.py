@@ -496,14 +496,14 @@ class TN3(Rule):
     says = "Sizes are at least 1; elements and strided extent are at most 2^32 - 1."
     call = "DML_BUFFER_TENSOR_DESC"
 
-    index_overflow = Breach(
+    too_many_elements = Breach(
         TENSOR_INDEX_OVERFLOW, "{field} hold {element_count} elements, more than 32 bits can count."
     )
-    index_overflow_other = Breach(
+    too_wide = Breach(
         TENSOR_INDEX_OVERFLOW,
         "{field} spread the tensor over {extent} elements, more than 32 bits can address.",
     )
-    size_zero = Breach(
+    zero = Breach(
         TENSOR_SIZE_ZERO,
         "{field} ({given}) is zero; a tensor has no empty dimension.",
         given=0,
@@ -575,10 +575,10 @@ class TN8(Rule):
     says = "Only inputs are OWNED_BY_DML; other flags are unknown."
     call = "DML_BUFFER_TENSOR_DESC"
 
-    field_range = Breach(
+    unknown_bits = Breach(
         OP_FIELD_RANGE, "{field} has unknown bits (0x{text}).", expected="NONE or OWNED_BY_DML"
     )
-    field_range_other = Breach(
+    owned_output = Breach(
         OP_FIELD_RANGE,
         "{field} (OWNED_BY_DML) is set on an output; only inputs can be OWNED_BY_DML.",
         given="OWNED_BY_DML",
@@ -686,22 +686,22 @@ class BT2(Rule):
         field="Bindings",
         hint="call SetDescriptorHeaps with the heap of the table before RecordDispatch",
     )
-    count = Breach(DESC_COUNT, "{field} ({shown}) {text}.")
+    too_few = Breach(DESC_COUNT, "{field} ({shown}) {text}.")
     size_in_descriptors = Breach(
         DESC_COUNT,
         "SizeInDescriptors ({size}) {text}.",
         field="SizeInDescriptors",
         hint="absent optional tensors, temporary and persistent resources have descriptors too",
     )
-    heap_kind = Breach(
+    in_no_heap = Breach(
         DESC_HEAP_KIND, "{field} ({shown}) lies in no {kind}.", message_id=MessageId.INVALID_DESCRIPTOR_HANDLE
     )
-    heap_not_visible = Breach(
+    in_no_visible_heap = Breach(
         DESC_HEAP_NOT_VISIBLE,
         "{field} ({shown}) lies in no {kind}.",
         message_id=MessageId.DESCRIPTOR_HEAP_NOT_SHADER_VISIBLE,
     )
-    field_range = Breach(
+    not_a_number = Breach(
         OP_FIELD_RANGE,
         "{field} ({given}) is not a number that the field can hold.",
         expected="an unsigned integer",
@@ -733,13 +733,13 @@ class BT14(Rule):
     call = "IDMLCommandRecorder::RecordDispatch"
     api = "DML"
 
-    range_shared = Breach(
+    overwritten = Breach(
         DESC_RANGE_SHARED,
         "{path} of {title} was bound in {where}, which {title_2} has overwritten.",
         hint="give each binding table descriptors of its own",
         message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
     )
-    this = Breach(
+    two_threads = Breach(
         BIND_THREAD,
         "Thread '{here}' calls {method} of {object} while thread '{thread}' is inside {other} of it.",
         field="this",
@@ -775,7 +775,7 @@ class BT14(Rule):
 
 
 class DeviceCall(Rule, label=""):
-    """TODO."""
+    """Arguments of methods of the DirectML device."""
 
     call = "IDMLDevice1"
 
@@ -790,12 +790,12 @@ class DeviceCall(Rule, label=""):
 
 
 class ScalarUnionValue(Rule, label=""):
-    """TODO."""
+    """A value has a member of the union that holds it."""
 
     call = "DML_SCALAR_UNION"
     operation = "ScalarUnion"
 
-    data_type = Breach(
+    no_member = Breach(
         OP_FIELD_RANGE,
         "DML_SCALAR_UNION has no member for {name}.",
         field="DataType",
@@ -806,28 +806,28 @@ class ScalarUnionValue(Rule, label=""):
 
 
 class TensorField(Rule, label=""):
-    """TODO."""
+    """Fields of a buffer tensor desc are numbers."""
 
     call = "DML_BUFFER_TENSOR_DESC"
     operation = "BufferTensorDesc"
 
-    field_range = Breach(OP_FIELD_RANGE, "{field} ({given}) is not a {expected_}.")
-    field_range_other = Breach(
+    not_a_number = Breach(OP_FIELD_RANGE, "{field} ({given}) is not a {expected_}.")
+    not_a_sequence = Breach(
         OP_FIELD_RANGE, "{field} ({given}) is not a sequence of UINT.", expected="one integer per dimension"
     )
 
 
 class Evaluated(Rule, label=""):
-    """TODO."""
+    """Arrays of `evaluate` have the types and sizes of their tensors."""
 
     call = "DML_BUFFER_TENSOR_DESC"
     operation = "evaluate"
 
     dtype = Breach(TENSOR_DTYPE, "{name} has dtype {dtype}; expected {dtype_2}.")
     shape = Breach(OP_SHAPE, "{name} has shape {shape}; expected {sizes}.")
-    shape_other = Breach(
+    strides = Breach(
         OP_SHAPE,
         "{name} {what} {strides}; expected one value for each place.",
         expected="one value for each place",
     )
-    field_range = Breach(OP_FIELD_RANGE, "{name} has an element of {value}; {name_2} holds {low} to {high}.")
+    value = Breach(OP_FIELD_RANGE, "{name} has an element of {value}; {name_2} holds {low} to {high}.")

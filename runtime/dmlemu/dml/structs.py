@@ -88,7 +88,7 @@ def _member_type(data_type: TensorDataType) -> np.dtype[Any]:
     tensor = BufferTensorDesc(data_type, [1])
     if element_bits(tensor.data_type) < 8:
         name = tensor.data_type.name
-        raise ScalarUnionValue.data_type(given=quote(name), name=name)
+        raise ScalarUnionValue.no_member(given=quote(name), name=name)
     return tensor.dtype
 
 

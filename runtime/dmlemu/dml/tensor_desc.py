@@ -298,9 +298,9 @@ class _Rules:
         desc = self.desc
         for i, size in enumerate(desc.sizes):
             if size == 0:
-                raise TN3.size_zero(field=f"{self.field}.Sizes[{i}]", operation=self.operation)
+                raise TN3.zero(field=f"{self.field}.Sizes[{i}]", operation=self.operation)
         if desc.element_count > _U32:
-            raise TN3.index_overflow(
+            raise TN3.too_many_elements(
                 field=f"{self.field}.Sizes",
                 given=number_of(desc.element_count, "element"),
                 expected=f"<= {_U32} elements",
@@ -309,7 +309,7 @@ class _Rules:
             )
         extent = 1 + sum((n - 1) * s for n, s in zip(desc.sizes, desc.effective_strides, strict=True))
         if extent > _U32:
-            raise TN3.index_overflow_other(
+            raise TN3.too_wide(
                 field=f"{self.field}.Strides",
                 given=number_of(extent, "element"),
                 expected=f"<= {_U32} elements",
@@ -361,14 +361,14 @@ class _Rules:
         flags = self.desc.flags
         unknown = int(flags) & ~int(TensorFlags.OWNED_BY_DML)
         if unknown:
-            raise TN8.field_range(
+            raise TN8.unknown_bits(
                 field=f"{self.field}.Flags",
                 given=f"0x{int(flags):X}",
                 operation=self.operation,
                 text=f"{unknown:X}",
             )
         if output and flags:
-            raise TN8.field_range_other(field=f"{self.field}.Flags", operation=self.operation)
+            raise TN8.owned_output(field=f"{self.field}.Flags", operation=self.operation)
 
     def no_overlap(self) -> None:
         desc = self.desc
@@ -443,7 +443,7 @@ def _unsigned(field: str, value: object, most: int) -> int:
     if number is not None and 0 <= number <= most:
         return number
     expected = "UINT64" if most == _U64 else "UINT"
-    raise TensorField.field_range(
+    raise TensorField.not_a_number(
         field=field, given=quote(value), expected=f"an integer, 0 to {most}", expected_=expected
     )
 
@@ -455,4 +455,4 @@ def _u32_array(field: str, values: object) -> tuple[int, ...]:
             items = list(values)
         if items is not None:
             return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(items))
-    raise TensorField.field_range_other(field=field, given=quote(values))
+    raise TensorField.not_a_sequence(field=field, given=quote(values))

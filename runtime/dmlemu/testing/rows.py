@@ -87,7 +87,7 @@ LAYOUT_PADDING = LAYOUTS.refused(
 
 
 class OutOfMemory(Rule, label=""):
-    """TODO."""
+    """A call that the test lets run out of memory."""
 
     hresult = HResult.E_OUTOFMEMORY
 

@@ -91,14 +91,14 @@ class _Call:
         self._number += 1
         if not isinstance(barrier, ResourceBarrier):
             given = spell_object(barrier)
-            raise ST10.desc(
+            raise ST10.not_a_barrier(
                 message=not_a(self._path, barrier, "is not a barrier"), field=self._path, given=given
             )
         inner = barrier.barrier
         if type(barrier.type) is not ResourceBarrierType:
             integer(barrier.type, f"{self._path}.Type")
         if _CONTENTS.get(barrier.type) is not type(inner):
-            raise ST10.desc_other(field=f"{self._path}.Type", given=barrier.type)
+            raise ST10.other_contents(field=f"{self._path}.Type", given=barrier.type)
         if barrier.flags is not ResourceBarrierFlags.NONE:
             _check_flags(barrier, self._path)
         if isinstance(inner, ResourceTransitionBarrier):
@@ -120,15 +120,15 @@ class _Call:
         self._context.check_child(resource, Resource, _OPERATION, field)
         missing = missing_flag(states.UNORDERED_ACCESS, resource.flags)
         if missing is not None:
-            raise ST16.combo(resource, field=field, given=resource.get_desc().flags, expected=missing)
+            raise ST16.flag_missing(resource, field=field, given=resource.get_desc().flags, expected=missing)
 
     def _check_transition(self, barrier: ResourceTransitionBarrier, flags: int, path: str) -> None:
         resource, field = barrier.resource, f"{path}.pResource"
         if resource is None:
-            raise ST10.desc_2(field=field)
+            raise ST10.no_resource(field=field)
         self._context.check_child(resource, Resource, _OPERATION, field)
         if barrier.subresource not in (0, RESOURCE_BARRIER_ALL_SUBRESOURCES):
-            raise ST10.desc_3(
+            raise ST10.no_such_subresource(
                 resource,
                 field=f"{path}.Subresource",
                 given=barrier.subresource,
@@ -165,12 +165,12 @@ class _Call:
         """Why :meth:`_check_state` rejects a state."""
         text, kind, expressible = spell_state(state), self._list.type, self._list.states
         if state & ~states.KNOWN_STATES:
-            return ST9.combo(resource, field=field, given=text)
+            return ST9.unknown_bits(resource, field=field, given=text)
         if not states.is_combination(state):
-            return ST9.combo_other(resource, field=field, given=text)
+            return ST9.write_and_more(resource, field=field, given=text)
         if state & ~expressible:
             return (
-                ST17.type_other(
+                ST17.not_of_the_list(
                     resource,
                     field=field,
                     given=text,
@@ -193,7 +193,7 @@ class _Call:
             return _fixed_state_error(resource, fixed, state, field)
         missing = missing_flag(state, resource.flags)
         return (
-            ST16.combo_other(
+            ST16.flag_lacking(
                 resource,
                 field=field,
                 given=text,
@@ -202,7 +202,7 @@ class _Call:
                 missing=spell(missing),
             )
             if state & states.UNORDERED_ACCESS
-            else RB7.combo(
+            else RB7.flag_lacking(
                 resource,
                 field=field,
                 given=text,
@@ -238,7 +238,7 @@ class _Call:
 def _fixed_state_error(resource: Resource, fixed: int, state: int, field: str) -> Error:
     """ST6: a buffer in an UPLOAD or READBACK heap stays in the fixed state of its heap type."""
     text = spell_state(state)
-    return ST6.combo(
+    return ST6.not_of_the_heap(
         resource,
         field=field,
         given=text,
@@ -256,9 +256,9 @@ def _check_flags(barrier: ResourceBarrier, path: str) -> None:
         return
     given = ResourceBarrierFlags(flags)
     if flags & ~_BOTH or flags == _BOTH:
-        raise ST13.split(field=field, given=given)
+        raise ST13.unknown_flags(field=field, given=given)
     if barrier.type != ResourceBarrierType.TRANSITION:
-        raise ST13.split_other(
+        raise ST13.not_a_transition(
             field=field, given=given, expected=ResourceBarrierFlags.NONE, type=spell(barrier.type)
         )
 

@@ -125,7 +125,7 @@ class ST6(Rule):
     )
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 
-    combo = Breach(
+    not_of_the_heap = Breach(
         STATE_COMBO,
         "{object}, in a heap of type {heap_type}, has no state ({text}).",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_HEAP,
@@ -147,13 +147,13 @@ class ST9(Rule):
     says = "No write state joined with others, no unknown bits."
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 
-    combo = Breach(
+    unknown_bits = Breach(
         STATE_COMBO,
         "State ({given}) has unknown bits.",
         expected="members of D3D12_RESOURCE_STATES",
         message_id=MessageId.RESOURCE_BARRIER_RESERVED_BITS,
     )
-    combo_other = Breach(
+    write_and_more = Breach(
         STATE_COMBO,
         "State ({given}) joins a write state with another.",
         expected="one write state, or reads",
@@ -173,26 +173,26 @@ class ST10(Rule):
         expected="a barrier, or a sequence of barriers",
         message_id=MessageId.RESOURCE_BARRIER_NULL_POINTER,
     )
-    desc = Breach(
+    not_a_barrier = Breach(
         BARRIER_DESC,
         "",
         expected="a D3D12_RESOURCE_BARRIER",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
     )
-    desc_other = Breach(
+    other_contents = Breach(
         BARRIER_DESC,
         "Barrier type ({given}) is not the one of its contents.",
         expected="TRANSITION, ALIASING or UAV with its struct",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
     )
-    desc_2 = Breach(
+    no_resource = Breach(
         BARRIER_DESC,
         "A transition names no resource.",
         given=None,
         expected="a resource",
         message_id=MessageId.RESOURCE_BARRIER_NULL_POINTER,
     )
-    desc_3 = Breach(
+    no_such_subresource = Breach(
         BARRIER_DESC,
         "Subresource ({subresource}) of {object} does not exist: a buffer has one.",
         expected="0 or ALL_SUBRESOURCES",
@@ -225,13 +225,13 @@ class ST13(Rule):
     says = "The halves of a split barrier pair, with nothing between them."
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 
-    split = Breach(
+    unknown_flags = Breach(
         STATE_SPLIT,
         "Barrier flags ({given}) are not one of those allowed.",
         expected="NONE, BEGIN_ONLY or END_ONLY",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
     )
-    split_other = Breach(
+    not_a_transition = Breach(
         STATE_SPLIT,
         "A barrier of type {type} is split, and only transitions can be.",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_SPLIT_BARRIER,
@@ -253,12 +253,12 @@ class ST16(Rule):
     says = "UNORDERED_ACCESS needs the flag."
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 
-    combo = Breach(
+    flag_missing = Breach(
         STATE_COMBO,
         "A UAV barrier names {object}, which lacks flag {expected}.",
         message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
     )
-    combo_other = Breach(
+    flag_lacking = Breach(
         STATE_COMBO,
         "State ({text}) needs flag {missing}, which {object} lacks.",
         message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
@@ -278,7 +278,7 @@ class ST17(Rule):
         expected="a transition or an aliasing barrier",
         message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
     )
-    type_other = Breach(
+    not_of_the_list = Breach(
         LIST_TYPE,
         "State ({text}) is not one that a list of type {kind} can express.",
         message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,

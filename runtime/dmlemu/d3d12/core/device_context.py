@@ -351,7 +351,7 @@ class DeviceContext:
         given = child.title() if isinstance(child, Object) else spell_object(child)
         released = what == "has been released"
         raise (
-            CL9.deleted_in_use_2(
+            CL9.argument_released(
                 child if isinstance(child, Object) else "",
                 message=not_a(field, child, what) if child is None else f"{field} ({given}) {what}.",
                 field=field,

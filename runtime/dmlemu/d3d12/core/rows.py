@@ -362,7 +362,7 @@ class DH4(Rule):
     says = "Handles are a heap's start plus multiples of 32."
     call = "D3D12_CPU_DESCRIPTOR_HANDLE"
 
-    index = Breach(
+    in_no_heap = Breach(
         DESC_INDEX,
         "CPU descriptor handle ({given}) belongs to no descriptor heap.",
         message_id=MessageId.INVALID_DESCRIPTOR_HANDLE,
@@ -397,12 +397,12 @@ class CL9(Rule):
         hresult=HResult.DXGI_ERROR_INVALID_CALL,
         message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
     )
-    deleted_in_use_other = Breach(
+    called_after_release = Breach(
         OBJECT_DELETED_IN_USE,
         "{operation_} is called on {object}, which has been released.",
         message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
     )
-    deleted_in_use_2 = Breach(
+    argument_released = Breach(
         OBJECT_DELETED_IN_USE, "", message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE
     )
 
@@ -498,7 +498,7 @@ class OB3(Rule):
 
 
 class InfoQueueArgument(Rule, label=""):
-    """TODO."""
+    """Arguments of the info queue."""
 
     call = "ID3D12InfoQueue1::UnregisterMessageCallback"
 
@@ -523,7 +523,7 @@ class InfoQueueArgument(Rule, label=""):
 
 
 class DestructionCallback(Rule, label=""):
-    """TODO."""
+    """Callbacks are unregistered under the number that registering returned."""
 
     call = "ID3DDestructionNotifier::UnregisterDestructionCallback"
 

@@ -57,7 +57,7 @@ class DescriptorHeap(DeviceChild):
         Mirrors ``ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart``.
         """
         if not self.hardware.shader_visible:
-            error = DH3.this(self, given=self._desc.flags, expected=DescriptorHeapFlags.SHADER_VISIBLE)
+            error = DH3.not_visible(self, given=self._desc.flags, expected=DescriptorHeapFlags.SHADER_VISIBLE)
             self.context.object_to(error)
         return self.hardware.gpu_start
 
@@ -67,7 +67,7 @@ def check_desc(desc: DescriptorHeapDesc | None) -> None:
 
     if desc is None:
         field, expected = "pDescriptorHeapDesc", "a D3D12_DESCRIPTOR_HEAP_DESC"
-        raise DH1.heap_kind(field=field, expected=expected)
+        raise DH1.none(field=field, expected=expected)
     instance(desc, DescriptorHeapDesc, "descriptor_heap_desc")
     if desc.type not in list(DescriptorHeapType):
         raise DH1.type(given=desc.type)
@@ -80,10 +80,10 @@ def check_desc(desc: DescriptorHeapDesc | None) -> None:
     if not desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
         return
     if desc.type in (DescriptorHeapType.RTV, DescriptorHeapType.DSV):
-        raise DH1.heap_kind_flags(given=desc.flags, type=spell(desc.type))
+        raise DH1.never_visible(given=desc.flags, type=spell(desc.type))
     limit = MAX_VIEWS if desc.type == DescriptorHeapType.CBV_SRV_UAV else MAX_SAMPLERS
     if desc.num_descriptors > limit:
-        raise DH2.num_descriptors(given=desc.num_descriptors, expected=f"at most {limit}")
+        raise DH2.too_many(given=desc.num_descriptors, expected=f"at most {limit}")
 
 
 def find_slot(
@@ -94,7 +94,7 @@ def find_slot(
     heap = None if found is None else context.descriptor_heaps.get(found[0].cpu_start)
     assert heap is None or isinstance(heap, DescriptorHeap)
     if found is None or heap is None:
-        raise DH4.index(
+        raise DH4.in_no_heap(
             field=field,
             given=spell_handle(cpu_handle),
             expected=f"the start of a heap plus a multiple of {DESCRIPTOR_SIZE} inside it",
@@ -148,7 +148,7 @@ def copy_descriptors(
     source = _ranges(src_starts, src_sizes, "Src", operation)
     given, wanted = sum(count for _, count in source), sum(count for _, count in destination)
     if given != wanted:
-        raise DH6.src_descriptor_range_sizes(
+        raise DH6.sums_differ(
             given=number_of(given, "descriptor"),
             expected=number_of(wanted, "descriptor"),
             page=f"ID3D12Device::{operation}",
@@ -178,7 +178,7 @@ def _ranges(
         return [(start, 1) for start in starts]
     sizes = integers(sizes, f"p{side}DescriptorRangeSizes")
     if len(sizes) != len(starts):
-        raise DH6.index(
+        raise DH6.counts_differ(
             field=f"p{side}DescriptorRangeSizes",
             given=number_of(len(sizes), "size"),
             expected=number_of(len(starts), "size"),
@@ -204,7 +204,7 @@ def _check_range(
     heap, index = find_slot(context, start, operation, field)
     desc = heap.get_desc()
     if count < 0 or index + count > desc.num_descriptors:
-        raise DH6.index_other(
+        raise DH6.past_the_end(
             field=field,
             given=f"{count} from index {index} on",
             expected=f"at most {desc.num_descriptors - index}",
@@ -216,11 +216,11 @@ def _check_range(
             num_descriptors=desc.num_descriptors,
         )
     if desc.type != type:
-        raise DH6.descriptor_heaps_type(
+        raise DH6.other_type(
             given=type, expected=desc.type, page=f"ID3D12Device::{operation}", operation=operation, heap=heap
         )
     if is_source and desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
-        raise DH5.heap_kind(
+        raise DH5.copied_from_visible(
             heap,
             field=field,
             given=spell_handle(start),
@@ -236,7 +236,7 @@ def _check_apart(destination: list[tuple[int, int]], source: list[tuple[int, int
     spans.sort()
     for (_, end, first_written), (start, _, second_written) in pairwise(spans):
         if start < end and (first_written or second_written):
-            raise DH6.dest_descriptor_range_starts(
+            raise DH6.ranges_overlap(
                 given=spell_handle(start),
                 page=f"ID3D12Device::{operation}",
                 operation=operation,

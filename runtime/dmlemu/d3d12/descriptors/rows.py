@@ -43,7 +43,7 @@ class DH1(Rule):
     call = "D3D12_DESCRIPTOR_HEAP_DESC"
     operation = "CreateDescriptorHeap"
 
-    heap_kind = Breach(
+    none = Breach(
         DESC_HEAP_KIND,
         "{field} is {given}.",
         given=None,
@@ -77,7 +77,7 @@ class DH1(Rule):
         expected="0 or 1",
         message_id=MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC,
     )
-    heap_kind_flags = Breach(
+    never_visible = Breach(
         DESC_HEAP_KIND,
         "A heap of type {type} is SHADER_VISIBLE, and shaders cannot see its descriptors.",
         field="pDescriptorHeapDesc.Flags",
@@ -91,7 +91,7 @@ class DH2(Rule):
     call = "D3D12_DESCRIPTOR_HEAP_DESC"
     operation = "CreateDescriptorHeap"
 
-    num_descriptors = Breach(
+    too_many = Breach(
         DESC_HEAP_KIND,
         "Number of descriptors ({given}) is above what a shader-visible heap can hold.",
         field="pDescriptorHeapDesc.NumDescriptors",
@@ -103,7 +103,7 @@ class DH3(Rule):
     says = "Only shader-visible heaps have GPU handles."
     call = "ID3D12DescriptorHeap::GetGPUDescriptorHandleForHeapStart"
 
-    this = Breach(
+    not_visible = Breach(
         DESC_HEAP_NOT_VISIBLE,
         "The GPU handle of {object} is requested, and the heap is not shader-visible.",
         field="this",
@@ -114,29 +114,29 @@ class DH3(Rule):
 class DH6(Rule):
     says = "As many sources as destinations, of one type, not overlapping."
 
-    src_descriptor_range_sizes = Breach(
+    sums_differ = Breach(
         DESC_INDEX,
         "The source ranges hold {value} descriptors and the destination ranges {wanted}.",
         field="pSrcDescriptorRangeSizes",
         message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES,
     )
-    index = Breach(
+    counts_differ = Breach(
         DESC_INDEX,
         "There are {starts} range starts and {sizes} range sizes.",
         message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES,
     )
-    index_other = Breach(
+    past_the_end = Breach(
         DESC_INDEX,
         "The {count} descriptors from index {index} on run past {heap} of {num_descriptors}.",
         message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES,
     )
-    descriptor_heaps_type = Breach(
+    other_type = Breach(
         DESC_INDEX,
         "{heap} is of type {expected}, and descriptors of type {given} are copied.",
         field="DescriptorHeapsType",
         message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES,
     )
-    dest_descriptor_range_starts = Breach(
+    ranges_overlap = Breach(
         DESC_INDEX,
         "Two descriptor ranges overlap at handle {start}.",
         field="pDestDescriptorRangeStarts",
@@ -164,27 +164,27 @@ class VW1(Rule):
     call = "D3D12_CONSTANT_BUFFER_VIEW_DESC"
     operation = "CreateConstantBufferView"
 
-    buffer_location = Breach(
+    address_misaligned = Breach(
         RES_VIEW,
         "Address ({given}) of the constant buffer is not a multiple of 256.",
         field="pDesc.BufferLocation",
         expected="a multiple of 256",
         message_id=MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_DESC,
     )
-    size_in_bytes = Breach(
+    size_misaligned = Breach(
         RES_VIEW,
         "Size ({given}) of the constant buffer is not a multiple of 256.",
         field="pDesc.SizeInBytes",
         expected="a multiple of 256",
         message_id=MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_DESC,
     )
-    view = Breach(
+    too_large = Breach(
         RES_VIEW,
         "Size ({given}) of the constant buffer is above what a shader can see.",
         field="pDesc.SizeInBytes",
         message_id=MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_DESC,
     )
-    view_buffer_location = Breach(
+    in_no_buffer = Breach(
         RES_VIEW,
         "The {size} bytes at address ({address}) lie in {where}.",
         field="pDesc.BufferLocation",
@@ -264,7 +264,7 @@ class VW6(Rule):
         field="pDesc.Buffer.NumElements",
         expected="at least 1",
     )
-    view = Breach(
+    past_the_end = Breach(
         RES_VIEW,
         "{num_elements} elements of {element} bytes from element {first_element} on run past {resource} of "
         "{width} bytes.",
@@ -275,10 +275,10 @@ class VW6(Rule):
 class VW7(Rule):
     says = "A buffer has no default view: a description of dimension BUFFER is needed."
 
-    desc = Breach(
+    none = Breach(
         RES_VIEW, "", field="pDesc", given=None, expected="a description: a buffer has no default view"
     )
-    view_dimension = Breach(
+    not_a_buffer = Breach(
         RES_VIEW,
         "View dimension ({given}) is not the one of a buffer.",
         field="pDesc.ViewDimension",
@@ -291,27 +291,27 @@ class VW8(Rule):
     call = "D3D12_UNORDERED_ACCESS_VIEW_DESC"
     operation = "CreateUnorderedAccessView"
 
-    structure_byte_stride = Breach(
+    not_structured = Breach(
         RES_VIEW,
         "{counter} is the counter of a view that is not structured.",
         field="pDesc.Buffer.StructureByteStride",
         expected="at least 4, no RAW",
         message_id=MessageId.CREATE_UNORDEREDACCESS_VIEW_INVALID_COUNTER_USAGE,
     )
-    counter_offset_in_bytes = Breach(
+    misaligned = Breach(
         RES_VIEW,
         "CounterOffsetInBytes ({given}) is not a multiple of 4.",
         field="pDesc.Buffer.CounterOffsetInBytes",
         expected="a multiple of 4",
         message_id=MessageId.CREATE_UNORDEREDACCESS_VIEW_INVALID_COUNTER_USAGE,
     )
-    view = Breach(
+    past_the_end = Breach(
         RES_VIEW,
         "CounterOffsetInBytes ({offset}) lies outside {counter} of {width} bytes.",
         field="pDesc.Buffer.CounterOffsetInBytes",
         message_id=MessageId.CREATE_UNORDEREDACCESS_VIEW_INVALID_COUNTER_USAGE,
     )
-    view_counter_offset_in_bytes = Breach(
+    offset_without_counter = Breach(
         RES_VIEW,
         "CounterOffsetInBytes ({given}) is given without a counter resource.",
         field="pDesc.Buffer.CounterOffsetInBytes",
@@ -327,13 +327,13 @@ class VW9(Rule):
 class DH5(Rule):
     says = "A shader-visible heap is no source of copies and no CPU handle of a clear."
 
-    heap_kind = Breach(
+    copied_from_visible = Breach(
         DESC_HEAP_KIND,
         "Descriptors are copied out of {object}, which is shader-visible: the CPU can only write it.",
         expected="a handle of a heap without SHADER_VISIBLE",
         message_id=MessageId.COPY_DESCRIPTORS_WRITE_ONLY_DESCRIPTOR,
     )
-    heap_kind_other = Breach(
+    cleared_from_visible = Breach(
         DESC_HEAP_KIND,
         "The CPU descriptor handle is of {object}, which is shader-visible: it cannot be read.",
         message_id=MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,

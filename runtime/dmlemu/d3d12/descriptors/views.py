@@ -148,15 +148,15 @@ def constant_buffer_view(context: DeviceContext, desc: ConstantBufferViewDesc | 
         return Descriptor(DescriptorKind.CBV)
     address, size = desc.buffer_location, desc.size_in_bytes
     if address % CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT:
-        raise VW1.buffer_location(given=spell_handle(address))
+        raise VW1.address_misaligned(given=spell_handle(address))
     if size % CONSTANT_BUFFER_DATA_PLACEMENT_ALIGNMENT:
-        raise VW1.size_in_bytes(given=size)
+        raise VW1.size_misaligned(given=size)
     if not 0 < size <= MAX_CONSTANT_BUFFER:
-        raise VW1.view(given=size, expected=f"at most {MAX_CONSTANT_BUFFER}")
+        raise VW1.too_large(given=size, expected=f"at most {MAX_CONSTANT_BUFFER}")
     resource = resource_at(context, address)
     if resource is None or address + size > resource.address + resource.width:
         where = "no buffer" if resource is None else f"{resource}, which ends before"
-        raise VW1.view_buffer_location(
+        raise VW1.in_no_buffer(
             given=spell_handle(address), size=size, address=spell_handle(address), where=where
         )
     return Descriptor(DescriptorKind.CBV, address=address, size=size)
@@ -180,7 +180,7 @@ def _check_view_pair(
         )
     else:
         message = f"No description is given, and {resource} has no format to take a default view from."
-    raise VW7.desc(
+    raise VW7.none(
         message=message, message_id=faults.invalid_desc, page=faults.desc, operation=faults.operation
     )
 
@@ -188,7 +188,7 @@ def _check_view_pair(
 def _bad_dimension(given: int, unknown: int, members: type, faults: _Faults) -> Error:
     if given != unknown and given in list(members):  # type: ignore[call-overload]
         return not_implemented(faults.operation, f"A view of dimension {spell(given)}")
-    return VW7.view_dimension(
+    return VW7.not_a_buffer(
         given=given, message_id=faults.invalid_desc, page=faults.desc, operation=faults.operation
     )
 
@@ -261,7 +261,7 @@ def _extent(
         )
     if view.first_element < 0 or start + size > resource.width:
         left = max(0, resource.width // element - max(0, view.first_element))
-        raise VW6.view(
+        raise VW6.past_the_end(
             given=view.num_elements,
             expected=f"at most {left}",
             message_id=faults.dimensions,
@@ -282,16 +282,16 @@ def _counter_address(context: DeviceContext, counter: Resource | None, view: Buf
     offset = view.counter_offset_in_bytes
     if counter is None:
         if offset:
-            raise VW8.view_counter_offset_in_bytes(given=offset)
+            raise VW8.offset_without_counter(given=offset)
         return 0
     context.check_child(counter, Resource, _UAV, "pCounterResource")
     counter.check_open(_UAV)
     if raw or view.structure_byte_stride == 0:
-        raise VW8.structure_byte_stride(given=view.structure_byte_stride, counter=counter)
+        raise VW8.not_structured(given=view.structure_byte_stride, counter=counter)
     if offset % 4 or offset < 0:
-        raise VW8.counter_offset_in_bytes(given=offset)
+        raise VW8.misaligned(given=offset)
     if offset + 4 > counter.width:
-        raise VW8.view(
+        raise VW8.past_the_end(
             given=offset,
             expected=f"at most {counter.width - 4}",
             offset=offset,

@@ -434,7 +434,7 @@ class NumberedMethods(Object):
 
 
 def _wrong(field: str, given: object, expected: str, operation: str) -> Error:
-    return DeviceArgument.range(
+    return DeviceArgument.out_of_range(
         field=field,
         given=given,
         expected=expected,

@@ -110,7 +110,7 @@ class RD1(Rule):
 
 
 class HostIsFull(Rule, label=""):
-    """TODO."""
+    """The host has room for one more device."""
 
     call = "D3D12CreateDevice"
     hresult = HResult.E_OUTOFMEMORY
@@ -123,6 +123,6 @@ class HostIsFull(Rule, label=""):
 
 
 class DeviceArgument(Rule, label=""):
-    """TODO."""
+    """Arguments of the later interfaces of the device."""
 
-    range = Breach(ARGUMENT_RANGE, "{field} ({given}) is not {expected_}.")
+    out_of_range = Breach(ARGUMENT_RANGE, "{field} ({given}) is not {expected_}.")

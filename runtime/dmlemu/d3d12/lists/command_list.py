@@ -147,7 +147,7 @@ class CommandList(ListRecorder):
         """
         self.check_open("disassemble")
         if self.is_open:
-            raise CL6.open_other(self, context=self.turned, page="disassemble", operation="disassemble")
+            raise CL6.no_packets(self, context=self.turned, page="disassemble", operation="disassemble")
         if self.recording is None:  # created closed
             return ""
         lines: list[str] = []

@@ -50,7 +50,7 @@ def check_copy_buffer_region(
         if offset < 0 or size < 0 or offset + size > width:
             past = offset + size - width
             where = "do not lie in" if min(offset, size) < 0 else f"run {past} bytes past the end of"
-            raise CM1.range(
+            raise CM1.past_the_end(
                 resource,
                 field=field,
                 given=f"[{offset}, {offset + size})",
@@ -77,7 +77,7 @@ def check_copy_resource(dst: Resource, src: Resource) -> None:
         raise CM2.same(dst, field=field, given=src)
     if dst.width != src.width:
         field = f"{field}.Width"
-        raise CM2.range(
+        raise CM2.widths_differ(
             dst, field=field, given=src.width, expected=dst.width, src=src, width=src.width, width_2=dst.width
         )
 
@@ -103,14 +103,14 @@ def check_immediate(
         field = f"pParams[{i}]"
         address = spell_handle(instance(param, WriteBufferImmediateParameter, field).dest)
         if param.dest % 4:
-            raise CM5.range(field=f"{field}.Dest", given=address)
+            raise CM5.misaligned(field=f"{field}.Dest", given=address)
         if not 0 <= param.value < 2**32:
-            raise CM5.range_other(field=f"{field}.Value", given=param.value)
+            raise CM5.value_too_large(field=f"{field}.Value", given=param.value)
         if integer(mode, f"pModes[{i}]") not in list(WriteBufferImmediateMode):
-            raise CM5.range_2(field=f"pModes[{i}]", given=mode)
+            raise CM5.unknown_mode(field=f"pModes[{i}]", given=mode)
         resource = resource_at(context, param.dest)
         if resource is None or param.dest + 4 > resource.address + resource.width:
-            raise CM5.range_3(field=f"{field}.Dest", given=address)
+            raise CM5.in_no_buffer(field=f"{field}.Dest", given=address)
         writes.append((resource, (param.dest, param.value, int(mode))))
     return writes
 
@@ -136,7 +136,7 @@ def check_clear(
     for i, rect in enumerate(rects):
         if not 0 <= rect.left <= rect.right <= elements:
             given = f"[{rect.left}, {rect.right})"
-            raise CM4.range(
+            raise CM4.past_the_view(
                 resource,
                 field=f"pRects[{i}]",
                 given=given,
@@ -162,7 +162,7 @@ def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
     for i, value in enumerate(raw):
         if not 0 <= value < 2**32:
             field = f"Values[{i}]"
-            raise CM4.kind_2(
+            raise CM4.not_a_uint(
                 field=field, given=value, page=f"ID3D12GraphicsCommandList::{operation}", operation=operation
             )
     return raw
@@ -178,7 +178,7 @@ def _check_current_handle(command_list: ListRecorder, gpu_handle: int, operation
     if found is not None and not context.has_layer:
         return
     where = "no shader-visible heap" if found is None else found[0].label
-    error = CM4.heap_not_set(
+    error = CM4.not_of_the_set_heap(
         command_list,
         field=field,
         given=f"{spell_handle(gpu_handle)} of {where}",
@@ -197,7 +197,7 @@ def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resou
     heap, _ = find_slot(context, cpu_handle, operation, field)
     invalid = MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE
     if heap.get_desc().flags & DescriptorHeapFlags.SHADER_VISIBLE:
-        raise DH5.heap_kind_other(
+        raise DH5.cleared_from_visible(
             heap,
             field=field,
             given=heap.get_desc().flags,
@@ -217,7 +217,7 @@ def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resou
             operation=operation,
         )
     if view.stride:
-        raise CM4.kind_other(
+        raise CM4.structured(
             resource,
             field=field,
             page=f"ID3D12GraphicsCommandList::{operation}",
@@ -250,14 +250,14 @@ def check_heaps(
     for i, heap in enumerate(sequence(heaps, "descriptor_heaps")):
         field = f"ppDescriptorHeaps[{i}]"
         if heap is None:
-            raise DH8.heap_not_visible(field=field)
+            raise DH8.none(field=field)
         context.check_child(heap, DescriptorHeap, operation, field)
         desc = heap.get_desc()
         if not desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
-            raise DH8.heap_not_visible_other(
+            raise DH8.not_visible(
                 field=field, given=desc.flags, expected=DescriptorHeapFlags.SHADER_VISIBLE, heap=heap
             )
         if desc.type in chosen:
-            raise DH8.heap_not_visible_2(field=field, given=desc.type, heap=heap)
+            raise DH8.second_of_its_type(field=field, given=desc.type, heap=heap)
         chosen[desc.type] = heap
     return chosen

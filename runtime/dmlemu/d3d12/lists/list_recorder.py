@@ -98,7 +98,7 @@ class ListRecorder(DeviceChild):
         if self.type in allowed:
             return True
         self.reject(
-            CL13.this(
+            CL13.not_of_the_list(
                 self,
                 given=self.type,
                 expected=" or ".join(spell(each) for each in sorted(allowed)),

@@ -125,19 +125,19 @@ class DH8(Rule):
     says = "SetDescriptorHeaps: shader-visible, at most one of each type."
     call = "ID3D12GraphicsCommandList::SetDescriptorHeaps"
 
-    heap_not_visible = Breach(
+    none = Breach(
         DESC_HEAP_NOT_VISIBLE,
         "No heap is given.",
         given=None,
         expected="a descriptor heap",
         message_id=MessageId.SET_DESCRIPTOR_HEAP_INVALID,
     )
-    heap_not_visible_other = Breach(
+    not_visible = Breach(
         DESC_HEAP_NOT_VISIBLE,
         "{heap} is not shader-visible.",
         message_id=MessageId.SET_DESCRIPTOR_HEAP_INVALID,
     )
-    heap_not_visible_2 = Breach(
+    second_of_its_type = Breach(
         DESC_HEAP_NOT_VISIBLE,
         "{heap} is the second heap of type {given}.",
         expected="at most one heap of each type",
@@ -172,7 +172,7 @@ class CL6(Rule):
     hresult = HResult.E_FAIL
 
     open = Breach(LIST_OPEN, "{object} is reset while it is open.", message_id=MessageId.COMMAND_LIST_OPEN)
-    open_other = Breach(
+    no_packets = Breach(
         LIST_OPEN, "{object} is open: it has no packets before Close.", message_id=MessageId.COMMAND_LIST_OPEN
     )
 
@@ -227,7 +227,7 @@ class CL12(Rule):
 class CL13(Rule):
     says = "Which list type may record what."
 
-    this = Breach(
+    not_of_the_list = Breach(
         LIST_TYPE,
         "{operation_} is called on {object}, which is of type {given}.",
         field="this",
@@ -256,7 +256,9 @@ class CM1(CopiedBuffer):
         hint="Two buffers placed over the same memory can be source and destination.",
         message_id=MessageId.COPY_ON_SAME_SUBRESOURCE,
     )
-    range = Breach(COPY_RANGE, "The {size} bytes at offset {offset} {where} {object}, which has {width}.")
+    past_the_end = Breach(
+        COPY_RANGE, "The {size} bytes at offset {offset} {where} {object}, which has {width}."
+    )
 
 
 class CM2(CopiedBuffer):
@@ -269,7 +271,7 @@ class CM2(CopiedBuffer):
         expected="another buffer",
         message_id=MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
     )
-    range = Breach(
+    widths_differ = Breach(
         COPY_RANGE,
         "{src} of {width} bytes is copied into {object} of {width_2} bytes.",
         hint="CopyBufferRegion copies parts of buffers.",
@@ -290,7 +292,7 @@ class CM4(Rule):
         " Floats are converted by the data conversion rules; FLOAT16 is rounded to nearest even."
     )
 
-    heap_not_set = Breach(
+    not_of_the_set_heap = Breach(
         DESC_HEAP_NOT_SET,
         "The GPU descriptor handle is not of the shader-visible heap that is set on the list.",
         message_id=MessageId.CLEAR_UNORDERED_ACCESS_VIEW_INVALID_DESCRIPTOR_HANDLE,
@@ -308,7 +310,7 @@ class CM4(Rule):
     )
     uninit = Breach(DESC_UNINIT, "The CPU descriptor handle holds no unordered access view.")
     kind = Breach(DESC_KIND, "The CPU descriptor handle holds no unordered access view.")
-    kind_other = Breach(
+    structured = Breach(
         DESC_KIND,
         "A structured view (StructureByteStride {stride}) of {object} is cleared.",
         given="a structured view",
@@ -321,8 +323,8 @@ class CM4(Rule):
         field="pResource",
         message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
     )
-    range = Breach(BIND_RANGE, "Elements {value} do not lie in the view of {elements} elements.")
-    kind_2 = Breach(
+    past_the_view = Breach(BIND_RANGE, "Elements {value} do not lie in the view of {elements} elements.")
+    not_a_uint = Breach(
         DESC_KIND, "{field} ({given}) is not an unsigned 32-bit number.", expected="0 to 2**32 - 1"
     )
 
@@ -332,14 +334,14 @@ class CM5(Rule):
     call = "ID3D12GraphicsCommandList::WriteBufferImmediate"
 
     modes = Breach(COPY_RANGE, "The modes are not one per write.", field="pModes")
-    range = Breach(COPY_RANGE, "Address ({given}) is not a multiple of 4.", expected="a multiple of 4")
-    range_other = Breach(
+    misaligned = Breach(COPY_RANGE, "Address ({given}) is not a multiple of 4.", expected="a multiple of 4")
+    value_too_large = Breach(
         COPY_RANGE, "Value ({given}) is not an unsigned 32-bit number.", expected="0 to 2**32 - 1"
     )
-    range_2 = Breach(
+    unknown_mode = Breach(
         COPY_RANGE, "Mode ({given}) is not known.", expected="a member of D3D12_WRITEBUFFERIMMEDIATE_MODE"
     )
-    range_3 = Breach(
+    in_no_buffer = Breach(
         COPY_RANGE,
         "The 4 bytes at address ({given}) lie in no buffer.",
         expected="an address inside a buffer",

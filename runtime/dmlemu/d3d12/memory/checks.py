@@ -124,7 +124,7 @@ def check_heap_desc(desc: HeapDesc | None) -> None:
     size, alignment, flags = desc.size_in_bytes, desc.alignment, int(desc.flags)
 
     if size <= 0:
-        raise HP1.size_in_bytes(given=size)
+        raise HP1.not_positive(given=size)
     if alignment not in _HEAP_ALIGNMENTS:
         raise HP2.alignment(given=alignment)
     _check_heap_properties(desc.properties, operation, "pDesc.Properties", _HEAP_MESSAGES)
@@ -146,7 +146,7 @@ def check_committed_heap(properties: HeapProperties | None, heap_flags: HeapFlag
     flags = integer(heap_flags, "heap_flags")
     _check_known_heap_flags(flags, operation, "HeapFlags", messages)
     if flags & (_DENY_ALL | _DISPLAY) != 0:
-        raise HP6.heap_flags(
+        raise HP6.for_several_resources(
             given=HeapFlags(flags), message_id=messages.flags, operation="CreateCommittedResource"
         )
 
@@ -196,13 +196,15 @@ def check_node_mask(mask: int, operation: str, field: str) -> None:
     """HP7: the device has one node."""
     known = integer(mask, field) in (0, 1)
     if not known:
-        raise HP7.field(field=field, given=mask, operation=operation)
+        raise HP7.no_such_node(field=field, given=mask, operation=operation)
 
 
 def _check_known_heap_flags(flags: int, operation: str, field: str, messages: _HeapMessages) -> None:
     unknown, given = flags & ~_KNOWN_HEAP_FLAGS != 0, HeapFlags(flags & 0xFFFF_FFFF_FFFF_FFFF)
     if unknown:
-        raise HP5.field(field=field, given=given, message_id=messages.unknown_flags, operation=operation)
+        raise HP5.unknown_bits(
+            field=field, given=given, message_id=messages.unknown_flags, operation=operation
+        )
     missing = given & _NOT_EMULATED_HEAP_FLAGS
     if missing:
         raise not_implemented(operation, f"Heap flag {spell(missing)}")
@@ -227,9 +229,9 @@ def custom_properties(node_mask: int, kind: HeapType) -> HeapProperties:
     operation, number = "GetCustomHeapProperties", integer(kind, "heap_type")
     check_node_mask(node_mask, operation, "nodeMask")
     if number == HeapType.CUSTOM:
-        raise HP8.heap_type(given=kind)
+        raise HP8.custom(given=kind)
     if number not in _CUSTOM_PROPERTIES:
-        raise HP8.number_heap_type(given=kind)
+        raise HP8.unknown(given=kind)
     page, pool = _CUSTOM_PROPERTIES[HeapType(number)]
     return HeapProperties(HeapType.CUSTOM, page, pool, 1, 1)
 
@@ -387,13 +389,13 @@ def _check_initial_state(
     f"Initial state ({{}}) needs flag {spell(missing)}."
     f"A heap of type {spell(kind)} allows no initial state ({{}})."
     if unknown:
-        raise RB7.initial_resource_state(given=given, operation=operation)
+        raise RB7.unknown_bits(given=given, operation=operation)
     if not is_combination(state):
-        raise RB7.not_initial_resource_state(given=given, operation=operation)
+        raise RB7.write_and_more(given=given, operation=operation)
     if outside:
-        raise RB6.initial_resource_state(given=given, expected=stays, operation=operation, kind=spell(kind))
+        raise RB6.not_of_the_heap(given=given, expected=stays, operation=operation, kind=spell(kind))
     if missing is not None:
-        raise RB7.missing_initial_resource_state(
+        raise RB7.flag_missing(
             given=given,
             expected=f"a buffer with flag {spell(missing)}",
             operation=operation,
@@ -432,13 +434,13 @@ def check_placement(desc: ResourceDesc, heap: HeapDesc, heap_name: str, offset: 
     denied = int(heap.flags) & int(HeapFlags.DENY_BUFFERS) != 0
     takes = f"{desc.width} bytes" if size == desc.width else f"{desc.width} bytes, which takes {size},"
     if misplaced:
-        raise PL1.heap_offset(heap_name, given=offset)
+        raise PL1.misaligned(heap_name, given=offset)
     if offset + size > capacity:
-        raise PL2.heap_offset(
+        raise PL2.past_the_end(
             heap_name, given=offset, expected=room, takes=takes, capacity=capacity, heap_name=heap_name
         )
     if denied:
-        raise PL3.heap(heap_name, given=heap.flags)
+        raise PL3.denies_buffers(heap_name, given=heap.flags)
 
 
 def check_heap_given(heap: object | None) -> None:

@@ -45,7 +45,7 @@ def check_desc(desc: QueryHeapDesc | None) -> None:
     """QY1."""
 
     if desc is None:
-        raise QY1.desc()
+        raise QY1.none()
     instance(desc, QueryHeapDesc, "desc")
     if desc.type not in list(QueryHeapType):
         raise QY1.type(given=desc.type)
@@ -88,7 +88,7 @@ def check_resolve(
     if offset < 0 or offset % QUERY_SIZE:
         raise QY3.query(field=field, given=offset)
     if offset + size > width:
-        raise QY3.query_other(
+        raise QY3.past_the_end(
             field=field,
             given=offset,
             expected=f"at most {width - size}",
@@ -114,7 +114,7 @@ def check_ended(command_list: str, heap: QueryHeap, start: int, count: int, at: 
         return
     rest = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
     queries = ", ".join(map(str, missing[:8])) + rest
-    error = QY5.start_index(
+    error = QY5.never_ended(
         heap,
         given=f"[{start}, {start + count})",
         expected=f"ended queries: {queries} {('is' if len(missing) == 1 else 'are')} not",

@@ -302,7 +302,7 @@ class Resource(DeviceChild):
     def get_heap_properties(self) -> tuple[HeapProperties, HeapFlags]:
         """``ID3D12Resource::GetHeapProperties``; E_INVALIDARG for a reserved resource (RB11, RS3)."""
         if self.properties is None:
-            raise RS3.this(self)
+            raise RS3.no_heap(self)
         return self.properties, self.heap_flags
 
     def expect(self, offset: int, tensor_desc: Layout, name: str = "", *, is_array: bool = False) -> None:
@@ -390,7 +390,7 @@ class Resource(DeviceChild):
             self._check_subresource(subresource, "Unmap", MessageId.UNMAP_INVALIDSUBRESOURCE)
             self._check_range(written_range, "Unmap", "pWrittenRange", MessageId.UNMAP_INVALIDRANGE)
             if self.map_count == 0:
-                raise MP4.not_mapped_other(self, context=self.unmapped)
+                raise MP4.unmapped_twice(self, context=self.unmapped)
         except Error as error:
             self.context.object_to(error)
             return
@@ -447,7 +447,7 @@ class Resource(DeviceChild):
             return
         reserved = self.properties is None
         where = "a reserved resource" if reserved else f"in a heap of type {spell(self.heap_type)}"
-        raise (RS3.mapped if reserved else MP1.heap_type)(
+        raise (RS3.not_visible if reserved else MP1.not_visible)(
             self,
             given=where,
             message_id=message_id,
@@ -478,7 +478,7 @@ class Resource(DeviceChild):
         if range.end <= range.begin or not self.context.has_layer:
             return
         if range.begin < 0 or range.end > self.width:
-            error = MP5.range(
+            error = MP5.past_the_end(
                 self,
                 field=field,
                 given=f"[{range.begin}, {range.end})",
@@ -501,7 +501,7 @@ class Resource(DeviceChild):
     def _warn_written_readback(self, range: Range | None) -> None:
         if range is None or range.end <= range.begin or self.heap_type != HeapType.READBACK:
             return
-        error = MP5.written_range(
+        error = MP5.readback_written(
             self, given=f"[{range.begin}, {range.end})", begin=range.begin, end=range.end
         )
         self.context.inform(error)

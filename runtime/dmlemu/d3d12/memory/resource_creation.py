@@ -220,7 +220,7 @@ def _finish(resource: Resource, state: ResourceStates, operation: str) -> Resour
     resource.began_common = state == ResourceStates.COMMON
     context.resources[resource.address] = resource
     if state != ResourceStates.COMMON and resource.fixed_states is None and context.info_queue.enabled:
-        error = RB8.initial_resource_state(
+        error = RB8.ignored(
             resource,
             given=ResourceStates(state),
             expected=ResourceStates.COMMON,

@@ -159,7 +159,7 @@ class HP1(Rule):
     call = "D3D12_HEAP_DESC"
     operation = "CreateHeap"
 
-    size_in_bytes = Breach(
+    not_positive = Breach(
         RES_DESC,
         "Heap size ({given}) is not positive.",
         field="pDesc.SizeInBytes",
@@ -243,7 +243,7 @@ class HP5(Rule):
         expected="at most two of three DENY_* flags",
         message_id=MessageId.CREATEHEAP_INVALIDMISCFLAGS,
     )
-    field = Breach(
+    unknown_bits = Breach(
         RES_DESC,
         "Heap flags ({given}) have bits that are not known.",
         expected="members of D3D12_HEAP_FLAGS",
@@ -261,7 +261,7 @@ class HP6(Rule):
         expected="no ALLOW_DISPLAY",
         message_id=MessageId.CREATEHEAP_INVALIDMISCFLAGS,
     )
-    heap_flags = Breach(
+    for_several_resources = Breach(
         RES_DESC,
         "A committed buffer has heap flags ({given}) that are for heaps of several resources.",
         field="HeapFlags",
@@ -273,7 +273,7 @@ class HP7(Rule):
     says = "Node masks 0 or 1; told as 1."
     call = "D3D12_HEAP_PROPERTIES"
 
-    field = Breach(
+    no_such_node = Breach(
         RES_DESC,
         "Node mask ({given}) names nodes that do not exist.",
         expected="0 or 1",
@@ -284,14 +284,14 @@ class HP8(Rule):
     says = "GetCustomHeapProperties tells what a heap type stands for."
     call = "ID3D12Device::GetCustomHeapProperties"
 
-    heap_type = Breach(
+    custom = Breach(
         RES_DESC,
         "Heap type ({given}) has no fixed properties.",
         field="heapType",
         expected="DEFAULT, UPLOAD, READBACK or GPU_UPLOAD",
         message_id=MessageId.GETCUSTOMHEAPPROPERTIES_INVALIDHEAPTYPE,
     )
-    number_heap_type = Breach(
+    unknown = Breach(
         RES_DESC,
         "Heap type ({given}) has no fixed properties.",
         field="heapType",
@@ -475,7 +475,7 @@ class RB6(Rule):
     )
     call = "D3D12_RESOURCE_STATES"
 
-    initial_resource_state = Breach(
+    not_of_the_heap = Breach(
         RES_DESC,
         "A heap of type {kind} allows no initial state ({given}).",
         field="InitialResourceState",
@@ -490,28 +490,28 @@ class RB7(Rule):
     )
     call = "D3D12_RESOURCE_STATES"
 
-    initial_resource_state = Breach(
+    unknown_bits = Breach(
         RES_DESC,
         "Initial state ({given}) has bits that are not known.",
         field="InitialResourceState",
         expected="members of D3D12_RESOURCE_STATES",
         message_id=MessageId.RESOURCE_BARRIER_RESERVED_BITS,
     )
-    not_initial_resource_state = Breach(
+    write_and_more = Breach(
         RES_DESC,
         "Initial state ({given}) joins a write state with another.",
         field="InitialResourceState",
         expected="one write state alone, or read states only",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_COMBINATION,
     )
-    missing_initial_resource_state = Breach(
+    flag_missing = Breach(
         RES_DESC,
         "Initial state ({given}) needs flag {missing}.",
         field="InitialResourceState",
         message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
     )
 
-    combo = Breach(
+    flag_lacking = Breach(
         STATE_COMBO,
         "State ({text}) needs flag {missing}, which {object} lacks.",
         message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
@@ -521,7 +521,7 @@ class RB7(Rule):
 class RB8(Rule):
     says = "The initial state of a buffer is ignored: it starts COMMON (a warning, as on Windows)."
 
-    initial_resource_state = Breach(
+    ignored = Breach(
         RES_STATE_IGNORED,
         "Initial state ({given}) is ignored: buffers start COMMON.",
         field="InitialResourceState",
@@ -560,7 +560,7 @@ class PL1(Rule):
     says = "The heap offset is a multiple of 65536."
     call = "ID3D12Device::CreatePlacedResource"
 
-    heap_offset = Breach(
+    misaligned = Breach(
         HEAP_RANGE,
         "Heap offset ({given}) is not a multiple of 65536.",
         field="HeapOffset",
@@ -573,7 +573,7 @@ class PL2(Rule):
     says = "The buffer fits the heap's capacity."
     call = "ID3D12Device::CreatePlacedResource"
 
-    heap_offset = Breach(
+    past_the_end = Breach(
         HEAP_RANGE,
         "A buffer of {takes} at heap offset ({given}) runs past the {capacity} bytes of {heap_name}.",
         field="HeapOffset",
@@ -585,7 +585,7 @@ class PL3(Rule):
     says = "The heap takes buffers; its type's rules hold."
     call = "ID3D12Device::CreatePlacedResource"
 
-    heap = Breach(
+    denies_buffers = Breach(
         HEAP_RANGE,
         "A buffer is placed in a heap that denies buffers ({given}).",
         field="pHeap",
@@ -632,7 +632,7 @@ class TX1(Rule):
     )
     call = "D3D12_RESOURCE_DESC"
 
-    desc = Breach(
+    field = Breach(
         RES_DESC,
         "A texture has {path} ({given}).",
     )
@@ -669,7 +669,7 @@ class RS3(Rule):
     says = "No Map, no GetHeapProperties."
     call = "ID3D12Resource::GetHeapProperties"
 
-    this = Breach(
+    no_heap = Breach(
         RES_DESC,
         "A reserved resource has no heap whose properties could be returned.",
         field="this",
@@ -678,7 +678,7 @@ class RS3(Rule):
         message_id=MessageId.GETHEAPPROPERTIES_INVALIDRESOURCE,
     )
 
-    mapped = Breach(
+    not_visible = Breach(
         MAP_HEAP,
         "{call} is called on {object}, which is {given}: the CPU cannot see it.",
         field="this",
@@ -705,24 +705,24 @@ class RS4(Rule):
         expected="reserved",
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
-    mapping_other = Breach(
+    not_in_the_row = Breach(
         TILE_MAPPING,
         "A coordinate leaves the one row of tiles that a buffer has.",
         expected="Y, Z and Subresource 0",
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
-    mapping_2 = Breach(
+    box_too_small = Breach(
         TILE_MAPPING,
         "The box of a region does not hold its NumTiles ({count}).",
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
-    mapping_3 = Breach(
+    box_leaves_the_row = Breach(
         TILE_MAPPING,
         "The box of a region leaves the one row of tiles that a buffer has.",
         expected="1 x 1",
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
-    mapping_4 = Breach(
+    past_the_end = Breach(
         TILE_MAPPING,
         "Tiles [{x}, {what}) do not lie in {object}, which has {size_of_all}.",
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
@@ -751,7 +751,7 @@ class RS5(Rule):
         hresult=HResult.E_INVALIDARG,
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
-    range_tile_counts = Breach(
+    sums_differ = Breach(
         TILE_MAPPING,
         "The heap ranges hold {value} tiles and the resource regions {total}.",
         field="pRangeTileCounts",
@@ -797,7 +797,7 @@ class RS5(Rule):
         hresult=HResult.E_INVALIDARG,
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
-    heap_range_start_offsets = Breach(
+    no_offsets = Breach(
         TILE_MAPPING,
         "No heap offsets are given.",
         field="pHeapRangeStartOffsets",
@@ -806,14 +806,14 @@ class RS5(Rule):
         hresult=HResult.E_INVALIDARG,
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
-    mapping_other = Breach(
+    negative_count = Breach(
         TILE_MAPPING,
         "The number of tiles of a range ({given}) is negative.",
         expected="at least 0",
         hresult=HResult.E_INVALIDARG,
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
-    heap = Breach(
+    no_heap = Breach(
         TILE_MAPPING,
         "No heap is given, and a range maps tiles of one.",
         field="pHeap",
@@ -822,7 +822,7 @@ class RS5(Rule):
         hresult=HResult.E_INVALIDARG,
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
-    mapping_2 = Breach(
+    past_the_heap = Breach(
         TILE_MAPPING,
         "Tiles [{start}, {what}) do not lie in {object} of {tiles} tiles.",
         hresult=HResult.E_INVALIDARG,
@@ -838,7 +838,7 @@ class RS7(Rule):
     says = "Several buffers may map the same tile; the heap takes buffers."
     call = "ID3D12CommandQueue::UpdateTileMappings"
 
-    heap = Breach(
+    denies_buffers = Breach(
         TILE_MAPPING,
         "{object} denies buffers.",
         field="pHeap",
@@ -858,7 +858,7 @@ class RS9(Rule):
 class MP1(Rule):
     says = "Only heaps that the CPU sees."
 
-    heap_type = Breach(
+    not_visible = Breach(
         MAP_HEAP,
         "{call} is called on {object}, which is {given}: the CPU cannot see it.",
         field="this",
@@ -890,7 +890,7 @@ class MP4(Rule):
         UNMAP_NOT_MAPPED,
         "The mapped memory of {object} is used after Unmap.",
     )
-    not_mapped_other = Breach(
+    unmapped_twice = Breach(
         UNMAP_NOT_MAPPED,
         "Unmap is called on {object}, which is not mapped.",
         message_id=MessageId.RESOURCE_UNMAP_NOTMAPPED,
@@ -905,7 +905,7 @@ class MP5(Rule):
     )
     call = "ID3D12Resource::Unmap"
 
-    written_range = Breach(
+    readback_written = Breach(
         UNMAP_RANGE,
         "Unmap declares bytes [{begin}, {end}) of {object}, a READBACK buffer, as written.",
         field="pWrittenRange",
@@ -913,7 +913,7 @@ class MP5(Rule):
         severity=Severity.WARNING,
         message_id=MessageId.UNMAP_RANGE_NOT_EMPTY,
     )
-    range = Breach(
+    past_the_end = Breach(
         MAP_RANGE,
         "Range ([{begin}, {end})) runs past the buffer of {width} bytes.",
     )
@@ -956,7 +956,7 @@ class QY1(Rule):
     call = "D3D12_QUERY_HEAP_DESC"
     operation = "CreateQueryHeap"
 
-    desc = Breach(
+    none = Breach(
         QUERY,
         "pDesc is {given}.",
         field="pDesc",
@@ -1018,7 +1018,7 @@ class QY3(QuerySlots):
         expected="a multiple of 8",
         message_id=MessageId.RESOLVE_QUERY_DATA_INVALID_PARAMETERS,
     )
-    query_other = Breach(
+    past_the_end = Breach(
         QUERY,
         "{count} results of 8 bytes at offset {offset} run past {destination} of {width} bytes.",
         message_id=MessageId.RESOLVE_QUERY_DATA_INVALID_PARAMETERS,
@@ -1034,7 +1034,7 @@ class QY5(Rule):
     call = "ID3D12GraphicsCommandList::ResolveQueryData"
     operation = "ExecuteCommandLists"
 
-    start_index = Breach(
+    never_ended = Breach(
         QUERY_NOT_ENDED,
         "ResolveQueryData of {command_list} resolves queries of {object} that were never ended.",
         field="StartIndex",

@@ -87,7 +87,7 @@ def _check(desc: ResourceDesc, operation: str) -> None:
 
 def _require(operation: str, right: bool, field: str, given: object, expected: str, message_id: int) -> None:
     if not right:
-        raise TX1.desc(
+        raise TX1.field(
             field=f"pDesc.{field}",
             given=given,
             expected=expected,

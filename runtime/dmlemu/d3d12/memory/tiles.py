@@ -75,7 +75,7 @@ def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]
     ranges = _ranges(mapping, total)
     given = sum(count for _, _, count in ranges)
     if given != total:
-        error = RS5.range_tile_counts(
+        error = RS5.sums_differ(
             resource,
             given=number_of(given, "tile"),
             expected=number_of(total, "tile"),
@@ -124,22 +124,24 @@ def _region(
 ) -> tuple[int, int]:
     field = f"pResourceRegionStartCoordinates[{index}]"
     if start.subresource != 0 or start.y != 0 or start.z != 0:
-        raise RS4.mapping_other(
+        raise RS4.not_in_the_row(
             field=field, given=f"X {start.x}, Y {start.y}, Z {start.z}, Subresource {start.subresource}"
         )
     count = size.num_tiles
     if size.use_box and size.width * size.height * size.depth != count:
-        raise RS4.mapping_2(
+        raise RS4.box_too_small(
             field=f"pResourceRegionSizes[{index}]",
             given=f"{size.width} x {size.height} x {size.depth}",
             expected=number_of(count, "tile"),
             count=count,
         )
     if size.use_box and (size.height != 1 or size.depth != 1):
-        raise RS4.mapping_3(field=f"pResourceRegionSizes[{index}]", given=f"{size.height} x {size.depth}")
+        raise RS4.box_leaves_the_row(
+            field=f"pResourceRegionSizes[{index}]", given=f"{size.height} x {size.depth}"
+        )
     if start.x < 0 or count < 1 or start.x + count > tiles:
         size_of_all = f"{tiles} of 65536 bytes"
-        raise RS4.mapping_4(
+        raise RS4.past_the_end(
             resource,
             field=field,
             given=f"[{start.x}, {start.x + count})",
@@ -171,13 +173,13 @@ def _ranges(mapping: TileMapping, total: int) -> list[_Range]:
             raise RS5.mapping(field=f"pRangeFlags[{i}]", given=TileRangeFlags(flag))
     if heap_starts is None:
         if number > 1 and any(flag in (_NONE, _REUSE) for flag in flags):
-            raise RS5.heap_range_start_offsets()
+            raise RS5.no_offsets()
         heap_starts = [0] * number
     if counts is None:
         counts = [total] if number == 1 else [1] * number
     for i, count in enumerate(counts):
         if count < 0:
-            raise RS5.mapping_other(field=f"pRangeTileCounts[{i}]", given=count)
+            raise RS5.negative_count(field=f"pRangeTileCounts[{i}]", given=count)
     return list(zip(flags, heap_starts, counts, strict=True))
 
 
@@ -201,16 +203,16 @@ def _check_heap(context: DeviceContext, mapping: TileMapping, ranges: list[_Rang
     heap = mapping.heap
     if heap is None:
         if used:
-            raise RS5.heap()
+            raise RS5.no_heap()
         return
     context.check_child(heap, Heap, "UpdateTileMappings", "pHeap")
     if heap.get_desc().flags & HeapFlags.DENY_BUFFERS:
-        raise RS7.heap(heap, given=heap.get_desc().flags)
+        raise RS7.denies_buffers(heap, given=heap.get_desc().flags)
     tiles = round_up(heap.get_desc().size_in_bytes, TILE) // TILE
     for i, (flag, start, count) in used:
         needed = 1 if flag == _REUSE else count
         if start < 0 or count < 1 or start + needed > tiles:
-            raise RS5.mapping_2(
+            raise RS5.past_the_heap(
                 heap,
                 field=f"pHeapRangeStartOffsets[{i}]",
                 given=f"[{start}, {start + needed})",

@@ -361,7 +361,7 @@ def create_queue(context: DeviceContext, desc: CommandQueueDesc) -> CommandQueue
 def check_desc(desc: CommandQueueDesc | None) -> None:
     """Q1."""
     if desc is None:
-        raise Q1.desc()
+        raise Q1.none()
     instance(desc, CommandQueueDesc, "desc")
     if desc.type not in list(CommandListType) or desc.type in (CommandListType.BUNDLE, CommandListType.NONE):
         raise Q1.type(given=desc.type)

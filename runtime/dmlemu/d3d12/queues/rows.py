@@ -74,7 +74,7 @@ class Q1(Rule):
     call = "D3D12_COMMAND_QUEUE_DESC"
     operation = "CreateCommandQueue"
 
-    desc = Breach(
+    none = Breach(
         LIST_TYPE, "pDesc is {given}.", field="pDesc", given=None, expected="a D3D12_COMMAND_QUEUE_DESC"
     )
     type = Breach(

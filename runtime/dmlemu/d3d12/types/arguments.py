@@ -29,7 +29,7 @@ def outside(
     value: object, field: str, expected: str, message: str = "is out of range", hint: str = ""
 ) -> Error:
     """The error for a value that the field cannot hold."""
-    return Argument.range(field=field, given=value, expected=expected, hint=hint, text=message)
+    return Argument.out_of_range(field=field, given=value, expected=expected, hint=hint, text=message)
 
 
 # Converting these runs no method of theirs: an exception comes from a signal handler.

@@ -5,6 +5,6 @@ from ...diagnostics.rule import Breach, Rule
 
 
 class Argument(Rule, label=""):
-    """TODO."""
+    """A number fits the field that it is given for."""
 
-    range = Breach(ARGUMENT_RANGE, "{field} ({given}) {text}.")
+    out_of_range = Breach(ARGUMENT_RANGE, "{field} ({given}) {text}.")

@@ -151,11 +151,11 @@ def group(
     if isinstance(desc.desc, BufferArrayBinding):
         array = _as_list(dispatchable, role, f"{path}.Bindings", desc.desc.bindings)
     elif desc.desc is not None:
-        raise BT6.type_other(
+        raise BT6.not_an_array(
             dispatchable, field=f"{path}.Type", page=page_of(role), operation=METHODS[role], path=path
         )
     if len(array) not in (0, len(slots)):
-        raise BT5.count(
+        raise BT5.array_count(
             dispatchable,
             field=f"{path}.BindingCount",
             given=len(array),

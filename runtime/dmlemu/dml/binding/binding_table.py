@@ -252,7 +252,7 @@ class BindingTable(DeviceChild):
         thread = "another one" if inside is None else _thread_name(inside.thread)
         here = _thread_name(threading.get_ident())
         at = spell_site(site)
-        return BT14.this(
+        return BT14.two_threads(
             self,
             given=f"a table in use by thread '{thread}'",
             page="IDMLBindingTable",
@@ -426,7 +426,7 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         ("SizeInDescriptors", size),
     ):
         if not isinstance(number, int) or number < 0:
-            raise BT2.field_range(field=field, given=quote(number), operation=operation)
+            raise BT2.not_a_number(field=field, given=quote(number), operation=operation)
     if size < needed:
         message = f"is less than the {needed} descriptors of {desc.dispatchable}"
         raise BT2.size_in_descriptors(
@@ -453,12 +453,12 @@ def _range_error(
     field, shown = "CPUDescriptorHandle" if is_cpu else "GPUDescriptorHandle", f"0x{handle:X}"
     if place is None:
         kind = "CBV_SRV_UAV descriptor heap" if is_cpu else "shader-visible CBV_SRV_UAV descriptor heap"
-        return (BT2.heap_kind if is_cpu else BT2.heap_not_visible)(
+        return (BT2.in_no_heap if is_cpu else BT2.in_no_visible_heap)(
             field=field, given=shown, expected=f"a {kind}", operation=operation, shown=shown, kind=kind
         )
     left = place[0].count - place[1]
     message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
-    return BT2.count(
+    return BT2.too_few(
         field=field,
         given=shown,
         expected=f"room for {size} descriptors",

@@ -179,7 +179,7 @@ class BT5(Rule):
     says = "As many bindings as tensors, optional ones included."
 
     type = Breach(BIND_TYPE, "", expected="a list of bindings")
-    count = Breach(
+    array_count = Breach(
         BIND_COUNT, "{path} has {array} buffers, but the operator has {slots} inputs, absent ones included."
     )
 
@@ -198,7 +198,7 @@ class BT6(BoundType):
         "{field} ({given}) is not a binding.",
         expected="a BindingDesc, BufferBinding, BufferArrayBinding or None",
     )
-    type_other = Breach(
+    not_an_array = Breach(
         BIND_TYPE,
         "{path} is a DML_BINDING_TYPE_BUFFER, but an initializer takes one DML_BINDING_TYPE_BUFFER_ARRAY "
         "per operator.",

@@ -133,7 +133,7 @@ class _Checks:
     def _count(self, field: str, value: object) -> int:
         number = _integer(value)
         if not 0 <= number <= _MOST_BINDINGS:
-            raise R2_7.field_range_other(
+            raise R2_7.too_many_bindings(
                 field=field, given=quote(value), expected=f"0 to {_MOST_BINDINGS}", page="DML_GRAPH_DESC"
             )
         return number
@@ -143,7 +143,7 @@ class _Checks:
     def _nodes(self) -> None:
         nodes = _list("Nodes", self.desc.nodes, (OperatorGraphNodeDesc, ConstantDataGraphNodeDesc))
         if not nodes:
-            raise R2_7.node_count(page="DML_GRAPH_DESC")
+            raise R2_7.no_nodes(page="DML_GRAPH_DESC")
         for i, node in enumerate(nodes):
             path = f"Nodes[{i}]"
             if isinstance(node, ConstantDataGraphNodeDesc):
@@ -174,7 +174,7 @@ class _Checks:
         copy = data.tobytes() if isinstance(data, (np.ndarray, memoryview)) else bytes(data)
         if not copy or len(copy) % 4:
             field, expected = f"{path}.DataSize", "a multiple of 4, at least 4"
-            raise GR6.field_range_other(
+            raise GR6.wrong_size(
                 field=field, given=len(copy), expected=expected, copy=len(copy), expected_=expected
             )
         return copy
@@ -217,7 +217,7 @@ class _Checks:
             source = self._from(path, edge)
             port, reader = self._to(path, edge)
             if reader.owned_by_dml:
-                raise GR4.edge_mismatch_other(
+                raise GR4.owned_input(
                     field=f"{path}.ToNodeInputIndex",
                     path=path,
                     name=self._name(source[0]),
@@ -233,7 +233,7 @@ class _Checks:
         constant = isinstance(self.graph.nodes[source[0]], bytes)
         field = "DataSize" if constant else "TotalTensorSizeInBytes"
         raise (
-            GR6.edge_mismatch(
+            GR6.sizes_differ(
                 field=path,
                 given=number_of(given, "byte"),
                 expected=number_of(expected, "byte"),
@@ -245,7 +245,7 @@ class _Checks:
                 expected_=expected,
             )
             if constant
-            else GR3.edge_mismatch(
+            else GR3.sizes_differ(
                 field=path,
                 given=number_of(given, "byte"),
                 expected=number_of(expected, "byte"),
@@ -266,11 +266,11 @@ class _Checks:
             field = f"{path}.GraphOutputIndex"
             end = _index(field, edge.graph_output_index, self.output_count, "output of the graph")
             if end in results:
-                raise GR1.output_unset(field=field, path=path, end=end, results=results[end][1])
+                raise GR1.output_fed_twice(field=field, path=path, end=end, results=results[end][1])
             results[end] = source, path
         for end in range(self.output_count):
             if end not in results:
-                raise GR1.output_edges(
+                raise GR1.output_not_fed(
                     expected=f"an edge with GraphOutputIndex {end}", end=end, output_count=self.output_count
                 )
             self.graph.results.append(results[end][0])
@@ -298,11 +298,11 @@ class _Checks:
         if desc is None:
             self._absent(field, self._input(port))
         if port in graph.sources:
-            raise GR1.input_unset(field=field, path=path, input=self._input(port))
+            raise GR1.input_fed_twice(field=field, path=path, input=self._input(port))
         return port, desc
 
     def _absent(self, field: str, tensor: str) -> NoReturn:
-        raise GR2.edge_mismatch(field=field, tensor=tensor)
+        raise GR2.absent(field=field, tensor=tensor)
 
     def _input(self, port: Port) -> str:
         return f"{self.graph.inputs(port[0])[port[1]].path} of {self._name(port[0])}"
@@ -316,7 +316,7 @@ class _Checks:
         for node in range(len(self.graph.nodes)):
             for index, field in enumerate(self.graph.inputs(node)):
                 if field.desc is not None and (node, index) not in self.graph.sources:
-                    raise GR2.input_unset(
+                    raise GR2.not_fed(
                         field=f"Nodes[{node}]",
                         expected=f"an edge with ToNodeIndex {node} and ToNodeInputIndex {index}",
                         input=self._input((node, index)),
@@ -391,7 +391,7 @@ def _index(field: str, value: object, count: int, what: str) -> int:
     number = _integer(value)
     if not 0 <= number < count:
         shown = quote(value)
-        raise GR1.index(
+        raise GR1.no_such(
             field=field,
             given=shown,
             expected=f"0 to {count - 1}" if count else "no edge",

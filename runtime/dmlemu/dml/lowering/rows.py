@@ -70,20 +70,20 @@ class GR1(Rule):
     cycle = Breach(
         GRAPH_CYCLE, "The intermediate edges form a cycle: {shown}.", expected="a graph without cycles"
     )
-    index = Breach(GRAPH_INDEX, "{field} ({shown}) names no {what}; there {what_2} {count}.")
-    input_unset = Breach(
+    no_such = Breach(GRAPH_INDEX, "{field} ({shown}) names no {what}; there {what_2} {count}.")
+    input_fed_twice = Breach(
         GRAPH_INPUT_UNSET,
         "{path} feeds {input}, which another edge already feeds.",
         given="two edges",
         expected="one edge for each input",
     )
-    output_unset = Breach(
+    output_fed_twice = Breach(
         GRAPH_OUTPUT_UNSET,
         "{path} feeds output {end} of the graph, which {results} already feeds.",
         given="two edges",
         expected="one edge for each output",
     )
-    output_edges = Breach(
+    output_not_fed = Breach(
         GRAPH_OUTPUT_UNSET,
         "OutputEdges has no edge for output {end} of the graph's {output_count}.",
         field="OutputEdges",
@@ -98,13 +98,13 @@ class GR2(Rule):
     call = "DML_GRAPH_DESC"
     operation = "CompileGraph"
 
-    edge_mismatch = Breach(
+    absent = Breach(
         GRAPH_EDGE_MISMATCH,
         "{field} names {tensor}, which is absent in the operator's desc.",
         given="an absent tensor",
         expected="no edge",
     )
-    input_unset = Breach(GRAPH_INPUT_UNSET, "{input} is not fed by any edge.", given="no edge")
+    not_fed = Breach(GRAPH_INPUT_UNSET, "{input} is not fed by any edge.", given="no edge")
 
 
 class GR3(Rule):
@@ -115,7 +115,7 @@ class GR3(Rule):
     call = "DML_GRAPH_DESC"
     operation = "CompileGraph"
 
-    edge_mismatch = Breach(
+    sizes_differ = Breach(
         GRAPH_EDGE_MISMATCH,
         "{path} connects {output} with {input}, but {path_2} ({value}) differs from TotalTensorSizeInBytes "
         "({expected_}).",
@@ -131,7 +131,7 @@ class GR4(Rule):
     operation = "CompileGraph"
 
     edge_mismatch = Breach(GRAPH_EDGE_MISMATCH, "")
-    edge_mismatch_other = Breach(
+    owned_input = Breach(
         GRAPH_EDGE_MISMATCH,
         "{path} feeds an output of {name} to {input}, which is OWNED_BY_DML; only an input of the graph can"
         " be.",
@@ -159,8 +159,8 @@ class GR6(Rule):
         expected="OPERATOR",
     )
     field_range = Breach(OP_FIELD_RANGE, "", expected="bytes or an array of numbers")
-    field_range_other = Breach(OP_FIELD_RANGE, "{field} ({copy}) is not {expected_}.")
-    edge_mismatch = Breach(
+    wrong_size = Breach(OP_FIELD_RANGE, "{field} ({copy}) is not {expected_}.")
+    sizes_differ = Breach(
         GRAPH_EDGE_MISMATCH,
         "{path} connects {output} with {input}, but {path_2} ({value}) differs from TotalTensorSizeInBytes "
         "({expected_}).",
@@ -202,10 +202,10 @@ class R2_7(Rule, label="2.7"):
     )
     desc = Breach(OP_FIELD_RANGE, "", field="Desc", expected="a DML_GRAPH_DESC")
     field_range = Breach(OP_FIELD_RANGE, "")
-    field_range_other = Breach(
+    too_many_bindings = Breach(
         OP_FIELD_RANGE, "{field} ({given}) is not a number of bindings that a descriptor heap can hold."
     )
-    node_count = Breach(
+    no_nodes = Breach(
         OP_FIELD_RANGE,
         "NodeCount (0) is zero; a graph has at least one node.",
         field="NodeCount",
