@@ -4,12 +4,14 @@
  * padding, where e is t, or counts from the end if the filter is reversed.  Backward, input i adds to output
  * i * stride + e * dilation - padding: so tap t meets output o at input (o + padding - e * dilation) / stride, where
  * that is a whole number.  Each output element is one chain of float32 fused multiply-adds, in the order of the
- * filter's elements, whatever the layout.  This is the definition; tuned/convolve_float.c gives the same bits. */
+ * filter's elements, whatever the layout.  This is the definition; tuned/convolve_float.c and convolve_phases.c give the
+ * same bits. */
 #include "convolution_float.h"
 
 #include <math.h>
 
 #include "convolve_float.h"
+#include "convolve_phases.h"
 #include "kernel.h"
 #include "windows.h"
 
@@ -274,6 +276,9 @@ int dmlk_run_convolution_float(const dmlk_call *call) {
         return DMLK_BAD_PACKET;
     }
 #ifndef DMLK_CHECKED
+    if (dmlk_is_spread(&c) && dmlk_convolve_phases(&c)) {
+        return DMLK_OK;
+    }
     c.followers = call->followers;
     if (dmlk_convolve_floats(&c)) {
         dmlk_followed(call);

@@ -52,6 +52,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     resampling_cases.resampling_cases,
     cases.quantization_cases,
     cases.convolution_cases,
+    cases.transposed_cases,
     cases.product_cases,
     pooling_cases.pooling_cases,
     sequence_cases.sequence_cases,

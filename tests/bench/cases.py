@@ -581,6 +581,47 @@ def convolution(
     return desc, {"input_tensor": physical, "filter_tensor": c.w, **zeros}
 
 
+# case, channels in and out, height = width, kernel, stride, padding: the numbers of ConvTranspose.
+TRANSPOSED = [
+    ("transposed 2x2 s2 64>32 32x32", 64, 32, 32, 2, 2, 0),
+    ("transposed 4x4 s2 512>256 8x8", 512, 256, 8, 4, 2, 1),
+    ("transposed 4x4 s2 128>64 32x32", 128, 64, 32, 4, 2, 1),
+]
+
+
+def transposed_cases(device: d3d12.Device) -> Iterator[Case]:
+    """Backward convolutions with a stride."""
+    rng = np.random.default_rng(8)
+    for name, c_in, c_out, size, kernel, stride, padding in TRANSPOSED:
+        x = random_numbers(rng, np.float32, (1, c_in, size, size))
+        w = random_numbers(rng, np.float32, (c_in, c_out, kernel, kernel))
+        out = [1, c_out, *[(size - 1) * stride + kernel - 2 * padding] * 2]
+        desc = dml.ConvolutionOperatorDesc(
+            input_tensor=tensor(T.FLOAT32, list(x.shape)),
+            filter_tensor=dml.BufferTensorDesc(T.FLOAT32, list(w.shape), flags=dml.TensorFlags.OWNED_BY_DML),
+            output_tensor=tensor(T.FLOAT32, out),
+            mode=dml.ConvolutionMode.CROSS_CORRELATION,
+            direction=dml.ConvolutionDirection.BACKWARD,
+            strides=[stride] * 2,
+            dilations=[1, 1],
+            start_padding=[padding] * 2,
+            end_padding=[padding] * 2,
+            output_padding=[0, 0],
+            group_count=1,
+        )
+        onnx = peers.onnx_session(
+            "ConvTranspose",
+            {"x": x},
+            TensorProto.FLOAT,
+            4,
+            {"w": w},
+            strides=[stride] * 2,
+            pads=[padding] * 4,
+        )
+        ours = listed(device, desc, {"input_tensor": x, "filter_tensor": w})
+        yield Case(name, "NCHW", ours, beside({"ORT": onnx}), Work(2.0 * x.size * w[0].size, "float32"))
+
+
 # --- data movement ---
 
 MOVED = [64, 64, 56, 56]

@@ -345,6 +345,10 @@ def convolutions() -> Cases:
         (16, 16, 16, 3, [13, 53], 2, 1),
         (4, 6, 2, 2, [5, 6, 7], 1, 1),
         (8, 16, 1, 3, [4, 4], 2, 1),
+        (6, 8, 1, 2, [7, 9], 3, 1),
+        (6, 8, 2, 3, [9, 8], 4, 2),
+        (8, 8, 1, 5, [33], 2, 3),
+        (4, 6, 1, 4, [7, 5, 6], 2, 1),
     ]
     for k, (channels, filters, groups, window, sizes, stride, dilation) in enumerate(shapes):
         span, spatial = (window - 1) * dilation + 1, len(sizes)
