@@ -59,7 +59,7 @@ TENSOR_RANK = TENSORS.refused(
     "DimensionCount is outside of 1 to 8 (1 to 5 below feature level 3.0), or not allowed for the operator",
     When.CREATE,
     "Every operator has its list of dimension counts; CreateOperator returns E_INVALIDARG for others.",
-    "Add dimensions of size 1 in front, or merge neighbours that lie one behind the other in memory.",
+    "Add dimensions of size 1 in front, or merge neighbours that are contiguous in memory.",
     rule="TN2: DML_BUFFER_TENSOR_DESC",
 )
 

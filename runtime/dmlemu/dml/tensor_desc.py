@@ -251,7 +251,7 @@ class BufferTensorDesc(Frozen):
 
 
 def packed_desc(array: npt.NDArray[Any]) -> BufferTensorDesc | None:
-    """The desc of an array's elements, one behind the other; None where no tensor can have them."""
+    """The desc of an array's elements, which are contiguous; None where no tensor can have them."""
     data_type = _TYPES.get(np.dtype(np.uint8) if array.dtype == np.bool_ else array.dtype)
     if data_type is None or not array.size or array.ndim > TENSOR_DIMENSION_COUNT_MAX1:
         return None

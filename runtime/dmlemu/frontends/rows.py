@@ -3,7 +3,7 @@
 from ..diagnostics.declaration import When
 from ..diagnostics.groups import MODELS
 
-_NO_EXAMPLE = "It is told by `dmlemu run`, in place of running the model: see the guide on DxDispatch models."
+_NO_EXAMPLE = "`dmlemu run` reports it instead of running the model: see the guide on DxDispatch models."
 
 MODEL_FILE = MODELS.refused(
     "MODEL_FILE",

@@ -385,7 +385,7 @@ def _where(placed: Placed, byte: int) -> str:
         after = byte - placed.desc.size_in_bytes
         return f"Byte {after} after the end of '{placed.name}', where no tensor lies,"
     if not placed.output:
-        return f"Byte {byte} of input '{placed.name}', which is only to be read,"
+        return f"Byte {byte} of input '{placed.name}', which the operator must not write,"
     return f"Byte {byte} of output '{placed.name}', which is padding,"
 
 

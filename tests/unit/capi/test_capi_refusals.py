@@ -1,6 +1,6 @@
 """What the Python API refuses, C++ programs are refused with the same HRESULT, whatever is looked for.
 
-Each row breaks one rule of docs/reference/rules-d3d12.md or rules-dml.md.  It is run through the Python API,
+Each row breaks one rule of the API (rows of d3d12 and dml).  It is run through the Python API,
 and through the vtables of the C ABI.
 """
 

@@ -258,7 +258,7 @@ def test_an_input_that_is_written() -> None:
     error = failure(test, **MATRIX)
 
     assert isinstance(error, LayoutError) and error.report.id == "LAYOUT_INPUT"
-    assert "Byte 2 of input 'x', which is only to be read, was changed." in str(error)
+    assert "Byte 2 of input 'x', which the operator must not write, was changed." in str(error)
 
 
 def test_bytes_around_the_tensors() -> None:

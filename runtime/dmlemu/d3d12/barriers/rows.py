@@ -244,7 +244,7 @@ class ST14(Rule):
 
 class ST15(Rule):
     says = (
-        "UAV barriers name a buffer or all; missing ones are told when the commands are executed (`HAZARD_RAW`,"
+        "UAV barriers name a buffer or all; missing ones are reported when the commands are executed (`HAZARD_RAW`,"
         " `HAZARD_WAR`, `HAZARD_WAW`)."
     )
 
@@ -297,7 +297,7 @@ class ST18(Rule):
 
 
 class ST19(Rule):
-    says = "Several queues may read a buffer. What one writes and no fence orders is told (`HAZARD_QUEUE`)."
+    says = "Several queues may read a buffer. A write that no fence orders is reported (`HAZARD_QUEUE`)."
 
 
 class EB1(Rule):

@@ -49,7 +49,9 @@ def conflict_error(
         given, expected = "between BEGIN_ONLY and END_ONLY", spell_state(COMMON)
         came, hint = f"The split barrier was begun by {since}", "End it on the queue on which it was begun."
     elif conflict.clash is Clash.SPLIT:
-        message = f"{user or operation} touches {resource} between the begin and the end of a split barrier."
+        message = (
+            f"{user or operation} touches {resource} between BEGIN_ONLY and END_ONLY of a split barrier."
+        )
         expected, came = "no use before the barrier with END_ONLY", f"It was begun by {since}"
     elif conflict.clash is Clash.END:
         given, expected, message = _end(conflict, resource)

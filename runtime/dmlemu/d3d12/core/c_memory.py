@@ -176,7 +176,7 @@ def read_array(
     check: Declaration | None = None,
     api: str = "",
 ) -> list[Any]:
-    """``count`` structs, or numbers of a format of the module ``struct``, one behind the other.
+    """``count`` structs, or numbers of a format of the module ``struct``, contiguous.
 
     Raises :class:`dmlemu.Error` (E_INVALIDARG) for NULL with a count, and for more than ``most``.
     """

@@ -190,13 +190,13 @@ class DeviceContext:
             error.is_stored = True
 
     def object_to(self, error: Error) -> None:
-        """What only a debug layer finds was found: raises, or reports it."""
+        """Handles an error that only the debug layer reports: raises it, or keeps it if the device does not."""
         if self.raises:
             raise error
         self.keep(error)
 
     def checked(self, rule: Callable[[bool], _Result]) -> _Result:
-        """The result of a rule, which is told whether only what the runtime rejects is an error."""
+        """Runs a rule; it gets True if it should reject only what the runtime rejects."""
         result = rule(not self.raises)
         if self.has_layer and not self.raises:
             with self.layer:

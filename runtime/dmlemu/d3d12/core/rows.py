@@ -384,7 +384,7 @@ class CL9(Rule):
     says = (
         "What work needs lives until it is done: buffers, heaps that a queue is to map, allocators, descriptor "
         "and query heaps, compiled operators and initializers; lists, tables and recorders may go. A list here "
-        "keeps them from garbage collection. Releasing one explicitly is told when it happens, "
+        "keeps them from garbage collection. Releasing one explicitly is reported when it happens, "
         "ExecuteCommandLists refuses lists that need it, and the GPU faults where it is gone."
     )
     call = "IUnknown::Release"
@@ -411,7 +411,7 @@ class FN3(Rule):
     says = (
         "A queue's wait may come before the signal. It is over once the fence has had the value since the wait "
         "was queued, also while the queue is still busy with earlier entries and when the fence goes back. A "
-        "wait for 0 is remarked. A host wait that nothing can end raises FENCE_NEVER and tells who waits for "
+        "wait for 0 gives a warning. A host wait that nothing can end raises FENCE_NEVER and says who waits for "
         "whom; while other threads live that might signal, a MESSAGE says after two seconds what is awaited, "
         "also on stderr."
     )

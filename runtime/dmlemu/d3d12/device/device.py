@@ -77,14 +77,14 @@ _DEFAULT_QUEUE = CommandQueueDesc()
 class Device(NumberedMethods):
     """Creates resources, queues, lists and views; mirrors ``ID3D12Device``.
 
-        Methods with an HRESULT raise :class:`dmlemu.Error` when it is a failure.  Void methods with invalid
-        arguments raise at strictness ``debug`` and ``strict`` and change nothing; at ``runtime`` they
-        remove the device (DXGI_ERROR_INVALID_CALL), as Windows does.  After removal, creation methods,
-        Map, Signal, Close and Reset raise DXGI_ERROR_DEVICE_REMOVED, void methods do nothing, and fences
-        read 2**64 - 1.
+    Methods with an HRESULT raise :class:`dmlemu.Error` when it is a failure.  Void methods with invalid
+    arguments raise at strictness ``debug`` and ``strict`` and change nothing; at ``runtime`` they
+    remove the device (DXGI_ERROR_INVALID_CALL), as Windows does.  After removal, creation methods,
+    Map, Signal, Close and Reset raise DXGI_ERROR_DEVICE_REMOVED, void methods do nothing, and fences
+    read 2**64 - 1.
 
     ``removal_record`` describes a removal: the command, the address, what ran before.
-        ``info_queue`` holds warnings.  Devices are made by :func:`create_device`.
+    ``info_queue`` holds warnings.  Devices are made by :func:`create_device`.
     """
 
     kind = "device"

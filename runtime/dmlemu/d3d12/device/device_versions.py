@@ -76,7 +76,7 @@ class NumberedMethods(Object):
     # --- queues and heaps ---
 
     def create_command_queue1(self, desc: CommandQueueDesc, creator_id: UUID) -> CommandQueue:
-        """As ``create_command_queue``; ``creator_id``, which groups queues of a library, is not looked at.
+        """As ``create_command_queue``; ``creator_id``, which groups queues of a library, is ignored.
 
         Mirrors ``ID3D12Device9::CreateCommandQueue1``.
         """

@@ -270,7 +270,7 @@ class HP6(Rule):
 
 
 class HP7(Rule):
-    says = "Node masks 0 or 1; told as 1."
+    says = "Node masks 0 or 1; reported as 1."
     call = "D3D12_HEAP_PROPERTIES"
 
     no_such_node = Breach(
@@ -401,7 +401,7 @@ class RB1(Rule):
 
 
 class RB2(Rule):
-    says = "Alignment 0 or 65536, told as 65536. Tight alignment is not supported."
+    says = "Alignment 0 or 65536, reported as 65536. Tight alignment is not supported."
     call = "D3D12_RESOURCE_DESC"
 
     alignment = Breach(
@@ -603,7 +603,7 @@ class PL3(Rule):
 class PL4(Rule):
     says = (
         "Placed buffers may overlap: they are the same bytes. Used in one ExecuteCommandLists call without an "
-        "aliasing barrier they are remarked (`HEAP_OVERLAP`), in conflict reported (`HAZARD_ALIAS`)."
+        "aliasing barrier this gives an INFO message (`HEAP_OVERLAP`); a conflict is reported (`HAZARD_ALIAS`)."
     )
 
 
@@ -620,7 +620,7 @@ class VA1(Rule):
 
 class AI1(Rule):
     says = (
-        "GetResourceAllocationInfo lays resources one behind the other; 2^64 - 1 for an invalid one, which is "
+        "GetResourceAllocationInfo lays resources out contiguously; 2^64 - 1 for an invalid one, which is "
         "reported."
     )
 
@@ -900,8 +900,8 @@ class MP4(Rule):
 class MP5(Rule):
     says = (
         "Ranges lie in the buffer; empty ones say nothing is read or written; a written READBACK buffer, and a "
-        "written range that leaves out what was written through the map, are remarked (`UNMAP_RANGE`). NULL "
-        "ranges are not remarked: they are the default of every Python call."
+        "written range that leaves out what was written through the map, give a warning (`UNMAP_RANGE`). NULL "
+        "ranges give none: they are the default of every Python call."
     )
     call = "ID3D12Resource::Unmap"
 

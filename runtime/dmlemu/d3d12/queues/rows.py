@@ -211,7 +211,7 @@ class FN1(Rule):
 
 
 class FN2(Rule):
-    says = "Host and queues may set any value; one that is lower than the fence has then is remarked."
+    says = "Host and queues may set any value; one that is lower than the fence's value then gives a warning (`FENCE_BACKWARDS`)."
 
     fence = Breach(FENCE_VALUE, "No fence is given.", field="pFence", given=None, expected="a fence")
 

@@ -168,7 +168,7 @@ class BT1(Rule):
 
 
 class BT3(Rule):
-    says = "Where no descriptors are required the handles are not looked at."
+    says = "Where no descriptors are required the handles are ignored."
 
 
 class BT4(Rule):
