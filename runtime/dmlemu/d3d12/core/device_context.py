@@ -190,7 +190,7 @@ class DeviceContext:
             error.is_stored = True
 
     def object_to(self, error: Error) -> None:
-        """Handles an error that only the debug layer reports: raises it, or keeps it if the device does not."""
+        """Handles an error that only the debug layer reports: raises or keeps it."""
         if self.raises:
             raise error
         self.keep(error)
