@@ -80,11 +80,12 @@ static bool run_phase(const dmlk_float_convolution *c, const int64_t *o0, void *
 bool dmlk_convolve_phases(const dmlk_float_convolution *c) {
     int64_t phases[DMLK_SPATIAL], count = 1, elements = c->output.sizes[0] * c->output.sizes[1];
     for (int k = 0; k < DMLK_SPATIAL; k++) {
-        phases[k] = dmlk_min(c->axes[k].spread, c->axes[k].output);
-        elements *= outputs_of(&c->axes[k], 0);
-        if (__builtin_mul_overflow(count, phases[k], &count)) {
+        if (c->axes[k].spread > MOST_PHASES) { /* its taps would be searched for too long */
             return false;
         }
+        phases[k] = dmlk_min(c->axes[k].spread, c->axes[k].output);
+        count *= phases[k]; /* at most the cube of MOST_PHASES */
+        elements *= outputs_of(&c->axes[k], 0);
     }
     if (c->block != 0 || count > MOST_PHASES || elements < LEAST_OUTPUTS) {
         return false;
