@@ -9,20 +9,12 @@
 #include "cancellation.h"
 #include "kernel.h"
 #include "scratch.h"
+#include "slices.h"
 
 enum { Z = 2, WINDOW = 3 }; /* the first spatial axes of input and output, and of the filter */
 
 #define MOST_PHASES 4096
 #define LEAST_OUTPUTS 64 /* of a phase: below, preparing it takes longer than the plain kernel */
-
-static int64_t divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
 
 /* Outputs of an axis in a phase. */
 static int64_t outputs_of(const dmlk_taps_axis *axis, int64_t o0) {
@@ -32,7 +24,8 @@ static int64_t outputs_of(const dmlk_taps_axis *axis, int64_t o0) {
 /* Restricts axis k of `phase`, a copy of `c`, to outputs o0, o0 + spread, ... */
 static void restrict_axis(dmlk_float_convolution *phase, const dmlk_float_convolution *c, int k, int64_t o0) {
     const dmlk_taps_axis *axis = &c->axes[k];
-    const int64_t spread = axis->spread, q = spread / divisor(spread, axis->tap);
+    const int64_t spread = axis->spread, apart = axis->tap < 0 ? -axis->tap : axis->tap;
+    const int64_t q = spread / (int64_t)dmlk_gcd((uint64_t)spread, (uint64_t)apart);
     dmlk_taps_axis *to = &phase->axes[k];
     *to = (dmlk_taps_axis){.input = axis->input, .output = outputs_of(axis, o0), .step = 1, .spread = 1};
     int64_t t0 = 0;

@@ -216,4 +216,21 @@ INLINE void write_words(spread_word *spread, divide_places *division, write_four
     }
 }
 
+/* Rows of four columns are written as all others. */
+INLINE bool no_fours(const dmlk_nonzero_job *job, const struct batch *batch, int64_t count, int64_t row) {
+    (void)job, (void)batch, (void)count, (void)row;
+    return false;
+}
+
+/* The form of an instruction set, of functions that are compiled for it. */
+#define DMLK_NONZERO_FORM(isa, find, spread, division, fours)                                                  \
+    static void find_row_of(const dmlk_nonzero_job *job, const uint8_t *at, int64_t stride, int64_t count,      \
+                            dmlk_nonzero_words *words) {                                                       \
+        find_row(find, job, at, stride, count, words);                                                         \
+    }                                                                                                          \
+    static void write(const dmlk_nonzero_job *job, int64_t begin, int64_t end, int64_t row) {                   \
+        write_words(spread, division, fours, job, begin, end, row);                                            \
+    }                                                                                                          \
+    const struct dmlk_nonzero_form dmlk_nonzero_##isa = {find_row_of, write}
+
 #endif

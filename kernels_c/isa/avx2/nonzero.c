@@ -63,18 +63,4 @@ static uint32_t *spread(uint64_t word, uint32_t base, uint32_t *to) {
     return to;
 }
 
-static bool no_fours(const dmlk_nonzero_job *job, const struct batch *batch, int64_t count, int64_t row) {
-    (void)job, (void)batch, (void)count, (void)row;
-    return false;
-}
-
-static void find_row_of(const dmlk_nonzero_job *job, const uint8_t *at, int64_t stride, int64_t count,
-                        dmlk_nonzero_words *words) {
-    find_row(find, job, at, stride, count, words);
-}
-
-static void write(const dmlk_nonzero_job *job, int64_t begin, int64_t end, int64_t row) {
-    write_words(spread, divide, no_fours, job, begin, end, row);
-}
-
-const struct dmlk_nonzero_form dmlk_nonzero_avx2 = {find_row_of, write};
+DMLK_NONZERO_FORM(avx2, find, spread, divide, no_fours);

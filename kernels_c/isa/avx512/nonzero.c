@@ -108,13 +108,4 @@ static bool write_rows_of_four(const dmlk_nonzero_job *job, const struct batch *
     return true;
 }
 
-static void find_row_of(const dmlk_nonzero_job *job, const uint8_t *at, int64_t stride, int64_t count,
-                        dmlk_nonzero_words *words) {
-    find_row(find, job, at, stride, count, words);
-}
-
-static void write(const dmlk_nonzero_job *job, int64_t begin, int64_t end, int64_t row) {
-    write_words(spread, divide_all, write_rows_of_four, job, begin, end, row);
-}
-
-const struct dmlk_nonzero_form dmlk_nonzero_avx512 = {find_row_of, write};
+DMLK_NONZERO_FORM(avx512, find, spread, divide_all, write_rows_of_four);
