@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from dmlemu.diagnostics.catalogue import rules
 from dmlemu.diagnostics.rule import Rule
 
-__all__ = ["pages", "tests_of"]
+__all__ = ["pages"]
 
 TEXTS = Path(__file__).parent / "rules"
 TESTS = Path(__file__).parents[1] / "tests" / "unit"
@@ -37,18 +38,19 @@ def _table(families: list[str], tests: Path) -> Iterator[str]:
 
 
 def _tests(rule: type[Rule], folder: Path) -> str:
+    """The files with tests that are named by the rule, ``test_HP2_alignment``."""
     if rule.untested:
         return f"none: {rule.untested}"
-    files = dict.fromkeys(path.name for path, _ in tests_of(rule.label, folder))
-    return ", ".join(f"`{name}`" for name in files)
+    prefix = f"test_{rule.label.replace('.', '_')}_"
+    files = dict.fromkeys(file for file, name in _named_tests(folder) if name.startswith(prefix))
+    return ", ".join(f"`{file}`" for file in files)
 
 
-def tests_of(label: str, folder: Path) -> list[tuple[Path, str]]:
-    """The tests that are named by a rule, ``test_HP2_alignment``, with their files."""
-    prefix = f"test_{label.replace('.', '_')}_"
+@cache
+def _named_tests(folder: Path) -> list[tuple[str, str]]:
+    """The tests of the folder's files, each with the name of its file."""
     return [
-        (path, name)
+        (path.name, name)
         for path in sorted(folder.glob("test_*.py"))
         for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-        if name.startswith(prefix)
     ]

@@ -23,6 +23,7 @@ RULES = rules()
 BREACHES = [
     (rule, name, each) for rule in ALL_RULES for name, each in vars(rule).items() if isinstance(each, Breach)
 ]
+NAMED = {rule.__name__: rule for rule in ALL_RULES}
 GIVEN = {"field", "given", "expected", "object"}  # words of every message
 
 
@@ -41,19 +42,34 @@ def layer_of(rule: type[Rule]) -> str:
     return rule.__module__.split(".")[1]
 
 
+def breaches_in(value: ast.expr) -> list[tuple[type[Rule], str]]:
+    """The breaches that an expression can be: ``Q2.open``, or one of several."""
+    return [
+        (NAMED[node.value.id], node.attr)
+        for node in ([value.body, value.orelse] if isinstance(value, ast.IfExp) else [value])
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in NAMED
+        if hasattr(NAMED[node.value.id], node.attr)
+    ]
+
+
 def calls() -> Iterator[tuple[type[Rule], str, ast.Call]]:
-    """The calls ``Q2.open(...)`` of the source."""
-    known = {rule.__name__: rule for rule in ALL_RULES}
+    """The calls ``Q2.open(...)`` of the source, also through a variable that a function chooses."""
     for tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                owner = node.func.value
-                if (
-                    isinstance(owner, ast.Name)
-                    and owner.id in known
-                    and hasattr(known[owner.id], node.func.attr)
-                ):
-                    yield known[owner.id], node.func.attr, node
+        for scope in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            chosen = {
+                target.id: node.value
+                for node in ast.walk(scope)
+                if isinstance(node, ast.Assign)
+                for target in node.targets
+                if isinstance(target, ast.Name)
+            }
+            for node in ast.walk(scope):
+                if isinstance(node, ast.Call):
+                    value = (
+                        chosen.get(node.func.id, node.func) if isinstance(node.func, ast.Name) else node.func
+                    )
+                    for rule, name in breaches_in(value):
+                        yield rule, name, node
 
 
 def test_every_rule_says_something() -> None:

@@ -16,7 +16,7 @@ from .declaration import Declaration
 from .groups import GROUPS, Group
 from .rule import ALL_RULES, RULES, Breach, Rule, rules_named
 
-__all__ = ["breaches_of", "catalogue", "completed", "groups", "is_built_in", "rules"]
+__all__ = ["breaches_of", "catalogue", "groups", "is_built_in", "rules"]
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -38,7 +38,7 @@ def _fail(error: OSError) -> None:
 def groups() -> dict[Group, tuple[Declaration, ...]]:
     """The checks of each group by id, in the order of the reference."""
     _load()
-    return {group: tuple(completed(group.rows[id]) for id in sorted(group.rows)) for group in GROUPS}
+    return {group: tuple(_completed(group.rows[id]) for id in sorted(group.rows)) for group in GROUPS}
 
 
 @cache
@@ -79,7 +79,7 @@ def _breaches() -> dict[str, tuple[Breach, ...]]:
     return {id: tuple(breaches) for id, breaches in found.items()}
 
 
-def completed(row: Declaration) -> Declaration:
+def _completed(row: Declaration) -> Declaration:
     """The declaration with what its breaches add: the labels of their rules, and D3D12_MESSAGE_IDs."""
     breaches = breaches_of(row.id)
     ids = (int(each.message_id) for each in breaches if each.message_id)

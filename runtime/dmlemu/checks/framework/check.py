@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dmlemu_hw.events import Subscription
 
-from ...diagnostics.catalogue import completed
+from ...diagnostics.catalogue import catalogue
 from ...diagnostics.declaration import Declaration, When
 from ...diagnostics.rule import report_of
 from ...dml.rows import BIND_LATE, DESC_RANGE_SHARED
@@ -54,7 +54,8 @@ class Check:
         self._device = weakref.ref(device)
         self.names = Names(device)
         self._subscriptions: list[Subscription] = []
-        self._declared = {each.id: completed(each) for each in self.declarations}
+        known = catalogue()
+        self._declared = {each.id: known.get(each.id, each) for each in self.declarations}
 
     def __repr__(self) -> str:
         device = self._device()

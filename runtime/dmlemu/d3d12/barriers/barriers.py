@@ -53,9 +53,7 @@ def check_barriers(
 ) -> None:
     """Checks the barriers in order, as separate calls would (ST14); if one is invalid, none is applied."""
     if not rows:
-        message = "ResourceBarrier is called with no barriers."
-        error = ST11.num_barriers(message=message)
-        command_list.context.inform(error, Severity.WARNING)
+        command_list.context.inform(ST11.num_barriers(), Severity.WARNING)
     call = _Call(command_list, recording)
     try:
         for barrier in rows:
@@ -144,11 +142,11 @@ class _Call:
             self._context.object_to(error)  # only the debug layer knows the state
         if before == after:
             field = f"{path}.StateAfter"
-            message = f"A transition of {resource} leads from state ({spell_state(before)}) to itself."
-            given, expected, hint = ResourceStates(after), "another state than StateBefore", ""
+            hint = ""
             if after == states.UNORDERED_ACCESS:
                 hint = f"A UAV barrier on {resource.title()} is what orders two dispatches."
-            raise ST7.same(resource, message=message, field=field, given=given, expected=expected, hint=hint)
+            given, state = ResourceStates(after), spell_state(before)
+            raise ST7.same(resource, field=field, given=given, hint=hint, state=state)
         self._track(resource, before, after, flags, path)
 
     def _check_state(self, resource: Resource, state: int, field: str) -> None:
@@ -169,25 +167,9 @@ class _Call:
         if not states.is_combination(state):
             return ST9.write_and_more(resource, field=field, given=text)
         if state & ~expressible:
-            return (
-                ST17.not_of_the_list(
-                    resource,
-                    field=field,
-                    given=text,
-                    expected=spell_state(expressible),
-                    text=text,
-                    kind=spell(kind),
-                )
-                if kind == CommandListType.COPY
-                else ST18.type(
-                    resource,
-                    field=field,
-                    given=text,
-                    expected=spell_state(expressible),
-                    text=text,
-                    kind=spell(kind),
-                )
-            )
+            broken = ST17.not_of_the_list if kind == CommandListType.COPY else ST18.type
+            expected = spell_state(expressible)
+            return broken(resource, field=field, given=text, expected=expected, text=text, kind=spell(kind))
         fixed = resource.fixed_states
         if fixed is not None and state & ~fixed:
             return _fixed_state_error(resource, fixed, state, field)
@@ -221,9 +203,7 @@ class _Call:
             return
         track = recording.tracks.get(resource)
         if resource in self._before:
-            message = f"One ResourceBarrier call holds several transitions of {resource}."
-            error = ST12.combo(resource, message=message, field=path)
-            self._context.inform(error, Severity.WARNING)
+            self._context.inform(ST12.combo(resource, field=path), Severity.WARNING)
         else:
             self._before[resource] = None if track is None else track.copy()
         if track is None:

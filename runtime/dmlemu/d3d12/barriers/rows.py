@@ -136,7 +136,12 @@ class ST7(Rule):
     says = "The states before and after differ."
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 
-    same = Breach(STATE_SAME, "", message_id=MessageId.RESOURCE_BARRIER_MATCHING_STATES)
+    same = Breach(
+        STATE_SAME,
+        "A transition of {object} leads from state ({state}) to itself.",
+        expected="another state than StateBefore",
+        message_id=MessageId.RESOURCE_BARRIER_MATCHING_STATES,
+    )
 
 
 class ST8(Rule):
@@ -206,7 +211,7 @@ class ST11(Rule):
 
     num_barriers = Breach(
         BARRIER_DESC,
-        "",
+        "ResourceBarrier is called with no barriers.",
         field="NumBarriers",
         given=0,
         expected="at least 1",
@@ -218,7 +223,11 @@ class ST12(Rule):
     says = "Several transitions of one buffer in one call (remark)."
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 
-    combo = Breach(STATE_COMBO, "", message_id=MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS)
+    combo = Breach(
+        STATE_COMBO,
+        "One ResourceBarrier call holds several transitions of {object}.",
+        message_id=MessageId.RESOURCE_BARRIER_DUPLICATE_SUBRESOURCE_TRANSITIONS,
+    )
 
 
 class ST13(Rule):

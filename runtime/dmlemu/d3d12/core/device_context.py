@@ -350,28 +350,16 @@ class DeviceContext:
             what = "has been released"
         given = child.title() if isinstance(child, Object) else spell_object(child)
         released = what == "has been released"
-        raise (
-            CL9.argument_released(
-                child if isinstance(child, Object) else "",
-                message=not_a(field, child, what) if child is None else f"{field} ({given}) {what}.",
-                field=field,
-                given=given,
-                expected=f"a live {kind.kind.removesuffix(' of a device')} of the device",
-                page=operation,
-                operation=operation,
-                context=released_at(child) if released and isinstance(child, Object) else (),
-            )
-            if released
-            else OB3.foreign_device(
-                child if isinstance(child, Object) else "",
-                message=not_a(field, child, what) if child is None else f"{field} ({given}) {what}.",
-                field=field,
-                given=given,
-                expected=f"a live {kind.kind.removesuffix(' of a device')} of the device",
-                page=operation,
-                operation=operation,
-                context=released_at(child) if released and isinstance(child, Object) else (),
-            )
+        broken = CL9.argument_released if released else OB3.foreign_device
+        raise broken(
+            child if isinstance(child, Object) else "",
+            message=not_a(field, child, what) if child is None else f"{field} ({given}) {what}.",
+            field=field,
+            given=given,
+            expected=f"a live {kind.kind.removesuffix(' of a device')} of the device",
+            page=operation,
+            operation=operation,
+            context=released_at(child) if released and isinstance(child, Object) else (),
         )
 
     # --- objects and their names ---

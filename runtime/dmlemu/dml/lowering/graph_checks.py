@@ -231,31 +231,17 @@ class _Checks:
 
     def _sizes_differ(self, path: str, source: Port, port: Port, given: int, expected: int) -> NoReturn:
         constant = isinstance(self.graph.nodes[source[0]], bytes)
-        field = "DataSize" if constant else "TotalTensorSizeInBytes"
-        raise (
-            GR6.sizes_differ(
-                field=path,
-                given=number_of(given, "byte"),
-                expected=number_of(expected, "byte"),
-                path=path,
-                output=self._output(source),
-                input=self._input(port),
-                path_2=field,
-                value=given,
-                expected_=expected,
-            )
-            if constant
-            else GR3.sizes_differ(
-                field=path,
-                given=number_of(given, "byte"),
-                expected=number_of(expected, "byte"),
-                path=path,
-                output=self._output(source),
-                input=self._input(port),
-                path_2=field,
-                value=given,
-                expected_=expected,
-            )
+        broken = GR6.sizes_differ if constant else GR3.sizes_differ
+        raise broken(
+            field=path,
+            given=number_of(given, "byte"),
+            expected=number_of(expected, "byte"),
+            path=path,
+            output=self._output(source),
+            input=self._input(port),
+            member="DataSize" if constant else "TotalTensorSizeInBytes",
+            size=given,
+            wanted=expected,
         )
 
     def _output_edges(self) -> None:

@@ -117,8 +117,8 @@ class GR3(Rule):
 
     sizes_differ = Breach(
         GRAPH_EDGE_MISMATCH,
-        "{path} connects {output} with {input}, but {path_2} ({value}) differs from TotalTensorSizeInBytes "
-        "({expected_}).",
+        "{path} connects {output} with {input}, but {member} ({size}) differs from TotalTensorSizeInBytes "
+        "({wanted}).",
     )
 
 
@@ -162,8 +162,8 @@ class GR6(Rule):
     wrong_size = Breach(OP_FIELD_RANGE, "{field} ({copy}) is not {expected_}.")
     sizes_differ = Breach(
         GRAPH_EDGE_MISMATCH,
-        "{path} connects {output} with {input}, but {path_2} ({value}) differs from TotalTensorSizeInBytes "
-        "({expected_}).",
+        "{path} connects {output} with {input}, but {member} ({size}) differs from TotalTensorSizeInBytes "
+        "({wanted}).",
     )
 
 
