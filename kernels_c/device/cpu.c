@@ -1,4 +1,5 @@
 /* cpu.c - see cpu.h. */
+#define _GNU_SOURCE /* syscall */
 #include "cpu.h"
 
 #include <stddef.h>
@@ -6,6 +7,12 @@
 #include <string.h>
 
 #include "dmlk.h"
+
+#if defined(DMLK_X86) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 static const struct {
     const char *name;
@@ -23,6 +30,19 @@ uint32_t dmlk_features;
 enum dmlk_isa dmlk_chosen_isa;
 
 #ifdef DMLK_X86
+/* Whether the CPU has tiles of bytes (AMX-INT8) and this process may use them: Linux saves their 8 KiB at context switches
+ * only for processes that ask.  The permission is the whole process's, and its forked children's. */
+static bool may_use_tiles(void) {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+    enum { AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    uint32_t a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_TILE) && (d & AMX_INT8) &&
+           syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+#else
+    return false;
+#endif
+}
+
 static uint32_t find_features(void) {
     uint32_t found = 0;
     __builtin_cpu_init();
@@ -39,6 +59,9 @@ static uint32_t find_features(void) {
     if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bitalg") &&
         __builtin_cpu_supports("avx512vpopcntdq")) {
         found |= DMLK_HAS_VBMI;
+    }
+    if (may_use_tiles()) {
+        found |= DMLK_HAS_AMX;
     }
     return found;
 }

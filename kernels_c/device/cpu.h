@@ -11,7 +11,8 @@ enum dmlk_feature {
     DMLK_HAS_NEON = 1 << 1,
     DMLK_HAS_AVX512 = 1 << 2, /* F, BW, VL and DQ */
     DMLK_HAS_VNNI = 1 << 3,   /* of AVX-512 */
-    DMLK_HAS_VBMI = 1 << 4   /* of AVX-512, with BITALG and VPOPCNTDQ */
+    DMLK_HAS_VBMI = 1 << 4,  /* of AVX-512, with BITALG and VPOPCNTDQ */
+    DMLK_HAS_AMX = 1 << 5    /* tiles of bytes; the operating system has permitted them */
 };
 
 /* What the files in isa/<set> need, which is also their score: that of a larger set is higher.  The names are also the
@@ -22,7 +23,8 @@ enum dmlk_feature {
     SET(avx2, DMLK_HAS_AVX2)                                        \
     SET(avx512, DMLK_SET_avx2 | DMLK_HAS_AVX512)                    \
     SET(avx512_vnni, DMLK_SET_avx512 | DMLK_HAS_VNNI)               \
-    SET(avx512_vbmi, DMLK_SET_avx512_vnni | DMLK_HAS_VBMI)
+    SET(avx512_vbmi, DMLK_SET_avx512_vnni | DMLK_HAS_VBMI)          \
+    SET(amx, DMLK_SET_avx512_vbmi | DMLK_HAS_AMX)
 #define DMLK_SET(name, needs) DMLK_SET_##name = needs,
 enum { DMLK_SETS(DMLK_SET) };
 #undef DMLK_SET

@@ -128,7 +128,7 @@ static bool choose_lanes(const dmlk_plan *p) {
     }
     const int64_t rows = dmlk_min(sizes[Y], 64), filters = p->filters; /* enough to compare */
     const int64_t of_positions = round_up(rows * p->pitch, 16) * round_up(filters, ROWS);
-    const int64_t of_filters = round_up(rows * sizes[X], DMLK_S8_POSITIONS) * round_up(filters, BLOCK);
+    const int64_t of_filters = round_up(rows * sizes[X], p->tiles.rows) * round_up(filters, BLOCK);
     return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 10 < of_positions * 9;
 }
 

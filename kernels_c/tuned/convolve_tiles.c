@@ -14,7 +14,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define ROWS DMLK_S8_ROWS
 #define LANES DMLK_S8_LANES
 #define BLOCK DMLK_S8_BLOCK
-#define CHUNK (7 * DMLK_S8_POSITIONS) /* positions processed at once if lanes are filters */
+#define CHUNK (7 * DMLK_S8_POSITIONS) /* positions processed at once if lanes are filters, at most */
 
 /* Positions with consecutive sums from `lane` on, stored along X from element `to` of a filter's output on. */
 struct run {
@@ -199,7 +199,7 @@ DMLK_EACH_ISA(find_chunk, (const dmlk_strip *s, int64_t first, int64_t count, in
             memcpy(c->inputs + i, s->sums + y * p->pitch + x, (size_t)(end - i) * sizeof *c->inputs);
         }
     }
-    for (int64_t k = count; k % DMLK_S8_POSITIONS != 0; k++) {
+    for (int64_t k = count; k % p->tiles.rows != 0; k++) {
         c->from[k] = c->from[count - 1];
         c->to[k] = c->to[count - 1];
         c->row[k] = c->row[count - 1];
@@ -246,8 +246,8 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
     for (int64_t i = 0; i < CHUNK && !in_place; i++) {
         to[i] = sums[i];
     }
-    for (int64_t i = 0; i < count; i += DMLK_S8_POSITIONS) {
-        const struct span span = find_span(s, chunk.row[i], chunk.row[i + DMLK_S8_POSITIONS - 1]);
+    for (int64_t i = 0; i < count; i += p->tiles.rows) {
+        const struct span span = find_span(s, chunk.row[i], chunk.row[i + p->tiles.rows - 1]);
         const dmlk_s8_start start = {find_constants(p, &rows, &span, blocks * BLOCK, changed), rows.factors,
                                        p->needs_sums ? chunk.inputs + i : NULL};
         p->tiles.filters(chunk.from + i, p->offsets + span.first, span.count, filters + span.first * 4 * BLOCK,
@@ -260,13 +260,25 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
     }
 }
 
-static int64_t count_chunks(const dmlk_strip *s) { return (s->rows * s->p->c->output.sizes[X] + CHUNK - 1) / CHUNK; }
+/* Positions of a chunk: whole tiles. */
+static int64_t chunk_size(const dmlk_plan *p) { return CHUNK / p->tiles.rows * p->tiles.rows; }
+
+static int64_t count_chunks(const dmlk_strip *s) {
+    const int64_t size = chunk_size(s->p);
+    return (s->rows * s->p->c->output.sizes[X] + size - 1) / size;
+}
 
 /* Tile number `tile`, of up to three blocks, with a chunk of positions. */
 static void run_filters(const dmlk_strip *s, int64_t tile, int64_t chunk) {
     const int64_t block = tile * s->blocks / s->tiles, blocks = (tile + 1) * s->blocks / s->tiles - block;
-    const int64_t first = chunk * CHUNK, positions = s->rows * s->p->c->output.sizes[X];
-    run_chunk(s, s->first_block + block, blocks, first, dmlk_min(CHUNK, positions - first));
+    const int64_t size = chunk_size(s->p), positions = s->rows * s->p->c->output.sizes[X], first = chunk * size;
+    run_chunk(s, s->first_block + block, blocks, first, dmlk_min(size, positions - first));
+}
+
+static void leave_tiles(void) {
+    if (dmlk_microkernel_s8_form->leave != NULL) {
+        dmlk_microkernel_s8_form->leave();
+    }
 }
 
 /* Items: chunks, each with all tiles, ... */
@@ -278,6 +290,7 @@ static void chunks_part(int64_t begin, int64_t end, int part, void *context) {
     for (int64_t i = 0; i < count && !dmlk_stopped(&work, s->p->quads * CHUNK * LANES / 8); i++) {
         run_filters(s, i / (end - begin), begin + i % (end - begin));
     }
+    leave_tiles();
 }
 
 /* ... or tiles, each with all chunks. */
@@ -289,6 +302,7 @@ static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, s->p->quads * CHUNK * LANES / 8); i++) {
         run_filters(s, i / chunks, i % chunks);
     }
+    leave_tiles();
 }
 
 /* Splits the larger operand between threads, if it can be split evenly. */

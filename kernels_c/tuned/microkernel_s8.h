@@ -18,10 +18,9 @@
 #include <stdint.h>
 #include <string.h>
 
-
 #define DMLK_S8_LANES 48
 #define DMLK_S8_ROWS 8      /* filters of a tile whose lanes are positions */
-#define DMLK_S8_POSITIONS 7 /* of one whose lanes are filters: divides image sizes of 7, 14, 28, 56 ... */
+#define DMLK_S8_POSITIONS 7 /* of one whose lanes are filters, in vector registers: divides image sizes of 7, 14, 28, 56 ... */
 #define DMLK_S8_BLOCK 16    /* filters in a block, for those */
 
 /* What sums start with: constants[filter] - factors[filter] * inputs[position].  `inputs` NULL: without those. */
@@ -35,14 +34,16 @@ typedef void dmlk_s8_positions(const uint8_t *first, const int64_t *offsets, int
                                  int64_t quad_bytes, int count, const dmlk_s8_start *start, int32_t *const *sums);
 
 /* sums[p][l] = start + those of quads at positions[p] + offsets[q] with those at
- * filters + l / 16 * block_bytes + 64 * q + l % 16 * 4.  `count`: of filters, 16, 32 or 48. */
-typedef void dmlk_s8_filters(const uint8_t *const positions[DMLK_S8_POSITIONS], const int64_t *offsets,
+ * filters + l / 16 * block_bytes + 64 * q + l % 16 * 4.  `count`: of filters, 16, 32 or 48.  There are
+ * as many positions as the kernel takes at a time (`rows`). */
+typedef void dmlk_s8_filters(const uint8_t *const *positions, const int64_t *offsets,
                                int64_t quads, const uint8_t *filters, int64_t block_bytes, int count,
-                               const dmlk_s8_start *start, int32_t *const sums[DMLK_S8_POSITIONS]);
+                               const dmlk_s8_start *start, int32_t *const *sums);
 
 typedef struct dmlk_s8_kernel {
     dmlk_s8_positions *positions, *one_filter; /* 8 rows; 1 */
     dmlk_s8_filters *filters;                  /* NULL: not available for this instruction set */
+    int64_t rows;                              /* positions that `filters` takes at a time */
 } dmlk_s8_kernel;
 
 /* sums[f] = sum of the bytes of each filter of a block of `count`. */
@@ -52,6 +53,7 @@ typedef void dmlk_s8_block_sums(bool signed_filters, const uint8_t *block, int64
 extern const struct dmlk_microkernel_s8_form {
     dmlk_s8_kernel tiles[2]; /* of unsigned filters; of signed ones */
     dmlk_s8_block_sums *sums;
+    void (*leave)(void); /* if not NULL, each thread calls it after its last tile, before other code runs */
 } *dmlk_microkernel_s8_form;
 
 /* --- for forms --- */
@@ -62,9 +64,9 @@ extern const struct dmlk_microkernel_s8_form {
         int count, const dmlk_s8_start *start, int32_t *const *sums
 #define DMLK_S8_ARGUMENTS first, offsets, quads, filters, quad_bytes, count, start, sums
 #define DMLK_S8_FILTERS_PARAMETERS                                                                            \
-    const uint8_t *const positions[DMLK_S8_POSITIONS], const int64_t *offsets, int64_t quads,               \
+    const uint8_t *const *positions, const int64_t *offsets, int64_t quads,               \
         const uint8_t *filters, int64_t block_bytes, int count, const dmlk_s8_start *start,                  \
-        int32_t *const sums[DMLK_S8_POSITIONS]
+        int32_t *const *sums
 #define DMLK_S8_FILTERS_ARGUMENTS positions, offsets, quads, filters, block_bytes, count, start, sums
 
 /* A byte as a number. */

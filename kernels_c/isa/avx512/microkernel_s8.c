@@ -129,4 +129,6 @@ static void seven_signed(DMLK_S8_FILTERS_PARAMETERS) { by_filters(true, DMLK_S8_
 static void seven_unsigned(DMLK_S8_FILTERS_PARAMETERS) { by_filters(false, DMLK_S8_FILTERS_ARGUMENTS); }
 
 const struct dmlk_microkernel_s8_form dmlk_microkernel_s8_avx512 = {
-    {{eight_unsigned, one_unsigned, seven_unsigned}, {eight_signed, one_signed, seven_signed}}, dmlk_s8_any_sums};
+    {{eight_unsigned, one_unsigned, seven_unsigned, DMLK_S8_POSITIONS},
+     {eight_signed, one_signed, seven_signed, DMLK_S8_POSITIONS}},
+    dmlk_s8_any_sums, NULL};

@@ -83,6 +83,43 @@
 POSITIONS(eight, EIGHT_ROWS)
 POSITIONS(one, ONE_ROW)
 
+/* A tile of as many vectors as there are lanes. */
+#define TILE(name, run, signed_rows, TAKEN, GIVEN) \
+    static void name(TAKEN) {          \
+        if (count == 48) {                         \
+            run(3, signed_rows, GIVEN);            \
+        } else if (count == 32) {                  \
+            run(2, signed_rows, GIVEN);            \
+        } else {                                   \
+            run(1, signed_rows, GIVEN);            \
+        }                                          \
+    }
+
+TILE(eight_signed, eight, true, DMLK_S8_PARAMETERS, DMLK_S8_ARGUMENTS)
+TILE(eight_unsigned, eight, false, DMLK_S8_PARAMETERS, DMLK_S8_ARGUMENTS)
+TILE(one_signed, one, true, DMLK_S8_PARAMETERS, DMLK_S8_ARGUMENTS)
+TILE(one_unsigned, one, false, DMLK_S8_PARAMETERS, DMLK_S8_ARGUMENTS)
+
+static void block_sums(bool signed_filters, const uint8_t *block, int64_t quads, int64_t count, uint32_t *sums) {
+    if (count != 16) {
+        dmlk_s8_any_sums(signed_filters, block, quads, count, sums);
+        return;
+    }
+    const __m512i ones = _mm512_set1_epi8(1);
+    __m512i sum[4] = {_mm512_setzero_si512()}; /* several independent chains of additions */
+    for (int64_t q = 0; q < quads; q += 4) {
+        for (int64_t k = 0; k < 4; k++) {
+            const __mmask16 there = q + k < quads ? 0xffff : 0;
+            const __m512i bytes = _mm512_maskz_loadu_epi32(there, block + 64 * (q + k));
+            sum[k] = signed_filters ? _mm512_dpbusd_epi32(sum[k], ones, bytes)
+                                    : _mm512_dpbusd_epi32(sum[k], bytes, ones);
+        }
+    }
+    const __m512i low = _mm512_add_epi32(sum[0], sum[1]), high = _mm512_add_epi32(sum[2], sum[3]);
+    _mm512_storeu_si512(sums, _mm512_add_epi32(low, high));
+}
+
+#ifndef DMLK_OTHER_FILTERS /* isa/amx includes this file and has its own tiles whose lanes are filters */
 /* Lanes are filters. */
 #define POSITION(r) const uint8_t *p##r = positions[r];
 
@@ -107,43 +144,11 @@ static inline void seven(const int vectors, const bool signed_rows, DMLK_S8_FILT
     SEVEN_ROWS(STORE)
 }
 
-/* A tile of as many vectors as there are lanes. */
-#define TILE(name, run, signed_rows, TAKEN, GIVEN) \
-    static void name(TAKEN) {          \
-        if (count == 48) {                         \
-            run(3, signed_rows, GIVEN);            \
-        } else if (count == 32) {                  \
-            run(2, signed_rows, GIVEN);            \
-        } else {                                   \
-            run(1, signed_rows, GIVEN);            \
-        }                                          \
-    }
-
-TILE(eight_signed, eight, true, DMLK_S8_PARAMETERS, DMLK_S8_ARGUMENTS)
-TILE(eight_unsigned, eight, false, DMLK_S8_PARAMETERS, DMLK_S8_ARGUMENTS)
-TILE(one_signed, one, true, DMLK_S8_PARAMETERS, DMLK_S8_ARGUMENTS)
-TILE(one_unsigned, one, false, DMLK_S8_PARAMETERS, DMLK_S8_ARGUMENTS)
 TILE(seven_signed, seven, false, DMLK_S8_FILTERS_PARAMETERS, DMLK_S8_FILTERS_ARGUMENTS) /* rows are the other operand */
 TILE(seven_unsigned, seven, true, DMLK_S8_FILTERS_PARAMETERS, DMLK_S8_FILTERS_ARGUMENTS)
 
-static void block_sums(bool signed_filters, const uint8_t *block, int64_t quads, int64_t count, uint32_t *sums) {
-    if (count != 16) {
-        dmlk_s8_any_sums(signed_filters, block, quads, count, sums);
-        return;
-    }
-    const __m512i ones = _mm512_set1_epi8(1);
-    __m512i sum[4] = {_mm512_setzero_si512()}; /* several independent chains of additions */
-    for (int64_t q = 0; q < quads; q += 4) {
-        for (int64_t k = 0; k < 4; k++) {
-            const __mmask16 there = q + k < quads ? 0xffff : 0;
-            const __m512i bytes = _mm512_maskz_loadu_epi32(there, block + 64 * (q + k));
-            sum[k] = signed_filters ? _mm512_dpbusd_epi32(sum[k], ones, bytes)
-                                    : _mm512_dpbusd_epi32(sum[k], bytes, ones);
-        }
-    }
-    const __m512i low = _mm512_add_epi32(sum[0], sum[1]), high = _mm512_add_epi32(sum[2], sum[3]);
-    _mm512_storeu_si512(sums, _mm512_add_epi32(low, high));
-}
-
 const struct dmlk_microkernel_s8_form dmlk_microkernel_s8_avx512_vnni = {
-    {{eight_unsigned, one_unsigned, seven_unsigned}, {eight_signed, one_signed, seven_signed}}, block_sums};
+    {{eight_unsigned, one_unsigned, seven_unsigned, DMLK_S8_POSITIONS},
+     {eight_signed, one_signed, seven_signed, DMLK_S8_POSITIONS}},
+    block_sums, NULL};
+#endif
