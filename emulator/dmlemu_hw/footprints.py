@@ -18,12 +18,8 @@ from .packets import (
     KERNEL,
     TENSOR_SIZE,
     ClearUavPacket,
-    CopyBufferPacket,
     DiscardPacket,
     Packet,
-    ResolveQueryPacket,
-    TimestampPacket,
-    WriteImmediatePacket,
 )
 
 _FOOTPRINTS = ffi.typeof("dmlk_footprint[]")
@@ -161,17 +157,17 @@ def _accesses(packet: Packet, memory: Memory) -> Iterator[Access]:
         view = read_descriptor(packet.handle, memory)
         if view.address and packet.byte_count:
             yield Access(0, UNDEFINE, _bytes_at(view.address + packet.start, packet.byte_count))
-    elif isinstance(packet, CopyBufferPacket):
-        yield from _of_copy(packet.destination, packet.source, packet.byte_count)
-    elif isinstance(packet, ResolveQueryPacket):
-        yield from _of_copy(packet.destination, packet.source, 8 * packet.count)
-    elif isinstance(packet, TimestampPacket):
-        yield Access(0, WRITE, _bytes_at(packet.address, 8))
-    elif isinstance(packet, WriteImmediatePacket):
-        for operand, (address, _, _) in enumerate(packet.writes):
-            yield Access(operand, WRITE, _bytes_at(address, 4))
     elif isinstance(packet, ClearUavPacket):
         yield from _of_clear(packet, memory)
+    operand = 0
+    for destination, source, size in packet.moves():
+        if size:
+            yield Access(operand, READ, _bytes_at(source, size))
+            yield Access(operand + 1, WRITE, _bytes_at(destination, size))
+        operand += 2
+    for address, data, _ in packet.stores():
+        yield Access(operand, WRITE, _bytes_at(address, len(data)))
+        operand += 1
 
 
 def view_to_clear(packet: ClearUavPacket, memory: Memory) -> Descriptor:
@@ -251,12 +247,6 @@ def _of_clear(packet: ClearUavPacket, memory: Memory) -> Iterator[Access]:
         size = (min(end, count) - first) * width
         if size > 0:
             yield Access(0, WRITE, _bytes_at(view.address + first * width, size))
-
-
-def _of_copy(destination: int, source: int, size: int) -> Iterator[Access]:
-    if size:
-        yield Access(0, READ, _bytes_at(source, size))
-        yield Access(1, WRITE, _bytes_at(destination, size))
 
 
 def _bytes_at(address: int, size: int) -> Footprint:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -32,23 +32,82 @@ READ_WRITE: int = lib.DMLK_READ_WRITE
 U64_MAX = 2**64 - 1
 
 
-class Opcode(IntEnum):
-    """Commands of a list; from EXECUTE on, entries of a queue."""
+_UAV, _COPY_DEST, _COPY_SOURCE = 0x8, 0x400, 0x800  # D3D12_RESOURCE_STATES
 
-    DISPATCH = 1
-    COPY_BUFFER = 2
-    CLEAR_UAV = 3
+
+class Effects:
+    """What a command does to memory: the processor, chaos, the checks and the tools all follow this row.
+
+    ``reads`` and ``writes``: the ``D3D12_RESOURCE_STATES`` of the buffers that it reads and writes; 0: none.
+    ``queries``: how it accesses query heaps, which have no states; READ, WRITE or 0.
+    ``by_view``: it accesses memory through descriptors; otherwise its packet contains addresses.
+    ``copies``: its accesses are a source and a destination, which receives the bytes of the source.
+    ``immediate``: it writes numbers that its packet contains.
+    """
+
+    def __init__(
+        self,
+        *,
+        reads: int = 0,
+        writes: int = 0,
+        queries: int = 0,
+        by_view: bool = False,
+        copies: bool = False,
+        immediate: bool = False,
+    ) -> None:
+        self.reads = reads
+        self.writes = writes
+        self.queries = queries
+        self.by_view = by_view
+        self.copies = copies
+        self.immediate = immediate
+
+    @property
+    def on_buffers(self) -> bool:
+        """Whether it accesses buffers."""
+        return bool(self.reads | self.writes)
+
+    @property
+    def on_memory(self) -> bool:
+        """Whether it accesses buffers or query heaps."""
+        return self.on_buffers or bool(self.queries)
+
+
+class Opcode(IntEnum):
+    """Commands of a list, with their effects; from EXECUTE on, entries of a queue."""
+
+    effects: Effects
+
+    DISPATCH = 1, Effects(reads=_UAV, writes=_UAV, by_view=True)
+    COPY_BUFFER = 2, Effects(reads=_COPY_SOURCE, writes=_COPY_DEST, copies=True)
+    CLEAR_UAV = 3, Effects(writes=_UAV, by_view=True)
     BARRIER = 4
-    TIMESTAMP = 5
-    RESOLVE_QUERY = 6
-    WRITE_IMMEDIATE = 7
+    TIMESTAMP = 5, Effects(queries=WRITE)
+    RESOLVE_QUERY = 6, Effects(writes=_COPY_DEST, queries=READ)
+    WRITE_IMMEDIATE = 7, Effects(writes=_COPY_DEST, immediate=True)
     MARKER = 8
     SET_DESCRIPTOR_HEAPS = 9
-    DISCARD = 10
+    DISCARD = 10, Effects(writes=_UAV, by_view=True)
     EXECUTE = 32
     SIGNAL = 33
     WAIT = 34
     MAP_TILES = 35
+
+    def __new__(cls, number: int, effects: Effects | None = None) -> Opcode:
+        opcode = int.__new__(cls, number)
+        opcode._value_ = number
+        opcode.effects = effects or Effects()
+        return opcode
+
+    @property
+    def in_list(self) -> bool:
+        """Whether it is a command of a list."""
+        return self < Opcode.EXECUTE
+
+
+def commands(chosen: Callable[[Effects], bool]) -> frozenset[int]:
+    """The opcodes of the commands of a list with such effects; numbers are found faster than members."""
+    return frozenset(int(each) for each in Opcode if each.in_list and chosen(each.effects))
 
 
 HEADER = struct.Struct("<II")  # opcode, size
@@ -62,7 +121,7 @@ FLAGS_AT = 12  # the byte with FLAG_JOINED and FLAG_FUSED
 _TENSOR = struct.Struct("<IIIIQQ8I8I")  # struct dmlk_tensor
 _RANGE = struct.Struct("<QQ")  # first element, element after the last
 _WRITE = struct.Struct("<QII")  # address, value, mode
-_U64 = struct.Struct("<Q")
+_U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 _REGION = struct.Struct("<QQQQII")  # tile, count, heap serial (0: NULL), heap tile, reuse, 0
 
 TENSOR_SIZE = _TENSOR.size
@@ -88,12 +147,22 @@ class Tensor(NamedTuple):
         return self.slot == SLOT_NONE
 
 
+Move = tuple[int, int, int]
+"""Bytes that a command copies: destination and source, which may overlap, and size."""
+
+Store = tuple[int, bytes, int]
+"""Bytes that a command writes: address, data, and a ``D3D12_WRITEBUFFERIMMEDIATE_MODE``."""
+
+
 class Packet:
     """A decoded packet: its offset in the bytes, and its size.
 
     Each opcode has a class: ``opcode``, the ``form`` of its fields (including the counts of variable-length
-    parts that follow), :meth:`read` to decode them, and :meth:`text`.
+    parts that follow), :meth:`read` to decode them, and :meth:`text`.  What the command does at the addresses
+    in its packet is declared by :meth:`moves` and :meth:`stores`, which it does in this order.
     """
+
+    of: ClassVar[dict[int, type[Packet]]] = {}  # by opcode
 
     opcode: ClassVar[Opcode]
     form: ClassVar[struct.Struct]
@@ -103,6 +172,8 @@ class Packet:
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
+        if "opcode" in cls.__dict__:
+            Packet.of[cls.opcode] = cls
 
     def __init__(self, *values: Any) -> None:
         self.__dict__.update(zip(self._fields, values, strict=True))
@@ -115,6 +186,14 @@ class Packet:
     def text(self) -> str:
         """The fields as readable text."""
         raise NotImplementedError
+
+    def moves(self) -> Sequence[Move]:
+        """What the command copies."""
+        return ()
+
+    def stores(self, now: int = 0) -> Sequence[Store]:
+        """What the command writes when the GPU's clock shows ``now``."""
+        return ()
 
 
 class DispatchPacket(Packet):
@@ -167,6 +246,9 @@ class CopyBufferPacket(Packet):
     def text(self) -> str:
         return f"{self.destination:#x} <- {self.source:#x} {self.byte_count} bytes"
 
+    def moves(self) -> Sequence[Move]:
+        return ((self.destination, self.source, self.byte_count),)
+
 
 class ClearUavPacket(Packet):
     opcode = Opcode.CLEAR_UAV
@@ -217,6 +299,9 @@ class TimestampPacket(Packet):
     def text(self) -> str:
         return f"{self.address:#x}"
 
+    def stores(self, now: int = 0) -> Sequence[Store]:
+        return ((self.address, _U64.pack(now), 0),)
+
 
 class ResolveQueryPacket(Packet):
     opcode = Opcode.RESOLVE_QUERY
@@ -227,6 +312,9 @@ class ResolveQueryPacket(Packet):
 
     def text(self) -> str:
         return f"{self.destination:#x} <- {self.source:#x} {self.count} queries"
+
+    def moves(self) -> Sequence[Move]:
+        return ((self.destination, self.source, _U64.size * self.count),)
 
 
 class WriteImmediatePacket(Packet):
@@ -242,6 +330,9 @@ class WriteImmediatePacket(Packet):
 
     def text(self) -> str:
         return " ".join(f"{address:#x} <- {value:#x} (mode {mode})" for address, value, mode in self.writes)
+
+    def stores(self, now: int = 0) -> Sequence[Store]:
+        return [(address, _U32.pack(value), mode) for address, value, mode in self.writes]
 
 
 class MarkerPacket(Packet):
@@ -326,26 +417,7 @@ class MapTilesPacket(Packet):
         return f"{self.allocation:#x} " + " ".join(map(_region_text, self.regions))
 
 
-_PACKETS: dict[int, type[Packet]] = {
-    kind.opcode: kind
-    for kind in (
-        DispatchPacket,
-        DiscardPacket,
-        CopyBufferPacket,
-        ClearUavPacket,
-        BarrierPacket,
-        TimestampPacket,
-        ResolveQueryPacket,
-        WriteImmediatePacket,
-        MarkerPacket,
-        SetDescriptorHeapsPacket,
-        ExecutePacket,
-        SignalPacket,
-        WaitPacket,
-        MapTilesPacket,
-    )
-}
-assert len(_PACKETS) == len(Opcode)
+assert len(Packet.of) == len(Opcode)
 
 BARRIER, SIGNAL = BarrierPacket.form, SignalPacket.form
 EXECUTE_HEADER_SIZE = HEADER.size + ExecutePacket.form.size
@@ -591,7 +663,7 @@ def decode_one(data: bytes, offset: int = 0, first: int = 0) -> Packet:
             f"Packet at offset {place} is truncated: {len(data) - offset} of 8 header bytes are there."
         )
     opcode, size = HEADER.unpack_from(data, offset)
-    kind = _PACKETS.get(opcode)
+    kind = Packet.of.get(opcode)
     if kind is None:
         raise ValueError(f"Packet at offset {place} has the unknown opcode {opcode}.")
     if size < HEADER.size or size % 8:

@@ -40,16 +40,12 @@ from .kernels import ffi, lib, take_interrupt
 from .memory import POISON_BYTE, Memory
 from .packets import (
     ClearUavPacket,
-    CopyBufferPacket,
     DiscardPacket,
     DispatchPacket,
     MapTilesPacket,
     Opcode,
     Packet,
-    ResolveQueryPacket,
-    TimestampPacket,
     WaitPacket,
-    WriteImmediatePacket,
     decode_one,
 )
 from .queue import Entry, Queue
@@ -59,7 +55,7 @@ if TYPE_CHECKING:
 
 # Every command is compared with these; looking up an enum member takes longer.
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
-_TOUCH_NOTHING = frozenset({int(Opcode.MARKER), _BARRIER, _SET_HEAPS})
+_TOUCH_NOTHING = packets.commands(lambda effects: not effects.on_memory)
 _HEADER_SIZE, _NO_SLOT = packets.HEADER.size, packets.SLOT_NONE
 _FLAGS_AT, _FUSED = packets.FLAGS_AT, packets.FLAG_FUSED
 _new = tuple.__new__  # creates an event in less time than its class does
@@ -104,16 +100,9 @@ class Processor:
         self._fillings = {packets.FLAG_TAIL: draw(Mode.PADDING), 0: draw(Mode.POISON)}
         self._reader = DispatchReader(memory)
         self._fault = ffi.new("dmlk_fault *")
-        self._commands: dict[int, Callable[[Any], int]] = {
-            Opcode.COPY_BUFFER: self._copy_buffer,
+        self._by_view: dict[int, Callable[[Any], int]] = {
             Opcode.CLEAR_UAV: self._clear_uav,
             Opcode.DISCARD: self._discard,
-            Opcode.TIMESTAMP: self._timestamp,
-            Opcode.RESOLVE_QUERY: self._resolve_query,
-            Opcode.WRITE_IMMEDIATE: self._write_immediate,
-            Opcode.BARRIER: _nothing,
-            Opcode.MARKER: _nothing,
-            Opcode.SET_DESCRIPTOR_HEAPS: _nothing,
         }
 
     # --- queue entries ---
@@ -380,11 +369,10 @@ class Processor:
             return
         else:
             packet = self._decode(data, start)
-            run = self._commands.get(opcode)
-            if run is None:
+            if not packet.opcode.in_list:
                 message = f"A command list holds a {packet.opcode.name} packet, which only a queue may hold."
                 raise GpuFault(FaultKind.BAD_PACKET, message)
-            moved = run(packet)
+            moved = self._by_view.get(opcode, self._move_and_store)(packet)
             self._ran(size)
             self._clock.advance(moved)
         self._memory.drop_null_writes()
@@ -411,9 +399,16 @@ class Processor:
         self._fault.ran_bytes = size
         self._fault.ran = 1
 
-    def _copy_buffer(self, packet: CopyBufferPacket) -> int:
-        self._copy(packet.destination, packet.source, packet.byte_count)
-        return 2 * packet.byte_count
+    def _move_and_store(self, packet: Packet) -> int:
+        """Does what the packet declares; returns the number of bytes that it reads and writes."""
+        moved = 0
+        for destination, source, size in packet.moves():
+            self._copy(destination, source, size)
+            moved += 2 * size
+        for address, data, _ in packet.stores(self._clock.now):
+            self._memory.view(address, len(data))[:] = data
+            moved += len(data)
+        return moved
 
     def _copy(self, destination: int, source: int, size: int) -> None:
         if size:
@@ -465,23 +460,6 @@ class Processor:
                 mode = Mode.PADDING if packet.flags & packets.FLAG_TAIL else Mode.POISON
                 self._decided(mode, f"{size} bytes at {view.address + packet.start:#x} become random")
         return max(0, size)
-
-    def _timestamp(self, packet: TimestampPacket) -> int:
-        self._memory.view(packet.address, 8)[:] = self._clock.now.to_bytes(8, "little")
-        return 8
-
-    def _resolve_query(self, packet: ResolveQueryPacket) -> int:
-        self._copy(packet.destination, packet.source, 8 * packet.count)
-        return 16 * packet.count
-
-    def _write_immediate(self, packet: WriteImmediatePacket) -> int:
-        for address, value, _mode in packet.writes:
-            self._memory.view(address, 4)[:] = value.to_bytes(4, "little")
-        return 4 * len(packet.writes)
-
-
-def _nothing(packet: Packet) -> int:
-    return 0
 
 
 def _serial(entry: bytes) -> int:

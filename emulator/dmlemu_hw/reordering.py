@@ -14,18 +14,18 @@ from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
-from .events import WRITE, Accesses
+from .events import READ, WRITE, Accesses
 from .faults import GpuFault
 from .footprints import accesses, dispatch_accesses
 from .kernels import ffi
 from .memory import Memory
-from .packets import HEADER, BarrierPacket, Opcode, Packet, WriteImmediatePacket, decode_one, is_joined
+from .packets import HEADER, BarrierPacket, Opcode, Packet, commands, decode_one, is_joined
 
 _TRANSITION, _ALIASING, _UAV = range(3)  # kinds of barriers
 _BEGIN_ONLY = 1  # flag of a transition: only the end half orders commands
-_VIEWED = (Opcode.DISPATCH, Opcode.DISCARD, Opcode.CLEAR_UAV)  # commands that access memory through views
-_COPIES = (Opcode.COPY_BUFFER, Opcode.RESOLVE_QUERY, Opcode.WRITE_IMMEDIATE)
-_REMARKS = (Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS)
+_BY_VIEW = commands(lambda effects: effects.by_view)
+_READS_QUERIES = commands(lambda effects: effects.queries == READ)
+_REMARKS = commands(lambda effects: not effects.on_memory) - {Opcode.BARRIER}
 
 
 class Step(NamedTuple):
@@ -113,7 +113,7 @@ def _describe(unit: _Unit, opcode: int, data: bytes, pointer: object, memory: Me
     except (ValueError, GpuFault):
         unit.comes_last = True
         return
-    by_view = opcode in _VIEWED
+    by_view = opcode in _BY_VIEW
     for i in range(len(touched)):
         allocation = memory.find(touched.pointer[i].address)
         address = 0 if allocation is None else allocation.address
@@ -124,14 +124,13 @@ def _describe(unit: _Unit, opcode: int, data: bytes, pointer: object, memory: Me
 
 
 def _describe_kind(unit: _Unit, packet: Packet, touched: Accesses) -> None:
+    effects = packet.opcode.effects
     if isinstance(packet, BarrierPacket):
         unit.barrier = _scope(packet)
-    elif packet.opcode in _COPIES:
-        unit.writes = [each.footprint.byte_range for each in touched if each.access & WRITE]
-        marks = isinstance(packet, WriteImmediatePacket) and any(mode for _, _, mode in packet.writes)
-        unit.comes_last = marks
-    elif packet.opcode is Opcode.TIMESTAMP:
+    elif effects.queries == WRITE or any(mode for _, _, mode in packet.stores()):
         unit.comes_last = True
+    if effects.writes and not effects.by_view:
+        unit.writes = [each.footprint.byte_range for each in touched if each.access & WRITE]
 
 
 def _scope(packet: BarrierPacket) -> tuple[_Reach, _Reach] | None:
@@ -189,12 +188,12 @@ def _of_copies(units: Sequence[_Unit]) -> Iterator[tuple[int, int]]:
 
 
 def _of_clocks(units: Sequence[_Unit]) -> Iterator[tuple[int, int]]:
-    """Timestamps and immediate writes wait for all commands before; RESOLVE_QUERY waits for them."""
+    """Timestamps and immediate writes wait for all commands before; who reads queries waits for them."""
     last = -1
     for number, unit in enumerate(units):
         if unit.comes_last:
             for earlier in range(max(last, 0), number):
                 yield earlier, number
             last = number
-        elif unit.opcode == Opcode.RESOLVE_QUERY and last >= 0:
+        elif unit.opcode in _READS_QUERIES and last >= 0:
             yield last, number

@@ -18,6 +18,7 @@ import dmlemu
 from dmlemu import Error, HResult, Strictness, d3d12, dml
 from dmlemu.testing import faults
 from internal_methods import INTERNAL
+from list_commands import COMMANDS, Objects
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "checks"))
 
@@ -505,6 +506,10 @@ def unsupported_row(name: str) -> Row:
     return unsupported, lambda w, x: getattr(x, name)()
 
 
+def recorded_row(name: str) -> Row:
+    return nothing, lambda w, x: getattr(x, name)(*COMMANDS[name].takes(w.objects))
+
+
 NOT_EMULATED = (
     "atomic_copy_buffer_uint, atomic_copy_buffer_uint64, barrier, copy_texture_region, copy_tiles, "
     "discard_resource, dispatch, draw_indexed_instanced, draw_instanced, execute_bundle, execute_indirect, "
@@ -662,31 +667,10 @@ METHODS: dict[str, dict[str, Row]] = {
     },
     "list": {
         **OBJECT,
-        "begin_event": (nothing, lambda w, x: x.begin_event(1, "region")),
+        **{name: recorded_row(name) for name in COMMANDS},
         "begin_query": (nothing, lambda w, x: x.begin_query(w.queries, d3d12.QueryType.TIMESTAMP, 0)),
-        "clear_state": (nothing, lambda w, x: x.clear_state()),
-        "clear_unordered_access_view_float": (
-            nothing,
-            lambda w, x: x.clear_unordered_access_view_float(0, 0, w.buffer, [0.0] * 4),
-        ),
-        "clear_unordered_access_view_uint": (
-            nothing,
-            lambda w, x: x.clear_unordered_access_view_uint(0, 0, w.buffer, [0] * 4),
-        ),
-        "copy_buffer_region": (nothing, lambda w, x: x.copy_buffer_region(w.buffer, 0, w.upload, 0, 16)),
-        "copy_resource": (nothing, lambda w, x: x.copy_resource(w.buffer, w.upload)),
         "disassemble": (is_open, lambda w, x: x.disassemble()),
-        "end_event": (nothing, lambda w, x: x.end_event()),
-        "end_query": (nothing, lambda w, x: x.end_query(w.queries, d3d12.QueryType.TIMESTAMP, 0)),
         "get_type": (gives(COMPUTE), lambda w, x: x.get_type()),
-        "resolve_query_data": (
-            nothing,
-            lambda w, x: x.resolve_query_data(w.queries, d3d12.QueryType.TIMESTAMP, 0, 1, w.buffer, 0),
-        ),
-        "resource_barrier": (nothing, lambda w, x: x.resource_barrier([d3d12.ResourceBarrier.uav(None)])),
-        "set_descriptor_heaps": (nothing, lambda w, x: x.set_descriptor_heaps([w.views])),
-        "set_marker": (nothing, lambda w, x: x.set_marker(1, "here")),
-        "write_buffer_immediate": (nothing, lambda w, x: x.write_buffer_immediate([])),
         **{name: unsupported_row(name) for name in NOT_EMULATED.split(", ")},
         "reset": (removed, lambda w, x: x.reset(w.allocator)),
         **{name: row for name, row in CHILD.items() if name not in LAST},
@@ -811,6 +795,7 @@ class World:
         self.heap = self.device.create_heap(d3d12.HeapDesc(1 << 17))
         self.reserved = self.device.create_reserved_resource(self.desc, States.COMMON)
         self.queries = self.device.create_query_heap(d3d12.QueryHeapDesc(count=4))
+        self.objects = Objects(self.device)
         layout = tensor([16])
         desc = dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout)
         self.operator = self.dml.create_operator(desc)

@@ -56,7 +56,6 @@ _DECLARED_BY = {
     "SetEventOnMultipleFenceCompletion": "ID3D12Device1",
     "SetResidencyPriority": "ID3D12Device1",
     "ShaderCacheControl": "ID3D12Device9",
-    "WriteBufferImmediate": "ID3D12GraphicsCommandList2",
 }
 """Interfaces of methods that rules may name as those of the first version, or of a command list."""
 

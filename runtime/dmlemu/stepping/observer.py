@@ -32,6 +32,7 @@ from dmlemu_hw.storage import TILE_SIZE, Storage
 from .. import d3d12, dml
 from ..checks.framework.names import Names
 from ..d3d12.core.events import CallBegun, DescriptorsWritten, ObjectReleased
+from ..d3d12.core.faults import ENTRY_NAMES
 from ..d3d12.memory.resource import HostMapped, HostUnmapped
 from ..d3d12.types.enums import Format
 from ..diagnostics.spelling import spell
@@ -363,7 +364,7 @@ class _Watch:
     def _queued(self, event: Queued) -> None:
         if self._observation.is_full():
             return
-        name = {Opcode.SIGNAL: "Signal", Opcode.WAIT: "Wait"}.get(Opcode(event.opcode), "UpdateTileMappings")
+        name = ENTRY_NAMES[Opcode(event.opcode)]
         self._host_writes(sorted(self._mapped))
         fence = f"{self._names.fence(event.fence)} = {event.value} " if event.fence else ""
         self._host(name, f"{fence}queued on {self._names.queue(event.queue)}")

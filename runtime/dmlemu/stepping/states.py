@@ -11,8 +11,6 @@ from .versions import Versions
 
 __all__ = ["StateTracker"]
 
-_COPIES = (Opcode.COPY_BUFFER, Opcode.RESOLVE_QUERY, Opcode.TIMESTAMP, Opcode.WRITE_IMMEDIATE)
-
 
 class StateTracker:
     """Follows the states of one device's buffers, given by their numbers, while the GPU runs."""
@@ -33,9 +31,8 @@ class StateTracker:
         """A command accesses the buffer: it may be promoted."""
         if buffer in self._fixed:
             return
-        wanted = states.UNORDERED_ACCESS
-        if opcode in _COPIES:
-            wanted = states.COPY_DEST if writes else states.COPY_SOURCE
+        effects = Opcode(opcode).effects
+        wanted = effects.writes if writes else effects.reads
         track = self._track(queue, buffer)
         if track.state == states.COMMON or (track.promoted and states.joins(track.state, wanted)):
             track.use(wanted)

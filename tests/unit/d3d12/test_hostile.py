@@ -25,9 +25,7 @@ from dmlemu.d3d12 import (
     HeapProperties,
     HeapType,
     QueryHeapDesc,
-    QueryType,
     Range,
-    Rect,
     ResourceBarrier,
     ResourceDesc,
     ShaderResourceViewDesc,
@@ -36,6 +34,7 @@ from dmlemu.d3d12 import (
     UnorderedAccessViewDesc,
     WriteBufferImmediateParameter,
 )
+from list_commands import COMMANDS, Objects
 
 from .stage import DIRECT, STATE, UAV, Stage
 
@@ -52,24 +51,16 @@ class BadSequence:
     __index__ = __float__ = __len__ = __iter__
 
 
-class World:
+class World(Objects):
     """One object of each kind, and a succeeding call of every method."""
 
     def __init__(self) -> None:
         self.stage = stage = Stage()
-        self.device = device = stage.device
-        self.buffer, self.other = stage.buffer(), stage.buffer()
+        super().__init__(stage.device)
+        device = stage.device
         self.upload = stage.buffer(heap=HeapType.UPLOAD)
         self.heap = device.create_heap(HeapDesc(1 << 18))
         self.reserved = device.create_reserved_resource(ResourceDesc.buffer(1 << 17), STATE.COMMON)
-        self.visible, self.hidden = stage.heap(visible=True), stage.heap()
-        self.cpu = self.hidden.get_cpu_descriptor_handle_for_heap_start()
-        self.target = self.visible.get_cpu_descriptor_handle_for_heap_start()
-        self.gpu = self.visible.get_gpu_descriptor_handle_for_heap_start()
-        self.view = UnorderedAccessViewDesc(Format.R32_UINT, buffer=BufferUav(0, 4))
-        for slot in (self.cpu, self.target):
-            device.create_unordered_access_view(self.buffer, None, self.view, slot)
-        self.queries = device.create_query_heap(QueryHeapDesc(count=4))
         self.list, self.allocator = stage.record()
         self.list.set_descriptor_heaps([self.visible])
         self.closed, self.free = stage.record()
@@ -80,7 +71,6 @@ class World:
 
     def calls(self) -> dict[str, Call]:
         w, d, c, q = self, self.device, self.list, self.stage.queue
-        write = WriteBufferImmediateParameter(w.other.get_gpu_virtual_address(), 1)
         buffer = ResourceDesc.buffer(64)
         return {
             "create_heap": (d.create_heap, [HeapDesc(65536)]),
@@ -187,22 +177,11 @@ class World:
             "map": (w.upload.map, [0, None]),
             "Range": (lambda *a: w.upload.map(0, Range(*a)), [0, 1]),
             "reset": (w.closed.reset, [w.free, None]),
-            "copy_buffer_region": (c.copy_buffer_region, [w.buffer, 0, w.other, 0, 4]),
-            "copy_resource": (c.copy_resource, [w.buffer, w.other]),
-            "write_buffer_immediate": (c.write_buffer_immediate, [[write], None]),
+            **{name: (getattr(c, name), row.takes(w)) for name, row in COMMANDS.items()},
             "WriteBufferImmediateParameter": (
                 lambda *a: c.write_buffer_immediate([WriteBufferImmediateParameter(*a)]),
-                [write.dest, 1],
+                [w.other.get_gpu_virtual_address(), 1],
             ),
-            "clear_uint": (
-                c.clear_unordered_access_view_uint,
-                [w.gpu, w.cpu, w.buffer, (1, 2, 3, 4), ()],
-            ),
-            "clear_float": (
-                c.clear_unordered_access_view_float,
-                [w.gpu, w.cpu, w.buffer, (1.0, 2, 3, 4), [Rect(0, 0, 1, 1)]],
-            ),
-            "resource_barrier": (c.resource_barrier, [ResourceBarrier.uav(None)]),
             "transition": (
                 lambda *a: c.resource_barrier(ResourceBarrier.transition(*a)),
                 [w.buffer, STATE.COMMON, STATE.COPY_DEST, 0, 0],
@@ -211,13 +190,6 @@ class World:
                 lambda *a: c.resource_barrier(ResourceBarrier.aliasing(*a)),
                 [w.buffer, w.other],
             ),
-            "set_descriptor_heaps": (c.set_descriptor_heaps, [[w.visible]]),
-            "end_query": (c.end_query, [w.queries, QueryType.TIMESTAMP, 0]),
-            "resolve_query_data": (
-                c.resolve_query_data,
-                [w.queries, QueryType.TIMESTAMP, 0, 1, w.other, 0],
-            ),
-            "set_marker": (c.set_marker, [0, "text"]),
         }
 
     def junk(self) -> list[Any]:

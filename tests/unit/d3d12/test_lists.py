@@ -6,7 +6,6 @@ import gc
 import re
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +29,7 @@ from dmlemu.d3d12 import (
     UnorderedAccessViewDesc,
 )
 from dmlemu_hw.packets import MarkerPacket, decode
+from list_commands import COMMANDS, Objects, Row
 
 from .stage import BUNDLE, COMPUTE, COPY, DIRECT, INVALID, INVALID_CALL, STATE, Stage, fails, remarks
 
@@ -269,32 +269,19 @@ def test_CL9_garbage_collection_frees_nothing_under_recorded_work(stage: Stage) 
     assert stage.read(buffer)[0] == 5
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        lambda c, s: c.copy_resource(s.buffer(), s.buffer()),
-        lambda c, s: c.copy_buffer_region(s.buffer(), 0, s.buffer(), 0, 4),
-        lambda c, s: c.resource_barrier([]),
-        lambda c, s: c.set_descriptor_heaps([]),
-        lambda c, s: c.set_marker(0, "x"),
-        lambda c, s: c.clear_state(),
-        lambda c, s: c.write_buffer_immediate([]),
-        lambda c, s: c.end_query(None, QueryType.TIMESTAMP, 0),
-    ],
-)
+@pytest.mark.parametrize("operation", COMMANDS)
 @pytest.mark.parametrize("strictness", list(Strictness))
-def test_CL11_calls_on_a_closed_list(
-    command: Callable[[CommandList, Stage], Any], strictness: Strictness
-) -> None:
+def test_CL11_calls_on_a_closed_list(operation: str, strictness: Strictness) -> None:
     stage = Stage(strictness)
     commands, _ = stage.record()
     commands.close()
+    arguments = COMMANDS[operation].takes(Objects(stage.device))
 
     if strictness is Strictness.RUNTIME:
-        command(commands, stage)
+        getattr(commands, operation)(*arguments)
     else:
         with fails("CL11", E_FAIL, 547):
-            command(commands, stage)
+            getattr(commands, operation)(*arguments)
     stage.run(commands)
 
 
@@ -354,53 +341,27 @@ def test_CL12_heaps_are_forgotten_by_reset_and_clear_state(stage: Stage) -> None
     assert stage.read(buffer).view(np.uint32).tolist() == [7] * 16
 
 
-ALLOWED: dict[str, tuple[Callable[[CommandList, Stage], Any], set[CommandListType]]] = {
-    "CopyBufferRegion": (
-        lambda c, s: c.copy_buffer_region(s.buffer(), 0, s.buffer(), 0, 4),
-        {DIRECT, COMPUTE, COPY},
-    ),
-    "CopyResource": (lambda c, s: c.copy_resource(s.buffer(), s.buffer()), {DIRECT, COMPUTE, COPY}),
-    "ResourceBarrier": (
-        lambda c, s: c.resource_barrier(ResourceBarrier.aliasing(None, None)),
-        {DIRECT, COMPUTE, COPY},
-    ),
-    "WriteBufferImmediate": (lambda c, s: c.write_buffer_immediate([]), set(TYPES)),
-    "SetDescriptorHeaps": (lambda c, s: c.set_descriptor_heaps([]), {DIRECT, COMPUTE, BUNDLE}),
-    "ClearState": (lambda c, s: c.clear_state(), {DIRECT, COMPUTE, BUNDLE}),
-    "SetMarker": (lambda c, s: c.set_marker(1, "x"), set(TYPES)),
-    "BeginEvent": (lambda c, s: c.begin_event(1, "x"), set(TYPES)),
-    "EndEvent": (lambda c, s: c.end_event(), set(TYPES)),
-    "ClearUnorderedAccessViewUint": (
-        lambda c, s: c.clear_unordered_access_view_uint(0, 0, s.buffer(), (0,) * 4),
-        {DIRECT, COMPUTE},
-    ),
-    "ClearUnorderedAccessViewFloat": (
-        lambda c, s: c.clear_unordered_access_view_float(0, 0, s.buffer(), (0,) * 4),
-        {DIRECT, COMPUTE},
-    ),
-    "EndQuery": (lambda c, s: c.end_query(None, QueryType.TIMESTAMP, 0), {DIRECT, COMPUTE, COPY}),
-    "ResolveQueryData": (
-        lambda c, s: c.resolve_query_data(None, QueryType.TIMESTAMP, 0, 0, s.buffer(), 0),
-        {DIRECT, COMPUTE, COPY},
-    ),
-    "BeginQuery": (lambda c, s: c.begin_query(None, QueryType.TIMESTAMP, 0), {DIRECT}),
+ALLOWED = {
+    **COMMANDS,
+    "begin_query": Row({DIRECT}, lambda w: [None, QueryType.TIMESTAMP, 0]),  # which no list can record
 }
 
 
 @pytest.mark.dmlemu(expect=["*"])  # other rules may object
 @pytest.mark.parametrize("type", TYPES)
-@pytest.mark.parametrize("operation", list(ALLOWED))
+@pytest.mark.parametrize("operation", ALLOWED)
 def test_CL13_which_list_type_records_what(stage: Stage, operation: str, type: CommandListType) -> None:
-    command, allowed = ALLOWED[operation]
+    allowed, takes = ALLOWED[operation]
+    arguments = takes(Objects(stage.device))
     commands, _ = stage.record(type)
     if type in allowed:
         try:
-            command(commands, stage)
+            getattr(commands, operation)(*arguments)
         except Error as error:
             assert not error.report.rule.startswith("CL13")
     else:
         with fails("CL13", INVALID, 537):
-            command(commands, stage)
+            getattr(commands, operation)(*arguments)
     commands.close()
 
 

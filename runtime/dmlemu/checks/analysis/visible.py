@@ -18,7 +18,7 @@ from dmlemu_hw.footprints import accesses, dispatch_accesses
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.memory_spans import Span, heap_number, spans, spans_after
-from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, decode_one
+from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, commands, decode_one
 
 from ...d3d12.memory.checks import is_cpu_visible
 
@@ -38,7 +38,7 @@ __all__ = [
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 _COPY = Struct("<8xQQQ")  # destination, source, size
-_TOUCH_NOTHING = (Opcode.BARRIER, Opcode.MARKER, Opcode.SET_DESCRIPTOR_HEAPS, Opcode.TIMESTAMP)
+_ON_BUFFERS = commands(lambda effects: effects.on_buffers)
 
 
 class Part(NamedTuple):
@@ -75,7 +75,7 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
         elif opcode == Opcode.DISPATCH:
             if dispatches:
                 found = dispatch_accesses(data[at : at + size], base + at, memory, planned=True)
-        elif opcode not in _TOUCH_NOTHING:
+        elif opcode in _ON_BUFFERS:
             try:
                 found = accesses(decode_one(data, at), memory)
             except GpuFault:  # known when it is executed

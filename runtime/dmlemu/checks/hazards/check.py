@@ -18,10 +18,10 @@ from dmlemu_hw.events import (
     Submitted,
     Waited,
 )
-from dmlemu_hw.packets import HEADER, Opcode, WriteImmediatePacket, decode_one, is_tail
+from dmlemu_hw.packets import HEADER, Opcode, commands, decode_one, is_tail
 
 from ...d3d12.lists.rows import COPY_SAME
-from ...d3d12.types.enums import ResourceBarrierFlags, WriteBufferImmediateMode
+from ...d3d12.types.enums import ResourceBarrierFlags, ResourceStates, WriteBufferImmediateMode
 from ...diagnostics.declaration import Declaration
 from ...dml.events import DispatchRecorded
 from ...dml.lowering.dispatchable import OperatorInitializer
@@ -46,25 +46,27 @@ if TYPE_CHECKING:
     from ...d3d12.device.device import Device
     from ...errors import CallSite
 
-_DISPATCH, _DISCARD, _WRITE_IMMEDIATE = (
-    int(each) for each in (Opcode.DISPATCH, Opcode.DISCARD, Opcode.WRITE_IMMEDIATE)
-)
+_DISPATCH, _DISCARD = int(Opcode.DISPATCH), int(Opcode.DISCARD)
 _COPY_DEST, _TAIL = int(Kind.COPY_DEST), int(Kind.TAIL)
 _BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
 _MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
 
-# How reads and writes of each command access memory; None: needs no barriers (query heaps).
+_OF_STATE = {
+    0: None,  # what is in no state needs no barriers: query heaps
+    int(ResourceStates.UNORDERED_ACCESS): Kind.UAV,
+    int(ResourceStates.COPY_SOURCE): Kind.COPY_SOURCE,
+    int(ResourceStates.COPY_DEST): Kind.COPY_DEST,
+}
+# How reads and writes of each command access memory.
 _KINDS: dict[int, Kinds] = {
-    Opcode.DISPATCH: (Kind.UAV, Kind.UAV),
-    Opcode.CLEAR_UAV: (Kind.UAV, Kind.UAV),
-    Opcode.DISCARD: (Kind.UAV, Kind.UAV),
-    Opcode.COPY_BUFFER: (Kind.COPY_SOURCE, Kind.COPY_DEST),
-    Opcode.RESOLVE_QUERY: (None, Kind.COPY_DEST),
-    Opcode.WRITE_IMMEDIATE: (None, Kind.COPY_DEST),
+    int(each): (_OF_STATE[each.effects.reads], _OF_STATE[each.effects.writes])
+    for each in Opcode
+    if each.effects.on_buffers
 }
 _BY_UAV: Kinds = (Kind.UAV, Kind.UAV)
 _TAIL_KINDS: Kinds = (None, Kind.TAIL)
-_BY_VIEW = frozenset({int(Opcode.DISPATCH), int(Opcode.CLEAR_UAV), int(Opcode.DISCARD)})
+_BY_VIEW = commands(lambda effects: effects.by_view)
+_IMMEDIATE = commands(lambda effects: effects.immediate)
 _NOTHING = (0, 0)  # bytes
 _MOST_POSTPONED = 1024  # maximum number of postponed commands
 _MOST_WALKED = 10_000  # commands of a call that are looked at, again and again, for orders by accident
@@ -243,7 +245,7 @@ class Hazards(Check):
         is_discard = opcode == _DISCARD
         if is_discard and is_tail(event.packet):
             kinds = _TAIL_KINDS
-        elif opcode == _WRITE_IMMEDIATE:
+        elif opcode in _IMMEDIATE:
             timeline.behind_all = _marked_out(event.packet)
         reached = self._places.reached(event.accesses)
         if not event.joined:
@@ -577,10 +579,9 @@ class Hazards(Check):
 
 
 def _marked_out(packet: bytes) -> tuple[int, ...]:
-    """Operands of a WriteBufferImmediate that are written after all earlier commands are done."""
-    decoded = decode_one(packet)
-    assert isinstance(decoded, WriteImmediatePacket)
-    return tuple(i for i, (_, _, mode) in enumerate(decoded.writes) if mode == _MARKER_OUT)
+    """Operands of an immediate write that are written after all earlier commands are done."""
+    stores = decode_one(packet).stores()
+    return tuple(i for i, (_, _, mode) in enumerate(stores) if mode == _MARKER_OUT)
 
 
 CHECKS = (Hazards,)

@@ -35,7 +35,7 @@ from dmlemu_hw.events import (
     Submitted,
 )
 from dmlemu_hw.kernels import ffi, lib
-from dmlemu_hw.packets import KERNEL, Opcode, is_tail
+from dmlemu_hw.packets import KERNEL, Opcode, commands, is_tail
 from dmlemu_hw.shadow import Shadow
 
 from ...d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped
@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 _KEPT = 8192  # commands whose writes are remembered, and causes
 _CONTENTS_KEPT = 2048  # cached contents of accesses
 _LONG = 128  # maximum number of accesses in a cached set
-_DISPATCH, _COPY, _DISCARD = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER), int(Opcode.DISCARD)
+_DISPATCH, _DISCARD = int(Opcode.DISPATCH), int(Opcode.DISCARD)
+_COPIES = commands(lambda effects: effects.copies)
 _NEAR = 4096  # bytes searched for a neighbour
 _MOST = 1 << 22  # bytes of a tensor whose undefined rows are looked for
 # Kernels, and the operand of which they make an element of the output from each element.
@@ -143,10 +144,10 @@ class Initialisation(Check):
         if accesses is NO_ACCESSES or not accesses or (opcode == _DISCARD and is_tail(event.packet)):
             return  # tails keep their contents
         pointer = accesses.pointer
-        if patterned and opcode in (_DISPATCH, _COPY):
+        if patterned and (opcode == _DISPATCH or opcode in _COPIES):
             self._watch_ends()
             self._host.before_read(accesses)
-        if opcode == _COPY:
+        if opcode in _COPIES:
             source, target = pointer[0], pointer[1]
             self.shadow.copy(target.address, source.address, target.end - target.address)
             change = _Change(1, target.address, target.end, False)

@@ -29,7 +29,7 @@ from dmlemu_hw.events import (
     Submitted,
 )
 from dmlemu_hw.memory_spans import heap_number, spans
-from dmlemu_hw.packets import KERNEL, Opcode, is_tail
+from dmlemu_hw.packets import KERNEL, Opcode, commands, is_tail
 
 from ...d3d12.core.recording import Command
 from ...d3d12.memory.resource import HostAccessed, HostMapped, TensorExpected
@@ -60,7 +60,8 @@ from .rows import (
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device
 
-_DISPATCH, _COPY, _DISCARD = int(Opcode.DISPATCH), int(Opcode.COPY_BUFFER), int(Opcode.DISCARD)
+_DISPATCH, _DISCARD = int(Opcode.DISPATCH), int(Opcode.DISCARD)
+_COPIES = commands(lambda effects: effects.copies)
 _MOVING = frozenset({"copy"})
 _FILLING = frozenset({"fill_value_constant", "fill_value_sequence"})
 _AUTHORS = 8192
@@ -294,7 +295,7 @@ class WhoseBytes(Check):
                 self._written += 1
                 write.number = self._written
             return
-        if event.opcode == _COPY:
+        if event.opcode in _COPIES:
             self._copy(event)
             return
         reached = self._places.reached(accesses)
@@ -590,9 +591,9 @@ def _is_beneath(older: Source, newer: Source) -> bool:
 
 
 def _is_patch(source: Source) -> bool:
-    """Whether WriteBufferImmediate changed a word."""
-    command = None if source.write is None else source.write.author.command
-    return command is not None and command.name == "WriteBufferImmediate"
+    """Whether a command changed a few words to numbers of its own."""
+    opcode = _opcode(source)
+    return opcode is not None and opcode.effects.immediate
 
 
 def _is_upload(source: Source) -> bool:
@@ -608,11 +609,19 @@ def _is_upload(source: Source) -> bool:
 
 def _is_blank(source: Source) -> bool:
     """Whether it was only cleared or filled with a number, or the CPU wrote it."""
-    command = None if source.write is None else source.write.author.command
-    is_clear = command is not None and (
-        command.name.startswith("ClearUnorderedAccessView") or "FILL_VALUE_CONSTANT" in command.name
-    )
-    return is_clear or _is_upload(source)
+    command = _command(source)
+    is_fill = command is not None and "FILL_VALUE_CONSTANT" in command.name
+    return is_fill or _opcode(source) is Opcode.CLEAR_UAV or _is_upload(source)
+
+
+def _opcode(source: Source) -> Opcode | None:
+    """Of the command that wrote it; None: the CPU did, or the list is gone."""
+    command = _command(source)
+    return None if command is None else command.opcode
+
+
+def _command(source: Source) -> Command | None:
+    return None if source.write is None else source.write.author.command
 
 
 def _is_undeclared(write: Write) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING, NamedTuple
 
 from dmlemu_hw.events import Accessing, Executing, Freed
-from dmlemu_hw.packets import Opcode, ResolveQueryPacket, TimestampPacket, decode_one
+from dmlemu_hw.packets import WRITE, commands, decode_one
 
 from ...d3d12.memory.query_heap import QUERY_SIZE
 from ..framework.check import Check, on
@@ -18,7 +18,7 @@ from . import messages
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device
 
-_OPCODES = frozenset((int(Opcode.TIMESTAMP), int(Opcode.RESOLVE_QUERY)))
+_OPCODES = commands(lambda effects: bool(effects.queries))
 
 
 class _Use(NamedTuple):
@@ -66,12 +66,13 @@ class QueryHeaps(Check):
             self._uses.pop(self._gone.popleft(), None)
         self._clocks.start(event.queue, event.ticket)
         packet = decode_one(event.packet)
-        writes = isinstance(packet, TimestampPacket)
-        if isinstance(packet, ResolveQueryPacket):
-            address, count = packet.source, packet.count
+        writes = packet.opcode.effects.queries == WRITE
+        if writes:
+            [(address, data, _)] = packet.stores()
+            count = len(data) // QUERY_SIZE
         else:
-            assert isinstance(packet, TimestampPacket)
-            address, count = packet.address, 1
+            [(_, address, size)] = packet.moves()
+            count = size // QUERY_SIZE
         heap = self.device.context.gpu.memory.find(address)
         if heap is None or not count:
             return

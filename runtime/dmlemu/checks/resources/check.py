@@ -12,7 +12,7 @@ import numpy as np
 
 from dmlemu_hw.events import WRITE, Accesses, Submitted, Waited
 from dmlemu_hw.memory import Memory
-from dmlemu_hw.packets import HEADER, BarrierPacket, Opcode, WriteImmediatePacket, decode, decode_one
+from dmlemu_hw.packets import HEADER, BarrierPacket, commands, decode, decode_one
 
 from ...d3d12.core.events import ObjectReleased
 from ...d3d12.core.recording import Recording
@@ -34,6 +34,7 @@ from .rows import HEAP_OVERLAP, READBACK_EARLY, RES_LEAK
 CHECKS: tuple[type[Check], ...]
 
 Span = tuple[int, int]  # first byte and the byte after the last one
+_IMMEDIATE = commands(lambda effects: effects.immediate)
 
 
 # --- READBACK_EARLY ---
@@ -112,12 +113,11 @@ def _writes_of(recording: ListRecording, memory: Memory) -> Iterator[_Write]:
 
 
 def _is_marker(data: bytes, at: int, operand: int) -> bool:
-    """Writes of WriteBufferImmediate with a marker mode are meant to be read early."""
-    if HEADER.unpack_from(data, at)[0] != Opcode.WRITE_IMMEDIATE:
+    """Immediate writes with a marker mode are meant to be read early."""
+    if HEADER.unpack_from(data, at)[0] not in _IMMEDIATE:
         return False
-    packet = decode_one(data, at)
-    assert isinstance(packet, WriteImmediatePacket)
-    return packet.writes[operand][2] != WriteBufferImmediateMode.DEFAULT
+    _, _, mode = decode_one(data, at).stores()[operand]
+    return mode != WriteBufferImmediateMode.DEFAULT
 
 
 def _shared(buffer: Resource, begin: int, end: int, write: _Write) -> Span | None:

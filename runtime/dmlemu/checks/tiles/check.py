@@ -23,7 +23,7 @@ from dmlemu_hw.events import (
 )
 from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.memory_spans import Span, heap_number, spans
-from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, decode_one
+from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, commands, decode_one
 from dmlemu_hw.storage import TILE_SIZE
 
 from ...d3d12.core.events import Evicted, ObjectReleased
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _FEW = 64  # mappings or commands of a buffer kept before completed ones are looked for
 
 
-_PARTS_WITHOUT_ORDER = (Opcode.DISPATCH, Opcode.COPY_BUFFER)
+_PARTS_WITHOUT_ORDER = commands(lambda effects: effects.copies) | {Opcode.DISPATCH}
 
 
 class _Table(NamedTuple):

@@ -29,7 +29,7 @@ from .rows import (
     OBJECT_DELETED_IN_USE,
 )
 
-_ENTRY_NAMES = {
+ENTRY_NAMES = {
     Opcode.EXECUTE: "ExecuteCommandLists",
     Opcode.SIGNAL: "Signal",
     Opcode.WAIT: "Wait",
@@ -137,7 +137,7 @@ def _command_name(command: Command | None, fault: GpuFault) -> str:
     if command is not None:
         return command.name
     try:
-        return _ENTRY_NAMES[decode_one(fault.packet).opcode]
+        return ENTRY_NAMES[decode_one(fault.packet).opcode]
     except (ValueError, KeyError):
         return "a command"
 

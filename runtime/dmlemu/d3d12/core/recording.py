@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from dmlemu_hw.packets import Opcode
 from dmlemu_hw.queue import Queue as HardwareQueue
 
 from ...errors import CallSite, spell_site
@@ -31,13 +32,15 @@ class Command(NamedTuple):
     """The description of a recorded command, for messages; it keeps no object alive.
 
     ``name``: ``CopyBufferRegion``, or the dispatched operator.  ``number`` counts the list's commands from 0;
-    the packets of one dispatch share it.  ``operands``: the names of the packet's operands.
+    the packets of one dispatch share it.  ``operands``: the names of the packet's operands.  ``opcode``: None
+    where the list is gone.
     """
 
     name: str
     number: int
     operands: tuple[str, ...] = ()
     site: CallSite | None = None
+    opcode: Opcode | None = None
 
     def __str__(self) -> str:
         """``CopyBufferRegion (command 3)``, in the middle of a sentence."""

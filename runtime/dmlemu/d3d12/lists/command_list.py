@@ -39,7 +39,7 @@ from ..types.structs import (
 )
 from . import command_validation
 from .command_allocator import CommandAllocator
-from .list_recorder import ListRecorder, ListRecording
+from .list_recorder import COMMAND_LIST, ListRecorder, ListRecording
 from .rows import CL5, CL6
 
 if TYPE_CHECKING:
@@ -52,15 +52,17 @@ _Method = Callable[Concatenate["CommandList", _Parameters], None]
 
 
 def _records(
-    operation: str, allowed: frozenset[CommandListType]
+    operation: str, allowed: frozenset[CommandListType], interface: str = COMMAND_LIST
 ) -> Callable[[_Method[_Parameters]], _Method[_Parameters]]:
     """Makes a recording method: it does nothing on a removed device, checks that the list is open
-    and of an allowed type, and rejects the command when its checks raise."""
+    and of an allowed type, and rejects the command when its checks raise.
+
+    ``interface``: the one that introduced the method."""
 
     def decorate(method: _Method[_Parameters]) -> _Method[_Parameters]:
         @wraps(method)
         def record(self: CommandList, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
-            if not self.may_record(operation, allowed):
+            if not self.may_record(operation, allowed, interface):
                 return
             try:
                 method(self, *args, **kwargs)
@@ -209,7 +211,7 @@ class CommandList(ListRecorder):
         self.writer.copy_buffer(dst_resource.address, src_resource.address, dst_resource.width)
         self.announce(Opcode.COPY_BUFFER, "CopyResource", ("pSrcResource", "pDstResource"))
 
-    @_records("WriteBufferImmediate", IMMEDIATE)
+    @_records("WriteBufferImmediate", IMMEDIATE, "ID3D12GraphicsCommandList2")
     def write_buffer_immediate(
         self,
         params: Sequence[WriteBufferImmediateParameter],

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ListRecorder", "ListRecording", "check_allocator", "check_list_type"]
 
+COMMAND_LIST = "ID3D12GraphicsCommandList"
+
 
 class ListRecording(Recording):
     """The recording of a command list, with the resources that its commands use.
@@ -87,7 +89,9 @@ class ListRecorder(DeviceChild):
     def records_with(self, allocator: CommandAllocator) -> bool:
         return self.is_open and self.recording is not None and self.recording.allocator is allocator
 
-    def may_record(self, operation: str, allowed: frozenset[CommandListType]) -> bool:
+    def may_record(
+        self, operation: str, allowed: frozenset[CommandListType], interface: str = COMMAND_LIST
+    ) -> bool:
         """CL11, CL13; False when the call must do nothing."""
         if self.context.removed is not None:
             return False
@@ -102,7 +106,7 @@ class ListRecorder(DeviceChild):
                 self,
                 given=self.type,
                 expected=" or ".join(spell(each) for each in sorted(allowed)),
-                page=f"ID3D12GraphicsCommandList::{operation}",
+                page=f"{interface}::{operation}",
                 operation=operation,
                 operation_=operation,
             )
@@ -190,7 +194,7 @@ class ListRecorder(DeviceChild):
         assert recording is not None
         commands = recording.commands
         number = commands[-1].number + (not joined) if commands else 0
-        commands.append(Command(name, number, operands, site or self.context.here()))
+        commands.append(Command(name, number, operands, site or self.context.here(), opcode))
         events = self.context.gpu.events
         if events.wants(Recorded):
             events.emit(Recorded(recording.serial, len(commands) - 1, opcode, name))

@@ -331,7 +331,7 @@ class CM4(Rule):
 
 class CM5(Rule):
     says = "WriteBufferImmediate: addresses multiples of 4 inside a buffer in state COPY_DEST."
-    call = "ID3D12GraphicsCommandList::WriteBufferImmediate"
+    call = "ID3D12GraphicsCommandList2::WriteBufferImmediate"
 
     modes = Breach(COPY_RANGE, "The modes are not one per write.", field="pModes")
     misaligned = Breach(COPY_RANGE, "Address ({given}) is not a multiple of 4.", expected="a multiple of 4")

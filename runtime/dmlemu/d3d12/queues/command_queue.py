@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.faults import OutOfMemory
+from dmlemu_hw.packets import Opcode
 from dmlemu_hw.queue import QueueKind
 
 from ...errors import Error, HResult, Severity, call_site, spell_site
@@ -152,7 +153,7 @@ class CommandQueue(DeviceChild):
             self.context.reject(error)
             return
         if regions:
-            command = Command("UpdateTileMappings", 0, site=call_site())
+            command = Command("UpdateTileMappings", 0, site=call_site(), opcode=Opcode.MAP_TILES)
             needs = (resource,) if heap is None else (resource, heap)
             with self.context.submitting:
                 ticket = self.hardware.submitted + 1

@@ -1,0 +1,95 @@
+"""Commands that lists record: for which types of lists, and with arguments that are valid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from dmlemu.d3d12 import (
+    BufferUav,
+    CommandListType,
+    DescriptorHeapDesc,
+    DescriptorHeapFlags,
+    DescriptorHeapType,
+    Device,
+    Format,
+    HeapFlags,
+    HeapProperties,
+    HeapType,
+    QueryHeapDesc,
+    QueryType,
+    Rect,
+    Resource,
+    ResourceBarrier,
+    ResourceDesc,
+    ResourceFlags,
+    ResourceStates,
+    UnorderedAccessViewDesc,
+    WriteBufferImmediateParameter,
+)
+
+DIRECT, COMPUTE, COPY, BUNDLE = (
+    CommandListType.DIRECT,
+    CommandListType.COMPUTE,
+    CommandListType.COPY,
+    CommandListType.BUNDLE,
+)
+
+
+class Objects:
+    """What commands need: two buffers, queries, and the view of a buffer in a visible heap and in another."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.buffer, self.other = self._buffer(), self._buffer()
+        self.queries = device.create_query_heap(QueryHeapDesc(count=4))
+        self.visible, self.hidden = (
+            device.create_descriptor_heap(
+                DescriptorHeapDesc(DescriptorHeapType.CBV_SRV_UAV, 8, DescriptorHeapFlags(visible))
+            )
+            for visible in (True, False)
+        )
+        self.cpu = self.hidden.get_cpu_descriptor_handle_for_heap_start()
+        self.target = self.visible.get_cpu_descriptor_handle_for_heap_start()
+        self.gpu = self.visible.get_gpu_descriptor_handle_for_heap_start()
+        self.view = UnorderedAccessViewDesc(Format.R32_UINT, buffer=BufferUav(0, 4))
+        for slot in (self.cpu, self.target):
+            device.create_unordered_access_view(self.buffer, None, self.view, slot)
+
+    def _buffer(self) -> Resource:
+        desc = ResourceDesc.buffer(256, ResourceFlags.ALLOW_UNORDERED_ACCESS)
+        heap = HeapProperties(HeapType.DEFAULT)
+        return self.device.create_committed_resource(heap, HeapFlags.NONE, desc, ResourceStates.COMMON)
+
+
+class Row(NamedTuple):
+    """``types``: of the lists that may record it.  ``takes``: arguments of a call on the objects."""
+
+    types: set[CommandListType]
+    takes: Callable[[Objects], list[Any]]
+
+
+ALL, TRANSFER = {DIRECT, COMPUTE, COPY, BUNDLE}, {DIRECT, COMPUTE, COPY}
+SHADING, SETTING = {DIRECT, COMPUTE}, {DIRECT, COMPUTE, BUNDLE}
+TIMESTAMP = QueryType.TIMESTAMP
+
+COMMANDS = {
+    "begin_event": Row(ALL, lambda w: [1, "x"]),
+    "clear_state": Row(SETTING, lambda w: []),
+    "clear_unordered_access_view_float": Row(
+        SHADING, lambda w: [w.gpu, w.cpu, w.buffer, (1.0, 2, 3, 4), [Rect(0, 0, 1, 1)]]
+    ),
+    "clear_unordered_access_view_uint": Row(SHADING, lambda w: [w.gpu, w.cpu, w.buffer, (1, 2, 3, 4), ()]),
+    "copy_buffer_region": Row(TRANSFER, lambda w: [w.buffer, 0, w.other, 0, 4]),
+    "copy_resource": Row(TRANSFER, lambda w: [w.buffer, w.other]),
+    "end_event": Row(ALL, lambda w: []),
+    "end_query": Row(TRANSFER, lambda w: [w.queries, TIMESTAMP, 0]),
+    "resolve_query_data": Row(TRANSFER, lambda w: [w.queries, TIMESTAMP, 0, 1, w.other, 0]),
+    "resource_barrier": Row(TRANSFER, lambda w: [ResourceBarrier.uav(None)]),
+    "set_descriptor_heaps": Row(SETTING, lambda w: [[w.visible]]),
+    "set_marker": Row(ALL, lambda w: [0, "text"]),
+    "write_buffer_immediate": Row(
+        ALL, lambda w: [[WriteBufferImmediateParameter(w.other.get_gpu_virtual_address(), 1)], None]
+    ),
+}
+"""By method; those that every list refuses are not here."""
