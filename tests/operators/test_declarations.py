@@ -14,7 +14,7 @@ import pytest
 from dmlemu import Error, HResult, d3d12, dml
 from dmlemu.dml import FeatureLevel, ReduceFunction, TensorDataType
 from dmlemu.dml.declared import declared, find_operator
-from dmlemu.dml.declared.definition import Definition, definition_class, emulated
+from dmlemu.dml.declared.definition import Definition, _modules, definition_class, emulated
 from dmlemu.dml.declared.schema import (
     Allowed,
     FieldKind,
@@ -47,6 +47,16 @@ def facts_of(desc: type[OperatorDesc]) -> dict[str, Any]:
 def test_all_177_are_declared() -> None:
     assert len(DECLARED) == len(FACTS) == 177
     assert [desc.TYPE.value for desc in DECLARED] == list(range(1, 178))
+
+
+def test_the_name_of_an_operator_leads_to_its_module() -> None:
+    """Else it would be found only when another operator has loaded the module."""
+    modules = _modules()
+    for operator in emulated():
+        found = definition_class(operator)
+        beginnings = [each for each in modules if operator.name.lower().startswith(each)]
+        assert found is not None
+        assert found.__module__.rpartition(".")[2] in {modules[each] for each in beginnings}, operator
 
 
 def test_all_177_run_and_none_raises_e_notimpl() -> None:

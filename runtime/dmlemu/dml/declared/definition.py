@@ -1,6 +1,6 @@
 """Operator definitions: the rules of a desc, the kernels that run it, its reference in NumPy.
 
-A definition is one class in a module of ``dml/operators``; all modules of that folder are searched.  Numbered
+A definition is one class in a module of ``dml/operators``, which is found by the operator's name.  Numbered
 variants of one operator, and operators of one family, share a class.  DirectML's other operators have a desc
 but no definition: they are declared, not emulated.
 """
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Definition", "definition_class", "definition_of", "emulated", "example_of", "ulps_of", "unmet"]
 
 _OPERATORS = f"{__package__.rpartition('.')[0]}.operators"
-_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "operators")
 
 _DEFINED: dict[OperatorType, type[Definition]] = {}
 
@@ -144,29 +143,35 @@ def example_of(desc: type[OperatorDesc]) -> OperatorDesc:
 
 
 def definition_class(type: OperatorType) -> type[Definition] | None:
-    """The definition of an operator, or None.  Looks first in the modules whose name begins its own."""
+    """The definition of an operator, or None; loads the modules that it may be in, the longest name first."""
     if type not in _DEFINED:
-        own = [module for module in _modules() if type.name.lower().startswith(module)]
-        for module in sorted(own, key=len, reverse=True):
-            with loading():
-                import_module(f"{_OPERATORS}.{module}")
+        modules = _modules()
+        own = [beginning for beginning in modules if type.name.lower().startswith(beginning)]
+        for beginning in sorted(own, key=len, reverse=True):
+            _load(modules[beginning])
             if type in _DEFINED:
                 break
-        else:
-            emulated()
     return _DEFINED.get(type)
 
 
 @cache
 def emulated() -> frozenset[OperatorType]:
     """Every operator that has a definition."""
-    for module in _modules():
-        with loading():
-            import_module(f"{_OPERATORS}.{module}")
+    for module in sorted({*_modules().values()}):
+        _load(module)
     return frozenset(_DEFINED)
 
 
+def _load(module: str) -> None:
+    with loading():
+        import_module(f"{_OPERATORS}.{module}")
+
+
 @cache
-def _modules() -> tuple[str, ...]:
-    names = os.listdir(_FOLDER)
-    return tuple(sorted(name[:-3] for name in names if name.endswith(".py") and name != "__init__.py"))
+def _modules() -> dict[str, str]:
+    """The modules of definitions, by what the names of their operators begin with."""
+    operators = import_module(_OPERATORS)
+    names = os.listdir(operators.__path__[0])
+    modules = {name[:-3]: name[:-3] for name in names if name.endswith(".py") and name != "__init__.py"}
+    listed = {each: module for module, beginnings in operators.FAMILIES.items() for each in beginnings}
+    return modules | listed

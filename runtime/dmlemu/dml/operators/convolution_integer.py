@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,12 @@ _FILTERS, _CHANNELS = 16, 4  # in a block of the kernel
 
 
 class IntegerConvolution(AnyConvolution):
-    """A forward convolution of 8-bit integers minus their zero points, with sums of INT32."""
+    """A forward convolution of 8-bit integers minus their zero points, with sums of INT32.
+
+    ``OUTPUT``: the type of the output in the example.
+    """
+
+    OUTPUT: ClassVar[TensorDataType] = TensorDataType.INT32
 
     def convolve(self, program: Program, output: Operand) -> None:
         """The call that computes the sums."""
@@ -59,6 +64,33 @@ class IntegerConvolution(AnyConvolution):
             zero_points = np.asarray(inputs["filter_zero_point_tensor"]).astype(np.int64)
             w = w - zero_points.reshape(-1, *[1] * (w.ndim - 1))
         return self.forward(x, w)
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 4, 8, 9]),
+            "input_zero_point_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 1, 1, 1]),
+            "filter_tensor": BufferTensorDesc(TensorDataType.INT8, [6, 2, 3, 2]),
+            "filter_zero_point_tensor": BufferTensorDesc(TensorDataType.INT8, [1, 6, 1, 1]),
+            "output_tensor": BufferTensorDesc(cls.OUTPUT, [1, 6, 4, 10]),
+            "strides": [2, 1],
+            "dilations": [1, 2],
+            "start_padding": [1, 0],
+            "end_padding": [0, 3],
+            "group_count": 2,
+        }
+
+    @classmethod
+    def page_changes(cls) -> dict[str, Any]:
+        return {
+            "input_tensor": [1, 1, 5, 6],
+            "filter_tensor": [1, 1, 3, 2],
+            "filter_zero_point_tensor": [1, 1, 1, 1],
+            "output_tensor": [1, 1, 3, 4],
+            "start_padding": [1, 0],
+            "end_padding": [1, 0],
+            "group_count": 1,
+        }
 
 
 class ConvolutionInteger(IntegerConvolution, of="CONVOLUTION_INTEGER"):
@@ -98,33 +130,6 @@ class ConvolutionInteger(IntegerConvolution, of="CONVOLUTION_INTEGER"):
 
     def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         return {"output_tensor": self.sums(inputs).astype(np.int32)}
-
-    @classmethod
-    def example(cls) -> dict[str, Any]:
-        return {
-            "input_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 4, 8, 9]),
-            "input_zero_point_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 1, 1, 1]),
-            "filter_tensor": BufferTensorDesc(TensorDataType.INT8, [6, 2, 3, 2]),
-            "filter_zero_point_tensor": BufferTensorDesc(TensorDataType.INT8, [1, 6, 1, 1]),
-            "output_tensor": BufferTensorDesc(TensorDataType.INT32, [1, 6, 4, 10]),
-            "strides": [2, 1],
-            "dilations": [1, 2],
-            "start_padding": [1, 0],
-            "end_padding": [0, 3],
-            "group_count": 2,
-        }
-
-    @classmethod
-    def page_changes(cls) -> dict[str, Any]:
-        return {
-            "input_tensor": [1, 1, 5, 6],
-            "filter_tensor": [1, 1, 3, 2],
-            "filter_zero_point_tensor": [1, 1, 1, 1],
-            "output_tensor": [1, 1, 3, 4],
-            "start_padding": [1, 0],
-            "end_padding": [1, 0],
-            "group_count": 1,
-        }
 
 
 def _filter(program: Program, groups: int) -> Operand:

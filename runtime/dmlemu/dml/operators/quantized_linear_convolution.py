@@ -39,6 +39,7 @@ class QuantizedLinearConvolution(IntegerConvolution, of="QUANTIZED_LINEAR_CONVOL
 
     desc: QuantizedLinearConvolutionOperatorDesc
 
+    OUTPUT = TensorDataType.UINT8
     RULES = (
         SameRank("input_tensor", "filter_tensor", "bias_tensor", "output_tensor"),
         AtLeast("group_count", 1),
@@ -98,31 +99,14 @@ class QuantizedLinearConvolution(IntegerConvolution, of="QUANTIZED_LINEAR_CONVOL
     def example(cls) -> dict[str, Any]:
         one = BufferTensorDesc(TensorDataType.FLOAT32, [1, 1, 1, 1])
         return {
-            "input_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 4, 8, 9]),
+            **super().example(),
             "input_scale_tensor": one,
-            "input_zero_point_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 1, 1, 1]),
-            "filter_tensor": BufferTensorDesc(TensorDataType.INT8, [6, 2, 3, 2]),
             "filter_scale_tensor": BufferTensorDesc(TensorDataType.FLOAT32, [1, 6, 1, 1]),
-            "filter_zero_point_tensor": BufferTensorDesc(TensorDataType.INT8, [1, 6, 1, 1]),
             "bias_tensor": BufferTensorDesc(TensorDataType.INT32, [1, 6, 1, 1]),
             "output_scale_tensor": one,
             "output_zero_point_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 1, 1, 1]),
-            "output_tensor": BufferTensorDesc(TensorDataType.UINT8, [1, 6, 4, 10]),
-            "strides": [2, 1],
-            "dilations": [1, 2],
-            "start_padding": [1, 0],
-            "end_padding": [0, 3],
-            "group_count": 2,
         }
 
     @classmethod
     def page_changes(cls) -> dict[str, Any]:
-        return {
-            "input_tensor": [1, 1, 5, 6],
-            "filter_tensor": [1, 1, 3, 2],
-            **dict.fromkeys(("filter_scale_tensor", "filter_zero_point_tensor", "bias_tensor"), [1] * 4),
-            "output_tensor": [1, 1, 3, 4],
-            "start_padding": [1, 0],
-            "end_padding": [1, 0],
-            "group_count": 1,
-        }
+        return {**super().page_changes(), "filter_scale_tensor": [1] * 4, "bias_tensor": [1] * 4}

@@ -78,6 +78,20 @@ class Scatter(Definition):
         SameSizes("input_tensor", "output_tensor"),
     )
 
+    @abstractmethod
+    def constants(self) -> dict[str, int]:
+        """As those of a gather."""
+
+    def lower(self, program: Program) -> None:
+        program.call(
+            "scatter",
+            program.read("input_tensor"),
+            program.read("indices_tensor"),
+            program.read("updates_tensor"),
+            program.write("output_tensor"),
+            constants=kernels.pack("scatter", **self.constants()),
+        )
+
 
 # --- along an axis: every index selects one element ---
 

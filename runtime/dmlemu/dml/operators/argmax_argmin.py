@@ -1,4 +1,4 @@
-"""ARGMAX."""
+"""ARGMAX and ARGMIN."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from ..enums import ReduceFunction
 from .families.reduction import Argument
 
 if TYPE_CHECKING:
-    from ..declared.descs import ArgmaxOperatorDesc
+    from ..declared.descs import ArgmaxOperatorDesc, ArgminOperatorDesc
 
 
-class Argmax(Argument, of="ARGMAX"):
-    """The index of the largest of the elements that are reduced together.
+_SAYS = """The index of the {} of the elements that are reduced together.
 
     The index counts in row-major order over the reduced axes only, whatever the order of Axes; the rank
     is kept and reduced dimensions have size 1.  Of equal values INCREASING takes the first and DECREASING
@@ -20,6 +19,18 @@ class Argmax(Argument, of="ARGMAX"):
     Axes every index is 0.
     """
 
+
+class Argmax(Argument, of="ARGMAX"):
+    __doc__ = _SAYS.format("largest")
+
     desc: ArgmaxOperatorDesc
 
     FUNCTION = ReduceFunction.ARGMAX
+
+
+class Argmin(Argument, of="ARGMIN"):
+    __doc__ = _SAYS.format("smallest")
+
+    desc: ArgminOperatorDesc
+
+    FUNCTION = ReduceFunction.ARGMIN

@@ -1,8 +1,8 @@
-"""Family: FOLD and UNFOLD, between an image and columns of the elements under a window that moves over it."""
+"""FOLD and UNFOLD, between an image and columns of the elements under a window that moves over it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,19 +10,22 @@ import numpy as np
 
 from dmlemu_hw import kernels
 
-from ...declared.definition import Definition
-from ...declared.places import Element, Rank, Size, field_of
-from ...declared.rules import AtLeast, Demand, Length, Ones, Rule, SameType
-from ...declared.values import Between, Exactly
-from ...tensor_desc import BufferTensorDesc
+from ..declared.definition import Definition
+from ..declared.places import Element, Rank, Size, field_of
+from ..declared.rules import AtLeast, Demand, Length, Ones, Rule, SameType
+from ..declared.values import Between, Exactly
+from ..enums import TensorDataType
+from ..tensor_desc import BufferTensorDesc
+from .families.conversion import Array, convert, float64
 
 if TYPE_CHECKING:
-    from ...declared.schema import OperatorDesc
-    from ...enums import FeatureLevel
-    from ...lowering.compile import Program
+    from ..declared.descs import FoldOperatorDesc, UnfoldOperatorDesc
+    from ..declared.schema import OperatorDesc
+    from ..enums import FeatureLevel
+    from ..lowering.compile import Program
 
 
-def blocks(desc: Any, image: BufferTensorDesc) -> list[int]:
+def _blocks(desc: Any, image: BufferTensorDesc) -> list[int]:
     """The positions of the window along each spatial dimension."""
     return [
         (image.sizes[2 + i] + desc.start_padding[i] + desc.end_padding[i] - (size - 1) * dilation - 1)
@@ -34,7 +37,7 @@ def blocks(desc: Any, image: BufferTensorDesc) -> list[int]:
     ]
 
 
-class Columns(Rule):
+class _Columns(Rule):
     """The last three sizes of the columns tensor follow from the image and the window."""
 
     def __init__(self, image: str, columns: str) -> None:
@@ -64,7 +67,7 @@ class Columns(Rule):
             (rank - 2, rows, f"{name}.Sizes[1] times the product of WindowSizes"),
             (
                 rank - 1,
-                prod(blocks(desc, image)),
+                prod(_blocks(desc, image)),
                 "the number of positions of the window in the padded image",
             ),
         ):
@@ -81,7 +84,7 @@ class Columns(Rule):
         )
 
 
-def column_rules(image: str, columns: str) -> Sequence[Rule]:
+def _rules(image: str, columns: str) -> Sequence[Rule]:
     return (
         SameType("input_tensor", "output_tensor"),
         Length("window_sizes", of=image, spatial=True),
@@ -89,21 +92,22 @@ def column_rules(image: str, columns: str) -> Sequence[Rule]:
         AtLeast("strides", 1),
         AtLeast("dilations", 1),
         Ones(columns, "since only the last three dimensions are used", but_last=3),
-        Columns(image, columns),
+        _Columns(image, columns),
     )
 
 
 class FoldFamily(Definition):
-    """A kernel named ``KERNEL`` between the image, the tensor ``IMAGE``, and the columns."""
+    """A kernel named ``KERNEL`` between the tensors ``IMAGE`` and ``COLUMNS``."""
 
     desc: Any
 
     KERNEL: ClassVar[str]
     IMAGE: ClassVar[str]
+    COLUMNS: ClassVar[str]
 
     @property
     def blocks(self) -> list[int]:
-        return blocks(self.desc, getattr(self.desc, self.IMAGE))
+        return _blocks(self.desc, getattr(self.desc, self.IMAGE))
 
     def lower(self, program: Program) -> None:
         desc = self.desc
@@ -142,3 +146,78 @@ class FoldFamily(Definition):
         image = getattr(self.desc, self.IMAGE)
         each = zip(self.desc.start_padding, image.sizes[2:], strict=True)
         return (slice(None), slice(None), *(slice(start, start + size) for start, size in each))
+
+    @classmethod
+    def example(cls) -> dict[str, Any]:
+        return {
+            cls.IMAGE: BufferTensorDesc(TensorDataType.FLOAT32, [1, 1, 3, 4]),
+            cls.COLUMNS: BufferTensorDesc(TensorDataType.FLOAT32, [1, 1, 4, 8]),
+            "window_sizes": [2, 2],
+            "strides": [1, 1],
+            "dilations": [2, 1],
+            "start_padding": [0, 1],
+            "end_padding": [1, 0],
+        }
+
+
+class Fold(FoldFamily, of="FOLD"):
+    """Adds the columns of the positions of a window to the elements of an image under it: where windows
+    overlap, their elements are summed.
+
+    ``output[n, c, b * Strides - StartPadding + w * Dilations] += input[n, c * K + w, b]``: w counts the K
+    places of the window and b its positions, both in row-major order.  What falls in the padding is dropped,
+    and not read; elements under no window are 0.  Sums are computed in FLOAT64, in the order of w, and
+    rounded once.
+
+    The output has the dimensions N, C and the spatial ones; the input has three, or leading ones of
+    size 1 before them: the page asks for one DimensionCount, its examples have different ones.  Its
+    table names no data types; here they are FLOAT32 and FLOAT16.
+    """
+
+    desc: FoldOperatorDesc
+
+    KERNEL = "fold"
+    IMAGE = "output_tensor"
+    COLUMNS = "input_tensor"
+
+    RULES = _rules(IMAGE, COLUMNS)
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        output = self.desc.output_tensor
+        n, c = output.sizes[:2]
+        columns = float64(inputs["input_tensor"]).reshape(n, c, -1, *self.blocks)
+        padded = np.zeros((n, c, *self.padded))
+        with np.errstate(all="ignore"):
+            for w, place in enumerate(self.places()):
+                padded[place] += columns[:, :, w]
+        return {"output_tensor": convert(padded[self.inside], output.data_type)}
+
+
+class Unfold(FoldFamily, of="UNFOLD"):
+    """Copies the elements under a window that moves over an image to a column for each of its positions.
+
+    ``output[n, c * K + w, b] = input[n, c, b * Strides - StartPadding + w * Dilations]``: w counts the K
+    places of the window and b its positions, both in row-major order; 0 outside of the input.  Elements are
+    copied bit by bit; those under no place of the window are not read.
+
+    The input has the dimensions N, C and the spatial ones; the output has three, or leading ones of
+    size 1 before them: the page asks for one DimensionCount, its examples have different ones.  Its
+    table names no data types; here they are FLOAT32 and FLOAT16.
+    """
+
+    desc: UnfoldOperatorDesc
+
+    KEEPS_NANS = True
+    KERNEL = "unfold"
+    IMAGE = "input_tensor"
+    COLUMNS = "output_tensor"
+
+    RULES = _rules(IMAGE, COLUMNS)
+
+    def reference(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        x = np.asarray(inputs["input_tensor"])
+        padded = np.zeros((*x.shape[:2], *self.padded), x.dtype)
+        padded[self.inside] = x
+        rows = [padded[place].reshape(*x.shape[:2], -1) for place in self.places()]
+        columns = np.stack(rows, axis=2)  # N, C, places, blocks
+        return {"output_tensor": columns.reshape(self.desc.output_tensor.sizes)}
