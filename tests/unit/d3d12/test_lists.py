@@ -614,6 +614,22 @@ def test_Q4_queues_and_lists_from_several_threads(stage: Stage) -> None:
     assert sorted(sums) == [1, 2, 3, 4]
 
 
+# --- what packets declare ---
+
+
+@pytest.mark.parametrize("operation", COMMANDS)
+def test_the_states_that_a_command_asks_for_are_those_of_its_opcode(stage: Stage, operation: str) -> None:
+    objects, (commands, _) = Objects(stage.device), stage.record()
+    commands.set_descriptor_heaps([objects.visible])
+
+    getattr(commands, operation)(*COMMANDS[operation].takes(objects))
+
+    assert commands.recording is not None
+    declared = [each.opcode.effects for each in commands.recording.commands if each.opcode is not None]
+    states = {state for each in declared for state in (each.reads, each.writes)}
+    assert states - {0} == {track.uses for track in commands.recording.tracks.values()}
+
+
 # --- packets as text ---
 
 

@@ -113,6 +113,12 @@ def test_what_is_written_comes_back(program):
     assert [(packet.opcode.name.lower(), *fields(packet)) for packet in decoded] == program
     assert all(packet.offset % 8 == 0 and packet.size % 8 == 0 for packet in decoded)
     assert len(disassemble(data).splitlines()) == len(program)
+    for packet in decoded:
+        effects = packet.opcode.effects
+        moves, stores = packet.moves(), packet.stores()
+        assert len(moves) == (effects.copies or effects.queries == packets.READ)
+        assert not stores or effects.immediate or effects.queries == packets.WRITE
+        assert not (moves or stores) or (effects.on_memory and not effects.by_view)
 
 
 @given(
