@@ -108,6 +108,19 @@ class Operand(Frozen):
         axes = zip(self.sizes, self.strides, strict=True)
         return tuple(size if stride else 1 for size, stride in axes)
 
+    def part(self, offset: int, sizes: Sequence[int], strides: Sequence[int]) -> Operand:
+        """A part of the tensor, ``offset`` elements after its start; an absent one stays absent."""
+        if not self.sizes:
+            return self
+        skipped = offset * BufferTensorDesc(self.data_type, [1]).dtype.itemsize
+        return replace(
+            self,
+            offset=self.offset + skipped,
+            byte_size=self.byte_size - skipped,
+            sizes=tuple(sizes),
+            strides=tuple(strides),
+        )
+
     def record(self) -> bytes:
         """The ``dmlk_tensor`` of a dispatch packet."""
         return packets.tensor(
