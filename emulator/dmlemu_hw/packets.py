@@ -99,15 +99,10 @@ class Opcode(IntEnum):
         opcode.effects = effects or Effects()
         return opcode
 
-    @property
-    def in_list(self) -> bool:
-        """Whether it is a command of a list."""
-        return self < Opcode.EXECUTE
-
 
 def commands(chosen: Callable[[Effects], bool]) -> frozenset[int]:
     """The opcodes of the commands of a list with such effects; numbers are found faster than members."""
-    return frozenset(int(each) for each in Opcode if each.in_list and chosen(each.effects))
+    return frozenset(int(each) for each in Opcode if each < Opcode.EXECUTE and chosen(each.effects))
 
 
 HEADER = struct.Struct("<II")  # opcode, size

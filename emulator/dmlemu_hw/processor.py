@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 # Every command is compared with these; looking up an enum member takes longer.
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
+_IN_LISTS = packets.commands(lambda effects: True)
 _TOUCH_NOTHING = packets.commands(lambda effects: not effects.on_memory)
 _HEADER_SIZE, _NO_SLOT = packets.HEADER.size, packets.SLOT_NONE
 _FLAGS_AT, _FUSED = packets.FLAGS_AT, packets.FLAG_FUSED
@@ -369,10 +370,11 @@ class Processor:
             return
         else:
             packet = self._decode(data, start)
-            if not packet.opcode.in_list:
+            if opcode not in _IN_LISTS:
                 message = f"A command list holds a {packet.opcode.name} packet, which only a queue may hold."
                 raise GpuFault(FaultKind.BAD_PACKET, message)
-            moved = self._by_view.get(opcode, self._move_and_store)(packet)
+            by_view = self._by_view.get(opcode)
+            moved = self._move_and_store(packet) if by_view is None else by_view(packet)
             self._ran(size)
             self._clock.advance(moved)
         self._memory.drop_null_writes()
@@ -406,8 +408,9 @@ class Processor:
             self._copy(destination, source, size)
             moved += 2 * size
         for address, data, _ in packet.stores(self._clock.now):
-            self._memory.view(address, len(data))[:] = data
-            moved += len(data)
+            size = len(data)
+            self._memory.view(address, size)[:] = data
+            moved += size
         return moved
 
     def _copy(self, destination: int, source: int, size: int) -> None:
