@@ -77,7 +77,35 @@ static uint32_t random_flag(void) { return (uint32_t)random_between(0, 1); }
 
 /* --- each kernel --- */
 
-static void begin_cast(device *d) {
+/* What begins the packets of a kernel, or of those of a family. */
+struct generator {
+    const char *name;
+    void (*kernel)(device *d);
+    void (*family)(device *d, const char *name);
+    const struct generator *next;
+};
+
+static const struct generator *generators;
+
+#define KNOWN(stem, ...)                                                                                               \
+    static struct generator generator_of_##stem = {.name = #stem, __VA_ARGS__};                                        \
+    __attribute__((constructor)) static void know_##stem(void) {                                                       \
+        generator_of_##stem.next = generators;                                                                         \
+        generators = &generator_of_##stem;                                                                             \
+    }
+
+/* PACKET(kernel) { .. } completes a packet that was begun, FAMILY(family) { .. } begins one of the kernel `name`.
+ * No list names them. */
+#define PACKET(stem)                                                                                                   \
+    static void begin_##stem(device *d);                                                                               \
+    KNOWN(stem, .kernel = begin_##stem)                                                                                \
+    static void begin_##stem(device *d)
+#define FAMILY(stem)                                                                                                   \
+    static void begin_##stem(device *d, const char *name);                                                             \
+    KNOWN(stem, .family = begin_##stem)                                                                                \
+    static void begin_##stem(device *d, const char *name)
+
+PACKET(cast) {
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     add_in(d, PICK(types), rank, sizes);
@@ -85,7 +113,7 @@ static void begin_cast(device *d) {
     device_constants(d, NULL, 0, 0);
 }
 
-static void begin_constant_data(device *d) {
+PACKET(constant_data) {
     uint8_t constants[512];
     const int64_t words = random_between(1, sizeof constants / 4);
     for (size_t i = 0; i < sizeof constants; i++) {
@@ -102,7 +130,7 @@ static void add_filters_in_blocks(device *d, enum dmlk_type type, const int64_t 
         SIZES(y_step * sizes[2], 4, 64, 1, y_step, x_step), DMLK_READ);
 }
 
-static void begin_convolution_integer(device *d) {
+PACKET(convolution_integer) {
     static const enum dmlk_type bytes[] = {DMLK_INT8, DMLK_UINT8};
     static const int64_t few[] = {1, 1, 2, 3, 4, 5, 8, 17};
     dmlk_convolution_integer k = {.spatial = (uint32_t)random_between(1, 2), .groups = (uint32_t)PICK(few)};
@@ -164,7 +192,7 @@ static void add_float_filters_in_blocks(device *d, enum dmlk_type type, uint32_t
     add(d, type, spatial + 4, split, random_flag() ? strides : NULL, DMLK_READ);
 }
 
-static void begin_convolution_float(device *d) {
+PACKET(convolution_float) {
     static const int64_t few[] = {1, 1, 2, 3, 5, 17};
     dmlk_convolution_float k = {
         .spatial = (uint32_t)random_between(1, 3), .backward = random_flag(), .reversed = random_flag()};
@@ -195,7 +223,7 @@ static void begin_convolution_float(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_copy(device *d) {
+PACKET(copy) {
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     const enum dmlk_type type = random_flag() ? PICK(types) : PICK(integers_8_4);
@@ -313,7 +341,7 @@ static void add_indices(device *d, uint32_t rank, const int64_t *sizes) {
     }
 }
 
-static void begin_gather(device *d) {
+PACKET(gather) {
     int64_t sizes[DMLK_MAX_RANK], index_sizes[DMLK_MAX_RANK + 1], value_sizes[DMLK_MAX_RANK + 1];
     uint32_t index_rank, value_rank;
     const uint32_t rank = random_sizes(sizes);
@@ -326,7 +354,7 @@ static void begin_gather(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_scatter(device *d) {
+PACKET(scatter) {
     int64_t sizes[DMLK_MAX_RANK], index_sizes[DMLK_MAX_RANK + 1], value_sizes[DMLK_MAX_RANK + 1];
     uint32_t index_rank, value_rank;
     const uint32_t rank = random_sizes(sizes), drawn = random_flag() ? (uint32_t)random_between(1, 99) : 0;
@@ -340,7 +368,7 @@ static void begin_scatter(device *d) {
     device_constants(d, &k, sizeof k, drawn << DMLK_FLAG_ORDER_SHIFT);
 }
 
-static void begin_random_generator(device *d) {
+PACKET(random_generator) {
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     add_in(d, DMLK_UINT32, 2, SIZES(1, 6));
@@ -349,7 +377,7 @@ static void begin_random_generator(device *d) {
     device_constants(d, NULL, 0, 0);
 }
 
-static void begin_gemm(device *d) {
+PACKET(gemm) {
     const dmlk_gemm k = {
         .trans_a = random_flag(), .trans_b = random_flag(), .alpha = 1.5f, .beta = (float)random_between(0, 2)};
     const uint32_t rank = (uint32_t)random_between(2, 4);
@@ -375,7 +403,7 @@ static void begin_gemm(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_multiply_integers(device *d) {
+PACKET(multiply_integers) {
     static const enum dmlk_type kinds[] = {DMLK_INT8, DMLK_UINT8, DMLK_INT16, DMLK_UINT16, DMLK_INT32, DMLK_UINT32};
     const int64_t width = random_between(0, 2);
     const enum dmlk_type a = kinds[2 * width + random_flag()], b = kinds[2 * width + random_flag()];
@@ -396,7 +424,7 @@ static void begin_multiply_integers(device *d) {
     device_constants(d, NULL, 0, 0);
 }
 
-static void begin_nonzero_coordinates(device *d) {
+PACKET(nonzero_coordinates) {
     int64_t sizes[DMLK_MAX_RANK], elements = 1;
     const uint32_t rank = random_sizes(sizes);
     const dmlk_nonzero_coordinates k = {.columns = (uint32_t)random_between(1, rank)};
@@ -436,7 +464,7 @@ static void add_linear(device *d, enum dmlk_type type, int64_t channels) {
 }
 
 /* Any line of the family's table. */
-static void begin_pooling(device *d, const char *name) {
+FAMILY(pooling) {
     static const enum dmlk_type bytes[] = {DMLK_INT8, DMLK_UINT8};
     static const enum dmlk_type places[] = {DMLK_UINT32, DMLK_UINT64};
     const bool is_max = strcmp(name, "max_pooling") == 0, is_mean = strncmp(name, "quantized", 9) == 0;
@@ -460,7 +488,7 @@ static void begin_pooling(device *d, const char *name) {
 }
 
 /* Any line of the family's table. */
-static void begin_pooling_grad(device *d, const char *name) {
+FAMILY(pooling_grad) {
     dmlk_pooling window;
     int64_t in[5], out[5];
     random_window(&window, in, out);
@@ -481,7 +509,7 @@ static void begin_pooling_grad(device *d, const char *name) {
 }
 
 /* Any line of the family's table. */
-static void begin_reduce(device *d, const char *name) {
+FAMILY(reduce) {
     static const char *const only_floats[] = {"reduce_average", "reduce_l2", "reduce_log_sum", "reduce_log_sum_exp"};
     static const enum dmlk_type places[] = {DMLK_INT32, DMLK_UINT32, DMLK_INT64, DMLK_UINT64};
     int64_t sizes[DMLK_MAX_RANK];
@@ -527,7 +555,7 @@ static void add_quantized(device *d, uint32_t rank, const int64_t *sizes, bool i
 }
 
 /* Any line of the family's table. */
-static void begin_quantization(device *d, const char *name) {
+FAMILY(quantization) {
     static const enum dmlk_type whole[] = {DMLK_INT8,  DMLK_UINT8,  DMLK_INT4,  DMLK_UINT4,
                                            DMLK_INT16, DMLK_UINT16, DMLK_INT32, DMLK_UINT32};
     static const enum dmlk_type numbers[] = {DMLK_FLOAT16, DMLK_FLOAT32, DMLK_INT32};
@@ -580,7 +608,7 @@ static uint32_t random_lines(int64_t *sizes, uint32_t *axes_mask) {
 }
 
 /* Any line of the family's table. */
-static void begin_softmax(device *d, const char *name) {
+FAMILY(softmax) {
     int64_t sizes[DMLK_MAX_RANK];
     dmlk_softmax k;
     const uint32_t rank = random_lines(sizes, &k.axes_mask);
@@ -591,7 +619,7 @@ static void begin_softmax(device *d, const char *name) {
 }
 
 /* Any line of the family's table. */
-static void begin_normalization(device *d, const char *name) {
+FAMILY(normalization) {
     int64_t sizes[DMLK_MAX_RANK], one[DMLK_MAX_RANK];
     dmlk_normalization k = {.epsilon = 1e-5f};
     const uint32_t rank = random_lines(sizes, &k.axes_mask);
@@ -625,7 +653,7 @@ static void begin_normalization(device *d, const char *name) {
 }
 
 /* Any line of the family's table. */
-static void begin_local_response(device *d, const char *name) {
+FAMILY(local_response) {
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     const dmlk_local_response k = {.axis = (uint32_t)random_between(0, rank - 1),
@@ -646,7 +674,7 @@ static void begin_local_response(device *d, const char *name) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_adam_optimizer(device *d) {
+PACKET(adam_optimizer) {
     const dmlk_adam_optimizer k = {0.001f, 0.9f, 0.999f, 1e-8f};
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
@@ -660,7 +688,7 @@ static void begin_adam_optimizer(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_hardmax(device *d) {
+PACKET(hardmax) {
     static const enum dmlk_type places[] = {DMLK_INT64, DMLK_UINT64};
     int64_t sizes[DMLK_MAX_RANK], one[DMLK_MAX_RANK];
     dmlk_hardmax k;
@@ -674,7 +702,7 @@ static void begin_hardmax(device *d) {
 }
 
 /* Any line of the family's table. */
-static void begin_cumulative(device *d, const char *name) {
+FAMILY(cumulative) {
     int64_t sizes[DMLK_MAX_RANK];
     const enum dmlk_type type = PICK(types);
     const uint32_t rank = random_sizes(sizes);
@@ -685,7 +713,7 @@ static void begin_cumulative(device *d, const char *name) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_top_k(device *d) {
+PACKET(top_k) {
     static const enum dmlk_type indices[] = {DMLK_UINT32, DMLK_UINT64};
     int64_t sizes[DMLK_MAX_RANK];
     const enum dmlk_type type = PICK(types);
@@ -703,7 +731,7 @@ static void begin_top_k(device *d) {
 
 /* --- data movement --- */
 
-static void begin_concatenate(device *d) {
+PACKET(concatenate) {
     int64_t sizes[DMLK_MAX_RANK], total = 0;
     const uint32_t rank = random_sizes(sizes);
     const dmlk_concatenate k = {.axis = (uint32_t)random_between(0, rank - 1)};
@@ -718,7 +746,7 @@ static void begin_concatenate(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_diagonal_matrix(device *d) {
+PACKET(diagonal_matrix) {
     int64_t sizes[DMLK_MAX_RANK + 1];
     const uint32_t drawn = random_sizes(sizes), rank = drawn == 1 ? 2 : drawn;
     const enum dmlk_type type = PICK(types);
@@ -730,7 +758,7 @@ static void begin_diagonal_matrix(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_fill_value_constant(device *d) {
+PACKET(fill_value_constant) {
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     const dmlk_fill_value_constant k = {random_bits()};
@@ -738,7 +766,7 @@ static void begin_fill_value_constant(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_fill_value_sequence(device *d) {
+PACKET(fill_value_sequence) {
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     const dmlk_fill_value_sequence k = {random_bits(), random_bits()};
@@ -766,7 +794,7 @@ static dmlk_fold random_fold(int64_t *image, int64_t *columns) {
     return k;
 }
 
-static void begin_fold(device *d) {
+PACKET(fold) {
     int64_t image[6], columns[3];
     const dmlk_fold k = random_fold(image, columns);
     const enum dmlk_type type = PICK(floats);
@@ -775,7 +803,7 @@ static void begin_fold(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_unfold(device *d) {
+PACKET(unfold) {
     int64_t image[6], columns[3];
     const dmlk_fold k = random_fold(image, columns);
     const enum dmlk_type type = PICK(types);
@@ -784,7 +812,7 @@ static void begin_unfold(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_padding(device *d) {
+PACKET(padding) {
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
     const enum dmlk_type type = PICK(types);
@@ -811,7 +839,7 @@ static uint32_t random_slice(int64_t *whole, int64_t *part, uint32_t *first, int
     return rank;
 }
 
-static void begin_put_slice(device *d) {
+PACKET(put_slice) {
     int64_t whole[DMLK_MAX_RANK], part[DMLK_MAX_RANK];
     int64_t step[DMLK_MAX_RANK];
     dmlk_put_slice k = {{0}, {0}};
@@ -825,7 +853,7 @@ static void begin_put_slice(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_take_slice(device *d) {
+PACKET(take_slice) {
     int64_t whole[DMLK_MAX_RANK], part[DMLK_MAX_RANK];
     dmlk_take_slice k = {{0}, {0}};
     const uint32_t rank = random_slice(whole, part, k.first, k.step);
@@ -835,7 +863,7 @@ static void begin_take_slice(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_reverse_subsequences(device *d) {
+PACKET(reverse_subsequences) {
     static const enum dmlk_type length_types[] = {DMLK_UINT32, DMLK_UINT64};
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
@@ -863,7 +891,7 @@ static void add_optional(device *d, enum dmlk_type type, uint32_t rank, const in
     }
 }
 
-static void begin_recurrent(device *d) {
+PACKET(recurrent) {
     static const char *const names[] = {"sigmoid", "tanh", "relu", "linear", "softsign", "hard_sigmoid"};
     static const int64_t few[] = {1, 2, 3, 5, 48, 50}, gates[] = {1, 4, 3};
     dmlk_recurrent k = {.cell = (uint32_t)random_between(0, 2), .direction = (uint32_t)random_between(0, 2),
@@ -894,7 +922,7 @@ static void begin_recurrent(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_attention(device *d) {
+PACKET(attention) {
     static const uint32_t masks[] = {DMLK_MASK_NONE, DMLK_MASK_LENGTH, DMLK_MASK_END_START, DMLK_MASK_BOOLEAN};
     const dmlk_attention k = {.mask = PICK(masks), .scale = 0.5f, .filter = -100};
     const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
@@ -928,7 +956,7 @@ static void begin_attention(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_take_sequences(device *d) {
+PACKET(take_sequences) {
     const int64_t steps = random_between(1, 5), items = random_between(1, 4), elements = random_between(1, 20);
     const enum dmlk_type type = random_flag() ? DMLK_FLOAT32 : DMLK_FLOAT16;
     add_in(d, type, 4, SIZES(1, steps, items, elements));
@@ -940,7 +968,7 @@ static void begin_take_sequences(device *d) {
     device_constants(d, NULL, 0, 0);
 }
 
-static void begin_space_depth(device *d) {
+PACKET(space_depth) {
     const dmlk_space_depth k = {(uint32_t)random_between(1, 3), random_flag(), random_flag()};
     const int64_t block = k.block, batch = random_between(1, 2), channels = random_between(1, 4);
     const int64_t height = random_between(1, 5), width = random_between(1, 20);
@@ -952,7 +980,7 @@ static void begin_space_depth(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_resample(device *d) {
+PACKET(resample) {
     dmlk_resample k = {.rank = (uint32_t)random_between(1, 4), .mode = (uint32_t)random_between(0, 4), .gradient = random_flag()};
     int64_t in[DMLK_MAX_RANK], out[DMLK_MAX_RANK];
     const bool sums = k.mode >= DMLK_LINEAR || k.gradient;
@@ -982,7 +1010,7 @@ static void fill_regions(device *d, uint32_t tensor) {
     }
 }
 
-static void begin_roi_pooling(device *d) {
+PACKET(roi_pooling) {
     const dmlk_roi_pooling k = {(float)random_between(1, 8) / 4};
     const enum dmlk_type type = PICK(singles);
     const int64_t regions = random_between(1, 4), channels = random_between(1, 3);
@@ -1013,7 +1041,7 @@ static void add_batch_indices(device *d, int64_t regions, int64_t batches) {
     }
 }
 
-static void begin_roi_align(device *d) {
+PACKET(roi_align) {
     const dmlk_roi_align k = random_roi_align();
     const enum dmlk_type type = PICK(singles);
     const int64_t regions = random_between(1, 4), channels = random_between(1, 3), batches = random_between(1, 3);
@@ -1025,7 +1053,7 @@ static void begin_roi_align(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_roi_align_grad(device *d) {
+PACKET(roi_align_grad) {
     const dmlk_roi_align k = random_roi_align();
     const enum dmlk_type type = PICK(singles);
     const int64_t regions = random_between(1, 4), channels = random_between(1, 3), batches = random_between(1, 3);
@@ -1042,7 +1070,7 @@ static void begin_roi_align_grad(device *d) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-static void begin_upsample_2d(device *d) {
+PACKET(upsample_2d) {
     int64_t sizes[DMLK_MAX_RANK];
     const dmlk_upsample_2d k = {(uint32_t)random_between(1, 4), (uint32_t)random_between(1, 4)};
     const uint32_t rank = (uint32_t)random_between(2, DMLK_MAX_RANK - 2);
@@ -1058,67 +1086,20 @@ static void begin_upsample_2d(device *d) {
 }
 
 void packet_random(device *d, uint32_t kernel) {
-    static const struct {
-        const char *name;
-        void (*begin)(device *d);
-    } kernels[] = {{"adam_optimizer", begin_adam_optimizer},
-                   {"attention", begin_attention},
-                   {"cast", begin_cast},
-                   {"concatenate", begin_concatenate},
-                   {"constant_data", begin_constant_data},
-                   {"convolution_float", begin_convolution_float},
-                   {"convolution_integer", begin_convolution_integer},
-                   {"copy", begin_copy},
-                   {"diagonal_matrix", begin_diagonal_matrix},
-                   {"fill_value_constant", begin_fill_value_constant},
-                   {"fill_value_sequence", begin_fill_value_sequence},
-                   {"fold", begin_fold},
-                   {"gather", begin_gather},
-                   {"gemm", begin_gemm},
-                   {"hardmax", begin_hardmax},
-                   {"multiply_integers", begin_multiply_integers},
-                   {"nonzero_coordinates", begin_nonzero_coordinates},
-                   {"padding", begin_padding},
-                   {"put_slice", begin_put_slice},
-                   {"random_generator", begin_random_generator},
-                   {"recurrent", begin_recurrent},
-                   {"reverse_subsequences", begin_reverse_subsequences},
-                   {"scatter", begin_scatter},
-                   {"space_depth", begin_space_depth},
-                   {"resample", begin_resample},
-                   {"roi_align", begin_roi_align},
-                   {"roi_align_grad", begin_roi_align_grad},
-                   {"roi_pooling", begin_roi_pooling},
-                   {"take_sequences", begin_take_sequences},
-                   {"take_slice", begin_take_slice},
-                   {"top_k", begin_top_k},
-                   {"unfold", begin_unfold},
-                   {"upsample_2d", begin_upsample_2d}};
-    static const struct {
-        const char *family;
-        void (*begin)(device *d, const char *name);
-    } families[] = {{"cumulative", begin_cumulative},
-                    {"local_response", begin_local_response},
-                    {"normalization", begin_normalization},
-                    {"pooling", begin_pooling},
-                    {"pooling_grad", begin_pooling_grad},
-                    {"quantization", begin_quantization},
-                    {"reduce", begin_reduce},
-                    {"softmax", begin_softmax}};
     if (element_wise_function(kernel) != NULL) {
         begin_element_wise(d, element_wise_function(kernel));
         return;
     }
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        if (strcmp(families[i].family, dmlk_kernel_family(kernel)) == 0) {
-            families[i].begin(d, dmlk_kernel_name(kernel));
+    for (const struct generator *each = generators; each != NULL; each = each->next) {
+        if (each->family != NULL && strcmp(each->name, dmlk_kernel_family(kernel)) == 0) {
+            each->family(d, dmlk_kernel_name(kernel));
             return;
         }
     }
-    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
-        if (strcmp(kernels[i].name, dmlk_kernel_name(kernel)) == 0) {
-            device_begin(d, kernels[i].name);
-            kernels[i].begin(d);
+    for (const struct generator *each = generators; each != NULL; each = each->next) {
+        if (each->kernel != NULL && strcmp(each->name, dmlk_kernel_name(kernel)) == 0) {
+            device_begin(d, each->name);
+            each->kernel(d);
             return;
         }
     }
