@@ -323,8 +323,8 @@ def test_exceptions_at_any_moment_leave_the_lock_free_or_held_by_its_thread() ->
     before = signal.signal(signal.SIGALRM, _ring)
     try:
         while rings < 100 or not gave:
-            signal.setitimer(signal.ITIMER_REAL, 0.0001 + 0.00001 * (rings % 97))
             try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0001 + 0.00001 * (rings % 97))
                 while True:
                     with lock:
                         assert lock.is_mine() and inside[0] == 0
