@@ -13,7 +13,7 @@ from operator import is_
 
 from .kernels import ffi, lib
 
-__all__ = ["Budget", "HostFile", "HostRange", "MappingPromise"]
+__all__ = ["MOST_MAPPINGS", "Budget", "HostFile", "HostRange", "MappingPromise"]
 
 
 class HostRange:
@@ -108,7 +108,7 @@ class HostFile:
 
 def _check(error: int) -> None:
     if error == lib.DMLK_TOO_MANY_MAPPINGS:
-        raise OSError(errno.ENOMEM, f"{lib.dmlk_count_mappings()} of {_most_mappings} mappings are in use")
+        raise OSError(errno.ENOMEM, f"{lib.dmlk_count_mappings()} of {MOST_MAPPINGS} mappings are in use")
     if error:
         raise OSError(error, os.strerror(error))
 
@@ -121,4 +121,4 @@ def _limit_mappings() -> int:
     return most
 
 
-_most_mappings = _limit_mappings()
+MOST_MAPPINGS = _limit_mappings()

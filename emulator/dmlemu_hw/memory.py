@@ -8,6 +8,7 @@ addresses, into which 64 KiB tiles of heaps are mapped: the host's MMU does the 
 
 from __future__ import annotations
 
+import errno
 from collections import deque
 from collections.abc import Callable, Sequence
 from operator import index
@@ -23,7 +24,7 @@ from .allocation import Allocation, Entry, Heap
 from .chaos import Mode
 from .events import Allocated, Decided, EventStream, Freed, Mapped
 from .faults import FaultKind, ForeignProcess, GpuFault, OutOfMemory
-from .host import Budget, MappingPromise
+from .host import MOST_MAPPINGS, Budget, MappingPromise
 from .kernels import lib
 from .lock import Lock
 from .reservation import Reservation, split_runs
@@ -442,9 +443,14 @@ class Memory:
 
 
 def _edges(regions: Sequence[tuple[int, int, Heap | None, int, bool]]) -> set[int]:
-    """The tiles at which a mapping of the host may begin or end when these regions are mapped."""
+    """The tiles at which a mapping of the host may begin or end when these regions are mapped.
+
+    OSError: so many that the host can never have them, and that nobody should count them one by one.
+    """
     edges: set[int] = set()
     for tile, count, heap, _, reuse in regions:
-        end = tile + count
-        edges.update(range(tile, end + 1) if reuse and heap is not None else (tile, end))
+        end, each = tile + count, reuse and heap is not None
+        if len(edges) + (count if each else 0) > 2 * MOST_MAPPINGS:
+            raise OSError(errno.ENOMEM, f"it allows {MOST_MAPPINGS} mappings")
+        edges.update(range(tile, end + 1) if each else (tile, end))
     return edges
