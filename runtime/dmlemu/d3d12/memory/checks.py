@@ -363,7 +363,6 @@ def check_buffer(
 def _check_flags_in_heap(desc: ResourceDesc, kind: HeapType | None, operation: str) -> None:
     written = int(desc.flags) & int(ResourceFlags.ALLOW_UNORDERED_ACCESS | ResourceFlags.ALLOW_RENDER_TARGET)
     broken = written != 0 and kind in (HeapType.UPLOAD, HeapType.READBACK)
-    f"A buffer in a heap of type {spell(kind)} has flags ({{}}), and shaders cannot write it."
     if broken:
         raise RB5.flags(given=desc.flags, operation=operation, kind=spell(kind))
 
@@ -386,8 +385,6 @@ def _check_initial_state(
     unknown = state & ~KNOWN_STATES != 0
     outside = fixed is not None and state & ~fixed != 0
     stays = f"{spell(ResourceStates(fixed or 0))} or COMMON"
-    f"Initial state ({{}}) needs flag {spell(missing)}."
-    f"A heap of type {spell(kind)} allows no initial state ({{}})."
     if unknown:
         raise RB7.unknown_bits(given=given, operation=operation)
     if not is_combination(state):
