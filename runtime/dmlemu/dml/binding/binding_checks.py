@@ -31,7 +31,13 @@ METHODS = {
 _ALLOW_UAV = int(ResourceFlags.ALLOW_UNORDERED_ACCESS)  # & of members of enums takes a microsecond
 _SHOWN = 12  # most bindings listed in a message
 
-_RULES: dict[Role, type[BoundRange]] = {
+_TYPES: dict[Role, type[BoundType]] = {
+    Role.INPUT: BT6,
+    Role.OUTPUT: BT6,
+    Role.TEMPORARY: BT11,
+    Role.PERSISTENT: BT12,
+}
+_RANGES: dict[Role, type[BoundRange]] = {
     Role.INPUT: BT8,
     Role.OUTPUT: BT8,
     Role.TEMPORARY: BT11,
@@ -214,8 +220,8 @@ class SlotCheck:
 
     @property
     def rule(self) -> type[BoundRange]:
-        """The rule of the slot's role."""
-        return _RULES[self.slot.role]
+        """The rule of the buffers that the slot's role takes."""
+        return _RANGES[self.slot.role]
 
     def error(self, broken: Breach, member: str = "", **more: Any) -> Error:
         """The error of a breach, with the bind method as operation; ``member``: of the binding."""
@@ -245,9 +251,7 @@ class SlotCheck:
         return Bound(slot, resource, offset, size, allocation.address + offset, allocation.host + offset)
 
     def _type_rule(self) -> type[BoundType]:
-        if self._is_owned():
-            return BT7
-        return BT6 if self.slot.role in (Role.INPUT, Role.OUTPUT) else self.rule
+        return BT7 if self._is_owned() else _TYPES[self.slot.role]
 
     def _is_owned(self) -> bool:
         """An input at initialization: only OWNED_BY_DML tensors are bound there."""

@@ -120,7 +120,7 @@ class BoundType(Rule, label=""):
     )
 
 
-class BoundRange(BoundType, label=""):
+class BoundRange(Rule, label=""):
     """What is demanded of every bound range of a buffer."""
 
     buffer = Breach(BIND_TYPE, "{title} is bound to Buffer ({given}).", expected="a resource")
@@ -270,7 +270,7 @@ class BT16(Rule):
     )
 
 
-class BT11(BoundRange):
+class BT11(BoundType, BoundRange):
     says = "A temporary resource exactly when one is needed: offset a multiple of 256, large enough, DEFAULT."
 
     missing = Breach(
@@ -288,7 +288,7 @@ class BT11(BoundRange):
     )
 
 
-class BT12(BoundRange):
+class BT12(BoundType, BoundRange):
     says = "The same for the persistent resource; never for an initializer."
 
     missing = Breach(
