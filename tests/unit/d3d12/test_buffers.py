@@ -834,7 +834,15 @@ def test_CF1_footprint_of_a_buffer(stage: Stage, width: int, pitch: int) -> None
 
 
 @pytest.mark.dmlemu(expect=["RES_DESC"])
-@pytest.mark.parametrize("desc, first, count", [(replace(GOOD, height=2), 0, 1), (GOOD, 1, 1), (GOOD, 0, 2)])
+@pytest.mark.parametrize(
+    "desc, first, count",
+    [
+        (replace(GOOD, height=2), 0, 1),
+        (GOOD, 1, 1),
+        (GOOD, 0, 2),
+        (ResourceDesc.buffer(2**32 - 255), 0, 1),  # its row pitch is no UINT
+    ],
+)
 def test_CF1_bad_arguments_fill_with_ones(stage: Stage, desc: ResourceDesc, first: int, count: int) -> None:
     footprints = stage.device.get_copyable_footprints(desc, first, count)
 

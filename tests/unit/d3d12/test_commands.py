@@ -567,6 +567,17 @@ def test_QY3_resolve(stage: Stage, start: int, count: int, width: int, offset: i
     stage.run(commands)
 
 
+def test_QY3_the_heap_fits_the_list(stage: Stage) -> None:
+    heap, target = queries(stage, type=QueryHeapType.COPY_QUEUE_TIMESTAMP), stage.buffer(8)
+    commands, copying = stage.record()[0], stage.record(COPY)[0]
+
+    with fails("QY3", INVALID, 733):
+        commands.resolve_query_data(heap, TIMESTAMP, 0, 1, target, 0)
+    copying.end_query(heap, TIMESTAMP, 0)
+    copying.resolve_query_data(heap, TIMESTAMP, 0, 1, target, 0)
+    stage.run(copying)
+
+
 @pytest.mark.dmlemu(expect=["QUERY_NOT_ENDED"])
 def test_QY3_unresolved_slots_give_0(stage: Stage) -> None:
     heap, target = queries(stage), stage.buffer(40, HeapType.READBACK)

@@ -177,6 +177,25 @@ def test_DEV8_struct_of_another_feature(stage: Stage) -> None:
         stage.device.check_feature_support(Feature.FEATURE_LEVELS, b"")
 
 
+@pytest.mark.parametrize("version", [0, 4])
+def test_DEV8_root_signature_versions_that_are_none(stage: Stage, version: int) -> None:
+    def highest(version: Any) -> Any:
+        data = d3d12.FeatureDataRootSignature(version)
+        return stage.device.check_feature_support(Feature.ROOT_SIGNATURE, data).highest_version
+
+    with fails("DEV8"):
+        highest(version)
+    assert highest(d3d12.RootSignatureVersion.VERSION_1_0) == d3d12.RootSignatureVersion.VERSION_1_0
+
+
+def test_DEV9_number_of_protected_session_types(stage: Stage) -> None:
+    feature, data = Feature.PROTECTED_RESOURCE_SESSION_TYPES, d3d12.FeatureDataProtectedResourceSessionTypes
+
+    with fails("DEV9"):
+        stage.device.check_feature_support(feature, data(count=1))
+    assert stage.device.check_feature_support(feature, data()).count == 0
+
+
 def test_DEV9_inputs(stage: Stage) -> None:
     query = stage.device.check_feature_support
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -182,6 +183,23 @@ class TestEventFds:
         finally:
             for each in (kept, reader, writer):
                 os.close(each)
+
+    def test_FN8_one_that_cannot_be_kept(self, stage: Stage) -> None:
+        handle = os.eventfd(0, 0)
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        spare = os.dup(handle)
+        os.close(spare)  # the lowest number that is free
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (spare, before[1]))
+            with fails("FN8", HResult.E_HANDLE):
+                stage.fence.set_event_on_completion(1, handle)
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            stage.fence.set_event_on_completion(1, handle)
+            stage.fence.signal(1)
+            assert os.eventfd_read(handle) == 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            os.close(handle)
 
     def test_FN8_other_files_are_no_events(self, stage: Stage) -> None:
         reader, writer = os.pipe()

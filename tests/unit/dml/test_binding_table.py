@@ -589,6 +589,38 @@ def test_BT12_needed(world: World) -> None:
     assert world.works()
 
 
+Bind = Callable[[dml.BindingTable, Any], None]
+ONE_BUFFER = pytest.mark.parametrize(
+    ("rule", "desc", "bind"),
+    [
+        ("BT11", half_gemm(), dml.BindingTable.bind_temporary_resource),
+        ("BT12", gemm(flags=OWNED), dml.BindingTable.bind_persistent_resource),
+    ],
+    ids=["BT11", "BT12"],
+)
+WRONG_BUFFERS: dict[str, tuple[Callable[[World], Any], str, str]] = {
+    "buffer": (lambda world: Binding(None), "BIND_TYPE", "Buffer"),
+    "no UAV": (lambda world: Binding(world.buffer(flags=d3d12.ResourceFlags.NONE)), "BIND_NOT_UAV", "Buffer"),
+    "number": (lambda world: Binding(world.buffer(), -256), "BIND_RANGE", "Offset"),
+    "offset": (lambda world: Binding(world.buffer(4096), 8192, 1), "BIND_RANGE", "Offset"),
+    "range": (lambda world: Binding(world.buffer(4096), 256, 4096), "BIND_RANGE", "SizeInBytes"),
+}
+
+
+@ONE_BUFFER
+@pytest.mark.parametrize("wrong", WRONG_BUFFERS)
+def test_BT11_and_BT12_demand_of_a_buffer_what_BT8_does(
+    world: World, rule: str, desc: dml.OperatorDesc, bind: Bind, wrong: str
+) -> None:
+    table = world.table(world.compile(desc))
+    make, check, member = WRONG_BUFFERS[wrong]
+    field = {"BT11": "TemporaryResource", "BT12": "PersistentResource"}[rule]
+    with refused(check, rule, f"{field}.{member}"):
+        bind(table, make(world))
+    bind(table, Binding(world.buffer(4096), 256, 3840))
+    assert world.works()
+
+
 def test_BT12_not_needed(world: World) -> None:
     compiled = world.compile(identity())
     initializer = world.dml.create_operator_initializer([world.compile(gemm(flags=OWNED))])
