@@ -24,16 +24,16 @@ run: .venv/installed
 	$(BIN)/python examples/digits/digits.py
 
 test: .venv/tools
-	$(BIN)/python -m pytest -n auto -m "not long"
+	$(BIN)/python -m pytest -n auto -m "not long" --every-breach
 
 test-long: .venv/tools
 	rm -rf build/measured
-	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto
+	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto --every-breach
 	$(BIN)/python tests/operators/measured.py build/measured --check
 
 # The tests of CI: fuzzers for 20 seconds each, and of the long tests a fortieth, another one with each commit.
 test-ci: .venv/tools
-	DMLEMU_FUZZ_SECONDS=20 $(BIN)/python -m pytest -n auto --part-of-long=$$(git rev-parse HEAD 2>/dev/null || echo 0)
+	DMLEMU_FUZZ_SECONDS=20 $(BIN)/python -m pytest -n auto --every-breach --part-of-long=$$(git rev-parse HEAD 2>/dev/null || echo 0)
 
 # What the operators' tests compare with the references, for `dmlemu explain` and the reference pages.
 measured: .venv/tools

@@ -9,6 +9,7 @@ from zlib import crc32
 import pytest
 from hypothesis import settings
 
+import breaches
 from thorough import part_of
 
 settings.register_profile(
@@ -35,6 +36,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--part-of-long", metavar="HEX", help="of the long tests only a part, which a commit's hash chooses"
     )
+    breaches.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    breaches.register(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

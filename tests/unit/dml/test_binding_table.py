@@ -58,6 +58,22 @@ def test_BT2_size_in_descriptors(world: World) -> None:
     assert world.works()
 
 
+@pytest.mark.parametrize("field", ["CPUDescriptorHandle", "GPUDescriptorHandle", "SizeInDescriptors"])
+@pytest.mark.parametrize("wrong", [-1, None, 1.5])
+def test_BT2_handles_and_size_are_numbers(world: World, field: str, wrong: Any) -> None:
+    compiled = world.compile(identity())
+    fitting = world.table_desc(compiled)
+    numbers = {
+        "CPUDescriptorHandle": fitting.cpu_descriptor_handle,
+        "GPUDescriptorHandle": fitting.gpu_descriptor_handle,
+        "SizeInDescriptors": fitting.size_in_descriptors,
+    }
+    with refused("OP_FIELD_RANGE", "BT2", field):
+        world.dml.create_binding_table(dml.BindingTableDesc(compiled, *(numbers | {field: wrong}).values()))
+    world.dml.create_binding_table(dml.BindingTableDesc(compiled, *numbers.values()))
+    assert world.works()
+
+
 def test_BT2_the_range_fits_its_heap(world: World) -> None:
     compiled = world.compile(identity())
     with refused("DESC_COUNT", "BT2", "CPUDescriptorHandle"):
@@ -602,6 +618,8 @@ WRONG_BUFFERS: dict[str, tuple[Callable[[World], Any], str, str]] = {
     "buffer": (lambda world: Binding(None), "BIND_TYPE", "Buffer"),
     "no UAV": (lambda world: Binding(world.buffer(flags=d3d12.ResourceFlags.NONE)), "BIND_NOT_UAV", "Buffer"),
     "number": (lambda world: Binding(world.buffer(), -256), "BIND_RANGE", "Offset"),
+    "alignment": (lambda world: Binding(world.buffer(), 128), "BIND_OFFSET_ALIGN", "Offset"),
+    "small": (lambda world: Binding(world.buffer(), 0, 4), "BIND_{}_SMALL", "SizeInBytes"),
     "offset": (lambda world: Binding(world.buffer(4096), 8192, 1), "BIND_RANGE", "Offset"),
     "range": (lambda world: Binding(world.buffer(4096), 256, 4096), "BIND_RANGE", "SizeInBytes"),
 }
@@ -614,8 +632,8 @@ def test_BT11_and_BT12_demand_of_a_buffer_what_BT8_does(
 ) -> None:
     table = world.table(world.compile(desc))
     make, check, member = WRONG_BUFFERS[wrong]
-    field = {"BT11": "TemporaryResource", "BT12": "PersistentResource"}[rule]
-    with refused(check, rule, f"{field}.{member}"):
+    name, field = {"BT11": ("TEMP", "TemporaryResource"), "BT12": ("PERSISTENT", "PersistentResource")}[rule]
+    with refused(check.format(name), rule, f"{field}.{member}"):
         bind(table, make(world))
     bind(table, Binding(world.buffer(4096), 256, 3840))
     assert world.works()

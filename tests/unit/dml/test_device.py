@@ -121,9 +121,39 @@ def test_DD4_objects_of_another_direct3d_device(world: World) -> None:
     table = world.table(compiled)
     with refused("BIND_FOREIGN_DEVICE", "DD4", "InputTensor.Buffer"):
         table.bind_inputs([dml.BufferBinding(stranger.buffer())])
-    with refused("BIND_FOREIGN_DEVICE", "DD4", "CommandList"):
-        world.recorder.record_dispatch(stranger.list, compiled, table)
     assert world.works() and stranger.works()
+
+
+def test_DD4_the_list_of_another_direct3d_device(world: World) -> None:
+    stranger = World()
+    compiled = world.compile(identity())
+    with refused("BIND_FOREIGN_DEVICE", "DD4", "CommandList"):
+        world.recorder.record_dispatch(stranger.list, compiled, world.table(compiled))
+    assert world.works() and stranger.works()
+
+
+def test_batches_of_gemm_up_to_the_adapters_limit() -> None:
+    parent = d3d12.create_device(d3d12.Adapter(max_gemm_batch=2))
+    device = dml.create_device(parent)
+
+    def create(batch: int) -> dml.Operator:
+        a, b, output = tensor(batch, 1, 4), tensor(batch, 4, 1), tensor(batch, 1, 1)
+        return device.create_operator(
+            dml.GemmOperatorDesc(
+                a_tensor=a,
+                b_tensor=b,
+                output_tensor=output,
+                trans_a=dml.MatrixTransform.NONE,
+                trans_b=dml.MatrixTransform.NONE,
+                alpha=1.0,
+                beta=0.0,
+            )
+        )
+
+    limit = "D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION"
+    with refused("OP_LIMIT", limit, "ATensor.Sizes[1]"):
+        create(3)
+    create(2)
 
 
 # --- DD5, DD6: features ---

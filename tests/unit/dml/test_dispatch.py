@@ -144,11 +144,18 @@ def test_2_8_the_initializer_takes_buffer_arrays(world: World) -> None:
     table = world.table(world.dml.create_operator_initializer([compiled]))
     with refused("BIND_TYPE", "BT6", "Bindings[0].Type"):
         table.bind_inputs([Binding(b)])
-    with refused("BIND_COUNT", "BT5", "Bindings[0].BindingCount"):
-        table.bind_inputs([dml.BufferArrayBinding([None, Binding(b)])])
     with refused("BIND_COUNT", "BT5", "BindingCount"):
         table.bind_inputs([None, None])
     table.bind_inputs([dml.BufferArrayBinding([Binding(), Binding(b), Binding(None, 0, 0)])])
+    assert world.works()
+
+
+def test_BT5_a_buffer_array_has_an_entry_for_each_input(world: World) -> None:
+    compiled, _, b, _ = weights(world)
+    table = world.table(world.dml.create_operator_initializer([compiled]))
+    with refused("BIND_COUNT", "BT5", "Bindings[0].BindingCount"):
+        table.bind_inputs([dml.BufferArrayBinding([None, Binding(b)])])
+    table.bind_inputs([dml.BufferArrayBinding([None, Binding(b), None])])
     assert world.works()
 
 

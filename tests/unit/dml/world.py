@@ -175,7 +175,7 @@ class refused:
         self._awaited = pytest.raises(Error)
 
     def __enter__(self) -> refused:
-        self._awaited.__enter__()
+        self._raised = self._awaited.__enter__()
         return self
 
     def __exit__(
@@ -183,11 +183,11 @@ class refused:
     ) -> bool:
         if not self._awaited.__exit__(kind, error, traceback):
             return False
-        assert isinstance(error, Error)
-        self.report = error.report
+        raised = self._raised.value
+        self.report = raised.report
         rule, _, page = self.report.rule.partition(": ")
         is_id = rule[-1:].isdigit() and not rule.startswith(("IDML", "DML"))  # not the name of a method
         assert page or not is_id, f"rule {rule} does not say where it is written"
-        assert (self.report.id, rule, self.report.field, error.hresult) == self.expected
+        assert (self.report.id, rule, self.report.field, raised.hresult) == self.expected
         assert self.report.message.endswith(".")
         return True
