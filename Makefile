@@ -16,6 +16,7 @@ help:
 	@echo "make fuzz    random input, an hour of each kind (FUZZ_SECONDS=60 make fuzz: a minute)"
 	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-quick: a few rows, a minute)"
 	@echo "make test-long  all tests (more than an hour); make measured  what the tests of operators cover"
+	@echo "make guards  the breaches of rules that have no legal neighbour in the tests"
 	@echo "make interfaces  the table of the C ABI from Microsoft's headers, DirectML.h and its IIDs"
 	@echo "make site    the documentation as a site: build/site/index.html"
 	@echo "make wheel, make docs, make clean"
@@ -41,6 +42,15 @@ measured: .venv/tools
 	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto tests/operators \
 		--ignore tests/operators/test_same_bits.py
 	$(BIN)/python tests/operators/measured.py build/measured
+
+# Whether each breach of a rule has a legal neighbour: its guard was passed in a test that does not break it.
+guards: .venv/tools
+	$(PIP) coverage
+	COVERAGE_FILE=build/guards.coverage $(BIN)/coverage run --branch --include='runtime/dmlemu/*' \
+		-m pytest --tb=short -m "not long" $(GUARDED)
+	$(BIN)/python tests/guards.py build/guards.coverage
+
+GUARDED := $(addprefix tests/unit/,d3d12 dml capi/test_failures.py test_fault_injection.py)
 
 # C warnings are errors for those who change it; otherwise pip hides them.
 dev check: export STRICT_C := --config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
@@ -171,4 +181,4 @@ clean:
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long test-ci measured dev check ctest ctest-build fuzz bench bench-quick docs site check-site interfaces wheel check-wheel check-numpy clean
+.PHONY: help run test test-long test-ci measured guards dev check ctest ctest-build fuzz bench bench-quick docs site check-site interfaces wheel check-wheel check-numpy clean
