@@ -100,9 +100,6 @@ def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None
             field=name,
             given=str(array.dtype),
             expected=str(dtype),
-            name=name,
-            dtype=array.dtype,
-            dtype_2=dtype,
         )
     if array.shape != tuple(tensor.sizes):
         raise Evaluated.shape(
@@ -110,9 +107,6 @@ def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None
             given=str(array.shape),
             expected=str(tuple(tensor.sizes)),
             hint=_hint_on_nibbles(tensor, array),
-            name=name,
-            shape=array.shape,
-            sizes=tuple(tensor.sizes),
         )
     if element_bits(tensor.data_type) == 4:
         _check_range(tensor, array, name)
@@ -134,11 +128,7 @@ def _check_range(tensor: dml.BufferTensorDesc, array: Array, name: str) -> None:
                 field=name,
                 given=str(value),
                 expected=f"{low} to {high}",
-                name=name,
-                value=value,
-                name_2=tensor.data_type.name,
-                low=low,
-                high=high,
+                data_type=tensor.data_type.name,
             )
 
 
@@ -166,10 +156,7 @@ def _pack(tensor: dml.BufferTensorDesc, array: Array, memory: Array, name: str) 
     if is_half:
         np.bitwise_or(places[::2], places[1::2] << 4, out=memory)
     if tensor.strides is not None and not _same_bits(view, array):
-        what = "has different values for elements that share a place: strides"
-        raise Evaluated.strides(
-            field=name, given=str(tensor.strides), name=name, what=what, strides=tensor.strides
-        )
+        raise Evaluated.strides(field=name, given=str(tensor.strides))
 
 
 def unpack_tensor(tensor: dml.BufferTensorDesc, memory: Array) -> Array:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,8 @@ BREACHES = [
     (rule, name, each) for rule in ALL_RULES for name, each in vars(rule).items() if isinstance(each, Breach)
 ]
 NAMED = {rule.__name__: rule for rule in ALL_RULES}
-GIVEN = {"field", "given", "expected", "object"}  # words of every message
+GIVEN = {"field", "given", "expected", "object", "operation"}  # words of every message
+PARAMETERS = set(signature(Breach.__call__).parameters)
 
 
 @cache
@@ -44,16 +47,17 @@ def layer_of(rule: type[Rule]) -> str:
 
 def breaches_in(value: ast.expr) -> list[tuple[type[Rule], str]]:
     """The breaches that an expression can be: ``Q2.open``, or one of several."""
-    return [
-        (NAMED[node.value.id], node.attr)
-        for node in ([value.body, value.orelse] if isinstance(value, ast.IfExp) else [value])
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in NAMED
-        if hasattr(NAMED[node.value.id], node.attr)
-    ]
+    if isinstance(value, ast.IfExp):
+        return breaches_in(value.body) + breaches_in(value.orelse)
+    if not isinstance(value, ast.Attribute) or not isinstance(value.value, ast.Name):
+        return []
+    rule = NAMED.get(value.value.id)
+    return [(rule, value.attr)] if rule is not None and hasattr(rule, value.attr) else []
 
 
 def calls() -> Iterator[tuple[type[Rule], str, ast.Call]]:
-    """The calls ``Q2.open(...)`` of the source, also through a variable that a function chooses."""
+    """The calls ``Q2.open(...)`` of the source, and those of methods ``error(Q2.open, ...)``, which add what
+    several breaches share.  The breach may also be a variable that the function chooses."""
     for tree in trees():
         for scope in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
             chosen = {
@@ -65,11 +69,37 @@ def calls() -> Iterator[tuple[type[Rule], str, ast.Call]]:
             }
             for node in ast.walk(scope):
                 if isinstance(node, ast.Call):
-                    value = (
-                        chosen.get(node.func.id, node.func) if isinstance(node.func, ast.Name) else node.func
-                    )
+                    is_helped = isinstance(node.func, ast.Attribute) and node.func.attr == "error"
+                    value = node.args[0] if is_helped and node.args else node.func
+                    if isinstance(value, ast.Name):
+                        value = chosen.get(value.id, value)
                     for rule, name in breaches_in(value):
                         yield rule, name, node
+
+
+@cache
+def shared_words() -> set[str]:
+    """The words that methods ``error`` add."""
+    return {
+        each.arg
+        for tree in trees()
+        for scope in ast.walk(tree)
+        if isinstance(scope, ast.FunctionDef) and scope.name == "error"
+        for call in ast.walk(scope)
+        if isinstance(call, ast.Call)
+        for each in call.keywords
+        if each.arg is not None
+    }
+
+
+def words_of(call: ast.Call) -> set[str | None]:
+    """The keywords of a call, and None if it passes a dictionary on."""
+    return {each.arg for each in call.keywords}
+
+
+def said_by(rule: type[Rule], name: str) -> set[str]:
+    """The words of a breach's message."""
+    return set(re.findall(r"\{(\w+)\}", getattr(rule, name).message))
 
 
 def test_every_rule_says_something() -> None:
@@ -103,11 +133,20 @@ def test_every_breach_is_raised() -> None:
 def test_every_word_of_a_message_is_given() -> None:
     wrong = []
     for rule, name, call in calls():
-        words = set(re.findall(r"\{(\w+)\}", getattr(rule, name).message)) - GIVEN
-        keywords = {each.arg for each in call.keywords}
+        is_helped = isinstance(call.func, ast.Attribute) and call.func.attr == "error"
+        words = said_by(rule, name) - GIVEN - (shared_words() if is_helped else set())
+        keywords = words_of(call)
         if None not in keywords and not words <= keywords and "message" not in keywords:
             wrong.append(f"{rule.__name__}.{name} lacks {sorted(words - keywords)}")
     assert not wrong
+
+
+def test_every_word_that_is_given_is_in_the_message() -> None:
+    said: dict[ast.Call, set[str]] = defaultdict(set)
+    for rule, name, call in calls():
+        said[call] |= said_by(rule, name)
+    wrong = {ast.unparse(call): words_of(call) - PARAMETERS - words - {None} for call, words in said.items()}
+    assert {call: words for call, words in wrong.items() if words} == {}
 
 
 def test_a_breach_has_a_message() -> None:

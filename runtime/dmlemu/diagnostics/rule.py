@@ -92,7 +92,8 @@ class Breach:
     """One way to break a rule; calling it makes the error, to be raised.
 
     ``check``: what the error is reported as.  ``message``: one sentence, in which ``{field}``, ``{given}``,
-    ``{expected}``, ``{object}`` and the names of further arguments of the call stand for their values.
+    ``{expected}``, ``{object}``, ``{operation}`` and the names of further arguments of the call stand for
+    their values.
     ``message_id``: the nearest D3D12_MESSAGE_ID; 0: none.  ``severity``: by default the check's, but an ERROR
     where the check is otherwise only reported.  The other arguments are defaults of the call's.
     """
@@ -220,7 +221,7 @@ def error_of(
     place = caller() if is_call else ""
     if place:
         context = (*context, f"While calling {operation} at {place}" if operation else f"Called at {place}")
-    words.update(field=field, given=spell(given), expected=spell(expected))
+    words.update(field=field, given=spell(given), expected=spell(expected), operation=operation)
     words.setdefault("object", object)
     if severity is None:
         severity = check.severity if check.refusal else Severity.ERROR

@@ -176,7 +176,7 @@ def _check_arguments(
             page=_PAGE,
             operation=_OPERATION,
             command_list=command_list,
-            context_=context,
+            device=context,
         )
     if bindings.dispatchable is not dispatchable:
         raise R2_10.bindings(
@@ -197,7 +197,7 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
     if heap is not None and heap.hardware is bindings.heap:
         return
     wanted = bindings.heap.label if bindings.heap is not None else "a descriptor heap"
-    set_now = f"{heap} is" if heap is not None else "no descriptor heap is"
+    set_heap = f"{heap} is" if heap is not None else "no descriptor heap is"
     raise BT2.bindings(
         dispatchable,
         given=heap or "no descriptor heap",
@@ -208,8 +208,7 @@ def _check_heap(command_list: CommandList, dispatchable: Dispatchable, bindings:
         page=_PAGE,
         operation=_OPERATION,
         bindings=bindings,
-        wanted=wanted,
-        set_now=set_now,
+        set_heap=set_heap,
         command_list=command_list,
     )
 
@@ -257,10 +256,9 @@ def _overwritten_error(
             given=f"a descriptor written by {binder.title}",
             expected=f"the one that {bindings} wrote",
             context=(f"It was overwritten by {binder}",),
-            path=path,
             title=dispatchable.title(),
             where=where,
-            title_2=binder.title,
+            writer=binder.title,
         )
     return None
 
@@ -278,7 +276,6 @@ def _unbound(dispatchable: Dispatchable, slot: Slot) -> Error:
         hint=hint,
         operation=_OPERATION,
         page=_PAGE,
-        slot=slot.path,
         title=dispatchable.title(),
         size=slot.size,
     )
@@ -401,8 +398,6 @@ def _check_initialized(operator: CompiledOperator, place: Callable[[], int], whe
             operation="ExecuteCommandLists",
             context=(where,),
             title=operator.title(),
-            value=given,
-            expected_=expected,
         )
 
 

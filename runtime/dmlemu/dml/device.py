@@ -120,8 +120,7 @@ def create_device(
         raise DD1.minimum_feature_level(
             given=_level(minimum_feature_level),
             expected=f"{level.name} or lower",
-            minimum_feature_level=_level(minimum_feature_level),
-            name=level.name,
+            level=level.name,
         )
     no_layer = not d3d12_device.context.has_layer
     if flags & CreateDeviceFlags.DEBUG and level < FeatureLevel.LEVEL_5_2 and no_layer:
@@ -301,9 +300,7 @@ class Device(Object):
         operation = "CompileGraph"
         self.context.check_alive(operation)
         if self.context.level < FeatureLevel.LEVEL_2_1:
-            raise DeviceCall.feature_level(
-                given=self.context.level.name, operation=operation, name=self.context.level.name
-            )
+            raise DeviceCall.feature_level(given=self.context.level.name, operation=operation)
         _check_flags(flags, _EXECUTION_FLAGS, operation)
         graph = check_graph(self.context, desc)
         count = len(graph.nodes)
@@ -444,8 +441,6 @@ def _check_limit(desc: OperatorDesc, adapter: Adapter, operation: str) -> None:
                     expected=f"<= {limit}",
                     page="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
                     operation=operation,
-                    path=path,
-                    size=size,
                     limit=limit,
                 )
 

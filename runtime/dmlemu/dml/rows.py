@@ -386,7 +386,7 @@ class DD1(Rule):
     d3_d12_device = Breach(OP_FIELD_RANGE, "", field="D3D12Device", expected="a Direct3D 12 device")
     minimum_feature_level = Breach(
         OP_FEATURE_LEVEL,
-        "MinimumFeatureLevel ({minimum_feature_level}) is above the device's ({name}).",
+        "MinimumFeatureLevel ({given}) is above the device's ({level}).",
         field="MinimumFeatureLevel",
         hresult=HResult.DXGI_ERROR_UNSUPPORTED,
     )
@@ -422,7 +422,7 @@ class DD4(Rule):
 
     command_list = Breach(
         BIND_FOREIGN_DEVICE,
-        "{command_list} belongs to another Direct3D 12 device than {context_}.",
+        "{command_list} belongs to another Direct3D 12 device than {device}.",
         field="CommandList",
     )
     foreign_device = Breach(BIND_FOREIGN_DEVICE, "{field} ({title}) belongs to another DirectML device.")
@@ -488,7 +488,7 @@ class TN2(Rule):
 
     rank = Breach(
         TENSOR_RANK,
-        "{field} ({given}) is not between 1 and {most}, the limit of feature level {removeprefix}.",
+        "{field} ({given}) is not between 1 and {most}, the limit of feature level {level}.",
     )
 
 
@@ -496,12 +496,10 @@ class TN3(Rule):
     says = "Sizes are at least 1; elements and strided extent are at most 2^32 - 1."
     call = "DML_BUFFER_TENSOR_DESC"
 
-    too_many_elements = Breach(
-        TENSOR_INDEX_OVERFLOW, "{field} hold {element_count} elements, more than 32 bits can count."
-    )
+    too_many_elements = Breach(TENSOR_INDEX_OVERFLOW, "{field} hold {given}, more than 32 bits can count.")
     too_wide = Breach(
         TENSOR_INDEX_OVERFLOW,
-        "{field} spread the tensor over {extent} elements, more than 32 bits can address.",
+        "{field} spread the tensor over {given}, more than 32 bits can address.",
     )
     zero = Breach(
         TENSOR_SIZE_ZERO,
@@ -519,7 +517,7 @@ class TN4(Rule):
     call = "DML_BUFFER_TENSOR_DESC"
     operation = "BufferTensorDesc"
 
-    strides = Breach(TENSOR_RANK, "{field} has {given}, but DimensionCount is {sizes}.", field="Strides")
+    strides = Breach(TENSOR_RANK, "{field} has {given}, but DimensionCount is {rank}.", field="Strides")
 
 
 class TN5(Rule):
@@ -536,7 +534,7 @@ class TN5(Rule):
     )
     out_broadcast = Breach(
         TENSOR_OUT_BROADCAST,
-        "{field} (0) gives the {size} elements of dimension {i} of an output one address.",
+        "{field} (0) gives the {size} elements of dimension {dimension} of an output one address.",
         given=0,
         expected=">= 1",
     )
@@ -547,7 +545,7 @@ class TN6(Rule):
     call = "DML_BUFFER_TENSOR_DESC"
 
     total_small = Breach(
-        TENSOR_TOTAL_SMALL, "{field} ({total}) is less than the {least} bytes that sizes and strides reach."
+        TENSOR_TOTAL_SMALL, "{field} ({given}) is less than the {least} bytes that sizes and strides reach."
     )
     total_unaligned = Breach(
         TENSOR_TOTAL_UNALIGNED, "{field} ({given}) is not a multiple of 4.", expected="a multiple of 4"
@@ -562,12 +560,13 @@ class TN7(Rule):
     call = "DML_BUFFER_TENSOR_DESC"
 
     align_bad = Breach(
-        TENSOR_ALIGN_BAD, "{field} ({align}) is not a power of two of at least the element size ({element})."
+        TENSOR_ALIGN_BAD,
+        "{field} ({given}) is not a power of two of at least the element size ({element_size}).",
     )
 
     offset = Breach(
         BIND_OFFSET_ALIGN,
-        "{title} is bound at Offset ({given}) of {resource}, which is not a multiple of {alignment}, {name}.",
+        "{title} is bound at Offset ({given}) of {resource}, which is not a multiple of {alignment}, {alignment_name}.",
     )
 
 
@@ -576,7 +575,7 @@ class TN8(Rule):
     call = "DML_BUFFER_TENSOR_DESC"
 
     unknown_bits = Breach(
-        OP_FIELD_RANGE, "{field} has unknown bits (0x{text}).", expected="NONE or OWNED_BY_DML"
+        OP_FIELD_RANGE, "{field} has unknown bits (0x{unknown}).", expected="NONE or OWNED_BY_DML"
     )
     owned_output = Breach(
         OP_FIELD_RANGE,
@@ -628,8 +627,8 @@ class R2_8(Rule, label="2.8"):
     )
     persistent_resource = Breach(
         BIND_PERSISTENT_CHANGED,
-        "{title} is dispatched with {value} as its persistent resource, but its initializer has filled "
-        "{expected_}.",
+        "{title} is dispatched with {given} as its persistent resource, but its initializer has filled "
+        "{expected}.",
         field="PersistentResource",
         severity=Severity.CORRUPTION,
     )
@@ -656,7 +655,7 @@ class R2_10(Rule, label="2.10"):
         message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
     )
 
-    unbound = Breach(BIND_TYPE, "{slot} of {title} is not bound; it needs {size} bytes.", given="no binding")
+    unbound = Breach(BIND_TYPE, "{field} of {title} is not bound; it needs {size} bytes.", given="no binding")
 
 
 class R2_11(Rule, label="2.11"):
@@ -682,23 +681,26 @@ class BT2(Rule):
 
     bindings = Breach(
         DESC_HEAP_NOT_SET,
-        "The descriptors of {bindings} lie in {wanted}, but {set_now} set on {command_list}.",
+        "The descriptors of {bindings} lie in {expected}, but {set_heap} set on {command_list}.",
         field="Bindings",
         hint="call SetDescriptorHeaps with the heap of the table before RecordDispatch",
     )
-    too_few = Breach(DESC_COUNT, "{field} ({shown}) {text}.")
+    too_few = Breach(
+        DESC_COUNT,
+        "{field} ({given}) leaves {left} descriptors of its heap, less than SizeInDescriptors ({size}).",
+    )
     size_in_descriptors = Breach(
         DESC_COUNT,
-        "SizeInDescriptors ({size}) {text}.",
+        "SizeInDescriptors ({given}) is less than the {needed} descriptors of {dispatchable}.",
         field="SizeInDescriptors",
         hint="absent optional tensors, temporary and persistent resources have descriptors too",
     )
     in_no_heap = Breach(
-        DESC_HEAP_KIND, "{field} ({shown}) lies in no {kind}.", message_id=MessageId.INVALID_DESCRIPTOR_HANDLE
+        DESC_HEAP_KIND, "{field} ({given}) lies in no {kind}.", message_id=MessageId.INVALID_DESCRIPTOR_HANDLE
     )
     in_no_visible_heap = Breach(
         DESC_HEAP_NOT_VISIBLE,
-        "{field} ({shown}) lies in no {kind}.",
+        "{field} ({given}) lies in no {kind}.",
         message_id=MessageId.DESCRIPTOR_HEAP_NOT_SHADER_VISIBLE,
     )
     not_a_number = Breach(
@@ -735,13 +737,13 @@ class BT14(Rule):
 
     overwritten = Breach(
         DESC_RANGE_SHARED,
-        "{path} of {title} was bound in {where}, which {title_2} has overwritten.",
+        "{field} of {title} was bound in {where}, which {writer} has overwritten.",
         hint="give each binding table descriptors of its own",
         message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
     )
     two_threads = Breach(
         BIND_THREAD,
-        "Thread '{here}' calls {method} of {object} while thread '{thread}' is inside {other} of it.",
+        "Thread '{thread}' calls {operation} of {object} while thread '{other_thread}' is inside {other_method} of it.",
         field="this",
         expected="one thread at a time",
         hint="give each thread a binding table of its own, or hold a lock around the calls",
@@ -749,7 +751,7 @@ class BT14(Rule):
 
     bound = Breach(
         DESC_OVERWRITTEN,
-        "{slot} of {title} is bound in {where}, which {reader} still needs{operand}.",
+        "{field} of {title} is bound in {where}, which {reader} still needs{operand}.",
         given="a descriptor in use",
         expected="a descriptor that no recorded dispatch needs",
         message_id=MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,
@@ -757,7 +759,7 @@ class BT14(Rule):
     )
     late = Breach(
         BIND_LATE,
-        "{slot} of {title} is bound after RecordDispatch has recorded {reader} with this table.",
+        "{field} of {title} is bound after RecordDispatch has recorded {reader} with this table.",
         given="a descriptor in use",
         expected="a descriptor that no recorded dispatch needs",
         hint="bind everything before RecordDispatch, and use another table for the next dispatch",
@@ -765,7 +767,7 @@ class BT14(Rule):
     )
     shared = Breach(
         DESC_RANGE_SHARED,
-        "{slot} of {title} is bound in {where}, which is also a descriptor of {owner}, and {reader} still needs "
+        "{field} of {title} is bound in {where}, which is also a descriptor of {owner}, and {reader} still needs "
         "it{operand}.",
         given="a descriptor in use",
         expected="a descriptor that no recorded dispatch needs",
@@ -781,12 +783,12 @@ class DeviceCall(Rule, label=""):
 
     feature_level = Breach(
         OP_FEATURE_LEVEL,
-        "IDMLDevice1 requires LEVEL_2_1; this device has {name}.",
+        "IDMLDevice1 requires LEVEL_2_1; this device has {given}.",
         expected="LEVEL_2_1 or higher",
         hresult=HResult.E_NOINTERFACE,
     )
     field_range = Breach(OP_FIELD_RANGE, "{field} ({given}) is not {expected}.")
-    limit = Breach(OP_LIMIT, "{path} ({size}) is above this adapter's limit for a leading size ({limit}).")
+    limit = Breach(OP_LIMIT, "{field} ({given}) is above this adapter's limit for a leading size ({limit}).")
 
 
 class ScalarUnionValue(Rule, label=""):
@@ -797,12 +799,12 @@ class ScalarUnionValue(Rule, label=""):
 
     no_member = Breach(
         OP_FIELD_RANGE,
-        "DML_SCALAR_UNION has no member for {name}.",
+        "DML_SCALAR_UNION has no member for {data_type}.",
         field="DataType",
         expected="8 to 64 bits",
     )
     bytes = Breach(OP_FIELD_RANGE, "Bytes ({given}) is not 8 bytes.", field="Bytes", expected="8 bytes")
-    value = Breach(OP_FIELD_RANGE, "{value} does not fit {name}.", field="Value")
+    value = Breach(OP_FIELD_RANGE, "{given} does not fit {data_type}.", field="Value")
 
 
 class TensorField(Rule, label=""):
@@ -811,7 +813,7 @@ class TensorField(Rule, label=""):
     call = "DML_BUFFER_TENSOR_DESC"
     operation = "BufferTensorDesc"
 
-    not_a_number = Breach(OP_FIELD_RANGE, "{field} ({given}) is not a {expected_}.")
+    not_a_number = Breach(OP_FIELD_RANGE, "{field} ({given}) is not a {type}.")
     not_a_sequence = Breach(
         OP_FIELD_RANGE, "{field} ({given}) is not a sequence of UINT.", expected="one integer per dimension"
     )
@@ -823,11 +825,11 @@ class Evaluated(Rule, label=""):
     call = "DML_BUFFER_TENSOR_DESC"
     operation = "evaluate"
 
-    dtype = Breach(TENSOR_DTYPE, "{name} has dtype {dtype}; expected {dtype_2}.")
-    shape = Breach(OP_SHAPE, "{name} has shape {shape}; expected {sizes}.")
+    dtype = Breach(TENSOR_DTYPE, "{field} has dtype {given}; expected {expected}.")
+    shape = Breach(OP_SHAPE, "{field} has shape {given}; expected {expected}.")
     strides = Breach(
         OP_SHAPE,
-        "{name} {what} {strides}; expected one value for each place.",
+        "{field} has different values for elements that share a place: strides {given}; expected {expected}.",
         expected="one value for each place",
     )
-    value = Breach(OP_FIELD_RANGE, "{name} has an element of {value}; {name_2} holds {low} to {high}.")
+    value = Breach(OP_FIELD_RANGE, "{field} has an element of {given}; {data_type} holds {expected}.")

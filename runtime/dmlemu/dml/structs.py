@@ -71,7 +71,7 @@ class ScalarUnion(Frozen):
             expected, fits = "a number", _is_number(value)
         if not fits:
             name = TensorDataType(data_type).name
-            raise ScalarUnionValue.value(given=quote(value), expected=expected, value=quote(value), name=name)
+            raise ScalarUnionValue.value(given=quote(value), expected=expected, data_type=name)
         number = int(value) if dtype.kind in "iu" else value
         with np.errstate(over="ignore"):  # values out of range become infinite, as in C
             return cls(np.array(number, dtype).tobytes().ljust(8, b"\0"))
@@ -88,7 +88,7 @@ def _member_type(data_type: TensorDataType) -> np.dtype[Any]:
     tensor = BufferTensorDesc(data_type, [1])
     if element_bits(tensor.data_type) < 8:
         name = tensor.data_type.name
-        raise ScalarUnionValue.no_member(given=quote(name), name=name)
+        raise ScalarUnionValue.no_member(given=quote(name), data_type=name)
     return tensor.dtype
 
 

@@ -142,7 +142,7 @@ class BufferTensorDesc(Frozen):
                 raise TN4.strides(
                     given=number_of(len(self.strides), "value"),
                     expected=number_of(len(self.sizes), "value"),
-                    sizes=len(self.sizes),
+                    rank=len(self.sizes),
                 )
         put(self, "flags", TensorFlags(_unsigned("Flags", self.flags, _U32)))
         align = _unsigned("GuaranteedBaseOffsetAlignment", self.guaranteed_base_offset_alignment, _U32)
@@ -291,7 +291,7 @@ class _Rules:
                 expected=f"1 to {most}",
                 operation=self.operation,
                 most=most,
-                removeprefix=level.name.removeprefix("LEVEL_"),
+                level=level.name.removeprefix("LEVEL_"),
             )
 
     def extent(self) -> None:
@@ -305,7 +305,6 @@ class _Rules:
                 given=number_of(desc.element_count, "element"),
                 expected=f"<= {_U32} elements",
                 operation=self.operation,
-                element_count=desc.element_count,
             )
         extent = 1 + sum((n - 1) * s for n, s in zip(desc.sizes, desc.effective_strides, strict=True))
         if extent > _U32:
@@ -314,7 +313,6 @@ class _Rules:
                 given=number_of(extent, "element"),
                 expected=f"<= {_U32} elements",
                 operation=self.operation,
-                extent=extent,
             )
 
     def total_and_alignment(self) -> None:
@@ -328,7 +326,6 @@ class _Rules:
                 hint=self._strides_in_bytes(total),
                 operation=self.operation,
                 layouts=(_placed(self.desc, self.field, 0),),
-                total=total,
                 least=least,
             )
         if total % 4:
@@ -342,8 +339,7 @@ class _Rules:
                 given=align,
                 expected=f"0 or a power of two >= {element}",
                 operation=self.operation,
-                align=align,
-                element=element,
+                element_size=element,
             )
 
     def _strides_in_bytes(self, total: int) -> str:
@@ -365,7 +361,7 @@ class _Rules:
                 field=f"{self.field}.Flags",
                 given=f"0x{int(flags):X}",
                 operation=self.operation,
-                text=f"{unknown:X}",
+                unknown=f"{unknown:X}",
             )
         if output and flags:
             raise TN8.owned_output(field=f"{self.field}.Flags", operation=self.operation)
@@ -381,7 +377,7 @@ class _Rules:
                     operation=self.operation,
                     layouts=(_placed(self.desc, self.field, 0),),
                     size=size,
-                    i=i,
+                    dimension=i,
                 )
         pair = shared_element(desc.sizes, desc.strides)
         if pair is not None:
@@ -444,7 +440,7 @@ def _unsigned(field: str, value: object, most: int) -> int:
         return number
     expected = "UINT64" if most == _U64 else "UINT"
     raise TensorField.not_a_number(
-        field=field, given=quote(value), expected=f"an integer, 0 to {most}", expected_=expected
+        field=field, given=quote(value), expected=f"an integer, 0 to {most}", type=expected
     )
 
 

@@ -86,7 +86,7 @@ def out_of_memory(device: d3d12.Device | dml.Device, *, at: int = 1) -> Iterator
         injection.seen += 1
         if injection.seen == at:
             injection.happened = True
-            raise OutOfMemory.of_memory(operation=operation, operation_=operation, at=at)
+            raise OutOfMemory.of_memory(operation=operation, at=at)
 
     with _parent(device).events.subscribe(strike, CallBegun):
         yield injection

@@ -92,5 +92,5 @@ class OutOfMemory(Rule, label=""):
     hresult = HResult.E_OUTOFMEMORY
 
     of_memory = Breach(
-        OUT_OF_MEMORY, "{operation_} runs out of memory by fault injection, as allocating call {at}."
+        OUT_OF_MEMORY, "{operation} runs out of memory by fault injection, as allocating call {at}."
     )

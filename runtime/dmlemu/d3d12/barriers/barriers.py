@@ -130,7 +130,6 @@ class _Call:
                 resource,
                 field=f"{path}.Subresource",
                 given=barrier.subresource,
-                subresource=barrier.subresource,
             )
         before, after = int(barrier.state_before), int(barrier.state_after)
         self._check_state(resource, before, f"{path}.StateBefore")
@@ -169,7 +168,7 @@ class _Call:
         if state & ~expressible:
             broken = ST17.not_of_the_list if kind == CommandListType.COPY else ST18.type
             expected = spell_state(expressible)
-            return broken(resource, field=field, given=text, expected=expected, text=text, kind=spell(kind))
+            return broken(resource, field=field, given=text, expected=expected, list_type=spell(kind))
         fixed = resource.fixed_states
         if fixed is not None and state & ~fixed:
             return _fixed_state_error(resource, fixed, state, field)
@@ -180,7 +179,6 @@ class _Call:
                 field=field,
                 given=text,
                 expected=f"a buffer with {spell(missing)}",
-                text=text,
                 missing=spell(missing),
             )
             if state & states.UNORDERED_ACCESS
@@ -191,7 +189,6 @@ class _Call:
                 expected=f"a buffer with {spell(missing)}",
                 page="ID3D12GraphicsCommandList::ResourceBarrier",
                 operation=_OPERATION,
-                text=text,
                 missing=spell(missing),
             )
         )
@@ -217,14 +214,12 @@ class _Call:
 
 def _fixed_state_error(resource: Resource, fixed: int, state: int, field: str) -> Error:
     """ST6: a buffer in an UPLOAD or READBACK heap stays in the fixed state of its heap type."""
-    text = spell_state(state)
     return ST6.not_of_the_heap(
         resource,
         field=field,
-        given=text,
+        given=spell_state(state),
         expected=spell_state(fixed),
         heap_type=spell(resource.heap_type),
-        text=text,
     )
 
 

@@ -127,7 +127,7 @@ class ST6(Rule):
 
     not_of_the_heap = Breach(
         STATE_COMBO,
-        "{object}, in a heap of type {heap_type}, has no state ({text}).",
+        "{object}, in a heap of type {heap_type}, has no state ({given}).",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_HEAP,
     )
 
@@ -199,7 +199,7 @@ class ST10(Rule):
     )
     no_such_subresource = Breach(
         BARRIER_DESC,
-        "Subresource ({subresource}) of {object} does not exist: a buffer has one.",
+        "Subresource ({given}) of {object} does not exist: a buffer has one.",
         expected="0 or ALL_SUBRESOURCES",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_SUBRESOURCE,
     )
@@ -269,7 +269,7 @@ class ST16(Rule):
     )
     flag_lacking = Breach(
         STATE_COMBO,
-        "State ({text}) needs flag {missing}, which {object} lacks.",
+        "State ({given}) needs flag {missing}, which {object} lacks.",
         message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
     )
 
@@ -289,7 +289,7 @@ class ST17(Rule):
     )
     not_of_the_list = Breach(
         LIST_TYPE,
-        "State ({text}) is not one that a list of type {kind} can express.",
+        "State ({given}) is not one that a list of type {list_type} can express.",
         message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
     )
 
@@ -300,7 +300,7 @@ class ST18(Rule):
 
     type = Breach(
         LIST_TYPE,
-        "State ({text}) is not one that a list of type {kind} can express.",
+        "State ({given}) is not one that a list of type {list_type} can express.",
         message_id=MessageId.RESOURCE_BARRIER_MISMATCHING_COMMAND_LIST_TYPE,
     )
 

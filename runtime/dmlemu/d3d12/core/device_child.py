@@ -46,9 +46,7 @@ class DeviceChild(Object):
     def check_open(self, operation: str) -> None:
         """Raises when the object has been released: in C++ the program would crash here or later."""
         if self.released:
-            raise CL9.called_after_release(
-                self, operation=operation, context=released_at(self), operation_=operation
-            )
+            raise CL9.called_after_release(self, operation=operation, context=released_at(self))
 
     def _release(self, *, emit: bool) -> None:
         if not self.released:

@@ -322,20 +322,18 @@ class DeviceContext:
             raise self._foreign(error) from None
 
     def _foreign(self, error: ForeignProcess) -> Error:
-        return DEV5.forked(operation="", context=(str(error),), this=self)
+        return DEV5.forked(operation="", context=(str(error),), device=self)
 
     def check_alive(self, operation: str) -> None:
         """Raises DXGI_ERROR_DEVICE_REMOVED after removal (RM2); also raises when the device was released or
         belongs to another process."""
         self.check_process()
         if self.has_ended:
-            raise DEV5.deleted_in_use(self.device, operation=operation, operation_=operation, this=self)
+            raise DEV5.deleted_in_use(self.device, operation=operation)
         if self.removed is None:
             self.begin_call(operation)
             return
-        raise RM2.removed(
-            self.device, operation=operation, context=self.removal_lines(), operation_=operation
-        )
+        raise RM2.removed(self.device, operation=operation, context=self.removal_lines())
 
     def check_child(self, child: object, kind: type[Object], operation: str, field: str) -> None:
         """Checks that an argument is a live object of the right kind and of this device (OB3, CL9)."""

@@ -40,13 +40,13 @@ def _open_event(descriptor: int) -> _EventFd:
     try:
         kind = os.readlink(f"/proc/self/fd/{descriptor}")
     except OSError:
-        raise FN8.event(given=descriptor, descriptor=descriptor) from None
+        raise FN8.not_open(given=descriptor) from None
     if kind != "anon_inode:[eventfd]":
-        raise FN8.h_event(given=descriptor, descriptor=descriptor, kind=kind)
+        raise FN8.not_an_eventfd(given=descriptor, kind=kind)
     try:
         return _EventFd(descriptor)
     except OSError as error:
-        raise FN8.event_h_event(given=descriptor, descriptor=descriptor, strerror=error.strerror) from None
+        raise FN8.cannot_be_kept(given=descriptor, reason=error.strerror) from None
 
 
 def notifier(event: Event | int) -> Callable[[], object]:

@@ -132,7 +132,6 @@ class InfoQueue:
             expected=f"below {len(stored)}",
             page=f"ID3D12InfoQueue::{operation}",
             operation=operation,
-            index=index,
             stored=len(stored),
         )
 

@@ -124,7 +124,7 @@ class Object:
         :meth:`set_private_data_interface` reads as its address, None as 0.
         """
         if instance(guid, UUID, "guid") not in self._private_data:
-            raise OB1.guid(self, given=str(guid), guid=guid)
+            raise OB1.guid(self, given=str(guid))
         value = self._private_data[guid]
         return value if isinstance(value, bytes) else struct.pack("<Q", 0 if value is None else id(value))
 

@@ -273,13 +273,13 @@ class DEV5(Rule):
 
     forked = Breach(
         DEVICE_FORKED,
-        "{this} is used in a process that was forked from its own.",
+        "{device} is used in a process that was forked from its own.",
         hint="Create a device in the process that uses it, or start processes by 'spawn'.",
         hresult=HResult.E_FAIL,
     )
     deleted_in_use = Breach(
         OBJECT_DELETED_IN_USE,
-        "{operation_} is called on {this}, which has been released.",
+        "{operation} is called on {object}, which has been released.",
         message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
     )
 
@@ -399,7 +399,7 @@ class CL9(Rule):
     )
     called_after_release = Breach(
         OBJECT_DELETED_IN_USE,
-        "{operation_} is called on {object}, which has been released.",
+        "{operation} is called on {object}, which has been released.",
         message_id=MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,
     )
     argument_released = Breach(
@@ -419,7 +419,7 @@ class FN3(Rule):
 
     value = Breach(
         FENCE_ZERO_WAIT,
-        "{this} waits for {object} to reach 0, which every fence value satisfies.",
+        "{queue} waits for {object} to reach 0, which every fence value satisfies.",
         field="Value",
         given=0,
         expected="at least 1",
@@ -433,21 +433,21 @@ class FN8(Rule):
     call = "ID3D12Fence::SetEventOnCompletion"
     hresult = HResult.E_HANDLE
 
-    h_event = Breach(
+    not_an_eventfd = Breach(
         FENCE_EVENT,
-        "Event ({descriptor}) is an open file, but not an eventfd ({kind}).",
+        "Event ({given}) is an open file, but not an eventfd ({kind}).",
         field="hEvent",
         expected="the number of an eventfd",
     )
-    event = Breach(
+    not_open = Breach(
         FENCE_EVENT,
-        "Event ({descriptor}) is not an open file.",
+        "Event ({given}) is not an open file.",
         field="hEvent",
         expected="the number of an eventfd",
     )
-    event_h_event = Breach(
+    cannot_be_kept = Breach(
         FENCE_EVENT,
-        "Event ({descriptor}) is an eventfd that cannot be kept ({strerror}).",
+        "Event ({given}) is an eventfd that cannot be kept ({reason}).",
         field="hEvent",
         expected="the number of an eventfd",
     )
@@ -463,7 +463,7 @@ class RM2(Rule):
 
     removed = Breach(
         DEVICE_REMOVED,
-        "{operation_} is called on a removed device.",
+        "{operation} is called on a removed device.",
         message_id=MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,
     )
 
@@ -479,7 +479,7 @@ class OB1(Rule):
 
     guid = Breach(
         PRIVATE_DATA,
-        "No private data is stored under ({guid}).",
+        "No private data is stored under ({given}).",
         field="guid",
         expected="a GUID given to SetPrivateData",
     )
@@ -504,7 +504,7 @@ class InfoQueueArgument(Rule, label=""):
 
     message_index = Breach(
         INFO_QUEUE,
-        "Message index ({index}) names none of the {stored} stored messages.",
+        "Message index ({given}) names none of the {stored} stored messages.",
         field="MessageIndex",
     )
     queue = Breach(INFO_QUEUE, "{field} ({given}) is not known.")

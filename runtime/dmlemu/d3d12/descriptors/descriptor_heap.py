@@ -80,7 +80,7 @@ def check_desc(desc: DescriptorHeapDesc | None) -> None:
     if not desc.flags & DescriptorHeapFlags.SHADER_VISIBLE:
         return
     if desc.type in (DescriptorHeapType.RTV, DescriptorHeapType.DSV):
-        raise DH1.never_visible(given=desc.flags, type=spell(desc.type))
+        raise DH1.never_visible(given=desc.flags, heap_type=spell(desc.type))
     limit = MAX_VIEWS if desc.type == DescriptorHeapType.CBV_SRV_UAV else MAX_SAMPLERS
     if desc.num_descriptors > limit:
         raise DH2.too_many(given=desc.num_descriptors, expected=f"at most {limit}")
@@ -153,8 +153,8 @@ def copy_descriptors(
             expected=number_of(wanted, "descriptor"),
             page=f"ID3D12Device::{operation}",
             operation=operation,
-            value=given,
-            wanted=wanted,
+            sources=given,
+            destinations=wanted,
         )
     for start, count in source:
         _check_range(context, start, count, type, operation, "pSrcDescriptorRangeStarts", is_source=True)
@@ -213,7 +213,7 @@ def _check_range(
             count=count,
             index=index,
             heap=heap,
-            num_descriptors=desc.num_descriptors,
+            heap_size=desc.num_descriptors,
         )
     if desc.type != type:
         raise DH6.other_type(
@@ -240,7 +240,6 @@ def _check_apart(destination: list[tuple[int, int]], source: list[tuple[int, int
                 given=spell_handle(start),
                 page=f"ID3D12Device::{operation}",
                 operation=operation,
-                start=spell_handle(start),
             )
 
 

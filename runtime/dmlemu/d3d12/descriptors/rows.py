@@ -79,7 +79,7 @@ class DH1(Rule):
     )
     never_visible = Breach(
         DESC_HEAP_KIND,
-        "A heap of type {type} is SHADER_VISIBLE, and shaders cannot see its descriptors.",
+        "A heap of type {heap_type} is SHADER_VISIBLE, and shaders cannot see its descriptors.",
         field="pDescriptorHeapDesc.Flags",
         expected="NONE",
         message_id=MessageId.CREATE_DESCRIPTOR_HEAP_INVALID_DESC,
@@ -116,7 +116,7 @@ class DH6(Rule):
 
     sums_differ = Breach(
         DESC_INDEX,
-        "The source ranges hold {value} descriptors and the destination ranges {wanted}.",
+        "The source ranges hold {sources} descriptors and the destination ranges {destinations}.",
         field="pSrcDescriptorRangeSizes",
         message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES,
     )
@@ -127,7 +127,7 @@ class DH6(Rule):
     )
     past_the_end = Breach(
         DESC_INDEX,
-        "The {count} descriptors from index {index} on run past {heap} of {num_descriptors}.",
+        "The {count} descriptors from index {index} on run past {heap} of {heap_size}.",
         message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES,
     )
     other_type = Breach(
@@ -138,7 +138,7 @@ class DH6(Rule):
     )
     ranges_overlap = Breach(
         DESC_INDEX,
-        "Two descriptor ranges overlap at handle {start}.",
+        "Two descriptor ranges overlap at handle {given}.",
         field="pDestDescriptorRangeStarts",
         expected="ranges that do not overlap",
         message_id=MessageId.COPY_DESCRIPTORS_INVALID_RANGES,
@@ -186,7 +186,7 @@ class VW1(Rule):
     )
     in_no_buffer = Breach(
         RES_VIEW,
-        "The {size} bytes at address ({address}) lie in {where}.",
+        "The {size} bytes at address ({given}) lie in {where}.",
         field="pDesc.BufferLocation",
         expected="a range inside one buffer",
         message_id=MessageId.CREATE_CONSTANT_BUFFER_VIEW_INVALID_RESOURCE,
@@ -260,13 +260,13 @@ class VW6(Rule):
 
     num_elements = Breach(
         RES_VIEW,
-        "A view of {resource} has NumElements ({num_elements}).",
+        "A view of {resource} has NumElements ({given}).",
         field="pDesc.Buffer.NumElements",
         expected="at least 1",
     )
     past_the_end = Breach(
         RES_VIEW,
-        "{num_elements} elements of {element} bytes from element {first_element} on run past {resource} of "
+        "{given} elements of {element_size} bytes from element {first_element} on run past {resource} of "
         "{width} bytes.",
         field="pDesc.Buffer.NumElements",
     )
@@ -307,7 +307,7 @@ class VW8(Rule):
     )
     past_the_end = Breach(
         RES_VIEW,
-        "CounterOffsetInBytes ({offset}) lies outside {counter} of {width} bytes.",
+        "CounterOffsetInBytes ({given}) lies outside {counter} of {width} bytes.",
         field="pDesc.Buffer.CounterOffsetInBytes",
         message_id=MessageId.CREATE_UNORDEREDACCESS_VIEW_INVALID_COUNTER_USAGE,
     )

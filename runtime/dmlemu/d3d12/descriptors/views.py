@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorKind
 
+from ...diagnostics.rule import Breach
 from ...errors import Error
 from ..core.info_queue import not_implemented, spell, spell_handle
 from ..core.rows import DH4
@@ -50,7 +51,7 @@ _CBV = "CreateConstantBufferView"
 
 
 class _Faults:
-    """The message numbers of one kind of view."""
+    """Makes the errors of one kind of view; the attributes are the message numbers of its breaches."""
 
     def __init__(self, operation: str, desc: str) -> None:
         self.operation = operation
@@ -77,6 +78,10 @@ class _Faults:
             else MessageId.CREATESHADERRESOURCEVIEW_INVALIDDESC
         )
 
+    def error(self, broken: Breach, message_id: MessageId | None = None, **more: Any) -> Error:
+        """The error of a breach, with the method that creates such a view and its desc's page."""
+        return broken(message_id=message_id, page=self.desc, operation=self.operation, **more)
+
 
 _UAV_FAULTS = _Faults(_UAV, "D3D12_UNORDERED_ACCESS_VIEW_DESC")
 _SRV_FAULTS = _Faults(_SRV, "D3D12_SHADER_RESOURCE_VIEW_DESC")
@@ -100,11 +105,10 @@ def unordered_access_view(
     if resource is None:
         return Descriptor(DescriptorKind.UAV, flags, view.structure_byte_stride, int(desc_given.format))
     if not resource.flags & ResourceFlags.ALLOW_UNORDERED_ACCESS:
-        raise VW5.resource(
+        raise faults.error(
+            VW5.resource,
             given=resource.get_desc().flags,
             expected=ResourceFlags.ALLOW_UNORDERED_ACCESS,
-            page=faults.desc,
-            operation=faults.operation,
             resource=resource,
         )
     start, size = _extent(resource, view, element, raw, faults)
@@ -156,9 +160,7 @@ def constant_buffer_view(context: DeviceContext, desc: ConstantBufferViewDesc | 
     resource = resource_at(context, address)
     if resource is None or address + size > resource.address + resource.width:
         where = "no buffer" if resource is None else f"{resource}, which ends before"
-        raise VW1.in_no_buffer(
-            given=spell_handle(address), size=size, address=spell_handle(address), where=where
-        )
+        raise VW1.in_no_buffer(given=spell_handle(address), size=size, where=where)
     return Descriptor(DescriptorKind.CBV, address=address, size=size)
 
 
@@ -180,22 +182,18 @@ def _check_view_pair(
         )
     else:
         message = f"No description is given, and {resource} has no format to take a default view from."
-    raise VW7.none(
-        message=message, message_id=faults.invalid_desc, page=faults.desc, operation=faults.operation
-    )
+    raise faults.error(VW7.none, faults.invalid_desc, message=message)
 
 
 def _bad_dimension(given: int, unknown: int, members: type, faults: _Faults) -> Error:
     if given != unknown and given in list(members):  # type: ignore[call-overload]
         return not_implemented(faults.operation, f"A view of dimension {spell(given)}")
-    return VW7.not_a_buffer(
-        given=given, message_id=faults.invalid_desc, page=faults.desc, operation=faults.operation
-    )
+    return faults.error(VW7.not_a_buffer, faults.invalid_desc, given=given)
 
 
 def _check_flags(flags: int, raw: int, faults: _Faults) -> bool:
     if flags & ~raw:
-        raise VW2.flags(given=flags, message_id=faults.flags, page=faults.desc, operation=faults.operation)
+        raise faults.error(VW2.flags, faults.flags, given=flags)
     return flags == raw
 
 
@@ -204,35 +202,24 @@ def _element_size(format: Format, view: BufferUav | BufferSrv, raw: bool, faults
     stride = view.structure_byte_stride
     if raw:
         if format != Format.R32_TYPELESS:
-            raise VW2.format(
-                given=format,
-                expected=Format.R32_TYPELESS,
-                message_id=faults.format,
-                page=faults.desc,
-                operation=faults.operation,
-            )
+            raise faults.error(VW2.format, faults.format, given=format, expected=Format.R32_TYPELESS)
         if stride != 0:
-            raise VW2.structure_byte_stride(
-                given=stride, message_id=faults.invalid_desc, page=faults.desc, operation=faults.operation
-            )
+            raise faults.error(VW2.structure_byte_stride, faults.invalid_desc, given=stride)
         return 4
     if format == Format.UNKNOWN:
         if not 0 < stride <= MAX_STRUCTURE_STRIDE or stride % 4:
-            raise VW3.structure_byte_stride(
+            raise faults.error(
+                VW3.structure_byte_stride,
+                faults.invalid_desc,
                 given=stride,
                 expected=f"a multiple of 4 from 4 to {MAX_STRUCTURE_STRIDE}",
-                message_id=faults.invalid_desc,
-                page=faults.desc,
-                operation=faults.operation,
             )
         return stride
     info = TYPED.get(int(format))
     if info is None:
-        raise VW4.format(given=format, message_id=faults.format, page=faults.desc, operation=faults.operation)
+        raise faults.error(VW4.format, faults.format, given=format)
     if stride != 0:
-        raise VW4.structure_byte_stride(
-            given=stride, message_id=faults.invalid_desc, page=faults.desc, operation=faults.operation
-        )
+        raise faults.error(VW4.structure_byte_stride, faults.invalid_desc, given=stride)
     return info.size
 
 
@@ -242,33 +229,24 @@ def _extent(
     """First byte and size of the view; it must lie in the buffer (VW6)."""
     start, size = view.first_element * element, view.num_elements * element
     if raw and start % RAW_UAV_SRV_BYTE_ALIGNMENT:
-        raise VW2.first_element(
-            given=view.first_element,
-            message_id=faults.dimensions,
-            page=faults.desc,
-            operation=faults.operation,
-            start=start,
-            resource=resource,
+        raise faults.error(
+            VW2.first_element, faults.dimensions, given=view.first_element, start=start, resource=resource
         )
     if view.num_elements < 1:
-        raise VW6.num_elements(
+        raise faults.error(
+            VW6.num_elements,
+            faults.dimensions,
             given=view.num_elements,
-            message_id=faults.dimensions,
-            page=faults.desc,
-            operation=faults.operation,
             resource=resource,
-            num_elements=view.num_elements,
         )
     if view.first_element < 0 or start + size > resource.width:
         left = max(0, resource.width // element - max(0, view.first_element))
-        raise VW6.past_the_end(
+        raise faults.error(
+            VW6.past_the_end,
+            faults.dimensions,
             given=view.num_elements,
             expected=f"at most {left}",
-            message_id=faults.dimensions,
-            page=faults.desc,
-            operation=faults.operation,
-            num_elements=view.num_elements,
-            element=element,
+            element_size=element,
             first_element=view.first_element,
             resource=resource,
             width=resource.width,
@@ -294,7 +272,6 @@ def _counter_address(context: DeviceContext, counter: Resource | None, view: Buf
         raise VW8.past_the_end(
             given=offset,
             expected=f"at most {counter.width - 4}",
-            offset=offset,
             counter=counter,
             width=counter.width,
         )

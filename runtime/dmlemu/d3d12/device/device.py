@@ -497,7 +497,7 @@ class Device(NumberedMethods):
 
     def remove_device(self) -> None:
         """Removes the device, for testing; mirrors ``ID3D12Device5::RemoveDevice``."""
-        error = RM1.removed(this=self)
+        error = RM1.removed(device=self)
         self.context.remove(HResult.DXGI_ERROR_DEVICE_REMOVED, error.report)
 
     def report_live_device_objects(self) -> LiveObjects:

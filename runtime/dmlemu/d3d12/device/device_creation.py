@@ -146,8 +146,6 @@ def _check_strictness(device: Device, strictness: Strictness | None, raises: boo
         return
     context = device.context
     if strictness not in (None, context.strictness):
-        raise DEV7.strictness(
-            device, given=strictness.value, expected=context.strictness.value, value=context.strictness.value
-        )
+        raise DEV7.strictness(device, given=strictness.value, expected=context.strictness.value)
     does = "raises" if context.raises else "does not raise"
     raise DEV7.raises(device, given=raises, expected=context.raises, does=does)

@@ -440,7 +440,6 @@ def _wrong(field: str, given: object, expected: str, operation: str) -> Error:
         expected=expected,
         page=f"ID3D12Device::{operation}",
         operation=operation,
-        expected_=expected,
     )
 
 

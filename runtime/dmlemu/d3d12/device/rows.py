@@ -77,7 +77,7 @@ class DEV7(Rule):
     )
     strictness = Breach(
         DEVICE_STRICTNESS,
-        "The adapter's device lives, and its strictness is {value}.",
+        "The adapter's device lives, and its strictness is {expected}.",
         field="strictness",
         hint="Create a d3d12.Adapter of its own for a device of another strictness.",
     )
@@ -88,7 +88,7 @@ class RM1(Rule):
     call = "ID3D12Device5::RemoveDevice"
     hresult = HResult.DXGI_ERROR_DEVICE_REMOVED
 
-    removed = Breach(DEVICE_REMOVED, "{this} was removed by RemoveDevice.")
+    removed = Breach(DEVICE_REMOVED, "{device} was removed by RemoveDevice.")
 
 
 class RD1(Rule):
@@ -125,4 +125,4 @@ class HostIsFull(Rule, label=""):
 class DeviceArgument(Rule, label=""):
     """Arguments of the later interfaces of the device."""
 
-    out_of_range = Breach(ARGUMENT_RANGE, "{field} ({given}) is not {expected_}.")
+    out_of_range = Breach(ARGUMENT_RANGE, "{field} ({given}) is not {expected}.")

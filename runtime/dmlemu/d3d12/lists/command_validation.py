@@ -77,9 +77,7 @@ def check_copy_resource(dst: Resource, src: Resource) -> None:
         raise CM2.same(dst, field=field, given=src)
     if dst.width != src.width:
         field = f"{field}.Width"
-        raise CM2.widths_differ(
-            dst, field=field, given=src.width, expected=dst.width, src=src, width=src.width, width_2=dst.width
-        )
+        raise CM2.widths_differ(dst, field=field, given=src.width, expected=dst.width, source=src)
 
 
 # --- WriteBufferImmediate (CM5) ---
@@ -143,7 +141,6 @@ def check_clear(
                 expected=f"within [0, {elements})",
                 page=f"ID3D12GraphicsCommandList::{operation}",
                 operation=operation,
-                value=given,
                 elements=elements,
             )
     return [(rect.left, rect.right) for rect in rects]
@@ -157,7 +154,7 @@ def check_clear_values(operation: str, values: Iterable[int]) -> list[int]:
             given=number_of(len(raw), "number"),
             page=f"ID3D12GraphicsCommandList::{operation}",
             operation=operation,
-            raw=len(raw),
+            count=len(raw),
         )
     for i, value in enumerate(raw):
         if not 0 <= value < 2**32:
@@ -225,7 +222,7 @@ def _check_cleared_view(context: DeviceContext, cpu_handle: int, resource: Resou
             stride=view.stride,
         )
     if not resource.address <= view.address < resource.address + resource.width:
-        raise CM4.kind_resource(
+        raise CM4.other_resource(
             resource,
             given=resource,
             expected=context.names.address(view.address),

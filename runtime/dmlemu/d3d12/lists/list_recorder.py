@@ -108,15 +108,12 @@ class ListRecorder(DeviceChild):
                 expected=" or ".join(spell(each) for each in sorted(allowed)),
                 page=f"{interface}::{operation}",
                 operation=operation,
-                operation_=operation,
             )
         )
         return False
 
     def _closed_error(self, operation: str) -> Error:
-        return CL11.closed(
-            self, page=operation, operation=operation, context=self.turned, operation_=operation
-        )
+        return CL11.closed(self, page=operation, operation=operation, context=self.turned)
 
     def reject(self, error: Error) -> None:
         """A recording call was invalid: raises, or makes Close fail, as on Windows."""

@@ -215,7 +215,7 @@ class CL11(Rule):
 
     closed = Breach(
         LIST_CLOSED,
-        "{operation_} is called on {object}, which is closed.",
+        "{operation} is called on {object}, which is closed.",
         message_id=MessageId.COMMAND_LIST_CLOSED,
     )
 
@@ -229,7 +229,7 @@ class CL13(Rule):
 
     not_of_the_list = Breach(
         LIST_TYPE,
-        "{operation_} is called on {object}, which is of type {given}.",
+        "{operation} is called on {object}, which is of type {given}.",
         field="this",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_COMMAND_LIST_TYPE,
     )
@@ -273,7 +273,7 @@ class CM2(CopiedBuffer):
     )
     widths_differ = Breach(
         COPY_RANGE,
-        "{src} of {width} bytes is copied into {object} of {width_2} bytes.",
+        "{source} of {given} bytes is copied into {object} of {expected} bytes.",
         hint="CopyBufferRegion copies parts of buffers.",
         message_id=MessageId.COPYRESOURCE_INVALIDSRCRESOURCE,
     )
@@ -306,7 +306,7 @@ class CM4(Rule):
         message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
     )
     values = Breach(
-        DESC_KIND, "Values holds {raw} numbers, and a clear takes 4.", field="Values", expected="4 numbers"
+        DESC_KIND, "Values holds {count} numbers, and a clear takes 4.", field="Values", expected="4 numbers"
     )
     uninit = Breach(DESC_UNINIT, "The CPU descriptor handle holds no unordered access view.")
     kind = Breach(DESC_KIND, "The CPU descriptor handle holds no unordered access view.")
@@ -317,13 +317,13 @@ class CM4(Rule):
         expected="a raw or typed view",
         message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INCOMPATIBLE_WITH_STRUCTURED_BUFFERS,
     )
-    kind_resource = Breach(
+    other_resource = Breach(
         DESC_KIND,
         "The view that is cleared is not of {object}.",
         field="pResource",
         message_id=MessageId.CLEARUNORDEREDACCESSVIEW_INVALID_RESOURCE_PTR,
     )
-    past_the_view = Breach(BIND_RANGE, "Elements {value} do not lie in the view of {elements} elements.")
+    past_the_view = Breach(BIND_RANGE, "Elements {given} do not lie in the view of {elements} elements.")
     not_a_uint = Breach(
         DESC_KIND, "{field} ({given}) is not an unsigned 32-bit number.", expected="0 to 2**32 - 1"
     )

@@ -364,7 +364,7 @@ def _check_flags_in_heap(desc: ResourceDesc, kind: HeapType | None, operation: s
     written = int(desc.flags) & int(ResourceFlags.ALLOW_UNORDERED_ACCESS | ResourceFlags.ALLOW_RENDER_TARGET)
     broken = written != 0 and kind in (HeapType.UPLOAD, HeapType.READBACK)
     if broken:
-        raise RB5.flags(given=desc.flags, operation=operation, kind=spell(kind))
+        raise RB5.flags(given=desc.flags, operation=operation, heap_type=spell(kind))
 
 
 def allowed_states(kind: HeapType | None) -> int | None:
@@ -390,7 +390,7 @@ def _check_initial_state(
     if not is_combination(state):
         raise RB7.write_and_more(given=given, operation=operation)
     if outside:
-        raise RB6.not_of_the_heap(given=given, expected=stays, operation=operation, kind=spell(kind))
+        raise RB6.not_of_the_heap(given=given, expected=stays, operation=operation, heap_type=spell(kind))
     if missing is not None:
         raise RB7.flag_missing(
             given=given,
@@ -433,9 +433,7 @@ def check_placement(desc: ResourceDesc, heap: HeapDesc, heap_name: str, offset: 
     if misplaced:
         raise PL1.misaligned(heap_name, given=offset)
     if offset + size > capacity:
-        raise PL2.past_the_end(
-            heap_name, given=offset, expected=room, takes=takes, capacity=capacity, heap_name=heap_name
-        )
+        raise PL2.past_the_end(heap_name, given=offset, expected=room, size=takes, capacity=capacity)
     if denied:
         raise PL3.denies_buffers(heap_name, given=heap.flags)
 

@@ -100,6 +100,6 @@ def copyable_footprints(
 
 def _check_footprint_range(desc: ResourceDesc, first: int, count: int) -> None:
     if first != 0 or count not in (0, 1):
-        raise CF1.first_subresource(given=f"[{first}, {first + count})", first=first, what=first + count)
+        raise CF1.first_subresource(given=f"[{first}, {first + count})")
     if round_up(desc.width, TEXTURE_DATA_PITCH_ALIGNMENT) > _UINT32_MAX:
         raise CF1.width(given=desc.width, expected=f"at most {_UINT32_MAX // 256 * 256}")

@@ -93,7 +93,6 @@ def check_resolve(
             given=offset,
             expected=f"at most {width - size}",
             count=count,
-            offset=offset,
             destination=destination,
             width=width,
         )
@@ -143,7 +142,7 @@ def _check_slots(
     integer(count, "num_queries")
     if integer(type, "type") != QueryType.TIMESTAMP:
         raise rule.query_type(
-            given=type, operation=operation, page=page, message_id=invalid, heap=heap, kind=spell(kind)
+            given=type, operation=operation, page=page, message_id=invalid, heap=heap, heap_type=spell(kind)
         )
     copies = command_list.type == CommandListType.COPY
     wanted = QueryHeapType.COPY_QUEUE_TIMESTAMP if copies else QueryHeapType.TIMESTAMP
@@ -154,7 +153,7 @@ def _check_slots(
             operation=operation,
             page=page,
             message_id=invalid,
-            list=spell(command_list.type),
+            list_type=spell(command_list.type),
             heap=heap,
         )
     if start < 0 or count < 0 or start + count > size:
@@ -168,5 +167,5 @@ def _check_slots(
             message_id=invalid,
             queries=queries,
             heap=heap,
-            size=size,
+            heap_size=size,
         )

@@ -453,7 +453,6 @@ class Resource(DeviceChild):
             message_id=message_id,
             operation=operation,
             page=f"ID3D12Resource::{operation}",
-            call=operation,
         )
 
     @property
@@ -486,8 +485,6 @@ class Resource(DeviceChild):
                 message_id=message_id,
                 page=f"ID3D12Resource::{operation}",
                 operation=operation,
-                begin=range.begin,
-                end=range.end,
                 width=self.width,
             )
             self.context.object_to(error)
@@ -501,9 +498,7 @@ class Resource(DeviceChild):
     def _warn_written_readback(self, range: Range | None) -> None:
         if range is None or range.end <= range.begin or self.heap_type != HeapType.READBACK:
             return
-        error = MP5.readback_written(
-            self, given=f"[{range.begin}, {range.end})", begin=range.begin, end=range.end
-        )
+        error = MP5.readback_written(self, given=f"[{range.begin}, {range.end})")
         self.context.inform(error)
 
 

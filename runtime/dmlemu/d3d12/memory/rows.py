@@ -461,7 +461,7 @@ class RB5(Rule):
 
     flags = Breach(
         RES_DESC,
-        "A buffer in a heap of type {kind} has flags ({given}), and shaders cannot write it.",
+        "A buffer in a heap of type {heap_type} has flags ({given}), and shaders cannot write it.",
         field="pDesc.Flags",
         expected="neither ALLOW_UNORDERED_ACCESS nor ALLOW_RENDER_TARGET",
         message_id=MessageId.CREATERESOURCE_INVALIDMISCFLAGS,
@@ -477,7 +477,7 @@ class RB6(Rule):
 
     not_of_the_heap = Breach(
         RES_DESC,
-        "A heap of type {kind} allows no initial state ({given}).",
+        "A heap of type {heap_type} allows no initial state ({given}).",
         field="InitialResourceState",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_HEAP,
     )
@@ -513,7 +513,7 @@ class RB7(Rule):
 
     flag_lacking = Breach(
         STATE_COMBO,
-        "State ({text}) needs flag {missing}, which {object} lacks.",
+        "State ({given}) needs flag {missing}, which {object} lacks.",
         message_id=MessageId.RESOURCE_BARRIER_MISSING_BIND_FLAGS,
     )
 
@@ -575,7 +575,7 @@ class PL2(Rule):
 
     past_the_end = Breach(
         HEAP_RANGE,
-        "A buffer of {takes} at heap offset ({given}) runs past the {capacity} bytes of {heap_name}.",
+        "A buffer of {size} at heap offset ({given}) runs past the {capacity} bytes of {object}.",
         field="HeapOffset",
         message_id=MessageId.HEAP_ADDRESS_RANGE_HAS_NO_RESOURCE,
     )
@@ -634,7 +634,7 @@ class TX1(Rule):
 
     field = Breach(
         RES_DESC,
-        "A texture has {path} ({given}).",
+        "A texture has {member} ({given}).",
     )
 
 
@@ -644,7 +644,7 @@ class CF1(Rule):
 
     first_subresource = Breach(
         RES_DESC,
-        "Subresources [{first}, {what}) do not exist: a buffer has one.",
+        "Subresources {given} do not exist: a buffer has one.",
         field="FirstSubresource",
         expected="[0, 1)",
         message_id=MessageId.GETCOPYABLEFOOTPRINTS_UNSUPPORTED_BUFFER_WIDTH,
@@ -680,7 +680,7 @@ class RS3(Rule):
 
     not_visible = Breach(
         MAP_HEAP,
-        "{call} is called on {object}, which is {given}: the CPU cannot see it.",
+        "{operation} is called on {object}, which is {given}: the CPU cannot see it.",
         field="this",
         expected="a heap of type UPLOAD, READBACK or GPU_UPLOAD, or a CUSTOM one that the CPU can see",
     )
@@ -700,7 +700,7 @@ class RS4(Rule):
     )
     mapping = Breach(
         TILE_MAPPING,
-        "{object} is a {created_as} resource: it has no tiles.",
+        "{object} is a {given} resource: it has no tiles.",
         field="pResource",
         expected="reserved",
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
@@ -724,7 +724,7 @@ class RS4(Rule):
     )
     past_the_end = Breach(
         TILE_MAPPING,
-        "Tiles [{x}, {what}) do not lie in {object}, which has {size_of_all}.",
+        "Tiles {given} do not lie in {object}, which has {tiles} of 65536 bytes.",
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
 
@@ -753,7 +753,7 @@ class RS5(Rule):
     )
     sums_differ = Breach(
         TILE_MAPPING,
-        "The heap ranges hold {value} tiles and the resource regions {total}.",
+        "The heap ranges hold {range_tiles} tiles and the resource regions {region_tiles}.",
         field="pRangeTileCounts",
         hresult=HResult.E_INVALIDARG,
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
@@ -824,7 +824,7 @@ class RS5(Rule):
     )
     past_the_heap = Breach(
         TILE_MAPPING,
-        "Tiles [{start}, {what}) do not lie in {object} of {tiles} tiles.",
+        "Tiles {given} do not lie in {object} of {tiles} tiles.",
         hresult=HResult.E_INVALIDARG,
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
     )
@@ -860,7 +860,7 @@ class MP1(Rule):
 
     not_visible = Breach(
         MAP_HEAP,
-        "{call} is called on {object}, which is {given}: the CPU cannot see it.",
+        "{operation} is called on {object}, which is {given}: the CPU cannot see it.",
         field="this",
         expected="a heap of type UPLOAD, READBACK or GPU_UPLOAD, or a CUSTOM one that the CPU can see",
     )
@@ -907,7 +907,7 @@ class MP5(Rule):
 
     readback_written = Breach(
         UNMAP_RANGE,
-        "Unmap declares bytes [{begin}, {end}) of {object}, a READBACK buffer, as written.",
+        "Unmap declares bytes {given} of {object}, a READBACK buffer, as written.",
         field="pWrittenRange",
         expected="an empty range",
         severity=Severity.WARNING,
@@ -915,7 +915,7 @@ class MP5(Rule):
     )
     past_the_end = Breach(
         MAP_RANGE,
-        "Range ([{begin}, {end})) runs past the buffer of {width} bytes.",
+        "Range ({given}) runs past the buffer of {width} bytes.",
     )
 
 
@@ -945,10 +945,13 @@ class QuerySlots(Rule, label=""):
 
     heap = Breach(QUERY, "No query heap is given.", field="pQueryHeap", given=None, expected="a query heap")
     query_type = Breach(
-        QUERY, "Query type ({given}) does not fit {heap} of type {kind}.", field="Type", expected="TIMESTAMP"
+        QUERY,
+        "Query type ({given}) does not fit {heap} of type {heap_type}.",
+        field="Type",
+        expected="TIMESTAMP",
     )
-    heap_kind = Breach(QUERY, "A list of type {list} uses {heap} of type {given}.", field="pQueryHeap")
-    slots = Breach(QUERY, "Queries {queries} run past {heap} of {size} queries.")
+    heap_kind = Breach(QUERY, "A list of type {list_type} uses {heap} of type {given}.", field="pQueryHeap")
+    slots = Breach(QUERY, "Queries {queries} run past {heap} of {heap_size} queries.")
 
 
 class QY1(Rule):
@@ -1020,7 +1023,7 @@ class QY3(QuerySlots):
     )
     past_the_end = Breach(
         QUERY,
-        "{count} results of 8 bytes at offset {offset} run past {destination} of {width} bytes.",
+        "{count} results of 8 bytes at offset {given} run past {destination} of {width} bytes.",
         message_id=MessageId.RESOLVE_QUERY_DATA_INVALID_PARAMETERS,
     )
 

@@ -93,7 +93,7 @@ def _require(operation: str, right: bool, field: str, given: object, expected: s
             expected=expected,
             message_id=message_id,
             operation=operation,
-            path=field,
+            member=field,
         )
 
 

@@ -67,7 +67,7 @@ def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]
     context.check_child(resource, Resource, "UpdateTileMappings", "pResource")
     resource.check_open("UpdateTileMappings")
     if resource.created_as != "reserved":
-        raise RS4.mapping(resource, given=resource.created_as, created_as=resource.created_as)
+        raise RS4.mapping(resource, given=resource.created_as)
     if integer(mapping.flags, "flags") not in (TileMappingFlags.NONE, TileMappingFlags.NO_HAZARD):
         raise RS5.flags(given=mapping.flags)
     regions = _regions(mapping)
@@ -79,8 +79,8 @@ def check_mappings(context: DeviceContext, mapping: TileMapping) -> list[Region]
             resource,
             given=number_of(given, "tile"),
             expected=number_of(total, "tile"),
-            value=given,
-            total=total,
+            range_tiles=given,
+            region_tiles=total,
         )
         if given < total:
             raise error
@@ -140,15 +140,12 @@ def _region(
             field=f"pResourceRegionSizes[{index}]", given=f"{size.height} x {size.depth}"
         )
     if start.x < 0 or count < 1 or start.x + count > tiles:
-        size_of_all = f"{tiles} of 65536 bytes"
         raise RS4.past_the_end(
             resource,
             field=field,
             given=f"[{start.x}, {start.x + count})",
             expected=f"within [0, {tiles})",
-            x=start.x,
-            what=start.x + count,
-            size_of_all=size_of_all,
+            tiles=tiles,
         )
     return start.x, count
 
@@ -217,8 +214,6 @@ def _check_heap(context: DeviceContext, mapping: TileMapping, ranges: list[_Rang
                 field=f"pHeapRangeStartOffsets[{i}]",
                 given=f"[{start}, {start + needed})",
                 expected=f"within [0, {tiles})",
-                start=start,
-                what=start + needed,
                 tiles=tiles,
             )
 

@@ -322,7 +322,7 @@ class CommandQueue(DeviceChild):
         self.context.inform(Q2.no_lists(self), Severity.INFO)
 
     def _remark_zero_wait(self, fence: Fence) -> None:
-        error = FN3.value(fence, operation="ID3D12CommandQueue::Wait", this=self)
+        error = FN3.value(fence, operation="ID3D12CommandQueue::Wait", queue=self)
         self.context.inform(error, Severity.WARNING)
 
 

@@ -26,10 +26,10 @@ def _wrong(field: str, what: str, value: object) -> TypeError:
 
 
 def outside(
-    value: object, field: str, expected: str, message: str = "is out of range", hint: str = ""
+    value: object, field: str, expected: str, verdict: str = "is out of range", hint: str = ""
 ) -> Error:
-    """The error for a value that the field cannot hold."""
-    return Argument.out_of_range(field=field, given=value, expected=expected, hint=hint, text=message)
+    """The error for a value that the field cannot hold; ``verdict``: why, as the end of the sentence."""
+    return Argument.out_of_range(field=field, given=value, expected=expected, hint=hint, verdict=verdict)
 
 
 # Converting these runs no method of theirs: an exception comes from a signal handler.

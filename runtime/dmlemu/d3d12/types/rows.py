@@ -7,4 +7,4 @@ from ...diagnostics.rule import Breach, Rule
 class Argument(Rule, label=""):
     """A number fits the field that it is given for."""
 
-    out_of_range = Breach(ARGUMENT_RANGE, "{field} ({given}) {text}.")
+    out_of_range = Breach(ARGUMENT_RANGE, "{field} ({given}) {verdict}.")

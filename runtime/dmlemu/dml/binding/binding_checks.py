@@ -169,8 +169,6 @@ def group(
             page=page_of(role),
             operation=METHODS[role],
             path=path,
-            array=len(array),
-            slots=len(slots),
         )
     found = []
     for slot, entry in zip(slots, array or [None] * len(slots), strict=True):
@@ -300,7 +298,7 @@ class SlotCheck:
                 expected=f"a multiple of {slot.alignment}",
                 resource=resource,
                 alignment=slot.alignment,
-                name=self._alignment_name(),
+                alignment_name=self._alignment_name(),
             )
         if offset > width:
             expected = f"<= {width}"

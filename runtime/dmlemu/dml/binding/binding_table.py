@@ -258,10 +258,9 @@ class BindingTable(DeviceChild):
             page="IDMLBindingTable",
             operation=method,
             context=(f"Thread '{thread}' called {other}" + (f" at {at}" if at else ""),),
-            here=here,
-            method=method,
-            thread=thread,
-            other=other,
+            thread=here,
+            other_thread=thread,
+            other_method=other,
         )
 
     def descriptors(self) -> tuple[bytes | None, ...]:
@@ -308,7 +307,6 @@ class BindingTable(DeviceChild):
             hint=reader.when_done if pending else None,
             severity=severity,
             context=(reader.context,),
-            slot=slot.path,
             title=target.title(),
             where=self.context.d3d12.names.place(place),
             owner=reader.title,
@@ -319,7 +317,7 @@ class BindingTable(DeviceChild):
     def _opened(self, method: str) -> Dispatchable:
         desc = self.desc
         if desc is None:
-            raise BT1.table_empty(self, page=f"IDMLBindingTable::{method}", operation=method, method=method)
+            raise BT1.table_empty(self, page=f"IDMLBindingTable::{method}", operation=method)
         target, place = desc.dispatchable, self._place
         is_as_before = target.descriptor_count == self._count and (place is None or place.lives)
         if target.released or not is_as_before:  # an initializer may have been reset or a heap released
@@ -428,9 +426,12 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
         if not isinstance(number, int) or number < 0:
             raise BT2.not_a_number(field=field, given=quote(number), operation=operation)
     if size < needed:
-        message = f"is less than the {needed} descriptors of {desc.dispatchable}"
         raise BT2.size_in_descriptors(
-            given=size, expected=f">= {needed}", operation=operation, size=size, text=message
+            given=size,
+            expected=f">= {needed}",
+            operation=operation,
+            needed=needed,
+            dispatchable=desc.dispatchable,
         )
     if not needed:
         return None  # the handles are ignored
@@ -454,15 +455,14 @@ def _range_error(
     if place is None:
         kind = "CBV_SRV_UAV descriptor heap" if is_cpu else "shader-visible CBV_SRV_UAV descriptor heap"
         return (BT2.in_no_heap if is_cpu else BT2.in_no_visible_heap)(
-            field=field, given=shown, expected=f"a {kind}", operation=operation, shown=shown, kind=kind
+            field=field, given=shown, expected=f"a {kind}", operation=operation, kind=kind
         )
     left = place[0].count - place[1]
-    message = f"leaves {left} descriptors of its heap, less than SizeInDescriptors ({size})"
     return BT2.too_few(
         field=field,
         given=shown,
         expected=f"room for {size} descriptors",
         operation=operation,
-        shown=shown,
-        text=message,
+        left=left,
+        size=size,
     )

@@ -131,7 +131,7 @@ class BoundRange(Rule, label=""):
     )
     alignment = Breach(
         BIND_OFFSET_ALIGN,
-        "{title} is bound at Offset ({given}) of {resource}, which is not a multiple of {alignment}, {name}.",
+        "{title} is bound at Offset ({given}) of {resource}, which is not a multiple of {alignment}, {alignment_name}.",
     )
     offset = Breach(
         BIND_RANGE,
@@ -161,7 +161,7 @@ class BT1(Rule):
     dispatchable = Breach(OP_FIELD_RANGE, "", field="Dispatchable")
     table_empty = Breach(
         BIND_TABLE_EMPTY,
-        "{method} is called on a binding table without a desc.",
+        "{operation} is called on a binding table without a desc.",
         given="an empty table",
         expected="a table that was reset with a desc",
     )
@@ -180,7 +180,8 @@ class BT5(Rule):
 
     type = Breach(BIND_TYPE, "", expected="a list of bindings")
     array_count = Breach(
-        BIND_COUNT, "{path} has {array} buffers, but the operator has {slots} inputs, absent ones included."
+        BIND_COUNT,
+        "{path} has {given} buffers, but the operator has {expected} inputs, absent ones included.",
     )
 
     bindings = Breach(
@@ -284,7 +285,7 @@ class BT11(BoundType, BoundRange):
     )
 
     unbound = Breach(
-        BIND_TEMP_MISSING, "{slot} of {title} is not bound; it needs {size} bytes.", given="no binding"
+        BIND_TEMP_MISSING, "{field} of {title} is not bound; it needs {size} bytes.", given="no binding"
     )
 
 
@@ -302,5 +303,5 @@ class BT12(BoundType, BoundRange):
     )
 
     unbound = Breach(
-        BIND_PERSISTENT_MISSING, "{slot} of {title} is not bound; it needs {size} bytes.", given="no binding"
+        BIND_PERSISTENT_MISSING, "{field} of {title} is not bound; it needs {size} bytes.", given="no binding"
     )

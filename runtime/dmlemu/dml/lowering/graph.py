@@ -148,4 +148,4 @@ def _copy(desc: BufferTensorDesc, source: int, offset: int, target: int, name: s
 def _check_size(lowered: Lowered) -> None:
     for what, size in (("temporary", lowered.temporary_size), ("persistent", lowered.persistent_size)):
         if size >= 2**64:
-            raise R2_7.of_memory(given=size, what=what, size=size)
+            raise R2_7.of_memory(given=size, role=what)

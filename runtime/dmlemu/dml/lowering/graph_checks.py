@@ -150,7 +150,7 @@ class _Checks:
                 self.graph.add(self._constant(path, node), node.name)
                 continue
             if not isinstance(node.operator, Operator):
-                raise R2_7.field_range_2(
+                raise R2_7.not_an_operator(
                     message=not_a(f"{path}.Operator", node.operator, "is not an operator"),
                     field=f"{path}.Operator",
                     given=spell_object(node.operator),
@@ -162,7 +162,7 @@ class _Checks:
     def _constant(self, path: str, node: ConstantDataGraphNodeDesc) -> bytes:
         level = self.context.level
         if level < FeatureLevel.LEVEL_6_2:
-            raise GR6.feature_level(field=f"{path}.Type", path=path, name=level.name)
+            raise GR6.feature_level(field=f"{path}.Type", level=level.name)
         data = node.data
         numbers = isinstance(data, np.ndarray) and not data.dtype.hasobject
         if not numbers and not isinstance(data, (bytes, bytearray, memoryview)):
@@ -174,9 +174,7 @@ class _Checks:
         copy = data.tobytes() if isinstance(data, (np.ndarray, memoryview)) else bytes(data)
         if not copy or len(copy) % 4:
             field, expected = f"{path}.DataSize", "a multiple of 4, at least 4"
-            raise GR6.wrong_size(
-                field=field, given=len(copy), expected=expected, copy=len(copy), expected_=expected
-            )
+            raise GR6.wrong_size(field=field, given=len(copy), expected=expected)
         return copy
 
     def _name(self, number: int) -> str:
@@ -220,7 +218,7 @@ class _Checks:
                 raise GR4.owned_input(
                     field=f"{path}.ToNodeInputIndex",
                     path=path,
-                    name=self._name(source[0]),
+                    producer=self._name(source[0]),
                     input=self._input(port),
                 )
             size = self.graph.tensor(source).size_in_bytes
@@ -236,12 +234,11 @@ class _Checks:
             field=path,
             given=number_of(given, "byte"),
             expected=number_of(expected, "byte"),
-            path=path,
             output=self._output(source),
             input=self._input(port),
             member="DataSize" if constant else "TotalTensorSizeInBytes",
-            size=given,
-            wanted=expected,
+            output_size=given,
+            input_size=expected,
         )
 
     def _output_edges(self) -> None:
@@ -252,12 +249,12 @@ class _Checks:
             field = f"{path}.GraphOutputIndex"
             end = _index(field, edge.graph_output_index, self.output_count, "output of the graph")
             if end in results:
-                raise GR1.output_fed_twice(field=field, path=path, end=end, results=results[end][1])
+                raise GR1.output_fed_twice(field=field, path=path, index=end, other_edge=results[end][1])
             results[end] = source, path
         for end in range(self.output_count):
             if end not in results:
                 raise GR1.output_not_fed(
-                    expected=f"an edge with GraphOutputIndex {end}", end=end, output_count=self.output_count
+                    expected=f"an edge with GraphOutputIndex {end}", index=end, output_count=self.output_count
                 )
             self.graph.results.append(results[end][0])
 
@@ -334,7 +331,7 @@ class _Checks:
         edges = enumerate(self.desc.intermediate_edges)
         first = next(i for i, edge in edges if (edge.from_node_index, edge.to_node_index) in steps)
         shown = " -> ".join(f"Nodes[{node}]" for node in nodes[:12]) + (" -> ..." if len(nodes) > 12 else "")
-        raise GR1.cycle(field=f"IntermediateEdges[{first}]", given=shown, shown=shown)
+        raise GR1.cycle(field=f"IntermediateEdges[{first}]", given=shown)
 
 
 def _list(field: str, value: object, kinds: tuple[type[Any], ...]) -> list[Any]:
@@ -381,9 +378,8 @@ def _index(field: str, value: object, count: int, what: str) -> int:
             field=field,
             given=shown,
             expected=f"0 to {count - 1}" if count else "no edge",
-            shown=shown,
-            what=what,
-            what_2="is" if count == 1 else "are",
+            kind=what,
+            are="is" if count == 1 else "are",
             count=count,
         )
     return number

@@ -68,9 +68,9 @@ class GR1(Rule):
     operation = "CompileGraph"
 
     cycle = Breach(
-        GRAPH_CYCLE, "The intermediate edges form a cycle: {shown}.", expected="a graph without cycles"
+        GRAPH_CYCLE, "The intermediate edges form a cycle: {given}.", expected="a graph without cycles"
     )
-    no_such = Breach(GRAPH_INDEX, "{field} ({shown}) names no {what}; there {what_2} {count}.")
+    no_such = Breach(GRAPH_INDEX, "{field} ({given}) names no {kind}; there {are} {count}.")
     input_fed_twice = Breach(
         GRAPH_INPUT_UNSET,
         "{path} feeds {input}, which another edge already feeds.",
@@ -79,13 +79,13 @@ class GR1(Rule):
     )
     output_fed_twice = Breach(
         GRAPH_OUTPUT_UNSET,
-        "{path} feeds output {end} of the graph, which {results} already feeds.",
+        "{path} feeds output {index} of the graph, which {other_edge} already feeds.",
         given="two edges",
         expected="one edge for each output",
     )
     output_not_fed = Breach(
         GRAPH_OUTPUT_UNSET,
-        "OutputEdges has no edge for output {end} of the graph's {output_count}.",
+        "OutputEdges has no edge for output {index} of the graph's {output_count}.",
         field="OutputEdges",
         given="no edge",
     )
@@ -117,8 +117,8 @@ class GR3(Rule):
 
     sizes_differ = Breach(
         GRAPH_EDGE_MISMATCH,
-        "{path} connects {output} with {input}, but {member} ({size}) differs from TotalTensorSizeInBytes "
-        "({wanted}).",
+        "{field} connects {output} with {input}, but {member} ({output_size}) differs from TotalTensorSizeInBytes "
+        "({input_size}).",
     )
 
 
@@ -133,7 +133,7 @@ class GR4(Rule):
     edge_mismatch = Breach(GRAPH_EDGE_MISMATCH, "")
     owned_input = Breach(
         GRAPH_EDGE_MISMATCH,
-        "{path} feeds an output of {name} to {input}, which is OWNED_BY_DML; only an input of the graph can"
+        "{path} feeds an output of {producer} to {input}, which is OWNED_BY_DML; only an input of the graph can"
         " be.",
         given="OWNED_BY_DML",
         expected="an edge of InputEdges",
@@ -154,16 +154,16 @@ class GR6(Rule):
 
     feature_level = Breach(
         OP_FEATURE_LEVEL,
-        "{path}.Type (CONSTANT) requires LEVEL_6_2; this device has {name}.",
+        "{field} (CONSTANT) requires LEVEL_6_2; this device has {level}.",
         given="CONSTANT",
         expected="OPERATOR",
     )
     field_range = Breach(OP_FIELD_RANGE, "", expected="bytes or an array of numbers")
-    wrong_size = Breach(OP_FIELD_RANGE, "{field} ({copy}) is not {expected_}.")
+    wrong_size = Breach(OP_FIELD_RANGE, "{field} ({given}) is not {expected}.")
     sizes_differ = Breach(
         GRAPH_EDGE_MISMATCH,
-        "{path} connects {output} with {input}, but {member} ({size}) differs from TotalTensorSizeInBytes "
-        "({wanted}).",
+        "{field} connects {output} with {input}, but {member} ({output_size}) differs from TotalTensorSizeInBytes "
+        "({input_size}).",
     )
 
 
@@ -196,7 +196,7 @@ class R2_7(Rule, label="2.7"):
 
     of_memory = Breach(
         OUT_OF_MEMORY,
-        "The {what} resource of the graph would have {size} bytes.",
+        "The {role} resource of the graph would have {given} bytes.",
         expected="less than 2^64 bytes",
         hresult=HResult.E_OUTOFMEMORY,
     )
@@ -212,4 +212,4 @@ class R2_7(Rule, label="2.7"):
         given=0,
         expected=">= 1",
     )
-    field_range_2 = Breach(OP_FIELD_RANGE, "", expected="an operator")
+    not_an_operator = Breach(OP_FIELD_RANGE, "", expected="an operator")

@@ -117,4 +117,4 @@ def _failure(code: HResult, operation: str) -> Error:
     if code is HResult.E_OUTOFMEMORY:
         text = f"No memory is left for {operation}."
         return ComCall.of_memory(message=text, hresult=code, operation=operation)
-    return ComCall.failed(hresult=code, operation=operation, operation_=operation)
+    return ComCall.failed(hresult=code, operation=operation)

@@ -42,5 +42,5 @@ API_FAILED = DEVICES.refused(
 class ComCall(Rule, label=""):
     """A method without a result that fails inside of dmlemu."""
 
-    failed = Breach(API_FAILED, "{operation_} fails inside of dmlemu.")
+    failed = Breach(API_FAILED, "{operation} fails inside of dmlemu.")
     of_memory = Breach(OUT_OF_MEMORY, "")
