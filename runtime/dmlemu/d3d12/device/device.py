@@ -278,8 +278,8 @@ class Device(NumberedMethods):
     ) -> ResourceAllocationInfo:
         """Size and alignment of consecutively placed resources; size 2**64 - 1 for an invalid desc.
 
-        An invalid desc is reported at strictness ``debug`` and ``strict``.  Of textures only TEXTURE2D has a
-        size, which is that of its texels, rounded up to its alignment: on a card it may be more.
+        An invalid desc is reported at strictness ``debug`` and ``strict``.  Among textures only TEXTURE2D
+        has a size: that of its texels, rounded up to its alignment. On a card it may be larger.
 
         Mirrors ``ID3D12Device::GetResourceAllocationInfo``.
         """
@@ -296,7 +296,7 @@ class Device(NumberedMethods):
     ) -> ResourceTiling:
         """The tiles of a reserved buffer: one subresource, a row of tiles of 65536 bytes (RS9).
 
-        All is 0 for a buffer that is not reserved.  Mirrors ``ID3D12Device::GetResourceTiling``.
+        All fields are 0 for a buffer that is not reserved.  Mirrors ``ID3D12Device::GetResourceTiling``.
         """
         self.context.check_child(tiled_resource, Resource, "GetResourceTiling", "pTiledResource")
         first = integer(first_subresource_tiling_to_get, "FirstSubresourceTilingToGet")
@@ -310,9 +310,15 @@ class Device(NumberedMethods):
         num_subresources: int = 1,
         base_offset: int = 0,
     ) -> CopyableFootprints:
-        """The layout of a buffer in an upload buffer; all ones when the arguments are invalid.
+        """The layout of a buffer's one subresource in an upload buffer, at ``base_offset`` bytes.
 
-        Mirrors ``ID3D12Device::GetCopyableFootprints``.
+        It is one row: the footprint is Width x 1 x 1 bytes of format UNKNOWN, with RowPitch rounded up to 256
+        bytes.  ``num_rows`` is (1,), ``row_size_in_bytes`` (Width,) and ``total_bytes`` Width, without the
+        offset; with ``num_subresources`` 0 the tuples are empty.  Mirrors
+        ``ID3D12Device::GetCopyableFootprints``.
+
+        Invalid arguments raise nothing, as on Windows: every number is all ones, and the mistake is reported
+        (CF1, RB1).  A texture raises E_NOTIMPL.
         """
         return footprints.copyable_footprints(
             self.context, resource_desc, first_subresource, num_subresources, base_offset

@@ -92,13 +92,17 @@ class CommandList(ListRecorder):
     ``runtime`` the first such error is kept and :meth:`close` raises it as E_INVALIDARG; calls on a
     closed list are ignored, and resource states are not checked.
 
+    Every recording method raises E_FAIL on a closed list (CL11), and E_INVALIDARG on a list of a type that
+    cannot record it (CL13) or for an object that was released (CL9) or belongs to another device (OB3).  A
+    method names its other errors; all are E_INVALIDARG unless it says otherwise.
+
     :meth:`close` ends the recording, as ``Close`` does; :meth:`release` releases the object.
     """
 
     # --- life cycle ---
 
     def get_type(self) -> CommandListType:
-        """``ID3D12CommandList::GetType``."""
+        """``ID3D12CommandList::GetType``; legal in every state of the list."""
         return self.type
 
     def close(self) -> None:
@@ -170,7 +174,10 @@ class CommandList(ListRecorder):
         self.recording = None
 
     def clear_state(self, pipeline_state: None = None) -> None:
-        """Unsets the descriptor heaps; mirrors ``ID3D12GraphicsCommandList::ClearState`` (CL12)."""
+        """Unsets the descriptor heaps; mirrors ``ID3D12GraphicsCommandList::ClearState`` (CL12).
+
+        Raises E_NOTIMPL for a pipeline state.
+        """
         if self.may_record("ClearState", SETTING):
             if pipeline_state is not None:
                 raise not_implemented("ClearState", "A pipeline state")
@@ -187,6 +194,9 @@ class CommandList(ListRecorder):
         Within one buffer a copy is refused at strictness ``debug`` and ``strict``; at ``runtime`` it is made.
         Mirrors ``ID3D12GraphicsCommandList::CopyBufferRegion``
         (nf-d3d12-id3d12graphicscommandlist-copybufferregion).
+
+        Raises for a missing buffer, bytes outside of one, or a copy within one (CM1), and for a buffer in
+        another state than COPY_SOURCE and COPY_DEST (ST1, ST3, ST6).
         """
         command_validation.check_copy_buffer_region(dst_buffer, dst_offset, src_buffer, src_offset, num_bytes)
         if dst_buffer is src_buffer:
@@ -204,6 +214,9 @@ class CommandList(ListRecorder):
 
         Mirrors ``ID3D12GraphicsCommandList::CopyResource``
         (nf-d3d12-id3d12graphicscommandlist-copyresource).
+
+        Raises for a missing buffer, one buffer given twice, or different widths (CM2), and for a buffer in
+        another state than COPY_SOURCE and COPY_DEST (ST1, ST3, ST6).
         """
         command_validation.check_copy_resource(dst_resource, src_resource)
         target = dst_resource, states.COPY_DEST, "pDstResource"
@@ -221,6 +234,10 @@ class CommandList(ListRecorder):
 
         Mirrors ``ID3D12GraphicsCommandList2::WriteBufferImmediate``
         (nf-d3d12-id3d12graphicscommandlist2-writebufferimmediate).
+
+        Raises for an address that is not a multiple of 4 or lies in no buffer, a value of more than 32 bits,
+        or another number of modes than writes (CM5), and for a buffer that is not in COPY_DEST (ST1, ST3,
+        ST6).
         """
         writes = command_validation.check_immediate(self.context, params, modes)
         names = tuple(f"pParams[{i}]" for i in range(len(writes)))
@@ -241,12 +258,17 @@ class CommandList(ListRecorder):
         values: Sequence[int],
         rects: Sequence[Rect] = (),
     ) -> None:
-        """Fills a view with ``values`` (four u32, of which the format's components are used).
+        """Fills a view with ``values`` (four u32; the view's format uses as many as it has components).
 
         The GPU handle must belong to the shader-visible heap that is set; the CPU handle is the same view
         in a heap that is not shader-visible.  ``rects`` limit it to elements [left, right).  Mirrors
         ``ID3D12GraphicsCommandList::ClearUnorderedAccessViewUint``
         (nf-d3d12-id3d12graphicscommandlist-clearunorderedaccessviewuint).
+
+        Raises for a GPU handle that is not of the heap that is set, a CPU handle without an unordered access
+        view of ``resource`` that is raw or typed, other values than four of 32 bits, or a rect outside of
+        the view (CM4); for a CPU handle of no heap (DH4) or of a shader-visible one (DH5); and for a resource
+        that is not in UNORDERED_ACCESS (ST1, ST3).
         """
         operation = "ClearUnorderedAccessViewUint"
         raw = command_validation.check_clear_values(operation, values)
@@ -263,7 +285,7 @@ class CommandList(ListRecorder):
     ) -> None:
         """As :meth:`clear_unordered_access_view_uint`, with values converted to the view's format.
 
-        Mirrors ``ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat``.
+        Mirrors ``ID3D12GraphicsCommandList::ClearUnorderedAccessViewFloat``.  Raises the same errors.
         """
         operation = "ClearUnorderedAccessViewFloat"
         with np.errstate(over="ignore"):  # becomes infinite, as the conversion to FLOAT makes it
@@ -296,6 +318,10 @@ class CommandList(ListRecorder):
         Mirrors ``ID3D12GraphicsCommandList::ResourceBarrier``
         (nf-d3d12-id3d12graphicscommandlist-resourcebarrier).  If one of them is invalid, none is
         recorded.
+
+        Raises for a barrier without a resource or of an unknown type (ST10), a state that the resource, its
+        heap or the list cannot have (ST6, ST9, ST16 to ST18), equal states (ST7), a state before that is not
+        the tracked one (ST8), and halves of a split barrier that do not match (ST13).
         """
         if barriers is None:
             raise no_barriers()
@@ -315,7 +341,8 @@ class CommandList(ListRecorder):
         """Sets the shader-visible heaps: at most one CBV_SRV_UAV and one SAMPLER heap (DH8).
 
         Mirrors ``ID3D12GraphicsCommandList::SetDescriptorHeaps``
-        (nf-d3d12-id3d12graphicscommandlist-setdescriptorheaps).
+        (nf-d3d12-id3d12graphicscommandlist-setdescriptorheaps).  Raises for a missing heap, one that is not
+        shader-visible, and a second one of the same type (DH8).
         """
         chosen = command_validation.check_heaps(self.context, descriptor_heaps)
         for heap in chosen.values():
@@ -330,7 +357,7 @@ class CommandList(ListRecorder):
     def begin_query(self, query_heap: QueryHeap, type: QueryType, index: int) -> None:
         """Always invalid: timestamps have only EndQuery, other queries are not emulated (QY2).
 
-        Mirrors ``ID3D12GraphicsCommandList::BeginQuery``.
+        Mirrors ``ID3D12GraphicsCommandList::BeginQuery``.  Raises QY2 whatever is given.
         """
         raise begin_error(type)
 
@@ -339,7 +366,8 @@ class CommandList(ListRecorder):
         """Writes the GPU's clock to a slot of the heap when all preceding commands have run.
 
         Mirrors ``ID3D12GraphicsCommandList::EndQuery``
-        (nf-d3d12-id3d12graphicscommandlist-endquery).
+        (nf-d3d12-id3d12graphicscommandlist-endquery).  Raises for a missing heap, one of a type that does not
+        fit the list, a query type other than TIMESTAMP, and a slot past the heap's end (QY2).
         """
         check_end(self, query_heap, type, index)
         self.need(query_heap)
@@ -361,7 +389,9 @@ class CommandList(ListRecorder):
         """Copies timestamps, 8 bytes each, into a buffer in state COPY_DEST.
 
         Mirrors ``ID3D12GraphicsCommandList::ResolveQueryData``
-        (nf-d3d12-id3d12graphicscommandlist-resolvequerydata).
+        (nf-d3d12-id3d12graphicscommandlist-resolvequerydata).  Raises as :meth:`end_query` does, for slots
+        past the heap's end, for an offset that is not a multiple of 8, for results past the buffer's end
+        (QY3), and for a buffer that is not in COPY_DEST (ST1, ST3, ST6).
         """
         offset = aligned_destination_buffer_offset
         check_resolve(self, query_heap, type, start_index, num_queries, destination_buffer, offset)
@@ -381,16 +411,22 @@ class CommandList(ListRecorder):
     def set_marker(self, metadata: int, data: bytes | str) -> None:
         """A marker for tools: metadata 0 UTF-16, 1 ANSI, 2 PIX; a str is encoded accordingly (Q5).
 
-        Mirrors ``ID3D12GraphicsCommandList::SetMarker``.
+        Mirrors ``ID3D12GraphicsCommandList::SetMarker``.  TypeError: ``data`` is neither bytes nor a str.
         """
         self._mark("SetMarker", 0, metadata, data)
 
     def begin_event(self, metadata: int, data: bytes | str) -> None:
-        """Opens a region for tools; mirrors ``ID3D12GraphicsCommandList::BeginEvent``."""
+        """Opens a region for tools; mirrors ``ID3D12GraphicsCommandList::BeginEvent``.
+
+        TypeError: ``data`` is neither bytes nor a str.
+        """
         self._mark("BeginEvent", 1, metadata, data)
 
     def end_event(self) -> None:
-        """Ends the innermost region; mirrors ``ID3D12GraphicsCommandList::EndEvent``."""
+        """Ends the innermost region; mirrors ``ID3D12GraphicsCommandList::EndEvent``.
+
+        Raises nothing if no region is open.
+        """
         self._mark("EndEvent", 2, 0, b"")
 
     def _mark(self, operation: str, kind: int, metadata: int, data: bytes | str) -> None:
