@@ -81,7 +81,7 @@ def _modes(modes: Iterable[Mode | str]) -> frozenset[Mode]:
     given = list(modes)
     for each in given:
         if not isinstance(each, str) or each not in known:
-            raise ValueError(f"{each!r} is no mode of chaos; there are {', '.join(known)}.")
+            raise ValueError(f"{each!r} is not a mode of chaos; there are {', '.join(known)}.")
     return frozenset(Mode(each) for each in given)
 
 

@@ -199,7 +199,7 @@ def read_descriptor(handle: int, memory: Memory) -> Descriptor:
         fault.handle = handle
         raise
     except ValueError:
-        message = f"The bytes at {handle:#x} are no descriptor."
+        message = f"The bytes at {handle:#x} are not a descriptor."
         raise GpuFault(FaultKind.BAD_DESCRIPTOR, message, address=handle, handle=handle) from None
 
 

@@ -27,7 +27,7 @@ from .scheduler import Policy, Scheduler
 __all__ = ["Gpu", "Policy", "QueueKind"]
 
 _LOOK_AGAIN = 0.05  # seconds; how often a sleeping wait checks that other threads are alive
-_WARN_AFTER = 2.0  # seconds; then a wait that only another thread can end is told
+_WARN_AFTER = 2.0  # seconds; then a wait that only another thread can end is reported
 _SHARE = 0.00025  # seconds that the GPU runs before it gives way once more
 _SHORT = 0.001  # seconds after which a poll returns between two commands
 
@@ -246,7 +246,7 @@ class Gpu:
         """:meth:`wait` for any condition; ``why`` words the Deadlock, before the list of blocked queues.
 
         Other threads that never signal (a thread pool, a debugger) prevent the detection of a deadlock: after
-        two seconds in which nothing could run, ``on_stuck`` is told what is awaited.
+        two seconds in which nothing could run, ``on_stuck`` gets what is awaited.
         """
         end = None if timeout is None else time.monotonic() + timeout
         stuck_at = math.inf if end is not None else time.monotonic() + _WARN_AFTER

@@ -148,4 +148,4 @@ def _raise(status: int, view: View) -> None:
             lib.DMLK_BAD_ADDRESS: "its data are not aligned to its elements",
             lib.DMLK_OUT_OF_RANGE: "its elements leave its data",
         }[status]
-        raise ValueError(f"A view of sizes {view.sizes} and strides {view.strides} is no tensor: {name}.")
+        raise ValueError(f"A view of sizes {view.sizes} and strides {view.strides} is not a tensor: {name}.")

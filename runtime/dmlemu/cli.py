@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_STRICTNESS = "which checks run (default: strict)"
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code: 0, 1 when something is wrong, 130 when interrupted.
 
-    Wrong usage leaves with 2, as :mod:`argparse` does.
+    Wrong usage exits with 2, as :mod:`argparse` does.
     """
     _prepare_streams()
     code = 1
@@ -51,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = _output_error(error) or printable(str(error)) or "this machine has no more memory"
         _print_error(f"dmlemu: error: {text}")
     finally:
-        forget()  # what a command has to say about reports it has said
+        forget()  # the command has printed what there is to say about reports
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
     return code
@@ -141,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
         "--report",
         type=report_file,
         metavar="FILE",
-        help="write what is reported: JSON lines (.jsonl, .json), text (.txt), a page with pictures (.html) "
+        help="write all reports: JSON lines (.jsonl, .json), text (.txt), a page with pictures (.html) "
         "or SARIF (.sarif)",
     )
     run.add_argument(
@@ -160,13 +162,16 @@ def _parser() -> argparse.ArgumentParser:
         help="write a page with memory, descriptors and reports at each command",
     )
     run.add_argument(
-        "--record-only", default="*", metavar="PATTERN", help="record only operators with such names: conv*"
+        "--record-only",
+        default="*",
+        metavar="PATTERN",
+        help="record only operators whose names match, such as conv*",
     )
     run.add_argument(
         "--record-limit",
         type=_bytes,
         metavar="SIZE",
-        help="most bytes of elements in the record: 64M, 2G (default: 1G); what is left out is said",
+        help="most bytes of elements in the record: 64M, 2G (default: 1G); a warning lists what was left out",
     )
     run.set_defaults(run=_run)
     _add_records(commands)
@@ -188,7 +193,7 @@ def _bytes(text: str) -> int:
     """``64M``: bytes, with a binary unit."""
     number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
     if not number.isascii() or not number.isdecimal() or unit not in ("", "K", "M", "G"):
-        raise argparse.ArgumentTypeError(f"{shorten(text)} is no size, such as 64M")
+        raise argparse.ArgumentTypeError(f"{shorten(text)} is not a size such as 64M")
     return int(number) << 10 * ("", "K", "M", "G").index(unit)
 
 
@@ -199,7 +204,7 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
         allow_abbrev=False,
         help="find the first dispatch whose output differs",
         description="Compares a record with another one, with arrays, or with the operators' references. "
-        "Leaves with 0 when nothing differs, 1 when something does, 2 when a file cannot be used.",
+        "Exits with 0 when nothing differs, 1 when something does, 2 when a file cannot be used.",
     )
     diff.add_argument("a", type=Path, metavar="A.dmlrec", help="a record")
     diff.add_argument("b", type=Path, nargs="?", metavar="B", help="a record, or an .npz of expected arrays")
@@ -210,12 +215,14 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
         allow_abbrev=False,
         help="run the dispatches of a record again",
         description="Runs each dispatch again from its inputs, and compares the bits of its outputs. "
-        "Leaves with 0, 1 and 2 as diff does.",
+        "Exits with 0, 1 and 2 as diff does.",
     )
     replay.add_argument("file", type=Path, metavar="FILE.dmlrec", help="a record")
-    replay.add_argument("--strictness", choices=[each.value for each in Strictness], default="strict")
+    replay.add_argument(
+        "--strictness", choices=[each.value for each in Strictness], default="strict", help=_STRICTNESS
+    )
     supported = [name for name, is_supported in kernels.instruction_sets().items() if is_supported]
-    replay.add_argument("--isa", choices=supported, help="the most that kernels may use")
+    replay.add_argument("--isa", choices=supported, help="the largest instruction set that kernels may use")
     replay.add_argument("--chaos", type=int, metavar="SEED", help="run under dmlemu.chaos(SEED)")
     replay.add_argument("--layouts", type=int, metavar="SEED", help="draw other layouts for the tensors")
     replay.set_defaults(run=partial(_compare, _replay))
@@ -233,7 +240,7 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
         dest="shows",
         required=True,
         metavar="WHAT",
-        help="the id of a check (see 'dmlemu checks'), diff, or module:function",
+        help="the id of a check (see 'dmlemu checks'), diff, or module:function; see above",
     )
     reduce.add_argument(
         "--output",
@@ -241,7 +248,9 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
         metavar="STEM",
         help="where to write: STEM.dmlrec, STEM.json and STEM.py (default: FILE.reduced)",
     )
-    reduce.add_argument("--strictness", choices=[each.value for each in Strictness], default="strict")
+    reduce.add_argument(
+        "--strictness", choices=[each.value for each in Strictness], default="strict", help=_STRICTNESS
+    )
     reduce.set_defaults(run=_reduce)
 
 
@@ -249,19 +258,19 @@ _REDUCE = """\
 Makes the smallest program that still shows WHAT: the fewest dispatches, then the
 smallest tensors (with the order of their strides, and as much padding as matters),
 then small offsets and plain numbers. Each attempt is run. The result is written as
-a record, as a DxDispatch JSON model, and as a Python program; both texts are run,
-too, and what a model cannot express is said by name.
+a record, as a DxDispatch JSON model, and as a Python program; model and program
+are run, too. If a model cannot express something, the output names it.
 
 WHAT is one of
   CHECK-ID         a check reports something
   diff             an output differs from the reference of its operator
   module:function  function(run) is true; run.reports, run.ids, run.record and
-                   run.error tell what happened. The current folder is searched.
+                   run.error say what happened. The current folder is searched.
 
 An attempt that reports an error of another check does not count. The same record
 gives the same result. Ctrl-C ends the search and writes the best program so far.
-Leaves with 0; 2 when the record does not show WHAT or cannot be used; 130 after
-Ctrl-C.
+Exits with 0; with 2 when the record does not show WHAT or cannot be used; with 130
+after Ctrl-C.
 
 A record has dispatches, what they read, and where; no barriers, fences,
 descriptors, declared layouts, uploads that nobody reads or memory that nobody
@@ -280,7 +289,7 @@ def _reduce(parsed: argparse.Namespace) -> int:
     from dmlemu.recording import RecordError, reduce
 
     stem: Path = parsed.output or parsed.file.with_name(f"{parsed.file.stem}.reduced")
-    if not stem.name or not stem.parent.is_dir():  # said before a long search
+    if not stem.name or not stem.parent.is_dir():  # before a long search
         raise UsageError(f"--output {stem}: expected the beginning of a file's name in a folder that exists")
     target = stem.with_name(f"{stem.name}.dmlrec")
     if target.exists() and parsed.file.exists() and target.samefile(parsed.file):
@@ -320,7 +329,7 @@ def _predicate(shows: str) -> Any:
     finally:
         sys.path.pop(0)
     if not callable(found):
-        raise UsageError(f"--while {shows}: it is no function")
+        raise UsageError(f"--while {shows}: it is not a function")
     return found
 
 
@@ -427,7 +436,7 @@ def _run(parsed: argparse.Namespace) -> int:
             ):
                 dxdispatch.run_model(model, adapter, options, _log)
         if options.strictness is Strictness.RUNTIME:
-            _print_error("dmlemu: nothing was looked for at strictness runtime; strict looks for mistakes.")
+            _print_error("dmlemu: no checks ran at strictness runtime; strict looks for mistakes.")
         return 1 if failures.were_told else 0
     return 0
 
@@ -459,7 +468,7 @@ def _unwritable(what: str, path: Path, error: OSError | ValueError) -> str:
 
 
 def _output(what: str, path: Path) -> Output:
-    """A file of the run; UsageError, said before the run: it cannot be written."""
+    """A file of the run; UsageError, before anything runs: it cannot be written."""
     try:
         return Output(path)
     except (OSError, ValueError) as error:

@@ -60,8 +60,8 @@ def evaluate(
 
     Raises :class:`dmlemu.Error` as the DirectML calls do, and besides: E_INVALIDARG when an array
     does not fit its tensor or ``offset`` is negative; E_OUTOFMEMORY when not all tensors fit into the
-    device's memory, of which three buffers are made (to upload, to work in, to read back).  TypeError: an
-    array is missing, one too many, or an argument is of another Python type.
+    device's memory, which holds three copies of them (to upload, to work in, to read back).  TypeError: an
+    array is missing, there is one too many, or an argument is of another Python type.
     """
     if device is not None and feature_level is not None:
         raise TypeError("device and feature_level are given; a device has its level already")
@@ -450,7 +450,7 @@ def _values(fields: Sequence[TensorField], arrays: Mapping[str, Any]) -> dict[Te
     for name in arrays:
         if name not in known:
             raise TypeError(
-                f"evaluate() got {name!r}, which is no input of this operator ({', '.join(known)})"
+                f"evaluate() got {name!r}, which is not an input of this operator ({', '.join(known)})"
             )
     values: dict[TensorField, Any] = {}
     for field in inputs:

@@ -139,10 +139,10 @@ class Session:
     def upload(self, name: str, data: npt.ArrayLike) -> d3d12.Resource:
         """A buffer that operators may use, with the elements of ``data``; runs and waits.
 
-        ``data``: what NumPy makes an array of, or what speaks DLPack; TypeError: a list of Python integers,
-        whose type on the GPU the program has to say.  The size is a multiple of 4 bytes, as that of a tensor
-        is.  Unless all elements are zeros, the checks know from now on what lies there: dtype and shape, see
-        :meth:`d3d12.Resource.expect`.
+        ``data``: anything that NumPy can turn into an array, or that supports DLPack.  TypeError: a list of
+        Python integers, whose type on the GPU is not known.  The size is a multiple of 4 bytes, as
+        that of a tensor is.  Unless all elements are zeros, the checks know from now on what lies
+        there: dtype and shape, see :meth:`d3d12.Resource.expect`.
         """
         array = _array(data)
         buffer = self.buffer(name, -(-array.nbytes // 4) * 4)
@@ -404,8 +404,8 @@ def _array(data: npt.ArrayLike) -> Array:
         first = first[0]
     if type(first) is int:
         raise TypeError(
-            f"data is made of Python integers, of which NumPy makes {array.dtype}: say which type the tensor "
-            "has, for instance np.array(data, np.int32) or np.array(data, np.float32)."
+            f"data consists of Python integers, which NumPy turns into {array.dtype}: say which type the "
+            "tensor has, for instance np.array(data, np.int32) or np.array(data, np.float32)."
         )
     return array
 

@@ -63,7 +63,7 @@ def test_reports_of_a_model(
     assert path.read_text() == "" and capsys.readouterr().err == ""
     assert main([*arguments, "--strictness", "runtime"]) == 0
     assert capsys.readouterr().err == (
-        "dmlemu: nothing was looked for at strictness runtime; strict looks for mistakes.\n"
+        "dmlemu: no checks ran at strictness runtime; strict looks for mistakes.\n"
     )
 
     assert main(arguments) == 1  # strict is the default

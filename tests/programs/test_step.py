@@ -188,7 +188,7 @@ def test_the_list_with_the_current_packet() -> None:
         "'negate' (ELEMENT_WISE_NEGATE) (wrong_offset.py:19)",
     ]
     assert lines[3].startswith("1 DISPATCH sign_flip table=0x100020000 poison read:slot0")
-    assert pane(host, "resources").startswith("This moment is no command of a list.")
+    assert pane(host, "resources").startswith("This moment is not a command of a list.")
 
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24), (200, 60)])
@@ -266,7 +266,7 @@ def test_a_program_without_a_device(tmp_path: Path, capsys: pytest.CaptureFixtur
         ([str(Path(__file__).with_name("README"))], "does not exist"),
         ([str(MODEL), "x"], "takes no arguments"),
         (["--strictness", "debug", str(PROGRAMS / "wrong_offset.py")], "a script gives its own"),
-        (["--script", "n x", str(MODEL)], "x is no key; expected"),
+        (["--script", "n x", str(MODEL)], "x is not a key; expected"),
         (["--screenshot", "a.svg", str(MODEL)], "needs --script"),
         ([str(MODEL), "--html", "a.html"], "options of dmlemu step go before PROGRAM"),
     ],

@@ -109,7 +109,7 @@ def test_arrays_of_other_libraries_go_in_and_out() -> None:
 def test_arrays_that_no_desc_describes() -> None:
     with pytest.raises(TypeError, match="An array of complex64 has no DML_TENSOR_DATA_TYPE"):
         dml.BufferTensorDesc.from_array(np.zeros(3, np.complex64))
-    with pytest.raises(ValueError, match=r"\(-4,\) bytes\) are no multiples >= 0 of the 4"):
+    with pytest.raises(ValueError, match=r"\(-4,\) bytes\) are not multiples >= 0 of the 4"):
         dml.BufferTensorDesc.from_array(np.zeros(3, np.float32)[::-1])
     record = np.zeros(3, [("a", "u1"), ("b", "<f4")])
     with pytest.raises(ValueError, match="ascontiguousarray"):

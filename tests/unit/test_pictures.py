@@ -225,12 +225,12 @@ def test_the_command_writes_an_svg(tmp_path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["--type", "FLOAT31", "--sizes", "1"], "'FLOAT31' is no data type; expected one of FLOAT32"),
-        (["--type", "INT8", "--sizes", "1,,2"], "'1,,2' is no list of numbers"),
+        (["--type", "FLOAT31", "--sizes", "1"], "'FLOAT31' is not a data type; expected one of FLOAT32"),
+        (["--type", "INT8", "--sizes", "1,,2"], "'1,,2' is not a list of numbers"),
         (["--type", "INT8", "--sizes", "1,1,1,1,1,1,1,1,1"], "has 9 dimensions; expected 1 to 8"),
-        (["--type", "INT8", "--sizes", "1", "--beside", "INT8"], "has not the form [NAME=]TYPE:SIZES"),
+        (["--type", "INT8", "--sizes", "1", "--beside", "INT8"], "does not have the form [NAME=]TYPE:SIZES"),
         (["--type", "INT8", "--sizes", "1", "--beside", "INT8:1:1,2"], "2 strides for 1 sizes"),
-        (["--type", "INT8", "--sizes", "1", "--around", "-1"], "is no number of bytes"),
+        (["--type", "INT8", "--sizes", "1", "--around", "-1"], "is not a number of bytes"),
     ],
 )
 def test_wrong_usage(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -303,7 +303,7 @@ def test_arguments_of_other_types_are_refused_by_name(reports: Reporter) -> None
         reports.suppress("HAZARD_RAW", nothing)
     with pytest.raises(TypeError, match="sink must be a function, not NoneType"):
         reports.add_sink(nothing)
-    with pytest.raises(ValueError, match="is no sink of these reports"):
+    with pytest.raises(ValueError, match="is not a sink of these reports"):
         reports.remove_sink(print)
     with pytest.raises(TypeError, match="report must be a Report, not NoneType"):
         reports.add(nothing)

@@ -56,10 +56,13 @@ def test_a_question_has_all_of_them() -> None:
     [
         (
             ["explain", "CONV"],
-            "no operator or check is called CONV; did you mean CONVOLUTION or CONVOLUTION_INT",
+            "no operator, check or rule is called CONV; did you mean CONVOLUTION or CONVOLUTION_INT",
         ),
-        (["explain", "HAZARD"], "no operator or check is called HAZARD; did you mean HAZARD_"),
-        (["explain", "XYZZY"], "no operator or check is called XYZZY; 'dmlemu explain' lists the operators"),
+        (["explain", "HAZARD"], "no operator, check or rule is called HAZARD; did you mean HAZARD_"),
+        (
+            ["explain", "XYZZY"],
+            "no operator, check or rule is called XYZZY; 'dmlemu explain' lists the operators",
+        ),
         (["checks", "TILE"], "no check is called TILE; did you mean TILE_"),
         (["run", "py1.py"], "py1.py is not a JSON model, which 'dmlemu run' runs; try: python py1.py"),
         (

@@ -35,16 +35,16 @@ def add_command(commands: Any) -> None:
         epilog="for instance: dmlemu step model.json; dmlemu step --script 'r W' program.py",
     )
     step.add_argument("program", type=Path, metavar="PROGRAM", help="MODEL.json, SCRIPT.py or RECORD.dmlrec")
-    step.add_argument("arguments", nargs="...", metavar="ARGS", help="of the script")
+    step.add_argument("arguments", nargs="...", metavar="ARGS", help="arguments of the script")
     step.add_argument(
         "--strictness",
         choices=[each.value for each in Strictness],
-        help="for a model or a record (default: strict); a script gives its own",
+        help="which checks run for a model or a record (default: strict); a script sets its own",
     )
     step.add_argument(
         "--script",
         metavar="KEYS",
-        help="press these keys, print the screen, and leave; or those in a file of this name",
+        help="press these keys, or those in a file of this name; print the screen, and exit",
     )
     step.add_argument(
         "--screenshot", type=Path, metavar="FILE.svg", help="with --script: write the screen as a picture"
@@ -54,10 +54,10 @@ def add_command(commands: Any) -> None:
         type=_size,
         default=_SIZE,
         metavar="COLUMNSxLINES",
-        help="of the screen with --script (default: 120x40)",
+        help="size of the screen with --script (default: 120x40)",
     )
     step.add_argument(
-        "--html", type=Path, metavar="FILE", help="write the run as one page for a browser, and leave"
+        "--html", type=Path, metavar="FILE", help="write the run as one page for a browser, and exit"
     )
     step.set_defaults(run=_step)
 
@@ -67,7 +67,7 @@ def _size(text: str) -> tuple[int, int]:
     if not (
         columns.isdecimal() and lines.isdecimal() and 40 <= int(columns) <= 500 and 12 <= int(lines) <= 300
     ):
-        raise ArgumentTypeError(f"'{text}' is no size of a screen, such as 120x40")
+        raise ArgumentTypeError(f"'{text}' is not a screen size such as 120x40")
     return int(columns), int(lines)
 
 
@@ -89,7 +89,7 @@ def _step(parsed: Namespace) -> int:
         given = " ".join(parsed.arguments)
         raise UsageError(
             "dmlemu step needs a terminal, or one of --script and --html before PROGRAM"
-            + (f"; what stands behind PROGRAM ({given}) belongs to it" if given else "")
+            + (f"; the arguments after PROGRAM ({given}) are its own" if given else "")
         )
     screenshot = None if parsed.screenshot is None else Output(parsed.screenshot)
     run = _observed(parsed)
@@ -109,7 +109,7 @@ def _write_page(parsed: Namespace) -> int:
 
     if parsed.script is not None:
         raise UsageError("--html and --script exclude each other")
-    output = Output(parsed.html)  # a file that cannot be written is said before the run
+    output = Output(parsed.html)  # a file that cannot be written fails before the run
     run = _observed(parsed)
     for note in run.notes:
         print(f"dmlemu step: {printable(note)}", file=sys.stderr)
@@ -151,6 +151,6 @@ def _words(script: str) -> list[str]:
     for word in words:
         if word not in known:
             raise UsageError(
-                f"--script: {printable(word)} is no key; expected {' '.join(sorted(known - {''}))}"
+                f"--script: {printable(word)} is not a key; expected {' '.join(sorted(known - {''}))}"
             )
     return words

@@ -320,7 +320,7 @@ def listing(cursor: Cursor, width: int, height: int) -> Text:
     here = cursor.here
     found = None if here is None else cursor.run.listing(cursor.moment)
     if here is None or found is None:
-        return _page([_line(width, ("This moment is no command of a list.", _DIM))], height)
+        return _page([_line(width, ("This moment is not a command of a list.", _DIM))], height)
     rows = list(found.lines())
     at = next((i for i, (packet, _) in enumerate(rows) if packet == here.packet), 0)
     lines = []

@@ -35,7 +35,7 @@ def observe_program(
         raise UsageError(f"{path} is not a regular file" if path.exists() else f"{path} does not exist")
     kind = path.suffix.lower()
     if kind not in (".json", ".py", ".dmlrec"):
-        raise UsageError(f"{path} is no MODEL.json, SCRIPT.py or RECORD.dmlrec")
+        raise UsageError(f"{path} is not a MODEL.json, SCRIPT.py or RECORD.dmlrec")
     if kind == ".py" and strictness is not None:
         raise UsageError("--strictness is for models and records; a script gives its own to create_device")
     if kind != ".py" and arguments:

@@ -186,8 +186,8 @@ class Report(Frozen):
             lines.append(f"  {name}given {self.given}; expected {self.expected}")
         if self.object:
             line = f", created at {self.created_at}"
-            told = not self.created_at or self.created_at in self.object
-            lines.append(f"  object: {self.object}{'' if told else line}")
+            is_named = not self.created_at or self.created_at in self.object
+            lines.append(f"  object: {self.object}{'' if is_named else line}")
         lines += [f"  range: {line}" for line in self.ranges]
         context = [f"  - {line}" for line in self.context]
         pictures = {line for line in context if "\n" in line}  # layouts have lines of their own
@@ -204,7 +204,7 @@ class Report(Frozen):
         return "\n".join(_printed(line, line in pictures) for line in lines)
 
     def key(self) -> str:
-        """A text that tells the report from others.  No lines are looked up for INFO, which few read."""
+        """A text that identifies the report.  No lines are looked up for INFO, which few read."""
         return self.text(spell=self.severity <= Severity.WARNING)
 
     def json(self, hresult: HResult | None = None, *, count: int = 1, **more: Any) -> str:

@@ -29,10 +29,10 @@ OUT_OF_MEMORY = RESOURCES.refused(
 
 ARGUMENT_RANGE = DEVICES.refused(
     "ARGUMENT_RANGE",
-    "a number is larger than any field of the API, or is none of those that the argument can be",
+    "a number is larger than any field of the API, or is not one that the argument can be",
     When.CALL,
     "The call fails, and does nothing; in C a number that is too large would be cut off.",
-    "Give a number of up to 64 bits, of those that the API names for the argument.",
+    "Give a number of up to 64 bits, one of those that the API defines for the argument.",
     rule="Python's integers have no limit, the API's do",
 )
 

@@ -284,7 +284,7 @@ class Device(Object):
         their TotalTensorSizeInBytes must not.  An input without edges may be bound or NONE.  Outputs must
         not be bound to the same bytes as inputs.  Tensors between nodes share the temporary resource where
         they are not needed at once; copies that change nothing are left out, unless ``flags`` has
-        DISABLE_META_COMMANDS.  Element-wise nodes behind a convolution or GEMM run on pieces of its
+        DISABLE_META_COMMANDS.  Element-wise nodes after a convolution or GEMM run on pieces of its
         output, unless that flag is given or the environment variable DMLEMU_FUSION is ``off``.  The results
         have the same bits.
 

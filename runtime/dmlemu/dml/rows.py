@@ -37,8 +37,9 @@ OP_DIMENSION_COUNT = TENSORS.reported(
     "tensors of GATHER_ND or SCATTER_ND have different DimensionCounts",
     Severity.INFO,
     When.CREATE,
-    "The pages want one DimensionCount, filled up with sizes of 1 in front. The operator counts dimensions "
-    "from the last one, so that other counts say the same; TensorFlow's DirectML plugin passes them.",
+    "The pages want one DimensionCount, filled up with sizes of 1 in front. The operator counts "
+    "dimensions from the last one, so that other counts mean the same; TensorFlow's DirectML plugin "
+    "passes them.",
     "Give all tensors one DimensionCount, with sizes of 1 in front.",
     rule="the operator's page",
 )
@@ -185,8 +186,8 @@ OP_LIMIT = TENSORS.refused(
     "OP_LIMIT",
     "a leading size is above what the adapter's profile takes",
     When.CREATE,
-    "Some drivers map leading dimensions to thread groups, of which there are at most 65535 per axis: "
-    "CreateOperator then fails on one card and not on another.",
+    "Some drivers map leading dimensions to thread groups, at most 65535 per axis: CreateOperator then "
+    "fails on one card and not on another.",
     "Split the tensor along that dimension, or merge it with a neighbour.",
     rule="D3D12_CS_DISPATCH_MAX_THREAD_GROUPS_PER_DIMENSION",
 )
@@ -287,7 +288,7 @@ OP_NOT_INITIALIZED = BINDINGS.reported(
     "Each compiled operator is initialised once before its first dispatch, even if it owns no tensors. "
     "Before that its results are undefined.",
     "Execute an operator initializer for it first. On another queue, let that Wait for a fence that is "
-    "signalled behind the initializer.",
+    "signalled after the initializer.",
     rule="2.8: IDMLOperatorInitializer",
     api="DML",
 )
@@ -354,15 +355,15 @@ DESC_OVERWRITTEN = BINDINGS.reported(
     When.SUBMIT,
     "The GPU reads descriptors when it executes, some time after ExecuteCommandLists: it then finds the new"
     " one and reads or writes the wrong buffer, depending on timing.",
-    "Wait for the fence value behind the list before you write its descriptors again, or use others: a ring"
-    " of as many ranges as there are frames in flight.",
+    "Wait for the fence value that is signalled after the list before you write its descriptors again, "
+    "or use others: a ring of as many ranges as there are frames in flight.",
     rule="DH10: ID3D12DescriptorHeap; BT14: IDMLBindingTable",
     message_ids=(MessageId.STATIC_DESCRIPTOR_INVALID_DESCRIPTOR_CHANGE,),
 )
 
 BIND_OFFSET_ALIGN = BINDINGS.refused(
     "BIND_OFFSET_ALIGN",
-    "the offset of a binding is not as aligned as it must be",
+    "the offset of a binding does not have the required alignment",
     When.BIND,
     "Tensors begin at multiples of 16 bytes, or of the GuaranteedBaseOffsetAlignment that their desc "
     "promised; temporary and persistent resources at multiples of 256. Kernels are compiled to rely on "
@@ -590,7 +591,7 @@ class TN9(Rule):
 
 
 class TN10(Rule):
-    says = "What can be fused into what, from which level on."
+    says = "Which activations can be fused into which operators, and from which feature level on."
 
 
 class TN11(Rule):
@@ -610,10 +611,10 @@ class R2_6(Rule, label="2.6"):
 
 class R2_8(Rule, label="2.8"):
     says = (
-        "An operator is initialised before its first dispatch, in submission order; owned inputs are copied "
-        "then; its persistent resource stays where and what it is; repeats are tolerated. At strictness "
-        "`strict` it is checked at ExecuteCommandLists, and what queues and other commands do when the GPU "
-        "executes."
+        "An operator is initialised before its first dispatch, in submission order; owned inputs are "
+        "copied then; its persistent resource keeps its place and its contents; repeated "
+        "initialisation is tolerated. Strictness `strict` checks this at ExecuteCommandLists, and "
+        "checks what other queues and commands do when the GPU executes."
     )
     call = "IDMLCommandRecorder::RecordDispatch"
 
@@ -712,10 +713,11 @@ class BT2(Rule):
 
 class BT10(Rule):
     says = (
-        "Outputs meet nothing else that the dispatch uses; in-place operators may share an input's bytes in the"
-        " same layout. What counts are elements, and the padding of outputs: interleaved tensors are fine. Seen"
-        " through aliased placed buffers at RecordDispatch; at `strict`, through tiles of reserved ones and for"
-        " operators with DESCRIPTORS_VOLATILE, when the GPU executes. Not checked at `runtime`."
+        "Outputs share no bytes with anything else that the dispatch uses; in-place operators may "
+        "share an input's bytes in the same layout. What counts are elements, and the padding of "
+        "outputs: interleaved tensors are fine. Seen through aliased placed buffers at RecordDispatch; "
+        "at `strict`, through tiles of reserved ones and for operators with DESCRIPTORS_VOLATILE, when "
+        "the GPU executes. Not checked at `runtime`."
     )
 
     both_written = Breach(

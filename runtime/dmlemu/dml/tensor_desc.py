@@ -172,8 +172,8 @@ class BufferTensorDesc(Frozen):
         strides = [0 if size == 1 else step for size, step in zip(array.shape, array.strides, strict=True)]
         if any(step < 0 or step % dtype.itemsize for step in strides):
             raise ValueError(
-                f"The strides of the array ({array.strides} bytes) are no multiples >= 0 of the "
-                f"{dtype.itemsize} bytes of an element; numpy.ascontiguousarray makes a copy that has some."
+                f"The strides of the array ({array.strides} bytes) are not multiples >= 0 of the "
+                f"{dtype.itemsize} bytes of an element; numpy.ascontiguousarray copies it so that they are."
             )
         return cls(data_type, array.shape, [step // dtype.itemsize for step in strides])
 

@@ -25,8 +25,10 @@ def add_commands(commands: Any) -> None:
     """Adds the commands to the command line."""
     adapters = commands.add_parser("adapters", help="list the emulated adapters")
     adapters.set_defaults(run=_adapters)
-    explain = commands.add_parser("explain", help="describe an operator or a check, or list the operators")
-    name = explain.add_argument("name", nargs="?", metavar="NAME", help="for instance GEMM or HAZARD_RAW")
+    explain = commands.add_parser(
+        "explain", help="describe an operator, a check or a rule, or list the operators"
+    )
+    name = explain.add_argument("name", nargs="?", metavar="NAME", help="for instance GEMM, HAZARD_RAW or Q2")
     name.completer = _names
     explain.set_defaults(run=_explain)
     checks = commands.add_parser("checks", help="list the checks, or explain one")
@@ -133,7 +135,7 @@ def _explain(parsed: Namespace) -> int:
             question(nearest(name.removeprefix("DML_OPERATOR_"), _names()))
             or "'dmlemu explain' lists the operators"
         )
-        raise UsageError(f"no operator or check is called {name}; {near}") from None
+        raise UsageError(f"no operator, check or rule is called {name}; {near}") from None
     if parsed.as_json:
         return _print_json(_operator(operator))
     from ..dml.operator_page import describe

@@ -27,8 +27,8 @@ def add_command(commands: Any) -> None:
         "layout",
         allow_abbrev=False,
         help="draw where the elements of a tensor lie in memory",
-        description="Draws the byte of each element of a tensor, and the element in each byte; of large ones "
-        "the first and last parts, and what is around --around.",
+        description="Draws the byte of each element of a tensor, and the element in each byte. Large tensors "
+        "are drawn in part: the first and last elements, and those around --around.",
         epilog="for instance: dmlemu layout --type FLOAT32 --sizes 1,3,4,4 --strides 48,1,12,3 "
         "--beside bias=FLOAT16:8@160",
     )
@@ -38,9 +38,13 @@ def add_command(commands: Any) -> None:
     layout.add_argument(
         "--sizes", required=True, type=_numbers, metavar="N,N,...", help="elements of each dimension"
     )
-    layout.add_argument("--strides", type=_numbers, metavar="N,N,...", help="in elements; packed without it")
+    layout.add_argument("--strides", type=_numbers, metavar="N,N,...", help="in elements (default: packed)")
     layout.add_argument(
-        "--offset", type=_number, default=0, metavar="BYTES", help="where in its buffer it begins"
+        "--offset",
+        type=_number,
+        default=0,
+        metavar="BYTES",
+        help="where the tensor begins in its buffer (default: 0)",
     )
     layout.add_argument(
         "--beside",
@@ -50,7 +54,9 @@ def add_command(commands: Any) -> None:
         metavar="[NAME=]TYPE:SIZES[:STRIDES][@OFFSET]",
         help="another tensor in the same buffer; bytes that both use are marked",
     )
-    layout.add_argument("--around", type=_number, metavar="BYTE", help="show what is around this byte, too")
+    layout.add_argument(
+        "--around", type=_number, metavar="BYTE", help="draw the elements around this byte, too"
+    )
     layout.add_argument("--svg", type=Path, metavar="FILE", help="write an SVG picture instead")
     layout.set_defaults(run=_layout)
 
@@ -75,20 +81,20 @@ def _has_colour() -> bool:
 def _type(text: str) -> TensorDataType:
     names = [each.name for each in TensorDataType if each is not TensorDataType.UNKNOWN]
     if text.upper() not in names:
-        raise ArgumentTypeError(f"'{text}' is no data type; expected one of {', '.join(names)}")
+        raise ArgumentTypeError(f"'{text}' is not a data type; expected one of {', '.join(names)}")
     return TensorDataType[text.upper()]
 
 
 def _number(text: str) -> int:
     if not text.isdecimal() or int(text) >= 2**64:
-        raise ArgumentTypeError(f"'{text}' is no number of bytes")
+        raise ArgumentTypeError(f"'{text}' is not a number of bytes")
     return int(text)
 
 
 def _numbers(text: str) -> list[int]:
     numbers = text.split(",")
     if not all(each.isdecimal() and int(each) < 2**32 for each in numbers):
-        raise ArgumentTypeError(f"'{text}' is no list of numbers below 4294967296, such as 1,3,4,4")
+        raise ArgumentTypeError(f"'{text}' is not a list of numbers below 4294967296 such as 1,3,4,4")
     if len(numbers) > TENSOR_DIMENSION_COUNT_MAX1:
         raise ArgumentTypeError(f"'{text}' has {len(numbers)} dimensions; expected 1 to 8")
     return [int(each) for each in numbers]
@@ -97,7 +103,7 @@ def _numbers(text: str) -> list[int]:
 def _beside(text: str) -> Layout:
     found = _FORM.fullmatch(text)
     if found is None:
-        raise ArgumentTypeError(f"'{text}' has not the form [NAME=]TYPE:SIZES[:STRIDES][@OFFSET]")
+        raise ArgumentTypeError(f"'{text}' does not have the form [NAME=]TYPE:SIZES[:STRIDES][@OFFSET]")
     name, kind, sizes, strides, offset = found.groups()
     desc = _desc(_type(kind), _numbers(sizes), None if strides is None else _numbers(strides))
     return desc.layout(name or "other", _number(offset or "0"))

@@ -9,7 +9,7 @@ MODEL_FILE = MODELS.refused(
     "MODEL_FILE",
     "the model, or a file that it names, cannot be read or written",
     When.READ,
-    "The file is missing, is no regular file, or is too large for this machine.",
+    "The file is missing, is not a regular file, or is too large for this machine.",
     "Names of files start where the model lies, or at --input_path and --output_path.",
     no_example=_NO_EXAMPLE,
     rule="DxDispatch's guide",
@@ -29,7 +29,7 @@ MODEL_PATH = MODELS.refused(
 
 MODEL_JSON = MODELS.refused(
     "MODEL_JSON",
-    "the model is no JSON",
+    "the model is not valid JSON",
     When.READ,
     "Nothing has run: the whole model is read and checked first.",
     "The report names line and column.",
@@ -92,7 +92,7 @@ MODEL_GRAPH = MODELS.refused(
     "the file of a serialized DirectML graph is damaged",
     When.READ,
     "Nothing has run: the whole model is read and checked first.",
-    "Let ONNX Runtime write it again, or copy it again: it is no FlatBuffer of the graph's schema.",
+    "Let ONNX Runtime write it again, or copy it again: it is not a FlatBuffer of the graph's schema.",
     no_example=_NO_EXAMPLE,
     rule="DxDispatch's guide",
 )

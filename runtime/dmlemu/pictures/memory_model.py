@@ -108,7 +108,7 @@ class Memory:
 
     @property
     def clashing(self) -> list[Life]:
-        """The tensors of which elements were overwritten, or which overwrote some, while they lived."""
+        """The tensors whose elements were overwritten, or that overwrote others', while they lived."""
         return [life for life in self.lives if life.clashes]
 
     def of(self, number: int) -> list[Use]:

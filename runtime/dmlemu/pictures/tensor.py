@@ -26,7 +26,7 @@ class Tensor(NamedTuple):
 
     @staticmethod
     def of_bytes(name: str, offset: int, size: int) -> Tensor:
-        """``size`` bytes of which nothing else is known."""
+        """``size`` bytes about which nothing else is known."""
         return Tensor(name, "bytes", 8, (size,), (1,), offset, size)
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class Tensor(NamedTuple):
 
 
 def grouped(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The same tensors, with bytes of which nothing else is known in groups as large as the others' elements.
+    """The same tensors, with otherwise unknown bytes in groups as large as the others' elements.
 
     Groups are a power of two, 16 bytes at most, and never larger than what the bytes begin and end at.
     """

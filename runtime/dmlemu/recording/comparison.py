@@ -126,7 +126,7 @@ def _npz(path: str | os.PathLike[str]) -> Mapping[str, Any]:
         raise
     except Exception as error:  # the parsers of zip and .npy raise all sorts of things
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise RecordError(f"{name} is no .npz file of arrays: {reason}.") from None
+        raise RecordError(f"{name} is not an .npz file of arrays: {reason}.") from None
 
 
 # --- what outputs are compared with ---

@@ -150,7 +150,9 @@ def read(path: str | os.PathLike[str]) -> Record:
         archive = _Archive(source)
     except _ZIP_ERRORS as error:
         source.close()
-        raise RecordError(f"{name} is no .dmlrec file: {_reason(error)}; expected a zip archive.") from None
+        raise RecordError(
+            f"{name} is not a .dmlrec file: {_reason(error)}; expected a zip archive."
+        ) from None
     try:
         return _Reader(name, archive).record()
     except ModelError as error:
@@ -239,7 +241,7 @@ class _Contents(Mapping[str, Array]):
         except _ZIP_ERRORS as error:
             raise RecordError(f"{where} cannot be read: {_reason(error)}.") from None
         if len(data) != info.file_size or not data.startswith(header):
-            raise RecordError(f"{where} is no array of {dtype.name} {list(shape)}, as the manifest says.")
+            raise RecordError(f"{where} is not an array of {dtype.name} {list(shape)}, as the manifest says.")
         array = np.frombuffer(data, dtype, offset=len(header)).reshape(shape)
         if content_key(array) != key:
             raise RecordError(
@@ -276,7 +278,7 @@ class _Reader:
     def _manifest(self) -> Any:
         info = self._infos.get(_MANIFEST)
         if info is None:
-            raise RecordError(f"{self._name} is no .dmlrec file: it has no {_MANIFEST}.")
+            raise RecordError(f"{self._name} is not a .dmlrec file: it has no {_MANIFEST}.")
         if info.file_size > _MOST_MANIFEST:
             raise self._bad(f"it has {info.file_size} bytes", f"at most {_MOST_MANIFEST}")
         try:

@@ -250,7 +250,7 @@ def program_text(program: Program, shows: str, strictness: Strictness | None) ->
     strict = "" if strictness is None else f', strictness="{strictness.value}"'
     level = f"dml.FeatureLevel.{program.level.name}"
     lines = [
-        f'"""The least that shows {shows}: made by ``dmlemu reduce``."""',
+        f'"""The smallest program that shows {shows}, made by ``dmlemu reduce``."""',
         "",
         "import numpy as np",
         "",

@@ -29,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class RecordWarning(UserWarning):
-    """A record is not complete; said once for each reason, when the recording ends."""
+    """A record is not complete: one warning for each reason, when the recording ends."""
 
 
 class RecordedTensor(NamedTuple):

@@ -119,7 +119,7 @@ def _ranges(steps: Sequence[Step]) -> Iterator[tuple[Place, int]]:
 
 
 def program_of(record: Record) -> tuple[Program, list[str]]:
-    """The program that a record tells of, and what is not in it, in sentences.
+    """The program that a record describes, and sentences about what is missing from it.
 
     Raises :class:`RecordError` for one that is too large.
     """
@@ -448,7 +448,7 @@ def compile_work(
     array: Callable[[str], Array],
     own: Callable[[Any], Any],
 ) -> dml.CompiledOperator:
-    """The operator or graph; ``own`` is told what must be released."""
+    """The operator or graph; ``own`` is called with what must be released."""
     if isinstance(work.desc, GraphWork):
         compiled = own(device.compile_graph(_graph(device, work.desc, array), work.flags))
     else:

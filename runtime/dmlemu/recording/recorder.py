@@ -47,7 +47,7 @@ from .model import (
 __all__ = ["LIMIT", "Recording", "record"]
 
 LIMIT = 1 << 30
-"""Bytes of contents that are kept, if nothing else is said."""
+"""Bytes of contents that are kept by default."""
 
 _DISPATCH = int(Opcode.DISPATCH)
 _LISTS = 2048  # whose dispatches are remembered, before those that are gone are forgotten
@@ -63,11 +63,11 @@ def record(
     """Records what ``device`` dispatches while the ``with`` block runs, or what every device does that is
     created in it (None).
 
-    Of each executed dispatch: its operator desc or graph, the layouts of its tensors, and their elements
+    For each executed dispatch: its operator desc or graph, the layouts of its tensors, and their elements
     before (inputs) and after (outputs) the run.  ``as`` gives the :class:`Record`.  ``path``: the file
     that is written at the end, a ``.dmlrec``.  ``only``: names of operators, as a pattern (``conv*``) or a
-    function.  ``limit``: bytes of contents that are kept; equal contents count once.  What is left out
-    is said by a :class:`RecordWarning` when the block ends, and in ``notes``.
+    function.  ``limit``: bytes of contents that are kept; equal contents count once.  A
+    :class:`RecordWarning` when the block ends, and ``notes``, list what was left out.
 
     Dispatches count from when both the list is recorded and executed inside of the block.
     """
@@ -121,7 +121,7 @@ class Recording(Watching["_Watch"]):
 
     def __enter__(self) -> Record:
         if self._path is not None:
-            self._output = as_output(self._path)  # a file that cannot be written is said before the run
+            self._output = as_output(self._path)  # a file that cannot be written fails before the run
         self.start()
         return self.record
 

@@ -48,7 +48,7 @@ from .states import TRANSITION, StateTracker
 __all__ = ["LIMIT", "Observation", "observe"]
 
 LIMIT = 1 << 30
-"""Bytes that a run keeps, if nothing else is said."""
+"""Bytes that a run keeps by default."""
 
 _MOMENT = 1024  # bytes that a moment is taken to need
 _CREATED = re.compile(r" \(created at (?:[^()]|\([^()]*\))*\)")  # in the titles of objects without a name
@@ -96,9 +96,9 @@ class Observation(Watching["_Watch"]):
         """An error that ends the block is the last moment of the run, unless it belongs to another one."""
         super().__exit__(kind, value, traceback)
         if isinstance(value, Error):
-            told = [(each.id, each.message) for moment in self.run.moments for each in moment.reports]
+            known = [(each.id, each.message) for moment in self.run.moments for each in moment.reports]
             report = value.report
-            if (report.id, report.message) not in told:
+            if (report.id, report.message) not in known:
                 name = report.operation or "report"
                 last = Moment(len(self.run.moments), HOST, name, report.message, reports=[report])
                 self.run.moments.append(last)

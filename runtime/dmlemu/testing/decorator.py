@@ -61,7 +61,7 @@ def layouts(
     smallest layout that fails is reported as a :class:`LayoutError`.
 
     A result that is wrong in all layouts alike passes, unless ``reference`` says what is right: a function
-    of inputs, by name, that returns the output as an array (of several: a mapping, name -> array).  The
+    of inputs, by name, that returns the output as an array (several: a mapping, name -> array).  The
     packed result must equal that, or lie within ``rtol`` and ``atol``.
 
     ``inputs`` and ``outputs``: name -> data type and sizes.  A size is a number, the name of a dimension
@@ -70,7 +70,7 @@ def layouts(
     A third entry may be a function that makes the values, of names of dimensions and ``sizes``; otherwise
     all values are different and small.
 
-    ``dims``: which sizes a named dimension may have, ``range(1, 5)`` if nothing is said; ``...`` how many
+    ``dims``: which sizes a named dimension may have, by default ``range(1, 5)``; ``...`` how many
     dimensions it stands for.  Mostly they differ from each other, since equal ones hide swapped strides.
     ``kinds``: what layouts are tried (see :data:`LayoutKind`), by default all but ``owned``.  ``device``:
     on which it runs, by default one of its own.

@@ -25,7 +25,7 @@ def compare_fused(
 
     A fused result is rounded once, at the end; unfused, the intermediate result is rounded to the
     tensor's type.  Where they differ by more than ``tolerance`` (relative, and absolute near 0), the device
-    gets the report GRAPH_FUSION_DIVERGES, a WARNING.  ``arrays`` as of :func:`dmlemu.evaluate`.
+    gets the report GRAPH_FUSION_DIVERGES, a WARNING.  ``arrays`` as for :func:`dmlemu.evaluate`.
 
     ValueError: ``desc`` has no fused activation.  :class:`dmlemu.Error` as ``evaluate`` raises it.
     """
@@ -53,8 +53,8 @@ def _report_difference(
     inner = desc.fused_activation  # type: ignore[attr-defined]
     message = (
         f"Element ({', '.join(map(str, index))}) is {fused[index]:g} with {inner.TYPE.name} fused into "
-        f"{desc.TYPE.name}, and {unfused[index]:g} with both one after the other, where {between[index]:g} "
-        f"goes from one to the other; {int((~close).sum())} of {close.size} elements differ."
+        f"{desc.TYPE.name}, and {unfused[index]:g} when they run separately, with {between[index]:g} "
+        f"between them; {int((~close).sum())} of {close.size} elements differ."
     )
     report = report_of(
         GRAPH_FUSION_DIVERGES,

@@ -105,7 +105,7 @@ class Shape:
         for name in names:
             if name not in inputs:
                 there = ", ".join(map(repr, inputs)) or "none"
-                raise TypeError(f"reference takes {name!r}, which is no input; there are {there}")
+                raise TypeError(f"reference takes {name!r}, which is not an input; there are {there}")
 
     def case(self, arguments: Mapping[str, Any]) -> Case:
         """The case that a call of ``replay`` describes."""
@@ -129,11 +129,11 @@ def _tensor(name: str, spec: TensorSpec, output: bool) -> _Tensor:
         raise TypeError(f"{name} must be (data type, sizes), not {quote(spec)}")
     data_type, sizes, *more = spec
     if not isinstance(data_type, dml.TensorDataType) or data_type not in DATA_TYPES:
-        raise TypeError(f"{name}: {quote(data_type)} is no TensorDataType")
+        raise TypeError(f"{name}: {quote(data_type)} is not a TensorDataType")
     entries: tuple[Any, ...] = (...,) if sizes is ... else tuple(sizes)
     for entry in entries:
         if not (entry is ... or isinstance(entry, (int, str)) or callable(entry)):
-            raise TypeError(f"{name}: {quote(entry)} is no size: a number, a name, a function or ...")
+            raise TypeError(f"{name}: {quote(entry)} is not a size: a number, a name, a function or ...")
         if isinstance(entry, int) and entry < 1:
             raise ValueError(f"{name}: the size {entry} is below 1")
     if entries.count(...) > 1 or not 1 <= len(entries) <= _MOST_RANK:
@@ -141,7 +141,7 @@ def _tensor(name: str, spec: TensorSpec, output: bool) -> _Tensor:
     if more and output:
         raise TypeError(f"{name} is an output: it has no values before the run")
     if more and not callable(more[0]):
-        raise TypeError(f"{name}: {quote(more[0])} makes no values, it is no function")
+        raise TypeError(f"{name}: {quote(more[0])} cannot make values: it is not a function")
     return _Tensor(name, data_type, entries, more[0] if more else None, output)
 
 
@@ -264,8 +264,10 @@ def results_of(
     for name, desc in outputs.items():
         if results[name].shape != tuple(desc.sizes):
             shape = list(results[name].shape)
-            told = f"the reference gives the shape {shape} for {name!r}, whose Sizes are {list(desc.sizes)}"
-            raise ValueError(told)
+            message = (
+                f"the reference gives the shape {shape} for {name!r}, whose Sizes are {list(desc.sizes)}"
+            )
+            raise ValueError(message)
     return results
 
 
@@ -276,8 +278,10 @@ def _fitting(name: str, made: Array, desc: dml.BufferTensorDesc) -> Array:
     try:
         return np.broadcast_to(made, desc.sizes)
     except ValueError:
-        told = f"the values of {name} have the shape {list(made.shape)}, and its Sizes are {list(desc.sizes)}"
-        raise ValueError(told) from None
+        message = (
+            f"the values of {name} have the shape {list(made.shape)}, and its Sizes are {list(desc.sizes)}"
+        )
+        raise ValueError(message) from None
 
 
 def _numbers(desc: dml.BufferTensorDesc, k: Array) -> Array:

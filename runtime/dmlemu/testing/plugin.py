@@ -57,7 +57,7 @@ class _Summarized:
 def _advice(unexpected: list[Stored]) -> str:
     """How a test declares that it expects these."""
     ids = ", ".join(f'"{id}"' for id in sorted({stored.report.id for stored in unexpected}))
-    marked = f"A test that means to set this off is marked @pytest.mark.dmlemu(expect=[{ids}])"
+    marked = f"A test that causes this on purpose is marked @pytest.mark.dmlemu(expect=[{ids}])"
     refused = any(stored.hresult is not None for stored in unexpected)
     return f"{marked}{', or awaits a refused call with pytest.raises' if refused else ''}."
 
@@ -423,7 +423,7 @@ class _Watch:
 
     @contextmanager
     def _written(self) -> Iterator[None]:
-        """A file that cannot be written is told at the end, and takes nothing from the others."""
+        """A file that cannot be written is reported at the end; the others are written all the same."""
         try:
             yield
         except OSError as error:
@@ -498,7 +498,7 @@ class _Watch:
     def pytest_unconfigure(self) -> None:
         reporting = sys.modules.get("dmlemu.reporting")
         if reporting is not None:
-            reporting.forget()  # what tests leave unread is not told by a line behind pytest's own
+            reporting.forget()  # no line after pytest's own says what tests left unread
         if self._reporting is not None:
             defaults = self._reporting.defaults
             defaults.strictness, defaults.policy = self._before

@@ -86,7 +86,7 @@ class Run:
         placed = self._memory.tensors.get(name)
         if placed is None:
             raise TypeError(
-                f"{name!r} is no tensor of this test; there are {', '.join(self._memory.tensors)}"
+                f"{name!r} is not a tensor of this test; there are {', '.join(self._memory.tensors)}"
             )
         return placed
 

@@ -120,7 +120,7 @@ def chosen_kinds(kinds: Collection[LayoutKind] | None, *, output: bool) -> tuple
     wanted = KINDS if kinds is None else tuple(kinds)
     unknown = [kind for kind in wanted if kind not in KINDS]
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is no kind of layout; there are {', '.join(KINDS)}")
+        raise ValueError(f"{unknown[0]!r} is not a kind of layout; there are {', '.join(KINDS)}")
     possible = tuple(kind for kind in KINDS if kind in wanted and not (output and kind in INPUT_ONLY))
     if not possible:
         raise ValueError(f"an output cannot be {' or '.join(wanted) or 'of no kind'}")

@@ -48,7 +48,7 @@ from .timeline import Place, Timeline, Track
 __all__ = ["LIMIT", "Trace", "trace"]
 
 LIMIT = 1_000_000
-"""Events that are kept, if nothing else is said."""
+"""Events that are kept by default."""
 
 _MOST_OPERANDS = 16  # that a slice lists
 _SHORT = 0.1  # microseconds of slices that stand for a moment
@@ -93,7 +93,7 @@ class Trace(Watching["_Watch"]):
 
     def __enter__(self) -> Trace:
         if self._path is not None:
-            self._output = as_output(self._path)  # a file that cannot be written is said before the run
+            self._output = as_output(self._path)  # a file that cannot be written fails before the run
         self.start()
         return self
 

@@ -1,6 +1,6 @@
 """The output stands between two rows of the input, and is bound a bit too far.
 
-That the ranges of bytes overlap is no mistake.  What counts is whether an element does.
+That the ranges of bytes overlap is not a mistake.  What counts is whether an element does.
 """
 
 from stage import Stage, tensor

@@ -1,4 +1,4 @@
-"""The barrier stands before the dispatch that writes, and belongs behind it."""
+"""The barrier stands before the dispatch that writes, and belongs after it."""
 
 from stage import Stage
 

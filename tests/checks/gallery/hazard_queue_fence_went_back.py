@@ -1,4 +1,4 @@
-"""A queued wait ends with the first of two signals of one value, before the fence goes back."""
+"""A queued wait ends with the first of two signals of one value, before the fence is set back."""
 
 from stage import Stage, other_queue
 

@@ -1,4 +1,4 @@
-"""A guaranteed alignment that is no power of two."""
+"""A guaranteed alignment that is not a power of two."""
 
 from stage import Stage, tensor
 

@@ -61,7 +61,7 @@ def test_numbers_that_json_lacks_are_kept_for_a_message_with_their_path(text: st
     ],
 )
 def test_syntax_errors_name_line_and_column(text: str, line: int, column: int) -> None:
-    with pytest.raises(ModelError, match=rf"m\.json, line {line}, column {column} is no JSON"):
+    with pytest.raises(ModelError, match=rf"m\.json, line {line}, column {column} is not valid JSON"):
         parse_json(text, "m.json")
 
 
@@ -148,7 +148,9 @@ def test_numbers_and_extensions_among_each_other(text: str, value: Any) -> None:
     "text", ["[" * 101 + "]" * 101, '{"a":' * 100_000, "// x\n" + "[" * 100_000, '[{"a":' * 51]
 )
 def test_nesting_is_refused_at_any_depth(text: str) -> None:
-    with pytest.raises(ModelError, match=r"line [12]: values are nested more than 100 deep|is no JSON"):
+    with pytest.raises(
+        ModelError, match=r"line [12]: values are nested more than 100 deep|is not valid JSON"
+    ):
         parse_json(text, "model.json")
 
 

@@ -162,9 +162,9 @@ def test_a_file_that_becomes_a_link_is_not_followed(world: Path) -> None:
     target = folders.target(world / "model" / "in.bin", "$.x")
     (world / "model" / "in.bin").unlink()
     (world / "model" / "in.bin").symlink_to(world / "elsewhere" / "out.bin")
-    with pytest.raises(ModelError, match="no regular file"):
+    with pytest.raises(ModelError, match="not a regular file"):
         source.size()
-    with pytest.raises(ModelError, match="no regular file"):
+    with pytest.raises(ModelError, match="not a regular file"):
         target.write([b"new"])
     assert (world / "elsewhere" / "out.bin").read_bytes() == b"theirs"
 
@@ -172,7 +172,7 @@ def test_a_file_that_becomes_a_link_is_not_followed(world: Path) -> None:
 def test_a_pipe_is_not_waited_for(world: Path, add: Any, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(world / "model" / "pipe")
     assert run(world, add, source="pipe") == 1
-    assert "pipe is no regular file" in capsys.readouterr().err
+    assert "pipe is not a regular file" in capsys.readouterr().err
 
 
 def test_no_path_is_longer_than_others_can_name(

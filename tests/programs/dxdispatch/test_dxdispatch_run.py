@@ -211,7 +211,7 @@ def test_shape_error_has_the_path_of_the_model(add: Any, load: Callable[[Any], M
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("commands.0.bindings.ATensor", {"name": "A", "elementOffset": 1}),  # 4 is no multiple of 16
+        ("commands.0.bindings.ATensor", {"name": "A", "elementOffset": 1}),  # 4 is not a multiple of 16
         ("resources.A", {"initialValuesDataType": "FLOAT32", "initialValues": [1]}),  # too small
         ("resources.B", {"initialValuesDataType": "FLOAT16", "initialValues": [1] * 5, "sizeInBytes": 10}),
         ("commands.0.bindings", {"ATensor": "A", "BTensor": "B"}),  # no output
@@ -297,7 +297,7 @@ def test_exit_codes(add: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     path.write_text("[")
     assert main(["run", str(path)]) == 1
     printed = capsys.readouterr()
-    assert "line 1, column 2 is no JSON" in printed.err
+    assert "line 1, column 2 is not valid JSON" in printed.err
     assert "Traceback" not in printed.err
 
 

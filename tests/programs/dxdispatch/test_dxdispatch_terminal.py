@@ -23,7 +23,7 @@ from dmlemu.testing import faults
 
 EVIL = "\x1b[31mred\x07\x7f\x9b2J\r\n\u2028\u202eERROR"
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e]")
-BAD_OFFSET = {"name": "A", "elementOffset": 1}  # 4 is no multiple of 16
+BAD_OFFSET = {"name": "A", "elementOffset": 1}  # 4 is not a multiple of 16
 HERE = [sys.executable, "-m", "dmlemu"]
 
 

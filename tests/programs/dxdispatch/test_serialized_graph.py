@@ -288,4 +288,4 @@ def test_an_attribute_that_the_operator_does_not_have(
         return
     report = refused(graph)
     assert (report.id, report.field) == ("MODEL_NAME", "nodes[0].desc.attributes[1].name")
-    assert report.message.endswith("('Alfa') is no field of ACTIVATION_ELU.")
+    assert report.message.endswith("('Alfa') is not a field of ACTIVATION_ELU.")

@@ -38,9 +38,7 @@ __all__ = [
 
 HERE = Path(__file__).parent
 DMLEMU = [sys.executable, "-m", "dmlemu"]
-NOTHING = (
-    "dmlemu: nothing was looked for at strictness runtime; --strict looks for mistakes.\n"  # exec's last line
-)
+NOTHING = "dmlemu: no checks ran at strictness runtime; --strict looks for mistakes.\n"  # exec's last line
 HEADERS = os.environ.get("DMLEMU_DIRECTX_HEADERS")  # the folder include of current DirectX-Headers
 # -Wignored-attributes is about Microsoft's headers.
 FLAGS = ["-std=c++17", "-g", "-O0", "-Wall", "-Wextra", "-Wno-ignored-attributes", "-pthread"]
@@ -117,7 +115,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def reported(stderr: str) -> str:
-    """What ``dmlemu exec`` has printed, without the line that nothing was looked for."""
+    """What ``dmlemu exec`` has printed, without the line that no checks ran."""
     return stderr.removesuffix(NOTHING)
 
 

@@ -8,7 +8,7 @@ import pytest
 from dmlemu import Session, d3d12, dml
 
 TENSOR = dml.BufferTensorDesc(dml.TensorDataType.FLOAT32, [4])
-NOTE = "this may be a consequence of DESC_RANGE_SHARED, reported before: mend that first"
+NOTE = "this may be a consequence of DESC_RANGE_SHARED, reported before: fix that first"
 
 
 @pytest.mark.dmlemu(expect=["DESC_*", "HAZARD_*"])

@@ -370,7 +370,7 @@ def test_orders_by_accident_have_a_limit(stage: Stage, monkeypatch: pytest.Monke
     stage.run()
     [stored] = [each for each in stage.device.reports if each.id == "BARRIER_ELSEWHERE"]
     assert (stored.severity, stored.count) == (Severity.INFO, 1)
-    assert "no longer looked for" in stored.message
+    assert "no longer checked for barriers on other resources" in stored.message
 
 
 @pytest.mark.parametrize("names", [False, True])

@@ -666,7 +666,7 @@ def test_the_tail_of_an_output_keeps_what_it_is(ground: Ground, total: int) -> N
 def test_what_was_left_undefined_stays_so_however_much_is_written_elsewhere(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is no zero of the buffer's creation."""
+    """It is not a zero from the buffer's creation."""
     monkeypatch.setattr(initialisation, "_KEPT", 2)
     source, target, other = (ground.buffer(64) for _ in range(3))
     fill(ground, source, np.uint32([7, *[0] * 15]).view(np.uint8))

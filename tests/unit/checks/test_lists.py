@@ -103,7 +103,7 @@ def test_a_value_signalled_before_the_list_tells_nothing(stage: Stage) -> None:
     assert "before the GPU has finished CopyResource (command 1)" in report.message
     assert (
         report.hint
-        == "Wait first until fence 'done' reaches 2, which command queue 'compute' signals behind it."
+        == "Wait first until fence 'done' reaches 2, which command queue 'compute' signals after it."
     )
     assert report.properties["fence_value"] == "2" and report.properties["queue"] == "command queue 'compute'"
 
@@ -152,7 +152,7 @@ def test_without_a_signal_the_advice_is_to_signal(stage: Stage) -> None:
     stage.queue.execute_command_lists([stage.list])
 
     report = caught(source.release)
-    assert report.hint.startswith("Signal a fence on command queue 'compute' behind it and wait")
+    assert report.hint.startswith("Signal a fence on command queue 'compute' after it and wait")
     assert "fence" not in report.properties
 
 
@@ -407,7 +407,7 @@ def test_both_lines_of_a_fence_that_goes_back(stage: Stage) -> None:
     fence = stage.device.create_fence(5)
     fence.signal(3)
     stored = list(stage.device.reports)
-    assert [each.report.message for each in stored] == [f"F{str(fence)[1:]} goes back from 5 to 3."]
+    assert [each.report.message for each in stored] == [f"F{str(fence)[1:]} is set back from 5 to 3."]
     first, second = stored[0].report.context
     assert first.startswith("Set to 5 by its creation at test_lists.py:")
     assert second.startswith("Set to 3 by Signal of the host at test_lists.py:")

@@ -334,4 +334,4 @@ def test_padding_that_nobody_wrote_stays_unwritten() -> None:
     stage.dispatch(doubling(stage, pair), [whole(act, pair)] * 2, [stage.buffer("result")])
     stage.run()
     message, _ = said(stage, "MEM_UNINIT_READ")
-    assert message.endswith("nobody has written: it is a zero of the buffer's creation.")
+    assert message.endswith("nobody has written: it is still zero from the buffer's creation.")

@@ -218,7 +218,7 @@ def test_several_unmaps_tell_together(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "told, words", [((0, 0), "says that nothing was"), ((1, 16), "tells only of [1, 16)")]
+    "told, words", [((0, 0), "declares nothing as written"), ((1, 16), "declares only [1, 16) as written")]
 )
 def test_what_is_not_told(stage: Stage, told: tuple[int, int], words: str) -> None:
     upload = stage.host_buffer("upload")

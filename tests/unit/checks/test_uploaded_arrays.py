@@ -127,7 +127,9 @@ def test_integers_of_python_need_a_dtype(data: Any) -> None:
             lambda: session.write(buffer, data),
             lambda: session.upload_buffer("data", data),
         ):
-            with pytest.raises(TypeError, match=r"Python integers, of which NumPy makes int64: .* np\.int32"):
+            with pytest.raises(
+                TypeError, match=r"Python integers, which NumPy turns into int64: .* np\.int32"
+            ):
                 call()
         session.write(buffer, np.array(data, np.int32))
         session.write(buffer, [np.int32(1), np.int32(2)])

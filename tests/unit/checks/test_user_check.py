@@ -69,7 +69,7 @@ def test_it_reports_at_the_end(device: d3d12.Device) -> None:
 
 def test_nothing_else_may_be_reported(device: d3d12.Device) -> None:
     check = device.checks.add(Mine)
-    with pytest.raises(ValueError, match="Mine reports HAZARD_RAW, which is none of its declarations"):
+    with pytest.raises(ValueError, match="Mine reports HAZARD_RAW, which is not one of its declarations"):
         check.report("HAZARD_RAW", "Something is wrong.")
 
 

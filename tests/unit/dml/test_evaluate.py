@@ -98,7 +98,11 @@ def test_nan_payloads_survive() -> None:
     ("error", "message", "arrays"),
     [
         (TypeError, "b_tensor is missing", {"a_tensor": FOUR}),
-        (TypeError, "'c_tensor', which is no input", {"a_tensor": FOUR, "b_tensor": FOUR, "c_tensor": FOUR}),
+        (
+            TypeError,
+            "'c_tensor', which is not an input",
+            {"a_tensor": FOUR, "b_tensor": FOUR, "c_tensor": FOUR},
+        ),
         (Error, "BTensor has dtype float64", {"a_tensor": FOUR, "b_tensor": FOUR.astype(np.float64)}),
         (Error, "ATensor has shape", {"a_tensor": FOUR.ravel(), "b_tensor": FOUR}),
         (TypeError, "ATensor must be a NumPy array", {"a_tensor": FOUR.tolist(), "b_tensor": FOUR}),

@@ -579,8 +579,8 @@ class TestSeeds:
             ((True,), TypeError, "seed must be an int or None, not bool"),
             ((1, "order"), TypeError, "modes must be a collection of modes, not a str"),
             ((1, 5), TypeError, "modes must be a collection of modes, not int"),
-            ((1, ["speed"]), ValueError, "'speed' is no mode of chaos; there are order, poison, "),
-            ((1, [[]]), ValueError, r"\[\] is no mode of chaos"),
+            ((1, ["speed"]), ValueError, "'speed' is not a mode of chaos; there are order, poison, "),
+            ((1, [[]]), ValueError, r"\[\] is not a mode of chaos"),
         ],
     )
     def test_wrong_arguments(self, arguments, error, message):

@@ -468,7 +468,7 @@ class TestClear:
         data.buffer()[:] = b"\xff" * 256
         writer = PacketWriter()
         writer.clear_uav(data.address, (1, 0, 0, 0))
-        with pytest.raises(GpuFault, match="are no descriptor") as error:
+        with pytest.raises(GpuFault, match="are not a descriptor") as error:
             run(gpu, writer)
         assert error.value.kind is FaultKind.BAD_DESCRIPTOR
 

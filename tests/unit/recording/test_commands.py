@@ -60,7 +60,7 @@ def test_diff_leaves_with_what_it_found(tmp_path: Path, capsys: pytest.CaptureFi
     for arguments, said in (
         ([good], "diff takes a second file, or --reference"),
         ([good, str(tmp_path / "none")], "No such file"),
-        ([good, __file__], "is no .dmlrec file"),
+        ([good, __file__], "is not a .dmlrec file"),
     ):
         assert main(["diff", *arguments]) == 2
         assert said in capsys.readouterr().err
@@ -73,7 +73,7 @@ def test_replay_leaves_with_what_it_found(tmp_path: Path, capsys: pytest.Capture
     assert main(["replay", str(path), "--strictness", "debug", "--chaos", "3", "--layouts", "4"]) == 0
     assert capsys.readouterr().out == "3 dispatches were run again: no output differs.\n"
     assert main(["replay", __file__]) == 2
-    assert "is no .dmlrec file" in capsys.readouterr().err
+    assert "is not a .dmlrec file" in capsys.readouterr().err
 
 
 def test_replay_with_other_instructions(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_run_records_what_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFix
     assert not capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["run", str(model), "--record", str(path), "--record-limit", "much"])
-    assert "much is no size, such as 64M" in capsys.readouterr().err
+    assert "much is not a size such as 64M" in capsys.readouterr().err
 
 
 def test_pytest_records_all_devices(pytester: pytest.Pytester) -> None:

@@ -49,7 +49,7 @@ def read_all(path: Path) -> None:
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("not a record")
-    with pytest.raises(RecordError, match=r"text is no \.dmlrec file: .*; expected a zip archive"):
+    with pytest.raises(RecordError, match=r"text is not a \.dmlrec file: .*; expected a zip archive"):
         recording.read(tmp_path / "text")
     with pytest.raises(RecordError, match=r"it has no manifest\.json"):
         recording.read(packed(tmp_path / "empty", {}))
@@ -65,7 +65,7 @@ def test_a_pickle_is_not_loaded(good: Path, tmp_path: Path) -> None:
     data = pickled.read_bytes()
     contents[name] = data.ljust(len(contents[name]), b"\0")[: len(contents[name])]
 
-    with pytest.raises(RecordError, match=f"{name} is no array of float32"):
+    with pytest.raises(RecordError, match=f"{name} is not an array of float32"):
         read_all(packed(tmp_path / "bad", contents))
 
 
@@ -154,7 +154,7 @@ def set_level(manifest: Manifest) -> None:
         (set_sizes, r"contents\[0\] is an array of float32 \[1, 1, 4, 5\]; expected float32 \[1, 1, 4, 4\]"),
         (set_dtype, r"is an array of object .*; expected one of float16"),
         (set_shape, r"bytes; expected \d+ for float32"),
-        (set_type, r"\$\.works\[0\]\.operator\.Type \('DML_OPERATOR_NONE'\) is no DML_OPERATOR_TYPE"),
+        (set_type, r"\$\.works\[0\]\.operator\.Type \('DML_OPERATOR_NONE'\) is not a DML_OPERATOR_TYPE"),
         (set_level, r"\$\.works\[0\]\.level is 'LEVEL_9'; expected a feature level"),
     ],
 )

@@ -809,9 +809,9 @@ def test_the_device_works_after_an_error() -> None:
         ({"inputs": {"y": (F32, [1])}}, ValueError, "'y' cannot name a tensor"),
         ({"inputs": {"run": (F32, [1])}}, ValueError, "'run' cannot name a tensor"),
         ({"inputs": {"x": F32}}, TypeError, r"x must be \(data type, sizes\)"),
-        ({"inputs": {"x": ("FLOAT32", [1])}}, TypeError, "'FLOAT32' is no TensorDataType"),
+        ({"inputs": {"x": ("FLOAT32", [1])}}, TypeError, "'FLOAT32' is not a TensorDataType"),
         ({"inputs": {"x": (F32, [0])}}, ValueError, "the size 0 is below 1"),
-        ({"inputs": {"x": (F32, [1.5])}}, TypeError, "1.5 is no size"),
+        ({"inputs": {"x": (F32, [1.5])}}, TypeError, "1.5 is not a size"),
         ({"inputs": {"x": (F32, [])}}, ValueError, "x has 0 sizes"),
         ({"inputs": {"x": (F32, [..., ...])}}, ValueError, "2 of them '...'"),
         ({"inputs": {"x": (F32, [1] * 9)}}, ValueError, "x has 9 sizes"),
@@ -821,13 +821,13 @@ def test_the_device_works_after_an_error() -> None:
         ({"dims": {...: range(1, 3)}}, ValueError, "no tensor uses it"),
         ({"dims": {"M": 3}}, TypeError, r"dims\['M'\] must be a range"),
         ({"dims": {"M": range(0)}}, ValueError, "nothing in it is from 1"),
-        ({"kinds": ["round"]}, ValueError, "'round' is no kind of layout"),
+        ({"kinds": ["round"]}, ValueError, "'round' is not a kind of layout"),
         ({"inputs": None}, TypeError, "inputs must be a mapping of names to tensors, not NoneType"),
         ({"outputs": ["y"]}, TypeError, "outputs must be a mapping of names to tensors, not list"),
         ({"dims": ["M"]}, TypeError, "dims must be a mapping of names to ranges, not list"),
-        ({"inputs": {"x": (F32, ["M"], 5)}}, TypeError, "x: 5 makes no values, it is no function"),
+        ({"inputs": {"x": (F32, ["M"], 5)}}, TypeError, "x: 5 cannot make values: it is not a function"),
         ({"reference": 5}, TypeError, "reference must be a function of inputs, not 5"),
-        ({"reference": lambda y: y}, TypeError, "reference takes 'y', which is no input; there are 'x'"),
+        ({"reference": lambda y: y}, TypeError, "reference takes 'y', which is not an input; there are 'x'"),
         ({"device": 5}, TypeError, "device must be a dml.Device, not int"),
         ({"rtol": "x"}, TypeError, "rtol must be a number, not str"),
         ({"rtol": float("nan")}, ValueError, r"rtol \(nan\) is not a tolerance: 0 or more"),
@@ -875,7 +875,7 @@ def test_bindings_that_do_not_match() -> None:
     for names in [(), (["x"],)]:
         with pytest.raises(TypeError, match=re.escape(message)):
             layouts(**MATRIX)(with_bindings(*names))()
-    with pytest.raises(TypeError, match="'z' is no tensor of this test; there are x, y"):
+    with pytest.raises(TypeError, match="'z' is not a tensor of this test; there are x, y"):
         layouts(**MATRIX)(with_bindings(["x", "z"]))()
     layouts(**MATRIX, max_examples=5)(with_bindings(["x", "x"]))()
 

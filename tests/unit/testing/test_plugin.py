@@ -164,7 +164,7 @@ def test_a_swallowed_refusal_fails_its_test_only(pytester: pytest.Pytester) -> N
             "A device reported what the test does not expect:",
             "D3D12 ERROR FENCE_VALUE *",
             "  HRESULT 0x80070057 E_INVALIDARG",
-            'A test that means to set this off is marked @pytest.mark.dmlemu(expect=[[]"FENCE_VALUE"[]]), '
+            'A test that causes this on purpose is marked @pytest.mark.dmlemu(expect=[[]"FENCE_VALUE"[]]), '
             "or awaits a refused call with pytest.raises.",
             "*_ test_swallowed_and_kept _*",
             "*_ test_swallowed_then_skipped _*",

@@ -94,7 +94,7 @@ def test_padded_keeps_the_order_of_dimensions_unless_permuted_is_asked_for(desc:
 
 
 def test_kinds_are_checked() -> None:
-    with pytest.raises(ValueError, match="'pakced' is no kind of layout; there are packed, padded"):
+    with pytest.raises(ValueError, match="'pakced' is not a kind of layout; there are packed, padded"):
         layouts_of(SIZES, T.FLOAT32, kinds=["pakced"])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="an output cannot be broadcast or owned"):
         tensor_descs(kinds=["broadcast", "owned"], output=True)

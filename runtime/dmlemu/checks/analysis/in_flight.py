@@ -167,7 +167,7 @@ class FlightCheck(Check):
             return advice(flight.label, self.awaitable(flight))
         return (
             f"Signal a fence or a value on {flight.label} that nothing else signals, and wait for it: "
-            f"{self.names.fence(signal.fence)} reaches {signal.value} without {flight.label}, too."
+            f"{self.names.fence(signal.fence)} also reaches {signal.value} without {flight.label}."
         )
 
     def awaitable(self, flight: Flight) -> tuple[str, int] | None:

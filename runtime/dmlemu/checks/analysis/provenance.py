@@ -5,7 +5,7 @@ covers an interval without gaps replaces the others; one with gaps lies on top o
 physical, so that resources over the same bytes share their provenance.
 
 Which bytes are visible below writes with gaps is found by painting their blocks, within the bytes in question
-only.  Where that would be too much (``_MOST``), a read is said to come from the newest write that it meets.
+only.  Where that would be too much (``_MOST``), a read is attributed to the newest write that it overlaps.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Author:
 
     @property
     def is_copy_or_host(self) -> bool:
-        """Whether it only brought bytes whose layout nobody has said."""
+        """Whether it only brought bytes whose layout nobody has declared."""
         return self.commands is None or self.before is not None
 
     def operand(self, operand: int) -> str:
@@ -366,7 +366,7 @@ class Provenance:
         return {each for writes in self._writes[first:last] for each in writes}
 
     def _between(self, begin: int, end: int) -> Iterator[tuple[int, int, tuple[Write, ...]]]:
-        """The intervals that meet the range, cut to it."""
+        """The intervals that overlap the range, cut to it."""
         at = max(0, bisect_right(self._starts, begin) - 1)
         for i in range(at, len(self._starts)):
             if self._starts[i] >= end:
@@ -466,7 +466,7 @@ class _Found:
             self._add(write, 2 * first, 2 * (end - first))
 
     def _roughly(self, begin: int, end: int, writes: tuple[Write, ...]) -> None:
-        """The newest write that the read meets in the interval."""
+        """The newest write that the read overlaps in the interval."""
         self.is_exact = False
         for each in writes:
             if each.pattern is None or each.is_dense:
@@ -531,7 +531,7 @@ def _unit(patterns: list[Pattern | None], *edges: int) -> int:
 
 
 def _is_disjoint(length: int, axes: tuple[tuple[int, int], ...]) -> bool:
-    """Whether no block meets another."""
+    """Whether no two blocks overlap."""
     extent = length
     for size, stride in axes:
         if stride < extent:

@@ -1,8 +1,8 @@
 """Writes that nobody read before they were overwritten, released, or the program ended.
 
-What is not worth telling: a write of which somebody read a part, or another output of the same dispatch; one
-that was filled in piece by piece later, as a cleared arena is; clears, temporary and persistent resources;
-the same command again; and all that came after the CPU last looked at results.
+Not reported are: a write that was read in part, or with another output of the same dispatch; one that was
+filled in piece by piece later, as a cleared arena is; clears, temporary and persistent resources; the same
+command again; and everything that came after the CPU last read results.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Unread:
         self._look()
         for each in self._unread(0, 2**64 - 1):
             self._add(each, None)
-        told = [each for each in self._found.values() if each.number < self._looked]
-        told = [each for each in told if not each.author.use.is_over]
+        found = [each for each in self._found.values() if each.number < self._looked]
+        found = [each for each in found if not each.author.use.is_over]
         self._found.clear()
-        for found in told:
-            found.author.use.is_over = True
-        return sorted(told, key=lambda each: each.number)
+        for write in found:
+            write.author.use.is_over = True
+        return sorted(found, key=lambda each: each.number)
 
     def _look(self) -> None:
         """What commands wrote where the CPU may read counts as read."""
@@ -75,7 +75,7 @@ class Unread:
             self._looked = max(self._looked, write.number)
 
     def _hidden(self, older: Iterable[Write], newer: Write) -> None:
-        """A newer write meets the range of older ones."""
+        """A newer write overlaps the range of older ones."""
         for each in older:
             use = each.author.use
             if each is newer:

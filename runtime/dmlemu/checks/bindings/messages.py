@@ -25,7 +25,7 @@ def shows(content: bytes, names: Names) -> str:
     try:
         view = Descriptor.decode(content)
     except ValueError:
-        return "bytes that are no descriptor"
+        return "bytes that are not a descriptor"
     if view.kind is DescriptorKind.UNWRITTEN:
         return "nothing: it was never written"
     if not view.address:
@@ -133,7 +133,7 @@ def changed(
 def remapped(command: NamedCommand, operator: str, place: str) -> dict[str, Any]:
     """The tiles of a persistent resource were remapped after initialization."""
     return {
-        "message": f"{operator} is dispatched, and UpdateTileMappings has put other memory behind its persistent "
+        "message": f"{operator} is dispatched, and UpdateTileMappings has mapped other memory to its persistent "
         "resource since it was initialized.",
         "operation": command.place,
         "field": "PersistentResource",
@@ -150,9 +150,7 @@ def unordered(
 ) -> dict[str, Any]:
     """An operator is dispatched on another queue than its initializer, without a fence between them."""
     advice = (
-        f"let {command.queue} Wait for {signal}"
-        if signal
-        else f"signal a fence on {queue} behind it and Wait"
+        f"let {command.queue} Wait for {signal}" if signal else f"signal a fence on {queue} after it and Wait"
     )
     return {
         "message": f"{operator} is dispatched on {command.queue}, and nothing makes that wait for its initializer "

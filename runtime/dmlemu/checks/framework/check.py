@@ -87,7 +87,7 @@ class Check:
         id = check if isinstance(check, str) else check.id
         declaration = self._declared.get(id)
         if declaration is None:
-            raise ValueError(f"{type(self).__name__} reports {id}, which is none of its declarations.")
+            raise ValueError(f"{type(self).__name__} reports {id}, which is not one of its declarations.")
         it = more.get("object", "")
         if is_object(it):
             more.setdefault("created_at", it.created_at)
@@ -100,7 +100,7 @@ class Check:
     def _with_cause(self, hint: str) -> str:
         """The hint; behind descriptors that were overwritten, the GPU executes what nobody has recorded."""
         first = next((id for id in _OVERWRITING if self.device.reports.has(id)), "")
-        note = f"this may be a consequence of {first}, reported before: mend that first" if first else ""
+        note = f"this may be a consequence of {first}, reported before: fix that first" if first else ""
         return "; ".join(filter(None, (hint, note)))
 
     def start(self) -> None:

@@ -100,7 +100,7 @@ class Checks:
         while self._resting:
             self.add(self._resting[0])
             self._resting.pop(0)
-        text = "An exception ended a call in the middle; the checks know nothing of what was before."
+        text = "An exception ended a call in the middle; the checks have no record of anything before that."
         device.reports.add(report_of(CHECKS_RESTARTED, text))
 
     def lineage(self, address: int) -> Lineage:
@@ -109,7 +109,7 @@ class Checks:
             if isinstance(check, WhoseBytes):
                 return check.lineage(address)
         raise ValueError(
-            "resource must belong to a device of strictness strict: no other one knows who wrote its bytes."
+            "resource must belong to a device of strictness strict: only that level tracks who wrote what."
         )
 
     def add(self, kind: type[Check]) -> Check:

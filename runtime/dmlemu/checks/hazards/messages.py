@@ -144,7 +144,7 @@ class Finding(NamedTuple):
         if self.is_one_list:
             return f"ResourceBarrier({call}) between command {before.command.number} and {after.command.number} of {after.command.list}"
         return (
-            f"ResourceBarrier({call}) behind command {before.command.number} of {before.command.list}, "
+            f"ResourceBarrier({call}) after command {before.command.number} of {before.command.list}, "
             f"or before command {after.command.number} of {after.command.list}"
         )
 
@@ -211,15 +211,15 @@ def between(named: list[Resource | None]) -> str:
 
 
 def signals(names: Names, queue: int, signal: FenceValue | None) -> str:
-    """The queue's signal behind the executed list."""
-    said = f"sets {names.fence(signal.fence)} to {signal.value}" if signal else "has signalled no fence"
-    return f"{names.queue(queue)} {said} behind that list"
+    """The queue's signal after the executed list."""
+    signalled = f"sets {names.fence(signal.fence)} to {signal.value}" if signal else "has signalled no fence"
+    return f"{names.queue(queue)} {signalled} after that list"
 
 
 def waits(names: Names, queue: int, awaited: FenceValue | None) -> str:
     """The queue's last wait."""
-    said = f"for {names.fence(awaited.fence)} to reach {awaited.value}" if awaited else "for any"
-    return f"{names.queue(queue)} has {'' if awaited else 'not '}waited {said} before"
+    until = f"for {names.fence(awaited.fence)} to reach {awaited.value}" if awaited else "for any"
+    return f"{names.queue(queue)} has {'' if awaited else 'not '}waited {until} before"
 
 
 def wait(names: Names, signal: FenceValue, later: Access) -> str:
@@ -236,7 +236,7 @@ def rise(names: Names, awaited: FenceValue) -> str:
     """The wait is there, for a value that the fence had twice."""
     return (
         f"Signal and await a value that {names.fence(awaited.fence)} never had before: "
-        f"it had reached {awaited.value} before it went back, which may have ended that wait"
+        f"it had reached {awaited.value} before it was set back, which may have ended that wait"
     )
 
 
@@ -371,10 +371,10 @@ def barrier(resource: Resource | None) -> str:
 
 
 def no_more_accidents(work: Work) -> dict[str, Any]:
-    """The fields of a report on what is no longer looked for."""
+    """The fields of a report on a check that gives up for the rest of a call."""
     return {
-        "message": f"What is executed with {work.list} has so many commands that barriers on other resources "
-        "are no longer looked for. Those of the next call to ExecuteCommandLists are.",
+        "message": f"The call that executes {work.list} has so many commands that it is no longer checked for barriers "
+        "on other resources. The next call to ExecuteCommandLists is.",
         "severity": Severity.INFO,
         "operation": work.queue,
     }

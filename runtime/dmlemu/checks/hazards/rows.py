@@ -53,15 +53,15 @@ HAZARD_QUEUE = HAZARDS.reported(
     When.EXECUTE,
     "Queues run concurrently, whatever the order in which work was submitted. Barriers order nothing "
     "between queues. UpdateTileMappings writes the page table, and every access to those tiles reads it.",
-    "Signal a fence on the first queue behind the command, and let the other queue, or the CPU before it "
-    "submits to that queue, wait for the value.",
+    "Signal a fence on the first queue after the command, and let the other queue, or the CPU before "
+    "it submits to that queue, wait for the value.",
     rule="ST19: Multi-engine synchronization",
 )
 
 HAZARD_ALIAS = HAZARDS.reported(
     "HAZARD_ALIAS",
-    "commands touch the same bytes through two buffers over one memory, one of them writes, and no aliasing"
-    " barrier orders the two",
+    "commands touch the same bytes through two buffers over the same memory, one of them writes, and "
+    "no aliasing barrier orders the two",
     Severity.ERROR,
     When.EXECUTE,
     "A barrier on one buffer does not order accesses through another buffer over the same memory, so the "
@@ -89,8 +89,8 @@ BARRIER_USELESS = HAZARDS.reported(
     Severity.INFO,
     When.EXIT,
     "Each barrier makes the GPU wait until it is idle. A barrier on the wrong buffer may also mean a "
-    "missing one. A barrier behind an operator initializer is not reported: which of them write nothing is "
-    "up to the device.",
+    "missing one. A barrier after an operator initializer is not reported: which of them write nothing "
+    "is up to the device.",
     "Remove the barrier. Dispatches that only read the same bytes need none, and neither do commands of "
     "different ExecuteCommandLists calls.",
     rule=_RULE,

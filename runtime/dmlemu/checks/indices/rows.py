@@ -12,8 +12,8 @@ MEM_INDEX_VALUE = INDICES.reported(
     "The documents do not say which element such an index reads or writes, and drivers differ. Here a "
     "gather reads the nearest one that exists, so the result looks plausible and is wrong; a scatter writes"
     " nothing.",
-    "Compute the indices for the sizes of the tensor that is bound. A negative index counts from the end, "
-    "if the indices have a signed type; of UINT32 it is a large number.",
+    "Compute the indices for the sizes of the tensor that is bound. A negative index counts from the "
+    "end, if the indices have a signed type; as UINT32 it is a large number.",
     rule="the operator's page, IndicesTensor",
 )
 

@@ -60,7 +60,7 @@ _DISPATCH, _DISCARD = int(Opcode.DISPATCH), int(Opcode.DISCARD)
 _COPIES = commands(lambda effects: effects.copies)
 _NEAR = 4096  # bytes searched for a neighbour
 _MOST = 1 << 22  # bytes of a tensor whose undefined rows are looked for
-# Kernels, and the operand of which they make an element of the output from each element.
+# Kernels that make each element of the output from one element of an operand, and that operand.
 _ROW_BY_ROW = {"copy": 0, "cast": 0, "take_slice": 0, "gather": 1}
 
 
@@ -421,7 +421,7 @@ def element(pattern: Any, address: int) -> tuple[int, ...]:
 
 
 def _is_temporary(operand: str) -> bool:
-    """Whether an operand of that name lies in the temporary resource; of a graph's nodes it tells more."""
+    """Whether an operand of that name lies in the temporary resource; names in graphs say more than that."""
     return "TemporaryResource" in operand
 
 

@@ -74,12 +74,12 @@ class Read(NamedTuple):
             where += "where "
             if self.undefined_by:
                 return f"{where}{self.undefined_by} had left it undefined."
-            what = "it was a zero of the buffer's creation" if self.zeros else "nobody had written it"
+            what = "it was still zero from the buffer's creation" if self.zeros else "nobody had written it"
             return f"{where}{what}."
         if self.undefined_by:
             moved = ": what it makes of that element is undefined, too" if self.is_moved else ""
             return f"{where}{self.undefined_by} left undefined{moved}."
-        zero = ": it is a zero of the buffer's creation" if self.zeros else ""
+        zero = ": it is still zero from the buffer's creation" if self.zeros else ""
         return f"{where}nobody has written{zero}."
 
 
@@ -117,11 +117,11 @@ def wrote(write: Write, resource: Resource) -> str:
     """A context line: who wrote a neighbouring byte."""
     start = resource.address
     within = f"bytes [{write.begin - start}, {write.end - start})"  # a range: a layout may have gaps
-    return f"What stands beside it, within {within}, was last written by {author(write)}{_part(write)}"
+    return f"Bytes next to it, within {within}, were last written by {author(write)}{_part(write)}"
 
 
 def _part(write: Write) -> str:
-    """`` as OutputTensor of Nodes[0] (...)`` for a tensor of a graph's node; others their command tells."""
+    """`` as OutputTensor of Nodes[0] (...)`` for a tensor of a graph's node; for others the command says enough."""
     if write.commands is None or write.pattern is None or write.command >= len(write.commands):
         return ""
     operands, at = write.commands[write.command].operands, write.pattern.operand

@@ -88,7 +88,7 @@ class Lifetimes(FlightCheck):
         """A list was executed; while the GPU has not executed it, a second call itself fails."""
         before = self._lists.get(flight.serial) if recording is not None else None
         if before is not None and before in self.in_flight():
-            words = messages.told_twice(before, self.advice(before))
+            words = messages.executed_twice(before, self.advice(before))
             self.report(LIST_EXECUTED_TWICE.id, properties=self.properties(before), **words)
         self._lists[flight.serial] = flight
 

@@ -12,12 +12,12 @@ __all__ = [
     "backwards",
     "calling",
     "empty_list",
+    "executed_twice",
     "known",
     "needed",
     "reset_early",
     "setter",
     "state",
-    "told_twice",
 ]
 
 
@@ -79,7 +79,7 @@ def reset_early(allocator: Object, flight: Flight, advice: str) -> dict[str, Any
     }
 
 
-def told_twice(flight: Flight, advice: str) -> dict[str, Any]:
+def executed_twice(flight: Flight, advice: str) -> dict[str, Any]:
     """A list is executed again while it is not known to have finished."""
     return {
         "message": f"{flight} is executed again before the GPU {known(True)} it.",
@@ -107,9 +107,9 @@ def setter(name: str, site: CallSite | None) -> str:
 
 
 def backwards(fence: str, value: int, by: str, before: int, by_before: str) -> dict[str, Any]:
-    """A fence goes back."""
+    """A fence gets a lower value than it had."""
     return {
-        "message": f"{fence} goes back from {before} to {value}.",
+        "message": f"{fence} is set back from {before} to {value}.",
         "operation": "Signal",
         "field": "Value",
         "given": str(value),

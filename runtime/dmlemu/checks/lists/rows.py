@@ -11,7 +11,7 @@ OBJECT_EVICTED_IN_USE = LISTS.reported(
     Severity.CORRUPTION,
     When.CALL,
     "The memory may be reused at once, and the GPU reads or writes whatever is there then.",
-    "Wait for a fence value that is signalled behind the list before Evict.",
+    "Wait for a fence value that is signalled after the list before Evict.",
     rule="RD2: ID3D12Device::Evict",
     message_ids=(MessageId.OBJECT_EVICTED_WHILE_STILL_IN_USE,),
     level=Strictness.DEBUG,
@@ -23,7 +23,7 @@ OBJECT_RESET_IN_USE = LISTS.reported(
     Severity.CORRUPTION,
     When.CALL,
     "The GPU uses the operators of the initializer; Reset replaces them.",
-    "Wait for a fence value that is signalled behind the list before Reset, or create another initializer.",
+    "Wait for a fence value that is signalled after the list before Reset, or create another initializer.",
     rule="2.8: IDMLOperatorInitializer::Reset",
     level=Strictness.DEBUG,
 )

@@ -374,12 +374,13 @@ class MapRaces(Check):
             queue = next((each for each in self.device.context.gpu.queues if each.serial == use.queue), None)
             signal = None if queue is None else queue.signal_after(use.ticket)
             if signal is None:
-                return f"{before}Signal a fence on {use.work.queue} behind it, wait for that, and write then."
+                signals = f"Signal a fence on {use.work.queue} after it"
+                return f"{before}{signals}, wait for that value, and write then."
             fence, value = signal[0].describe(), signal[1]
         else:
             fence, value = self.names.fence(done.fence), done.value
         return (
-            f"{before}Write again when {fence} has reached {value}: {use.work.queue} signals that behind it."
+            f"{before}Write again when {fence} has reached {value}: {use.work.queue} signals that after it."
         )
 
 

@@ -15,8 +15,8 @@ MAP_RACE = HAZARDS.reported(
     " command, the CPU may write until it sets the fence, or hands a signal that sets it to another queue. "
     "The elements that indices select (GATHER_ELEMENTS) are known only when the command runs, and are not "
     "compared.",
-    "Wait for a fence value that is signalled behind the command before the bytes are written again, or "
-    "write to another part of the buffer; or have the queue wait for a fence, and set it when the bytes are"
-    " written.",
+    "Wait for a fence value that is signalled after the command before the bytes are written again, or "
+    "write to another part of the buffer; or have the queue wait for a fence, and set it when the "
+    "bytes are written.",
     rule="MP6: ID3D12Resource::Map",
 )

@@ -11,7 +11,7 @@ CHECKS: tuple[type[Check], ...]
 
 
 class OperatorAdvice(Check):
-    """Checks every operator that is created by the rules of what is usual."""
+    """Checks each operator that is created against the rules about what is usual."""
 
     declarations = (OP_WINDOW_COUNT, OP_FIELD_IGNORED, OP_DIMENSION_COUNT, OP_INDEX_ROWS)
 

@@ -1,4 +1,4 @@
-"""Provenance: tensors read through another layout, or of which only a part was written last (group g)."""
+"""Provenance: tensors read through another layout, or only partly written last (group g)."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class WhoseBytes(Check):
         self._unread = Unread(self._where)
         self._memory = self._unread.memory
         self._uploads: dict[int, Use] = {}  # by the address of the buffer that the CPU wrote
-        self._advised: set[Hashable] = set()  # told once, as they are no mistakes
+        self._advised: set[Hashable] = set()  # reported once, as they are not mistakes
         self._suspects: list[Suspect] = []
         self._dispatches: OrderedDict[int, list[_Dispatch]] = OrderedDict()  # by the serial of their list
         self._known: dict[tuple[bytes, int], _Known] = {}  # by content and tensors
@@ -349,8 +349,8 @@ class WhoseBytes(Check):
     def end(self) -> None:
         """Reports what nobody has read: one report for each that a wrong read explains, one for the rest."""
         self._forget_freed()
-        said = {each.report.id for each in self.device.reports.kept() if not each.suppressed}
-        suspects = [each for each in self._suspects if each.id in said]
+        reported = {each.report.id for each in self.device.reports.kept() if not each.suppressed}
+        suspects = [each for each in self._suspects if each.id in reported]
         unread = [messages.Unread.of(each, suspects) for each in self._unread.take()]
         for id, is_told in ((WRITTEN_NEVER_READ.id, False), (OVERWRITTEN_UNREAD.id, True)):
             these = [each for each in unread if (each.by is not None) == is_told]

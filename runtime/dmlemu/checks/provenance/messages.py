@@ -68,7 +68,7 @@ class Unread(NamedTuple):
         write, author = found.write, found.author
         who = spell(author) if author.command is None else author.command.of(author.list)
         name = "" if write.tensor is None else f" ({write.tensor.path})"
-        place = found.where.replace(name, "")  # it is said before
+        place = found.where.replace(name, "")  # the text names it already
         text = f"what {who} wrote{_as(write)}{' to ' if place else ''}{place}"
         suspect = next((each for each in suspects if each.explains(write)), None)
         return Unread(text, found.by, suspect, text)
@@ -119,7 +119,7 @@ def padding(command: NamedCommand, tensor: Tensor, source: Source, base: int, wh
     what = tensor.path if element is None else f"element {_at(element)} of {tensor.path}"
     return {
         "message": f"{command.command.name} reads {what} from {where}, which follow the last element of "
-        f"{_named(write.tensor)}, that {spell(write.author)} wrote: they kept their contents, which DirectML does "
+        f"{_named(write.tensor)}, which {spell(write.author)} wrote: they kept their contents, which DirectML does "
         "not promise.",
         "context": (command.context,),
         "cause": (command.command.site, command.command.name, tensor.path, "padding"),
@@ -130,8 +130,8 @@ def padding(command: NamedCommand, tensor: Tensor, source: Source, base: int, wh
 def not_compared(command: NamedCommand, tensor: Tensor) -> dict[str, Any]:
     """A tensor is too large."""
     return {
-        "message": f"{command.command.name} reads {tensor.path} as {_bare(tensor)}, from several writes with gaps: who "
-        "wrote each element is not looked for.",
+        "message": f"{command.command.name} reads {tensor.path} as {_bare(tensor)}, from several writes with gaps: the "
+        "writer of each element is not looked up.",
         "operation": command.place,
         "context": (command.context,),
     }
@@ -152,7 +152,7 @@ def _example(written: Tensor, read: Tensor, relation: Relation) -> str:
 
 
 def _first_difference(written: Tensor, read: Tensor) -> int:
-    """The first byte that is in other elements of the two; of those that are looked at, else the first one."""
+    """The first byte that is in other elements of the two; among those that are compared, else the first one."""
     step, base = max(1, min(written.bits, read.bits) // 8), max(written.address, read.address)
     places = range(base, base + _SEARCHED * step, step)
     return next((each for each in places if _cell(written, each) != _cell(read, each)), base)

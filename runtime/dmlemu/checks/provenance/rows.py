@@ -22,7 +22,7 @@ LAYOUT_HANDOVER = PROVENANCE.reported(
 
 READ_MIXED = PROVENANCE.reported(
     "READ_MIXED",
-    "a dispatch reads a tensor of which only a part is what was written last, and the rest is older",
+    "a dispatch reads a tensor that the last write filled only in part; the rest is older",
     Severity.WARNING,
     When.EXECUTE,
     "The rest is what happened to lie there: a cleared byte, a row of the previous frame, the end of "
@@ -41,17 +41,17 @@ MEM_PADDING_READ = PROVENANCE.reported(
     "DirectML may overwrite these bytes when it writes the output. Devices are known to keep them, and "
     "programs of Microsoft's rely on it, so they are kept here, too. Only chaos overwrites them, in its "
     "mode 'padding'.",
-    "Read only elements that were written, or write the bytes behind them after the dispatch.",
+    "Read only elements that were written, or write the bytes that follow them after the dispatch.",
     rule="TN11: DML_BUFFER_TENSOR_DESC",
 )
 
 READ_NOT_COMPARED = PROVENANCE.reported(
     "READ_NOT_COMPARED",
-    "a dispatch reads a tensor whose elements are too many to look for the writer of each",
+    "a dispatch reads a tensor with too many elements to find the writer of each",
     Severity.MESSAGE,
     When.EXECUTE,
-    "Several writes with gaps lie over each other there, and more than four million elements would have to "
-    "be looked at one by one. LAYOUT_HANDOVER and READ_MIXED are not reported for this read.",
+    "Several writes with gaps overlap there, and more than four million elements would have to be "
+    "examined one by one. LAYOUT_HANDOVER and READ_MIXED are not reported for this read.",
     "No change is needed. A smaller test of the same program is compared exactly.",
     no_example="It takes tensors of more than four million elements with gaps.",
 )
@@ -61,10 +61,10 @@ WRITTEN_NEVER_READ = PROVENANCE.reported(
     "nobody reads an upload, a copy or the output of a dispatch before the program ends",
     Severity.INFO,
     When.EXIT,
-    "Either the work is unnecessary, or it went to the wrong place and its reader takes other bytes. It is "
-    "a WARNING if LAYOUT_HANDOVER or READ_MIXED was reported of a tensor like it, or beside it. Only what "
-    "was written before the CPU last looked at results is reported, and only if none of its bytes, and no "
-    "other output of the dispatch, was read.",
+    "Either the work is unnecessary, or it went to the wrong place and its reader takes other bytes. "
+    "It is a WARNING if LAYOUT_HANDOVER or READ_MIXED was reported for a tensor like it, or next to it. "
+    "Only what was written before the CPU last read results is reported, and only if none of its "
+    "bytes, and no other output of the dispatch, was read.",
     "Compare its offset with the one that the reader is bound at, or remove the work.",
     rule="DML_BUFFER_BINDING",
 )
@@ -76,7 +76,7 @@ OVERWRITTEN_UNREAD = PROVENANCE.reported(
     When.EXIT,
     "The second write is too early, or at the wrong place: memory that two tensors share is given to the "
     "second while the first is still to be read. It is a WARNING if LAYOUT_HANDOVER or READ_MIXED was "
-    "reported of a tensor like it, or beside it. A command that repeats, as in every frame, may overwrite "
+    "reported for a tensor like it, or next to it. A command that repeats, as in every frame, may overwrite "
     "its own output.",
     "Compare the offsets of the two, and move the readers of the first before the second.",
     rule="DML_BUFFER_BINDING",

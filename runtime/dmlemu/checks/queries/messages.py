@@ -17,7 +17,7 @@ def unordered(
     wrote: bool,
     fence: tuple[str, int] | None,
 ) -> dict[str, Any]:
-    """``fence``: the signal behind ``before`` that proves it done: fence and value."""
+    """``fence``: the signal after ``before`` that proves it done: fence and value."""
     return {
         "message": f"{now.command.name} on {now.queue} {_does(writes)} {query}, which {before.command.within} "
         f"(command {before.number} of {before.list}) on {before.queue} {_does(wrote)}, and no fence orders the two.",
@@ -34,8 +34,8 @@ def _does(writes: bool) -> str:
 
 def _advice(now: NamedCommand, before: NamedCommand, fence: tuple[str, int] | None) -> str:
     if fence is None:  # only the program knows which one is meant to come first
-        return "Signal a fence behind the list that is to come first, and let the other queue wait for that value."
+        return "Signal a fence after the list that is to come first, and let the other queue wait for that value."
     return (
-        f"Let {now.queue} wait until {fence[0]} reaches {fence[1]}, which {before.queue} signals behind it, "
+        f"Let {now.queue} wait until {fence[0]} reaches {fence[1]}, which {before.queue} signals after it, "
         f"before it executes {now.list}."
     )

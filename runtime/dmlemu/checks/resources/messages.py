@@ -49,9 +49,9 @@ def unmap_range(
 ) -> dict[str, Any]:
     """The ranges given to Unmap do not cover what was written."""
     ranges = " and ".join(f"[{begin}, {end})" for begin, end in declared)
-    said = f"tells only of {ranges}" if declared else "says that nothing was"
+    declares = f"declares only {ranges}" if declared else "declares nothing"
     return {
-        "message": f"Bytes [{written[0]}, {written[1]}) of {buffer.title()} were written, and Unmap {said}.",
+        "message": f"Bytes [{written[0]}, {written[1]}) of {buffer.title()} were written, and Unmap {declares} as written.",
         "operation": "Unmap",
         "field": "pWrittenRange",
         "given": ranges or "an empty range",

@@ -21,12 +21,12 @@ HEAP_OVERLAP = RESOURCES.reported(
 
 READBACK_EARLY = RESOURCES.reported(
     "READBACK_EARLY",
-    "the CPU reads bytes that a command writes before a fence tells that the command is done",
+    "the CPU reads bytes that a command writes before a fence shows that the command is done",
     Severity.ERROR,
     When.CALL,
     "ExecuteCommandLists only submits the lists. The copy runs some time later, and until then the buffer "
     "holds what it held before, or a part of both.",
-    "Signal a fence behind ExecuteCommandLists, wait for its value, and map the buffer then.",
+    "Signal a fence after ExecuteCommandLists, wait for its value, and map the buffer then.",
     rule="MP6: ID3D12Resource::Map",
 )
 

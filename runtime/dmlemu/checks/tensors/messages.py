@@ -106,5 +106,5 @@ def padded_out(path: str, desc: BufferTensorDesc) -> Words:
         "their old contents.",
         f"{path}.Strides",
         _list(desc.strides or ()),
-        "strides without gaps, unless something else stands there",
+        "strides without gaps, unless something else lies there",
     )

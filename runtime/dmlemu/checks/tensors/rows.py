@@ -20,10 +20,10 @@ TENSOR_STRIDE_BYTES = TENSORS.reported(
     "the strides are exactly the bytes between the elements of a packed tensor",
     Severity.INFO,
     When.CREATE,
-    "Strides count elements. Given in bytes they reach as many times too far as an element has bytes, and "
-    "the operator reads or writes every second or every fourth element. A view of one of several "
-    "interleaved channels looks the same, so this is a remark; when TotalTensorSizeInBytes proves the "
-    "mistake, TENSOR_TOTAL_SMALL reports it.",
+    "Strides count elements. Given in bytes they reach as many times too far as an element has bytes, "
+    "and the operator reads or writes every second or every fourth element. A view of one of several "
+    "interleaved channels looks the same, so this is only an INFO report; where TotalTensorSizeInBytes "
+    "proves the mistake, TENSOR_TOTAL_SMALL reports it.",
     "Divide the strides by the element size, or omit them: None means packed.",
     rule="TN4: DML_BUFFER_TENSOR_DESC",
 )
@@ -33,8 +33,8 @@ TENSOR_LAYOUT_GUESS = TENSORS.reported(
     "sizes in the order of NCHW have strides listed in the order of NHWC, or the reverse",
     Severity.WARNING,
     When.CREATE,
-    "Strides[i] is the step of Sizes[i]. Strides listed in the order in which the dimensions lie in memory "
-    "mix the dimensions up: the operator reads elements twice and others never.",
+    "Strides[i] is the step of Sizes[i]. Strides listed in the order in which the dimensions lie in "
+    "memory mix the dimensions up: the operator reads some elements twice and others never.",
     "Permute the strides, not the sizes: NCHW sizes [N, C, H, W] that lie as NHWC have strides [H*W*C, 1, "
     "W*C, C].",
     rule="TN4: DML_BUFFER_TENSOR_DESC",
@@ -46,7 +46,7 @@ TENSOR_IN_OVERLAP = TENSORS.reported(
     Severity.INFO,
     When.CREATE,
     "It is legal for inputs (sliding windows are made so) and often a stride that is too small.",
-    "Compute each stride as the product of the sizes behind it, in the order in memory.",
+    "Compute each stride as the product of the sizes that follow it, in the order in memory.",
     rule="TN4: DML_BUFFER_TENSOR_DESC",
 )
 

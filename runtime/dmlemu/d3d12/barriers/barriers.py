@@ -207,7 +207,7 @@ class _Call:
             track = recording.tracks[resource] = Track()
         conflict = track.conflict_of_transition(before, after, flags)
         if conflict is not None:
-            where, since = f"While recording {self._list}", recording.told(track.since, str(self._list))
+            where, since = f"While recording {self._list}", recording.named(track.since, str(self._list))
             raise conflict_error(conflict, resource, _OPERATION, f"{path}.StateBefore", where, since=since)
         track.transition(before, after, flags, len(recording.commands) + self._number)
 

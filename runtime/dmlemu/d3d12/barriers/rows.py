@@ -36,7 +36,7 @@ STATE_BEFORE = STATES.refused(
 
 STATE_SAME = STATES.refused(
     "STATE_SAME",
-    "a transition leads from a state to itself",
+    "a transition goes from a state to itself",
     When.RECORD,
     "It does nothing where a barrier was intended. Between two dispatches that both use UNORDERED_ACCESS, "
     "only a UAV barrier orders them.",
@@ -119,9 +119,9 @@ class ST5(Rule):
 
 class ST6(Rule):
     says = (
-        "UPLOAD stays GENERIC_READ, READBACK stays COPY_DEST; a transition to COMMON is one away from it, and "
-        "one from COMMON starts in a state that it never had (only the debug layer looks), unless the buffer "
-        "was created in COMMON."
+        "UPLOAD stays GENERIC_READ, READBACK stays COPY_DEST. A transition to COMMON would leave that "
+        "state, and one from COMMON starts in a state that the buffer never had (only the debug layer "
+        "checks this); both are legal if the buffer was created in COMMON."
     )
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 
@@ -138,7 +138,7 @@ class ST7(Rule):
 
     same = Breach(
         STATE_SAME,
-        "A transition of {object} leads from state ({state}) to itself.",
+        "A transition of {object} goes from state ({state}) to itself.",
         expected="another state than StateBefore",
         message_id=MessageId.RESOURCE_BARRIER_MATCHING_STATES,
     )
@@ -186,7 +186,7 @@ class ST10(Rule):
     )
     other_contents = Breach(
         BARRIER_DESC,
-        "Barrier type ({given}) is not the one of its contents.",
+        "Barrier type ({given}) does not match its contents.",
         expected="TRANSITION, ALIASING or UAV with its struct",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_TYPE,
     )
@@ -206,7 +206,7 @@ class ST10(Rule):
 
 
 class ST11(Rule):
-    says = "No barriers at all (remark)."
+    says = "A call without barriers gives a warning."
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 
     num_barriers = Breach(
@@ -220,7 +220,7 @@ class ST11(Rule):
 
 
 class ST12(Rule):
-    says = "Several transitions of one buffer in one call (remark)."
+    says = "Several transitions of one buffer in one call give a warning."
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 
     combo = Breach(
@@ -231,12 +231,12 @@ class ST12(Rule):
 
 
 class ST13(Rule):
-    says = "The halves of a split barrier pair, with nothing between them."
+    says = "The two halves of a split barrier match, and nothing uses the buffer between them."
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 
     unknown_flags = Breach(
         STATE_SPLIT,
-        "Barrier flags ({given}) are not one of those allowed.",
+        "Barrier flags ({given}) are not allowed.",
         expected="NONE, BEGIN_ONLY or END_ONLY",
         message_id=MessageId.RESOURCE_BARRIER_INVALID_COMBINED_FLAGS,
     )
@@ -276,8 +276,8 @@ class ST16(Rule):
 
 class ST17(Rule):
     says = (
-        "COPY lists know COMMON, COPY_DEST and COPY_SOURCE, and buffers come to a COPY queue in COMMON: all of "
-        "them decay to it, but for those in the middle of a split barrier (`STATE_COPY_QUEUE`)."
+        "COPY lists know COMMON, COPY_DEST and COPY_SOURCE, and buffers reach a COPY queue in COMMON: "
+        "all of them decay to it, except those in the middle of a split barrier (`STATE_COPY_QUEUE`)."
     )
     call = "ID3D12GraphicsCommandList::ResourceBarrier"
 

@@ -80,14 +80,14 @@ def conflict_error(
 
 
 def _end(conflict: Conflict, resource: Resource) -> tuple[str, str, str]:
-    """Given, expected and the message for an END_ONLY that does not match its begin."""
+    """Given, expected and the message for an END_ONLY that does not match its BEGIN_ONLY."""
     states = f"from {spell_state(conflict.wanted)} to {spell_state(conflict.after)}"
     given = f"END_ONLY {states}"
     if conflict.split is None:
         expected = "a barrier with BEGIN_ONLY and the same states before it"
         return given, expected, f"A split barrier of {resource} {states} ends, and none has begun."
     begun = f"from {spell_state(conflict.split[0])} to {spell_state(conflict.split[1])}"
-    message = f"A split barrier of {resource} {states} ends, and the one that was begun leads {begun}."
+    message = f"A split barrier of {resource} {states} ends, and the one that was begun goes {begun}."
     return given, f"END_ONLY {begun}", message
 
 

@@ -150,7 +150,7 @@ class Adapter:
             found = self._budget_events.pop(integer(cookie, "dwCookie"), None)
         if found is None:
             expected = "a cookie that RegisterVideoMemoryBudgetChangeNotificationEvent returned"
-            raise outside(cookie, "dwCookie", expected, "is no cookie of an event")
+            raise outside(cookie, "dwCookie", expected, "is not the cookie of a registered event")
 
     # --- for the device ---
 

@@ -178,7 +178,7 @@ class DeviceContext:
             self.emit(CallBegun(operation))
 
     def inform(self, error: Error, severity: Severity | None = None) -> None:
-        """Stores a message that is no error; does nothing at strictness runtime."""
+        """Stores a message that is not an error; does nothing at strictness runtime."""
         if self.has_layer:
             self.reports.add(error.report if severity is None else replace(error.report, severity=severity))
             self.reports.raise_pending()
@@ -341,7 +341,7 @@ class DeviceContext:
         if isinstance(child, kind) and owner is self and not child.released:
             return
         if not isinstance(child, kind):
-            what = f"is no {kind.kind}"
+            what = f"is not {'an' if kind.kind.startswith('o') else 'a'} {kind.kind}"
         elif owner is not self:
             what = "belongs to another device"
         else:
@@ -439,7 +439,7 @@ def _never(text: str, hint: str) -> Error:
 
 
 def _tell_stuck(context: weakref.ref[DeviceContext], text: str) -> None:
-    """Nothing could run for a while; the wait goes on.  Said at once, since the program may hang.
+    """Nothing could run for a while; the wait goes on.  Reported at once, since the program may hang.
 
     No warning: another thread may be about to signal.
     """
@@ -454,4 +454,4 @@ def _tell_stuck(context: weakref.ref[DeviceContext], text: str) -> None:
 def _deadlock_hint(deadlock: Deadlock) -> str:
     if deadlock.is_circular:
         return "Queue one of these signals before the wait of its queue."
-    return "Queue a Signal to that value before anything waits for it; no other thread is there that could."
+    return "Queue a Signal to that value before anything waits for it; there is no other thread that could."

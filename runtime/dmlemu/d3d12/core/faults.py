@@ -174,7 +174,7 @@ def _message(names: Names, fault: GpuFault, command: Command | None) -> str:
         return f"{through}, which holds {_spell_kind(fault)}."
     if fault.kind is FaultKind.OUT_OF_RANGE:
         shown = names.bytes_at(fault.address, fault.given)
-        return f"{through}, which shows {fault.given} bytes ({shown}); the tensor needs {fault.needed}."
+        return f"{through}, which covers {fault.given} bytes ({shown}); the tensor needs {fault.needed}."
     if fault.kind is FaultKind.BAD_ADDRESS:
         return f"{through}; its {fault.needed} bytes do not all lie in memory: they begin in {where}."
     if fault.kind is FaultKind.MISALIGNED:

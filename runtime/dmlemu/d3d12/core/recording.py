@@ -113,7 +113,7 @@ class Recording:
         at = self.needs.get(thing, len(self.commands))
         return self.commands[at] if at < len(self.commands) else None
 
-    def told(self, packet: int, owner: str = "") -> str:
+    def named(self, packet: int, owner: str = "") -> str:
         """``CopyResource (command 1 of command list 'frame', recorded at model.py:12)``; empty: unknown."""
         if not 0 <= packet < len(self.commands):
             return ""

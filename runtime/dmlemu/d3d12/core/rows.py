@@ -7,7 +7,7 @@ from ...diagnostics.report import HResult, Severity, Strictness
 from ...diagnostics.rows import ARGUMENT_RANGE
 from ...diagnostics.rule import Breach, Rule
 
-_FIX = "Bind all bytes of the tensor. Descriptors that the program writes itself must show as many."
+_FIX = "Bind all bytes of the tensor. Descriptors that the program writes itself must cover as many."
 
 BIND_FOREIGN_DEVICE = BINDINGS.refused(
     "BIND_FOREIGN_DEVICE",
@@ -20,9 +20,10 @@ BIND_FOREIGN_DEVICE = BINDINGS.refused(
 
 DESC_INDEX = BINDINGS.refused(
     "DESC_INDEX",
-    "a descriptor handle is past its heap, or of none",
+    "a descriptor handle lies past the end of its heap, or belongs to no heap",
     When.CALL,
-    "Handles are numbers: the start of a heap plus a multiple of the increment. Past the end is other memory.",
+    "Handles are numbers: the start of a heap plus a multiple of the increment. Past the end lies "
+    "other memory.",
     "Compare the index with NumDescriptors, and take the increment from GetDescriptorHandleIncrementSize.",
     message_ids=(MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS,),
     rule="D3D12_CPU_DESCRIPTOR_HANDLE",
@@ -46,7 +47,7 @@ DESC_STALE = BINDINGS.refused(
     "the GPU uses a descriptor of a buffer that was released",
     When.EXECUTE,
     "A descriptor is an address; it keeps no buffer alive. The memory may belong to something else by then.",
-    "Keep the buffers alive until the fence behind the list was reached.",
+    "Keep the buffers alive until the fence value that is signalled after the list has been reached.",
     message_ids=(
         MessageId.DESCRIPTOR_HANDLE_WITH_INVALID_RESOURCE,
         MessageId.GPU_BASED_VALIDATION_INVALID_RESOURCE,
@@ -71,7 +72,7 @@ MEM_OOB_READ = BINDINGS.refused(
     "MEM_OOB_READ",
     "the GPU reads outside of the range that was bound",
     When.EXECUTE,
-    "What lies behind the range belongs to something else; the result depends on it.",
+    "The bytes after the range belong to something else; the result depends on them.",
     _FIX,
     message_ids=(
         MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
@@ -85,7 +86,7 @@ MEM_OOB_WRITE = BINDINGS.refused(
     "MEM_OOB_WRITE",
     "the GPU writes outside of the range that was bound",
     When.EXECUTE,
-    "What lies behind the range belongs to something else, which is overwritten.",
+    "The bytes after the range belong to something else, which is overwritten.",
     _FIX,
     message_ids=(
         MessageId.GPU_BASED_VALIDATION_RESOURCE_ACCESS_OUT_OF_BOUNDS,
@@ -97,7 +98,7 @@ MEM_OOB_WRITE = BINDINGS.refused(
 
 MEM_MISALIGNED = BINDINGS.refused(
     "MEM_MISALIGNED",
-    "a tensor begins where no element of its type can stand",
+    "a tensor begins at an address where no element of its type can lie",
     When.EXECUTE,
     "GPUs load elements at multiples of their size; others are read wrong or not at all.",
     "Begin tensors at multiples of 16 bytes.",
@@ -106,7 +107,7 @@ MEM_MISALIGNED = BINDINGS.refused(
 
 FENCE_NEVER = LISTS.refused(
     "FENCE_NEVER",
-    "the program waits for a fence value that nothing can bring about any more",
+    "the program waits for a fence value that nothing can signal any more",
     When.EXECUTE,
     "On real hardware the program hangs here: it waits for a Signal that was never queued, or queues wait "
     "for one another.",
@@ -116,7 +117,7 @@ FENCE_NEVER = LISTS.refused(
 
 FENCE_EVENT = LISTS.refused(
     "FENCE_EVENT",
-    "the event to be set is the number of no eventfd",
+    "the event to be set is an int that is not the number of an eventfd",
     When.CALL,
     "No event could be set: the program would wait indefinitely.",
     "Give an object with a method set(), such as a threading.Event, or the number that os.eventfd returned.",
@@ -130,8 +131,8 @@ OBJECT_DELETED_IN_USE = LISTS.reported(
     When.CALL,
     "Lists keep no references. The GPU reads and writes the memory all the same, which may by then belong "
     "to another object, or be unmapped: the device is removed.",
-    "Release buffers, descriptor heaps, allocators, compiled operators and initializers after a fence value"
-    " that is signalled behind the last list that needs them.",
+    "Release buffers, descriptor heaps, allocators, compiled operators and initializers once a fence "
+    "value has been reached that is signalled after the last list that needs them.",
     rule="CL9: IUnknown::Release",
     message_ids=(MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE,),
     level=Strictness.DEBUG,
@@ -189,7 +190,7 @@ API_NULL_POINTER = DEVICES.refused(
     When.CALL,
     "On Windows the call fails, or the runtime reads address 0 and the program crashes.",
     "Pass the address; an array may be NULL where its count is 0.",
-    no_example="No Python program can bring it about.",
+    no_example="No Python program can cause it.",
     rule="The SAL annotations of d3d12.h: without _opt_ a pointer must not be NULL",
 )
 
@@ -199,16 +200,16 @@ API_SIZE = DEVICES.refused(
     When.CALL,
     "The call fails: the runtime takes the struct for another one, or of another version of the header.",
     "Pass sizeof of the struct that belongs to the call, and the number of elements that are there.",
-    no_example="No Python program can bring it about.",
+    no_example="No Python program can cause it.",
     rule="The sizes and counts on the method's page",
 )
 
 GPU_STOPPED = DEVICES.refused(
     "GPU_STOPPED",
-    "a kernel is ended in the middle, by Ctrl-C for example",
+    "a kernel is interrupted while it runs, for example by Ctrl-C",
     When.EXECUTE,
     "Its results are undefined, so that the device is removed, as after a timeout on Windows.",
-    "Create the device anew, or let the kernel end.",
+    "Create the device anew, or let the kernel finish.",
     severity=Severity.CORRUPTION,
     no_example="The program would have to be interrupted.",
     rule="RM3: a GPU fault removes the device",
@@ -216,12 +217,12 @@ GPU_STOPPED = DEVICES.refused(
 
 GPU_BAD_PACKET = DEVICES.refused(
     "GPU_BAD_PACKET",
-    "the GPU meets a command that it cannot decode",
+    "the GPU finds a command that it cannot decode",
     When.EXECUTE,
     "It is a bug of dmlemu, not of the program.",
     "Please report it, with the program.",
     severity=Severity.CORRUPTION,
-    no_example="No program can bring it about.",
+    no_example="No program can cause it.",
     rule="RM3: a GPU fault removes the device",
 )
 
@@ -229,8 +230,8 @@ DESC_HEAP_KIND = BINDINGS.refused(
     "DESC_HEAP_KIND",
     "a descriptor heap cannot be used for that",
     When.BIND,
-    "Views of buffers are in heaps of type CBV_SRV_UAV; the CPU cannot read shader-visible heaps, so they "
-    "are no source of copies.",
+    "Views of buffers are in heaps of type CBV_SRV_UAV; the CPU cannot read shader-visible heaps, so "
+    "nothing can be copied out of them.",
     "Use a heap of type CBV_SRV_UAV, and one without SHADER_VISIBLE to copy from.",
     rule="D3D12_DESCRIPTOR_HEAP_DESC",
 )
@@ -382,9 +383,10 @@ class DH7(Rule):
 
 class CL9(Rule):
     says = (
-        "What work needs lives until it is done: buffers, heaps that a queue is to map, allocators, descriptor "
-        "and query heaps, compiled operators and initializers; lists, tables and recorders may go. A list here "
-        "keeps them from garbage collection. Releasing one explicitly is reported when it happens, "
+        "Objects that work needs must live until the work is done: buffers, heaps that a queue is to "
+        "map, allocators, descriptor and query heaps, compiled operators and initializers. Lists, "
+        "tables and recorders may be released at once. Here a list keeps the objects that it needs "
+        "from garbage collection. Releasing one explicitly is reported when it happens, "
         "ExecuteCommandLists refuses lists that need it, and the GPU faults where it is gone."
     )
     call = "IUnknown::Release"
@@ -409,11 +411,11 @@ class CL9(Rule):
 
 class FN3(Rule):
     says = (
-        "A queue's wait may come before the signal. It is over once the fence has had the value since the wait "
-        "was queued, also while the queue is still busy with earlier entries and when the fence goes back. A "
-        "wait for 0 gives a warning. A host wait that nothing can end raises FENCE_NEVER and says who waits for "
-        "whom; while other threads live that might signal, a MESSAGE says after two seconds what is awaited, "
-        "also on stderr."
+        "A queue's wait may come before the signal. It is over once the fence has had the value since "
+        "the wait was queued, also while the queue is still busy with earlier entries and when the "
+        "value of the fence falls again. A wait for 0 gives a warning. A host wait that nothing can "
+        "end raises FENCE_NEVER and says who waits for whom; while other threads live that might "
+        "signal, a MESSAGE says after two seconds what is awaited, also on stderr."
     )
     call = "ID3D12CommandQueue::Wait"
 

@@ -95,9 +95,9 @@ class Submissions:
 def advice(queue: str, signal: tuple[str, int] | None) -> str:
     """The hint what to wait for; ``signal`` is the first fence and value signaled after the work."""
     if signal is None:
-        return f"Signal a fence on {queue} behind it and wait for that value; no Signal is queued there."
+        return f"Signal a fence on {queue} after it and wait for that value; no Signal is queued there."
     fence, value = signal
-    return f"Wait first until {fence} reaches {value}, which {queue} signals behind it."
+    return f"Wait first until {fence} reaches {value}, which {queue} signals after it."
 
 
 def when_done(queue: HardwareQueue, ticket: int) -> str:

@@ -20,8 +20,8 @@ RES_VIEW = BINDINGS.refused(
     "RES_VIEW",
     "the desc of a view does not fit its buffer or itself",
     When.CREATE,
-    "The view would show bytes behind the buffer, or bytes in a form that no shader can read. Direct3D "
-    "removes the device.",
+    "The view would show bytes past the end of the buffer, or bytes in a form that no shader can read. "
+    "Direct3D removes the device.",
     "FirstElement and NumElements count elements of the view's format, or dwords of a raw view, not bytes.",
     message_ids=(
         MessageId.CREATEUNORDEREDACCESSVIEW_INVALIDDIMENSIONS,
@@ -151,7 +151,7 @@ class DH9(Rule):
 
 class DH10(Rule):
     says = "Slots that submitted work needs do not change."
-    untested = "DirectML's binding tables check it (`BT14`), other slots are not followed yet"
+    untested = "DirectML's binding tables check it (`BT14`), other slots are not tracked yet"
 
 
 class DH11(Rule):
@@ -280,7 +280,7 @@ class VW7(Rule):
     )
     not_a_buffer = Breach(
         RES_VIEW,
-        "View dimension ({given}) is not the one of a buffer.",
+        "View dimension ({given}) is not that of a buffer.",
         field="pDesc.ViewDimension",
         expected="BUFFER",
     )
@@ -325,7 +325,10 @@ class VW9(Rule):
 
 
 class DH5(Rule):
-    says = "A shader-visible heap is no source of copies and no CPU handle of a clear."
+    says = (
+        "Descriptors are not copied out of a shader-visible heap, and the CPU handle of a clear is not "
+        "in one."
+    )
 
     copied_from_visible = Breach(
         DESC_HEAP_KIND,

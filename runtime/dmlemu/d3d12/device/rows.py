@@ -11,7 +11,7 @@ from ..queues.rows import RES_NOT_RESIDENT
 
 FEATURE_LEVEL = DEVICES.refused(
     "FEATURE_LEVEL",
-    "a device is asked for at a feature level that the adapter does not reach, or that is none",
+    "a device is requested at a feature level that the adapter does not support, or that does not exist",
     When.CREATE,
     "No device is created.",
     "Ask for 12_0 or lower; DirectML needs no more than 1_0_CORE.",
@@ -20,7 +20,7 @@ FEATURE_LEVEL = DEVICES.refused(
 
 DEVICE_STRICTNESS = DEVICES.refused(
     "DEVICE_STRICTNESS",
-    "an adapter's living device has another strictness than the one that is asked for",
+    "an adapter's living device has another strictness than the requested one",
     When.CREATE,
     "One adapter has one device. On Windows turning on the debug layer later removes it.",
     "Create a d3d12.Adapter of its own for a device of another strictness.",
@@ -32,8 +32,8 @@ DEVICE_STRICTNESS = DEVICES.refused(
 
 class DEV1(Rule):
     says = (
-        "A device is created for an adapter; none means the default one. Adapters tell their DXCore properties "
-        "and memory budget."
+        "A device is created for an adapter; none means the default one. Adapters report their DXCore "
+        "properties and memory budget."
     )
 
 
@@ -43,7 +43,7 @@ class DEV2(Rule):
 
 
 class DEV3(Rule):
-    says = "Feature levels of Direct3D 9 and 10, and numbers that are no level: E_INVALIDARG."
+    says = "Feature levels of Direct3D 9 and 10, and numbers that are not a level: E_INVALIDARG."
     call = "D3D12CreateDevice"
 
     minimum_feature_level = Breach(FEATURE_LEVEL, "", field="MinimumFeatureLevel")
@@ -71,7 +71,7 @@ class DEV7(Rule):
 
     raises = Breach(
         DEVICE_STRICTNESS,
-        "The adapter's device lives, and it {does} what its layer finds.",
+        "The adapter's device lives, and it {does} the errors that its debug layer finds.",
         field="raises",
         hint="Create a d3d12.Adapter of its own for a device of another strictness.",
     )

@@ -142,7 +142,7 @@ class ListRecorder(DeviceChild):
                 conflict = _conflict_of_use(resource, state, tracks)
                 if conflict is not None:
                     track = tracks.get(resource)
-                    since = "" if track is None else recording.told(track.since, str(self))
+                    since = "" if track is None else recording.named(track.since, str(self))
                     where = f"While recording {self}"
                     whose = f"{field} of {user}" if user else operation
                     self.context.object_to(

@@ -50,7 +50,8 @@ COPY_RANGE = RESOURCES.refused(
 
 COPY_SAME = RESOURCES.refused(
     "COPY_SAME",
-    "a buffer, or memory that two buffers share, is copied onto itself, or two bytes of a destination are one",
+    "a buffer, or memory that two buffers share, is copied onto itself, or two bytes of a destination "
+    "are the same byte of memory",
     When.RECORD,
     "A buffer has one state, and it cannot be COPY_SOURCE and COPY_DEST at once, even if the ranges are "
     "apart. Through two buffers over the same memory a copy must not read what it writes, nor write a tile "
@@ -96,7 +97,7 @@ ALLOC_RESET_IN_FLIGHT = LISTS.reported(
     When.CALL,
     "The commands of the list are in the memory of the allocator. Reset reuses it for the next recording, "
     "and the GPU executes whatever is there then.",
-    "Wait for a fence value that is signalled behind the list before Reset, or take turns with several "
+    "Wait for a fence value that is signalled after the list before Reset, or take turns with several "
     "allocators, one per frame in flight.",
     rule="CL7: ID3D12CommandAllocator::Reset",
     message_ids=(
@@ -225,7 +226,7 @@ class CL12(Rule):
 
 
 class CL13(Rule):
-    says = "Which list type may record what."
+    says = "A list records only commands that its type allows."
 
     not_of_the_list = Breach(
         LIST_TYPE,
@@ -243,8 +244,8 @@ class CopiedBuffer(Rule, label=""):
 
 class CM1(CopiedBuffer):
     says = (
-        "CopyBufferRegion: two different buffers, ranges inside, any byte. That they are two only the debug "
-        "layer looks at: at strictness `runtime` bytes are copied within one."
+        "CopyBufferRegion: two different buffers, ranges inside, any byte. Only the debug layer checks "
+        "that the buffers are different: at strictness `runtime` bytes are copied within one."
     )
     call = "ID3D12GraphicsCommandList::CopyBufferRegion"
 

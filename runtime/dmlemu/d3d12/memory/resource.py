@@ -310,10 +310,10 @@ class Resource(DeviceChild):
 
         For uploads and copies, whose bytes have no layout otherwise: at strictness ``strict``, a dispatch
         that reads them through another layout is reported (LAYOUT_HANDOVER), and reports call them ``name``.
-        A later declaration of the same bytes replaces this one.  ``is_array``: it is said of what lies there
-        now, a packed array, whose axes may be described in any order; :meth:`dmlemu.Session.write` says so of
-        what it uploads, where nothing else is declared.  TypeError: not a tensor desc.
-        ValueError: the tensor reaches beyond the buffer.
+        A later declaration of the same bytes replaces this one.  ``is_array``: the declaration is about
+        what lies there now, a packed array, whose axes may be described in any order;
+        :meth:`dmlemu.Session.write` declares so what it uploads, where nothing else is declared.  TypeError:
+        not a tensor desc.  ValueError: the tensor reaches beyond the buffer.
         """
         if not hasattr(tensor_desc, "extent_in_bytes"):
             raise TypeError(f"tensor_desc must be a BufferTensorDesc, not {type(tensor_desc).__name__}.")

@@ -9,7 +9,7 @@ from ...diagnostics.rule import Breach, Rule
 
 RES_DESC = RESOURCES.refused(
     "RES_DESC",
-    "a heap or a buffer is described as none can be",
+    "the description of a heap or a buffer is invalid",
     When.CREATE,
     "Nothing is created: a buffer is one row of bytes (Height, DepthOrArraySize, MipLevels and "
     "SampleDesc.Count 1, Format UNKNOWN, Layout ROW_MAJOR), and a heap's type, page property and pool must "
@@ -95,8 +95,8 @@ QUERY = RESOURCES.refused(
     "QUERY",
     "a query heap or a timestamp command has arguments that do not fit",
     When.RECORD,
-    "The command is not recorded. A timestamp has no begin, and its slot must lie in a heap that fits the "
-    "list's type.",
+    "The command is not recorded. A timestamp query has no BeginQuery, and its slot must lie in a heap "
+    "that fits the list's type.",
     "Use EndQuery with type TIMESTAMP, and resolve to a multiple of 8.",
     rule="ID3D12GraphicsCommandList::ResolveQueryData",
 )
@@ -128,7 +128,8 @@ RES_STATE_IGNORED = RESOURCES.reported(
 
 UNMAP_RANGE = RESOURCES.reported(
     "UNMAP_RANGE",
-    "Unmap says that nothing, or less than the program has written, was written, or that a READBACK buffer was",
+    "the written range of Unmap leaves out bytes that the program has written, or is not empty on a "
+    "READBACK buffer",
     Severity.WARNING,
     When.CALL,
     "Where caches are not coherent, only the range passed to Unmap becomes visible to the GPU; capture "
@@ -155,7 +156,9 @@ STATE_COMBO = STATES.refused(
 
 
 class HP1(Rule):
-    says = "The size is positive; the capacity is rounded up to 64 KiB, GetDesc tells the size as asked."
+    says = (
+        "The size is positive; the capacity is rounded up to 64 KiB, GetDesc returns the size as requested."
+    )
     call = "D3D12_HEAP_DESC"
     operation = "CreateHeap"
 
@@ -281,7 +284,7 @@ class HP7(Rule):
 
 
 class HP8(Rule):
-    says = "GetCustomHeapProperties tells what a heap type stands for."
+    says = "GetCustomHeapProperties returns the properties that a heap type stands for."
     call = "ID3D12Device::GetCustomHeapProperties"
 
     custom = Breach(
@@ -792,7 +795,7 @@ class RS5(Rule):
     )
     mapping = Breach(
         TILE_MAPPING,
-        "Range flags ({given}) are not one of those allowed.",
+        "Range flags ({given}) are not allowed.",
         expected="NONE, NULL, SKIP or REUSE_SINGLE_TILE",
         hresult=HResult.E_INVALIDARG,
         message_id=MessageId.UPDATETILEMAPPINGS_INVALID_PARAMETER,
@@ -922,10 +925,10 @@ class MP5(Rule):
 class MP6(Rule):
     says = (
         "A mapped UPLOAD buffer may be read by the GPU, and what is read must not change meanwhile "
-        "(`MAP_RACE`): from ExecuteCommandLists on or, where the queue waits for a fence first, from the moment"
-        " at which that may get its value. A mapped READBACK buffer may be written: the emulated memory is "
-        "coherent. It is not read before a fence value that the program has awaited tells that the writing is "
-        "done (`READBACK_EARLY`)."
+        "(`MAP_RACE`): from ExecuteCommandLists on or, where the queue waits for a fence first, from "
+        "the moment at which that may get its value. A mapped READBACK buffer may be written: the "
+        "emulated memory is coherent. It is not read before a fence value that the program has awaited "
+        "shows that the writing is done (`READBACK_EARLY`)."
     )
 
 
@@ -1033,7 +1036,7 @@ class QY4(Rule):
 
 
 class QY5(Rule):
-    says = "Only queries that an executed list has ended are resolved (remark of the debug layer)."
+    says = "Only queries that an executed list has ended are resolved (a warning of the debug layer)."
     call = "ID3D12GraphicsCommandList::ResolveQueryData"
     operation = "ExecuteCommandLists"
 

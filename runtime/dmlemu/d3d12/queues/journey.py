@@ -44,7 +44,7 @@ class Journey:
     def origin(self, resource: Resource) -> str:
         """For messages: the command that put the resource into its state; empty if not known."""
         found = self._origins.get(resource)
-        return resource.split_origin if found is None else found[0].told(found[1])
+        return resource.split_origin if found is None else found[0].named(found[1])
 
     def finish(self) -> None:
         """The call was accepted: keeps split barriers that stay open; all states decay (ST4)."""

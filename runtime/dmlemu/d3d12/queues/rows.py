@@ -10,7 +10,8 @@ from ..lists.rows import ALLOC_RESET_IN_FLIGHT, LIST_CLOSED, LIST_OPEN
 
 RES_NOT_RESIDENT = RESOURCES.refused(
     "RES_NOT_RESIDENT",
-    "a list uses what has been evicted, or something is evicted more often than it was made resident",
+    "a list uses an object that has been evicted, or an object is evicted more often than it was made "
+    "resident",
     When.SUBMIT,
     "The GPU would access memory that may have been reused.",
     "Call MakeResident before ExecuteCommandLists; calls are counted, like references.",
@@ -25,7 +26,7 @@ RES_NOT_RESIDENT = RESOURCES.refused(
 
 FENCE_VALUE = LISTS.refused(
     "FENCE_VALUE",
-    "a fence value is no unsigned 64-bit number, or no fence is given",
+    "a fence value is not an unsigned 64-bit number, or no fence is given",
     When.CALL,
     "The call fails.",
     "Count values up from 1.",
@@ -47,7 +48,7 @@ LIST_EXECUTED_TWICE = LISTS.reported(
     Severity.ERROR,
     When.SUBMIT,
     "A list may be in flight only once. On Windows the device is removed.",
-    "Wait for a fence value that is signalled behind the first execution, or record a second list.",
+    "Wait for a fence value that is signalled after the first execution, or record a second list.",
     rule="Q3: ID3D12CommandQueue::ExecuteCommandLists",
     message_ids=(MessageId.COMMAND_LIST_SYNC,),
     level=Strictness.DEBUG,
@@ -55,8 +56,8 @@ LIST_EXECUTED_TWICE = LISTS.reported(
 
 QUEUE_EMPTY_SUBMIT = LISTS.reported(
     "QUEUE_EMPTY_SUBMIT",
-    "ExecuteCommandLists gets no lists, or one without commands (remarks), or one that was never recorded "
-    "(refused)",
+    "ExecuteCommandLists gets no lists or a list without commands (reported), or a list that was never "
+    "recorded (refused)",
     Severity.INFO,
     When.SUBMIT,
     "It does nothing, and still costs as much as a real submission. Often the commands went into another list.",
@@ -109,8 +110,8 @@ class Q1(Rule):
 
 class Q2(Rule):
     says = (
-        "Executed lists are of the queue's type, closed, not failed, no bundles, recorded, and their allocator "
-        "was not reset."
+        "Executed lists are of the queue's type, closed, not failed, recorded and not bundles, and "
+        "their allocator was not reset."
     )
     call = "ID3D12CommandQueue::ExecuteCommandLists"
     hresult = HResult.DXGI_ERROR_INVALID_CALL
@@ -166,8 +167,8 @@ class Q2(Rule):
 
 class Q3(Rule):
     says = (
-        "Lists run in array order; a pending one, or one that may be as far as the program can know, is not "
-        "submitted again."
+        "Lists run in array order; a list that is pending, or may be pending as far as the program can "
+        "know, is not submitted again."
     )
     call = "ID3D12CommandQueue::ExecuteCommandLists"
     hresult = HResult.DXGI_ERROR_INVALID_CALL
@@ -244,7 +245,7 @@ class FN7(Rule):
 
 
 class RD2(Rule):
-    says = "What is not resident is not used."
+    says = "Objects that are not resident are not used."
     call = "ID3D12Device::Evict"
     operation = "ExecuteCommandLists"
     hresult = HResult.DXGI_ERROR_INVALID_CALL

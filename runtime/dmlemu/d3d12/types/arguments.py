@@ -102,7 +102,7 @@ def choice(value: Any, kind: type[_Choice], field: str, *others: str) -> _Choice
         return kind(value)
     except ValueError:
         near = question(nearest(value, [each.value for each in kind]))
-        raise outside(value, field, names, f"is no {kind.__name__}", near) from None
+        raise outside(value, field, names, f"is not a member of {kind.__name__}", near) from None
 
 
 def text(value: Any, field: str) -> str:

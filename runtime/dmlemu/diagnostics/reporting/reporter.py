@@ -87,7 +87,7 @@ class Reporter:
             return list(self._stored.values())
 
     def read(self) -> None:
-        """The program looks at the reports: nothing needs to be said at its end."""
+        """The program reads the reports: no line about them is needed at its end."""
         self._unread.read()
 
     # --- filters ---
@@ -150,7 +150,7 @@ class Reporter:
     def remove_sink(self, sink: Sink) -> None:
         """Removes a sink.  ValueError: there is no such sink."""
         if sink not in self._sinks:
-            raise ValueError(f"{sink!r} is no sink of these reports.")
+            raise ValueError(f"{sink!r} is not a sink of these reports.")
         self._sinks.remove(sink)
 
     # --- adding reports ---

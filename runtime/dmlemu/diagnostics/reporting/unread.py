@@ -19,7 +19,7 @@ at_end: list[Callable[[], None]] = []
 
 
 class Unread:
-    """The reports of one device that are kept and that nobody has read; it tells the line when it is gone."""
+    """The reports of one device that are kept and unread; a line at the end of the program counts them."""
 
     def __init__(self) -> None:
         self._severities: dict[Hashable, Severity] = {}
@@ -53,14 +53,14 @@ _gone: Counter[Severity] = Counter()  # of devices that are gone
 
 
 def forget() -> None:
-    """There is nothing to be told: somebody else shows the reports, or they are of another process."""
+    """No line is needed: somebody else shows the reports, or they are of another process."""
     for each in list(_living):
         each.read()
     _gone.clear()
 
 
 def end_run() -> None:
-    """The program ends.  After an exception that ended it, what it has not done is no mistake."""
+    """The program ends.  After an exception that ended it, what it has not done is not a mistake."""
     if getattr(sys, "last_value", None) is None:
         for each in at_end:
             each()
@@ -70,7 +70,7 @@ def _tell() -> None:
     end_run()
     counts = sum((each.count() for each in list(_living)), Counter(_gone))
     found = [f"{counts[each]} {each.name}" for each in Severity if counts[each]]
-    is_wrong = any(each <= Severity.WARNING for each in counts)  # what is only INFO is no mistake
+    is_wrong = any(each <= Severity.WARNING for each in counts)  # what is only INFO is not a mistake
     if is_wrong and sys.stderr is not None:
         with suppress(OSError, ValueError):  # it is closed
             print(

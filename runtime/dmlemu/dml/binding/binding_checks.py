@@ -332,7 +332,7 @@ class SlotCheck:
         return offset, size
 
     def _drawn(self, offset: int, end: int) -> dict[str, Any]:
-        """The tensor and what of it lies behind the binding's end; nothing of what has no layout."""
+        """The tensor and the part of it past the binding's end; nothing for a slot without a layout."""
         if self.slot.desc is None:
             return {}
         from ...pictures import Tensor

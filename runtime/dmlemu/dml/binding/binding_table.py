@@ -450,7 +450,7 @@ def check_range(context: DeviceContext, desc: BindingTableDesc, operation: str) 
 def _range_error(
     place: tuple[DescriptorHeap, int] | None, size: int, handle: int, operation: str, *, is_cpu: bool
 ) -> Error:
-    """BT2: the error of a handle of no descriptor, or with fewer than ``size`` descriptors behind it."""
+    """BT2: the error of a handle that is not a descriptor's, or with fewer than ``size`` from it on."""
     field, shown = "CPUDescriptorHandle" if is_cpu else "GPUDescriptorHandle", f"0x{handle:X}"
     if place is None:
         kind = "CBV_SRV_UAV descriptor heap" if is_cpu else "shader-visible CBV_SRV_UAV descriptor heap"

@@ -12,8 +12,8 @@ BIND_COUNT = BINDINGS.refused(
     "BIND_COUNT",
     "there are more or fewer bindings than the operator has tensors",
     When.BIND,
-    "Bindings belong to tensors by their position, so an optional tensor that is left out moves all behind "
-    "it. DirectML removes the device.",
+    "Bindings belong to tensors by their position, so leaving out an optional tensor shifts all that "
+    "follow it. DirectML removes the device.",
     "Bind one entry per tensor field of the operator's struct, in its order; DML_BINDING_TYPE_NONE stands "
     "for an optional tensor that is not used.",
     api="DML",
@@ -192,7 +192,7 @@ class BT5(Rule):
 
 
 class BT6(BoundType):
-    says = "NONE exactly where a tensor is absent; a buffer exactly where one is wanted."
+    says = "NONE exactly where a tensor is absent; a buffer exactly where one is needed."
 
     type = Breach(
         BIND_TYPE,
@@ -226,9 +226,9 @@ class BT7(BoundType):
 
 class BT8(BoundRange):
     says = (
-        "A resource, an offset that is a multiple of 16, at least TotalTensorSizeInBytes, inside the buffer, "
-        "with ALLOW_UNORDERED_ACCESS. A smaller range removes the DirectML device even where the buffer goes on"
-        " behind it, and even if the elements that matter are inside."
+        "A resource, an offset that is a multiple of 16, at least TotalTensorSizeInBytes, inside the "
+        "buffer, with ALLOW_UNORDERED_ACCESS. A smaller range removes the DirectML device even where "
+        "the buffer continues after it, and even if the elements that matter are inside."
     )
 
 
@@ -262,7 +262,7 @@ class BT15(Rule):
 
 
 class BT16(Rule):
-    says = "Binding nothing at all is legal only where nothing is wanted."
+    says = "Binding nothing at all is legal only where nothing is needed."
 
     bindings = Breach(
         BIND_COUNT,

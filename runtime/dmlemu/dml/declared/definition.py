@@ -69,7 +69,7 @@ class Definition:
     """Shape and field rules, in the order of their checks; ranks and data types are checked before."""
 
     USUAL: ClassVar[Sequence[Rule]] = ()
-    """Rules of what a desc usually looks like.  One that differs is computed all the same; a strict device
+    """Rules about what a desc usually looks like.  One that differs is computed all the same; a strict device
     reports it, by the id of the demand."""
 
     def __init_subclass__(cls, *, of: str = "") -> None:

@@ -86,7 +86,7 @@ class Demand(NamedTuple):
     hint: str = ""
 
     def message(self, desc: OperatorDesc) -> str:
-        """What is told of a desc that violates it."""
+        """The sentence about a desc that violates it."""
         clause = self.clause or self.allowed.refusal + (f", {self.why}" if self.why else "")
         return f"{self.place.path(desc)} ({self.value(desc)}) {clause}."
 

@@ -148,7 +148,7 @@ class Multiple(Values):
 
 
 class Divisor(Values):
-    """Numbers of which ``of`` is a multiple: it falls into so many equal parts, or into parts of so many."""
+    """Divisors of ``of``, which falls into so many equal parts, or into parts of that size."""
 
     __slots__ = ("of",)
 

@@ -12,9 +12,9 @@ GRAPH_EDGE_MISMATCH = GRAPHS.refused(
     "an edge connects tensors that do not fit: their TotalTensorSizeInBytes, or who owns them; as INFO, "
     "when tensors of the same sizes have different strides",
     When.CREATE,
-    "Along an edge the bytes of one tensor become those of the other, as they are. So there must be as "
-    "many; and with other strides every element is found at another index: a transposition without an "
-    "operator, or a mistake.",
+    "Along an edge the bytes of one tensor become the bytes of the other, unchanged, so both must have "
+    "the same number of bytes. With other strides every element is found at another index: a "
+    "transposition without an operator, or a mistake.",
     "Make the producer's output desc and the consumer's input desc describe the same bytes; an identity "
     "between them can write another layout.",
     rule="GR3: DML_GRAPH_DESC",
@@ -92,9 +92,7 @@ class GR1(Rule):
 
 
 class GR2(Rule):
-    says = (
-        "Every input that the operator's desc has is fed, and none that it has not. Outputs may stay unused."
-    )
+    says = "Every input that the operator's desc has is fed, and no absent one. Outputs may stay unused."
     call = "DML_GRAPH_DESC"
     operation = "CompileGraph"
 
@@ -169,8 +167,8 @@ class GR6(Rule):
 
 class GR7(Rule):
     says = (
-        "The result is a compiled operator with the graph's inputs and outputs and an initializer run of its "
-        "own; it keeps none of the nodes' operators. Outputs meet no inputs."
+        "The result is a compiled operator with the graph's inputs and outputs and an initializer run "
+        "of its own; it keeps none of the nodes' operators. Outputs share no bytes with inputs."
     )
 
 

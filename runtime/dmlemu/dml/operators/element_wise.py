@@ -532,9 +532,9 @@ class ElementWisePow(Unary, of="ELEMENT_WISE_POW"):
     * A float to any power: as C's pow; an exponent of 0 gives 1 (even of NaN), negative x with a fraction as
       exponent NaN.
     * An integer to an integer: the low bits of the exact result.  Negative exponents: 1 gives 1, -1 gives 1
-      or -1, 0 gives a number of which every bit is 1 (-1, or the largest of unsigned types), as DIVIDE by 0
-      does, others 0.  The documentation leaves 0 to a negative integer open: of PyTorch it is 0, of ONNX
-      Runtime the lowest integer.
+      or -1, 0 gives a number whose bits are all 1 (-1, or the largest of unsigned types), as DIVIDE by 0
+      does, others 0.  The documentation leaves 0 to a negative integer open: PyTorch gives 0, ONNX Runtime
+      the lowest integer.
     * An integer to a float: raised as a float, and the result is converted back as CAST does.
 
     Types of InputTensor and OutputTensor are equal; ExponentTensor may have another one.

@@ -79,8 +79,8 @@ class _Columns(Rule):
         return (
             f"The last three sizes of `{columns}` are `{image}.Sizes[0]`, `{image}.Sizes[1]` times the "
             "product of `WindowSizes`, and the number of window positions, the product of "
-            f"`({padded} - Dilations[i] * (WindowSizes[i] - 1) - 1) / Strides[i] + 1` rounded down, of "
-            "which each is at least 1."
+            f"`({padded} - Dilations[i] * (WindowSizes[i] - 1) - 1) / Strides[i] + 1` rounded down, "
+            "each of which is at least 1."
         )
 
 

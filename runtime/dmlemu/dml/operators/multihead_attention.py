@@ -475,11 +475,11 @@ class MultiheadAttention(Attention, of="MULTIHEAD_ATTENTION"):
     """``Output = softmax(Scale * Q K^T + RelativePositionBias, masked) V`` in each of HeadCount heads.
 
     Q, K and V are separate tensors or stacked; Bias is added to them first. Past keys and values come
-    before the new ones, and the present tensors receive both; with neither keys nor values, those of the
-    past are all there are. With a MaskType of BOOLEAN, MaskFilterValue is added to the scores of keys
-    whose mask is 0: to those of all keys, it changes nothing unless it is infinite. With the other types it
-    replaces the scores of keys outside the lengths, of which KEY_QUERY_SEQUENCE_LENGTH_START_END uses only
-    the lengths of keys. With NONE, MaskTensor is ignored. Computed in FLOAT32.
+    before the new ones, and the present tensors receive both; without new keys and values, only
+    the past ones are used. With a MaskType of BOOLEAN, MaskFilterValue is added to the scores of keys
+    whose mask is 0; if that is all keys, it changes nothing unless it is infinite. With the other types it
+    replaces the scores of keys outside the lengths; KEY_QUERY_SEQUENCE_LENGTH_START_END uses only the lengths
+    of keys. With NONE, MaskTensor is ignored. Computed in FLOAT32.
     """
 
     LARGEST_ERROR = 2.0**-16

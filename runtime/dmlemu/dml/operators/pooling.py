@@ -213,7 +213,7 @@ class MaxPoolingGrad(PoolingGradient, of="MAX_POOLING_GRAD"):
     The maximum is found in InputTensor, as MAX_POOLING2 does: of equal elements it is the first in row-major
     order, and of a window of NaNs the first element (a test of Microsoft's TensorFlow plugin expects that of
     DirectML).
-    A window with no place inside the input has no effect.  Elements that are no maximum are 0.
+    A window with no place inside the input has no effect.  Elements that are not a maximum are 0.
 
     Sums, in row-major order of InputGradientTensor, are FLOAT64, rounded once.
     """

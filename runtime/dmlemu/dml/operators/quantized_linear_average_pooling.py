@@ -57,7 +57,7 @@ def _parameter_rules() -> Iterator[Rule]:
             name,
             _one_or_each_channel(name),
             f"`{c_name}` has one element, or one for each channel: then its other sizes are 1, and the "
-            "channels are its second dimension, of fewer than 4 dimensions any one.",
+            "channels are its second dimension, and with fewer than 4 dimensions any one.",
         )
 
 

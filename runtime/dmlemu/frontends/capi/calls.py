@@ -113,7 +113,7 @@ def _reported(error: BaseException, address: int, operation: str, of_void: tuple
 
 
 def _failure(code: HResult, operation: str) -> Error:
-    """The error of a method without a result that failed, and is no refusal."""
+    """The error of a method without a result that failed, and is not a refusal."""
     if code is HResult.E_OUTOFMEMORY:
         text = f"No memory is left for {operation}."
         return ComCall.of_memory(message=text, hresult=code, operation=operation)

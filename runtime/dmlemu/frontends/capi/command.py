@@ -30,16 +30,25 @@ def add_commands(commands: Any) -> None:
         allow_abbrev=False,
         help="run a C++ program on the emulator",
         description="Runs a program that is linked with libd3d12, libdxcore and libdirectml, or a debugger "
-        "or script that starts one. Leaves with the program's own status; with 1 where that is 0 and an "
-        "error was reported; with 128 + n after signal n.",
+        "or script that starts one. Exits with the program's own status, with 1 where that is 0 and an "
+        "error was reported, and with 128 + n after signal n.",
     )
     levels = run.add_mutually_exclusive_group()
-    for level in ("debug", "strict"):
-        levels.add_argument(f"--{level}", action="store_const", const=level, dest="strictness")
-    levels.add_argument("--strictness", choices=[each.value for each in Strictness])
+    for level, what in (("debug", "what the debug layer of Windows checks"), ("strict", "every check")):
+        levels.add_argument(
+            f"--{level}", action="store_const", const=level, dest="strictness", help=f"run {what}"
+        )
+    levels.add_argument(
+        "--strictness",
+        choices=[each.value for each in Strictness],
+        help="which checks run (default: what the program enables; runtime runs none)",
+    )
     run.add_argument("--chaos", type=int, metavar="SEED", help="run under dmlemu.chaos(SEED)")
     run.add_argument(
-        "--report", type=report_file, metavar="FILE", help="write what is reported, as 'dmlemu run' does"
+        "--report",
+        type=report_file,
+        metavar="FILE",
+        help="write all reports, in the forms of 'dmlemu run --report'",
     )
     run.add_argument(
         "--trace",
@@ -48,23 +57,30 @@ def add_commands(commands: Any) -> None:
         help="write a timeline, which https://ui.perfetto.dev shows",
     )
     run.add_argument(
-        "--suppress", action="append", default=[], metavar="ID=REASON", help="do not report a check"
+        "--suppress",
+        action="append",
+        default=[],
+        metavar="ID=REASON",
+        help="do not report a check, for a reason that is printed",
     )
     run.add_argument(
         "--break", action="store_true", dest="stops", help="raise SIGTRAP at each new report, for gdb"
     )
-    run.add_argument("program", metavar="PROGRAM")
-    run.add_argument("arguments", nargs="...", metavar="ARGS")
+    run.add_argument("program", metavar="PROGRAM", help="the program, or a debugger or script")
+    run.add_argument("arguments", nargs="...", metavar="ARGS", help="its arguments")
     run.set_defaults(run=_exec)
     capi = commands.add_parser(
         "capi", help="print the options for compiling, linking and examining C++ programs"
     )
     what = capi.add_mutually_exclusive_group(required=True)
-    what.add_argument("--cflags", action="store_const", const=_cflags, dest="what")
-    what.add_argument("--libs", action="store_const", const=_libs, dest="what")
-    what.add_argument("--libdir", action="store_const", const=_libdir, dest="what")
-    what.add_argument("--cmake", action="store_const", const=_cmake, dest="what")
-    what.add_argument("--valgrind-suppressions", action="store_const", const=_suppressions, dest="what")
+    for name, value, text in (
+        ("cflags", _cflags, "options of the compiler"),
+        ("libs", _libs, "options of the linker"),
+        ("libdir", _libdir, "the folder of the libraries"),
+        ("cmake", _cmake, "the value of dmlemu_DIR, for find_package(dmlemu)"),
+        ("valgrind-suppressions", _suppressions, "the file for valgrind's --suppressions"),
+    ):
+        what.add_argument(f"--{name}", action="store_const", const=value, dest="what", help=text)
     capi.set_defaults(run=_print)
 
 
@@ -145,7 +161,7 @@ def _last_line(found: dict[str, str]) -> str:
         return ""
     if cause:
         return f"{cause}; --strict looks for the cause."
-    return "nothing was looked for at strictness runtime; --strict looks for mistakes."
+    return "no checks ran at strictness runtime; --strict looks for mistakes."
 
 
 def _unstartable(program: str, error: OSError) -> str:

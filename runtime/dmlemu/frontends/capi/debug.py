@@ -56,7 +56,7 @@ class DebugLayer:
 
 
 class _Debug(Interface):
-    """The methods of all versions, of which some are not derived from each other."""
+    """The methods of all versions; some versions are not derived from each other."""
 
     thing: DebugLayer
 

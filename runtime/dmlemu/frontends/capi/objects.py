@@ -150,7 +150,7 @@ class Interface:
             f"{what} on {self.thing}.",
             operation,
             str(self.thing),
-            "an object of which the program has a reference",
+            "an object that the program has a reference to",
         )
 
     def Released(self, reference: int) -> None:
@@ -343,7 +343,7 @@ def _stale(address: int, operation: str) -> Error:
         )
     return _refused(
         API_FOREIGN_POINTER,
-        f"{operation} gets a pointer (0x{address:X}) to no object of dmlemu.",
+        f"{operation} gets a pointer (0x{address:X}) that is not to an object of dmlemu.",
         operation,
         f"0x{address:X}",
         "a pointer that dmlemu gave out",

@@ -1,4 +1,4 @@
-"""What a C++ program is told: refused calls and the reports of checks, on stderr, each once.
+"""What a C++ program gets to see: refused calls and the reports of checks, on stderr, each once.
 
 ``dmlemu exec`` says by DMLEMU_EXEC to which file the process notes what its status and last line depend on.
 """
@@ -54,7 +54,7 @@ _refusals: dict[tuple[str, str], Stored] = {}  # of no device, by id and message
 _noted: set[str] = set()
 _found: dict[int, Stored] = {}  # all that was found, by its id: devices may be gone
 sinks: list[Sink] = []
-"""Take refused calls, too, which are no reports of a device."""
+"""Take refused calls, too, which are not reports of a device."""
 
 
 class DebugSettings:

@@ -13,7 +13,7 @@ API_WRONG_OBJECT = DEVICES.refused(
     When.CALL,
     "The runtime calls methods that the object does not have, so that on Windows the program crashes.",
     "Pass an object of the parameter's interface; a cast does not make one, QueryInterface asks for it.",
-    no_example="No Python program can bring it about.",
+    no_example="No Python program can cause it.",
     rule="IUnknown: https://learn.microsoft.com/windows/win32/api/unknwn/nn-unknwn-iunknown",
 )
 
@@ -22,8 +22,8 @@ API_FOREIGN_POINTER = DEVICES.refused(
     "a C++ program passes an interface pointer that does not come from dmlemu",
     When.CALL,
     "The runtime reads private fields of the object, so that on Windows the program crashes or worse.",
-    "Pass the pointers that the API gave out; those of other implementations, and wrappers, are none.",
-    no_example="No Python program can bring it about.",
+    "Pass the pointers that the API returned, not those of other implementations or of wrappers.",
+    no_example="No Python program can cause it.",
     rule="IUnknown: https://learn.microsoft.com/windows/win32/api/unknwn/nn-unknwn-iunknown",
 )
 
@@ -34,7 +34,7 @@ API_FAILED = DEVICES.refused(
     "It is a bug of dmlemu, not of the program. Close of the list fails, or the device is removed, as "
     "something is missing.",
     "Please report it, with the traceback that is printed.",
-    no_example="No program can bring it about.",
+    no_example="No program can cause it.",
     rule="CL11: ID3D12GraphicsCommandList::Close",
 )
 

@@ -52,7 +52,7 @@ def apply() -> None:
 
 
 def check_suppression(id: str, reason: str) -> None:
-    """ValueError: the id is that of no check that can be suppressed, or there is no reason."""
+    """ValueError: no check that can be suppressed has that id, or there is no reason."""
     from ...checks import catalogue
 
     known = Reporter()

@@ -222,6 +222,6 @@ def _replace(folder: int, name: str, file: File, parts: Sequence[Buffer]) -> Non
 
 def _check_regular(status: os.stat_result, path: Path, field: str) -> None:
     if not stat.S_ISREG(status.st_mode):
-        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
+        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
         message = f"{shorten(str(path))} is {kind}."
         raise model_error(MODEL_FILE, field, message, given=kind, expected="a file")

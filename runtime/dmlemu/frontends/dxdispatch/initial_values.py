@@ -94,7 +94,7 @@ def _dtype(resource: Node, data_type: TensorDataType) -> np.dtype[Any]:
 
 
 def _no_numbers(node: Node, data_type: TensorDataType) -> NoReturn:
-    node.fail(MODEL_VALUE, f"({data_type.name}) is no type of initial values", data_type.name, _names())
+    node.fail(MODEL_VALUE, f"({data_type.name}) is not a type of initial values", data_type.name, _names())
 
 
 def _names() -> str:

@@ -41,7 +41,7 @@ class BadNumber(str):
 def read_json(path: Path) -> Any:
     """The root value of a JSON file.
 
-    Raises :class:`ModelError` when the file cannot be read or is no JSON (with line and column).
+    Raises :class:`ModelError` when the file cannot be read or is not valid JSON (with line and column).
     """
     data = read_whole(path, "$")
     try:
@@ -128,7 +128,7 @@ def _without_extensions(text: str) -> str:
         before = comma - 1
         while before >= 0 and text[before] in _SPACE:
             before -= 1
-        return before >= 0 and text[before] not in "[{,:"  # "[,]" is no list with a trailing comma
+        return before >= 0 and text[before] not in "[{,:"  # "[,]" is not a list with a trailing comma
 
     return _blanked(text, _STRING_OR_LAST_COMMA, is_trailing)
 
@@ -176,7 +176,7 @@ def _syntax_error(source: str, text: str, error: json.JSONDecodeError) -> ModelE
     return model_error(
         MODEL_JSON,
         "$",
-        f"{source}, line {error.lineno}, column {error.colno} is no JSON: {reason}.",
+        f"{source}, line {error.lineno}, column {error.colno} is not valid JSON: {reason}.",
         given=f"'{snippet}'" if snippet else "the end of the file",
         expected="JSON",
     )

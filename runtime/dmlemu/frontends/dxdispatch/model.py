@@ -292,7 +292,7 @@ def _is_graph(node: Node | None) -> bool:
         return True
     node.fail(
         MODEL_VALUE,
-        f"({node.shown()}) is no compile type",
+        f"({node.shown()}) is not a compile type",
         node.shown(),
         "DmlCompileOp or DmlCompileGraph",
     )
@@ -400,7 +400,7 @@ def _command(
         return _write_file(node, resources, text)
     type_node.fail(
         MODEL_VALUE,
-        f"({type_node.shown()}) is no command",
+        f"({type_node.shown()}) is not a command",
         type_node.shown(),
         "dispatch, print or writeFile",
     )

@@ -156,7 +156,7 @@ class Node:
         member = enum.__members__.get(name.removeprefix(prefix))
         if member is None:
             expected = _choices([*enum.__members__], prefix)
-            self.fail(MODEL_VALUE, f"({quoted(name)}) is no {prefix.rstrip('_')}", quoted(name), expected)
+            self.fail(MODEL_VALUE, f"({quoted(name)}) is not a {prefix.rstrip('_')}", quoted(name), expected)
         return member
 
     # --- errors ---
@@ -193,7 +193,7 @@ def enum_prefix(enum: type[Enum]) -> str:
 
 
 def _step(name: str) -> str:
-    """``.name``, or ``['na me']`` for a name that is no identifier."""
+    """``.name``, or ``['na me']`` for a name that is not an identifier."""
     if len(name) <= _MOST_NAME and _NAME.fullmatch(name):
         return f".{name}"
     return f"[{elide(name, _MOST_NAME)!r}]"

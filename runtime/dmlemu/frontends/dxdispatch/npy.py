@@ -54,7 +54,9 @@ def open_npy(source: File) -> NpyFile:
     data_type = _TYPES.get(dtype.newbyteorder("="))
     if data_type is None:
         kind = str(dtype) if len(str(dtype)) <= 60 else "a structured type"
-        raise _bad(source, "its elements are no tensor data type", kind, ", ".join(map(str, _TYPES)))
+        raise _bad(
+            source, "the type of its elements is not a tensor data type", kind, ", ".join(map(str, _TYPES))
+        )
     if fortran:
         raise _bad(source, "it is in Fortran order", "fortran_order True", "C order")
     result = NpyFile(source, data_type, shape, dtype, offset)

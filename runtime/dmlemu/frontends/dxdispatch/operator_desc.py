@@ -89,7 +89,7 @@ def _operator(node: Node) -> type[OperatorDesc]:
 
         near = nearest(name.removeprefix("DML_OPERATOR_"), OperatorType.__members__)
         hint = question([f"DML_OPERATOR_{each}" for each in near])
-        node.fail(MODEL_VALUE, f"({shown}) is no DML_OPERATOR_TYPE", shown, "an operator's name", hint)
+        node.fail(MODEL_VALUE, f"({shown}) is not a DML_OPERATOR_TYPE", shown, "an operator's name", hint)
     if definition_class(cls.TYPE) is None:
         what = f"({shown}) is an operator that is not emulated"
         node.fail(OP_NOT_EMULATED, what, shown, "an emulated operator", hint="'dmlemu explain' lists them")
@@ -145,7 +145,7 @@ def read_tensor_desc(node: Node) -> BufferTensorDesc:
     if type_node is not None and type_node.enum(TensorType) is not TensorType.BUFFER:
         type_node.fail(
             MODEL_VALUE,
-            f"({type_node.shown()}) is no type of tensor that exists",
+            f"({type_node.shown()}) is not an existing type of tensor",
             type_node.shown(),
             "BUFFER",
         )
@@ -207,7 +207,7 @@ def _scalar_union(node: Node, type_node: Node) -> ScalarUnion:
     try:
         dtype = dtype_of(data_type)
     except KeyError:
-        type_node.fail(MODEL_VALUE, f"({data_type.name}) is no type of DML_SCALAR_UNION", data_type.name)
+        type_node.fail(MODEL_VALUE, f"({data_type.name}) is not a type of DML_SCALAR_UNION", data_type.name)
     if isinstance(node.value, dict):
         name = dtype.name.title().replace("Uint", "UInt")
         if dtype == np.float16:  # the union has no Float16: its bits are given

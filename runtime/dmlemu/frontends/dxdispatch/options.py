@@ -74,17 +74,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, nargs="?", metavar="MODEL.json", help="the model to run")
     parser.add_argument("-m", "--model", type=Path, dest="model_option", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--input_path", type=Path, help="where relative input files start (the model's folder)"
+        "--input_path",
+        type=Path,
+        help="where relative names of input files start (default: the model's folder)",
     )
     parser.add_argument(
-        "--output_path", "--output-dir", type=Path, help="where relative output files start (here)"
+        "--output_path",
+        "--output-dir",
+        type=Path,
+        help="where relative names of output files start (default: the current folder)",
     )
     parser.add_argument(
         "--allow-paths",
         action="store_true",
-        help="let the model read and write any file, not only those in its folder, here and in the two above",
+        help="let the model read and write any file, not only those in its folder, the current folder "
+        "and the two above",
     )
-    parser.add_argument("--print_commands", action="store_true", help="say when each command starts and ends")
+    parser.add_argument(
+        "--print_commands", action="store_true", help="print when each command starts and ends"
+    )
     _add_direct_x(parser.add_argument_group("DirectX options"))
     _add_timing(parser.add_argument_group("timing options"))
     for what, names in _UNSUPPORTED.items():
@@ -100,13 +108,19 @@ def _add_direct_x(group: argparse._ArgumentGroup) -> None:
         "--strictness",
         choices=[each.value for each in Strictness],
         default="strict",
-        help="what is looked for (default: strict)",
+        help="which checks run (default: strict)",
     )
     group.add_argument(
         "-a", "--adapter", default="", help="run on the first adapter whose name contains this"
     )
     group.add_argument("-s", "--show_adapters", action="store_true", help="list the adapters")
-    group.add_argument("-q", "--queue_type", choices=_QUEUES, default="direct", help="type of queue and list")
+    group.add_argument(
+        "-q",
+        "--queue_type",
+        choices=_QUEUES,
+        default="direct",
+        help="type of the queue and the list (default: direct)",
+    )
     group.add_argument(
         "--post_dispatch_barriers",
         choices=_BARRIERS,
@@ -118,9 +132,11 @@ def _add_direct_x(group: argparse._ArgumentGroup) -> None:
         choices=_LEVELS,
         default="5.0",
         metavar="N.N",
-        help="the least level to ask for",
+        help="the minimum feature level of the device (default: 5.0)",
     )
-    group.add_argument("--disable_gpu_timeout", action="store_true", help="a flag of the queue")
+    group.add_argument(
+        "--disable_gpu_timeout", action="store_true", help="set the flag DISABLE_GPU_TIMEOUT of the queue"
+    )
     # The emulated adapter has memory of its own, so custom heaps are never used anyway.
     group.add_argument("--disable_custom_heaps", action="store_true", help=argparse.SUPPRESS)
     group.add_argument("--disable_agility_sdk", action="store_true", help=argparse.SUPPRESS)
@@ -133,10 +149,15 @@ def _add_timing(group: argparse._ArgumentGroup) -> None:
         type=_uint32,
         default=1,
         metavar="N",
-        help="bind, dispatch, wait N times",
+        help="bind, dispatch and wait N times (default: 1)",
     )
     group.add_argument(
-        "-r", "--dispatch_repeat", type=_positive, default=1, metavar="N", help="N dispatches per iteration"
+        "-r",
+        "--dispatch_repeat",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="dispatches per iteration (default: 1)",
     )
     group.add_argument(
         "-t",
@@ -146,10 +167,20 @@ def _add_timing(group: argparse._ArgumentGroup) -> None:
         help="iterate for this long, whatever -i says",
     )
     group.add_argument(
-        "-I", "--dispatch_interval", type=_uint32, default=0, metavar="MS", help="least time of an iteration"
+        "-I",
+        "--dispatch_interval",
+        type=_uint32,
+        default=0,
+        metavar="MS",
+        help="shortest time of an iteration (default: 0)",
     )
     group.add_argument(
-        "-w", "--warmup_samples", type=_uint32, default=1, metavar="N", help="first samples not to count (1)"
+        "-w",
+        "--warmup_samples",
+        type=_uint32,
+        default=1,
+        metavar="N",
+        help="first samples that are not counted (default: 1)",
     )
     group.add_argument(
         "-v",
@@ -164,7 +195,7 @@ def _add_timing(group: argparse._ArgumentGroup) -> None:
         type=_uint32,
         default=8192,
         metavar="N",
-        help="pairs of timestamps that are kept (8192); 0: no GPU times",
+        help="pairs of timestamps that are kept (default: 8192); 0: no GPU times",
     )
 
 

@@ -275,7 +275,7 @@ class _Attributes:
         for attribute in table.tables(number, "attributes"):
             name = attribute.string(0, "name")
             if name and name not in known and attribute.scalar(1, "val_type", "B"):  # absent ones have none
-                what = f"({quoted(name)}) is no field of {cls.TYPE.name}"
+                what = f"({quoted(name)}) is not a field of {cls.TYPE.name}"
                 _fail(MODEL_NAME, attribute.place("name"), what, quoted(name), quote(sorted(known)))
             if name in self._by_name:
                 path = attribute.place("name")
@@ -410,7 +410,7 @@ def _operator_class(table: Table) -> type[OperatorDesc]:
     try:
         return find_operator(name)
     except ValueError:
-        what = f"({quoted(name)}) is no DML_OPERATOR_TYPE"
+        what = f"({quoted(name)}) is not a DML_OPERATOR_TYPE"
         _fail(MODEL_VALUE, table.place("type"), what, quoted(name), "an operator's name")
 
 
@@ -418,7 +418,7 @@ def _data_type(table: Table) -> TensorDataType:
     name = table.string(0, "dataType")
     known = TensorDataType.__members__.get(name.removeprefix("DML_TENSOR_DATA_TYPE_"))
     if known is None:
-        what = f"({quoted(name)}) is no DML_TENSOR_DATA_TYPE"
+        what = f"({quoted(name)}) is not a DML_TENSOR_DATA_TYPE"
         _fail(MODEL_VALUE, table.place("dataType"), what, quoted(name), quote([*TensorDataType.__members__]))
     return known
 
@@ -430,7 +430,7 @@ def _built(cls: type[OperatorDesc], values: Mapping[str, Any], path: str) -> Ope
     except Error as error:
         raise _located(error, path) from None
     except TypeError as error:  # a required field is absent
-        _fail(MODEL_MISSING, path, f"has not all fields of {cls.TYPE.name}: {error}")
+        _fail(MODEL_MISSING, path, f"lacks fields of {cls.TYPE.name}: {error}")
 
 
 def _numbered(names: Sequence[str], path: str) -> dict[str, int]:

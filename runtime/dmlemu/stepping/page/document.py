@@ -11,7 +11,7 @@ from .memory import BLOCK, Memory
 
 __all__ = ["MOST_MOMENTS", "document"]
 
-MOST_MOMENTS = 5000  # of a page; what is beyond is said
+MOST_MOMENTS = 5000  # of a page, which says how many more there are
 _COLUMNS = 12  # of a grid
 _MOST_PICTURES = 200
 

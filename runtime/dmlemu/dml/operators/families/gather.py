@@ -182,7 +182,7 @@ _INDICES = (
 )
 _VALUES = (
     "after leading 1s, has the sizes of `IndicesTensor` without leading 1s and the last one, and then those "
-    "of `InputTensor` behind the ones that a tuple indexes."
+    "of `InputTensor` after the ones that a tuple indexes."
 )
 
 
@@ -221,7 +221,7 @@ def _values_sizes(values: str, desc: Any) -> Sized:
         yield (
             dimension,
             size,
-            "the sizes of IndicesTensor before the last, and of InputTensor behind the indexed ones",
+            "the sizes of IndicesTensor before the last, and of InputTensor after the indexed ones",
         )
 
 
