@@ -34,7 +34,7 @@ def add_commands(commands: Any) -> None:
         "error was reported, and with 128 + n after signal n.",
     )
     levels = run.add_mutually_exclusive_group()
-    for level, what in (("debug", "what the debug layer of Windows checks"), ("strict", "every check")):
+    for level, what in (("debug", "the checks of the debug layer of Windows"), ("strict", "every check")):
         levels.add_argument(
             f"--{level}", action="store_const", const=level, dest="strictness", help=f"run {what}"
         )
