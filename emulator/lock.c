@@ -1,27 +1,27 @@
 /* lock.c - dmlemu_hw.lock.Lock: the lock of one GPU; see lock.pyi.
  *
  * Entering and leaving are C code: a signal handler may raise at any moment in Python code, and the lock must then be
- * either free or held by a `with` that releases it.  The fields are protected by the GIL; the two gates are locks of
- * Python's own, which know how to sleep without the GIL and how to run signal handlers meanwhile. */
+ * either free or held by a `with` that releases it.  The fields are protected by the GIL; the two gates are Python's
+ * own locks, which release the GIL while they sleep and run signal handlers meanwhile. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <stdbool.h>
 
-#define MOST_PATIENCE 0.01 /* seconds */
+#define MAX_PATIENCE 0.01 /* seconds that give_way waits for other threads */
 
 typedef struct {
     PyObject_HEAD
     PyThreadState *owner; /* NULL: free */
     Py_ssize_t depth;
     Py_ssize_t waiting; /* threads that wait to enter */
-    Py_ssize_t served;  /* how many threads have stopped waiting */
-    Py_ssize_t awaited; /* the count for which a thread in give_way waits; 0: none does */
-    PyObject *free;     /* released when the lock is free and somebody waits */
-    PyObject *passed;   /* released when `served` is `awaited` */
+    Py_ssize_t served;  /* how many threads have stopped waiting so far */
+    Py_ssize_t awaited; /* the value of `served` that a thread in give_way waits for; 0: no thread waits there */
+    PyObject *free;     /* released when the lock is free and a thread waits */
+    PyObject *passed;   /* released when `served` reaches `awaited` */
 } Lock;
 
-/* Releases a gate, which may be open already; an error is a failure of the host and not reported. */
+/* Releases a gate, which may be open already.  An error could only be a failure of the host, and is not reported. */
 static void open_gate(PyObject *gate) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -30,7 +30,7 @@ static void open_gate(PyObject *gate) {
     PyErr_Restore(type, value, traceback);
 }
 
-/* The calling thread no longer waits. */
+/* Records that the calling thread no longer waits. */
 static void stop_waiting(Lock *lock) {
     lock->waiting--;
     lock->served++;
@@ -96,7 +96,7 @@ static PyObject *lock_exit(PyObject *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-/* Takes the lock again, whatever signal handlers do; the first exception stays set. */
+/* Takes the lock again, even if signal handlers raise; the first exception stays set. */
 static void enter_again(Lock *lock) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -118,7 +118,7 @@ static PyObject *lock_give_way(PyObject *self, PyObject *unused) {
     }
     lock->awaited = lock->served + lock->waiting;
     leave(lock);
-    PyObject *result = PyObject_CallMethod(lock->passed, "acquire", "Od", Py_True, MOST_PATIENCE);
+    PyObject *result = PyObject_CallMethod(lock->passed, "acquire", "Od", Py_True, MAX_PATIENCE);
     lock->awaited = 0;
     enter_again(lock);
     if (result == NULL) {

@@ -42,8 +42,8 @@ static int64_t now(void) {
 
 double dmlk_seconds(void) { return (double)now() / 1e9; }
 
-/* Polls the host if it is time to. */
-static void ask(dmlk_watch *watch) {
+/* Polls the host if a poll is due. */
+static void poll_if_due(dmlk_watch *watch) {
     int (*const poll)(void) = atomic_load_explicit(&poll_host, memory_order_relaxed);
     if (poll == NULL) {
         return;
@@ -61,7 +61,7 @@ static void ask(dmlk_watch *watch) {
 bool dmlk_look(int64_t *work) {
     dmlk_watch *watch = current;
     if (watch != NULL && watch == begun && !dmlk_watch_stopped()) { /* once stopped, the host is not polled again */
-        ask(watch);
+        poll_if_due(watch);
     }
     if (dmlk_watch_stopped()) {
         return true; /* the count stays, so that the outer loops check too */

@@ -17,13 +17,13 @@ typedef struct dmlk_watch {
     struct dmlk_watch *outer; /* the host may dispatch again while it is polled */
 } dmlk_watch;
 
-/* Makes the calling thread work for a new dispatch. */
+/* Starts a dispatch on the calling thread, which works for it until dmlk_watch_end. */
 void dmlk_watch_begin(dmlk_watch *watch);
 
-/* Ends that; returns whether the dispatch was stopped. */
+/* Ends the dispatch; returns whether it was stopped. */
 bool dmlk_watch_end(dmlk_watch *watch);
 
-/* CLOCK_MONOTONIC. */
+/* CLOCK_MONOTONIC, in seconds. */
 double dmlk_seconds(void);
 
 /* Whether the dispatch that the calling thread works for was stopped. */
@@ -33,9 +33,9 @@ bool dmlk_watch_stopped(void);
 dmlk_watch *dmlk_watch_current(void);
 void dmlk_watch_join(dmlk_watch *watch);
 
-#define DMLK_WORK_BETWEEN_LOOKS (INT64_C(1) << 18)
+#define DMLK_WORK_BETWEEN_LOOKS (INT64_C(1) << 18) /* elements that a thread processes between two checks */
 
-/* For dmlk_stopped. */
+/* Called by dmlk_stopped: polls the host if a poll is due, and returns whether the dispatch was stopped. */
 bool dmlk_look(int64_t *work);
 
 /* Adds `amount` (roughly: elements) to the thread's count; true: return, the results are discarded.  A loop body

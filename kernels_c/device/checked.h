@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-/* Whether the calling thread runs one.  Those use one thread. */
+/* Whether the calling thread runs a checked kernel.  Checked kernels do not use other threads. */
 bool dmlk_in_checked_kernel(void);
 
-/* Set by sanitizer.c around each. */
+/* Called by sanitizer.c before and after a checked kernel. */
 void dmlk_set_in_checked_kernel(bool is_checked);
 
 #endif

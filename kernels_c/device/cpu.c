@@ -25,7 +25,7 @@ static const struct {
 
 #define SETS ((uint32_t)(sizeof sets / sizeof sets[0]))
 
-static uint32_t of_cpu; /* all of its features */
+static uint32_t cpu_features; /* all features of the CPU, whatever DMLEMU_ISA says */
 uint32_t dmlk_features;
 enum dmlk_isa dmlk_chosen_isa;
 
@@ -73,12 +73,12 @@ static uint32_t find_features(void) { return 0; }
 
 __attribute__((constructor(101))) static void choose(void) {
     const char *wanted = getenv("DMLEMU_ISA");
-    uint32_t most = UINT32_MAX;
+    uint32_t allowed = UINT32_MAX;
     for (uint32_t i = 0; wanted != NULL && i < SETS; i++) {
-        most = strcmp(wanted, sets[i].name) == 0 ? sets[i].needs : most;
+        allowed = strcmp(wanted, sets[i].name) == 0 ? sets[i].needs : allowed;
     }
-    of_cpu = find_features();
-    dmlk_features = of_cpu & most;
+    cpu_features = find_features();
+    dmlk_features = cpu_features & allowed;
     dmlk_chosen_isa = dmlk_has(DMLK_SET_avx512) ? DMLK_ISA_AVX512
                       : dmlk_has(DMLK_SET_avx2) ? DMLK_ISA_AVX2
                                                 : DMLK_ISA_GENERIC;
@@ -88,7 +88,7 @@ const char *dmlk_instruction_set(uint32_t number, int *is_supported) {
     if (number >= SETS) {
         return NULL;
     }
-    *is_supported = (of_cpu & sets[number].needs) == sets[number].needs;
+    *is_supported = (cpu_features & sets[number].needs) == sets[number].needs;
     return sets[number].name;
 }
 

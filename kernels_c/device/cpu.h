@@ -1,22 +1,23 @@
-/* cpu.h - the features of this CPU, a set, and the sets of them that kernels are written for. */
+/* cpu.h - the features of this CPU, and the instruction sets that kernels are written for. */
 #ifndef DMLK_CPU_H
 #define DMLK_CPU_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Features, in ascending order of what they gain. */
+/* Features as bits.  Read as numbers, the better of two sets of features is the larger. */
 enum dmlk_feature {
     DMLK_HAS_AVX2 = 1 << 0, /* with FMA and F16C */
     DMLK_HAS_NEON = 1 << 1,
     DMLK_HAS_AVX512 = 1 << 2, /* F, BW, VL and DQ */
-    DMLK_HAS_VNNI = 1 << 3,   /* of AVX-512 */
-    DMLK_HAS_VBMI = 1 << 4,  /* of AVX-512, with BITALG and VPOPCNTDQ */
-    DMLK_HAS_AMX = 1 << 5    /* tiles of bytes; the operating system has permitted them */
+    DMLK_HAS_VNNI = 1 << 3,   /* AVX-512 VNNI */
+    DMLK_HAS_VBMI = 1 << 4,   /* AVX-512 VBMI, BITALG and VPOPCNTDQ */
+    DMLK_HAS_AMX = 1 << 5     /* AMX-INT8, which the operating system has permitted */
 };
 
-/* What the files in isa/<set> need, which is also their score: that of a larger set is higher.  The names are also the
- * values of DMLEMU_ISA.  CMakeLists.txt has the options of the compiler for each. */
+/* The features that the files in isa/<set> need.  Read as a number, they are also the score of the set: a larger set
+ * has a higher score.  The names are also the values of DMLEMU_ISA.  CMakeLists.txt has the compiler options of each
+ * set. */
 #define DMLK_SETS(SET)                                              \
     SET(generic, 0)                                                 \
     SET(neon, DMLK_HAS_NEON)                                        \
@@ -29,8 +30,8 @@ enum dmlk_feature {
 enum { DMLK_SETS(DMLK_SET) };
 #undef DMLK_SET
 
-/* The features that kernels may use: those of the CPU, or of them those of the set that the environment variable
- * DMLEMU_ISA names.  Set before main and before the forms of kernels are chosen, then constant. */
+/* The features that kernels may use: all that the CPU has; with the environment variable DMLEMU_ISA, only those that
+ * also belong to the set it names.  Set before main and before the forms of kernels are chosen, then constant. */
 extern uint32_t dmlk_features;
 
 static inline bool dmlk_has(uint32_t features) { return (dmlk_features & features) == features; }
@@ -44,7 +45,7 @@ enum dmlk_isa {
 
 extern enum dmlk_isa dmlk_chosen_isa;
 
-/* The one that runs on this CPU. */
+/* The form that runs on this CPU. */
 static inline enum dmlk_isa dmlk_isa(void) { return dmlk_chosen_isa; }
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(DMLK_CHECKED)
@@ -54,8 +55,8 @@ static inline enum dmlk_isa dmlk_isa(void) { return dmlk_chosen_isa; }
 #endif
 
 /* Replaces `static void name(...)` before the body of a function whose loops profit from wider vectors than
- * baseline x86-64 has: the body is compiled once for each enum dmlk_isa, which it knows as dmlk_this_isa, and a call
- * runs the one that dmlk_isa selects.  Only for functions whose results are bit-identical in all of them. */
+ * baseline x86-64 has: the body is compiled once for each enum dmlk_isa, whose value it reads as dmlk_this_isa, and a
+ * call runs the form that dmlk_isa selects.  Only for functions whose results are bit-identical in all forms. */
 #define DMLK_EACH_ISA(name, parameters, arguments) DMLK_EACH_ISA_(name, parameters, arguments) /* names expand */
 #ifdef DMLK_X86
 #define DMLK_EACH_ISA_(name, parameters, arguments)                                         \

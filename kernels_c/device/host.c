@@ -42,7 +42,7 @@ static bool count(int64_t added) {
     return true;
 }
 
-/* At a new address if host is NULL.  MAP_FAILED: see errno. */
+/* Maps at a new address if host is NULL.  MAP_FAILED: see errno. */
 static void *map(uint8_t *host, uint64_t size, int fd, uint64_t offset) {
     const int kind = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     const int flags = MAP_NORESERVE | kind | (host == NULL ? 0 : MAP_FIXED);
@@ -117,7 +117,7 @@ void dmlk_range_end(dmlk_range *range) {
     *range = (dmlk_range){0};
 }
 
-/* Charges of one budget begin and end on any thread. */
+/* Atomic: any thread may begin and end charges of a budget. */
 void dmlk_charge(int64_t *used, int64_t *charge, int64_t size) {
     *charge = size;
     __atomic_fetch_add(used, size, __ATOMIC_RELAXED);
@@ -128,7 +128,7 @@ void dmlk_charge_end(int64_t *used, int64_t *charge) {
     *charge = 0;
 }
 
-/* Not 0 to 2, even where they are closed: a program that writes to its output would write into the file. */
+/* Moves the descriptor above 2, even where 0 to 2 are closed: a program that prints would write into the file. */
 static int keep(dmlk_file *file, int fd) {
     if (fd >= 0 && fd <= STDERR_FILENO) {
         const int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

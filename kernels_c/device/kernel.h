@@ -14,11 +14,12 @@
 #include "view.h"
 #include "promoted.h"
 
-/* One dmlk_run_<name> for each file operators/<name>.c and each line of a table operators/<family>/functions.inc, and
- * its checked build (see access.h).  dmlk_reads_<name> (see read_set.h), dmlk_indices_<name> and dmlk_races_<name> (see
- * indices.h) are NULL where not defined; both builds define equivalent ones.  So is dmlk_prepare_<name>, of the tuned
- * build only, of kernels that may follow others (see followers.h).  The outputs of a kernel are its last views:
- * dmlk_outputs_<name> of them, or one where not defined. */
+/* Declares the functions of one kernel: a file operators/<name>.c, or a line of a table
+ * operators/<family>/functions.inc. dmlk_run_<name> runs it, dmlk_checked_run_<name> is its checked build (see
+ * access.h).  The other names are NULL where the kernel does not define them: dmlk_reads_<name> (see read_set.h),
+ * dmlk_indices_<name> and dmlk_races_<name> (see indices.h), which both builds define alike; and dmlk_prepare_<name>,
+ * only in the tuned build, for kernels that may follow others (see followers.h).  The last dmlk_outputs_<name> views
+ * of a kernel are its outputs; without that name, the last one is. */
 #define DMLK_KERNEL(name, family)                                    \
     int dmlk_run_##name(const dmlk_call *call);                      \
     int dmlk_checked_run_##name(const dmlk_call *call);              \
@@ -27,7 +28,7 @@
     __attribute__((weak)) dmlk_find_indices dmlk_indices_##name;     \
     __attribute__((weak)) dmlk_find_races dmlk_races_##name;         \
     __attribute__((weak)) dmlk_prepare dmlk_prepare_##name;
-#ifdef DMLK_KERNELS /* those of this source; see CMakeLists.txt */
+#ifdef DMLK_KERNELS /* a file that lists the kernels of this source file; see CMakeLists.txt */
 #include DMLK_KERNELS
 #endif
 

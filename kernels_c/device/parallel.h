@@ -10,15 +10,16 @@
 /* Processes items begin .. end - 1 as part `part`. */
 typedef void dmlk_part(int64_t begin, int64_t end, int part, void *context);
 
-/* Bytes read and written that justify a thread: 5 microseconds in a second-level cache (Intel Emerald Rapids, 2026).  Two
- * threads then take 0.7 of the time of one, and 0.55 for three times as much.  A thread that has to be woken costs 50
- * microseconds, one whose core is taken 4 to 8 ms. */
+/* Bytes read and written that justify a thread: 5 microseconds of work in a second-level cache (Intel Emerald Rapids,
+ * 2026).  With this much work each, two threads take 0.7 of the time of one thread; with three times as much, 0.55.
+ * Waking a thread costs 50 microseconds; waiting for one whose core is busy with other work, 4 to 8 ms. */
 #define DMLK_WORTH_A_THREAD (3 << 17)
-#define DMLK_COPY_WORTH_A_THREAD (DMLK_WORTH_A_THREAD / 2) /* bytes written; as many are read */
+#define DMLK_COPY_WORTH_A_THREAD (DMLK_WORTH_A_THREAD / 2) /* bytes written, if as many are read */
 
 /* The number of parts for `items`, if `grain` items justify a thread.  At least 1. */
 int dmlk_parts(int64_t items, int64_t grain);
 
+/* Splits `items` items into `parts` parts, runs each on a thread of its own, and waits for all of them. */
 void dmlk_parallel(int64_t items, int parts, dmlk_part *run, void *context);
 
 #endif

@@ -17,13 +17,13 @@ void *dmlk_take(int64_t bytes) {
 void dmlk_give(void *given) { free(given); }
 #else
 
-#define KEPT 8
-#define MOST_KEPT (INT64_C(1) << 20) /* bytes of a block that is kept */
-#define HEADER 64
+#define KEPT 8                           /* blocks that are kept for reuse */
+#define MAX_KEPT_SIZE (INT64_C(1) << 20) /* bytes; larger blocks are freed at once */
+#define HEADER 64                        /* bytes before the memory of a block; they hold its size */
 
-static _Atomic(int64_t *) kept[KEPT]; /* each starts with its size */
+static _Atomic(int64_t *) kept[KEPT]; /* each starts with its size in bytes */
 
-/* A kept block that is large enough, and not much too large. */
+/* A kept block of at least `bytes` bytes, and not more than about 8 times as many; NULL: there is none. */
 static int64_t *find(int64_t bytes) {
     for (int i = 0; i < KEPT; i++) {
         int64_t *block = atomic_exchange(&kept[i], NULL);
@@ -59,13 +59,13 @@ void dmlk_give(void *given) {
         return;
     }
     int64_t *block = (int64_t *)(void *)((char *)given - HEADER);
-    for (int i = 0; i < KEPT && *block <= MOST_KEPT; i++) {
+    for (int i = 0; i < KEPT && *block <= MAX_KEPT_SIZE; i++) {
         int64_t *empty = NULL;
         if (atomic_compare_exchange_strong(&kept[i], &empty, block)) {
             return;
         }
     }
-    if (*block <= MOST_KEPT) { /* replaces an older one */
+    if (*block <= MAX_KEPT_SIZE) { /* replaces an older one */
         block = atomic_exchange(&kept[(uintptr_t)block / 4096 % KEPT], block);
     }
     free(block);

@@ -1,8 +1,9 @@
-/* choose.c - chooses the form of each kernel that has files in isa/, once, when the library is loaded: the one with the
- * highest score, of those whose features this CPU has (see cpu.h).
+/* choose.c - chooses a form for each kernel that has files in isa/, once, when the library is loaded: of the forms
+ * whose features this CPU has, the one with the highest score (see cpu.h).
  *
- * A file isa/<set>/<stem>.c defines dmlk_<stem>_<set>, a struct dmlk_<stem>_form; the kernel that uses them defines the
- * pointer dmlk_<stem>_form, which stays NULL where no form fits.  The list is made of the file names. */
+ * A file isa/<set>/<stem>.c defines dmlk_<stem>_<set>, a struct dmlk_<stem>_form; the kernel that uses them defines
+ * the pointer dmlk_<stem>_form, which stays NULL where this CPU supports no form.  CMakeLists.txt makes isa_list.inc
+ * from the file names. */
 #include "cpu.h"
 
 #include <stddef.h>

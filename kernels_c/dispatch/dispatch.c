@@ -113,7 +113,7 @@ static int read_descriptor(const struct memory *memory, uint64_t table, const dm
     return DMLK_OK;
 }
 
-/* Checks that the tensor is inside the descriptor's range, and that part of the range in live memory. */
+/* Checks that the tensor is inside the descriptor's range, and that its bytes are in live memory. */
 static int bind_view(const struct memory *memory, const dmlk_descriptor *descriptor, const dmlk_tensor *tensor,
                      dmlk_view *view, dmlk_fault *fault) {
     uint64_t bits, bytes, end;
@@ -179,7 +179,7 @@ static int run_kernel(uint32_t number, const dmlk_call *call) {
     return checker == NULL ? kernel->run(call) : dmlk_check(checker, number, kernel->checked, kernel->run, call);
 }
 
-/* The views of all tensors, and the fields of a call that a packet has. */
+/* Decodes the views of all tensors, and the fields of a call that are in the packet. */
 static int decode_call(const uint8_t *packet, const dmlk_dispatch_header *header, const struct memory *memory,
                        dmlk_view *views, dmlk_call *call, dmlk_fault *fault) {
     const uint8_t *tensors = packet + sizeof *header;
@@ -205,19 +205,19 @@ static int decode_call(const uint8_t *packet, const dmlk_dispatch_header *header
     return DMLK_OK;
 }
 
-/* --- packets that are run with the one before them: see followers.h --- */
+/* --- packets that run together with the packet before them: see followers.h --- */
 
-#define MOST_VIEWS (DMLK_MAX_OPERANDS + 4 * DMLK_MOST_FOLLOWERS)
+#define MAX_VIEWS (DMLK_MAX_OPERANDS + 4 * DMLK_MOST_FOLLOWERS)
 
-/* What a kernel and its followers access. */
+/* The views that a kernel and its followers read and write. */
 struct chain {
-    const dmlk_view *read[MOST_VIEWS], *written[1 + DMLK_MOST_FOLLOWERS];
+    const dmlk_view *read[MAX_VIEWS], *written[1 + DMLK_MOST_FOLLOWERS];
     uint32_t reads, writes;
     dmlk_view views[DMLK_MOST_FOLLOWERS][4];
     dmlk_followers followers;
 };
 
-/* Whether elements of the same coordinates are at the same distance from the first one. */
+/* Whether the views have the same sizes and strides, apart from axes of size 1. */
 static bool same_layout(const dmlk_view *a, const dmlk_view *b) {
     for (uint32_t i = 0, j = 0;; i++, j++) {
         for (; i < a->rank && a->sizes[i] == 1; i++) {
@@ -233,13 +233,13 @@ static bool same_layout(const dmlk_view *a, const dmlk_view *b) {
     }
 }
 
-static bool meet(const dmlk_view *a, const dmlk_view *b) {
-    uint64_t of_a, of_b;
-    return !dmlk_view_extent(a, &of_a) || !dmlk_view_extent(b, &of_b) ||
-           (a->base < b->base + (of_b + 7) / 8 && b->base < a->base + (of_a + 7) / 8);
+static bool overlap(const dmlk_view *a, const dmlk_view *b) {
+    uint64_t a_bits, b_bits;
+    return !dmlk_view_extent(a, &a_bits) || !dmlk_view_extent(b, &b_bits) ||
+           (a->base < b->base + (b_bits + 7) / 8 && b->base < a->base + (a_bits + 7) / 8);
 }
 
-/* How a view of that layout is related to tensors that are written. */
+/* Where a view lies relative to the views that are written, which have the same layout. */
 enum relation { APART, SAME, OVERLAPPING };
 
 static enum relation relate(const dmlk_view *view, const dmlk_view *const *written, uint32_t count) {
@@ -247,15 +247,15 @@ static enum relation relate(const dmlk_view *view, const dmlk_view *const *writt
     for (uint32_t i = 0; i < count; i++) {
         if (view->base == written[i]->base && dmlk_type_bytes(view->type) == dmlk_type_bytes(written[i]->type)) {
             found = SAME;
-        } else if (meet(view, written[i])) {
+        } else if (overlap(view, written[i])) {
             return OVERLAPPING;
         }
     }
     return found;
 }
 
-/* Whether the function may run on pieces of the output before the rest is computed, and once more if the kernel has to
- * begin again: it reads values of the chain, and tensors that the chain does not write. */
+/* Whether the function may run on a piece of the output before the rest is computed, and run again if the kernel
+ * starts over: it reads an output of the chain, and otherwise only tensors that the chain does not write. */
 static bool can_follow(struct chain *c, const dmlk_call *call) {
     const dmlk_view *out = &call->views[call->view_count - 1];
     bool follows = false;
@@ -275,14 +275,15 @@ static bool can_follow(struct chain *c, const dmlk_call *call) {
     }
     c->written[c->writes++] = out;
     for (uint32_t i = 0; i < c->reads; i++) {
-        if (meet(out, c->read[i])) {
+        if (overlap(out, c->read[i])) {
             return false;
         }
     }
     return follows;
 }
 
-/* Prepares the function of the packet; false: it cannot follow.  `header`: of the packet before it, then its own. */
+/* Prepares the function of the packet; false: it cannot follow..  `header` is that of the previous packet, and is
+ * replaced by the header of this one. */
 static bool add_follower(struct chain *c, const uint8_t *packet, uint64_t size, const struct memory *memory,
                          dmlk_dispatch_header *header) {
     dmlk_followers *f = &c->followers;
@@ -304,7 +305,7 @@ static bool add_follower(struct chain *c, const uint8_t *packet, uint64_t size, 
     return true;
 }
 
-/* The packets behind this one whose functions may run on pieces of its output. */
+/* Finds the packets after this one whose functions may run on pieces of its output. */
 static void find_followers(struct chain *c, const dmlk_call *call, const uint8_t *packet, uint64_t size,
                            dmlk_dispatch_header header, const struct memory *memory) {
     c->followers.count = c->reads = c->writes = 0;
@@ -398,7 +399,7 @@ int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segmen
     return status;
 }
 
-/* Whether dmlk_run_packets may go on with the packet. */
+/* Whether dmlk_run_packets may continue with the packet. */
 static bool continues(const uint8_t *packet, uint64_t size, dmlk_dispatch_header *header) {
     if (size < sizeof *header) {
         return false;

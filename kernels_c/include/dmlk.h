@@ -4,7 +4,7 @@
  * between "cffi: begin" and "cffi: end" to ffi.cdef).  Keep that part free of preprocessor lines
  * other than `#define NAME number`.
  *
- * C11; no Python and no API object is known here. */
+ * C11; nothing here depends on Python or on the objects of the API. */
 #ifndef DMLK_H
 #define DMLK_H
 
@@ -16,7 +16,7 @@
 
 #define DMLK_MAX_RANK 8
 
-/* Numbers are those of DML_TENSOR_DATA_TYPE. */
+/* The values of DML_TENSOR_DATA_TYPE. */
 enum dmlk_type {
     DMLK_UNKNOWN = 0,
     DMLK_FLOAT32 = 1,
@@ -62,9 +62,9 @@ enum dmlk_status {
 
 #define DMLK_FLAG_POISON 1 /* fill undefined contents with DMLK_POISON_BYTE */
 #define DMLK_FLAG_JOINED 2 /* continues the command that the previous packet began */
-#define DMLK_FLAG_FUSED 8 /* of a dispatch: the next packet is one too, and may be run together with this one */
-#define DMLK_FLAG_ORDER_SHIFT 16 /* flags above: a number that draws the order in which a kernel writes several values
-                                  * to one element, where that is undefined; 0: logical order */
+#define DMLK_FLAG_FUSED 8 /* on a dispatch: the next packet is also a dispatch, and may be run together with this one */
+#define DMLK_FLAG_ORDER_SHIFT 16 /* the higher bits: seed of the random order in which a kernel writes several values
+                                  * to one element, where that order is undefined; 0: logical order */
 #define DMLK_POISON_BYTE 203 /* 0xCB */
 
 struct dmlk_fault;
@@ -77,7 +77,7 @@ typedef struct dmlk_call {
     uint32_t flags; /* DMLK_FLAG_* */
     const void *constants;
     uint64_t constants_size;
-    struct dmlk_fault *fault; /* a kernel only reports which part of an output it defined */
+    struct dmlk_fault *fault; /* where a kernel reports that it defined only part of an output; see dmlk_define_part */
     struct dmlk_followers *followers; /* functions that it may run on its output (see followers.h), or NULL */
 } dmlk_call;
 
@@ -159,16 +159,16 @@ typedef struct dmlk_fault {
     uint64_t ticks;     /* time that moving their tensors takes, rounded up for each packet */
 } dmlk_fault;
 
-/* Decodes a dispatch packet, reads its descriptors from descriptor-heap memory, translates their
- * addresses (segments are sorted by address) and calls the kernel.  Returns an enum dmlk_status, with details in
- * *fault; nothing was written unless it is DMLK_OK or DMLK_STOPPED.  If `packet_size` exceeds the size of the packet and
- * that has DMLK_FLAG_FUSED, packets behind it may run too: fault->ran says how many did. */
+/* Decodes a dispatch packet, reads its descriptors from descriptor-heap memory, translates their addresses (segments
+ * are sorted by address) and calls the kernel.  Returns an enum dmlk_status, with details in *fault; nothing was
+ * written unless it is DMLK_OK or DMLK_STOPPED.  If `packet_size` exceeds the size of the packet and it has
+ * DMLK_FLAG_FUSED, the packets after it may run too: fault->ran is the number that did. */
 int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
                   uint64_t segment_count, dmlk_fault *fault);
 
-/* Runs the dispatch packet at `packets`, and the dispatches and barriers behind it, until something else follows, a
- * dispatch fails or is fused, or CLOCK_MONOTONIC reaches `until` seconds.  Returns as dmlk_dispatch; fault->ran counts
- * the packets before the one that failed. */
+/* Runs the dispatch packet at `packets`, and the dispatches and barriers after it, until another kind of packet
+ * follows, a dispatch fails or is fused, or CLOCK_MONOTONIC reaches `until` seconds.  Returns the same as
+ * dmlk_dispatch; fault->ran counts the packets before the one that failed. */
 int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *segments, uint64_t segment_count, double until,
              dmlk_fault *fault);
 
@@ -178,8 +178,9 @@ void dmlk_set_poll(int (*poll)(void));
 
 /* --- footprints: the memory that a command accesses --- */
 
-#define DMLK_UNDEFINE 4 /* dmlk_footprint.access, beside enum dmlk_access: contents become undefined */
-#define DMLK_MAYBE_READ 8 /* alone: some of these elements are read, it is not known which */
+/* Further values of dmlk_footprint.access, after those of enum dmlk_access. */
+#define DMLK_UNDEFINE 4 /* the contents become undefined */
+#define DMLK_MAYBE_READ 8 /* never with other flags: some of these elements are read, it is not known which */
 
 /* Elements of `bits` bits, sum(i * stride) elements after `address`: a pattern, not a byte range.  It may be part
  * of a tensor: along dimension d, index i is the tensor's index first + i * (1 + skipped). */
@@ -198,8 +199,8 @@ typedef struct dmlk_footprint {
 
 /* The footprints of the dispatch in the packet, with its descriptors as they are now; `out` receives the first
  * `capacity` of them.  Absent tensors, tensors without a usable descriptor (dispatching reports those) and inputs
- * that the kernel does not read have none.  Reads that are no single pattern give several footprints with the same
- * operand.  If `capacity` is too small, or a window has too many gaps, they are DMLK_MAYBE_READ, and cover more.
+ * that the kernel does not read have none.  Reads that do not form a single pattern give several footprints with the
+ * same operand.  If `capacity` is too small, or a window has too many gaps, they are DMLK_MAYBE_READ, and cover more.
  *
  * Reads may depend on the elements of another tensor.  These are inspected, unless `planned` says that they may
  * change before the dispatch runs.  In that case, and if `capacity` is too small, one DMLK_MAYBE_READ footprint
@@ -220,7 +221,7 @@ int dmlk_footprints_meet(const dmlk_footprint *a, const dmlk_footprint *b, int64
 int64_t dmlk_footprints_find(const dmlk_footprint *a, const dmlk_footprint *entries, const uint8_t *skip,
                              uint64_t start, uint64_t count, uint64_t *byte);
 
-/* Whether an element contains the byte, or half of it: 1, 0 or -1, as dmlk_footprints_meet. */
+/* Whether an element contains the byte, or half of it: 1, 0 or, if the footprint is malformed, -1. */
 int dmlk_footprint_holds(const dmlk_footprint *f, uint64_t address);
 
 /* The same; if 1, index[0 .. rank - 1] are the tensor coordinates of the first such element, last axis fastest. */
@@ -254,10 +255,10 @@ int dmlk_shadow_first_unwritten(const dmlk_shadow *shadows, uint64_t count, cons
 int dmlk_shadow_mark_written(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *f);
 int dmlk_shadow_mark_undefined(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *f);
 
-/* Applies all accesses of a command: marks what it writes as written, what it undefines as unwritten.  With `look`,
- * only if all that it reads was written.  0: a read byte was unwritten, or an access is malformed or has no shadow,
- * and nothing was changed; or memory ran out, and changes may be partial.  2: done, and some bytes became
- * undefined. */
+/* Applies all accesses of a command: marks the bytes that it writes as written, and those that it undefines as
+ * unwritten.  With `look`, only if all bytes that it reads were written.  1: done; 2: done, and some bytes became
+ * undefined.  0: a read byte was unwritten, or an access is malformed or has no shadow, and nothing was changed; or
+ * memory ran out, and only some of the accesses may have been applied. */
 int dmlk_shadow_command(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *accesses, uint32_t n,
                         int look);
 
@@ -271,7 +272,7 @@ int dmlk_shadow_run(const dmlk_shadow *shadows, uint64_t count, uint64_t address
 
 /* --- indices that kernels read from memory --- */
 
-/* An element: represents floats and integers of every size exactly. */
+/* The value of one element, exactly, for floats and integers of every size. */
 typedef union dmlk_number {
     double f;
     int64_t i;
@@ -289,8 +290,8 @@ typedef struct dmlk_bad_index {
     uint32_t is_float;
     uint64_t size;     /* of the axis: indices are 0 .. size - 1, and signed ones -size .. -1 too */
     uint64_t count;    /* of bad indices */
-    uint64_t element;  /* number of the first one, last axis fastest */
-    dmlk_number value; /* of it */
+    uint64_t element;  /* number of the first bad one, last axis fastest */
+    dmlk_number value; /* of the first bad one */
 } dmlk_bad_index;
 
 /* 1: the dispatch in the packet would read indices outside their axis; 0: it would not, or it has another error,
@@ -305,9 +306,9 @@ typedef struct dmlk_scatter_race {
     uint32_t values;
     uint32_t target;
     uint32_t reserved;
-    uint64_t count;   /* of elements, or blocks of elements with the same indices, that are written different values */
-    uint64_t element; /* of the target: the first such one */
-    uint64_t index_elements[2]; /* of the indices: the first of each tuple */
+    uint64_t count;   /* of elements, or blocks of elements with the same indices, that receive different values */
+    uint64_t element; /* of the target: the first that does */
+    uint64_t index_elements[2]; /* of the indices: the first element of each index tuple */
     uint64_t value_elements[2];
     dmlk_number written[2];
 } dmlk_scatter_race;
@@ -320,14 +321,14 @@ int dmlk_find_scatter_race(const uint8_t *packet, uint64_t size, const dmlk_segm
 /* --- sanitizer: kernels with every load and store checked --- */
 
 enum dmlk_finding_kind {
-    DMLK_MEM_OOB_READ = 0, /* outside the view's bytes ... */
+    DMLK_MEM_OOB_READ = 0, /* outside the view's bytes */
     DMLK_MEM_OOB_WRITE = 1,
-    DMLK_MEM_GAP_READ = 2, /* ... inside, but not only bytes of elements ... */
+    DMLK_MEM_GAP_READ = 2, /* inside, but includes bytes that belong to no element */
     DMLK_MEM_GAP_WRITE = 3,
     DMLK_MEM_INPUT_WRITE = 4, /* through a view that is only read */
     DMLK_MEM_MISALIGNED = 5,  /* not a multiple of the view's element size, or of the access size */
-    DMLK_MEM_UNINIT_READ = 6, /* of an input's bytes that `written` does not report */
-    DMLK_MEM_POISON_READ = 7, /* of an output's bytes that this dispatch has not stored */
+    DMLK_MEM_UNINIT_READ = 6, /* reads bytes of an input that dmlk_checker.written reports as never written */
+    DMLK_MEM_POISON_READ = 7, /* reads bytes of an output that this dispatch has not stored */
     DMLK_MEM_UNINIT_OUT = 8,  /* elements of an output were never stored */
     DMLK_MEM_DIFFERS = 9,     /* bytes that the fast build of the kernel wrote differently */
     DMLK_FINDING_KINDS = 10
@@ -335,7 +336,7 @@ enum dmlk_finding_kind {
 
 /* The findings of one kind: their number, and the first. */
 typedef struct dmlk_finding {
-    uint64_t count;    /* accesses; of UNINIT_OUT elements, of DIFFERS bytes */
+    uint64_t count;    /* of accesses; for UNINIT_OUT, of elements; for DIFFERS, of bytes */
     uint32_t kernel;
     uint32_t tensor;   /* of the packet */
     int64_t offset;    /* in bytes from the tensor's first byte */
@@ -350,7 +351,7 @@ typedef struct dmlk_checker {
     /* Sets bit i % 8 of bits[i / 8] if byte address + i was ever written; NULL: all were. */
     void (*written)(void *context, uint64_t address, uint64_t size, uint8_t *bits);
     void *context;
-    uint64_t dispatches;      /* so far */
+    uint64_t dispatches;      /* checked so far */
     dmlk_finding findings[10]; /* by enum dmlk_finding_kind */
 } dmlk_checker;
 
@@ -373,7 +374,7 @@ enum dmlk_value_class {
 typedef struct dmlk_values {
     uint64_t count;     /* elements; repeated ones (stride 0) count each time */
     uint64_t counts[5]; /* by enum dmlk_value_class */
-    uint64_t firsts[5]; /* number of the first one, last axis fastest; UINT64_MAX: none */
+    uint64_t firsts[5]; /* number of the first element of the class, last axis fastest; UINT64_MAX: none */
     uint32_t has_finite;
     uint32_t reserved;
     dmlk_number min, max; /* of the finite elements */
@@ -410,16 +411,16 @@ const char *dmlk_kernel_family(uint32_t kernel);
  * DMLEMU_ISA names, if supported. */
 const char *dmlk_instructions(void);
 
-/* The names of all instruction sets, by number; NULL: there are no more.  Whether this CPU supports it. */
+/* The name of instruction set `number`, and whether this CPU supports it; NULL: there are no more. */
 const char *dmlk_instruction_set(uint32_t number, int *is_supported);
 
-/* Whether it reads indices from a tensor. */
+/* Whether the kernel reads indices from a tensor. */
 int dmlk_kernel_indexes(uint32_t kernel);
 
-/* Whether it may write several values to one element. */
+/* Whether the kernel may write several values to one element. */
 int dmlk_kernel_races(uint32_t kernel);
 
-/* Whether it reports which elements of its inputs it reads, so that one input may have several footprints. */
+/* Whether the kernel reports which elements of its inputs it reads, so that one input may have several footprints. */
 int dmlk_kernel_selects(uint32_t kernel);
 
 /* --- host resources: each is owned by a struct from its creation on, and released by its end function --- */
@@ -435,27 +436,27 @@ typedef struct dmlk_range {
 
 #define DMLK_TOO_MANY_MAPPINGS 4096
 
-/* These return 0, or an errno or DMLK_TOO_MANY_MAPPINGS (not an errno value), and then nothing has changed.
- * `fd` is a file whose bytes from `offset` on are mapped, or -1 for private zeros, in large pages where the host has
- * them if `large`.  `mappings`: the number of mappings of the range afterwards.  dmlk_range_put remaps a part of it. */
+/* These return 0, or an errno or DMLK_TOO_MANY_MAPPINGS (not an errno value), and then nothing has changed. `fd` is a
+ * file whose bytes from `offset` on are mapped, or -1 for private zeros, in large pages where the host has them if
+ * `large`..  `mappings`: the number of mappings of the range afterwards..  dmlk_range_put remaps part of a range. */
 int dmlk_range_map(dmlk_range *range, uint64_t size, int fd, uint64_t offset, int64_t mappings, int large);
 int dmlk_range_put(dmlk_range *range, uint64_t start, uint64_t size, int fd, uint64_t offset, int64_t mappings);
 
-/* Reserves `mappings` without addresses until the range ends. */
+/* Counts `mappings` against the limit, without mapping anything, until the range ends. */
 int dmlk_range_promise(dmlk_range *range, int64_t mappings);
 
 /* Resets private zeros to 0. */
 void dmlk_range_clear(const dmlk_range *range, uint64_t start, uint64_t size);
 void dmlk_range_end(dmlk_range *range);
 
-/* At the system's limit of mappings even malloc fails: this process stays below it. */
+/* Limits the number of mappings of all ranges: at the system's limit even malloc fails. */
 void dmlk_limit_mappings(int64_t limit);
 int64_t dmlk_count_mappings(void);
 
-/* Where the id of this process is, of a forked one from its first moment on. */
+/* The address of this process's id; after fork(), the child finds its own id there from the start. */
 const int32_t *dmlk_process(void);
 
-/* Bytes of a budget: dmlk_charge adds `size` to `used` and stores it in `charge`, dmlk_charge_end takes it off again. */
+/* Bytes of a budget: dmlk_charge adds `size` to `used` and stores it in `charge`; dmlk_charge_end subtracts it. */
 void dmlk_charge(int64_t *used, int64_t *charge, int64_t size);
 void dmlk_charge_end(int64_t *used, int64_t *charge);
 
