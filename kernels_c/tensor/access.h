@@ -1,11 +1,11 @@
-/* access.h - the only access of kernels to the elements of tensors.
+/* access.h - loads and stores: the only way in which kernels access elements of tensors.
  *
  *   DMLK_LOAD(p, i)              p[i]
- *   DMLK_LOAD_ONCE(p, i)         the same, read exactly once: for indices, which the host may change meanwhile
+ *   DMLK_LOAD_ONCE(p, i)         the same, read exactly once: for indices, which the host may change at any time
  *   DMLK_STORE(p, i, x)          p[i] = x
  *   DMLK_STORE_BYTES(p, from, n) memcpy(p, from, n)
  *   DMLK_LOAD_HALF(at)           the 4 bits at a half-byte pointer (half_bytes.h)
- *   DMLK_STORE_HALF(at, x)       stores the low 4 bits of x there, and keeps the other half of the byte
+ *   DMLK_STORE_HALF(at, x)       stores the low 4 bits of x there; the other half of the byte does not change
  *
  * Kernels are compiled twice.  With DMLK_CHECKED each access is checked (see sanitizer.h), and the kernel's tensor
  * addresses are unmapped: an access without these macros is a segmentation fault.  The kernel's own memory may be

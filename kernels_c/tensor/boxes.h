@@ -4,11 +4,11 @@
 
 #include "kernel.h"
 
-/* Keeps `count` indices of an axis: first, first + step, ...; step may be 0 or, for an input, negative.  Of a single
- * index it does not matter: its product with the stride might not fit. */
+/* Keeps `count` indices of an axis: first, first + step, ...; step may be 0 or, for an input, negative.  For a single
+ * index the step is ignored, as its product with the stride might overflow. */
 static inline void dmlk_cut(dmlk_view *view, uint32_t axis, int64_t first, int64_t step, int64_t count) {
     view->base += first * view->strides[axis] * dmlk_type_bytes(view->type);
-    view->strides[axis] *= count > 1 ? step : 1; /* (of one index both may be anything) */
+    view->strides[axis] *= count > 1 ? step : 1;
     view->sizes[axis] = count;
 }
 
@@ -20,21 +20,21 @@ static inline int dmlk_fill(const dmlk_view *out, const void *bits) {
     return dmlk_copy_elements(&in, out);
 }
 
-/* Stores the element `bits` everywhere but in the box of count[d] indices from first[d] on along each axis; `out`
- * becomes the box.  Without an index along some axis it is empty, and everything is filled. */
+/* Stores the element `bits` everywhere but in the box of count[d] indices from first[d] on along each axis d; `out`
+ * becomes the box.  If some count[d] is 0, the box is empty and the whole tensor is filled. */
 static inline int dmlk_fill_around(dmlk_view *out, const int64_t *first, const int64_t *count, const void *bits) {
     int status = DMLK_OK;
     for (uint32_t d = 0; status == DMLK_OK && d < out->rank; d++) {
         const int64_t before = count[d] > 0 ? first[d] : out->sizes[d];
-        const int64_t behind = out->sizes[d] - before - (count[d] > 0 ? count[d] : 0);
+        const int64_t after = out->sizes[d] - before - (count[d] > 0 ? count[d] : 0);
         dmlk_view part = *out;
         if (before > 0) {
             dmlk_cut(&part, d, 0, 1, before);
             status = dmlk_fill(&part, bits);
         }
-        if (status == DMLK_OK && behind > 0) {
+        if (status == DMLK_OK && after > 0) {
             part = *out;
-            dmlk_cut(&part, d, out->sizes[d] - behind, 1, behind);
+            dmlk_cut(&part, d, out->sizes[d] - after, 1, after);
             status = dmlk_fill(&part, bits);
         }
         if (count[d] <= 0) {
@@ -69,7 +69,7 @@ static inline void dmlk_row_start(const dmlk_view *view, uint32_t axis, int64_t 
     }
 }
 
-/* From there to the next row. */
+/* Moves `index` from the first element of a row to that of the next row. */
 static inline void dmlk_next_row(const dmlk_view *view, uint32_t axis, int64_t *index) {
     index[axis] = 0;
     for (uint32_t d = view->rank; d-- > 0;) {
@@ -88,7 +88,7 @@ static inline uint8_t *dmlk_element(const dmlk_view *view, const int64_t *index)
     return view->base + at * dmlk_type_bytes(view->type);
 }
 
-/* Threads for `rows` rows of `length` elements: see parallel.h. */
+/* The number of parts into which to split `rows` rows of `length` elements: see parallel.h. */
 static inline int dmlk_row_parts(int64_t rows, int64_t length) {
     return dmlk_parts(rows, (1 << 18) / length + 1);
 }

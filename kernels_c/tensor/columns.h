@@ -27,7 +27,7 @@ static inline bool dmlk_columns_init(const dmlk_call *call, const dmlk_view *ima
     c->rank = image->rank;
     c->places = 1;
     for (uint32_t d = 0; d < k->spatial; d++) {
-        const int64_t most = INT64_C(1) << 40; /* of a position: three 32-bit numbers, or a wrong packet */
+        const int64_t most = INT64_C(1) << 40; /* larger positions only occur in malformed packets */
         int64_t reach;
         if (k->window[d] < 1 || k->strides[d] < 1 || k->dilations[d] < 1 || k->blocks[d] < 1 ||
             __builtin_mul_overflow((int64_t)k->window[d], (int64_t)k->dilations[d], &reach) || reach > most ||
@@ -52,7 +52,8 @@ static inline bool dmlk_next_window_place(const dmlk_columns *c, uint32_t *place
     return false;
 }
 
-/* The columns of place `number` of the window, with the axes of the image: N, C, and the blocks along each axis. */
+/* The part of the columns that belongs to place `number` of the window, with the axes of the image: N, C, and the
+ * blocks along each spatial axis. */
 static inline dmlk_view dmlk_columns_of_place(const dmlk_columns *c, const dmlk_view *columns, int64_t number) {
     const int64_t *strides = &columns->strides[columns->rank - 3];
     dmlk_view view = *columns;

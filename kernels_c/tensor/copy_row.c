@@ -26,14 +26,14 @@ static bool is_backward(const dmlk_view *in) {
 
 /* --- packed outputs, row by row --- */
 
-#define LONG_ROW 4096    /* bytes; longer rows are as fast alone */
-#define MOST_STRIDE 4    /* of a row of the input; others are transposed (tiles.c) */
+#define LONG_ROW 4096 /* bytes; longer rows are as fast one by one */
+#define MAX_STRIDE 4  /* elements, along a row of the input; inputs with larger strides are transposed (tiles.c) */
 
 struct rows {
     dmlk_iter iter;
     const dmlk_view *out;
-    int64_t length; /* of a row; with `times`, of its inputs */
-    int64_t times;  /* of each input, one after another */
+    int64_t length; /* elements of a row of the input */
+    int64_t times;  /* how often the output repeats each of them */
     int64_t stride;
 };
 
@@ -61,14 +61,15 @@ static void write_rows(int64_t begin, int64_t end, int part, void *context) {
     dmlk_packed_end(&o);
 }
 
-/* Takes the innermost loop away. */
+/* Removes the innermost loop; returns its size. */
 static int64_t take_loop(dmlk_iter *iter) {
     const int64_t size = iter->sizes[--iter->rank];
     iter->count /= size;
     return size;
 }
 
-/* Whether the output is packed and rows of the input are not much scattered; then copies them. */
+/* Copies row by row if the output is packed and the rows of the input are short, with small strides; otherwise
+ * returns false. */
 static bool copy_to_packed(const dmlk_view *in, const dmlk_view *out) {
     struct rows rows = {.out = out, .times = 1};
     dmlk_iter *iter = &rows.iter;
@@ -82,12 +83,12 @@ static bool copy_to_packed(const dmlk_view *in, const dmlk_view *out) {
         }
     }
     const uint32_t last = iter->rank - 1;
-    if (last > 1 && iter->strides[last][0] == 0 && iter->strides[last - 1][0] <= MOST_STRIDE) {
+    if (last > 1 && iter->strides[last][0] == 0 && iter->strides[last - 1][0] <= MAX_STRIDE) {
         rows.times = take_loop(iter);
     }
     rows.stride = iter->strides[iter->rank - 1][0];
     rows.length = take_loop(iter);
-    const bool is_apart = rows.stride > MOST_STRIDE || rows.stride < -MOST_STRIDE;
+    const bool is_apart = rows.stride > MAX_STRIDE || rows.stride < -MAX_STRIDE;
     if (iter->rank == 0 || is_apart || rows.length * rows.times > LONG_ROW / iter->bytes[0]) {
         return false;
     }

@@ -1,5 +1,6 @@
-/* doubles.h - FLOAT32s computed in double, some at a time: written like this, compilers convert them without moving
- * halves of vectors.  Vectors stay inside functions: how they are passed depends on the instruction set. */
+/* doubles.h - vectors of doubles, for FLOAT32s that are computed in double precision.  Written with these macros,
+ * compilers convert floats without moving halves of vectors.  Vectors are never arguments or results of functions:
+ * how these are passed depends on the instruction set. */
 #ifndef DMLK_DOUBLES_H
 #define DMLK_DOUBLES_H
 
@@ -17,7 +18,7 @@ typedef int32_t dmlk_bits8 __attribute__((vector_size(32)));
 /* Four floats in memory, widened. */
 #define DMLK_WIDE(at) ((dmlk_doubles4){(double)(at)[0], (double)(at)[1], (double)(at)[2], (double)(at)[3]})
 
-/* Stores v and w as eight floats; a NaN becomes the one of element.h. */
+/* Stores v and w as eight floats; every NaN becomes DMLK_NAN_BITS (see element.h). */
 #define DMLK_STORE_EIGHT(to, v, w)                                                                         \
     do {                                                                                                   \
         const dmlk_floats8 all_ = {(float)(v)[0], (float)(v)[1], (float)(v)[2], (float)(v)[3],             \

@@ -88,7 +88,8 @@ static inline float dmlk_float16_to_float(uint16_t half) {
     return dmlk_bits_float(bits | (uint32_t)(half & 0x8000u) << 16);
 }
 
-/* Rounds to nearest even, overflows to infinity; a NaN keeps its sign and as much of its payload as fits, quiet. */
+/* Rounds to nearest even, overflows to infinity; a NaN becomes quiet and keeps its sign and the upper bits of its
+ * payload. */
 static inline uint16_t dmlk_float_to_float16(float x) {
     uint32_t bits = dmlk_float_bits(x), magnitude = bits & 0x7fffffffu;
     /* Normal: drop 13 fraction bits; the rounding may correctly carry into the exponent. */

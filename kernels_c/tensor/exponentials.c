@@ -5,10 +5,10 @@
 #include "dmlk_float_math.h"
 #include "largest.h"
 
-#define VECTOR 16
-#define PIECE 128 /* numbers of a line */
-#define AHEAD 8   /* rows */
-#define IN_LINE (DMLK_LINE / (int64_t)sizeof(float))
+#define VECTOR 16                                    /* floats that are computed at once */
+#define PIECE 128                                    /* floats of a line that are prefetched at a time */
+#define AHEAD 8                                      /* rows between the computed row and the prefetched one */
+#define IN_LINE (DMLK_LINE / (int64_t)sizeof(float)) /* floats per cache line */
 
 #define SUMS_NAME(x) x##_exponentials
 #define SUMS_T float
@@ -79,7 +79,8 @@ void dmlk_exponentials_of_one(const dmlk_exponentials *e, double *scales, double
     }
 }
 
-/* Loops are compiled for each kind, and for each `step`, as compilers gather numbers that are `step` apart one by one. */
+/* The loop is compiled for each kind and for each constant `step`: with a variable step, compilers load numbers one
+ * by one. */
 enum kind { SIMPLE, RELATIVE, SHIFTED };
 
 DMLK_INLINE void exponentials_loop(dmlk_exponentials *e, int64_t line, int64_t step, enum kind kind,
@@ -101,8 +102,8 @@ DMLK_INLINE void exponentials_loop(dmlk_exponentials *e, int64_t line, int64_t s
     }
 }
 
-/* What is left after whole vectors is computed as a vector that begins before it: compilers compute it one by one, which
- * takes as long as the vectors of a short line. */
+/* The remainder after whole vectors is computed as a vector that overlaps the last one: compilers would compute it
+ * number by number, which takes as long as all vectors of a short line. */
 DMLK_INLINE void exponentials_by(dmlk_exponentials *e, int64_t line, int64_t step, enum kind kind, const float *restrict x,
                                  int64_t n, float *restrict to) {
     const int64_t whole = n < VECTOR ? n : n - n % VECTOR, last = n - VECTOR;
@@ -121,8 +122,9 @@ DMLK_INLINE void exponentials_of(dmlk_exponentials *e, int64_t line, int64_t ste
     }
 }
 
-/* Of `lines` lines, the first one being `line`.  Before each piece another one is fetched, `ahead` bytes behind.  Vectors are
- * stored to whole lines of the cache, but for the first and the last one. */
+/* The exponentials of `lines` lines, of which `line` is the first.  Before each piece is computed, the piece `ahead`
+ * bytes after it is prefetched.  All vectors but the first and the last one of a line are aligned to the cache lines
+ * of the result. */
 DMLK_EACH_ISA(exponentials, (dmlk_exponentials *e, int64_t line, int64_t lines, const float *x, int64_t stride, int64_t n,
                              float *to, int64_t to_stride, int64_t ahead),
               (e, line, lines, x, stride, n, to, to_stride, ahead)) {

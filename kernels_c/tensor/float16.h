@@ -8,7 +8,8 @@
 void dmlk_widen_float16(const uint16_t *from, int64_t count, float *to);
 void dmlk_narrow_floats(const float *from, int64_t count, uint16_t *to);
 
-/* Forms of these that convert the first elements, and return how many (see dispatch/choose.c). */
+/* Forms of these that convert as many of the first elements as they can, and return their number (see
+ * dispatch/choose.c). */
 extern const struct dmlk_float16_form {
     int64_t (*widen)(const uint16_t *from, int64_t count, float *to);
     int64_t (*narrow)(const float *from, int64_t count, uint16_t *to);

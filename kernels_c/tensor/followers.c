@@ -3,10 +3,10 @@
 #include "ahead.h"
 #include "promoted.h"
 
-#define PIECE 2048 /* elements: those of a function stay in the first-level cache for the next one */
-#define AHEAD 4    /* rows */
+#define PIECE 2048 /* elements; a piece stays in the first-level cache from one function to the next */
+#define AHEAD 4    /* rows between the row of a function and the prefetched one */
 
-/* Prefetches rows of other tensors than the product's output: they are far apart, and short. */
+/* Prefetches a row of each tensor but the product's output: CPUs do not prefetch short rows that are far apart. */
 static void fetch(const dmlk_followers *followers, int64_t from, int64_t count) {
     for (uint32_t i = 0; i < followers->count; i++) {
         const dmlk_follower *f = &followers->each[i];

@@ -32,7 +32,8 @@ static void lengthen_rows(dmlk_iter *rows) {
     }
 }
 
-/* An element with a gap after it also costs the gap, at most its cache line; `cost` is that of its computation in bytes. */
+/* `cost`: of computing an element, in bytes (see dmlk_for_costly_rows).  An element that is followed by a gap also
+ * costs the bytes of the gap, up to a whole cache line. */
 static int64_t elements_worth_a_thread(const dmlk_iter *iter, int64_t cost) {
     int64_t bytes = cost;
     for (uint32_t k = 0; k < iter->operands; k++) {
@@ -42,7 +43,7 @@ static int64_t elements_worth_a_thread(const dmlk_iter *iter, int64_t cost) {
     return DMLK_WORTH_A_THREAD / dmlk_max(bytes, 1);
 }
 
-/* The loops, longest last; `job` is large, and little of it is normally used. */
+/* Sets up the loops, a long one innermost.  (Does not clear `job`: it is large, and little of it is normally used.) */
 static int begin_rows(dmlk_tiles *job, const dmlk_view *const *views, uint32_t operands, dmlk_row *row,
                       const void *context) {
     job->row = row;

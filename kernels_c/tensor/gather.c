@@ -6,7 +6,7 @@
 #include "ahead.h"
 #include "cpu.h"
 
-/* For a constant stride compilers vectorize the loop. */
+/* Compilers vectorize the loops with a constant stride. */
 #define GATHER(type)                                                       \
     {                                                                      \
         const type *restrict in = (const type *)from;                      \
@@ -24,8 +24,8 @@
         break;                                                             \
     }
 
-#define AHEAD 2048 /* bytes between what is stored and what is fetched meanwhile: lines stored in part are read first */
-#define ROUND 8    /* elements */
+#define AHEAD 2048 /* bytes from a store to the line prefetched for later ones, which fill it only in part */
+#define ROUND 8    /* elements that are stored between two prefetches */
 
 #define STORE_APART(type, from_stride, count, to_stride)                   \
     {                                                                      \
@@ -80,7 +80,7 @@ static void copy(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, 
 
 const struct dmlk_gather_form *dmlk_gather_form;
 
-/* The stride in elements, if forms have it; otherwise 0.  (Division takes longer.) */
+/* The stride in elements, if there are forms for it; otherwise 0.  (Comparisons are faster than a division.) */
 static inline int64_t short_stride(int64_t step, int64_t bytes) {
     return dmlk_gather_form == NULL ? 0 : step == 2 * bytes ? 2 : step == 3 * bytes ? 3 : step == 4 * bytes ? 4 : 0;
 }

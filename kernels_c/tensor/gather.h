@@ -1,4 +1,4 @@
-/* gather.h - packing of strided elements, and unpacking. */
+/* gather.h - gather and scatter: packing and unpacking strided elements. */
 #ifndef DMLK_GATHER_H
 #define DMLK_GATHER_H
 
@@ -11,8 +11,8 @@ void dmlk_scatter(const uint8_t *from, int64_t bytes, int64_t count, uint8_t *to
 /* Copies `count` elements that are `step` bytes apart on both sides; the bytes between are unchanged. */
 void dmlk_copy_apart(const uint8_t *from, uint8_t *to, int64_t step, int64_t bytes, int64_t count);
 
-/* Forms of these for strides of 2, 3 and 4 elements, which process the first ones and return how many (see
- * dispatch/choose.c). */
+/* Forms of these for strides of 2, 3 and 4 elements, which process as many of the first elements as they can, and
+ * return their number (see dispatch/choose.c). */
 typedef int64_t dmlk_apart(const uint8_t *from, int64_t stride, int64_t bytes, int64_t count, uint8_t *to);
 extern const struct dmlk_gather_form {
     dmlk_apart *gather, *scatter, *copy;

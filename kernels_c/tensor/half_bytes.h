@@ -42,8 +42,8 @@ static inline void dmlk_load_half_bytes(const uint8_t *at, int64_t stride, int64
     }
 }
 
-/* Stores the low halves of `count` bytes.  Bytes of which only one half is stored keep the other half, even if
- * another thread stores that at the same time. */
+/* Stores the low halves of `count` bytes as elements.  If only one half of a byte is stored, the other half does not
+ * change, even if another thread stores it at the same time. */
 static inline void dmlk_store_half_bytes(uint8_t *at, int64_t stride, int64_t count, const uint8_t *restrict from) {
     int64_t i = 0;
 #ifndef DMLK_CHECKED

@@ -7,19 +7,20 @@
 #include "cpu.h"
 #include "element.h"
 
-#define LANES 64   /* of a line, as one comparison takes several cycles */
-#define VECTOR 16  /* of a short line */
-#define PIECE 256  /* numbers in which a place is looked for */
-#define STRIP 32   /* columns whose result is kept in registers */
-#define TOGETHER 8 /* rows side by side */
-#define NARROW 128 /* numbers of rows that are taken one after the other */
-#define IN_LINE (DMLK_LINE / (int64_t)sizeof(float))
-#define ROW_AHEAD (DMLK_AHEAD_IN_ROW / (int64_t)sizeof(float))
+#define LANES 64   /* floats of a line that are compared independently, as a comparison takes several cycles */
+#define VECTOR 16  /* the same in a short line */
+#define PIECE 256  /* floats that are searched for a result at a time */
+#define STRIP 32   /* columns whose results are kept in registers */
+#define TOGETHER 8 /* rows that are processed side by side */
+#define NARROW 128 /* columns; rows of no more than these are processed one after the other */
+#define IN_LINE (DMLK_LINE / (int64_t)sizeof(float))           /* floats per cache line */
+#define ROW_AHEAD (DMLK_AHEAD_IN_ROW / (int64_t)sizeof(float)) /* floats */
 
-/* Loops that compilers should not replace by their steps before they see that these are one vector. */
+/* Before a loop over a vector: compilers must not unroll it completely before they have vectorized it. */
 #define AS_VECTOR _Pragma("GCC unroll 4")
 
-/* The order of floats that are numbers is that of these integers, which, unlike floats, compilers compare in any order. */
+/* An integer that orders as the float does, if that is not a NaN.  Unlike floats, compilers compare integers in any
+ * order. */
 static inline int32_t key_of(float x) {
     const int32_t bits = (int32_t)dmlk_float_bits(x);
     return bits ^ (bits >> 31 & INT32_MAX);
@@ -27,10 +28,10 @@ static inline int32_t key_of(float x) {
 
 static inline float of_key(int32_t key) { return dmlk_bits_float((uint32_t)(key ^ (key >> 31 & INT32_MAX))); }
 
-/* Replaces best[k] by from[k] where that wins, and if it `has_places`, place[k] by `row`, which is not lower. */
+/* Replaces best[k] by from[k] where from[k] wins; with `has_places`, also place[k] by `row`, which is not lower. */
 #define TAKE(best, place, from, n, row, wins, has_places)                                                            \
     for (int64_t k = 0; k < (n); k++) {                                                                              \
-        if (has_places) { /* of a selection between both, compilers make a branch */                                 \
+        if (has_places) { /* compilers would make a branch of a selection between `row` and place[k] */              \
             int32_t *const place_ = (place);                                                                         \
             const int32_t won = (from)[k] wins (best)[k] ? (row) : 0;                                                \
             place_[k] = won > place_[k] ? won : place_[k];                                                           \
@@ -38,7 +39,8 @@ static inline float of_key(int32_t key) { return dmlk_bits_float((uint32_t)(key 
         (best)[k] = (from)[k] wins (best)[k] ? (from)[k] : (best)[k];                                                \
     }
 
-/* 1 + the place where it stands, counted from the other end; 0: none. */
+/* 1 + the place of the first number that equals `number`, counted from the end of x; or with `last`, of the last such
+ * number, counted from the start.  0: there is none. */
 static inline __attribute__((always_inline)) int32_t place_of(bool last, const float *x, int64_t n, float number,
                                                               int width) {
     int32_t found[VECTOR] = {0};
@@ -57,7 +59,7 @@ static inline __attribute__((always_inline)) int32_t place_of(bool last, const f
     return best;
 }
 
-/* Of a line that is searched in pieces. */
+/* The place of the first or last `number` in a line, which is searched in pieces; if there is none, any place. */
 static inline __attribute__((always_inline)) int32_t place_in(bool last, const float *x, int64_t n, float number) {
     const int64_t piece = n < PIECE ? n : PIECE;
     int64_t begin = 0;
@@ -72,7 +74,7 @@ static inline __attribute__((always_inline)) int32_t place_in(bool last, const f
     return (int32_t)(begin + (found == 0 ? 0 : last ? found - 1 : piece - found));
 }
 
-/* Functions for the largest and the smallest: `wins` is > or <, `none` loses against all numbers. */
+/* The functions for the largest and for the smallest number: `wins` is > or <; `none` loses against all numbers. */
 #define BEST(name, wins, none)                                                                                       \
     /* Of n >= lanes numbers; `lanes` is a constant. */                                                              \
     static inline __attribute__((always_inline)) float name##_of(const float *x, int64_t n, int lanes, int64_t ahead) { \
@@ -80,7 +82,7 @@ static inline __attribute__((always_inline)) int32_t place_in(bool last, const f
         for (int k = 0; k < lanes; k++) {                                                                            \
             best[k] = none;                                                                                          \
         }                                                                                                            \
-        for (int64_t i = 0; i < n; i += lanes) { /* the last ones overlap with those before */                       \
+        for (int64_t i = 0; i < n; i += lanes) { /* the last lanes overlap the previous ones */                      \
             const float *from = x + (i < n - lanes ? i : n - lanes);                                                 \
             for (int k = 0; k < lanes; k += IN_LINE) {                                                               \
                 dmlk_fetch_line((const char *)(from + k) + ahead);                                                   \
@@ -131,7 +133,8 @@ void dmlk_best_places(bool smallest, bool last, const float *from, int64_t strid
 
 /* --- rows --- */
 
-/* Rows are taken one after the other, or if they are wide and distant, some side by side, in strips. */
+/* Rows are processed one after the other or, if they are wide and not contiguous, several side by side, strip by
+ * strip. */
 #define ROWS(name, wins, none, has_places)                                                                           \
     DMLK_EACH_ISA(name, (const dmlk_best_rows *r, float *restrict best, int32_t *restrict place), (r, best, place)) { \
         const float *restrict x = r->from;                                                                           \

@@ -1,31 +1,33 @@
-/* largest.h - the largest of contiguous FLOAT32s, or the smallest, by one instruction for each vector.  NaNs are ignored, and
- * of two zeros any may be found; the largest of no numbers is -infinity, the smallest infinity. */
+/* largest.h - the largest or smallest of contiguous FLOAT32s, with one comparison per vector.  NaNs are ignored;
+ * between 0 and -0, either may be the result.  Without numbers, the largest is -infinity and the smallest infinity. */
 #ifndef DMLK_LARGEST_H
 #define DMLK_LARGEST_H
 
 #include <stdint.h>
 #include <stdbool.h>
 
-/* Results of lines of n numbers each, of which two are `stride` apart.  What is `ahead` bytes behind is fetched meanwhile. */
+/* The results of `lines` lines of n numbers each; lines are `stride` numbers apart.  Prefetches `ahead` bytes past
+ * the numbers that are compared. */
 void dmlk_best_lines(bool smallest, const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead,
                      float *results);
 
-#define DMLK_PLACE_MOST 1024 /* numbers of a line */
+#define DMLK_PLACE_MOST 1024 /* the most numbers of a line in dmlk_best_places */
 
-/* The same, with the place of the first or last number that equals the result; if there is none, any place of the line. */
+/* The same, with the place of the first or last number that equals the result; if no number does, any place of the
+ * line. */
 void dmlk_best_places(bool smallest, bool last, const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead,
                       float *results, int32_t *places);
 
-/* Results of number i of each row, of `count`; rows are `step` numbers apart. */
+/* Rows of `count` numbers, `step` numbers apart.  Result i is the largest or smallest of number i of all rows. */
 typedef struct dmlk_best_rows {
     bool smallest, last;
     const float *from;
     int64_t rows, step, count;
-    bool cached; /* rows are in the cache; otherwise what is taken later is fetched */
+    bool cached; /* the rows are in the cache; otherwise they are prefetched */
 } dmlk_best_rows;
 void dmlk_best_of_rows(const dmlk_best_rows *rows, float *results);
 
-/* The same, with the first or last row of each result, the first row being 0. */
+/* The same, with the number of the first or last row that contains each result; the first row is 0. */
 void dmlk_best_places_of_rows(const dmlk_best_rows *rows, float *results, int32_t *places);
 
 #endif

@@ -7,12 +7,13 @@
 #include "transpose.h"
 
 #define FEW 8       /* lines; fewer are visited one after the other */
-#define LEAST 64    /* lines together; with fewer, the calls of the visitor take longer than its loops */
+#define LEAST 64    /* lines of a block; with fewer, the calls of the visitor take longer than its loops */
 #define PIECE 4096  /* elements of a line visited at a time, if other lines share their cache lines */
-#define AHEAD 4     /* elements of a line, prefetched across lines */
+#define AHEAD 4     /* rows between the visited row and the prefetched one, across lines */
 #define COPIES (1 << 14) /* bytes of transposed elements */
 
-/* Across lines, if neighbouring lines are closer than neighbouring elements, primarily in the first operand. */
+/* Whether to visit across lines: neighbouring lines are closer than neighbouring elements, primarily in the first
+ * operand. */
 static bool goes_across(const dmlk_lines *lines) {
     const int64_t *each = dmlk_iter_row_strides(&lines->each), *along = dmlk_iter_row_strides(&lines->along);
     if (lines->each.sizes[lines->each.rank - 1] < FEW || lines->along.count == 1) {
@@ -91,7 +92,7 @@ int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t
     return dmlk_min(bytes / line_bytes > LEAST ? bytes / line_bytes : LEAST, DMLK_MOST_LINES);
 }
 
-/* n elements of one row of the lines, at `at` for the first line of the block. */
+/* Visits n elements of each line along the line; those of the block's first line are at `at`. */
 static void visit_along(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
                         int64_t index, const dmlk_line_visitor *visitor, void *context) {
     uint8_t *start[DMLK_MAX_OPERANDS];
@@ -103,7 +104,7 @@ static void visit_along(const dmlk_lines *lines, const dmlk_line_block *block, u
     }
 }
 
-/* Calls visitor->rows; after the last rows of a line those of the next block follow. */
+/* Calls visitor->rows.  After the last rows of these lines, the rows of the next block are assumed to follow. */
 static void visit_rows(const dmlk_lines *lines, const dmlk_line_block *block, uint8_t *const *at, int64_t n,
                        int64_t index, const dmlk_line_visitor *visitor, void *context) {
     const int64_t *along = dmlk_iter_row_strides(&lines->along);
@@ -132,7 +133,7 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
         for (uint32_t k = 0; k < lines->along.operands; k++) {
             start[k] = at[k] + i * along[k] * lines->along.bytes[k];
         }
-        /* CPUs fetch the next row themselves where it follows in memory, as do wide blocks of whole rows. */
+        /* CPUs prefetch the next row themselves where it follows in memory, as it does in wide blocks of whole rows. */
         const bool fetch = block->count <= DMLK_MOST_LINES || along[0] > block->count;
         const uint32_t fetched = i + AHEAD < n && fetch ? 2 : 0;
         for (uint32_t k = 0; k < fetched && k < lines->along.operands && block->strides[k] == 1; k++) {
@@ -148,7 +149,7 @@ static void visit_across(const dmlk_lines *lines, const dmlk_line_block *block, 
     }
 }
 
-/* Visits n contiguous elements of each line, of an only operand, across transposed copies of them. */
+/* Visits n contiguous elements of each line across the lines, as transposed copies; there is only one operand. */
 static void visit_turned(const dmlk_lines *lines, const dmlk_line_block *block, const uint8_t *at, int64_t n,
                          int64_t index, const dmlk_line_visitor *visitor, void *context) {
     _Alignas(DMLK_LINE) uint8_t copies[COPIES];

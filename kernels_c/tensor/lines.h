@@ -8,7 +8,7 @@
 #include "promoted.h"
 #include "view.h"
 
-#define DMLK_MOST_LINES DMLK_CHUNK /* of a block, unless it is wide */
+#define DMLK_MOST_LINES DMLK_CHUNK /* the most lines of a block, unless it is wide */
 
 typedef struct dmlk_lines {
     dmlk_iter each;  /* from line to line; operands: all */
@@ -26,8 +26,8 @@ typedef struct dmlk_line_block {
     int64_t *work;             /* see dmlk_stopped */
 } dmlk_line_block;
 
-/* The lines of `views` along the axes in the mask.  The first `along` views have lines of equal sizes.  The order is
- * that of the elements of a line. */
+/* The lines of `views` along the axes in the mask.  The first `along` views have lines of equal sizes.  `order` is
+ * the order of the elements in a line. */
 int dmlk_lines_init(dmlk_lines *lines, enum dmlk_order order, uint32_t axes_mask, const dmlk_view *const *views,
                     uint32_t operands, uint32_t along);
 
@@ -36,26 +36,26 @@ int dmlk_lines_init(dmlk_lines *lines, enum dmlk_order order, uint32_t axes_mask
 typedef void dmlk_run_lines(const dmlk_line_block *block, void *context);
 void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_run_lines *run, void *context);
 
-/* A grain for lines of inputs and outputs: `grain`, but across memory at least `least` lines of a row, or all of a shorter one.
- * Where the parts of two threads meet in a row, they share a line of the cache. */
+/* The grain for dmlk_for_lines: `grain`; but if lines are visited across, at least `least` lines, or all lines of a
+ * shorter row.  Where a row is split between two threads, they share a cache line. */
 int64_t dmlk_lines_grain(const dmlk_lines *lines, int64_t grain, int64_t least);
 
-/* The lines of a block that are processed together in `bytes` of cache, if each needs `line_bytes`: across lines as
- * many as fit, but enough for long loops; otherwise 1. */
+/* How many lines to process together in `bytes` bytes of cache, if each needs `line_bytes`: across lines, as many as
+ * fit, but enough for long loops; otherwise 1. */
 int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t bytes);
 
-#define DMLK_MOST_ROWS 256 /* 16 of each lane of a sum */
+#define DMLK_MOST_ROWS 256 /* the most rows of a visit: 16 for each lane of a sum */
 
-/* One step of a visit.  `index` counts the elements of a line.  along: elements index .. index + n - 1 of the line
- * `line` of the block; `strides` are those from element to element.  across: element `index` of all lines; `strides`
- * are those from line to line.
+/* One step of a visit.  `index` counts the elements of a line.
  *
- * rows, or NULL: elements index .. index + rows - 1 of all lines, at most DMLK_MOST_ROWS, each of them `steps` elements
- * behind the previous one.  Only if those of the first operand are contiguous across the lines; its rows that are visited
- * next are probably `next` elements behind these; 0: they are copies in the cache.
+ * along: visits elements index .. index + n - 1 of line `line` of the block; `strides` lead from element to element.
+ * across: visits element `index` of all lines; `strides` lead from line to line. rows, or NULL: visits elements index
+ * .. index + rows - 1 of all lines, at most DMLK_MOST_ROWS; element i + 1 of a line is `steps` elements after element
+ * i.  Only called if the first operand is contiguous across the lines; its rows of the next call are probably `next`
+ * elements after these; 0: the rows are copies in the cache.
  *
- * Lines of fewer than `least_along` elements are visited across even where they are contiguous, as transposed copies:
- * for visitors of inputs only. */
+ * Lines of fewer than `least_along` elements are visited across, as transposed copies, even where they are
+ * contiguous. Only for visitors that write no operand. */
 typedef struct dmlk_line_visitor {
     void (*along)(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n, int64_t index);
     void (*across)(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index);

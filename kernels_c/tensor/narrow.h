@@ -11,7 +11,8 @@ static inline double dmlk_double_to_double(double x) { return x; }
 #define NARROW(T, x) \
     _Generic((T){0}, uint16_t: dmlk_double_to_float16, float: dmlk_double_to_float, double: dmlk_double_to_double)(x)
 
-/* The same, where a NaN becomes the one of element.h: of floats after rounding, which takes half as many vectors. */
+/* The same, but every NaN becomes DMLK_NAN_BITS (see element.h); in floats after rounding, when they take half as
+ * many vectors. */
 static inline uint16_t dmlk_sum_to_float16(double x) { return dmlk_double_to_float16(dmlk_one_nan_double(x)); }
 static inline float dmlk_sum_to_float(double x) { return dmlk_one_nan_float((float)x); }
 #define NARROW_SUM(T, x) \

@@ -7,10 +7,10 @@
 #include "promoted.h"
 #include "parallel.h"
 
-#define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
-#define AT_ONCE (1 << 14)    /* bytes of it; larger ones are fetched meanwhile */
-#define FEW 8                /* elements that are not worth a call */
-#define ITEMS 256              /* parts of the output that threads share */
+#define NEAR_BYTES (1 << 20) /* bytes of an output that may fit a second-level cache */
+#define AT_ONCE (1 << 14)    /* bytes of such an output that are written at a time; larger outputs are prefetched */
+#define FEW 8                /* elements; for no more than these, a call takes longer than copying them */
+#define ITEMS 256            /* the least number of items to split the output into for threads */
 
 bool dmlk_is_packed(const dmlk_view *view) {
     int64_t step = 1;
@@ -31,13 +31,13 @@ void dmlk_packed_begin(dmlk_packed_output *o, const dmlk_view *out, int64_t firs
     o->most = (o->is_near ? AT_ONCE : DMLK_JOINED / 2) / o->bytes;
 }
 
-/* Writes the buffer's whole lines; the rest of it stays. */
+/* Writes the buffer's whole cache lines; the remaining bytes move to its start. */
 static void write_lines(dmlk_packed_output *o) {
     const int64_t rest = (int64_t)((uintptr_t)(o->to + o->joined) % DMLK_LINE), whole = o->joined - rest;
     if (whole > 0) {
         if ((uintptr_t)o->to % DMLK_LINE == 0) {
             dmlk_stream_lines(o->to, o->buffer, (size_t)whole);
-        } else { /* the first ones */
+        } else { /* the start of the output, which need not be aligned */
             dmlk_stream_copy(o->to, o->buffer, (size_t)whole);
         }
         memcpy(o->buffer, o->buffer + whole, (size_t)rest);
@@ -101,7 +101,7 @@ struct part {
     const uint8_t *at;
     int64_t step, stride, count;
     int64_t bytes;       /* of the output */
-    int64_t low, extent; /* the inputs of a row: `extent` bytes from at + low on; 0: they are not fetched */
+    int64_t low, extent; /* the inputs of a row are `extent` bytes, from at + low on; 0: they are not prefetched */
     enum kind kind;
 };
 
@@ -120,7 +120,7 @@ static struct part part_of(const dmlk_piece *piece, int64_t bytes) {
                                                        : APART};
 }
 
-/* memcpy, of vectors of which the last two overlap. */
+/* memcpy in vectors, the last of which may overlap the previous one. */
 static inline __attribute__((always_inline)) void copy_short(uint8_t *to, const uint8_t *from, int64_t bytes) {
 #define OVERLAPPING(vector)                                                   \
     if (bytes >= (vector)) {                                                  \
@@ -143,7 +143,7 @@ DMLK_EACH_ISA(put_rows, (const struct part *parts, int count, int64_t bytes, int
               (parts, count, bytes, begin, end, to)) {
     for (int64_t r = begin; r < end; r++) {
         for (const struct part *p = parts; p < parts + count; to += p++->bytes) {
-            const uint8_t *at = p->at + r * p->step; /* (storing where it is would fill the queue of stores sooner) */
+            const uint8_t *at = p->at + r * p->step; /* (updating p->at would fill the store queue) */
             switch (p->kind) {
             case TOGETHER: copy_short(to, at, p->bytes); break;
             case SOME: copy_few(at, p->stride, bytes, p->count, to); break;
@@ -185,7 +185,7 @@ static inline __attribute__((always_inline)) void repeat_constant(const uint8_t 
     }
 }
 
-/* (Compilers vectorize loops with constants.) */
+/* (Compilers vectorize the loops where these arguments are constants.) */
 DMLK_EACH_ISA(repeat, (const uint8_t *from, int64_t step, int64_t bytes, int64_t count, int64_t times, uint8_t *to),
               (from, step, bytes, count, times, to)) {
     if (times == 2 && step == bytes) {
@@ -209,18 +209,18 @@ void dmlk_packed_repeat(dmlk_packed_output *o, const uint8_t *from, int64_t stri
     }
 }
 
-/* Whether the inputs are those of the part before, too: then they are fetched once. */
+/* Whether the part's inputs are also inputs of the part before it: then they need not be prefetched again. */
 static bool repeats(const struct part *part, const struct part *before) {
     const uint8_t *first = part->at + part->low, *other = before->at + before->low;
     return part->step == before->step && first >= other && first + part->extent <= other + before->extent;
 }
 
-/* Fetches the inputs of rows; inlined as dmlk_fetch. */
+/* Prefetches the inputs of rows; inlined for the same reason as dmlk_fetch. */
 static inline __attribute__((always_inline)) void fetch_rows(const struct part *parts, int count, int64_t first,
                                                              int64_t rows) {
     for (const struct part *p = parts; p < parts + count; p++) {
         const uint8_t *at = p->at + p->low + first * p->step;
-        if (p->extent > 0 && p->step > 0 && p->step <= p->extent + DMLK_LINE) { /* without gaps: no line twice */
+        if (p->extent > 0 && p->step > 0 && p->step <= p->extent + DMLK_LINE) { /* without gaps, each line once */
             dmlk_fetch(at, rows * p->step);
             continue;
         }
@@ -260,7 +260,7 @@ void dmlk_packed_fill(dmlk_packed_output *o, const void *bits, int64_t count) {
 
 /* --- axes in spans --- */
 
-static int64_t elements_behind(const dmlk_spans *spans, uint32_t d) {
+static int64_t elements_below(const dmlk_spans *spans, uint32_t d) {
     int64_t count = 1;
     while (++d < spans->rank) {
         count *= spans->sizes[d];
@@ -268,8 +268,8 @@ static int64_t elements_behind(const dmlk_spans *spans, uint32_t d) {
     return count;
 }
 
-/* The spans of axis d from *index on as pieces of rows that are `step` bytes apart, at most DMLK_MOST_PIECES; their
- * number. */
+/* Lists the spans of axis d from *index on as at most DMLK_MOST_PIECES pieces of rows that are `step` bytes apart;
+ * moves *index after them, and returns their number. */
 static int list_pieces(const dmlk_spans *spans, uint32_t d, int64_t *index, const uint8_t *at, int64_t step,
                        dmlk_piece *list) {
     const int64_t stride = spans->in->strides[d], bytes = dmlk_type_bytes(spans->in->type);
@@ -310,7 +310,7 @@ void dmlk_packed_spans(dmlk_packed_output *o, const dmlk_spans *spans, uint32_t 
         const uint8_t *first = at + span.in * stride;
         n = dmlk_min(span.count, size - index);
         if (span.is_constant) {
-            dmlk_packed_fill(o, spans->bits, n * elements_behind(spans, d));
+            dmlk_packed_fill(o, spans->bits, n * elements_below(spans, d));
         } else if (d + 2 == spans->rank) {
             append_rows(o, spans, d + 1, first, span.step * stride, n);
         } else {
@@ -324,7 +324,7 @@ void dmlk_packed_spans(dmlk_packed_output *o, const dmlk_spans *spans, uint32_t 
 struct job {
     const dmlk_spans *spans;
     const dmlk_view *out;
-    uint32_t leading; /* axes whose indices make an item */
+    uint32_t leading; /* an item is the part of the output at one index of each of the first `leading` axes */
     int64_t elements; /* of an item */
 };
 

@@ -8,23 +8,23 @@
 #include "nontemporal.h"
 #include "view.h"
 
-#define DMLK_JOINED 2048 /* bytes; short, as waiting for inputs and for the memory that is written then overlap */
+#define DMLK_JOINED 2048 /* bytes of the buffer; it is short, so that waiting for inputs and for the output overlap */
 
 typedef struct dmlk_packed_output {
-    uint8_t *to;    /* the next byte, or that of the buffer's first one */
+    uint8_t *to;    /* where the first byte of the buffer goes, or without a buffer the next byte */
     int64_t joined; /* bytes in the buffer */
     int64_t bytes;  /* of an element */
-    int64_t most;   /* elements at a time: half a buffer, but of a near output */
+    int64_t most;   /* elements that are written at a time: half a buffer, or more in a near output */
     int64_t work;   /* for dmlk_stopped: a stopped output is not complete */
-    bool stream;    /* it bypasses the caches */
-    bool is_near;   /* it may be in them */
+    bool stream;    /* the output bypasses the caches */
+    bool is_near;   /* the output may fit the near caches */
     _Alignas(64) uint8_t buffer[DMLK_JOINED];
 } dmlk_packed_output;
 
-/* Whether the elements follow each other in logical order. */
+/* Whether the elements are contiguous, in logical order. */
 bool dmlk_is_packed(const dmlk_view *view);
 
-/* From element `first` of the packed view on. */
+/* Starts at element `first` of the packed view. */
 void dmlk_packed_begin(dmlk_packed_output *o, const dmlk_view *out, int64_t first);
 
 /* Appends `count` elements that are `stride` elements apart; the stride may be 0 or negative. */
@@ -36,40 +36,42 @@ void dmlk_packed_repeat(dmlk_packed_output *o, const uint8_t *from, int64_t stri
 /* Appends `count` copies of the element `bits`. */
 void dmlk_packed_fill(dmlk_packed_output *o, const void *bits, int64_t count);
 
-/* Part of a row: `count` elements that are `stride` elements apart, and in the next row begin `step` bytes further. */
+/* Part of a row: `count` elements that are `stride` elements apart; in the next row they start `step` bytes later. */
 typedef struct dmlk_piece {
     const uint8_t *at;
     int64_t step, stride, count;
 } dmlk_piece;
 
-#define DMLK_MOST_PIECES 16
+#define DMLK_MOST_PIECES 16 /* of a row */
 
 /* Appends rows of at most DMLK_MOST_PIECES pieces. */
 void dmlk_packed_rows(dmlk_packed_output *o, const dmlk_piece *pieces, int count, int64_t rows);
 
-/* The output is complete. */
+/* Writes the rest of the buffer: the output is complete. */
 void dmlk_packed_end(dmlk_packed_output *o);
 
-/* --- axes in runs --- */
+/* --- axes in spans --- */
 
-/* `count` consecutive indices of an axis of the output: copies of inputs in, in + step, ..., or a constant. */
+/* `count` consecutive indices of an axis of the output, copied from the indices in, in + step, ... of the input, or
+ * filled with a constant. */
 typedef struct dmlk_span {
     int64_t in, step, count;
     bool is_constant;
 } dmlk_span;
 
-/* The run of axis d that index `o` begins, or is in. */
+/* The span of axis d that starts at index `o`. */
 typedef dmlk_span dmlk_span_of(const void *context, uint32_t d, int64_t o);
 
 typedef struct dmlk_spans {
-    const dmlk_view *in; /* `out` without constants; as many axes */
+    const dmlk_view *in; /* as many axes as the output */
     const int64_t *sizes; /* of the output */
     uint32_t rank;
     dmlk_span_of *span_of;
-    const void *context, *bits; /* of the constant */
+    const void *context; /* for span_of */
+    const void *bits;    /* the element that is the constant */
 } dmlk_spans;
 
-/* Appends axes d, d + 1, ... of the output; `at` is the input at index 0 of them. */
+/* Appends the part of the output along axes d, d + 1, ...; `at` is the input at index 0 of these axes. */
 void dmlk_packed_spans(dmlk_packed_output *o, const dmlk_spans *spans, uint32_t d, const uint8_t *at);
 
 /* Writes the output, on several threads if that is faster. */

@@ -1,5 +1,5 @@
-/* permute_bytes.h - permutations of the bytes of AVX-512 vectors: with VBMI an instruction, otherwise permutations of words,
- * once for the even bytes of the result and once for the odd ones. */
+/* permute_bytes.h - permutations of the bytes of AVX-512 vectors.  VBMI has an instruction for them; otherwise words
+ * are permuted, once for the even bytes of the result and once for the odd ones. */
 #ifndef DMLK_PERMUTE_BYTES_H
 #define DMLK_PERMUTE_BYTES_H
 
@@ -7,7 +7,7 @@
 
 #define DMLK_ODD_BYTES UINT64_C(0xAAAAAAAAAAAAAAAA)
 
-/* From words that have the wanted bytes of the result's even bytes and of its odd ones. */
+/* Joins words that contain the result's even bytes with words that contain its odd bytes. */
 static inline __m512i dmlk_join_bytes(__m512i index, __m512i even, __m512i odd) {
     const __m512i high = _mm512_set1_epi16(8); /* bits to shift, of the upper byte */
     even = _mm512_srlv_epi16(even, _mm512_and_si512(_mm512_slli_epi16(index, 3), high));

@@ -5,7 +5,7 @@
 
 #include "element.h"
 
-#define DMLK_CHUNK 256
+#define DMLK_CHUNK 256 /* elements */
 
 typedef union dmlk_promoted {
     double f[DMLK_CHUNK];   /* DMLK_KIND_FLOAT */
@@ -17,7 +17,7 @@ typedef union dmlk_promoted {
 void dmlk_load_promoted(uint32_t type, const uint8_t *at, int64_t stride, int64_t count, dmlk_promoted *to);
 
 /* Writes count <= DMLK_CHUNK elements of kind `kind`:
- *   to a float: rounded to nearest even, overflow to infinity, a NaN keeps its sign and what fits of its payload;
+ *   to a float: rounded to nearest even, overflow to infinity; a NaN keeps its sign and the upper bits of its payload;
  *   float to integer: truncated toward zero, saturated, NaN to 0;
  *   integer to narrower integer: the low bits. */
 void dmlk_store_promoted(uint32_t type, uint8_t *at, int64_t stride, int64_t count, enum dmlk_kind kind,

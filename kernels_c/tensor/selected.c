@@ -2,7 +2,7 @@
 
 #include "selection.h"
 
-#define MOST_AXES (2 * DMLK_MAX_RANK)
+#define MAX_AXES (2 * DMLK_MAX_RANK)
 
 struct axis {
     int64_t size, table_stride, index_stride;
@@ -11,10 +11,11 @@ struct axis {
 
 struct axes {
     uint32_t count;
-    struct axis axes[MOST_AXES];
+    struct axis axes[MAX_AXES];
 };
 
-/* Appends axes [first, end) of the table.  The indices have `shared` of them, from their axis `at` on. */
+/* Appends axes [first, end) of the table.  The indices have axes [first_shared, end_shared) of these too, as their
+ * axes from `at` on. */
 static bool add_table_axes(struct axes *all, const dmlk_view *table, uint32_t first, uint32_t end,
                            uint32_t first_shared, uint32_t end_shared, const dmlk_view *indices, uint32_t at) {
     bool fits = true;

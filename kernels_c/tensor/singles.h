@@ -28,7 +28,7 @@ static inline void dmlk_load_singles(uint32_t type, const uint8_t *at, int64_t s
     }
 }
 
-/* The same, or where they are: contiguous FLOAT32s in memory. */
+/* The same, but does not copy contiguous FLOAT32s: returns where the elements are, `room` or the tensor itself. */
 static inline const float *dmlk_singles(uint32_t type, const uint8_t *at, int64_t stride, int64_t count, float *room) {
 #ifndef DMLK_CHECKED
     if (type == DMLK_FLOAT32 && stride == 1) {
@@ -39,7 +39,7 @@ static inline const float *dmlk_singles(uint32_t type, const uint8_t *at, int64_
     return room;
 }
 
-/* Writes them; a NaN becomes the one of element.h. */
+/* Writes `count` elements, `stride` elements apart; every NaN becomes DMLK_NAN_BITS (see element.h). */
 static inline void dmlk_store_singles(uint32_t type, uint8_t *at, int64_t stride, int64_t count, const float *from) {
     float *singles = (float *)(void *)at;
     uint16_t *halves = (uint16_t *)(void *)at;

@@ -12,7 +12,7 @@ typedef struct dmlk_slice {
 /* The smallest slice that contains all the given slices (at least one). */
 dmlk_slice dmlk_enclose(const dmlk_slice *slices, uint32_t count);
 
-/* Merges disjoint slices into one, if that contains no other index; returns the number of slices. */
+/* Merges disjoint slices into one slice, if that contains no further index; returns the number of slices. */
 uint32_t dmlk_join(dmlk_slice *slices, uint32_t count);
 
 static inline uint64_t dmlk_gcd(uint64_t x, uint64_t y) {

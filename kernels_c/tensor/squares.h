@@ -1,4 +1,4 @@
-/* squares.h - square blocks that are transposed in registers: the forms of transpose.c (see transpose.inc). */
+/* squares.h - square blocks that are transposed in registers: the forms that transpose.c uses (see transpose.inc). */
 #ifndef DMLK_SQUARES_H
 #define DMLK_SQUARES_H
 
@@ -17,7 +17,7 @@ typedef struct dmlk_squares {
 /* See dispatch/choose.c. */
 extern const struct dmlk_transpose_form {
     dmlk_squares squares[9]; /* by the bytes of an element */
-    const struct dmlk_transpose_form *smaller; /* for blocks that are smaller; NULL: nothing */
+    const struct dmlk_transpose_form *smaller; /* the form for blocks that its squares do not fit into; NULL: none */
 } *dmlk_transpose_form;
 
 /* Permutation indices that interleave two vectors of N lane by lane, by N and the number of lanes; the second vector's

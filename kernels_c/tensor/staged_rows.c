@@ -8,17 +8,17 @@
 #include "nontemporal.h"
 #include "promoted.h"
 
-#define PIECE 4096 /* bytes of each operand processed at a time, in the first-level cache */
+#define PIECE 4096 /* bytes of each operand that are processed at a time, and stay in the first-level cache */
 #define FEW 4      /* operands; with more, pieces are shorter, so that all fit the cache */
 #define SHORT 16   /* elements; shorter rows are not staged */
-#define COST 8     /* bytes: of an element of a row that is not cheap, at least: see dmlk_for_costly_rows */
-#define APART 4    /* elements up to this stride roughly share cache lines */
-#define NEAR_BYTES (1 << 20) /* of an output that may fit a second-level cache */
-#define STREAMED 1024 /* bytes; in a shorter row the lines that it only partly fills cost more than streaming gains */
-#define LONG_ROW (1 << 16) /* bytes; in a shorter one lines partly filled by short pieces cost more than these gain */
-#define SHORT_PIECE 512    /* bytes that are streamed at a time in a long row, so that fetching inputs goes on meanwhile */
-#define LONG_PLAIN_ROW (1 << 14)      /* bytes of the widest operand, where all are contiguous: long for streamed_row */
-#define SHORT_AHEAD (4 * SHORT_PIECE) /* bytes from what its pieces read to what is fetched before */
+#define COST 8     /* bytes: the least cost of an element in a row that is not cheap (see dmlk_for_costly_rows) */
+#define APART 4    /* elements; up to this stride, neighbours roughly share cache lines */
+#define NEAR_BYTES (1 << 20) /* bytes of an output that may fit a second-level cache */
+#define STREAMED 1024 /* bytes; in a shorter row, partly filled cache lines cost more than bypassing the caches gains */
+#define LONG_ROW (1 << 16) /* bytes; in a shorter row, lines that short pieces fill in part cost too much */
+#define SHORT_PIECE 512    /* bytes streamed at a time in a long row, so that inputs are prefetched meanwhile */
+#define LONG_PLAIN_ROW (1 << 14)      /* bytes of the widest operand from which streamed_row is used */
+#define SHORT_AHEAD (4 * SHORT_PIECE) /* bytes between a piece and the prefetched input in streamed_row */
 
 static const int64_t ones[DMLK_MAX_OPERANDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
@@ -31,10 +31,10 @@ struct packed {
     int64_t widest; /* bytes of an element of the widest operand */
     int64_t bytes[DMLK_MAX_OPERANDS];
     bool halves[DMLK_MAX_OPERANDS]; /* FLOAT16 operands that the row receives as FLOAT32 */
-    bool floats;                    /* any of these? */
-    bool stream;
+    bool floats;                    /* some operand is one of these */
+    bool stream; /* long rows of the output bypass the caches */
     bool far; /* the output exceeds the near caches */
-    bool cheap; /* the row, beside reading and writing lines of the cache */
+    bool cheap; /* the row takes less time than reading and writing its cache lines */
 };
 
 /* `count` packed elements of operand k: in `piece`, or in place. */
@@ -70,13 +70,13 @@ static void store(const struct packed *job, uint8_t *piece, int64_t count, uint8
     }
 }
 
-/* (Reading a whole piece before writing also helps with large strides: loads wait for pending stores with the same
- * low address bits.) */
+/* Packs the operands of a piece, runs the row, and unpacks the output.  (Reading a whole piece before writing also
+ * helps with large strides: loads wait for pending stores with the same low address bits.) */
 static void packed_piece(const struct packed *job, uint8_t *const *at, const int64_t *strides, int64_t count, bool streams) {
     _Alignas(DMLK_LINE) uint8_t pieces[FEW * PIECE];
     const uint32_t out = job->operands - 1;
     const bool in_place = job->row != NULL && strides[out] == 1 && !streams && !job->halves[out];
-    uint8_t *packed[DMLK_MAX_OPERANDS]; /* to clear all of it would take longer than a short row */
+    uint8_t *packed[DMLK_MAX_OPERANDS]; /* (not cleared, which would take longer than a short row) */
     packed[0] = at[0];
     for (uint32_t k = 0; k < out; k++) {
         packed[k] = load(job, k, at[k], strides[k], count, pieces + k * job->room);
@@ -94,14 +94,15 @@ static void packed_piece(const struct packed *job, uint8_t *const *at, const int
     }
 }
 
-/* Elements with the same `stride` in all operands.  The gaps are processed too, as their cache lines are read
- * anyway, but not stored: they may belong to other tensors, and the gap after the last element may not exist. */
+/* A piece whose elements have the same `stride` in all operands.  The row also runs on the gaps, as their cache lines
+ * are read anyway; the results in gaps are not stored: they may belong to other tensors, and after the last element
+ * there may be no gap. */
 static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t stride, int64_t count, bool last) {
     _Alignas(DMLK_LINE) uint8_t pieces[FEW * PIECE];
     const uint32_t out = job->operands - 1;
     const int64_t all = last ? (count - 1) * stride + 1 : count * stride;
     uint16_t halves[PIECE / sizeof(float)];
-    uint8_t *packed[DMLK_MAX_OPERANDS]; /* to clear all of it would take longer than a short row */
+    uint8_t *packed[DMLK_MAX_OPERANDS]; /* (not cleared, which would take longer than a short row) */
     packed[0] = at[0];
     for (uint32_t k = 0; k < out; k++) {
         packed[k] = load(job, k, at[k], 1, all, pieces + k * job->room);
@@ -117,7 +118,7 @@ static void whole_piece(const struct packed *job, uint8_t *const *at, int64_t st
     dmlk_copy_apart(packed[out], at[out], stride * job->bytes[out], job->bytes[out], all);
 }
 
-/* Elements.  Shorter pieces let reading and partly written or streamed lines overlap. */
+/* Elements of a piece.  In shorter pieces, reading overlaps with lines that are streamed or written in part. */
 static int64_t piece_length(const struct packed *job, int64_t stride, int64_t count, bool whole, bool streams) {
     if (whole) { /* half of the room, in whole vectors: the other half is for the output */
         return job->most / (2 * stride) / DMLK_LINE * DMLK_LINE;
@@ -129,8 +130,9 @@ static int64_t piece_length(const struct packed *job, int64_t stride, int64_t co
     return stride != 1 ? job->most / 4 : job->most;
 }
 
-/* A long row of contiguous elements, streamed.  Little is done between pieces: CPUs look a few hundred instructions ahead, and
- * thus begin to load the next piece while this one's stores are on their way to memory. */
+/* A long row of contiguous elements, whose output bypasses the caches.  Little is done between pieces: CPUs execute a
+ * few hundred instructions out of order, and so start to load the next piece while this one's stores are on their way
+ * to memory. */
 static void streamed_row(const struct packed *job, uint8_t *const *at, int64_t count) {
     _Alignas(DMLK_LINE) uint8_t result[SHORT_PIECE];
     const uint32_t out = job->operands - 1;
@@ -173,8 +175,8 @@ static void packed_row(uint8_t *const *at, const int64_t *strides, int64_t count
         job->row(at, strides, count, job->context);
         return;
     }
-    /* In the gaps of far outputs, other rows of one input gain little and may be slow; without AVX-512, in the gaps of
-     * near ones none gains. */
+    /* Whether to run the row on the gaps, too.  Rows of one input that are not cheap gain little by it, even with a far
+     * output, and may be slower.  With a near output, no row gains without AVX-512. */
     const bool cheap = job->row == NULL || job->cheap || (out > 1 && job->far);
     const bool whole = (job->far || dmlk_isa() == DMLK_ISA_AVX512) && job->operands <= FEW && alike && cheap &&
                        strides[out] > 1 && strides[out] <= APART && count >= SHORT;
@@ -202,7 +204,7 @@ static int run(struct packed *job, const dmlk_view *const *views, bool floats) {
     for (uint32_t k = 0; k < operands; k++) {
         job->bytes[k] = dmlk_type_bytes(views[k]->type);
         job->halves[k] = floats && views[k]->type == DMLK_FLOAT16;
-        job->stream = job->stream && (k + 1 == operands || views[k]->base != out->base); /* in place: read anyway */
+        job->stream = job->stream && (k + 1 == operands || views[k]->base != out->base); /* (lines are read) */
         job->floats = job->floats || job->halves[k];
         const int64_t near = job->halves[k] ? (int64_t)sizeof(float) : job->bytes[k];
         widest = near > widest ? near : widest;

@@ -13,8 +13,8 @@ int dmlk_staged_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row 
  * kernel. */
 int dmlk_float_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
-/* dmlk_staged_rows of a row that takes less time than the lines of the cache that it reads and writes: in gaps between
- * elements it is run, too. */
+/* dmlk_staged_rows for a row that takes less time than reading and writing its cache lines: it is also run on the
+ * gaps between elements. */
 int dmlk_cheap_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
 #endif

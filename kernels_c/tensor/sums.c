@@ -3,7 +3,7 @@
 #include "cpu.h"
 
 #define LANES DMLK_SUM_LANES
-#define IN_LINE 8 /* doubles of a line of the cache */
+#define IN_LINE 8 /* doubles per cache line */
 #define JOIN(a, b) a##_##b
 
 #define SUMS_NAME(x) JOIN(x, sum)
@@ -53,7 +53,7 @@ void dmlk_sums_along(dmlk_sums *sums, int64_t sum, const double *x, int64_t n, i
             to[i] = to[i] operation from[i];                                                                     \
         }                                                                                                        \
     }                                                                                                            \
-    /* The lanes of each of `count` sums, which may take the place of the lanes. */                              \
+    /* Adds up the lanes of each of `count` sums; `results` may be `lanes`. */                                   \
     DMLK_EACH_ISA(fold_##name, (const double *lanes, int64_t count, double *results), (lanes, count, results)) { \
         for (int64_t i = 0; i < count; i++, lanes += LANES) {                                                    \
             dmlk_sums_vector a, b, c, d;                                                                         \
@@ -64,7 +64,7 @@ void dmlk_sums_along(dmlk_sums *sums, int64_t sum, const double *x, int64_t n, i
             DMLK_FOLD_LANES(results[i], a, b, c, d, operation);                                                  \
         }                                                                                                        \
     }                                                                                                            \
-    /* The same of lanes that are `stride` apart, whose sums are next to each other. */                          \
+    /* The same for lanes that are `stride` apart; neighbouring sums are contiguous. */                          \
     DMLK_EACH_ISA(fold_across_##name, (const double *restrict lanes, int64_t stride, int64_t count, double *restrict results), \
                   (lanes, stride, count, results)) {                                                             \
         for (int64_t i = 0; i < count; i++) {                                                                    \

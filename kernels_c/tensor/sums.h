@@ -1,7 +1,7 @@
-/* sums.h - sums and products of doubles whose result depends on nothing but the numbers and their order.
+/* sums.h - sums and products of doubles that depend on nothing but the numbers and their order.
  *
- * Number i goes to lane i % lanes of its sum, so that several can be added at a time, whether the numbers of one sum
- * follow each other in memory or those of neighbouring sums do.  At the end the lanes are added pairwise. */
+ * Number i is added to lane i % lanes of its sum.  So several numbers can be added at a time, whether the numbers of
+ * one sum are contiguous in memory or those of neighbouring sums are.  At the end the lanes are added pairwise. */
 #ifndef DMLK_SUMS_H
 #define DMLK_SUMS_H
 
@@ -11,14 +11,14 @@
 #define DMLK_SUM_LANES 16
 #define DMLK_SUMS_LONG (4 * DMLK_SUM_LANES) /* numbers; shorter sums have one lane */
 
-#define DMLK_SUMS_MOST 1024 /* sums at a time */
+#define DMLK_SUMS_MOST 1024 /* the most sums at a time */
 
 typedef struct dmlk_sums {
     bool is_product;
     int64_t count;  /* sums */
-    int64_t lanes;  /* DMLK_SUM_LANES; of a short sum 1 */
-    bool along;     /* lane k of sum i is number i * lanes + k below; otherwise k * stride + i */
-    int64_t stride; /* at least count; rows of lanes begin at a line of the cache */
+    int64_t lanes;  /* of each sum: DMLK_SUM_LANES; 1 for short sums */
+    bool along;     /* lane k of sum i is lane[i * lanes + k]; otherwise lane[k * stride + i] */
+    int64_t stride; /* at least count; lane[k * stride] is aligned to a cache line */
     _Alignas(64) double lane[DMLK_SUM_LANES * DMLK_SUMS_MOST];
 } dmlk_sums;
 
@@ -31,27 +31,27 @@ void dmlk_sums_along(dmlk_sums *sums, int64_t sum, const double *x, int64_t n, i
 /* Adds number `index` of every sum. */
 void dmlk_sums_across(dmlk_sums *sums, const double *x, int64_t index);
 
-/* Stores the results; they may be combined with those of further numbers by dmlk_sums_combine. */
+/* Stores the results.  dmlk_sums_combine adds (or multiplies) the results of further numbers to them. */
 void dmlk_sums_finish(dmlk_sums *sums, double *results);
 void dmlk_sums_combine(bool is_product, double *results, const double *more, int64_t count);
 
-/* The same of `count` sums with DMLK_SUM_LANES lanes each, next to each other. */
+/* Adds up (or multiplies) the lanes of `count` sums with DMLK_SUM_LANES contiguous lanes each. */
 void dmlk_sums_fold(bool is_product, const double *lanes, int64_t count, double *results);
 
-/* Where number `index` of every sum is added, across them. */
+/* The lanes to which number `index` of each sum is added, for sums that are added across. */
 static inline double *dmlk_sums_row(dmlk_sums *sums, int64_t index) {
     return &sums->lane[(index & (sums->lanes - 1)) * sums->stride];
 }
 
 /* --- for sums.inc --- */
 
-#define DMLK_SUMS_STRIP 32 /* sums whose lane is kept in registers; of floats two lines of the cache */
+#define DMLK_SUMS_STRIP 32 /* sums whose lane is kept in registers; as floats, two cache lines */
 #define DMLK_SUMS_NEAR 128 /* sums whose lanes fit into half of the first-level cache */
 
 /* A quarter of the lanes. */
 typedef double dmlk_sums_vector __attribute__((vector_size(DMLK_SUM_LANES / 4 * sizeof(double)), aligned(sizeof(double))));
 
-/* The lanes of a sum, four vectors, pairwise. */
+/* Combines the lanes of a sum, in four vectors, pairwise. */
 #define DMLK_FOLD_LANES(result, a, b, c, d, operation)                                                  \
     do {                                                                                               \
         const dmlk_sums_vector all_ = ((a)operation(c))operation((b)operation(d));                     \

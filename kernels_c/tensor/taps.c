@@ -17,7 +17,7 @@ static void add_tap(const dmlk_windows *w, const uint64_t *packed_steps, dmlk_ta
     taps->is_run = taps->is_run && taps->number[k] == taps->number[0] + k;
 }
 
-/* Takes `last` and the places after it. */
+/* Makes a group of the place `last` and the places after it. */
 static bool take(const dmlk_windows *w, const dmlk_window_row *row, const uint64_t *packed_steps, dmlk_taps *taps) {
     taps->count = 0;
     taps->whole = (dmlk_outputs){0, row->count};

@@ -7,8 +7,8 @@
  * Where rows are short, a tile joins several that are contiguous in the output, along the loop "next".  Outputs
  * that bypass the caches need that for longer rows too: partial lines are slow.
  *
- * While a tile is processed, the next one is prefetched; partly used lines should be continued soon, in inputs and
- * output. */
+ * While a tile is processed, the next one is prefetched.  The order of tiles is such that cache lines that a tile uses
+ * in part, of inputs and output, are soon used again. */
 #include "tiles.h"
 
 #include "ahead.h"
@@ -18,11 +18,11 @@
 #include "transpose.h"
 #include "promoted.h"
 
-#define LONG_ROW 1024 /* bytes of a row that are efficient alone: the part of a row in a tile */
-#define SHORT_ROW 320 /* bytes; shorter rows are faster joined */
-#define ACROSS 64    /* elements */
+#define LONG_ROW 1024 /* bytes of a row in a tile; rows of this length are efficient by themselves */
+#define SHORT_ROW 320 /* bytes; shorter rows are faster if they are joined */
+#define ACROSS 64    /* elements of a tile along the loop across */
 #define TILE_BYTES (LONG_ROW * ACROSS) /* of each operand */
-#define MOST_GATHERED 3 /* operands; others are read in place */
+#define MAX_GATHERED 3 /* operands; further ones are read in place */
 
 uint32_t dmlk_nearest_loop(const dmlk_iter *rows, uint32_t k) {
     uint32_t best = rows->rank - 1;
@@ -62,7 +62,7 @@ static bool choose_across(dmlk_tiles *t) {
     uint32_t count = 0;
     for (uint32_t k = 0; k + 1 < rows->operands; k++) {
         const uint32_t d = count > 0 ? t->across : dmlk_nearest_loop(rows, k);
-        t->gathered[k] = count < MOST_GATHERED && gains(rows, k, d);
+        t->gathered[k] = count < MAX_GATHERED && gains(rows, k, d);
         if (t->gathered[k]) {
             t->across = d;
             count++;
@@ -79,8 +79,8 @@ static int64_t widest(const dmlk_iter *rows) {
     return bytes;
 }
 
-/* Chooses the loop along which short rows are joined; longer rows too, if the output bypasses the caches. False:
- * not needed. */
+/* Chooses the loop along which short rows are joined, or also longer rows if the output bypasses the caches.  False:
+ * rows need not be joined. */
 static bool choose_next(dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     const uint32_t row = rows->rank - 1, output = rows->operands - 1;
@@ -93,7 +93,7 @@ static bool choose_next(dmlk_tiles *t) {
     uint32_t count = 0;
     t->across = t->next;
     for (uint32_t k = 0; k < output; k++) {
-        t->gathered[k] = count < MOST_GATHERED && !follows(rows, k, t->next) && rows->strides[row][k] <= 1;
+        t->gathered[k] = count < MAX_GATHERED && !follows(rows, k, t->next) && rows->strides[row][k] <= 1;
         count += t->gathered[k];
         joined = joined && (t->gathered[k] || follows(rows, k, t->next));
     }
@@ -155,7 +155,7 @@ static int64_t step_of(const dmlk_iter *iter, uint32_t d) {
     return least;
 }
 
-/* Short steps innermost; all others in the order of the output. */
+/* Sorts the loops with short steps innermost; the others keep the order of the output. */
 static void order_loops(dmlk_tiles *t) {
     for (uint32_t last = 1; last < t->iter.rank; last++) {
         for (uint32_t d = last; d > 0 && step_of(&t->iter, d - 1) < step_of(&t->iter, d); d--) {
@@ -167,8 +167,9 @@ static void order_loops(dmlk_tiles *t) {
     }
 }
 
-/* An input that may be transposed into the output, where the row then works in place; or none, as the output is streamed,
- * has no contiguous rows, or is an input, too.  (An input that overlaps it otherwise is not legal.) */
+/* Chooses an input that is transposed into the output, where the row then works in place.  Returns the output if
+ * there is none, because the output bypasses the caches, has no contiguous rows, or is also an input.  (An input may
+ * not overlap the output in any other way.) */
 static uint32_t choose_direct(const dmlk_tiles *t) {
     const dmlk_iter *rows = &t->rows;
     const uint32_t output = rows->operands - 1;
@@ -215,9 +216,10 @@ static int64_t measure(const dmlk_tiles *t, const dmlk_cursor *cursor, int64_t *
     return count;
 }
 
-/* A tile has `lines` blocks across, of `rows` contiguous rows of `columns` elements; the next one is at `ahead`. */
+/* Runs one tile: `lines` blocks across, each of `rows` contiguous rows of `columns` elements.  The next tile is at
+ * `ahead`. */
 static void run_tile(const dmlk_tiles *t, const dmlk_cursor *cursor, const dmlk_cursor *ahead, const int64_t *sizes) {
-    _Alignas(DMLK_LINE) uint8_t gathered[MOST_GATHERED][TILE_BYTES];
+    _Alignas(DMLK_LINE) uint8_t gathered[MAX_GATHERED][TILE_BYTES];
     const dmlk_iter *all = &t->rows;
     const bool blocks = t->next != t->across;
     const int64_t columns = sizes[all->rank - 1], rows = blocks ? sizes[t->next] : 1, lines = sizes[t->across];

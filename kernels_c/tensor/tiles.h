@@ -9,13 +9,13 @@ typedef struct dmlk_tiles {
     dmlk_iter rows; /* the loops without tiles */
     dmlk_row *row;
     const void *context;
-    dmlk_iter iter;               /* from tile to tile */
-    uint32_t loop[DMLK_MAX_RANK]; /* the loop of `rows` that each of its loops is */
-    int64_t tile[DMLK_MAX_RANK];  /* elements of each loop of the rows */
-    uint32_t across, next;        /* loops of the rows; may be the same */
-    bool gathered[DMLK_MAX_OPERANDS];
-    uint32_t direct; /* the one of these that is gathered into the output, or the output: none */
-    bool large;  /* bypasses the caches, and is prefetched */
+    dmlk_iter iter;               /* the loops from tile to tile */
+    uint32_t loop[DMLK_MAX_RANK]; /* loop d of `iter` steps along loop[d] of `rows` */
+    int64_t tile[DMLK_MAX_RANK];  /* elements of a tile along each loop of `rows` */
+    uint32_t across, next;        /* loops of `rows` (see tiles.c); may be the same */
+    bool gathered[DMLK_MAX_OPERANDS]; /* the operand is copied, with its rows packed */
+    uint32_t direct; /* the operand that is gathered into the output; the output itself: none */
+    bool large;  /* the output bypasses the caches, and inputs are prefetched */
     bool joined; /* rows of a tile along `next` are joined */
 } dmlk_tiles;
 

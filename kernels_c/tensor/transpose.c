@@ -8,12 +8,12 @@
 #include "gather.h"
 #include "squares.h"
 
-#define CROWDED 1024 /* bytes: 16 lines at this distance conflict in a first-level cache */
-#define STRIP 512 /* bytes of a row */
+#define CROWDED 1024 /* bytes; 16 cache lines at this distance conflict in a first-level cache */
+#define STRIP 512 /* bytes of a row of the result that are transposed at a time */
 
 const struct dmlk_transpose_form *dmlk_transpose_form;
 
-/* The largest squares that a block holds and the CPU can handle. */
+/* The largest squares that fit into the block and that this CPU has a form for. */
 static dmlk_squares choose(int64_t bytes, int64_t rows, int64_t columns) {
     for (const struct dmlk_transpose_form *form = dmlk_transpose_form; form != NULL; form = form->smaller) {
         const dmlk_squares s = form->squares[bytes];
@@ -42,10 +42,10 @@ static void transpose_plain(int64_t bytes, const uint8_t *from, int64_t from_ste
     }
 }
 
-/* What is done besides. */
-struct besides {
-    int64_t ahead;  /* bytes from a block to one that is fetched meanwhile; 0: none */
-    bool to_memory; /* lines of the result are fetched before they are written */
+/* Prefetches during a transposition. */
+struct prefetches {
+    int64_t ahead;  /* bytes from a block to another block that is prefetched; 0: none */
+    bool to_memory; /* cache lines of the result are prefetched before they are written */
 };
 
 /* Copies a strided row to contiguous elements. */
@@ -63,10 +63,11 @@ static inline void copy_row(int64_t bytes, const uint8_t *from, int64_t stride, 
     }
 }
 
-/* Rows of at most STRIP bytes.  If the rows of a square would evict each other from the cache, as with steps that
- * are multiples of a power of two, or if their elements are strided, they are first copied to a strip. */
+/* Transposes to rows of at most STRIP bytes.  If the rows of a square would evict each other from the cache, as with
+ * steps that are multiples of a large power of two, or if their elements are strided, they are first copied to a
+ * strip. */
 static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
-                            int64_t to_step, int64_t rows, int64_t columns, struct besides besides) {
+                            int64_t to_step, int64_t rows, int64_t columns, struct prefetches prefetches) {
     _Alignas(DMLK_LINE) uint8_t strip[16 * STRIP];
     const dmlk_squares s = choose(bytes, rows, columns);
     if (s.size == 0) {
@@ -80,7 +81,7 @@ static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_ste
         i = i < columns - s.size ? i : columns - s.size;
         const uint8_t *first = from + i * from_step;
         for (int64_t k = 0; k < s.size; k++) {
-            dmlk_fetch(first + k * from_step + besides.ahead, besides.ahead != 0 ? rows * from_stride : 0);
+            dmlk_fetch(first + k * from_step + prefetches.ahead, prefetches.ahead != 0 ? rows * from_stride : 0);
             if (to_strip) {
                 copy_row(bytes, first + k * from_step, from_stride, strip + k * step, rows);
             }
@@ -88,7 +89,7 @@ static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_ste
         for (int64_t j = 0; j < rows; j += s.size) {
             j = j < rows - s.size ? j : rows - s.size;
             uint8_t *at = to + j * to_step + i * bytes;
-            for (int64_t k = 0; k < s.size && besides.to_memory; k++) { /* for the squares of the next i */
+            for (int64_t k = 0; k < s.size && prefetches.to_memory; k++) { /* for the squares of the next iteration */
                 __builtin_prefetch(at + k * to_step + s.size * bytes, 1);
             }
             s.run((to_strip ? strip : first) + j * bytes, step, at, to_step);
@@ -97,8 +98,8 @@ static void transpose_block(int64_t bytes, const uint8_t *from, int64_t from_ste
 }
 
 static void transpose(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
-                      int64_t to_step, int64_t rows, int64_t columns, struct besides besides) {
-    const int64_t ahead = besides.ahead;
+                      int64_t to_step, int64_t rows, int64_t columns, struct prefetches prefetches) {
+    const int64_t ahead = prefetches.ahead;
     if (from_step == bytes) { /* nothing to transpose */
         for (int64_t j = 0; j < rows; j++) {
             dmlk_fetch(from + j * from_stride + ahead, ahead != 0 ? columns * bytes : 0);
@@ -109,21 +110,21 @@ static void transpose(int64_t bytes, const uint8_t *from, int64_t from_step, int
     const int64_t most = STRIP / bytes;
     for (int64_t j = 0; j < rows; j += most) {
         transpose_block(bytes, from + j * from_stride, from_step, from_stride, to + j * to_step, to_step,
-                        rows - j < most ? rows - j : most, columns, besides);
+                        rows - j < most ? rows - j : most, columns, prefetches);
     }
 }
 
 void dmlk_transpose(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                     int64_t to_step, int64_t rows, int64_t columns) {
-    transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns, (struct besides){0});
+    transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns, (struct prefetches){0});
 }
 
 void dmlk_transpose_fetching(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                              int64_t to_step, int64_t rows, int64_t columns, int64_t ahead) {
-    transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns, (struct besides){.ahead = ahead});
+    transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns, (struct prefetches){.ahead = ahead});
 }
 
 void dmlk_transpose_to_memory(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                               int64_t to_step, int64_t rows, int64_t columns) {
-    transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns, (struct besides){.to_memory = true});
+    transpose(bytes, from, from_step, from_stride, to, to_step, rows, columns, (struct prefetches){.to_memory = true});
 }

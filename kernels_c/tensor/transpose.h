@@ -10,11 +10,11 @@
 void dmlk_transpose(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                     int64_t to_step, int64_t rows, int64_t columns);
 
-/* Fetches the block that is `ahead` bytes after `from` meanwhile; 0: none. */
+/* The same, and prefetches the block that is `ahead` bytes after `from`; 0: none. */
 void dmlk_transpose_fetching(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                              int64_t to_step, int64_t rows, int64_t columns, int64_t ahead);
 
-/* To memory beyond the first-level cache: lines of the result are fetched before they are written. */
+/* The same for a result outside the first-level cache: its cache lines are prefetched before they are written. */
 void dmlk_transpose_to_memory(int64_t bytes, const uint8_t *from, int64_t from_step, int64_t from_stride, uint8_t *to,
                               int64_t to_step, int64_t rows, int64_t columns);
 

@@ -169,7 +169,7 @@ void dmlk_iter_advance(const dmlk_iter *iter, dmlk_cursor *cursor, int64_t count
         move(iter, cursor, d, count);
         return;
     }
-    /* To the start of the next row: resets the loops that ended, and steps the next outer one. */
+    /* Moves to the start of the next row: resets the loops that ended, and steps the next outer one. */
     move(iter, cursor, d, -cursor->index[d]);
     while (d-- > 0) {
         if (cursor->index[d] + 1 < iter->sizes[d]) {

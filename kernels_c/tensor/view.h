@@ -17,7 +17,7 @@ bool dmlk_view_extent(const dmlk_view *view, uint64_t *bits);
 
 bool dmlk_same_sizes(const dmlk_view *a, const dmlk_view *b);
 
-/* The view along the axes in the mask, at coordinate 0 of the others.  No axis: one element. */
+/* The part of the view along the axes in the mask, at coordinate 0 of the others.  Without any axis, one element. */
 dmlk_view dmlk_view_select(const dmlk_view *view, uint32_t axes_mask);
 
 /* --- several views of the same sizes, element by element --- */
@@ -80,8 +80,8 @@ int dmlk_for_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *ro
 int dmlk_for_costly_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context,
                          int64_t cost);
 
-/* Like dmlk_for_rows, but each at[k] points into the tensor itself, so that a row may access other elements relative to it,
- * as far as the kernel knows that they exist. */
+/* Like dmlk_for_rows, but each at[k] points into the tensor itself, so that a row may access other elements relative
+ * to it. The kernel must know that these exist. */
 int dmlk_indexed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
 #endif

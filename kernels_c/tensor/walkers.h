@@ -7,7 +7,7 @@
  *     dmlk_indexed_rows (view.h)
  *   Any order, several threads, all strides; never copies.  An operand with stride 0 along an axis points to
  *   the start of the line, and the row itself steps along the line.  dmlk_signed_index and
- *   dmlk_unsigned_index (indices.h) keep it inside, whatever the indices are.
+ *   dmlk_unsigned_index (indices.h) keep these steps inside the line, whatever the indices are.
  *
  * Windows: an output element is computed from a box of an input around its position (windows.h).  The box is
  *   clipped to the tensor: padding is not read.

@@ -4,14 +4,14 @@
 
 /* --- the walker --- */
 
-/* Whether the parameters are a valid window.  Nothing computed from them may exceed 63 bits: places that are
- * outside the input and its padding for all outputs are removed. */
+/* Whether the parameters are a valid window.  Removes places that are outside the input and its padding for all
+ * outputs, so that no number computed from the parameters exceeds 63 bits. */
 static bool take_axis(dmlk_window_axis *axis) {
     int64_t farthest;
     if (axis->window < 1 || axis->stride < 1 || axis->dilation < 1 || axis->start < 0 || axis->end < 0) {
         return false;
     }
-    /* With this stride and with any larger one, all windows but the first are outside of the input and its padding. */
+    /* With this stride, as with any larger one, all windows but the first are outside the input and its padding. */
     axis->stride = dmlk_min(axis->stride, axis->start + axis->input + axis->end + 1);
     if (__builtin_mul_overflow(axis->output, axis->stride, &farthest) || farthest > INT64_MAX / 4) {
         return false;
@@ -33,8 +33,8 @@ static uint32_t choose_axis(const dmlk_windows *w) {
 static void set_rows(dmlk_windows *w) {
     const dmlk_window_axis *axis = &w->axes[w->along];
     w->row_step = (int64_t)((uint64_t)axis->stride * (uint64_t)w->in_strides[w->along]);
-    /* Windows that are farther apart than the input is long share no place: in a row of several, most places would be
-     * inside for none of them. */
+    /* If the stride exceeds the input, a place is inside the input for at most one window: in a row of several outputs,
+     * most places would be inside for none of them. */
     w->row_length = axis->stride > axis->input ? 1 : dmlk_min(DMLK_CHUNK, axis->output);
     w->pieces = (axis->output + w->row_length - 1) / w->row_length;
     w->rows = w->pieces;
@@ -82,7 +82,7 @@ int dmlk_windows_init(dmlk_windows *w, const dmlk_view *in, const dmlk_view *out
     return DMLK_OK;
 }
 
-/* Sets the fields derived from the index. */
+/* Sets the fields that are derived from row->index. */
 static void take_row(const dmlk_windows *w, dmlk_window_row *row) {
     const dmlk_window_axis *along = &w->axes[w->along];
     row->count = dmlk_min(w->row_length, along->output - row->index[w->along]);
@@ -126,9 +126,9 @@ void dmlk_window_next(const dmlk_windows *w, dmlk_window_row *row) {
     take_row(w, row);
 }
 
-/* --- what windows cover --- */
+/* --- the inputs that windows cover --- */
 
-/* Clips the slice to an axis of that size; false: nothing remains. */
+/* Clips the slice to an axis of `size` indices; false: nothing remains. */
 static bool clip(dmlk_slice *slice, int64_t size) {
     if (slice->first < 0) {
         const int64_t outside = (-slice->first + slice->step - 1) / slice->step;
@@ -147,8 +147,8 @@ struct sums {
     int64_t step, count, other_step, other_count;
 };
 
-/* The number of slices of step `divisor` that the sums form: sums that differ by a multiple of it share a slice, if
- * the other step leaves no gaps. */
+/* The number of slices that the sums form; `divisor` divides both steps.  Sums whose difference is a multiple of
+ * `step` share a slice, if the other step leaves no gaps. */
 static int64_t slices_of(const struct sums *s, int64_t divisor) {
     const bool touch = s->other_step / divisor <= s->count;
     return touch ? dmlk_min(s->other_count, s->step / divisor) : s->other_count;

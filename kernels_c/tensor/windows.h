@@ -5,9 +5,9 @@
  * the place is inside the input.  So an output element receives its inputs in row-major order, whatever the layout
  * and the split of rows.
  *
- * It promises: every output element is in exactly one row; every place that is handed out is inside the input for at
- * least one output of the row; addresses are those of the views themselves, never of a copy.  It reads and writes no
- * element. */
+ * Guarantees: every output element is in exactly one row; every place that the walker returns is inside the input for
+ * at least one output of the row; addresses point into the views themselves, never into a copy.  The walker reads and
+ * writes no element. */
 #ifndef DMLK_WINDOWS_H
 #define DMLK_WINDOWS_H
 
@@ -22,12 +22,12 @@ typedef struct dmlk_window_axis {
     int64_t start, end;       /* padding */
 } dmlk_window_axis;
 
-/* From the first place of the first window to the last one of the last window: as far as sizes and paddings of 32 bits
- * reach, so that no place overflows. */
+/* The most elements from the first place of the first window to the last place of the last window: an input and two
+ * paddings whose sizes have 32 bits each.  With this limit, positions do not overflow. */
 #define DMLK_MOST_REACH (3 * (int64_t)UINT32_MAX)
 
-/* That distance, for `count` windows of so many places, or 0 if a number is not positive or it is more than
- * DMLK_MOST_REACH.  All numbers are below 2^32. */
+/* The elements that `count` windows of `window` places each span; 0 if an argument is not positive, or if they are
+ * more than DMLK_MOST_REACH.  All arguments are below 2^32. */
 static inline int64_t dmlk_windows_reach(int64_t count, int64_t window, int64_t stride, int64_t dilation) {
     if (count < 1 || window < 1 || stride < 1 || dilation < 1) {
         return 0;
@@ -37,8 +37,8 @@ static inline int64_t dmlk_windows_reach(int64_t count, int64_t window, int64_t 
     return moved > most || span > most - moved ? 0 : (int64_t)(moved + span) + 1;
 }
 
-/* The elements of an input of `size` that windows may meet whose last place is `last`.  Fewer only where more are left
- * over than a stride: then kernels do as if the rest were not there. */
+/* The number of input elements, of `size`, that kernels need to consider if the last place of the last window is at
+ * `last`. If a stride or more of elements follow it, no window reaches these, and kernels ignore them. */
 static inline int64_t dmlk_met_by_windows(int64_t size, int64_t last, int64_t stride) {
     return size - 1 - last < stride ? size : dmlk_max(last + 1, 1);
 }
@@ -54,7 +54,7 @@ typedef struct dmlk_outputs {
 
 #define DMLK_FIRST_SPATIAL 2
 #define DMLK_WINDOW_AXES 5 /* batch, channel and up to three spatial ones; those that are missing have size 1 */
-#define DMLK_KNOWN_PLACES 32
+#define DMLK_KNOWN_PLACES 32 /* places along the axis of rows for which dmlk_outputs_inside is stored */
 
 typedef struct dmlk_windows {
     dmlk_window_axis axes[DMLK_WINDOW_AXES]; /* the window size is 1 along batch and channel */
@@ -63,12 +63,12 @@ typedef struct dmlk_windows {
     int64_t in_bytes, out_bytes; /* of one element */
     int64_t places;              /* of a window, including those in the padding; at most INT64_MAX */
     uint32_t along;              /* the axis of rows */
-    int64_t row_length;          /* outputs of a row, but for the last one along the axis: at most DMLK_CHUNK */
-    int64_t pieces;              /* rows that make up that axis */
-    int64_t rows;
+    int64_t row_length;          /* outputs of a row, at most DMLK_CHUNK; the last row along the axis may be shorter */
+    int64_t pieces;              /* rows along the whole axis */
+    int64_t rows;                /* of all outputs */
     int64_t row_step;            /* input elements from one output of a row to the next; modulo 2^64 if only one has them */
     uint64_t place_steps[DMLK_WINDOW_AXES]; /* input elements from one place to the next */
-    dmlk_outputs inside[DMLK_KNOWN_PLACES]; /* see dmlk_outputs_inside */
+    dmlk_outputs inside[DMLK_KNOWN_PLACES]; /* the results of dmlk_outputs_inside */
 } dmlk_windows;
 
 /* `axes` are the spatial axes, of which only window, stride, dilation, start and end are read.  DMLK_BAD_PACKET:
@@ -80,11 +80,11 @@ typedef struct dmlk_window_row {
     int64_t index[DMLK_WINDOW_AXES]; /* of the first output */
     int64_t count;                   /* outputs, at most w->row_length; w->out_strides[w->along] apart */
     uint8_t *out;
-    uint64_t origin; /* number of the input element under place 0 of the first output; modulo 2^64: it may be outside */
+    uint64_t origin; /* number of the input element at place 0 of the first output; modulo 2^64, as it may be outside */
     int64_t begin[DMLK_WINDOW_AXES], end[DMLK_WINDOW_AXES]; /* places along each axis that are inside the input for an output */
 } dmlk_window_row;
 
-/* Reduces the elements of the input that a kernel reads to those that windows cover. */
+/* Restricts the elements of the input that a kernel reads to those that windows cover. */
 void dmlk_windows_reads(const dmlk_windows *w, uint32_t spatial, dmlk_read_set *reads);
 
 /* Row `number` (0 .. w->rows - 1), and the next row. */
@@ -95,7 +95,7 @@ void dmlk_window_next(const dmlk_windows *w, dmlk_window_row *row);
 typedef struct dmlk_place {
     int64_t at[DMLK_WINDOW_AXES];
     int64_t begin, end;   /* of the outputs of the row */
-    uint64_t number;      /* of the input of output 0, from row->origin; the others' are w->row_step elements apart */
+    uint64_t number;      /* elements from row->origin to the input of output 0; later outputs are w->row_step apart */
     const uint8_t *first; /* the input of output `begin` */
 } dmlk_place;
 
@@ -116,7 +116,7 @@ static inline dmlk_outputs dmlk_outputs_inside(const dmlk_window_axis *axis, int
                           .end = last < 0 ? 0 : dmlk_min(axis->output, last / axis->stride + 1)};
 }
 
-/* Sets all but `at`. */
+/* Sets all fields but `at`, from `at`. */
 static inline void dmlk_take_place(const dmlk_windows *w, const dmlk_window_row *row, dmlk_place *place) {
     const int64_t t = place->at[w->along], from = row->index[w->along];
     const dmlk_outputs inside =
@@ -155,9 +155,8 @@ static inline bool dmlk_next_place_of(const dmlk_windows *w, const dmlk_window_r
     return true;
 }
 
-/* How many places of the window of output number `i` of the row are inside the input or, if `padded`, inside the
- * input or its padding.  `others` are those along all axes but that of rows: dmlk_count_others.  Doubles, because
- * paddings make windows of up to 2^96 places. */
+/* The number of places along one axis of an output's window that are inside the input or, if `padded`, inside the
+ * input or its padding. */
 static inline int64_t dmlk_count_along(const dmlk_window_axis *axis, int64_t output, bool padded) {
     const int64_t origin = output * axis->stride - axis->start;
     const int64_t low = padded ? -axis->start : 0, high = axis->input + (padded ? axis->end : 0);
@@ -165,6 +164,8 @@ static inline int64_t dmlk_count_along(const dmlk_window_axis *axis, int64_t out
     return end - begin;
 }
 
+/* The product of these numbers along all axes but the axis of rows, for a row.  A double, because windows may have up
+ * to 2^96 places in the padding. */
 static inline double dmlk_count_others(const dmlk_windows *w, const dmlk_window_row *row, bool padded) {
     double count = 1;
     for (uint32_t a = 0; a < DMLK_WINDOW_AXES; a++) {
@@ -173,6 +174,7 @@ static inline double dmlk_count_others(const dmlk_windows *w, const dmlk_window_
     return count;
 }
 
+/* The number of these places along all axes for output `i` of the row; `others` is the result of dmlk_count_others. */
 static inline double dmlk_count_places(const dmlk_windows *w, const dmlk_window_row *row, double others, int64_t i,
                                        bool padded) {
     return others * (double)dmlk_count_along(&w->axes[w->along], row->index[w->along] + i, padded);
