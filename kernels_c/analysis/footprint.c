@@ -1,9 +1,10 @@
 /* footprint.c - the bytes that two footprints share.
  *
- * To find the lowest byte, a search descends into both patterns and prunes whatever cannot meet: by begin and end,
- * and by remainders (the columns of a matrix never meet, however many rows they have). Patterns that overlap
- * themselves can make the search exponential.  So its steps are limited, and beyond the limit both patterns are
- * painted as bits: time and memory then depend on the interval that they cover, not on the number of elements. */
+ * To find the lowest shared byte, a search descends into both patterns and prunes the parts that cannot overlap: by
+ * their first and last byte, and by remainders (two columns of a matrix share no byte, however many rows they have).
+ * Patterns that overlap themselves can make the search exponential.  So its steps are limited, and beyond the limit
+ * both patterns are painted as bits: time and memory then depend on the interval that they cover, not on the number of
+ * elements. */
 #include "footprint.h"
 
 #include <stdlib.h>
@@ -11,10 +12,10 @@
 
 #include "read_set.h"
 
-#define MOST_BITS ((uint64_t)1 << 32) /* painted for one pattern: 512 MiB */
+#define MAX_BITS ((uint64_t)1 << 32) /* the most bits that are painted for one pattern: 512 MiB */
 
-#ifndef MOST_STEPS /* a test sets it to 1 to force painting */
-#define MOST_STEPS ((uint64_t)1 << 22)
+#ifndef MAX_STEPS /* a test sets it to 1 to force painting */
+#define MAX_STEPS ((uint64_t)1 << 22) /* of a search */
 #endif
 
 /* --- patterns --- */
@@ -66,7 +67,7 @@ static void insert_dimension(dmlk_pattern *p, uint64_t size, uint64_t stride) {
     p->strides[d] = stride;
 }
 
-/* The pattern of dimensions first .. rank - 1. */
+/* Sets the pattern of dimensions first .. rank - 1 of the footprint; false: it is malformed. */
 static bool init_from(dmlk_pattern *p, const dmlk_footprint *f, uint32_t first) {
     if (f->rank > DMLK_MAX_RANK || f->bits == 0 || f->bits % 4 != 0) {
         return false;
@@ -133,7 +134,7 @@ static void paint_shifted(uint64_t *words, uint64_t end, uint64_t shift) {
     }
 }
 
-/* Paints the pattern from bit `begin` (0 or 1) on, one bit per `unit` half bytes.  NULL: no memory. */
+/* Paints the pattern from bit `begin` (0 or 1) on, one bit per `unit` half bytes.  NULL: out of memory. */
 static uint64_t *paint(const dmlk_pattern *p, uint64_t unit, uint64_t begin) {
     uint64_t *words = calloc((begin + dmlk_pattern_span(p) / unit) / 64 + 2, sizeof *words);
     if (words == NULL) {
@@ -187,16 +188,16 @@ uint64_t *dmlk_pattern_paint(const dmlk_pattern *pattern) {
     return words;
 }
 
-/* --- where two patterns meet --- */
+/* --- where two patterns overlap --- */
 
-/* Positions are in half bytes from a common origin: pattern a begins at at_a, b at at_b. */
+/* Positions are in half bytes from a common origin: pattern a starts at at_a, b at at_b. */
 struct search {
     const dmlk_pattern *a, *b;
-    bool bytes;     /* half bytes of the same byte meet too; begin and end are then even */
+    bool bytes;     /* the two halves of a byte also count as an overlap; begin and end are then even */
     bool found;
     uint64_t begin; /* search from here */
-    uint64_t end;   /* search up to here: the lowest meeting found so far */
-    uint64_t steps; /* left */
+    uint64_t end;   /* search up to here: the lowest overlap found so far */
+    uint64_t steps; /* left before both are painted */
 };
 
 struct interval {
@@ -212,11 +213,11 @@ static struct interval cover(const struct search *s, uint64_t begin, uint64_t si
     return i;
 }
 
-/* Whether two intervals that repeat every `period` never meet. */
+/* Whether two intervals that repeat every `period` never overlap. */
 static bool never_meet(const struct search *s, uint64_t period, uint64_t at_a, uint64_t span_a, uint64_t at_b,
                        uint64_t span_b) {
     struct interval a = cover(s, at_a, span_a), b = cover(s, at_b, span_b);
-    if (s->bytes && period % 2 != 0) { /* they begin at even and odd half bytes: widen both ends by one */
+    if (s->bytes && period % 2 != 0) { /* they start at even and at odd half bytes: widen both ends by one */
         a = (struct interval){at_a, at_a + span_a + 2};
         b = (struct interval){at_b, at_b + span_b + 2};
     }
@@ -226,8 +227,8 @@ static bool never_meet(const struct search *s, uint64_t period, uint64_t at_a, u
     return size_a <= after && size_b <= period && after <= period - size_b;
 }
 
-/* Whether remainders prove that the lowest rank_a and rank_b dimensions of the patterns do not meet: for each group
- * of dimensions, the steps are multiples of a period, within which the other dimensions cover an interval. */
+/* Whether remainders prove that the lowest rank_a and rank_b dimensions of the patterns do not overlap.  For each
+ * group of dimensions, the steps are multiples of a period, within which the other dimensions cover an interval. */
 static bool apart(const struct search *s, uint32_t rank_a, uint64_t at_a, uint32_t rank_b, uint64_t at_b) {
     uint64_t period_a = 0;
     for (uint32_t d = rank_a + 1; d-- > 0;) {
@@ -243,8 +244,8 @@ static bool apart(const struct search *s, uint32_t rank_a, uint64_t at_a, uint32
     return false;
 }
 
-/* First and last index of a dimension that may reach into the interval.  (With `bytes`, the interval consists of
- * whole bytes.) */
+/* Finds the first and last index of a dimension that may reach into the interval; false: none does.  (With `bytes`,
+ * the interval consists of whole bytes.) */
 static bool index_range(struct interval in, uint64_t at, uint64_t size, uint64_t stride, uint64_t inner,
                         uint64_t *first, uint64_t *last) {
     const uint64_t reach = at + inner;
@@ -257,7 +258,7 @@ static bool index_range(struct interval in, uint64_t at, uint64_t size, uint64_t
     return *first <= *last;
 }
 
-/* Searches for a lower meeting of the lowest rank_a and rank_b dimensions, which begin at at_a and at_b. */
+/* Searches for a lower overlap of the lowest rank_a and rank_b dimensions, which start at at_a and at_b. */
 static void descend(struct search *s, uint32_t rank_a, uint64_t at_a, uint32_t rank_b, uint64_t at_b) {
     const struct interval a = cover(s, at_a, s->a->spans[rank_a]), b = cover(s, at_b, s->b->spans[rank_b]);
     struct interval in = {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
@@ -338,7 +339,7 @@ static bool paint_for(const struct search *s, struct painting *p, uint64_t unit)
     p->begin = p->at - (pairs ? p->at % 2 : 0);
     p->end = p->at + size * unit;
     p->end += pairs ? p->end % 2 : 0;
-    p->words = size <= MOST_BITS ? paint(&p->pattern, unit, p->at - p->begin) : NULL;
+    p->words = size <= MAX_BITS ? paint(&p->pattern, unit, p->at - p->begin) : NULL;
     if (p->words != NULL && pairs) {
         paint_pairs(p->words, (p->at - p->begin + size) / 64 + 1);
     }
@@ -353,7 +354,7 @@ static uint64_t common_unit(const dmlk_pattern *p, uint64_t unit) {
     return unit;
 }
 
-/* 1, 0 or -1 as dmlk_footprints_meet. */
+/* Returns 1, 0 or -1, as dmlk_footprints_meet does. */
 static int meet_painted(const struct search *s, uint64_t at_a, uint64_t at_b, uint64_t *first) {
     struct painting a = {.pattern = *s->a, .at = at_a}, b = {.pattern = *s->b, .at = at_b};
     if (!trim(s, &a.pattern, &a.at) || !trim(s, &b.pattern, &b.at)) {
@@ -364,7 +365,7 @@ static int meet_painted(const struct search *s, uint64_t at_a, uint64_t at_b, ui
     unit = s->bytes && unit % 2 != 0 ? 1 : unit;
     int status = -1;
     if (paint_for(s, &a, unit) && paint_for(s, &b, unit)) {
-        /* In units, from the begin of one of the two. */
+        /* In units, from the start of the painting that starts first. */
         const uint64_t origin = a.begin < b.begin ? a.begin : b.begin;
         struct interval in = {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
         in.begin = in.begin > s->begin ? in.begin : s->begin;
@@ -381,12 +382,12 @@ static int meet_painted(const struct search *s, uint64_t at_a, uint64_t at_b, ui
     return status;
 }
 
-/* The lowest meeting in [begin, end), as dmlk_footprints_meet. */
+/* Finds the lowest overlap in the interval; returns 1, 0 or -1, as dmlk_footprints_meet does. */
 static int meet(const dmlk_pattern *a, uint64_t at_a, const dmlk_pattern *b, uint64_t at_b, bool bytes,
                 struct interval in, uint64_t *first) {
-    /* A step takes as long as painting some 1000 half bytes. */
+    /* A step takes as long as painting about 1000 half bytes. */
     const uint64_t steps = 256 + (in.end - in.begin) / 1024;
-    struct search s = {a, b, bytes, false, in.begin, in.end, steps < MOST_STEPS ? steps : MOST_STEPS};
+    struct search s = {a, b, bytes, false, in.begin, in.end, steps < MAX_STEPS ? steps : MAX_STEPS};
     descend(&s, a->rank, at_a, b->rank, at_b);
     int status = s.found;
     *first = s.end;
@@ -404,7 +405,7 @@ static int meet(const dmlk_pattern *a, uint64_t at_a, const dmlk_pattern *b, uin
 /* A footprint prepared for several comparisons. */
 struct place {
     uint64_t begin, end; /* addresses */
-    bool whole;          /* only whole bytes */
+    bool whole;          /* the pattern consists of whole bytes */
     dmlk_pattern pattern;
 };
 
@@ -482,9 +483,9 @@ int dmlk_footprint_holds(const dmlk_footprint *f, uint64_t address) {
     return meet_places(&place, &byte, 0, UINT64_MAX, &unused);
 }
 
-/* The smallest index of dimension d for which the inner dimensions reach the byte at `byte`, if the outer ones
- * begin at `at` (half bytes from the address): a meeting of the inner dimensions with the byte moved back by each
- * index.  Reversed, so that the smallest index comes first. */
+/* Finds the smallest index of dimension d for which the inner dimensions reach the byte at `byte`, if the outer
+ * dimensions start at `at` (half bytes from the address): an overlap of the inner dimensions with the byte moved back
+ * by each index. Computed in reverse, so that the smallest index is found first. */
 static int find_index(const dmlk_footprint *f, uint32_t d, uint64_t at, uint64_t byte, uint64_t end,
                       uint64_t *index) {
     const uint64_t stride = f->strides[d] * (f->bits / 4);

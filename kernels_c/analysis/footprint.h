@@ -17,14 +17,14 @@ typedef struct dmlk_pattern {
 /* False: the footprint is malformed (rank, bits, a size of 0), or its addresses exceed 64 bits. */
 bool dmlk_pattern_init(dmlk_pattern *pattern, const dmlk_footprint *footprint);
 
-/* Extends the pattern, which begins at a byte, to whole bytes.  False: some blocks begin in the middle of a byte;
- * the pattern is unchanged. */
+/* Extends the pattern, which starts at a whole byte, to whole bytes.  False: some blocks start in the middle of a
+ * byte; the pattern is unchanged. */
 bool dmlk_pattern_to_bytes(dmlk_pattern *pattern);
 
 /* Extent of the pattern in half bytes. */
 static inline uint64_t dmlk_pattern_span(const dmlk_pattern *pattern) { return pattern->spans[pattern->rank]; }
 
-/* One bit per byte of the span (span / 2 rounded up), set if accessed; the caller frees it.  NULL: no memory. */
+/* One bit per byte of the span (span / 2 rounded up), set if accessed; the caller frees it.  NULL: out of memory. */
 uint64_t *dmlk_pattern_paint(const dmlk_pattern *pattern);
 
 #endif

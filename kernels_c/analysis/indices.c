@@ -8,7 +8,7 @@ int dmlk_find_outside(const dmlk_view *indices, const dmlk_index_use *use, dmlk_
     const enum dmlk_kind kind = dmlk_type_kind(indices->type);
     dmlk_iter iter;
     dmlk_cursor cursor;
-    uint32_t number = 0; /* of the axis that the index indexes */
+    uint32_t number = 0; /* of the axis that the current index belongs to */
     int64_t work = 0;
     out->count = 0;
     int status = dmlk_iter_init(&iter, DMLK_LOGICAL_ORDER, &indices, 1);

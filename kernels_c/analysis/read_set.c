@@ -60,8 +60,8 @@ static bool same_marks(const uint64_t *marks, uint64_t a, uint64_t b, uint64_t c
     return same;
 }
 
-/* Boxes of axis d and the inner axes, starting at element `at`: equally spaced indices with the same marks in the
- * inner axes share a box.  False: too many. */
+/* Passes on the boxes of axis d and the inner axes, starting at element `at`: equally spaced indices with the same
+ * marks in the inner axes share a box.  False: there are too many. */
 static bool take_boxes(struct boxes *b, uint32_t d, uint64_t at) {
     if (d == b->rank) {
         b->take(b->box, b->context);

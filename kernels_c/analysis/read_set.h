@@ -5,11 +5,11 @@
 #include "dmlk.h"
 #include "slices.h"
 
-#define DMLK_MOST_SLICES 32
+#define DMLK_MOST_SLICES 32 /* of an axis */
 
-/* The elements of a tensor whose every index is in a slice of its axis.  counts[axis] == 0: there are none.
- * `has_more`: the slices also contain elements that the kernel does not read.
- * Data-dependent elements are marked instead. */
+/* The elements whose index on each axis is in one of the axis's slices; counts[axis] is the number of slices, and 0
+ * means that there are no elements.  `has_more`: the slices also contain elements that the kernel does not read.
+ * `by_data`: which elements it reads depends on data; they are marked instead. */
 typedef struct dmlk_read_set {
     uint32_t counts[DMLK_MAX_RANK];
     dmlk_slice slices[DMLK_MAX_RANK][DMLK_MOST_SLICES];
@@ -25,11 +25,11 @@ typedef struct dmlk_read_set {
  * The host may change the data until the kernel itself runs: the kernel must not rely on these results. */
 typedef void dmlk_select(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads);
 
-/* Elements of a tensor: 128 MiB of marks, some seconds of looking at indices. */
+/* The most elements of a tensor in an analysis: 128 MiB of marks, a few seconds to read the indices. */
 #define DMLK_MOST_LOOKED_AT (INT64_C(1) << 30)
 
-/* Bits for the elements of the tensor, all 0.  NULL: the bytes of the call's tensors are not known yet, or one of them
- * has too many elements to look at; then nothing is marked. */
+/* Allocates a bit for each element of the tensor, all 0.  NULL: the bytes of the call's tensors are not known yet, or
+ * one of the tensors has more than DMLK_MOST_LOOKED_AT elements; then nothing is marked. */
 uint64_t *dmlk_begin_marks(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads);
 
 /* Calls `take` with disjoint boxes of elements, a slice along each axis, which together are exactly the marked

@@ -9,14 +9,14 @@
 #include "view.h"
 #include "promoted.h"
 
-/* Addresses passed to the kernel.  No process has memory there. */
-#define WINDOWS 62 /* bit set in all of them */
+/* The addresses that the kernel receives.  No process has memory there. */
+#define WINDOWS 62 /* the bit that is set in all of them */
 #define WINDOW 44  /* log2 of the bytes from one tensor to the next */
-#define MOST_TENSORS (UINT32_C(1) << (WINDOWS - WINDOW))
-#define MOST_BYTES (UINT64_C(1) << (WINDOW - 2))
+#define MAX_TENSORS (UINT32_C(1) << (WINDOWS - WINDOW))
+#define MAX_BYTES (UINT64_C(1) << (WINDOW - 2)) /* of a tensor */
 
-/* State of half a byte: part of an element; written ever; stored by this dispatch.  The state of a byte is that of
- * its low half, and above it that of its high half. */
+/* Flags of half a byte: it is part of an element; it was ever written; this dispatch stored it.  The state of a byte
+ * has the flags of its low half in the low 4 bits, and those of its high half in the high 4 bits. */
 enum { ELEMENT = 1, WRITTEN = 2, STORED = 4, LOW = 0x01, HIGH = 0x10, BOTH = 0x11 };
 
 struct tensor {
@@ -72,7 +72,7 @@ static void note(struct check *check, enum dmlk_finding_kind kind, uint64_t coun
 
 /* --- each load and store --- */
 
-/* Whether the flag is set in these halves of all the bytes. */
+/* Whether the flag is set in the given halves of all bytes. */
 static bool all(const uint8_t *bytes, uint64_t size, uint8_t flag, uint8_t halves) {
     const uint8_t wanted = (uint8_t)(flag * halves);
     uint8_t flags = wanted;
@@ -115,8 +115,8 @@ static void *reach(const void *at, uint64_t size, uint8_t halves, bool store, bo
     if (check == NULL || address >> WINDOWS != 1) {
         return (void *)(uintptr_t)at; /* the kernel's own memory */
     }
-    uint32_t k = (uint32_t)(address >> WINDOW) % MOST_TENSORS;
-    k = k < check->count ? k : check->count - 1; /* far outside */
+    uint32_t k = (uint32_t)(address >> WINDOW) % MAX_TENSORS;
+    k = k < check->count ? k : check->count - 1; /* far outside any tensor: reported for the last one */
     struct tensor *tensor = &check->tensors[k];
     const int64_t offset = (int64_t)(address - (uint64_t)(uintptr_t)window(k));
     enum dmlk_finding_kind kind = judge(tensor, offset, size, halves, store);
@@ -162,7 +162,7 @@ void dmlk_checked_store_half(uint8_t *at, uint8_t value) {
 
 /* --- before the kernel --- */
 
-/* Calls `row` for each row of elements of the view, repeated rows once; offset and stride are in half bytes. */
+/* Called for each row of elements of a view, once for repeated rows; offset and stride are in half bytes. */
 typedef void element_row(struct check *check, uint32_t tensor, int64_t offset, int64_t stride, int64_t count);
 
 static void each_row(struct check *check, uint32_t tensor, const dmlk_view *view, element_row *row) {
@@ -226,7 +226,7 @@ static int begin_tensor(struct check *check, uint32_t k, dmlk_view *window_view)
     }
     window_view->base = window(k);
     tensor->memory = view->base;
-    if (view->byte_size > MOST_BYTES) {
+    if (view->byte_size > MAX_BYTES) {
         return DMLK_OUT_OF_MEMORY;
     }
     tensor->bytes = calloc(view->byte_size + 1, 1);
@@ -295,7 +295,7 @@ static uint8_t stored_bits(uint8_t state) {
     return (uint8_t)((state & STORED * LOW ? 0x0f : 0) | (state & STORED * HIGH ? 0xf0 : 0));
 }
 
-/* What is stored must be equal, and all else unchanged. */
+/* Compares with the fast kernel: stored bytes must be equal, and all others unchanged. */
 static void compare_with_fast(struct check *check, const dmlk_call *call) {
     for (uint32_t k = 0; k < check->count; k++) {
         const struct tensor *tensor = &check->tensors[k];
@@ -309,7 +309,7 @@ static void compare_with_fast(struct check *check, const dmlk_call *call) {
     }
 }
 
-/* The kernel is faulty: the results are what it stored with valid accesses. */
+/* For a faulty kernel: the outputs receive the bytes that it stored with valid accesses. */
 static void keep_results(const struct check *check) {
     for (uint32_t k = 0; k < check->count; k++) {
         const struct tensor *tensor = &check->tensors[k];
@@ -358,7 +358,7 @@ int dmlk_check(dmlk_checker *checker, uint32_t kernel, dmlk_run *checked, dmlk_r
     struct check check = {.checker = checker, .kernel = kernel, .count = count};
     check.tensors = calloc(count + UINT32_C(1), sizeof *check.tensors);
     dmlk_view *windows = calloc(count + UINT32_C(1), sizeof *windows);
-    int status = check.tensors != NULL && windows != NULL && count < MOST_TENSORS ? DMLK_OK : DMLK_OUT_OF_MEMORY;
+    int status = check.tensors != NULL && windows != NULL && count < MAX_TENSORS ? DMLK_OK : DMLK_OUT_OF_MEMORY;
     uint32_t begun = 0;
     for (; status == DMLK_OK && begun < count; begun++) {
         check.tensors[begun].view = &call->views[begun];

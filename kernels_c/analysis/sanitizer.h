@@ -1,7 +1,7 @@
 /* sanitizer.h - runs a kernel with every load and store of tensor memory checked.
  *
- * The kernel works on private copies of its outputs.  Each view's base is an unmapped address, 2^44 bytes from
- * those of the other views: so each access identifies its view, even where views share memory.  An invalid access
+ * The kernel works on private copies of its outputs.  Each view's base is an unmapped address, 2^44 bytes from the
+ * bases of the other views, so that each access identifies its view, even where views share memory.  An invalid access
  * is recorded and not performed. */
 #ifndef DMLK_CHECKED_H
 #define DMLK_CHECKED_H

@@ -7,8 +7,8 @@
 
 #include "footprint.h"
 
-#define TILE_WORDS 1024 /* of 64 bytes: 64 KiB */
-#define NOWHERE UINT64_MAX
+#define TILE_WORDS 1024    /* words of bits for a tile of 64 KiB */
+#define NOWHERE UINT64_MAX /* instead of an address or a bit's index: none */
 #define CHUNK DMLK_SHADOW_CHUNK_WORDS
 
 enum action { FIND_UNWRITTEN, SET, CLEAR };
@@ -27,7 +27,7 @@ static bool is_null(const dmlk_shadow *s, uint64_t word) {
     return s->null_tiles != NULL && (s->null_tiles[tile / 64] >> tile % 64 & 1) != 0;
 }
 
-/* A word of bits; those of NULL tiles read as 1. */
+/* Reads a word of bits; the bits of NULL tiles are 1. */
 static inline uint64_t read_word(const dmlk_shadow *s, uint64_t word) {
     const uint64_t bits = s->bits[word];
     return bits == UINT64_MAX || !is_null(s, word) ? bits : UINT64_MAX;
@@ -53,7 +53,7 @@ static inline void not_full(const dmlk_shadow *s, uint64_t first, uint64_t last)
     }
 }
 
-/* --- visiting bits; each returns false once a bit was found and later ones are higher --- */
+/* --- visiting bits; each function returns false once a bit was found and later ones are higher --- */
 
 static inline bool visit_word(struct visit *v, enum action action, uint64_t word, uint64_t mask) {
     if (action == SET) {
@@ -72,7 +72,7 @@ static inline bool visit_word(struct visit *v, enum action action, uint64_t word
     return true;
 }
 
-/* Up to 64 bits from `bit` on. */
+/* Visits up to 64 bits from `bit` on. */
 static inline bool visit_bits(struct visit *v, enum action action, uint64_t bit, uint64_t mask) {
     const uint64_t shift = bit % 64, high = mask >> 1 >> (63 - shift);
     return visit_word(v, action, bit / 64, mask << shift) && (high == 0 || visit_word(v, action, bit / 64 + 1, high));
@@ -153,7 +153,7 @@ static inline bool visit_range(struct visit *v, enum action action, uint64_t beg
     return visit_word(v, action, last, tail);
 }
 
-/* A comb: `size` groups of `width` bits, `stride` (at most 64, more than width) apart. */
+/* Visits a comb: `size` groups of `width` bits, `stride` (at most 64, more than width) apart. */
 static inline bool visit_comb(struct visit *v, enum action action, uint64_t begin, uint64_t size, uint64_t stride,
                               uint64_t width) {
     const uint64_t end = begin + (size - 1) * stride + width, last = (end - 1) / 64;
@@ -194,7 +194,7 @@ static inline bool visit_row(struct visit *v, enum action action, uint64_t begin
     return true;
 }
 
-/* Dimension 0 of a pattern in whole bytes, or its only block. */
+/* Visits dimension 0 of a pattern in whole bytes, or its only block. */
 static inline void visit_innermost(struct visit *v, enum action action, const dmlk_pattern *p, uint64_t begin) {
     if (p->rank == 0) {
         visit_range(v, action, begin, begin + p->spans[0]);
@@ -203,7 +203,7 @@ static inline void visit_innermost(struct visit *v, enum action action, const dm
     }
 }
 
-/* The dimensions below `rank`. */
+/* Visits the dimensions below `rank`. */
 static void visit_dimensions(struct visit *v, const dmlk_pattern *p, uint32_t rank, uint64_t begin) {
     if (rank > 1) {
         for (uint64_t i = 0; i < p->sizes[rank - 1] && begin < v->lowest; i++) {
@@ -212,14 +212,14 @@ static void visit_dimensions(struct visit *v, const dmlk_pattern *p, uint32_t ra
         }
         return;
     }
-    switch (v->action) { /* a specialized copy of the loops for each */
+    switch (v->action) { /* a specialized copy of the loops for each action */
     case FIND_UNWRITTEN: visit_innermost(v, FIND_UNWRITTEN, p, begin); break;
     case SET: visit_innermost(v, SET, p, begin); break;
     case CLEAR: visit_innermost(v, CLEAR, p, begin); break;
     }
 }
 
-/* Bits painted from bit `begin` on; false: no memory. */
+/* Paints the pattern and visits its bits from bit `begin` on; false: out of memory. */
 static bool visit_painted(struct visit *v, const dmlk_pattern *p, uint64_t begin, uint64_t size) {
     uint64_t *masks = dmlk_pattern_paint(p);
     if (masks == NULL) {
@@ -233,8 +233,8 @@ static bool visit_painted(struct visit *v, const dmlk_pattern *p, uint64_t begin
 
 /* --- footprints --- */
 
-/* The pattern in bytes, and its number of blocks; false: it does not consist of whole bytes, or overlaps itself so
- * much that painting is faster. */
+/* Converts the pattern to bytes and counts its blocks; false: it does not consist of whole bytes, or overlaps itself
+ * so much that painting is faster. */
 static bool count_blocks(const dmlk_pattern *pattern, dmlk_pattern *bytes, uint64_t *blocks) {
     *bytes = *pattern;
     *blocks = 1;
@@ -273,7 +273,7 @@ static const dmlk_shadow *find(const dmlk_shadow *shadows, uint64_t count, uint6
 
 static uint64_t bit_of(const dmlk_shadow *s, uint64_t address) { return s->first + (address - s->address); }
 
-/* *address: that of the lowest 0 bit found, or NOWHERE. */
+/* Visits the bits of a footprint.  *address: the address of the lowest 0 bit found, or NOWHERE. */
 static int visit(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *f, enum action action,
                  uint64_t *address) {
     dmlk_pattern pattern, bytes;
@@ -289,7 +289,7 @@ static int visit(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprin
     const uint64_t begin = bit_of(shadow, f->address);
     uint64_t blocks;
     const bool walk = count_blocks(&pattern, &bytes, &blocks);
-    /* Usually everything is already written.  A block costs as much as several words here. */
+    /* Usually all bytes are written already.  Visiting a block takes as long as reading several words here. */
     if (action != CLEAR && pattern.rank > 0 && (!walk || size / 64 <= 4 * blocks)) {
         struct visit all = {shadow, FIND_UNWRITTEN, NOWHERE};
         if (visit_range(&all, FIND_UNWRITTEN, begin, begin + size)) {
@@ -321,7 +321,7 @@ int dmlk_shadow_mark_undefined(const dmlk_shadow *shadows, uint64_t count, const
     return visit(shadows, count, f, CLEAR, &nowhere);
 }
 
-/* Whether every access has a shadow. */
+/* Whether every access is well-formed and has a shadow. */
 static bool are_here(const dmlk_shadow *shadows, uint64_t count, const dmlk_footprint *accesses, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         dmlk_pattern pattern;
@@ -362,7 +362,7 @@ int dmlk_shadow_command(const dmlk_shadow *shadows, uint64_t count, const dmlk_f
 
 /* --- ranges --- */
 
-/* Up to 64 bits. */
+/* Reads up to 64 bits. */
 static uint64_t read_bits(const dmlk_shadow *s, uint64_t bit, uint64_t count) {
     const uint64_t word = bit / 64, shift = bit % 64;
     uint64_t bits = read_word(s, word) >> shift;
@@ -372,7 +372,7 @@ static uint64_t read_bits(const dmlk_shadow *s, uint64_t bit, uint64_t count) {
     return bits & lowest_bits(count);
 }
 
-/* Bits [begin, end) of the destination that are in that word. */
+/* Copies those of the destination's bits [begin, end) that are in `word`. */
 static void copy_word(const dmlk_shadow *to, uint64_t word, uint64_t begin, uint64_t end, const dmlk_shadow *from,
                       uint64_t source) {
     const uint64_t low = begin > word * 64 ? begin : word * 64;
@@ -382,7 +382,7 @@ static void copy_word(const dmlk_shadow *to, uint64_t word, uint64_t begin, uint
     to->bits[word] = (to->bits[word] & ~mask) | bits;
 }
 
-/* Whole words first .. last of the destination, in an order that reads each source before it is overwritten. */
+/* Copies whole words first .. last of the destination, in an order that reads each source before it is overwritten. */
 static void copy_words(const dmlk_shadow *to, uint64_t first, uint64_t last, const dmlk_shadow *from, uint64_t bit,
                        bool upwards) {
     const uint64_t count = last - first + 1;

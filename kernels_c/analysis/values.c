@@ -3,7 +3,7 @@
 #include "view.h"
 #include "promoted.h"
 
-#define PIECE 128 /* elements; counts fit 8 bits */
+#define PIECE 128 /* elements that are classified at a time; their number fits 8 bits */
 
 /* How the bits of an element are interpreted: see values.inc. */
 struct type {
@@ -13,7 +13,7 @@ struct type {
     uint64_t magnitude; /* the bits that are 0 in a zero */
 };
 
-/* Statistics of a piece of a row; min and max as ordered bits of values.inc. */
+/* Statistics of a piece of a row; min and max are ordered bits (see values.inc). */
 struct piece {
     uint64_t counts[DMLK_VALUE_CLASSES];
     uint64_t min, max;
@@ -110,7 +110,7 @@ static dmlk_number number_of(uint32_t type, uint64_t ordered) {
     return load(type, (const uint8_t *)&bits); /* little endian: the low bytes */
 }
 
-/* The view with each repeated element once. */
+/* The view with each repeated element only once, and how often each is repeated. */
 static dmlk_view without_repeats(const dmlk_view *view, uint64_t *repeats) {
     dmlk_view once = *view;
     *repeats = 1;
@@ -149,7 +149,7 @@ static void take_in(struct scan *scan, dmlk_values *out, const uint8_t *at, int6
     for (int class = 0; class < DMLK_VALUE_CLASSES; class++) {
         if (piece.counts[class] > 0 && out->counts[class] == 0) {
             const int64_t i = methods[scan->bits_type].find(&scan->type, at, stride, n, 1u << class);
-            out->firsts[class] = position + (uint64_t)dmlk_min(i, n - 1); /* the host may have overwritten it */
+            out->firsts[class] = position + (uint64_t)dmlk_min(i, n - 1); /* (n: overwritten since) */
         }
         out->counts[class] += piece.counts[class];
     }
@@ -230,7 +230,7 @@ static dmlk_view made_from(const dmlk_source *source, uint64_t index) {
     return inner;
 }
 
-/* Checks that the source fits the output and all its elements are inside its bytes. */
+/* Checks that the source has the sizes of the output, and that all elements of the source are inside its bytes. */
 static int check_source(const dmlk_view *output, const dmlk_source *source) {
     dmlk_view outer = source->outer, inner = source->inner;
     uint64_t outer_bits, inner_bits;

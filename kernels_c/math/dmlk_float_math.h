@@ -1,19 +1,21 @@
-/* dmlk_float_math.h - elementary functions of FLOAT32 in FLOAT32, several times as fast as those in double.
+/* dmlk_float_math.h - elementary functions of FLOAT32, computed in FLOAT32: several times as fast as those in double.
  *
- * Results differ from the exact ones by less than 2 units in the last place, powers 1, silu, sigmoid and tanh 3, GELU 4, erf 5
- * (test_float_math.c states how much of each); denormals and special values are those of C.  As in dmlk_math.h there are
- * only operations that every CPU rounds alike, fused multiply-adds among them, no branches and no tables.  Where a
- * rounding error of an argument would be multiplied, as of pow and tan, the argument is kept in two parts.
+ * The error is below 2 units in the last place; below 1 for powers, 3 for silu, sigmoid and tanh, 4 for GELU and 5
+ * for erf (test_float_math.c states the error of each function).  Denormals and special values are those of C.  As in
+ * dmlk_math.h there are no branches and no tables, and only operations that every CPU rounds alike, including fused
+ * multiply-adds. Where the rounding error of an intermediate value would be amplified, as in pow and tan, the value
+ * has two parts.
  *
- * dmlk_easy_<function> gives the same bits as dmlk_<function>, without what only special arguments need: where a number
- * that increases with the argument, mostly dmlk_sizef, is at most DMLK_EASY_<function>. */
+ * dmlk_easy_<function> gives the same bits as dmlk_<function>, without the operations that only special arguments
+ * need.  It is valid where a number that increases with the argument, mostly dmlk_sizef, is at most
+ * DMLK_EASY_<function>. */
 #ifndef DMLK_FLOAT_MATH_H
 #define DMLK_FLOAT_MATH_H
 
 #include "dmlk_math.h"
 
-/* a b + c, rounded once.  CPUs without an instruction for it call dmlk_fmaf_of_4 in loops, a replacement of the C
- * library's fmaf for four at a time; compilers look for it under this name. */
+/* fmaf is a b + c, rounded once.  On CPUs without an instruction for it, vectorized loops call dmlk_fmaf_of_4, which
+ * replaces four calls of the C library's fmaf; this is the name by which compilers find it. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define DMLK_FMAF_OF_4 1
 typedef float dmlk_floats_of_4 __attribute__((vector_size(16)));
@@ -21,7 +23,8 @@ dmlk_floats_of_4 dmlk_fmaf_of_4(dmlk_floats_of_4 a, dmlk_floats_of_4 b, dmlk_flo
 __attribute__((simd("notinbranch"))) float fmaf(float a, float b, float c);
 #endif
 
-/* condition ? a : b, of which both are computed: compilers make branches of nested conditions, and of these masks. */
+/* condition ? a : b, where both are computed.  Compilers would make branches of nested conditions; they make masks of
+ * this. */
 DMLK_INLINE float dmlk_choosef(bool condition, float a, float b) {
     const uint32_t mask = 0 - (uint32_t)condition;
     return dmlk_bits_float((dmlk_float_bits(a) & mask) | (dmlk_float_bits(b) & ~mask));
@@ -35,20 +38,20 @@ DMLK_INLINE float dmlk_positive_signedf(float x, float sign) {
     return dmlk_bits_float(dmlk_float_bits(x) | (dmlk_float_bits(sign) & UINT32_C(1) << 31));
 }
 
-/* A NaN stays: with limits that compilers do not know these are instructions. */
+/* A NaN stays a NaN.  With a limit that compilers do not know, each is one instruction. */
 DMLK_INLINE float dmlk_at_mostf(float x, float limit) { return x > limit ? limit : x; }
 DMLK_INLINE float dmlk_at_leastf(float x, float limit) { return x < limit ? limit : x; }
 
 extern const struct dmlk_limitsf {
-    float exp_low, exp_high; /* results beyond are 0 or infinite */
-    float expm1_low;         /* where expm1 is -1 */
-    float sigmoid;           /* where sigmoid is 1 */
-    float silu_low;
-    float tanh;              /* where tanh is 1 */
-    float exp2;              /* beyond it, and below its negative, results are infinite or 0 */
-    float half_exp;
-    float erf;               /* where erf is 1 */
-    float gelu;              /* of |x|, where the tail is 0 */
+    float exp_low, exp_high; /* beyond these, exp is 0 or infinite */
+    float expm1_low;         /* from here down, expm1 is -1 */
+    float sigmoid;           /* from here on, sigmoid is 1 */
+    float silu_low;          /* from here down, silu is -0 */
+    float tanh;              /* from here on, tanh is 1 */
+    float exp2;              /* beyond it, and below its negative, exp2 is infinite or 0 */
+    float half_exp;          /* from here on, exp(x) / 2 is infinite */
+    float erf;               /* from here on, erf is 1 */
+    float gelu;              /* from this |x| on, the tail is 0 */
     float minus_0;
 } dmlk_limitsf;
 
@@ -57,16 +60,16 @@ DMLK_INLINE float dmlk_where_negativef(float x, float sign) {
     return dmlk_bits_float(dmlk_float_bits(x) & (uint32_t)((int32_t)dmlk_float_bits(sign) >> 31));
 }
 
-/* --- exponential, as in double --- */
+/* --- exponential, as in dmlk_math.h --- */
 
 #define DMLK_ROUNDINGF 0x1.8p23f
 
 typedef struct dmlk_exponentialf {
-    uint32_t n; /* and `bias`, in the low 9 bits */
+    uint32_t n; /* n + bias in the low 9 bits */
     float r;
 } dmlk_exponentialf;
 
-#define DMLK_EXP_LN2F 0x1.62e4p-1f /* times whole numbers up to 2^8 it is exact */
+#define DMLK_EXP_LN2F 0x1.62e4p-1f /* its products with whole numbers up to 2^8 are exact */
 #define DMLK_EXP_LN2_LOWF 0x1.7f7d1cp-20f
 
 /* For |x| < 2^15; `rounding` is DMLK_ROUNDINGF + bias. */
@@ -85,11 +88,11 @@ DMLK_INLINE float dmlk_less1f(dmlk_exponentialf e) {
     return fmaf(z, fmaf(z, fmaf(z, 0.00138142193f, q23), q01), r);
 }
 
-/* 2^n, if it is normal; the bias is DMLK_BIASF. */
+/* 2^n, if it is a normal number; the bias is DMLK_BIASF. */
 DMLK_INLINE float dmlk_powerf(dmlk_exponentialf e) { return dmlk_bits_float(e.n << 23); }
 
-/* 2^n for n from -250 to 250 as a product of two, as it or the result may be denormal or infinite; the bias is
- * DMLK_WIDELYF. */
+/* 2^n for n from -250 to 250 as a product of two numbers, as 2^n or the result may be denormal or infinite; the bias
+ * is DMLK_WIDELYF. */
 typedef struct dmlk_powersf {
     float half, rest;
 } dmlk_powersf;
@@ -104,15 +107,15 @@ DMLK_INLINE dmlk_powersf dmlk_wide_powersf(dmlk_exponentialf e) {
 
 DMLK_INLINE float dmlk_scale_widelyf(float x, dmlk_powersf by) { return x * by.half * by.rest; }
 
-/* exp(x) 2^more for x from -170 to 170.  `easy`: it and 2^n are normal; then products with powers of 2 are exact, and the
- * bits are the same. */
+/* exp(x) 2^more for x from -170 to 170.  `easy`: the result and 2^n are normal numbers; products with powers of 2 are
+ * then exact, and the bits the same. */
 DMLK_INLINE float dmlk_exp_of_sizef(float x, float more, bool easy) {
     const dmlk_exponentialf e = dmlk_reduce_expf(x, (easy ? DMLK_BIASF : DMLK_WIDELYF) + more);
     const float power = dmlk_powerf(e), less1 = dmlk_less1f(e);
     return easy ? fmaf(power, less1, power) : dmlk_scale_widelyf(1 + less1, dmlk_wide_powersf(e));
 }
 
-/* factor exp(-x^2 / 2) for |x| < 18, by the same polynomial, but of -2 r = x^2 + 2 n log(2). */
+/* factor exp(-x^2 / 2) for |x| < 18, by the same polynomial, but as a polynomial of -2 r = x^2 + 2 n log(2). */
 DMLK_INLINE float dmlk_bell_timesf(float factor, float x, bool easy) {
     const float bias = DMLK_ROUNDINGF + (easy ? DMLK_BIASF : DMLK_WIDELYF);
     const float shifted = fmaf(x * x, -0.5f * 1.44269504f, bias), n = shifted - bias;
@@ -127,7 +130,7 @@ DMLK_INLINE float dmlk_bell_timesf(float factor, float x, bool easy) {
     return easy ? y : dmlk_scale_widelyf(y, dmlk_wide_powersf(e));
 }
 
-#define DMLK_EASY_EXPF 0x42a00000u /* 80: exp of +-x and what is made of it are normal numbers */
+#define DMLK_EASY_EXPF 0x42a00000u /* 80: exp(x), exp(-x) and results computed from them are normal numbers */
 
 DMLK_INLINE float dmlk_easy_expf(float x) { return dmlk_exp_of_sizef(x, 0, true); }
 
@@ -135,9 +138,9 @@ DMLK_INLINE float dmlk_expf(float x) {
     return dmlk_exp_of_sizef(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.exp_high), 0, false);
 }
 
-/* Exponentials relative to that of the largest number of a group.  A difference of the two would be rounded; therefore
- * numbers are reduced themselves, and powers of 2 are relative to the largest one's.  Beyond DMLK_LARGEF differences that
- * are not small are exact, and taken first. */
+/* Exponentials relative to the exponential of the largest number of a group.  Subtracting the largest number first
+ * would round; therefore each number itself is reduced, and its power of 2 is divided by that of the largest number.
+ * If that number is beyond +-DMLK_LARGEF, it is subtracted first: differences that matter are then exact. */
 #define DMLK_LARGEF 0x1p14f
 
 typedef struct dmlk_relativef {
@@ -157,7 +160,8 @@ DMLK_INLINE float dmlk_exp_relativef(float x, dmlk_relativef to) {
     return fmaf(power, dmlk_less1f(e), power);
 }
 
-/* Where |x| is at most this, the exponentials of a group are those of dmlk_easy_expf times a power of 2, bit by bit. */
+/* If all |x| of a group are at most this, its exponentials are those of dmlk_easy_expf times a power of 2, bit by
+ * bit. */
 #define DMLK_SIMPLE_EXPF 40.0f
 
 /* exp(x) - 1, accurate near 0. */
@@ -168,9 +172,9 @@ DMLK_INLINE float dmlk_expm1f(float x) {
     return dmlk_choosef(fabsf(x) < 0x1p-25f, x, y);
 }
 
-/* exp(x) = 2^n (c + r) / (c - r) with c = r coth(r / 2), a function of r^2.  exp(x) / (1 + exp(x)) is then t / (t + c - r)
- * with t = 2^n (c + r), which has one division and is accurate in the tail.  All are 2^24 times as large, so that 2^n is
- * normal where the result is denormal. */
+/* exp(x) = 2^n (c + r) / (c - r) with c = r coth(r / 2), a function of r^2.  exp(x) / (1 + exp(x)) is then t / (t + c
+ * - r) with t = 2^n (c + r), which takes one division and is accurate in the tail.  All terms are scaled by 2^24, so
+ * that 2^n is normal where the result is denormal. */
 DMLK_INLINE float dmlk_easy_sigmoidf(float a) {
     const float bias = DMLK_ROUNDINGF + DMLK_BIASF + 24, shifted = fmaf(a, 1.44269504f, bias), n = shifted - bias;
     const float r = fmaf(n, -DMLK_EXP_LN2_LOWF, fmaf(n, -DMLK_EXP_LN2F, a)), z = r * r;
@@ -184,8 +188,8 @@ DMLK_INLINE float dmlk_sigmoidf(float x) {
     return dmlk_easy_sigmoidf(dmlk_at_mostf(dmlk_at_leastf(x, dmlk_limitsf.exp_low), dmlk_limitsf.sigmoid));
 }
 
-/* x sigmoid(x), where the power of 2 of exp(x) is applied last, as it may be denormal.  -infinity gives NaN, as
- * -infinity times 0. */
+/* x sigmoid(x).  The power of 2 of exp(x) is applied last, as it may be denormal.  -infinity gives NaN, as -infinity
+ * times 0 does. */
 DMLK_INLINE float dmlk_silu_of_sizef(float x, bool easy) {
     const float a = fabsf(x), factor = easy ? x : dmlk_at_leastf(x, dmlk_limitsf.silu_low);
     const float most = easy ? a : dmlk_at_mostf(a, -dmlk_limitsf.silu_low);
@@ -203,8 +207,8 @@ DMLK_INLINE float dmlk_siluf(float x) {
     return dmlk_choosef(fabsf(x) < INFINITY, dmlk_silu_of_sizef(x, false), x + fabsf(x));
 }
 
-/* (exp(2 x) - 1) / (exp(2 x) + 1) with exp(2 x) = power (c + r) / (c - r), where c = r coth(r).  Signs are such that -0
- * stays. */
+/* (exp(2 x) - 1) / (exp(2 x) + 1) with exp(2 x) = power (c + r) / (c - r), where c = r coth(r).  Signs are chosen so
+ * that -0 gives -0. */
 DMLK_INLINE float dmlk_easy_tanhf(float a) {
     const float bias = DMLK_ROUNDINGF + DMLK_BIASF, shifted = fmaf(a, 2.88539008f, bias), n = shifted - bias;
     const float r = fmaf(n, -0.34657359f, a), z = r * r;
@@ -218,7 +222,7 @@ DMLK_INLINE float dmlk_tanhf(float x) {
     return dmlk_easy_tanhf(dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.tanh), dmlk_limitsf.tanh));
 }
 
-/* exp(|x|) / 2 for finite results; infinite beyond. */
+/* exp(|x|) / 2, or infinity where that overflows. */
 DMLK_INLINE float dmlk_half_expf(float x, bool easy) {
     const float a = easy ? fabsf(x) : dmlk_at_mostf(fabsf(x), dmlk_limitsf.half_exp);
     return dmlk_exp_of_sizef(a, -1, easy);
@@ -232,8 +236,8 @@ DMLK_INLINE float dmlk_cosh_of_sizef(float x, bool easy) {
 DMLK_INLINE float dmlk_easy_coshf(float x) { return dmlk_cosh_of_sizef(x, true); }
 DMLK_INLINE float dmlk_coshf(float x) { return dmlk_cosh_of_sizef(x, false); }
 
-/* sinh(n log(2)) cosh(r) + cosh(n log(2)) sinh(r), with x = n log(2) + r: without a quotient and a sign to restore.  What is
- * rounded more than once is small.  Signs are such that -0 stays. */
+/* sinh(n log(2)) cosh(r) + cosh(n log(2)) sinh(r), with x = n log(2) + r: needs no quotient and no sign to restore.
+ * The terms that are rounded more than once are small.  Signs are chosen so that -0 gives -0. */
 DMLK_INLINE float dmlk_easy_sinhf(float x) {
     const dmlk_exponentialf e = dmlk_reduce_expf(x, DMLK_BIASF - 1);
     const float r = e.r, z = r * r, power = dmlk_powerf(e), inverse = dmlk_bits_float((252u << 23) - dmlk_float_bits(power));
@@ -248,7 +252,8 @@ DMLK_INLINE float dmlk_sinhf(float x) {
     return dmlk_choosef(dmlk_sizef(x) <= DMLK_EASY_EXPF, dmlk_easy_sinhf(x), large);
 }
 
-/* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); log(1 + y) = y - y^2 / 2 + ... of s = y / (2 + y), as below. */
+/* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), and with s = y / (2 + y),
+ * log(1 + y) = y - y^2 / 2 + s (y^2 / 2 + s^2 P(s^2)). */
 DMLK_INLINE float dmlk_softplusf(float x) {
     const float y = dmlk_exp_of_sizef(-dmlk_at_mostf(fabsf(x), -dmlk_limitsf.exp_low), 0, false);
     const float s = y / (2 + y), z = s * s, square = 0.5f * y * y;
@@ -259,7 +264,7 @@ DMLK_INLINE float dmlk_softplusf(float x) {
 
 /* --- logarithm ---
  *
- * x = 2^n m with 3/4 <= m < 1.5; log(m) = f - f^2 / 2 + f^3 Q(f) with f = m - 1: without the quotient of the one in double. */
+ * x = 2^n m with 3/4 <= m < 1.5; log(m) = f - f^2 / 2 + f^3 Q(f) with f = m - 1: no quotient, unlike in dmlk_math.h. */
 
 DMLK_INLINE float dmlk_log1p_cubef(float f) { /* Q */
     const float z = f * f;
@@ -273,16 +278,17 @@ DMLK_INLINE float dmlk_log1p_cubef(float f) { /* Q */
     return fmaf(odd, f, even);
 }
 
-/* 2^23 n of a normal positive number. */
+/* 2^23 n, for a normal positive number. */
 DMLK_INLINE uint32_t dmlk_power_of_logf(float x) { return (dmlk_float_bits(x) - 0x3f400000) & 0xff800000; }
 
-#define DMLK_LN2F 0x1.62e43p-1f /* good to 2^-28 */
+#define DMLK_LN2F 0x1.62e43p-1f /* its error is below 2^-28 */
 
-/* How far x is above the least positive normal number: at most DMLK_NORMALF where it is one. */
+/* The distance of x's bits from those of the least positive normal number: at most DMLK_NORMALF if x is positive and
+ * normal. */
 #define DMLK_NORMALF 0x7effffffu
 DMLK_INLINE uint32_t dmlk_normalityf(float x) { return dmlk_float_bits(x) - 0x00800000; }
 
-/* Of a normal x > 0, and `more` 2^-23 log(2). */
+/* log(x) + more 2^-23 log(2), for a normal x > 0. */
 DMLK_INLINE float dmlk_log_of_normalf(float x, uint32_t more) {
     const uint32_t power = dmlk_power_of_logf(x);
     const float f = dmlk_bits_float(dmlk_float_bits(x) - power) - 1;
@@ -300,14 +306,14 @@ DMLK_INLINE float dmlk_logf(float x) {
 
 /* --- power ---
  *
- * 2^(y log2(x)), with the logarithm and the product in two parts. */
+ * 2^(y log2(x)), where the logarithm and the product have two parts each. */
 
 typedef struct dmlk_partsf {
     float high, low;
 } dmlk_partsf;
 
-/* log2(x) - `less` of a normal x > 0, to 2^-34: x = 2^n m with sqrt(1/2) <= m < sqrt(2), log2(m) = s Q(s^2)
- * with s = (m - 1) / (m + 1), of which s, s^2 and the two largest coefficients need two parts. */
+/* log2(x) - less for a normal x > 0, to 2^-34: x = 2^n m with sqrt(1/2) <= m < sqrt(2), log2(m) = s Q(s^2) with
+ * s = (m - 1) / (m + 1).  s, s^2 and the two largest coefficients need two parts. */
 DMLK_INLINE dmlk_partsf dmlk_log2_of_partsf(float x, float less) {
     const uint32_t least = 0x3f3504f3, above = dmlk_float_bits(x) - least; /* sqrt(1/2) */
     const float n = (float)((int32_t)above >> 23) - less, m = dmlk_bits_float((above & 0x7fffff) + least);
@@ -324,9 +330,8 @@ DMLK_INLINE dmlk_partsf dmlk_log2_of_partsf(float x, float less) {
     return (dmlk_partsf){high, ((n - high) + p) + p_low};
 }
 
-/* 2^(x + low) for x from -180 to 180 and |low| up to 1.  `easy`: for x from -125 to 125, as half of 2^r times 2^(n + 1), whose
- * bias is even as the other one, so that ties are rounded alike; products with powers of 2 are exact then, and the bits the
- * same. */
+/* 2^(x + low) for x from -180 to 180 and |low| up to 1.  `easy`: for x from -125 to 125, as 2^r / 2 times 2^(n + 1).
+ * Both biases are even, so that ties are rounded alike; products with powers of 2 are exact, and the bits the same. */
 DMLK_INLINE float dmlk_exp2_of_partsf(float x, float low, bool easy) {
     const float one = easy ? 0.5f : 1, bias = DMLK_ROUNDINGF + (easy ? DMLK_BIASF + 1 : DMLK_WIDELYF), shifted = x + bias;
     const float most = x - (shifted - bias), r = most + low, z = r * r;
@@ -347,7 +352,7 @@ DMLK_INLINE uint32_t dmlk_size_of_powerf(float x, float y) {
     return a > b ? a : b;
 }
 
-/* x^y of log2(x); `easy` as above. */
+/* x^y, from log2(x); `easy` as above. */
 DMLK_INLINE float dmlk_power_of_partsf(dmlk_partsf logarithm, float y, bool easy) {
     const float high = y * logarithm.high, low = fmaf(y, logarithm.low, fmaf(y, logarithm.high, -high));
     return dmlk_exp2_of_partsf(easy ? high : dmlk_limited_exp2f(high), low, easy);
@@ -355,14 +360,14 @@ DMLK_INLINE float dmlk_power_of_partsf(dmlk_partsf logarithm, float y, bool easy
 
 DMLK_INLINE float dmlk_easy_powf(float x, float y) { return dmlk_power_of_partsf(dmlk_log2_of_partsf(x, 0), y, false); }
 
-/* For an exponent y: powers of x from 2^-reach to 2^reach are from 2^-125 to 2^125.  0: there may be none. */
+/* For an exponent y: x^y is from 2^-125 to 2^125 if x is from 2^-reach to 2^reach.  0: there may be no such x. */
 DMLK_INLINE uint32_t dmlk_reach_of_powerf(float y) {
     const float a = fabsf(y), most = 125;
     return a < 1 ? 125 : a <= most ? (uint32_t)(most / a) : 0;
 }
 
-/* How far x is above 2^-reach (below it the difference wraps to a larger one): at most dmlk_most_of_constant_powf where
- * dmlk_power_of_partsf may be easy. */
+/* The distance of x's bits from those of 2^-reach (for smaller x it wraps around and is larger): at most
+ * dmlk_most_of_constant_powf where dmlk_power_of_partsf may be easy. */
 DMLK_INLINE uint32_t dmlk_size_of_constant_powf(float x, float y) {
     return dmlk_float_bits(x) - ((127 - dmlk_reach_of_powerf(y)) << 23);
 }
@@ -372,7 +377,7 @@ DMLK_INLINE int64_t dmlk_most_of_constant_powf(float y) {
     return reach > 0 ? (int64_t)reach << 24 : -1;
 }
 
-/* As C's pow: 1 for an exponent of 0 or a base of 1, whatever the other operand is. */
+/* Like C's pow: 1 for an exponent of 0 or a base of 1, whatever the other operand is. */
 DMLK_INLINE float dmlk_powf(float x, float y) {
     const float a = fabsf(x);
     const bool is_denormal = a < 0x1p-126f, is_whole = dmlk_floorf(y) == y, is_odd = is_whole && dmlk_floorf(0.5f * y) != 0.5f * y;
@@ -390,7 +395,7 @@ DMLK_INLINE float dmlk_powf(float x, float y) {
 
 /* --- inverse hyperbolic functions --- */
 
-/* log(1 + y + low) for y >= 0, or where `is_large` log(32 y). */
+/* log(1 + y + low) for y >= 0; with `is_large`, log(32 y). */
 DMLK_INLINE float dmlk_log_of_partsf(float y, float low, bool is_large) {
     const float one = dmlk_choosef(is_large, 0, 1);
     const uint32_t power = dmlk_power_of_logf(y + one), more = is_large ? 5u << 23 : 0;
@@ -400,9 +405,9 @@ DMLK_INLINE float dmlk_log_of_partsf(float y, float low, bool is_large) {
     return fmaf((float)(int32_t)(power + more), 0x1p-23f * DMLK_LN2F, f + rest);
 }
 
-#define DMLK_SQUARED_LIMITF 0x1p13f /* beyond, a^2 + 1 and a^2 - 1 are a^2 to the last bit */
+#define DMLK_SQUARED_LIMITF 0x1p13f /* beyond it, a^2 + 1 and a^2 - 1 are rounded to a^2 */
 
-/* About 1 / (2 x) for x > 0: one digit, which is enough to divide what another result lacks. */
+/* About 1 / (2 x) for x > 0: to one digit, which is enough to correct another result. */
 DMLK_INLINE float dmlk_half_inversef(float x) { return dmlk_bits_float(0x7e800000 - dmlk_float_bits(x)); }
 
 /* log(a + sqrt(a^2 + 1)), where sqrt(a^2 + 1) = 1 + t + `more`, as (1 + t)^2 - 1 = t^2 + 2 t. */
@@ -421,7 +426,7 @@ DMLK_INLINE float dmlk_asinhf(float x) {
     return dmlk_choosef(fabsf(x) < INFINITY, z, x);
 }
 
-/* log(x + sqrt(x^2 - 1)), of t = x - 1, which is exact. */
+/* log(x + sqrt(x^2 - 1)), computed from t = x - 1, which is exact. */
 DMLK_INLINE float dmlk_acosh_of_sizef(float x, bool is_large) {
     const float t = x - 1, square = fmaf(t, t, 2 * t), root = sqrtf(square), sum = root + t;
     const float lost = fmaf(-root, root, square) + fmaf(t, t, fmaf(2, t, -square));
@@ -430,7 +435,7 @@ DMLK_INLINE float dmlk_acosh_of_sizef(float x, bool is_large) {
     return dmlk_log_of_partsf(y, dmlk_choosef(is_large, 0, (t - (sum - root)) + more), is_large);
 }
 
-/* Of the distance from 1. */
+/* A limit of dmlk_above_1f, the distance of x's bits from those of 1. */
 #define DMLK_EASY_ACOSHF (DMLK_EASY_ASINHF - 0x3f800000)
 DMLK_INLINE uint32_t dmlk_above_1f(float x) { return dmlk_float_bits(x) - 0x3f800000; }
 DMLK_INLINE float dmlk_easy_acoshf(float x) { return dmlk_acosh_of_sizef(x, false); }
@@ -440,8 +445,9 @@ DMLK_INLINE float dmlk_acoshf(float x) {
     return dmlk_choosef(x >= 1 && x < INFINITY, z, dmlk_choosef(x < 1, NAN, x));
 }
 
-/* log((1 + a) / (1 - a)) / 2 = n log(2) / 2 + atanh(s), where s = (1 + a - 2^n (1 - a)) / (1 + a + 2^n (1 - a)): the
- * bits of 1 + a and 1 - a tell their logarithms well enough for n.  What sums and quotient lose goes into `low`. */
+/* log((1 + a) / (1 - a)) / 2 = n log(2) / 2 + atanh(s), where s = (1 + a - 2^n (1 - a)) / (1 + a + 2^n (1 - a)).  The
+ * bits of 1 + a and 1 - a approximate their logarithms well enough for n.  The rounding errors of sums and quotient
+ * are added to `low`. */
 #define DMLK_EASY_ATANHF (0x3f800000u - 1) /* 1 */
 
 DMLK_INLINE float dmlk_easy_atanhf(float x) {
@@ -465,8 +471,8 @@ DMLK_INLINE float dmlk_atanhf(float x) {
 
 /* --- error function ---
  *
- * 2 t / (1 + t^2) with t = erf(x) / (1 + sqrt(1 - erf(x)^2)), of which t = x P(x^2) / Q(x^2): errors of t vanish where the result is
- * almost 1. */
+ * erf(x) = 2 t / (1 + t^2) with t = erf(x) / (1 + sqrt(1 - erf(x)^2)) = x P(x^2) / Q(x^2): errors of t vanish where the
+ * result is almost 1. */
 
 DMLK_INLINE float dmlk_erff(float x) {
     const float a = dmlk_at_mostf(dmlk_at_leastf(x, -dmlk_limitsf.erf), dmlk_limitsf.erf), z = a * a;
@@ -483,8 +489,9 @@ DMLK_INLINE float dmlk_erff(float x) {
     return (u + u) * q / fmaf(u, u, q * q);
 }
 
-/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(s) with s = |x| / (|x| + 2.5).  -infinity
- * gives NaN, as -infinity times 0.  p is -P, as compilers may move a sign into bell, which changes that of 0. */
+/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), where |x| Phi(-|x|) = exp(-x^2 / 2) s P(s) with s = |x| / (|x| + 2.5).
+ * -infinity gives NaN, as -infinity times 0 does.  p is -P: compilers could move a minus sign into the bell, which
+ * would change the sign of 0. */
 DMLK_INLINE float dmlk_gelu_of_sizef(float x, bool easy) {
     const float a = fabsf(x), b = easy ? a : dmlk_at_mostf(a, dmlk_limitsf.gelu);
     const float s = b / (b + 2.5f);
@@ -513,13 +520,13 @@ DMLK_INLINE float dmlk_geluf(float x) {
  * x = n pi/2 + r with |r| <= pi/4, with pi/2 in three parts.  For |x| <= DMLK_CIRCULAR_LIMITF, see math.c. */
 
 #define DMLK_CIRCULAR_LIMITF 0x1p15f
-/* All positive, which makes the remainder of -0 -0. */
+/* All three are positive, so that the remainder of -0 is -0. */
 #define DMLK_QUARTER1F 0x1.921fb4p+0f
 #define DMLK_QUARTER2F 0x1.4442d0p-24f
 #define DMLK_QUARTER3F 0x1.846988p-48f
 
 typedef struct dmlk_circularf {
-    float n, r; /* r: x without n times the first part, which is exact */
+    float n, r; /* r: x - n DMLK_QUARTER1F, exactly */
     uint32_t quarter; /* only the low two bits are used */
 } dmlk_circularf;
 
@@ -537,7 +544,7 @@ DMLK_INLINE float dmlk_sin_reducedf(float r) {
     float p = -0.000195169778f;
     p = fmaf(p, z, 0.00833217613f);
     p = fmaf(p, z, -0.166666552f);
-    return r == 0 ? r : fmaf(r, z * p, r); /* -0 stays */
+    return r == 0 ? r : fmaf(r, z * p, r); /* -0 gives -0 */
 }
 
 DMLK_INLINE float dmlk_cos_reducedf(float r) {
@@ -548,7 +555,7 @@ DMLK_INLINE float dmlk_cos_reducedf(float r) {
     return fmaf(-z, fmaf(-z, p, 0.5f), 1);
 }
 
-/* Sine or cosine, for odd quarters the other one, with the sign changed by bit 1 of `sign`. */
+/* `even` or, in an odd quarter, `odd`; negated if bit 1 of `sign` is set. */
 DMLK_INLINE float dmlk_circular_off(float even, float odd, uint32_t quarter, uint32_t sign) {
     const float y = (quarter & 1) != 0 ? odd : even;
     return dmlk_bits_float(dmlk_float_bits(y) ^ (sign & 2) << 30);
@@ -564,8 +571,8 @@ DMLK_INLINE float dmlk_cos_off(dmlk_circularf at) {
     return dmlk_circular_off(dmlk_cos_reducedf(r), dmlk_sin_reducedf(r), at.quarter, at.quarter + 1);
 }
 
-/* r in two parts, as tan is steep.  Up to DMLK_TAN_QUARTERSF, the second part of pi/2 is so short that its products with n are
- * exact, which makes what r lacks exact. */
+/* r in two parts, as tan is steep.  For n up to DMLK_TAN_QUARTERSF, the second part of pi/2 is so short that its
+ * products with n are exact, and so the rounding error of r can be computed exactly. */
 #define DMLK_TAN_QUARTERSF 2608.0f
 #define DMLK_TAN_QUARTER2F 0x1.444p-24f
 #define DMLK_TAN_QUARTER3F 0x1.68c234p-39f
@@ -581,7 +588,7 @@ DMLK_INLINE dmlk_partsf dmlk_far_rest_of_circlef(dmlk_circularf at) {
     return (dmlk_partsf){r, lost - fmaf(at.n, DMLK_QUARTER3F, rest)};
 }
 
-/* Signs are such that -0 stays. */
+/* Signs are chosen so that -0 gives -0. */
 DMLK_INLINE float dmlk_tan_reducedf(dmlk_partsf parts, uint32_t quarter) {
     const float r = parts.high, z = r * r;
     float p = 0.00979567412f;
@@ -590,7 +597,7 @@ DMLK_INLINE float dmlk_tan_reducedf(dmlk_partsf parts, uint32_t quarter) {
     p = fmaf(p, z, 0.0532746129f);
     p = fmaf(p, z, 0.133405045f);
     p = fmaf(p, z, 0.333330899f);
-    const float tangent = r + fmaf(r * z, p, parts.low * fmaf(z, 1.6f, 1)); /* tan has the derivative 1 + tan^2: for `low`, near enough */
+    const float tangent = r + fmaf(r * z, p, parts.low * fmaf(z, 1.6f, 1)); /* times about tan's derivative */
     return (quarter & 1) != 0 ? -1 / tangent : tangent;
 }
 
@@ -601,9 +608,9 @@ DMLK_INLINE float dmlk_tan_off(dmlk_circularf at) {
     return dmlk_tan_reducedf(r, at.quarter);
 }
 
-/* Without the large ones. */
+/* These do not handle large arguments. */
 #define DMLK_EASY_CIRCULARF (0x47000000u - 1) /* DMLK_CIRCULAR_LIMITF */
-#define DMLK_EASY_TANF 0x45800000u            /* 2^12, of DMLK_TAN_QUARTERSF */
+#define DMLK_EASY_TANF 0x45800000u            /* 2^12: about DMLK_TAN_QUARTERSF quarters */
 DMLK_INLINE float dmlk_easy_sinf(float x) { return dmlk_sin_off(dmlk_reduce_circularf(x)); }
 DMLK_INLINE float dmlk_easy_cosf(float x) { return dmlk_cos_off(dmlk_reduce_circularf(x)); }
 DMLK_INLINE float dmlk_easy_tanf(float x) {
@@ -611,18 +618,18 @@ DMLK_INLINE float dmlk_easy_tanf(float x) {
     return dmlk_tan_reducedf(dmlk_near_rest_of_circlef(at), at.quarter);
 }
 
-/* Loops over `count` <= DMLK_MATH_CHUNK values of any size; optimized for few large ones. */
+/* These replace `count` <= DMLK_MATH_CHUNK values of any size by their results; fast if few of them are large. */
 void dmlk_sin_eachf(float *values, int64_t count);
 void dmlk_cos_eachf(float *values, int64_t count);
 void dmlk_tan_eachf(float *values, int64_t count);
 
 /* --- inverse circular functions ---
  *
- * asin(x) = x + x^3 P(x^2) up to 1/2; beyond, asin(x) = pi/2 - 2 asin(s) with s^2 = (1 - x) / 2.  Up to 1/2, s is |x|, as the
- * root of a rounded square is the number, but for very small ones. */
+ * asin(x) = x + x^3 P(x^2) for x up to 1/2; otherwise asin(x) = pi/2 - 2 asin(s) with s^2 = (1 - x) / 2.  Up to 1/2, s is
+ * |x|: the root of a rounded square is the number itself, except for very small numbers. */
 
 #define DMLK_HALF_PIF 0x1.921fb6p0f
-#define DMLK_HALF_PI_LOWF (-0x1.777a5cp-25f) /* what is missing there */
+#define DMLK_HALF_PI_LOWF (-0x1.777a5cp-25f) /* pi/2 - DMLK_HALF_PIF */
 
 /* The smaller of a^2 and (1 - a) / 2. */
 DMLK_INLINE float dmlk_asin_squaref(float a) {
@@ -645,7 +652,7 @@ DMLK_INLINE float dmlk_asinf(float x) {
     return dmlk_positive_signedf(a < 0.5f ? a + y : large, x);
 }
 
-/* pi/2 - asin(x), 2 asin(s) or, near -1, pi - 2 asin(s). */
+/* pi/2 - asin(x); from 1/2 on, 2 asin(s); from -1/2 down, pi - 2 asin(s). */
 DMLK_INLINE float dmlk_acosf(float x) {
     const float a = fabsf(x), z = dmlk_asin_squaref(a), s = sqrtf(z);
     const float y = dmlk_positive_signedf(fmaf(s * z, dmlk_asin_ratiof(z), s), x);
@@ -654,7 +661,8 @@ DMLK_INLINE float dmlk_acosf(float x) {
     return fmaf(is_small ? -1 : 2, y, base);
 }
 
-/* atan(a) = pi/2 - atan(1 / a) beyond 1.  There 1 and a bit is divided instead, which makes up for most of what pi/2 lacks. */
+/* For a > 1, atan(a) = pi/2 - atan(1 / a).  The dividend is slightly above 1, which makes up for most of the rounding
+ * error of pi/2. */
 DMLK_INLINE float dmlk_atanf(float x) {
     const float a = fabsf(x);
     const bool is_large = a > 1;

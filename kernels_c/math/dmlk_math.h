@@ -2,9 +2,9 @@
  *
  * Arguments are doubles with FLOAT32 or FLOAT16 values, or slightly more precision; results have a relative error
  * of about 2^-44, so that a result rounded to FLOAT32 is correctly rounded except for about one argument in a
- * million, where it is one of the two neighbours.  Only additions, multiplications, divisions, square roots and
- * integer operations on the bits are used, each rounded once: every CPU gives the same bits.  (Not for results in
- * FLOAT64.)
+ * million, whose result is the other one of the two neighbours.  Only additions, multiplications, divisions, square
+ * roots and integer operations on the bits are used, each rounded once: every CPU gives the same bits.  (Not precise
+ * enough for results in FLOAT64.)
  *
  * Special values are those of C: infinities, NaN, signed zeros.  Polynomials are near-minimax fits. */
 #ifndef DMLK_MATH_H
@@ -16,7 +16,7 @@
 
 #include "element.h"
 
-/* Inlined even where compilers find a file too large: a call would prevent the vectorization of its loop. */
+/* Inlined even in files that compilers consider too large: a call would prevent the vectorization of its loop. */
 #ifdef __GNUC__
 #define DMLK_INLINE static inline __attribute__((always_inline))
 #else
@@ -44,7 +44,7 @@ DMLK_INLINE float dmlk_signedf(float x, float sign) {
 #define BIG 0x1p23f
 #include "rounding.inc"
 
-/* Adding this rounds a double below 2^51 to an integer, which is then in the low bits. */
+/* Adding this to a double below 2^51 rounds it to an integer, which is then in the low bits of the sum. */
 #define DMLK_ROUNDING 0x1.8p52
 
 /* --- exponential ---
@@ -77,7 +77,7 @@ DMLK_INLINE dmlk_exponential dmlk_reduce_exp(double x) {
 #define DMLK_EXP_HIGH 709.0
 
 DMLK_INLINE double dmlk_clamp_exp(double x) {
-    x = x < DMLK_EXP_LOW ? DMLK_EXP_LOW : x; /* NaN stays */
+    x = x < DMLK_EXP_LOW ? DMLK_EXP_LOW : x; /* a NaN stays a NaN */
     return x > DMLK_EXP_HIGH ? DMLK_EXP_HIGH : x;
 }
 
@@ -102,7 +102,7 @@ DMLK_INLINE double dmlk_silu(double x) { return x / (1 + dmlk_exp(-x)); }
  *
  * x = 2^n m with sqrt(1/2) <= m < sqrt(2), s = (m - 1) / (m + 1), log(m) = 2 s + s^3 P(s^2). */
 
-/* Of x times 2^scale. */
+/* log(x 2^scale) for a normal x > 0. */
 DMLK_INLINE double dmlk_log_scaled(double x, double scale) {
     const uint64_t half = UINT64_C(0x3fe6a09e667f3bcd); /* sqrt(1/2) */
     const uint64_t above = dmlk_double_bits(x) - half + (UINT64_C(1023) << 52);
@@ -178,8 +178,8 @@ DMLK_INLINE double dmlk_atanh(double x) {
 
 /* --- circular functions ---
  *
- * x = n pi/2 + r with |r| <= pi/4.  For |x| <= DMLK_CIRCULAR_LIMIT; beyond it n has too many bits for the three
- * parts of pi/2: see math.c. */
+ * x = n pi/2 + r with |r| <= pi/4, for |x| <= DMLK_CIRCULAR_LIMIT.  For larger arguments, n has too many bits for the
+ * three parts of pi/2: see math.c. */
 
 #define DMLK_CIRCULAR_LIMIT 0x1p25
 
@@ -230,13 +230,13 @@ DMLK_INLINE double dmlk_tan_of(dmlk_circular at) {
     return at.n & 1 ? -c / s : s / c;
 }
 
-/* Loops over `count` <= DMLK_MATH_CHUNK values; optimized for few large ones. */
-#define DMLK_MATH_CHUNK 256
+/* These replace `count` <= DMLK_MATH_CHUNK values by their results; fast if few of them are large. */
+#define DMLK_MATH_CHUNK 256 /* values */
 void dmlk_sin_each(double *values, int64_t count);
 void dmlk_cos_each(double *values, int64_t count);
 void dmlk_tan_each(double *values, int64_t count);
 
-/* Remainders, exactly: of values[i] by by[i], with the sign of the value (C's fmod), or with that of the divisor. */
+/* Exact remainders of values[i] divided by by[i], with the sign of the value (C's fmod) or of the divisor. */
 void dmlk_fmod_each(double *values, const double *by, int64_t count);
 void dmlk_modulus_each(double *values, const double *by, int64_t count);
 
@@ -274,7 +274,7 @@ DMLK_INLINE double dmlk_acos(double x) { return 2 * dmlk_atan_positive(sqrt((1 -
 /* The angle of the point (x, y). */
 DMLK_INLINE double dmlk_atan2(double y, double x) {
     const double a = fabs(y), b = fabs(x);
-    const double ratio = a == b ? (a == 0 ? 0 : 1) : a / b; /* two zeros, two infinities */
+    const double ratio = a == b ? (a == 0 ? 0 : 1) : a / b; /* (the quotient of two zeros or two infinities is NaN) */
     const double angle = dmlk_atan_positive(a != a || b != b ? (double)NAN : ratio);
     const uint64_t is_left = dmlk_double_bits(x) >> 63;
     return dmlk_signed(is_left ? 3.14159265358979323846 - angle : angle, y);
@@ -336,7 +336,7 @@ DMLK_INLINE double dmlk_gelu(double x) { return x * 0.5 * dmlk_erfc(-x * 0.70710
 
 /* --- power --- */
 
-/* As C's pow: 1 for an exponent of 0 or a base of 1, whatever the other operand is. */
+/* Like C's pow: 1 for an exponent of 0 or a base of 1, whatever the other operand is. */
 DMLK_INLINE double dmlk_pow(double x, double y) {
     const double a = fabs(x), sign = dmlk_signed(1, x);
     const bool is_whole = dmlk_floor(y) == y, is_odd = is_whole && dmlk_floor(0.5 * y) != 0.5 * y;

@@ -1,5 +1,5 @@
-/* math.c - functions of arrays, most of whose numbers are easy: circular functions, of which large arguments need many
- * bits of pi, and remainders. */
+/* math.c - sin, cos, tan and remainders of arrays.  Most elements take a short path; large arguments of sin, cos and
+ * tan are reduced with more bits of pi. */
 #include "dmlk_float_math.h"
 
 #include <float.h>
@@ -14,7 +14,7 @@ const struct dmlk_limitsf dmlk_limitsf = {
 static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
                                         0xfe5163ab};
 
-/* x * 2/pi, of which the bits from 2^1 downwards are kept: 24 bits of x times 96 bits of 2/pi that fit its exponent. */
+/* Reduces x: x * 2/pi modulo 4, from the 24 bits of x and those 96 bits of 2/pi that matter for its exponent. */
 static dmlk_circular reduce_large(double x) {
     const uint64_t bits = dmlk_double_bits(fabs(x));
     const uint64_t mantissa = ((bits >> 29) & 0x7fffff) | 0x800000; /* x = mantissa 2^shift */
@@ -26,7 +26,7 @@ static dmlk_circular reduce_large(double x) {
         const uint64_t pair = (uint64_t)two_over_pi[word + i] << 32 | two_over_pi[word + i + 1];
         part[i] = (uint32_t)(pair >> (32 - offset));
     }
-    /* mantissa * part, a fraction of 96 bits with what is above dropped, times 2^(shift - first). */
+    /* mantissa * part, a fraction of 96 bits without the bits above it, times 2^(shift - first). */
     const uint64_t low = mantissa * part[2], middle = mantissa * part[1] + (low >> 32);
     const uint64_t high = mantissa * part[0] + (middle >> 32);
     uint64_t top = high << 32 | (middle & 0xffffffff); /* 64 bits below the point, before the shift */
@@ -45,11 +45,11 @@ static dmlk_circular reduce_large(double x) {
     return (dmlk_circular){r, n};
 }
 
-/* Finite, with the bits and the exponent of a FLOAT32. */
+/* Whether x is finite and exactly a FLOAT32. */
 static bool is_float(double x) { return fabs(x) <= (double)FLT_MAX && (double)(float)x == x; }
 
-/* Hard values are handled separately: the loop over the others has no branch.  Large doubles of FLOAT64 tensors, with
- * more bits or a larger exponent than a FLOAT32, are left to the C library. */
+/* Large values are handled separately, so that the loop over the others has no branch.  Large values of FLOAT64
+ * tensors that are not exactly FLOAT32s are left to the C library. */
 #define EACH_CIRCULAR(function)                                                                   \
     DMLK_EACH_ISA(function##_each, (double *values, int64_t count), (values, count)) {            \
         double large[DMLK_MATH_CHUNK];                                                            \
@@ -75,7 +75,7 @@ static bool is_float(double x) { return fabs(x) <= (double)FLT_MAX && (double)(f
     }                                                                                             \
     void dmlk_##function##_each(double *values, int64_t count) { function##_each(values, count); }
 
-/* The same of FLOAT32: large ones are computed in double. */
+/* The same for FLOAT32: large values are computed in double. */
 #define EACH_CIRCULARF(function)                                                                  \
     DMLK_EACH_ISA(function##_eachf, (float *values, int64_t count), (values, count)) {            \
         double large[DMLK_MATH_CHUNK];                                                            \
@@ -108,15 +108,15 @@ EACH_CIRCULARF(sin)
 EACH_CIRCULARF(cos)
 EACH_CIRCULARF(tan)
 
-/* Of floats, quotients below this fit an int32_t, are further from the next whole number than their rounding error, and
- * their products with the divisor's 24 bits are exact in double. */
+/* Quotients of FLOAT32s below this fit an int32_t; their distance from a whole number, if not 0, exceeds their
+ * rounding error; and their whole parts times the 24 bits of the divisor are exact in double. */
 #define EASY_QUOTIENT 0x1p28
 
 DMLK_EACH_ISA(fmod_each, (double *values, const double *by, int64_t count), (values, by, count)) {
     int64_t any = 0;
     for (int64_t i = 0; i < count; i++) {
         const double ratio = fabs(values[i]) / fabs(by[i]);
-        any |= !(ratio < EASY_QUOTIENT) | (fabs(by[i]) == (double)INFINITY); /* NaN: of 0 by 0, and the like */
+        any |= !(ratio < EASY_QUOTIENT) | (fabs(by[i]) == (double)INFINITY); /* (a NaN, as of 0 / 0, counts) */
     }
     for (int64_t i = 0; any && i < count; i++) {
         values[i] = fmod(values[i], by[i]);

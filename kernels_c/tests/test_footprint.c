@@ -7,7 +7,7 @@
 #include "selection.h"
 
 /* The same code compiled without the search: it always paints. */
-#define MOST_STEPS 1
+#define MAX_STEPS 1
 #define dmlk_pattern_init painted_pattern_init
 #define dmlk_pattern_to_bytes painted_pattern_to_bytes
 #define dmlk_pattern_paint painted_pattern_paint
@@ -310,12 +310,12 @@ static void begin_convolution(device *d, const dmlk_convolution_integer *k, int6
     device_constants(d, k, sizeof *k, 0);
 }
 
-#define MOST_PIECES 40
-#define MOST_PLACES 64
+#define MAX_PIECES 40
+#define MAX_PLACES 64
 
 /* The input's elements are bytes: which ones do its footprints hold, each of them once? */
 static void count_places(const dmlk_footprint *f, int count, int64_t stride_of_axis, int *places) {
-    memset(places, 0, MOST_PLACES * sizeof *places);
+    memset(places, 0, MAX_PLACES * sizeof *places);
     for (int i = 0; i < count; i++) {
         for (uint64_t at = f[i].address; f[i].operand == 0 && at < f[i].end; at++) {
             uint64_t index[DMLK_MAX_RANK];
@@ -333,18 +333,18 @@ TEST(convolutions_read_what_their_windows_cover) {
         k.strides[0] = (uint32_t)random_between(1, 9);
         k.dilations[0] = (uint32_t)random_between(1, 9);
         k.start_padding[0] = (uint32_t)random_between(0, 12);
-        const int64_t size = random_between(1, MOST_PLACES), taps = random_between(1, 9), outputs = random_between(1, 80);
+        const int64_t size = random_between(1, MAX_PLACES), taps = random_between(1, 9), outputs = random_between(1, 80);
         device d;
         begin_convolution(&d, &k, size, taps, outputs);
-        int expected[MOST_PLACES] = {0}, places[MOST_PLACES];
+        int expected[MAX_PLACES] = {0}, places[MAX_PLACES];
         for (int64_t at = 0; at < outputs * taps; at++) {
             const int64_t place = at / taps * k.strides[0] + at % taps * k.dilations[0] - k.start_padding[0];
             if (place >= 0 && place < size) {
                 expected[place] = 1;
             }
         }
-        dmlk_footprint f[MOST_PIECES];
-        count_places(f, footprints(&d, f, MOST_PIECES), 1, places);
+        dmlk_footprint f[MAX_PIECES];
+        count_places(f, footprints(&d, f, MAX_PIECES), 1, places);
         CHECK(memcmp(places, expected, sizeof places) == 0);
         CHECK(footprints(&d, f, 5) <= 5);
         device_end(&d);
@@ -364,8 +364,8 @@ TEST(huge_windows) {
     device_set_tensor(&d, 0, &input);
     device_set_tensor(&d, 2, &filter);
     device_set_tensor(&d, 4, &output);
-    dmlk_footprint f[MOST_PIECES];
-    CHECK_EQUAL(footprints(&d, f, MOST_PIECES), 4); /* two remainders of the input */
+    dmlk_footprint f[MAX_PIECES];
+    CHECK_EQUAL(footprints(&d, f, MAX_PIECES), 4); /* two remainders of the input */
     CHECK_EQUAL(f[0].sizes[2] + f[1].sizes[2] + 3, most); /* all but the second and the last one and three */
     CHECK_EQUAL(f[1].strides[2], 2);
     device_end(&d);
