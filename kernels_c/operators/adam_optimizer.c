@@ -1,5 +1,5 @@
-/* adam_optimizer: a step of Adam.  Everything is computed in double and rounded once; all inputs of an element are read
- * before its outputs are written, as these may be bound to the same memory. */
+/* adam_optimizer: a step of Adam, computed in double and rounded once.  All inputs of an element are read before its
+ * outputs are written, as outputs may be bound to the memory of inputs. */
 #include "adam_optimizer.h"
 
 #include <math.h>
@@ -12,10 +12,10 @@ enum operand { PARAMETERS, FIRST, SECOND, GRADIENT, OUT_PARAMETERS, OUT_FIRST, O
 struct job {
     uint32_t types[OPERANDS];
     double beta1, beta2, epsilon;
-    double rate; /* of learning, with the correction of both moments */
+    double rate; /* the learning rate, including the corrections of both moments */
 };
 
-/* The new values in place of the old ones. */
+/* Replaces the old values by the new ones. */
 DMLK_EACH_ISA(step, (double *restrict x, double *restrict m, double *restrict v, const double *restrict g, int64_t n,
                      const struct job *job),
               (x, m, v, g, n, job)) {

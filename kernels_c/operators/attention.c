@@ -1,8 +1,8 @@
 /* attention: out = softmax(scale * queries keys^T + relative bias, masked) values, for each head.
  *
- * First keys and values are packed as floats: new ones after past ones, keys in panels of 48 keys, values in panels of
- * 48 elements.  Then blocks of queries are multiplied by them (microkernel_f32.h), so that scores stay in the cache.
- * Everything is computed in FLOAT32; each product is one chain of fused multiply-adds. */
+ * First keys and values are packed as floats: new ones after past ones, keys in panels of 48 keys, values in panels
+ * of 48 elements.  Then blocks of queries are multiplied by them (microkernel_f32.h), so that scores stay in the
+ * cache.  All arithmetic is in FLOAT32; each element of a product is one chain of fused multiply-adds. */
 #include "attention.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@
 
 #define PANEL DMLK_F32_COLUMNS
 #define ROWS DMLK_F32_ROWS
-#define QUERIES (3 * ROWS) /* of a block */
-#define LANES 16           /* of a sum */
+#define QUERIES (3 * ROWS) /* queries of a block */
+#define LANES 16           /* lanes in which sums and maxima are computed */
 #define GRAIN (1 << 18)    /* products worth a thread */
 
 enum {
@@ -54,17 +54,17 @@ static int64_t panels_of(int64_t count) { return (count + PANEL - 1) / PANEL; }
 
 static bool has_lengths(const struct job *job) { return job->views[LENGTHS].base != NULL; }
 
-/* Keys of an item that count for its last query. */
+/* The number of an item's keys that its last query uses. */
 static int64_t keys_of(const struct job *job, int64_t item) {
     return has_lengths(job) ? job->past[item] + job->fresh : job->keys;
 }
 
 /* --- packing of keys and values --- */
 
-/* Keys or values, and where they come from; `which` is 0 or 1. */
+/* The tensors that keys (`which` 0) or values (`which` 1) come from and go to. */
 struct source {
     const dmlk_view *fresh, *bias, *past, *present;
-    bool in_place; /* the past ones are the present ones */
+    bool in_place; /* `past` and `present` are the same memory */
     int64_t size;
 };
 
@@ -85,7 +85,7 @@ static void add_bias(const dmlk_view *bias, int64_t head, int64_t size, float *r
     }
 }
 
-/* One key or value of the past or a new one, which is also stored as a present one. */
+/* Loads one key or value, a past or a new one, and stores it in `present`, too. */
 static void load_row(const struct job *job, const struct source *s, int64_t item, int64_t group, int64_t key, float *row,
                      float *buffer) {
     const int64_t past = job->past[item];
@@ -101,16 +101,16 @@ static void load_row(const struct job *job, const struct source *s, int64_t item
     }
 }
 
-/* Whether elements of a tensor are floats as they are computed with, those of a row side by side. */
+/* Whether a tensor's rows are contiguous FLOAT32s that need no bias. */
 static bool are_floats(const dmlk_view *view, const dmlk_view *bias) {
 #ifdef DMLK_CHECKED
-    return (void)view, (void)bias, false; /* each load is tested */
+    return (void)view, (void)bias, false; /* each load must be checked */
 #else
     return view->type == DMLK_FLOAT32 && stride_of(view) == 1 && bias->base == NULL;
 #endif
 }
 
-/* Whether all keys or values are new ones, and nothing but packed. */
+/* Whether all keys or values are new and only have to be packed. */
 static bool is_copy(const struct job *job, const struct source *s) {
     return job->fresh == job->keys && s->present->base == NULL && are_floats(s->fresh, s->bias);
 }
@@ -133,7 +133,7 @@ static void pack_keys(const struct job *job, int64_t item, int64_t group, int64_
     dmlk_transpose(bytes, (const uint8_t *)rows, size * bytes, bytes, (uint8_t *)to, PANEL * bytes, size, count);
 }
 
-/* (Copies of unknown size would be calls.) */
+/* (Compilers make a call of a memcpy of unknown size.) */
 static void copy_vectors(const float *from, int64_t count, float *to) {
     int64_t i = 0;
     for (; i + 8 <= count; i += 8) {
@@ -159,7 +159,7 @@ static void pack_value(const struct job *job, int64_t item, int64_t group, int64
     }
 }
 
-/* Past keys and values that do not count are kept in the present ones. */
+/* Copies the past keys and values that are not used to `present`. */
 static void keep_rest(const struct job *job, int64_t item, int64_t group, float *row, float *buffer) {
     for (int which = 0; which < 2; which++) {
         const struct source source = source_of(job, which);
@@ -188,15 +188,15 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
 
 /* --- scores --- */
 
-/* The scores of a query: count[p] of panel p, QUERIES * PANEL floats apart. */
+/* The scores of a query, in panels that are QUERIES * PANEL floats apart. */
 struct line {
     const struct job *job;
     int64_t item, head, query;
-    int64_t keys; /* that count */
+    int64_t keys; /* that the query uses */
     float *scores;
 };
 
-/* `keys` products become scores; the rest of their last panel is -infinity. */
+/* Replaces `keys` products by scores; the rest of the last panel becomes -infinity. */
 DMLK_EACH_ISA(scale_scores, (float *x, int64_t keys, float scale), (x, keys, scale)) {
     for (int64_t first = 0; first < keys; first += PANEL, x += QUERIES * PANEL) {
         for (int64_t i = 0; i < PANEL; i++) {
@@ -219,7 +219,7 @@ static void add_relative(const struct line *line, int64_t first, int64_t n, floa
     }
 }
 
-/* Keys start .. end - 1 are not masked. */
+/* Masks all keys but start .. end - 1. */
 static void mask_outside(float filter, int64_t start, int64_t end, int64_t first, int64_t n, float *x) {
     for (int64_t i = 0; i < n; i++) {
         x[i] = first + i >= start && first + i < end ? x[i] : filter;
@@ -244,7 +244,8 @@ static void mask_scores(const struct line *line, int64_t first, int64_t n, float
     }
 }
 
-/* Whether the mask adds the filter to every score: if finite, it changes no weight, and rounds no score. */
+/* Whether the mask would add a finite filter to every score, which changes no weight: without it, no score is
+ * rounded. */
 static bool mask_cancels_out(const struct line *line) {
     const struct job *job = line->job;
     const dmlk_view *mask = &job->views[MASK];
@@ -259,7 +260,7 @@ static bool mask_cancels_out(const struct line *line) {
     return i == line->keys;
 }
 
-/* The panels of scores become exponentials, and are added to the sums in the lanes. */
+/* Replaces the panels of scores by their exponentials, and adds these to the sums in the lanes. */
 DMLK_EACH_ISA(find_exponentials, (float *restrict x, int64_t panels, float largest, float *restrict lanes),
               (x, panels, largest, lanes)) {
     for (int64_t panel = 0; panel < panels; panel++, x += QUERIES * PANEL) {
@@ -284,7 +285,7 @@ DMLK_EACH_ISA(find_largest, (const float *restrict x, int64_t panels, float *res
     }
 }
 
-/* Products become weights, to be divided by the sum that is returned. */
+/* Replaces products by weights, and returns the sum by which the results must be divided. */
 static float weigh(const struct line *line) {
     const struct job *job = line->job;
     const int64_t panels = panels_of(line->keys);
@@ -363,7 +364,7 @@ static void multiply_keys(const struct block *b) {
     }
 }
 
-/* results {value panel, query, PANEL}. */
+/* Multiplies the weights by the values: results {value panel, query, PANEL}. */
 static void multiply_values(const struct block *b) {
     const struct job *job = b->job;
     const float *values = job->packed_values + group_of(b) * job->value_panels * job->keys * PANEL;
@@ -415,7 +416,7 @@ static void run_block(struct block *b) {
     load_queries(b);
     multiply_keys(b);
     for (int64_t i = 0; i < b->count; i++) {
-        /* With lengths of the past a query does not see the new keys after its own. */
+        /* If there are past lengths, a query does not see the new keys after its own. */
         const int64_t seen = has_lengths(job) ? dmlk_min(b->keys, job->past[b->item] + b->query + i + 1) : b->keys;
         const struct line line = {job, b->item, b->head, b->query + i, seen, b->scores + i * PANEL};
         sums[i] = weigh(&line);
@@ -508,7 +509,7 @@ static int set_up(const dmlk_call *call, struct job *job) {
     return same ? DMLK_OK : DMLK_BAD_PACKET;
 }
 
-/* The valid past keys of an item; the host may change the lengths meanwhile. */
+/* The number of an item's valid past keys, loaded once: the host may change it while the kernel runs. */
 static int64_t past_of(const struct job *job, int64_t item) {
     const dmlk_view *lengths = &job->views[LENGTHS];
     if (lengths->base == NULL) {
@@ -529,7 +530,7 @@ bool dmlk_indices_attention(const dmlk_call *call, dmlk_index_use *use) {
     return true;
 }
 
-/* Past keys and values after the valid ones are read only to be kept in a present tensor of its own. */
+/* Past keys and values after the valid ones are read only if they are copied to a separate present tensor. */
 void dmlk_reads_attention(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     struct job job;
     const bool is_past = tensor == PAST_KEY || tensor == PAST_VALUE;

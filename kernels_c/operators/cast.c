@@ -25,7 +25,7 @@ static void cast_row(uint8_t *const *at, const int64_t *strides, int64_t count, 
 
 /* Frequent pairs of types have direct rows, which compilers vectorize. */
 
-/* Truncated toward zero, saturated, NaN to 0, as dmlk_store_promoted. */
+/* Truncates toward zero and saturates; NaN becomes 0, as in dmlk_store_promoted. */
 static inline int32_t to_int32(float x) { /* 2^31 - 1 is not a float */
     const float least = x > -0x1p31f ? x : -0x1p31f, number = x < 0x1p31f ? least : 0;
     return x >= 0x1p31f ? INT32_MAX : (int32_t)number;
@@ -72,7 +72,7 @@ static inline int32_t limited(float x, int32_t low, int32_t high) {
 
 PAIRS(ROW)
 
-/* Rows with strided elements are short (see dmlk_staged_rows). */
+/* (dmlk_staged_rows passes strided elements only in short rows.) */
 static void widen_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     if (strides[0] == 1 && strides[1] == 1) {
         dmlk_widen_float16((const uint16_t *)at[0], count, (float *)at[1]);

@@ -10,10 +10,10 @@
 struct job {
     const dmlk_view *inputs, *out;
     uint32_t axis;
-    int64_t elements; /* of the output for each index of the axes before */
+    int64_t elements; /* of the output, for each index of the axes before `axis` */
 };
 
-/* Rows [begin, end) of inputs first, first + 1, ..., at most DMLK_MOST_PIECES; returns the next input. */
+/* Appends rows [begin, end) of at most DMLK_MOST_PIECES inputs, from `first` on; returns the next input. */
 static const dmlk_view *join_rows(const struct job *job, const dmlk_view *first, int64_t begin, int64_t end,
                                   dmlk_packed_output *o) {
     dmlk_piece pieces[DMLK_MOST_PIECES];
@@ -42,9 +42,9 @@ static void join_packed(int64_t begin, int64_t end, int part, void *context) {
     dmlk_packed_end(&o);
 }
 
-#define LONG_PIECE 4096 /* bytes; longer ones are faster copied alone */
+#define LONG_PIECE 4096 /* bytes; longer pieces are faster if they are copied one by one */
 
-/* Whether all tensors are, and have the same sizes but along the axis; and the pieces of some are short. */
+/* Whether all tensors are packed and have the same sizes except along the axis, and some have short pieces. */
 static bool all_packed(const dmlk_call *call, uint32_t axis) {
     const dmlk_view *out = &call->views[call->view_count - 1];
     int64_t bytes = dmlk_type_bytes(out->type);

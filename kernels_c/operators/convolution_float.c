@@ -1,11 +1,11 @@
 /* convolution_float: convolutions of FLOAT32 and FLOAT16, forward and backward, with a bias.
  *
- * Both directions are computed by output elements.  Forward, tap t meets output o at input o * stride + e * dilation -
- * padding, where e is t, or counts from the end if the filter is reversed.  Backward, input i adds to output
- * i * stride + e * dilation - padding: so tap t meets output o at input (o + padding - e * dilation) / stride, where
- * that is a whole number.  Each output element is one chain of float32 fused multiply-adds, in the order of the
- * filter's elements, whatever the layout.  This is the definition; tuned/convolve_float.c and convolve_phases.c give the
- * same bits. */
+ * Both directions are computed output element by output element.  Forward, tap t of output o multiplies input o *
+ * stride + e * dilation - padding, where e is t, or counts from the end if the filter is reversed.  Backward, input i
+ * adds to output i * stride + e * dilation - padding: so tap t of output o multiplies input (o + padding - e *
+ * dilation) / stride, if that is a whole number.  Each output element is one chain of float32 fused multiply-adds, in
+ * the order of the filter's elements, whatever the layout.  This is the definition; tuned/convolve_float.c and
+ * convolve_phases.c give the same bits. */
 #include "convolution_float.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static inline void write(const dmlk_view *view, int64_t at, float x) {
 
 enum place { INSIDE, OUTSIDE, NOWHERE };
 
-/* Where a tap meets an output along an axis; `at`: the input's index, if inside. */
+/* Where the input of an output and a tap is along an axis; *at is its index, if it is inside. */
 static enum place find(const dmlk_taps_axis *axis, int64_t output, int64_t tap, int64_t *at) {
     const int64_t place = output * axis->step + tap * axis->tap + axis->origin;
     if (place % axis->spread != 0) {
@@ -43,7 +43,8 @@ static enum place find(const dmlk_taps_axis *axis, int64_t output, int64_t tap, 
     return *at >= 0 && *at < axis->input ? INSIDE : OUTSIDE;
 }
 
-/* The products of one channel, added to `sum`; `in` and `filter`: its first elements.  Returns early when stopped. */
+/* Adds the products of one channel to `sum`; `in` and `filter` are the channel's first elements.  Returns early when
+ * stopped. */
 static float add_channel(const dmlk_float_convolution *c, const int64_t *output, int64_t in, int64_t filter, float sum,
                          int64_t *work) {
     const dmlk_view *f = &c->filter;
@@ -100,13 +101,13 @@ static void plain_part(int64_t begin, int64_t end, int part, void *context) {
             }
         }
         const float bias = c->bias.base == NULL ? 0 : read(&c->bias, index[CHANNEL] * c->bias.strides[0]);
-        write(out, to, dmlk_one_nan(sum + bias + 0.0f)); /* never -0, so that a skipped tap is one that met a 0 */
+        write(out, to, dmlk_one_nan(sum + bias + 0.0f)); /* never -0: skipping a tap gives the same bits as 0 */
     }
 }
 
 /* --- the views --- */
 
-/* The view with three spatial axes, the last ones: those that are missing get size 1. */
+/* The view with three spatial axes, its last ones; missing axes are inserted before them, with size 1. */
 static dmlk_view with_all_axes(const dmlk_view *view, uint32_t spatial) {
     dmlk_view result = *view;
     const uint32_t first = view->rank - spatial;
@@ -119,7 +120,7 @@ static dmlk_view with_all_axes(const dmlk_view *view, uint32_t spatial) {
     return result;
 }
 
-/* false: the windows are not valid, or reach too far. */
+/* False: the windows are not valid, or reach too far. */
 static bool set_axis(dmlk_taps_axis *axis, const dmlk_convolution_float *k, uint32_t d) {
     const int64_t stride = k->strides[d], dilation = k->dilations[d], start = k->start_padding[d];
     const int64_t windows = k->backward ? axis->input : axis->output;
@@ -138,7 +139,7 @@ static bool set_axis(dmlk_taps_axis *axis, const dmlk_convolution_float *k, uint
     return true;
 }
 
-/* Filters that are split into two axes, blocks and those of a block, are one axis again. */
+/* Joins the two axes of blocked filters, the blocks and the filters of a block, into one axis. */
 static dmlk_view join_blocks(const dmlk_view *view, uint32_t spatial, dmlk_float_convolution *c) {
     dmlk_view filter = *view;
     c->block = c->block_step = 0;
@@ -198,7 +199,7 @@ static bool types_fit(const dmlk_view *views) {
            (views[3].type == type || views[3].type == DMLK_FLOAT32);
 }
 
-/* --- the elements of its input that it reads --- */
+/* --- the elements of the input that are read --- */
 
 /* Backward: whether a window of input `i` covers an element of the output along the axis. */
 static bool adds_something(const dmlk_convolution_float *k, uint32_t d, const dmlk_taps_axis *axis, int64_t i) {
@@ -207,17 +208,17 @@ static bool adds_something(const dmlk_convolution_float *k, uint32_t d, const dm
     return tap < axis->window && first + tap * dilation < axis->output;
 }
 
-#define MOST_LOOKED_AT (1 << 16) /* inputs, one by one */
+#define MAX_INSPECTED (1 << 16) /* indices of an axis that are inspected one by one */
 
 static uint32_t slices_backward(const dmlk_convolution_float *k, uint32_t d, const dmlk_taps_axis *axis,
                                 dmlk_slice *slices, bool *has_more) {
     const int64_t stride = k->strides[d], dilation = k->dilations[d], start = k->start_padding[d];
     const int64_t span = (axis->window - 1) * dilation;
-    /* The windows that reach the output, gaps between their taps included. */
+    /* The windows that reach the output, if only with the gaps between their taps. */
     const int64_t begin = start <= span ? 0 : dmlk_ceil_div(start - span, stride);
     const int64_t end = dmlk_min(axis->input, (axis->output - 1 + start) / stride + 1);
     const bool is_exact = axis->window == 1 || dilation <= axis->output; /* no gap is as long as the output */
-    if (is_exact || end - begin > MOST_LOOKED_AT) {
+    if (is_exact || end - begin > MAX_INSPECTED) {
         *has_more |= !is_exact;
         slices[0] = is_exact ? (dmlk_slice){.first = begin, .step = 1, .count = end - begin}
                              : (dmlk_slice){.first = 0, .step = 1, .count = axis->input};

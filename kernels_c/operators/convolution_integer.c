@@ -1,9 +1,9 @@
 /* convolution_integer: 8-bit cross-correlation with INT32 sums that wrap.
  *
- * For each output position the inputs that its window covers (a patch) are collected in a row of int16, with the
- * zero point subtracted and 0 for padding; filters are packed in the same order.  An output element is then the dot
- * product of a patch and a filter, and that loop is independent of strides and padding.  Patches are built for a
- * block of positions at a time and used for all filters of their group. */
+ * For each output position, the inputs that its window covers (a patch) are collected in a row of int16s, with the
+ * zero point subtracted and 0 for padding.  Filters are packed in the same order.  An output element is then the dot
+ * product of a patch and a filter, a loop that does not depend on strides and padding.  Patches are built for a block
+ * of positions at a time and used for all filters of their group. */
 #include "convolution_integer.h"
 
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 /* Axes of a tensor, after a missing spatial axis was added with size 1. */
 enum axis { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
-#define PATCHES 2 /* multiplied with ... */
-#define FILTERS 4 /* ... at a time */
-#define MAX_BLOCK 64
-#define MOST_PACKED (1 << 24) /* taps of a filter */
+#define PATCHES 2            /* patches that are multiplied at a time ... */
+#define FILTERS 4            /* ... by this many filters */
+#define MAX_BLOCK 64         /* positions */
+#define MAX_PACKED (1 << 24) /* taps of a filter; larger filters are not packed */
 
 struct job {
     dmlk_convolution c; /* arrays by enum axis */
@@ -50,7 +50,7 @@ static int read_zero(const dmlk_view *view, int64_t channel) {
     return read(DMLK_LOAD(view->base, i), sign_bit(view->type), 0);
 }
 
-/* `count` elements minus the zero point; the loop over packed elements is vectorized. */
+/* Reads `count` elements minus the zero point; the loop over contiguous elements is vectorized. */
 DMLK_EACH_ISA(read_row, (const uint8_t *from, int64_t stride, int64_t count, int sign, int zero, int16_t *to),
               (from, stride, count, sign, zero, to)) {
     if (stride == 1) {
@@ -64,7 +64,7 @@ DMLK_EACH_ISA(read_row, (const uint8_t *from, int64_t stride, int64_t count, int
     }
 }
 
-/* One filter; `taps` iterates over the first one in the order of a patch. */
+/* Packs the filter of one output channel; `taps` iterates over the first filter in the order of a patch. */
 static void pack_filter(const struct job *job, const dmlk_iter *taps, int64_t channel, int zero, int16_t *to) {
     const int64_t offset = dmlk_filter_at(&job->c, channel);
     dmlk_cursor cursor;
@@ -79,7 +79,7 @@ static void pack_filter(const struct job *job, const dmlk_iter *taps, int64_t ch
 }
 
 static int pack_filters(const struct job *job) {
-    const dmlk_view one = dmlk_view_select(&job->c.filter, 0x3c); /* of one filter: all axes but the first two */
+    const dmlk_view one = dmlk_view_select(&job->c.filter, 0x3c); /* one filter: all axes but the first two */
     dmlk_iter taps;
     int status = dmlk_iter_init(&taps, DMLK_LOGICAL_ORDER, (const dmlk_view *[]){&one}, 1);
     int64_t work = 0;
@@ -97,7 +97,7 @@ struct run {
     int64_t n, y, x, count;
 };
 
-/* One tap of the patches of a run.  `from`: input element of the tap at x = 0 of the input row. */
+/* Fills in one tap of the patches of a run.  `from` is the element at x = 0 of the input row that the tap reads. */
 static void fill_tap(const struct job *job, const struct run *run, const uint8_t *from, int64_t tap_x, int16_t *to) {
     const int sign = sign_bit(job->c.input.type), zero = job->c.input_zero;
     const int64_t step = job->c.strides[X], stride = job->c.input.strides[X], size = job->c.input.sizes[X];
@@ -109,7 +109,7 @@ static void fill_tap(const struct job *job, const struct run *run, const uint8_t
     }
 }
 
-/* The patches of a run, one per row of `to`, which must be zeroed. */
+/* Fills in the patches of a run, one per row of `to`, which must be zeroed. */
 static void fill_patches(const struct job *job, int64_t group, const struct run *run, int16_t *to, int64_t *work) {
     const dmlk_view *in = &job->c.input;
     const int64_t *sizes = job->c.filter_sizes, channels = sizes[CHANNEL], window = sizes[Y] * sizes[X];
@@ -128,7 +128,7 @@ static void fill_patches(const struct job *job, int64_t group, const struct run 
     }
 }
 
-/* sums[p][f] = dot product of patch p and filter f.  Unsigned, because it may wrap. */
+/* sums[p][f] = the dot product of patch p and filter f; unsigned, because it may wrap. */
 DMLK_EACH_ISA(multiply, (const int16_t *restrict patches, const int16_t *restrict filters, int64_t row,
                          uint32_t (*restrict sums)[FILTERS]),
               (patches, filters, row, sums)) {
@@ -149,7 +149,7 @@ DMLK_EACH_ISA(multiply, (const int16_t *restrict patches, const int16_t *restric
     memcpy(sums[1], (uint32_t[]){s10, s11, s12, s13}, sizeof sums[1]);
 }
 
-/* All filters of a group with `count` patches; patch p belongs to the output element at[p] of channel 0. */
+/* Multiplies `count` patches by all filters of a group; patch p belongs to the output element at[p] of channel 0. */
 static void multiply_block(const struct job *job, int64_t group, const int16_t *patches, int64_t count,
                            const int64_t *at, int64_t *work) {
     const int16_t *filters = job->filters + group * job->group_rows * job->row;
@@ -169,7 +169,7 @@ static void multiply_block(const struct job *job, int64_t group, const int16_t *
     }
 }
 
-/* Positions first .. first + count - 1 (numbered over N, Y and X) of one group's output. */
+/* Computes positions first .. first + count - 1 (numbered over N, Y and X) of one group's output. */
 static void run_block(const struct job *job, int64_t group, int64_t first, int64_t count, int16_t *patches,
                       int64_t *work) {
     const dmlk_view *out = &job->c.output;
@@ -197,9 +197,10 @@ static void convolution_part(int64_t begin, int64_t end, int part, void *context
     }
 }
 
-/* --- filters that are too large to be packed: most of their taps, or of their elements in memory, are the same --- */
+/* --- filters that are too large to be packed: most of their taps are in the padding, or are the same elements in
+ * memory --- */
 
-/* The taps of an axis that meet the input, for one output; `from`: where tap 0 would be. */
+/* Finds the taps of an axis that are inside the input, for one output; *from is the position of tap 0. */
 static void find_inside(const dmlk_convolution *c, enum axis axis, int64_t output, int64_t *from, int64_t *begin,
                         int64_t *end) {
     const int64_t dilation = c->dilations[axis], size = c->input.sizes[axis];
@@ -208,7 +209,7 @@ static void find_inside(const dmlk_convolution *c, enum axis axis, int64_t outpu
     *end = *from >= size ? 0 : dmlk_min(c->filter_sizes[axis], (size - 1 - *from) / dilation + 1);
 }
 
-/* One output; returns early when stopped. */
+/* Computes one output element; returns early when stopped. */
 static uint32_t add_inside(const struct job *job, int64_t n, int64_t channel, int64_t y, int64_t x, int64_t *work) {
     const dmlk_convolution *c = &job->c;
     const dmlk_view *in = &c->input, *f = &c->filter;
@@ -259,7 +260,7 @@ static int run_inside(struct job *job) {
     return DMLK_OK;
 }
 
-/* The view with rank 4: without a Y axis it gets one of size 1. */
+/* The view with rank 4; a missing Y axis gets size 1. */
 static dmlk_view with_y_axis(const dmlk_view *view) {
     dmlk_view result = *view;
     if (view->rank == 3) {
@@ -272,8 +273,8 @@ static dmlk_view with_y_axis(const dmlk_view *view) {
     return result;
 }
 
-/* The filters with rank 6: blocks of filters, filters in a block, blocks of channels, channels in a block, Y, X.
- * false: they have another rank, or too many elements. */
+/* Sets the filter's view with rank 6: blocks of filters, filters in a block, blocks of channels, channels in a block,
+ * Y, X. False: the view has another rank, or too many elements. */
 static bool take_filter(dmlk_convolution *c, const dmlk_view *view, uint32_t spatial) {
     dmlk_view *f = &c->filter;
     const bool in_blocks = view->rank == spatial + 4;
@@ -302,7 +303,7 @@ static bool take_filter(dmlk_convolution *c, const dmlk_view *view, uint32_t spa
     return true;
 }
 
-/* Leaves of the input what the windows meet; false: they are not valid, or reach too far. */
+/* Cuts off the part of the input that no window reaches; false: the windows are not valid, or reach too far. */
 static bool set_axis(dmlk_convolution *c, enum axis axis) {
     const int64_t stride = c->strides[axis];
     const int64_t reach = dmlk_windows_reach(c->output.sizes[axis], c->filter_sizes[axis], stride, c->dilations[axis]);
@@ -356,7 +357,7 @@ static int allocate(struct job *job, int *parts) {
     const int64_t *sizes = job->c.filter_sizes;
     const dmlk_view *out = &job->c.output;
     if (dmlk_view_elements(&job->c.filter) > INT64_C(1) << 40) {
-        return DMLK_OUT_OF_MEMORY; /* the products below cannot overflow */
+        return DMLK_OUT_OF_MEMORY; /* so that the products below cannot overflow */
     }
     job->taps = sizes[CHANNEL] * sizes[Y] * sizes[X];
     job->row = (job->taps + 15) / 16 * 16;
@@ -377,7 +378,7 @@ static int allocate(struct job *job, int *parts) {
     return job->filters != NULL && job->patches != NULL ? DMLK_OK : DMLK_OUT_OF_MEMORY;
 }
 
-/* --- the elements of its input that it reads --- */
+/* --- the elements of the input that are read --- */
 
 void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_convolution_integer k;
@@ -413,7 +414,7 @@ int dmlk_run_convolution_integer(const dmlk_call *call) {
     job.c.input_zero = read_zero(&call->views[1], 0);
     job.c.filter_zero = &call->views[3];
     const int64_t *sizes = job.c.filter_sizes;
-    if ((double)sizes[CHANNEL] * (double)sizes[Y] * (double)sizes[X] > MOST_PACKED) {
+    if ((double)sizes[CHANNEL] * (double)sizes[Y] * (double)sizes[X] > MAX_PACKED) {
         return run_inside(&job);
     }
 #ifndef DMLK_CHECKED

@@ -2,7 +2,7 @@
 #include "half_bytes.h"
 #include "kernel.h"
 
-#define PIECE 1024
+#define PIECE 1024 /* elements */
 
 static void copy_half_bytes(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     (void)context;

@@ -1,5 +1,5 @@
 /* diagonal_matrix: the value on some diagonals of the last two axes (element (y, x) is on diagonal x - y); elsewhere
- * the input or, without one, 0. */
+ * the input's elements or, without an input, 0. */
 #include "diagonal_matrix.h"
 
 #include "boxes.h"
@@ -27,14 +27,15 @@ struct job {
 
 static int64_t clamp(int64_t x, int64_t high) { return x < 0 ? 0 : x < high ? x : high; }
 
-/* The columns of row y from *first to *end - 1 are on diagonals begin .. end - 1. */
+/* Finds the columns *first .. *end - 1 of row y that are on diagonals begin .. end - 1. */
 static void columns_of_row(const dmlk_diagonal_matrix *k, int64_t y, int64_t width, int64_t *first, int64_t *end) {
     *first = clamp(y + k->begin, width);
     *end = clamp(y + k->end, width);
     *end = *end < *first ? *first : *end;
 }
 
-/* The columns before the diagonals, on them, and behind them: each are copied from `from` or, if that is NULL, `value`. */
+/* Columns of a row before, on or after the diagonals; they are copied from `from` or, if that is NULL, set to
+ * `value`. */
 struct part {
     int64_t first, count;
     const uint8_t *from;
@@ -97,7 +98,7 @@ static void write_packed_rows(int64_t begin, int64_t end, int part, void *contex
     dmlk_packed_end(&o);
 }
 
-/* Exchanges rows and columns, if elements of a column are nearer to each other. */
+/* Swaps rows and columns if elements of a column are nearer to each other. */
 static void transpose(struct job *job) {
     const uint32_t x = job->out.rank - 1, y = x - 1;
     if (job->out.sizes[y] == 1 || job->out.strides[y] >= job->out.strides[x]) {
@@ -128,8 +129,8 @@ static void mark_columns(uint64_t *marks, int64_t from, int64_t end) {
     }
 }
 
-/* The elements that keep the input's value.  (Where they are too many pieces to be told apart, the marks are
- * useless: they are then left out.) */
+/* The elements that keep the input's value.  (In a matrix with many rows the marks would form more boxes than anybody
+ * can use; the reads are then reported as not known.) */
 void dmlk_reads_diagonal_matrix(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_diagonal_matrix k;
     const dmlk_view *in = &call->views[0];
@@ -139,7 +140,7 @@ void dmlk_reads_diagonal_matrix(const dmlk_call *call, uint32_t tensor, dmlk_rea
     const int64_t width = in->sizes[in->rank - 1], height = in->sizes[in->rank - 2];
     const int64_t low = 1 - height, high = width; /* all diagonals */
     const bool none = k.begin >= k.end || k.end <= low || k.begin >= high, all = k.begin <= low && k.end >= high;
-    if (none || all) { /* of the diagonals */
+    if (none || all) { /* of the matrix's diagonals get the value, or keep it */
         reads->counts[0] = none == (k.outside != 0) ? 0 : reads->counts[0];
         return;
     }

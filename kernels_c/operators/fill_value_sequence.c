@@ -1,5 +1,5 @@
-/* fill_value_sequence: out[i] = start + i * delta, i counting elements in logical order.  Integers wrap; floats are
- * computed in FLOAT32 (FLOAT64 in FLOAT64) from i: one product, one sum. */
+/* fill_value_sequence: out[i] = start + i * delta, where i counts elements in logical order.  Integers wrap.  Floats
+ * are computed from i with one product and one sum, in FLOAT32, or in FLOAT64 if that is the type. */
 #include "fill_value_sequence.h"
 
 #include "kernel.h"

@@ -1,6 +1,6 @@
-/* fold: the sum of all columns that fall on an element of the image, in FLOAT64 and row-major order of the window;
- * those in the padding are dropped.  A band of a plane (one batch and channel) of the image is summed at a time: some
- * indices of its first axis. */
+/* fold: each element of the image is the sum of the columns' elements that belong to it, in FLOAT64 and in row-major
+ * order of the window; elements in the padding are dropped.  A band of a plane (one batch and channel) of the image
+ * is summed at a time: some consecutive indices of its first axis. */
 #include "columns.h"
 #include "fold_rows.h"
 #include "narrow.h"
@@ -32,12 +32,12 @@ struct job {
     double *sums; /* a band for each part */
 };
 
-/* The bands of a plane begin at these indices of its first axis. */
+/* A band: indices [begin, end) of the first axis of a plane. */
 struct band {
     int64_t begin, end;
 };
 
-/* Advances the indices of all axes from `first` on but the last; false: that was the last row. */
+/* Advances the indices of the axes from `first` to the last but one; false: that was the last row. */
 static bool next_row(uint32_t first, uint32_t rank, const int64_t *sizes, int64_t *index) {
     for (uint32_t d = rank - 1; d-- > first;) {
         if (++index[d] < sizes[d]) {
@@ -48,7 +48,7 @@ static bool next_row(uint32_t first, uint32_t rank, const int64_t *sizes, int64_
     return false;
 }
 
-/* Adds one place of the window of every block; `index` is where the band begins. */
+/* Adds the elements of one place of the window, of every block; the band starts at `index`. */
 static void add_place(const struct job *job, const uint32_t *place, const int64_t *index, struct band band, dmlk_view in,
                       double *sums, int64_t *work) {
     const dmlk_columns *c = &job->c;
@@ -168,7 +168,7 @@ int dmlk_run_fold(const dmlk_call *call) {
     job.height = dmlk_min(height, row < BAND ? BAND / row : 1);
     job.bands = (height - 1) / job.height + 1;
     const int64_t bands = job.out->sizes[0] * job.out->sizes[1] * job.bands, elements = job.height * row;
-    const int64_t work = dmlk_min(elements, 1 << 20) * dmlk_min(job.c.places, 1 << 20); /* of a band, if not more */
+    const int64_t work = dmlk_min(elements, 1 << 20) * dmlk_min(job.c.places, 1 << 20); /* of a band, or less */
     const int parts = (int)dmlk_min(dmlk_row_parts(bands, work), bands);
     if (__builtin_mul_overflow(elements, parts * (int64_t)sizeof(double), &bytes) || (job.sums = dmlk_take(bytes)) == NULL) {
         return DMLK_OUT_OF_MEMORY;

@@ -6,8 +6,8 @@
 
 /* cffi: begin */
 
-/* Element w of the window of block b is element b * stride + w * dilation - start of the image, along each axis.  Of
- * each array the first `spatial` elements are used. */
+/* Along each axis, element w of the window of block b is element b * stride + w * dilation - start of the image.  The
+ * first `spatial` elements of each array are valid. */
 typedef struct dmlk_fold {
     uint32_t spatial; /* 1 to 6 */
     uint32_t window[6];

@@ -54,7 +54,7 @@ static dmlk_matrix last_axes(const dmlk_view *view, bool transposed) {
     return (dmlk_matrix){.type = view->type, .row_stride = view->strides[row], .column_stride = view->strides[column]};
 }
 
-/* Columns that are split into two axes, blocks and those of a block, are one axis again. */
+/* Joins the two axes of blocked columns, the blocks and the columns of a block, into one axis. */
 static dmlk_view join_blocks(const dmlk_view *b, uint32_t rank, bool transposed, dmlk_matrix *matrix) {
     dmlk_view joined = *b;
     if (b->rank == rank + 1) {
@@ -111,7 +111,7 @@ int dmlk_run_gemm(const dmlk_call *call) {
     if (!types_fit(a, b, c, out)) {
         return DMLK_NOT_IMPLEMENTED;
     }
-    dmlk_gemm_blocked p; /* large: see dmlk_iter */
+    dmlk_gemm_blocked p; /* not cleared, as it is large: see dmlk_iter */
     p.alpha = k.alpha;
     p.beta = k.beta;
     p.last = -0.0f;

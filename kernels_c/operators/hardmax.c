@@ -1,5 +1,5 @@
-/* hardmax: out is 1 where the index of an element among those along the axes is the place of its group, else 0.
- * Views: places (integers; as sizes of out, but 1 along the axes), out (a float type). */
+/* hardmax: out is 1 at one place of each group, and 0 elsewhere.  A group is the elements along some axes; its place
+ * is the index of one of them. Views: places (integers; sizes as out, but 1 along the axes), out (a float type). */
 #include "hardmax.h"
 
 #include "kernel.h"
@@ -10,8 +10,8 @@
 struct job {
     dmlk_lines lines; /* operands: out, places */
     const dmlk_line_visitor *put;
-    uint32_t places; /* type */
-    uint64_t one;
+    uint32_t places; /* their type */
+    uint64_t one;    /* the bits of 1 in the type of out */
 };
 
 struct block {

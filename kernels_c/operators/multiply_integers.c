@@ -1,23 +1,23 @@
-/* multiply_integers: products of matrices of integers, each minus a zero point, for each pair of matrices along the
- * leading axes.
+/* multiply_integers: products of matrices of integers, with a zero point subtracted from each integer, for each pair
+ * of matrices along the leading axes.
  *
  * Views: a {.., m, k}, its zero points, b {.., k, n}, its zero points, out {.., m, n}.  Zero points (optional) have
  * rank 1: one element, or one for each row of a or column of b.
  *
- * Integers of 8 bits give sums of INT32, which wrap; those of 16 bits INT64; those of 32 bits, whose products do not
- * fit, FLOAT64: products and sums are rounded, in ascending order of the summed index. */
+ * Integers of 8 bits give INT32, whose sums wrap; integers of 16 bits give INT64.  Products of 32 bits do not fit an
+ * integer: they give FLOAT64, where products and sums are rounded, in ascending order of the summed index. */
 #include "convolve.h"
 #include "kernel.h"
 #include "microkernel_s8.h"
 
 enum { A, A_ZERO, B, B_ZERO, OUT, VIEWS };
 
-#define FEW_ROWS 4
-#define FEW_COLUMNS 2048
-#define FEW_GRAIN 1000000 /* products worth a thread */
-#define LINES 8           /* rows of b at a time */
-#define LANES 48                      /* positions that are multiplied together */
-#define LINE_BYTES (INT64_C(1) << 18) /* of a line of positions: half of a second-level cache */
+#define FEW_ROWS 4                    /* of a; up to this many, b is read in place */
+#define FEW_COLUMNS 2048              /* of b, that are multiplied at a time then */
+#define FEW_GRAIN 1000000             /* products worth a thread then */
+#define LINES 8                       /* rows of b at a time then */
+#define LANES 48                      /* positions that the tuned convolution multiplies together */
+#define LINE_BYTES (INT64_C(1) << 18) /* bytes of a line of positions: half of a second-level cache */
 
 struct job {
     const dmlk_view *v;
@@ -26,10 +26,10 @@ struct job {
     dmlk_iter batch; /* starts of a, b and out */
 };
 
-/* The stride of rows or columns: of the last axis but `back`. */
+/* The stride of the axis that is `back` axes before the last: 0 for columns, 1 for rows. */
 static int64_t stride(const dmlk_view *view, uint32_t back) { return view->strides[view->rank - 1 - back]; }
 
-/* `count` elements from index `first` on, minus their zero points; unsigned ones of 32 bits are numbers of int64_t too. */
+/* Loads `count` elements from index `first` on, minus their zero points; as int64_t, which also holds a UINT32. */
 static void load(const uint8_t *at, const dmlk_view *view, int64_t step, const dmlk_view *zero, int64_t first,
                  int64_t count, int64_t *to) {
     dmlk_promoted elements, zeros;
@@ -130,8 +130,8 @@ static int set_up(struct job *job) {
 
 #ifndef DMLK_CHECKED
 
-/* A matrix as the image of a convolution by windows of one element: each of its `rows` is a position, with the depth as
- * channels.  There are `y` lines of `x` positions. */
+/* A matrix as the image of a convolution whose windows have one element: its rows are y * x positions, in `y` lines
+ * of `x`, and its depth is the channels. */
 static dmlk_view image(const dmlk_view *matrix, uint8_t *base, int64_t y, int64_t x, int64_t row_stride, int64_t channels,
                        int64_t channel_stride) {
     dmlk_view view = *matrix;
@@ -143,15 +143,17 @@ static dmlk_view image(const dmlk_view *matrix, uint8_t *base, int64_t y, int64_
     return view;
 }
 
-/* Which matrix has the filters, each of which may have a zero point: all rows of the other share theirs. */
+/* Whether the filters are the rows of a, not the columns of b.  Each filter may have its own zero point, but all
+ * positions share one. */
 static bool filters_are_of_a(const dmlk_view *v) {
     const bool a_may_be = v[B_ZERO].base == NULL || v[B_ZERO].sizes[0] == 1;
     const bool b_may_be = v[A_ZERO].base == NULL || v[A_ZERO].sizes[0] == 1;
     return a_may_be && (!b_may_be || dmlk_microkernel_s8_form->tiles[0].filters == NULL);
 }
 
-/* Products of bytes by the tuned convolution: the rows of one matrix are positions, those of the other are filters.
- * Positions are divided into lines that fit a cache.  false: both have several zero points, or memory ran out. */
+/* Multiplies bytes by the tuned convolution: rows of a and columns of b are positions and filters, or the reverse.
+ * Positions are divided into lines that fit a cache.  False: both matrices have several zero points, or memory ran
+ * out. */
 static bool convolve(const struct job *job) {
     const dmlk_view *v = job->v;
     const bool a_filters = filters_are_of_a(v);
@@ -160,7 +162,7 @@ static bool convolve(const struct job *job) {
         return false;
     }
     const int64_t rows = a_filters ? job->n : job->m, filters = a_filters ? job->m : job->n;
-    const uint32_t along = a_filters ? 0 : 1; /* the last axis of the output but this one has its positions */
+    const uint32_t along = a_filters ? 0 : 1; /* positions are columns (0) or rows (1) of the output */
     const int64_t in_step = stride(&v[in], along), out_step = stride(&v[OUT], along);
     dmlk_convolution c = {.filter_sizes = {filters, job->depth, 1, 1}, .strides = {1, 1, 1, 1}, .dilations = {1, 1, 1, 1}};
     c.groups = 1;
@@ -195,7 +197,7 @@ static bool convolve(const struct job *job) {
 
 /* --- few rows of bytes: b is read once, in place --- */
 
-/* Bytes are signed after `flip`. */
+/* Adds products of LINES rows of b to the sums; `flip` makes its bytes signed. */
 DMLK_EACH_ISA(add_lines, (const uint32_t *factors, const uint8_t *const *lines, uint8_t flip, int64_t count, uint32_t *restrict sums),
               (factors, lines, flip, count, sums)) {
     for (int64_t j = 0; j < count; j++) {
@@ -218,7 +220,8 @@ static uint32_t zero_at(const dmlk_view *zero, int64_t i) {
     return zero->base == NULL ? 0 : byte_at(zero, zero->base + (zero->sizes[0] > 1 ? i * zero->strides[0] : 0));
 }
 
-/* The sums of all rows and `count` columns: sum (a - A) b - B sum (a - A), modulo 2^32. */
+/* Computes all rows and `count` columns.  With zero points A and B, an output is sum (a - A) b - B sum (a - A),
+ * modulo 2^32. */
 static void add_few(const struct job *job, const dmlk_cursor *matrices, int64_t first, int64_t count) {
     const dmlk_view *v = job->v;
     const uint32_t flip = v[B].type == DMLK_INT8 ? 0 : 128;
@@ -261,7 +264,7 @@ static void few_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-/* false: there are more rows, or b's are not contiguous. */
+/* False: there are more rows, or the rows of b are not contiguous. */
 static bool multiply_few(struct job *job) {
     if (job->v[OUT].type != DMLK_INT32 || job->m > FEW_ROWS || (stride(&job->v[B], 0) != 1 && job->n > 1)) {
         return false;
@@ -288,7 +291,7 @@ int dmlk_run_multiply_integers(const dmlk_call *call) {
     }
 #ifndef DMLK_CHECKED
     if (multiply_few(&job) || convolve(&job)) {
-        return DMLK_OK; /* the same bits */
+        return DMLK_OK; /* (these give the same bits) */
     }
 #endif
     const int64_t items = job.batch.count * job.m * job.pieces;

@@ -1,16 +1,16 @@
-/* padding: out[o] = in[o - start] along each axis; beyond the input a value, or the input continued as the mode says.
- * Elements are copied bit by bit.
+/* padding: out[o] = in[o - start] along each axis; outside the input, a constant or elements of the input, according
+ * to the mode.  Elements are copied bit by bit.
  *
- * Each axis of the output is cut into runs that come from consecutive inputs, forwards or backwards, or from none.  A
- * packed output is written from its first byte to its last; in others a run along each axis makes a box, which is
- * copied or filled. */
+ * Each axis of the output is cut into runs that copy consecutive inputs, forwards or backwards, or no input.  A
+ * packed output is written from its first byte to its last; in other outputs, the runs along all axes form boxes,
+ * which are copied or filled. */
 #include "padding.h"
 
 #include "boxes.h"
 #include "packed_output.h"
 #include "checked.h"
 
-/* The run that begins at input position p, which may be outside.  n inputs. */
+/* The run that starts at position p of an input of n elements; p may be outside. */
 static dmlk_span run_at(uint32_t mode, int64_t p, int64_t n) {
     const int64_t rest = INT64_MAX / 2;
     if (mode == DMLK_PADDING_CONSTANT && (p < 0 || p >= n)) {
@@ -43,7 +43,7 @@ struct job {
 
 static int copy_runs(struct job *job, uint32_t d, const dmlk_view *in, const dmlk_view *out);
 
-/* Axis d of the outputs from o on is a whole number of repetitions of the input: one box with another axis. */
+/* Copies `periods` repetitions of the input along axis d, from output o on, as one box with an additional axis. */
 static int copy_periods(struct job *job, uint32_t d, int64_t o, int64_t periods, dmlk_view in, dmlk_view out) {
     const int64_t n = job->sizes[d];
     out.strides[out.rank] = n * out.strides[d];
@@ -83,7 +83,7 @@ static dmlk_span span_of(const void *context, uint32_t d, int64_t o) {
     return run_at(job->mode, o - job->start[d], job->sizes[d]);
 }
 
-/* Whether the rows of the output are contiguous and those of the input, too. */
+/* Whether the output is packed and the rows of the input are contiguous. */
 static bool has_packed_rows(const dmlk_view *in, const dmlk_view *out) {
     return !dmlk_in_checked_kernel() && dmlk_is_packed(out) && in->strides[in->rank - 1] == 1;
 }

@@ -6,7 +6,7 @@
 
 /* cffi: begin */
 
-/* Numbers are those of DML_PADDING_MODE. */
+/* The values of DML_PADDING_MODE. */
 enum dmlk_padding_mode {
     DMLK_PADDING_CONSTANT = 0,
     DMLK_PADDING_EDGE = 1,
@@ -17,7 +17,7 @@ enum dmlk_padding_mode {
 
 typedef struct dmlk_padding {
     uint32_t mode;      /* enum dmlk_padding_mode */
-    uint32_t start[8];  /* out[o] is derived from in[o - start]; the padding behind is the rest of out */
+    uint32_t start[8];  /* out[o] comes from in[o - start]; the end padding is the rest of out */
     uint64_t value;     /* DMLK_PADDING_CONSTANT: bits of an element, in the lowest bytes */
 } dmlk_padding;
 

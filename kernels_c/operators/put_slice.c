@@ -30,7 +30,7 @@ int dmlk_run_put_slice(const dmlk_call *call) {
     if (status == DMLK_OK && gaps) {
         status = dmlk_fill(&out, &zero);
     }
-    for (uint32_t d = 0; d < in.rank; d++) { /* the output in ascending order, the input perhaps backwards */
+    for (uint32_t d = 0; d < in.rank; d++) { /* writes in ascending order; may read backwards */
         const int64_t step = k.step[d] < 0 ? -(int64_t)k.step[d] : k.step[d];
         dmlk_cut(&out, d, 0, in.sizes[d] == 1 ? 1 : step, in.sizes[d]);
         if (k.step[d] < 0) {

@@ -1,14 +1,14 @@
-/* random_generator: element n of the output is word n % 4 of Philox 4x32-10 of the counter plus n / 4.  Views: the
- * state (four words of the counter, the lowest first, and two of the key), the output and, optionally, the state
+/* random_generator: element n of the output is word n % 4 of Philox 4x32-10 at counter + n / 4.  Views: the state
+ * (four words of the counter, the lowest first, then two words of the key), the output and, optionally, the state
  * after it. */
 #include "kernel.h"
 #include "walkers.h"
 
 #define ROUNDS 10
-#define BLOCKS 64 /* computed at a time */
+#define BLOCKS 64 /* counters that are computed at a time */
 #define STATE 6   /* words */
 
-/* The rounds of BLOCKS counters, which are replaced by their results: word w of counter b is c[w][b]. */
+/* Runs the rounds of BLOCKS counters and replaces these by the results: word w of counter b is c[w][b]. */
 DMLK_EACH_ISA(mix, (uint32_t(*c)[BLOCKS], uint32_t k0, uint32_t k1), (c, k0, k1)) {
     for (int round = 0; round < ROUNDS; round++) {
         for (int b = 0; b < BLOCKS; b++) {
@@ -24,7 +24,7 @@ DMLK_EACH_ISA(mix, (uint32_t(*c)[BLOCKS], uint32_t k0, uint32_t k1), (c, k0, k1)
     }
 }
 
-/* The counter plus `steps`, modulo 2^128. */
+/* Adds `steps` to the counter, modulo 2^128. */
 static void add(const uint32_t *counter, uint64_t steps, uint32_t *sum) {
     uint64_t carry = 0;
     for (int w = 0; w < 4; w++) {
@@ -35,7 +35,7 @@ static void add(const uint32_t *counter, uint64_t steps, uint32_t *sum) {
     }
 }
 
-/* The words of BLOCKS counters from counter + `first` on. */
+/* Computes the words of BLOCKS counters, from counter + `first` on. */
 static void generate(const uint32_t *state, uint64_t first, uint32_t *words) {
     uint32_t c[4][BLOCKS], counter[4];
     add(state, first, counter);

@@ -1,9 +1,9 @@
 /* recurrent: the steps of recurrent networks, from the products of their inputs and weights.
  *
- * The units are divided into blocks of 48, and the recurrence weights of a block and a gate are packed once into a panel,
- * so that a step multiplies panels from the cache with states (microkernel_f32.h): each product is one chain of
- * fused multiply-adds.  Threads share the blocks; in every step both directions advance.  States, gates and activations
- * are FLOAT32 whatever the type of the tensors; results are rounded when they are stored. */
+ * The units are divided into blocks of 48.  The recurrence weights of a block and a gate are packed once into a
+ * panel, so that each step multiplies states by panels from the cache (microkernel_f32.h); each element of a product
+ * is one chain of fused multiply-adds.  Threads share the blocks; every step advances both directions.  States, gates
+ * and activations are FLOAT32 whatever the type of the tensors; results are rounded when they are stored. */
 #include "recurrent.h"
 
 #include <math.h>
@@ -16,10 +16,9 @@
 #include "singles.h"
 #include "transpose.h"
 
-#define UNITS DMLK_F32_COLUMNS /* of a block */
+#define UNITS DMLK_F32_COLUMNS /* units of a block */
 #define ROWS DMLK_F32_ROWS     /* items that are multiplied together */
-#define MOST_GATES 4
-#define PIECE 64               /* of a row of weights, when they are packed */
+#define PIECE 64               /* weights of a row that are packed at a time */
 #define GRAIN (1 << 17)        /* weights worth a thread, in each step */
 
 enum { PRODUCTS, RECURRENCE, BIAS, HIDDEN, CELL, LENGTHS, PEEPHOLES, SEQUENCE, LAST_HIDDEN, LAST_CELL, VIEWS };
@@ -46,7 +45,7 @@ struct job {
     const dmlk_view *views;
     int64_t directions, steps, items, gates, units, blocks;
     int64_t step;
-    bool second; /* GRU: the products that need the first ones of all units */
+    bool second; /* GRU: the second half of a step, which needs r of all units */
     int64_t *lengths;          /* of each item */
     float (*panels)[UNITS];    /* {direction, gate, block, state} of weights */
     float *values;             /* {direction, items, gate, block, UNITS}: see struct piece */
@@ -76,12 +75,12 @@ static inline int64_t stride_of(const dmlk_view *view) { return view->strides[vi
 
 static bool is_backward(const struct job *job, int64_t direction) { return job->k.direction == 1 || direction == 1; }
 
-/* The place in the sequence of an item that is processed in this step. */
+/* The position in an item's sequence that this step processes. */
 static int64_t time_of(const struct job *job, int64_t direction, int64_t item) {
     return is_backward(job, direction) ? job->lengths[item] - 1 - job->step : job->step;
 }
 
-/* Values of a gate: {block, item, UNITS} of the piece, one after the other. */
+/* The values of a gate, for the piece: contiguous, {block, item, UNITS}. */
 static float *values_of(const struct piece *p, int64_t gate) {
     const struct job *job = p->job;
     const int64_t before = (p->direction * job->items + p->item) * job->gates * job->blocks;
@@ -119,7 +118,7 @@ static bool find_line(const struct piece *p, int64_t gate, int64_t i, struct lin
 
 /* --- the parts of a step --- */
 
-/* The activation `which` of the piece's direction, in place. */
+/* Applies activation `which` of the piece's direction, in place. */
 static void activate(const struct piece *p, int64_t which, float *values) {
     const dmlk_recurrent *k = &p->job->k;
     const int64_t function = p->direction * functions_of[k->cell] + which;
@@ -132,7 +131,7 @@ static void activate(const struct piece *p, int64_t which, float *values) {
     kernels[k->functions[function]].run(&call);
 }
 
-/* values = states times the weights of a gate. */
+/* Sets the values of a gate to the states times the gate's weights. */
 static void multiply(const struct piece *p, int64_t gate, const float *states) {
     const struct job *job = p->job;
     float *to = values_of(p, gate);
@@ -177,7 +176,7 @@ static void add_products(const struct piece *p, int64_t gate) {
     }
 }
 
-/* What a gate is computed from, but for peepholes. */
+/* Sums up the terms of a gate, except for peepholes. */
 static void sum_gate(const struct piece *p, int64_t gate, const float *states) {
     multiply(p, gate, states);
     add_bias(p, gate);
@@ -215,7 +214,7 @@ static void store_if(const dmlk_view *view, const int64_t *index, int64_t n, con
 
 #define STORE_IF(view, n, from, ...) store_if(view, (const int64_t[]){__VA_ARGS__}, n, from)
 
-/* The values of the gate are the new states. */
+/* Stores the values of the gate as the new states. */
 static void store_states(const struct piece *p, int64_t gate) {
     const struct job *job = p->job;
     const int64_t d = p->direction;
@@ -376,7 +375,8 @@ static void pack_panels(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-/* The first states, which items of length 0 also end with, and zeros after the ends of sequences. */
+/* Loads the initial states, stores them as the last states of items of length 0, and stores zeros after the ends of
+ * sequences. */
 static void begin_items(const struct job *job) {
     const dmlk_view *hidden = &job->views[HIDDEN], *cell = &job->views[CELL], *sequence = &job->views[SEQUENCE];
     int64_t work = 0;
@@ -449,7 +449,7 @@ static int set_up(const dmlk_call *call, struct job *job) {
     return DMLK_OK;
 }
 
-/* Tries the functions on one element. */
+/* Checks the activation functions by running each on one element. */
 static int try_functions(struct job *job) {
     for (int64_t i = 0; i < job->directions * functions_of[job->k.cell]; i++) {
         const uint32_t function = job->k.functions[i];
@@ -477,7 +477,7 @@ static float *take(uint8_t **memory, int64_t *bytes, int64_t count) {
     return taken;
 }
 
-/* Divides the memory, or returns the bytes that are needed. */
+/* Divides the memory (NULL: only counts) and returns the number of bytes needed. */
 static int64_t divide(struct job *job, uint8_t *memory) {
     int64_t bytes = 0;
     const int64_t states = job->directions * job->items * job->units;
@@ -501,7 +501,7 @@ static void read_lengths(const struct job *job) {
     }
 }
 
-/* With coupled gates nothing of f is read. */
+/* With coupled gates, the operands of gate f are not read. */
 void dmlk_reads_recurrent(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     struct job job;
     static const uint32_t axes[] = {[PRODUCTS] = 3, [RECURRENCE] = 1, [BIAS] = 1, [PEEPHOLES] = 1};

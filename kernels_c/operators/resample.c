@@ -1,11 +1,12 @@
-/* resample: an element is the weighted sum of elements of the input around its position there, or the nearest of them.
+/* resample: an element is the weighted sum of the input's elements near its position there, or the nearest of them.
  *
- * Weights are the product of those of each axis, its taps.  Sums are FLOAT64: a row of the input is mixed along the
- * last axis first, and kept as long as the rows that it becomes part of are computed; then rows are mixed along the
- * axes before, the last of these first.  The gradient uses the same taps, from the other side.
+ * A weight is the product of one weight for each axis; the elements with weights along an axis are its taps.  Sums
+ * are FLOAT64.  A row of the input is first mixed along the last axis, and kept until all output rows that contain it
+ * are computed; then rows are mixed along the earlier axes, from the last to the first.  The gradient uses the same
+ * taps in the other direction.
  *
- * Rows are computed in blocks of columns, so that taps are only kept for a block.  If another axis is contiguous and
- * not scaled (channels last), its elements are part of the columns. */
+ * Rows are computed in blocks of columns, so that only the taps of a block are kept.  If another axis is contiguous
+ * and not scaled (channels last), its elements are part of the columns. */
 #include "resample.h"
 
 #include <math.h>
@@ -24,11 +25,11 @@
 #define KEPT (1 << 16)  /* weights that are kept for a block; if it has more, they are computed for each row */
 #define FEW 256         /* weights that are computed at once */
 #define LINES 256       /* elements of an axis whose taps are kept */
-#define SHORT 8         /* taps whose weights are kept with them */
-#define SLOTS 64        /* rows of the input that are kept, mixed along the last axis */
+#define SHORT 8         /* taps; up to this many, their weights are kept, too */
+#define SLOTS 64        /* rows of the input that are kept after they were mixed along the last axis */
 #define LANES DMLK_MIXED
 #define WINDOW DMLK_MIX_WINDOW
-#define WIDE 8          /* elements of a column that are worth a loop */
+#define WIDE 8          /* elements of a column from which a loop over them pays */
 #define STREAMED 1024   /* bytes; in shorter parts of rows, lines that are partly filled cost more than streaming gains */
 
 /* --- the taps of one axis --- */
@@ -37,19 +38,20 @@ typedef struct axis {
     enum dmlk_resample_mode mode;
     bool gradient;
     float scale, outer, inner;
-    int64_t from; /* elements that positions are computed for */
-    int64_t to;   /* elements of the tensor that they lie in */
+    int64_t from; /* size of the axis whose elements have positions: the output, or for gradients the input */
+    int64_t to;   /* size of the axis in which these positions lie */
 } axis;
 
-/* Elements of weights other than 0: begin, ... end - 1.  Neither decreases from one position to the next. */
+/* The elements begin .. end - 1 whose weights are not 0.  From one position to the next, neither decreases. */
 typedef struct span {
     int64_t begin, end;
 } span;
 
-/* Whether each element lies at the one of the same index, however many there are. */
+/* Whether the position of each element is its own index, whatever the sizes. */
 static bool is_unmoved(const axis *a) { return a->scale == 1 && a->outer + a->inner == 0; }
 
-/* In FLOAT32, as GPUs compute: where the scale was rounded, FLOAT64 would miss the element that is meant. */
+/* The position of element o.  In FLOAT32, as on GPUs: if the scale was rounded, FLOAT64 would miss the intended
+ * element. */
 static double position(const axis *a, int64_t o) {
     if (is_unmoved(a)) {
         return (double)o;
@@ -58,7 +60,7 @@ static double position(const axis *a, int64_t o) {
     return fmin(fmax((double)p, -FAR), FAR); /* a NaN becomes -FAR */
 }
 
-/* The element that NEAREST takes, or the first of those that are mixed. */
+/* The nearest element, or the first of those that are mixed. */
 static double first_near(const axis *a, double p) {
     if (p == floor(p)) {
         return p;
@@ -74,7 +76,7 @@ static bool is_stretched(const axis *a) { return a->mode == DMLK_LINEAR_ANTIALIA
 static double first_inside(double p, double s) { return floor(p - s) + 1; }
 static double last_inside(double p, double s) { return ceil(p + s) - 1; }
 
-/* What position `o` lies at. */
+/* The elements near the position of element `o`. */
 static span reach(const axis *a, int64_t o) {
     const double p = position(a, o), s = 1 / (double)a->scale;
     if (is_stretched(a)) {
@@ -92,7 +94,7 @@ static double triangle(double first, double last, double p, double s) {
     return n * (1 - (p - (first + below) / 2) / s) + m * (1 - ((above + last) / 2 - p) / s);
 }
 
-/* Positions outside count as the element at the edge. */
+/* The weights of a stretched filter; the weight of positions outside is added to that of the element at the edge. */
 static void stretched_weights(const axis *a, int64_t o, int64_t first, int64_t count, double *weights) {
     const double p = position(a, o), s = 1 / (double)a->scale, edge = (double)(a->to - 1);
     const double begin = first_inside(p, s), end = last_inside(p, s), all = triangle(begin, end, p, s);
@@ -102,7 +104,7 @@ static void stretched_weights(const axis *a, int64_t o, int64_t first, int64_t c
     }
 }
 
-/* The weights of elements of the reach of `o`. */
+/* The weights of elements first .. first + count - 1 for element `o`. */
 static void weights_at(const axis *a, int64_t o, int64_t first, int64_t count, double *weights) {
     if (is_stretched(a)) {
         stretched_weights(a, o, first, count, weights);
@@ -115,7 +117,7 @@ static void weights_at(const axis *a, int64_t o, int64_t first, int64_t count, d
     }
 }
 
-/* The first position whose reach has an element behind x, and the first that begins behind it. */
+/* The first position whose reach ends after x or, with `begins`, starts after x. */
 static int64_t first_position(const axis *a, int64_t x, bool begins) {
     int64_t low = 0, high = a->from;
     while (low < high) {
@@ -130,7 +132,7 @@ static int64_t first_position(const axis *a, int64_t x, bool begins) {
     return low;
 }
 
-/* The elements of the input whose sum is element x of the output. */
+/* The elements of the input whose weighted sum is element x of the output. */
 static span taps_of(const axis *a, int64_t x) {
     if (!a->gradient) {
         return reach(a, x);
@@ -149,42 +151,42 @@ static void weights_of(const axis *a, int64_t x, int64_t first, int64_t count, d
     }
 }
 
-/* Whether each element is the sum of the one of the same index. */
+/* Whether the output equals the input along the axis. */
 static bool is_identity(const axis *a) { return is_unmoved(a) && a->from == a->to; }
 
 /* --- blocks of rows --- */
 
-/* Elements of rows: `columns` columns of `width` elements that the input and the output have next to each other. */
+/* A block of rows: `columns` columns of `width` elements, which are contiguous in the input and in the output. */
 typedef struct block {
     int64_t number; /* -1: none */
     int64_t column, columns, first, width;
     int64_t stride; /* of columns of the input */
-    int64_t ahead;  /* from a row of the input to one that is soon needed */
-    bool is_kept;   /* the weights, from kept[start] of each column on */
+    int64_t ahead;  /* elements from a row of the input to a row that is prefetched */
+    bool is_kept;   /* the weights of column x are kept[start[x]] and those after it */
     span taps[BLOCK];
     int64_t start[BLOCK];
     double kept[KEPT];
-    bool is_pairs; /* of each element one or two taps: the first, the distance to the other or 0, and its weight */
+    bool is_pairs; /* each element has one or two taps: `low`, and `step` elements later (0: none) one with `weight` */
     int64_t low[BLOCK], step[BLOCK];
     double weight[BLOCK];
-    int64_t window[BLOCK / LANES]; /* of each LANES elements where all their first taps are, -1: nowhere; */
-    int32_t lane[BLOCK];           /* and which of the elements there they are */
+    int64_t window[BLOCK / LANES]; /* where the WINDOW elements with the first taps of LANES elements start; -1: none */
+    int32_t lane[BLOCK];           /* which element of the window is the first tap */
 } block;
 
-/* The taps of an element of an axis before the last. */
+/* The taps of an element, along an axis other than the last. */
 typedef struct line {
     int64_t element; /* -1: none */
     span taps;
-    double weights[SHORT]; /* if there are no more */
+    double weights[SHORT]; /* if there are at most SHORT taps */
 } line;
 
-/* Of one thread. */
+/* The state of one thread. */
 typedef struct state {
     const struct job *job;
     int64_t work;
     bool stopped;
-    line kept_lines[DMLK_MAX_RANK][LINES], *lines[DMLK_MAX_RANK]; /* of the row's elements */
-    const uint8_t *rows[SLOTS]; /* of the input, that are in the slots; NULL: none */
+    line kept_lines[DMLK_MAX_RANK][LINES], *lines[DMLK_MAX_RANK]; /* lines: of the current row, for each axis */
+    const uint8_t *rows[SLOTS]; /* the row of the input that is in each slot; NULL: none */
     double slots[SLOTS][BLOCK], sums[DMLK_MAX_RANK][BLOCK], results[BLOCK]; /* results: in the output's type */
     block block;
 } state;
@@ -203,7 +205,7 @@ DMLK_EACH_ISA(add_row, (double *restrict sum, const double *restrict row, double
     }
 }
 
-/* A row, or with `other` two that are still to be mixed. */
+/* A row or, with `other`, two rows that are not mixed yet: w * row + v * other. */
 typedef struct rows {
     const double *row, *other;
     double w, v;
@@ -220,7 +222,7 @@ typedef struct rows {
 #ifndef DMLK_CHECKED
 const struct dmlk_resample_form *dmlk_resample_form;
 
-/* As mix_pairs_float32, of contiguous rows. */
+/* The same as mix_pairs_float32, for contiguous rows. */
 static void mix_windows(const block *b, const uint8_t *from, double *row) {
     const int64_t count = b->columns * b->width;
     for (int64_t i = 0; i < count; i += LANES) {
@@ -263,13 +265,13 @@ struct job {
     bool streams;    /* the output bypasses the caches */
     int64_t element; /* bytes */
     uint32_t x;      /* the axis of the columns */
-    uint32_t inner;  /* the axis inside of them; the rank: none */
+    uint32_t inner;  /* the axis of the elements of a column; the rank: a column has one element */
     dmlk_view rows;  /* the output at its first column */
-    int64_t row_count, width, columns, column_blocks, width_blocks, blocks; /* columns and their width, of a block */
+    int64_t row_count, width, columns, column_blocks, width_blocks, blocks; /* columns, width: of a block */
     state *states;
 };
 
-/* Narrow columns of one tap, or of two that are neighbours. */
+/* Sets the pairs of taps of a block. */
 static void set_pairs(block *b, const axis *a) {
     for (int64_t x = 0; x < b->columns; x++) {
         const span t = b->taps[x];
@@ -285,7 +287,7 @@ static void set_pairs(block *b, const axis *a) {
     }
 }
 
-/* Of contiguous rows of `size` elements. */
+/* Sets the windows of a block, for contiguous rows of `size` elements. */
 static void set_windows(block *b, int64_t size) {
     for (int64_t i = 0; i < b->columns; i += LANES) {
         const int64_t last_window = size - WINDOW - 1, window = dmlk_min(b->low[i], last_window);
@@ -309,7 +311,7 @@ static void keep_weights(block *b, const axis *a, int64_t *work) {
     }
 }
 
-/* The next of the axes that rows are mixed along; the rank: none. */
+/* The first axis from d on that is neither the columns' nor their inner axis; the rank: there is none. */
 static uint32_t outer_axis(const struct job *job, uint32_t d) {
     while (d < job->in->rank && (d == job->x || d == job->inner)) {
         d++;
@@ -330,7 +332,7 @@ static void begin_block(state *s, int64_t number) {
     b->stride = job->in->strides[job->x];
     b->ahead = 0;
     for (uint32_t d = outer_axis(job, 0); d < job->in->rank; d = outer_axis(job, d + 1)) {
-        b->ahead = job->in->sizes[d] > 1 ? 2 * job->in->strides[d] : 0; /* that of one element may be huge */
+        b->ahead = job->in->sizes[d] > 1 ? 2 * job->in->strides[d] : 0; /* (if the size is 1, the stride may be huge) */
     }
     for (int64_t x = 0; x < b->columns; x++) {
         b->taps[x] = taps_of(a, b->column + x);
@@ -347,7 +349,7 @@ static void begin_block(state *s, int64_t number) {
 
 /* --- rows --- */
 
-/* The row of the input at `from`, mixed along the last axis.  Rows of neighbouring `key`s are kept together. */
+/* The row of the input at `from`, mixed along the last axis.  Rows with consecutive `key`s are in different slots. */
 static const double *mixed_row(state *s, const uint8_t *from, uint64_t key) {
     const uint64_t slot = key % SLOTS;
     if (s->rows[slot] != from) {
@@ -357,7 +359,8 @@ static const double *mixed_row(state *s, const uint8_t *from, uint64_t key) {
     return s->slots[slot];
 }
 
-/* The same, mixed along axis d and those behind it, too; `last`, if not NULL, may get two rows instead. */
+/* The same, but also mixed along axis `first` and the axes after it.  If `last` is not NULL, it may receive two rows
+ * that are not mixed yet. */
 static const double *mixed(state *s, uint32_t first, const uint8_t *from, uint64_t key, rows *last) {
     const struct job *job = s->job;
     const uint32_t d = outer_axis(job, first);
@@ -390,7 +393,7 @@ static const double *mixed(state *s, uint32_t first, const uint8_t *from, uint64
     return sum;
 }
 
-/* Of the nearest elements; the same row as before is there already. */
+/* The row of the nearest elements; not computed again if it is the same as before. */
 static const double *picked(state *s) {
     const struct job *job = s->job;
     const uint8_t *from = job->in->base;
@@ -487,7 +490,7 @@ static void set_axes(const dmlk_resample *k, const dmlk_view *in, const dmlk_vie
     }
 }
 
-/* The slices of the indices that are read; more than there is room for become one that contains them. */
+/* The slices of the indices that are read; if there are too many, one slice that contains all of them. */
 static uint32_t slices_of(const axis *a, dmlk_slice *slices, bool *has_more) {
     uint32_t n = 0;
     int64_t next = 0, work = 0;
@@ -524,7 +527,7 @@ void dmlk_reads_resample(const dmlk_call *call, uint32_t tensor, dmlk_read_set *
     }
 }
 
-/* Chooses the axes of the columns and of what is inside them. */
+/* Chooses the axis of the columns, and the axis of the elements of a column. */
 static void set_blocks(struct job *job) {
     const dmlk_view *in = job->in, *out = job->out;
     job->inner = out->rank;

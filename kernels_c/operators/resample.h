@@ -10,15 +10,15 @@ enum dmlk_resample_mode {
     DMLK_NEAREST_HALF_UP, /* floor(p + 0.5) */
     DMLK_NEAREST_DOWN,    /* floor(p) */
     DMLK_NEAREST_UP,      /* ceil(p) */
-    DMLK_LINEAR,          /* floor(p) and the next, weighted */
+    DMLK_LINEAR,          /* the weighted sum of floor(p) and floor(p) + 1 */
     DMLK_LINEAR_ANTIALIASED
 };
 
-/* Element o of axis d lies at p = (o - outer[d]) / scales[d] - inner[d] of the other tensor; each step is rounded to
- * FLOAT32. */
+/* The position of element o of axis d in the other tensor is p = (o - outer[d]) / scales[d] - inner[d]; each step is
+ * rounded to FLOAT32. */
 typedef struct dmlk_resample {
     uint32_t rank, mode;
-    uint32_t gradient; /* 1: o counts the input, whose elements are added to the output where they lie */
+    uint32_t gradient; /* 1: o is an element of the input, which is added to the output's elements near its position */
     float scales[8];   /* above 0 */
     float outer[8], inner[8];
 } dmlk_resample;

@@ -1,4 +1,4 @@
-/* reverse_subsequences: the first L elements of each line along an axis in reverse order, the others in place.  L is
+/* reverse_subsequences: reverses the first L elements of each line along an axis; the others keep their places.  L is
  * the line's length in the second input, at most the size of the axis.  Elements are copied bit by bit. */
 #include "reverse_subsequences.h"
 
@@ -19,19 +19,19 @@ static copy_part *const copiers[] = {
 };
 
 struct job {
-    const dmlk_view *in, *lengths, *out; /* lengths: with the sizes of the others, stride 0 along the axis */
-    uint32_t axis, row;                  /* rows: along the axis, or along another one where elements are near */
+    const dmlk_view *in, *lengths, *out; /* lengths: sizes as the others, stride 0 along the axis */
+    uint32_t axis, row;                  /* row: the axis of rows, `axis` or one along which elements are nearer */
     copy_part *copy;
     int64_t streamed; /* bytes of an element, if rows are contiguous and bypass the caches; otherwise 0 */
 };
 
-/* The length at `at`, loaded once: the host may change it meanwhile. */
+/* The length at `at`, loaded once: the host may change it while the kernel runs. */
 static int64_t length_at(uint32_t type, const uint8_t *at, int64_t most) {
     const uint64_t length = type == DMLK_UINT64 ? DMLK_LOAD_ONCE((const uint64_t *)at, 0) : DMLK_LOAD_ONCE((const uint32_t *)at, 0);
     return length < (uint64_t)most ? (int64_t)length : most;
 }
 
-/* A row that is one sequence. */
+/* Writes a row that is one sequence. */
 static void write_sequence(const struct job *job, const int64_t *index) {
     const int64_t size = job->out->sizes[job->axis];
     const int64_t length = length_at(job->lengths->type, dmlk_element(job->lengths, index), size);
@@ -43,7 +43,7 @@ static void write_sequence(const struct job *job, const int64_t *index) {
     job->copy(in + length * in_bytes, in_stride, out + length * out_bytes, out_stride, size - length);
 }
 
-/* A row across sequences, at index[axis] of each: consecutive ones of one length share a copy. */
+/* Writes a row across sequences, at index[axis] of each: consecutive sequences of equal length share a copy. */
 static void write_across(const struct job *job, int64_t *index) {
     const uint32_t row = job->row, axis = job->axis;
     const int64_t count = job->out->sizes[row], size = job->out->sizes[axis], at = index[axis];

@@ -1,11 +1,11 @@
 /* roi_align: an output element is the average, or the maximum, of samples of the input in its part of a region of
- * interest.  Sums are FLOAT64, in the order of the samples; those outside the input are added last. */
+ * interest.  Sums are FLOAT64, in the order of the samples; samples outside the input are added last. */
 #include "boxes.h"
 #include "roi_samples.h"
 
 enum { INPUT, REGIONS, INDICES, OUTPUT, VIEWS };
 
-#define MOST_CHANNELS 64 /* that share the positions of samples */
+#define MAX_CHANNELS 64 /* channels that are sampled together, as they share the positions of samples */
 
 static bool is_valid(const dmlk_call *call, dmlk_roi_align *k) {
     const dmlk_view *v = call->views;
@@ -33,7 +33,7 @@ struct job {
     dmlk_roi_align k;
 };
 
-/* The values of a sample in `count` channels; offset: of the first one. */
+/* The values of a sample in `count` channels; `offset` is that of the first channel. */
 static void interpolate(const dmlk_view *in, int64_t offset, const roi_taps *y, const roi_taps *x, int64_t count, double *value) {
     memset(value, 0, (size_t)count * sizeof *value);
     for (int i = 0; i < y->count; i++) {
@@ -48,12 +48,12 @@ static void interpolate(const dmlk_view *in, int64_t offset, const roi_taps *y, 
     }
 }
 
-/* Sums or maxima of the samples inside the input in `count` channels; returns how many samples these are. */
+/* Sums or maxima of the samples inside the input, for `count` channels; returns the number of these samples. */
 static double reduce(const struct job *job, const roi_region *r, const int64_t *index, int64_t count, double *result, int64_t *work) {
     const dmlk_view *in = &job->v[INPUT];
     const int64_t offset = r->batch * in->strides[0] + index[1] * in->strides[1];
     int64_t y, y_end, x_begin, x_end;
-    double samples = 0, value[MOST_CHANNELS];
+    double samples = 0, value[MAX_CHANNELS];
     memset(result, 0, (size_t)count * sizeof *result);
     roi_range(&r->x, index[3], &x_begin, &x_end);
     for (roi_range(&r->y, index[2], &y, &y_end); y < y_end && !dmlk_stopped(work, 1); y++) {
@@ -73,7 +73,7 @@ static double reduce(const struct job *job, const roi_region *r, const int64_t *
     return samples;
 }
 
-/* From the samples inside the input to the output element. */
+/* The output element, from the sum or maximum of the samples inside the input. */
 static double finish(const dmlk_roi_align *k, double result, double inside, double samples) {
     const double outside = (double)k->outside, missing = samples - inside;
     if (k->takes_maximum) {
@@ -82,7 +82,7 @@ static double finish(const dmlk_roi_align *k, double result, double inside, doub
     return (missing > 0 ? result + missing * outside : result) / samples;
 }
 
-/* Items: a position in a region, in every channel. */
+/* Items: positions in regions, each for all channels. */
 static void align(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct job *job = context;
@@ -92,9 +92,9 @@ static void align(int64_t begin, int64_t end, int part, void *context) {
         int64_t index[DMLK_MAX_RANK];
         dmlk_row_start(out, 1, item, index);
         const roi_region r = roi_region_of(&job->k, &v[INPUT], &v[REGIONS], &v[INDICES], out, index[0]);
-        for (; index[1] < out->sizes[1]; index[1] += MOST_CHANNELS) {
-            const int64_t count = dmlk_min(MOST_CHANNELS, out->sizes[1] - index[1]);
-            double result[MOST_CHANNELS];
+        for (; index[1] < out->sizes[1]; index[1] += MAX_CHANNELS) {
+            const int64_t count = dmlk_min(MAX_CHANNELS, out->sizes[1] - index[1]);
+            double result[MAX_CHANNELS];
             const double inside = reduce(job, &r, index, count, result, &work);
             int64_t at = 0;
             for (uint32_t d = 0; d < 4; d++) {

@@ -1,7 +1,8 @@
 /* roi_align_grad: the gradients of roi_align by its input and by the corners of its regions.
  *
- * Each sample inside the input gets its part of the gradient of its output element: an equal one, or the whole one if it
- * is the maximum.  Sums are FLOAT64, in the order of regions, channels, output elements and samples. */
+ * Each sample inside the input receives a part of its output element's gradient: equal parts for averages; for
+ * maxima, all of it goes to the largest sample.  Sums are FLOAT64, in the order of regions, channels, output elements
+ * and samples. */
 #include "boxes.h"
 #include "roi_samples.h"
 #include "scratch.h"
@@ -62,10 +63,11 @@ void dmlk_reads_roi_align_grad(const dmlk_call *call, uint32_t tensor, dmlk_read
 struct job {
     const dmlk_view *v, *image;
     dmlk_roi_align k;
-    double *planes; /* for each part, one of the image */
+    double *planes; /* sums for a plane of the image, for each part */
 };
 
-/* What the samples of one channel are added to: a plane of the image or, if that is NULL, the corners. */
+/* Where the gradients of one channel's samples are added: to a plane of the image or, if that is NULL, to the
+ * corners. */
 typedef struct target {
     const struct job *job;
     const dmlk_view *in;
@@ -97,7 +99,7 @@ static void add_to_plane(const target *to, const roi_taps *y, const roi_taps *x,
     }
 }
 
-/* The sample moves with the corners of its region. */
+/* Adds to the gradient of the corners: the sample moves when the corners of its region move. */
 static void add_to_corners(const target *to, const roi_taps *y, const roi_taps *x, double g) {
     double v[2][2] = {{0}};
     for (int i = 0; i < y->count; i++) {
@@ -161,7 +163,7 @@ static void add_output(target *to, const roi_region *r, int64_t oy, int64_t ox, 
     }
 }
 
-/* A channel of a region. */
+/* Adds the gradients of one channel of a region. */
 static void add_channel(target *to, const roi_region *r, int64_t region, int64_t channel) {
     const dmlk_view *g = &to->job->v[GRADIENT];
     to->in = &to->job->v[INPUT];

@@ -6,7 +6,8 @@
 
 enum { INPUT, REGIONS, OUTPUT, VIEWS };
 
-/* A region along an axis, in elements: the first one and how many; bins round down at the start and up at the end. */
+/* A region along an axis: its first element and its number of elements.  Bins round down at the start and up at the
+ * end. */
 typedef struct extent {
     double first, count;
     int64_t bins, size;
@@ -28,7 +29,7 @@ static bool has_types(const dmlk_call *call) {
     return (type == DMLK_FLOAT32 || type == DMLK_FLOAT16) && call->views[REGIONS].type == type && call->views[OUTPUT].type == type;
 }
 
-/* The first of a region's five numbers. */
+/* The first of a region's five numbers is an index. */
 bool dmlk_indices_roi_pooling(const dmlk_call *call, dmlk_index_use *use) {
     dmlk_roi_pooling k;
     *use = (dmlk_index_use){.indices = REGIONS, .target = INPUT, .axis = 0, .count = 5};
@@ -36,7 +37,7 @@ bool dmlk_indices_roi_pooling(const dmlk_call *call, dmlk_index_use *use) {
     return is_valid(call, &k);
 }
 
-/* Corners are scaled in FLOAT32, as on GPUs; bins are computed of whole numbers, exactly. */
+/* Corners are scaled in FLOAT32, as on GPUs; bins are computed from whole numbers, exactly. */
 static extent extent_of(float from, float to, float scale, int64_t bins, int64_t size) {
     const double first = (double)roundf(from * scale), last = (double)roundf(to * scale);
     return (extent){first, fmax(last - first + 1, 1), bins, size};
@@ -93,7 +94,7 @@ struct job {
     dmlk_roi_pooling k;
 };
 
-/* The maximum of a bin: a NaN only if all elements are; 0 if there are none. */
+/* The maximum of a bin: NaN only if all elements are NaN; 0 if there are no elements. */
 static double maximum(const dmlk_view *in, int64_t offset, const int64_t *y, const int64_t *x, int64_t *work) {
     double best = 0;
     for (int64_t i = y[0]; i < y[1] && !dmlk_stopped(work, x[1] - x[0]); i++) {
@@ -105,7 +106,7 @@ static double maximum(const dmlk_view *in, int64_t offset, const int64_t *y, con
     return best;
 }
 
-/* Items: a bin, in every channel. */
+/* Items: bins, each for all channels. */
 static void pool(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct job *job = context;

@@ -42,7 +42,7 @@ static inline bool roi_is_maximum(double x, double best) { return x > best || be
 
 /* --- samples --- */
 
-#define MANY_SAMPLES 1024 /* of an output element along an axis */
+#define MANY_SAMPLES 1024 /* of an output element, along an axis */
 
 /* Samples of a region along an axis: output element o has numbers o * per_output to (o + 1) * per_output - 1.  Corners
  * and positions are FLOAT32, as on GPUs. */
@@ -72,18 +72,19 @@ static inline roi_axis roi_axis_of(const dmlk_roi_align *k, float from, float to
     return a;
 }
 
-/* Of sample number s. */
+/* The position of sample number s in the input. */
 static inline float roi_position(const roi_axis *a, int64_t s) {
     const bool only = a->intervals == 0; /* one sample, in the middle */
     return only ? (a->from + a->to) / 2 - a->in_offset : ((float)s - a->out_offset) * a->step + a->from - a->in_offset;
 }
 
-/* The first sample from `low` on at or, with `behind`, behind x; `high` if none before it is.  Positions do not decrease. */
-static inline int64_t roi_first(const roi_axis *a, int64_t low, int64_t high, double x, bool behind) {
+/* The first of samples low .. high - 1 whose position is at least x or, with `after`, above x; `high` if there is
+ * none. Positions do not decrease. */
+static inline int64_t roi_first(const roi_axis *a, int64_t low, int64_t high, double x, bool after) {
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         const double p = (double)roi_position(a, middle);
-        if (behind ? p > x : p >= x) {
+        if (after ? p > x : p >= x) {
             high = middle;
         } else {
             low = middle + 1;
@@ -92,7 +93,8 @@ static inline int64_t roi_first(const roi_axis *a, int64_t low, int64_t high, do
     return low;
 }
 
-/* The samples of an output element that may be inside the input: without the many of a region that is far larger. */
+/* The samples of an output element that may be inside the input.  Only searched for in regions that are much larger
+ * than the input: then most samples are outside. */
 static inline void roi_range(const roi_axis *a, int64_t o, int64_t *first, int64_t *end) {
     *first = o * a->per_output;
     *end = *first + a->per_output;
@@ -102,7 +104,7 @@ static inline void roi_range(const roi_axis *a, int64_t o, int64_t *first, int64
     }
 }
 
-/* False: sample number s lies outside the input. */
+/* Sets the taps of sample number s; false: it lies outside the input. */
 static inline bool roi_sample(const roi_axis *a, int64_t s, roi_taps *taps) {
     const double x = (double)roi_position(a, s), last = (double)(a->size - 1);
     if (!(x >= -1 && x <= (double)a->size)) {
@@ -151,7 +153,7 @@ static inline bool roi_has_types(const dmlk_view *image, const dmlk_view *region
            (indices->type == DMLK_UINT32 || indices->type == DMLK_UINT64);
 }
 
-/* --- what is read --- */
+/* --- the elements that are read --- */
 
 /* Sets the bits of the elements in the marked rows and columns, in every channel of a batch item. */
 static inline void roi_mark_item(const dmlk_view *image, int64_t batch, const uint8_t *rows, const uint8_t *columns,
@@ -180,7 +182,7 @@ static inline void roi_mark_axis(const roi_axis *a, int64_t outputs, uint8_t *re
     }
 }
 
-/* dmlk_reads_<stem> of the image; a sample reads its elements in both axes, or none if one of them is outside. */
+/* dmlk_reads_<stem> for the image.  A sample reads elements only if it is inside the input along both axes. */
 static inline void roi_reads(const dmlk_call *call, uint32_t tensor, const dmlk_roi_align *k, const dmlk_view *regions,
                              const dmlk_view *indices, const dmlk_view *outputs, dmlk_read_set *reads) {
     const dmlk_view *image = &call->views[tensor];

@@ -4,7 +4,7 @@
 
 #include "boxes.h"
 
-/* Sizes are those of the six axes. */
+/* Gives the view the six axes. */
 static void set_layout(dmlk_view *view, const int64_t *sizes, const int64_t *strides) {
     view->rank = 6;
     memcpy(view->sizes, sizes, 6 * sizeof *sizes);

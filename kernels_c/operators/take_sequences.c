@@ -1,4 +1,4 @@
-/* take_sequences: packed sequences of different lengths, with zeros after their ends, which are not read. */
+/* take_sequences: copies sequences of different lengths, with zeros after their ends; the input is not read there. */
 #include "boxes.h"
 
 static int64_t length_of(const dmlk_view *lengths, int64_t item, int64_t most) {

@@ -3,7 +3,7 @@
 
 #include "boxes.h"
 
-/* Sets k and the lowest index that is read of each axis; false: the slice leaves the input. */
+/* Sets k and the lowest index that is read along each axis; false: part of the slice is outside the input. */
 static bool set_up(const dmlk_call *call, dmlk_take_slice *k, int64_t *low) {
     const dmlk_view *in = &call->views[0], *out = &call->views[1];
     bool fits = call->view_count == 2 && dmlk_get_constants(call, k, sizeof *k) && in->rank == out->rank;

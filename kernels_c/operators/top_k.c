@@ -1,10 +1,10 @@
 /* top_k: the K largest or smallest elements of each line along an axis, in order, and their indices.  Of equal
  * elements the lower index comes first; NaNs come last.  Values are copied bit by bit.
- * Views: in, values, indices (UINT32 or UINT64); the sizes are those of in, but K along the axis.
+ * Views: in, values, indices (UINT32 or UINT64); the sizes are those of in, except for K along the axis.
  *
- * Elements are mapped to unsigned keys, the first in order to the lowest.  Candidates are collected in a buffer of
- * more than K (a small K: of K, which stay sorted); when it is full, the best K are kept and set the bound for later
- * elements.  Then few elements pass. */
+ * Elements are mapped to unsigned keys, so that the best element has the lowest key.  Candidates are collected in a
+ * buffer for more than K of them (for a small K: exactly K, which stay sorted).  When it is full, the best K are
+ * kept, and the worst of these is the bound for later elements: then few elements pass. */
 #include "top_k.h"
 
 #include <stdatomic.h>
@@ -19,19 +19,19 @@
 const struct dmlk_top_k_form *dmlk_top_k_form;
 #endif
 
-#define SHORT 32          /* K; up to it, the best K are kept sorted */
-#define SPARE 256         /* candidates beyond a longer K, at least */
+#define SHORT 32          /* K; up to this K, the candidates are kept sorted */
+#define SPARE 256         /* for a larger K, the buffer has room for at least this many more candidates */
 #define GROUP 16          /* elements that are skipped together if none of them is better than the bound */
-#define NEAR (1 << 18)    /* bytes of candidates in the second-level cache */
+#define NEAR (1 << 18)    /* bytes of candidates that stay in the second-level cache */
 #define GRAIN (1 << 16)   /* elements worth a thread */
 
 struct job {
     const struct methods *methods;
-    int64_t k, room;         /* room: candidates of a line */
-    bool by_words;           /* candidates are words of 64 bits, a multiple of DMLK_WORDS of them */
-    int64_t strides[3];      /* of the operands along the axis */
+    int64_t k, room;         /* room: the most candidates of a line */
+    bool by_words;           /* candidates are words of 64 bits (sorted_words.h); room is a multiple of DMLK_WORDS */
+    int64_t strides[3];      /* of the operands, along the axis */
     uint32_t index_type;
-    uint64_t flip, infinity; /* of keys; infinity is 0 for integers */
+    uint64_t flip, infinity; /* bits to flip in keys; the bits of infinity, 0 for integers */
     dmlk_lines lines;        /* operands: in, values, indices */
     atomic_bool no_memory;
 };
@@ -39,10 +39,10 @@ struct job {
 /* The lines being processed. */
 struct block {
     const struct job *job;
-    void *entries; /* room for sorting, and for each line */
-    uint64_t bounds[DMLK_CHUNK]; /* of the type's width: keys above it are not candidates */
-    bool is_closed[DMLK_CHUNK];  /* no key can be better */
-    int64_t counts[DMLK_CHUNK];
+    void *entries; /* `room` entries for sorting, then `room` entries for each line */
+    uint64_t bounds[DMLK_CHUNK]; /* an array of the keys' type: keys above the bound are not candidates */
+    bool is_closed[DMLK_CHUNK];  /* the bound is the best key: no later element is a candidate */
+    int64_t counts[DMLK_CHUNK];  /* of candidates */
 };
 
 struct methods {
@@ -52,7 +52,7 @@ struct methods {
     void (*finish)(struct block *block, int64_t line, const uint8_t *in, uint8_t *values, uint8_t *indices);
 };
 
-/* Sizes are UINTs, so that an index fits 32 bits. */
+/* Sizes are UINTs, so an index fits 32 bits. */
 typedef uint32_t index_uint8, index_uint16, index_uint32;
 typedef uint64_t index_uint64;
 typedef struct { uint32_t index, key; } entry_uint8, entry_uint16, entry_uint32;

@@ -1,4 +1,4 @@
-/* unfold: the elements under each place of a window that moves over an image, as columns; 0 in the padding.  Elements
+/* unfold: the elements at each place of a window that moves over an image, as columns; 0 in the padding.  Elements
  * are copied bit by bit. */
 #include "columns.h"
 #include "packed_output.h"
@@ -22,7 +22,7 @@ void dmlk_reads_unfold(const dmlk_call *call, uint32_t tensor, dmlk_read_set *re
     }
 }
 
-/* The columns of one place of the window. */
+/* Copies the part of the columns that belongs to one place of the window. */
 static int copy_place(const dmlk_columns *c, const dmlk_view *image, const uint32_t *place, dmlk_view out) {
     const uint64_t zero = 0;
     dmlk_view in = *image;
@@ -49,7 +49,7 @@ struct job {
     const dmlk_view *image, *columns;
 };
 
-/* The blocks along an axis whose element is inside the image: the first is its element `in`. */
+/* The blocks along an axis whose element is inside the image.  The first has element `in`, the next `in` + `step`. */
 struct inside {
     int64_t first, count, in, step;
 };
@@ -63,7 +63,7 @@ static dmlk_span span_of(const void *context, uint32_t d, int64_t o) {
     return (dmlk_span){.count = number < 0 ? -number : INT64_MAX / 2, .is_constant = true};
 }
 
-/* A row is that of one place in one channel. */
+/* Writes rows of the columns; a row is one place of the window in one channel. */
 static void write_rows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct job *job = context;

@@ -1,4 +1,4 @@
-/* upsample_2d: the last two axes enlarged by whole factors; each element is repeated. */
+/* upsample_2d: enlarges the last two axes by whole factors; each element is repeated. */
 #include "upsample_2d.h"
 
 #include "boxes.h"
