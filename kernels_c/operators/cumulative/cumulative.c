@@ -1,8 +1,8 @@
-/* cumulative: every partial result along an axis, as defined in functions.inc.
+/* cumulative: all partial results along an axis, as defined in functions.inc.
  *
  * Floats are accumulated in double, one after the other, and each output is rounded once: results do not depend on
- * layout or threads.  Integers are computed modulo 2^bits.  An element is read before its output is written, which
- * may be in the same place. */
+ * layout or threads.  Integers are computed modulo 2^bits.  An element is read before its output is written, as that
+ * may be the same memory. */
 #include "cumulative.h"
 
 #include "ahead.h"
@@ -13,19 +13,19 @@
 #include "walkers.h"
 
 #define GRAIN (1 << 15) /* elements worth a thread */
-#define LEAST_ACROSS 128 /* lines of a row worth a thread, across memory */
-#define LONG_ROW 1024    /* elements; shorter rows that are not whole lines of the cache do not bypass the caches */
-#define WIDE (1 << 11)  /* lines of a block without copies: CPUs fetch the next elements of long rows by themselves */
-#define LEAST 8         /* contiguous lines of a block, to be scanned together */
-#define TURNED 32       /* at most */
-#define COPIES (1 << 12) /* transposed elements, in the first-level cache */
+#define LEAST_ACROSS 128 /* lines of a row worth a thread, if lines are visited across */
+#define LONG_ROW 1024    /* elements; shorter rows that are not whole cache lines do not bypass the caches */
+#define WIDE (1 << 11)  /* lines of a block that needs no copies: CPUs prefetch long rows themselves */
+#define LEAST 8         /* the least contiguous lines that are scanned together, as transposed copies */
+#define TURNED 32       /* the most of these lines */
+#define COPIES (1 << 12) /* elements of these copies; they stay in the first-level cache */
 #define STRIP 32        /* elements of a row whose results are kept in registers */
-#define TOGETHER 8      /* rows */
-#define AHEAD (DMLK_AHEAD / (int64_t)sizeof(float))
+#define TOGETHER 8      /* rows that are scanned strip by strip */
+#define AHEAD (DMLK_AHEAD / (int64_t)sizeof(float)) /* elements */
 
 struct rows;
 
-/* A line of functions.inc.  Replaces n elements of one line, or one of each line, by the outputs. */
+/* A line of functions.inc.  Its functions replace n elements, of one line or one of each line, by the outputs. */
 struct function {
     int first;
     void (*floats_along)(double *x, int64_t n, double *y, bool exclusive);
@@ -47,50 +47,50 @@ struct block {
     const struct job *job;
     int64_t count; /* lines */
     union {
-        _Alignas(64) double f[WIDE]; /* vectors do not leave a line of the cache */
+        _Alignas(64) double f[WIDE]; /* aligned, so that a vector is in one cache line */
         uint64_t u[DMLK_MOST_LINES];
     } y; /* of each line */
 };
 
 #define LOOPS(name, T, next)                                                                                         \
-    static void name##_along(T *values, int64_t n, T *of, bool exclusive) {                                          \
-        T y = *of;                                                                                                   \
+    static void name##_along(T *values, int64_t n, T *state, bool exclusive) {                                       \
+        T y = *state;                                                                                                \
         for (int64_t i = 0; i < n; i++) {                                                                            \
             const T x = values[i], before = y;                                                                       \
             y = (next);                                                                                              \
             values[i] = exclusive ? before : y;                                                                      \
         }                                                                                                            \
-        *of = y;                                                                                                     \
+        *state = y;                                                                                                  \
     }                                                                                                                \
-    DMLK_EACH_ISA(name##_across, (T *restrict values, int64_t n, T *restrict of, bool exclusive),                    \
-                  (values, n, of, exclusive)) {                                                                      \
+    DMLK_EACH_ISA(name##_across, (T *restrict values, int64_t n, T *restrict state, bool exclusive),                 \
+                  (values, n, state, exclusive)) {                                                                   \
         for (int64_t i = 0; i < n; i++) {                                                                            \
-            const T x = values[i], y = of[i], result = (next);                                                       \
-            of[i] = result;                                                                                          \
+            const T x = values[i], y = state[i], result = (next);                                                    \
+            state[i] = result;                                                                                       \
             values[i] = exclusive ? y : result;                                                                      \
         }                                                                                                            \
     }
-/* Rows of n contiguous FLOAT32s, as they are in memory; an output may be in the place of its input. */
+/* Rows of n contiguous FLOAT32s in memory; an output may replace its input. */
 struct rows {
     const float *from;
-    int64_t rows, n, step, next; /* next: see dmlk_line_visitor; 0: nothing is fetched */
+    int64_t rows, n, step, next; /* next: see dmlk_line_visitor; 0: nothing is prefetched */
     float *out;
     int64_t out_step;
 };
 
-/* A strip keeps its results in registers for some rows. */
+/* The results of a strip stay in registers for several rows. */
 #define FLOAT32_ACROSS(name, next_y)                                                                                 \
-    DMLK_INLINE void name##_float32_row(const float *from, int64_t n, double *of, bool exclusive, float *out) {      \
+    DMLK_INLINE void name##_float32_row(const float *from, int64_t n, double *state, bool exclusive, float *out) {   \
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) {                                                       \
-            const double x = (double)from[i], y = of[i], result = (next_y);                                          \
-            of[i] = result;                                                                                          \
+            const double x = (double)from[i], y = state[i], result = (next_y);                                       \
+            state[i] = result;                                                                                       \
             out[i] = dmlk_one_nan((float)(exclusive ? y : result));                                                  \
         }                                                                                                            \
     }                                                                                                                \
     DMLK_INLINE void name##_float32_strip(const struct rows *r, int64_t first, int64_t end, int64_t between,         \
-                                          int64_t i, double *of, bool exclusive) {                                   \
+                                          int64_t i, double *state, bool exclusive) {                                \
         double y[STRIP];                                                                                             \
-        memcpy(y, of + i, sizeof y);                                                                                 \
+        memcpy(y, state + i, sizeof y);                                                                              \
         for (int64_t row = first; row < end; row++) {                                                                \
             const float *from = r->from + row * r->step + i;                                                         \
             if (r->next != 0) {                                                                                      \
@@ -100,24 +100,24 @@ struct rows {
             }                                                                                                        \
             name##_float32_row(from, STRIP, y, exclusive, r->out + row * r->out_step + i);                           \
         }                                                                                                            \
-        memcpy(of + i, y, sizeof y);                                                                                 \
+        memcpy(state + i, y, sizeof y);                                                                              \
     }                                                                                                                \
-    DMLK_INLINE void name##_float32_rows(const struct rows *r, double *of, bool exclusive) {                         \
+    DMLK_INLINE void name##_float32_rows(const struct rows *r, double *state, bool exclusive) {                      \
         const int64_t whole = r->n - r->n % STRIP, together = r->next == 0 ? r->rows : TOGETHER;                     \
         const int64_t between = dmlk_min((AHEAD + r->n - 1) / r->n, r->rows);                                        \
         for (int64_t first = 0; first < r->rows; first += together) {                                                \
             const int64_t end = dmlk_min(first + together, r->rows);                                                 \
             for (int64_t i = 0; i < whole; i += STRIP) {                                                             \
-                name##_float32_strip(r, first, end, between, i, of, exclusive);                                      \
+                name##_float32_strip(r, first, end, between, i, state, exclusive);                                   \
             }                                                                                                        \
             for (int64_t row = first; row < end && whole < r->n; row++) {                                            \
-                name##_float32_row(r->from + row * r->step + whole, r->n - whole, of + whole, exclusive,             \
+                name##_float32_row(r->from + row * r->step + whole, r->n - whole, state + whole, exclusive,          \
                                    r->out + row * r->out_step + whole);                                              \
             }                                                                                                        \
         }                                                                                                            \
     }                                                                                                                \
-    DMLK_EACH_ISA(name##_float32_across, (const struct rows *r, double *of, bool exclusive), (r, of, exclusive)) {   \
-        exclusive ? name##_float32_rows(r, of, true) : name##_float32_rows(r, of, false);                            \
+    DMLK_EACH_ISA(name##_float32_across, (const struct rows *r, double *state, bool exclusive), (r, state, exclusive)) { \
+        exclusive ? name##_float32_rows(r, state, true) : name##_float32_rows(r, state, false);                      \
     }
 #define SCAN(name, first, next)                                                                                      \
     LOOPS(name##_floats, double, next)                                                                               \
@@ -136,7 +136,7 @@ DMLK_EACH_ISA(use_one_nan, (double *x, int64_t n), (x, n)) {
 
 static bool is_float(const struct job *job) { return dmlk_type_kind(job->type) == DMLK_KIND_FLOAT; }
 
-/* Whether the elements across lines need no copy. */
+/* Whether elements across lines are contiguous FLOAT32s, which need no copy. */
 static bool are_floats32(const struct job *job, const int64_t *strides) {
 #ifdef DMLK_CHECKED
     (void)job, (void)strides;
@@ -191,7 +191,7 @@ static void scan_across(void *context, uint8_t *const *at, const int64_t *stride
     store(job, at[1], strides[1], count, &x);
 }
 
-/* Outputs are written past the caches if they are many. */
+/* Scans rows across lines; a large output bypasses the caches. */
 static void scan_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index, int64_t next) {
     struct block *block = context;
     const struct job *job = block->job;
@@ -226,7 +226,7 @@ static bool are_contiguous(const struct job *job) {
            (strides[0] == 1 || strides[0] == -1);
 }
 
-/* Scans such lines together, in transposed copies: of one line, each result waits for the one before. */
+/* Scans such lines together, as transposed copies: in a single line, each result has to wait for the previous one. */
 static void scan_turned(struct block *block, const dmlk_line_block *lines) {
     const struct job *job = block->job;
     const int64_t n = job->lines.along.count, count = lines->count, most = COPIES / count, size = sizeof(float);
@@ -278,7 +278,7 @@ static void scan_block(const dmlk_line_block *lines, void *context) {
     dmlk_streamed();
 }
 
-/* Lines begin at their last element. */
+/* Reverses the lines: each starts at its last element. */
 static void turn_round(dmlk_lines *lines) {
     for (uint32_t k = 0; k < lines->each.operands; k++) {
         int64_t *stride = &lines->along.strides[0][k];

@@ -27,7 +27,7 @@
     KERNEL(name, DMLK_COUNTS, 1, (.tuned = tuned_row), NULL, NULL, name##_UINT64, \
            ENTRY(UINT64, uint64_t, name) FAST(EACH_UNSIGNED(ENTRY_UINT8, name) EACH_UNSIGNED(ENTRY_UINT32, name)))
 
-/* `Condition`: the type of the first input. */
+/* A row whose first input, of type `Condition`, chooses between the other two. */
 #define ROW_OF_CHOICES(name, T, Condition, value)                                                         \
     DMLK_ROW_OF_EACH_ISA(name) {                                                                          \
         (void)context;                                                                                    \

@@ -1,5 +1,5 @@
-/* element_wise: out = function(in), or function(a, b), as defined in functions.inc.  Here a kernel of a line is run;
- * the rows are those of rows.h. */
+/* element_wise: out = function(in), or function(a, b), as defined in functions.inc.  This file runs the kernel of a
+ * line; rows.h generates its rows. */
 #include "rows.h"
 
 #include <math.h>
@@ -9,19 +9,19 @@
 static const uint32_t widest[] = {
     [DMLK_KIND_FLOAT] = DMLK_FLOAT64, [DMLK_KIND_SIGNED] = DMLK_INT64, [DMLK_KIND_UNSIGNED] = DMLK_UINT64};
 
-/* --- any types: pieces promoted to the widest ones --- */
+/* --- all types: pieces are promoted to the widest types --- */
 
-/* The low bits of a number without its fraction; 0 for what is no number. */
+/* The low bits of a number without its fraction; 0 for infinities and NaNs. */
 static int64_t wrapped(double x) {
     if (fabs(x) < 0x1p63) {
         return (int64_t)x;
     }
-    const double low = fmod(x, 0x1p64); /* of infinity NaN */
+    const double low = fmod(x, 0x1p64); /* NaN if x is infinite */
     const uint64_t bits = low == low ? (uint64_t)fabs(low) : 0;
     return (int64_t)(low < 0 ? 0 - bits : bits);
 }
 
-/* in * scale + bias: FLOAT64 in FLOAT64, all other types in FLOAT32 with two roundings; integers wrap. */
+/* in * scale + bias, for FLOAT64 in FLOAT64, for all other types in FLOAT32 with two roundings; integers wrap. */
 static void scale(const struct dmlk_job *job, dmlk_promoted *v, int64_t n) {
     const float scale = job->k.scale, bias = job->k.bias;
     const enum dmlk_kind kind = dmlk_type_kind(job->in[0]);
@@ -43,7 +43,7 @@ static void scale(const struct dmlk_job *job, dmlk_promoted *v, int64_t n) {
     }
 }
 
-/* From one kind to another, by the rules of a cast. */
+/* Converts from one kind to another, by the rules of a cast. */
 static void convert(enum dmlk_kind from, enum dmlk_kind to, dmlk_promoted *v, int64_t n) {
     if (from != to) {
         dmlk_promoted result;
@@ -138,7 +138,7 @@ static bool output_fits(const struct dmlk_job *job) {
     }
 }
 
-/* How pieces are promoted; bits are those of unsigned types. */
+/* Chooses the types that pieces are promoted to; functions of bits use unsigned types. */
 static void choose_promoted(struct dmlk_job *job) {
     const enum dmlk_rule rule = job->function->rule;
     const bool bits = rule == DMLK_BITS || rule == DMLK_COUNTS || rule == DMLK_CHOICES;
@@ -159,11 +159,11 @@ static void choose_promoted(struct dmlk_job *job) {
         job->promoted = job->function->promoted_singles;
     }
     if (rule == DMLK_POWERS && float_power && dmlk_type_kind(job->in[0]) != DMLK_KIND_FLOAT) {
-        job->promoted = job->function->promoted[DMLK_KIND_UNSIGNED]; /* an integer to a fraction */
+        job->promoted = job->function->promoted[DMLK_KIND_UNSIGNED]; /* an integer to a power that is not whole */
     }
 }
 
-/* --- running one --- */
+/* --- running a function --- */
 
 static dmlk_scalar read_scalar(uint32_t type, const uint64_t *bits) {
     dmlk_promoted v;
@@ -206,7 +206,7 @@ static dmlk_row *choose_row(struct dmlk_job *job, uint32_t in, uint32_t out) {
     return job->row == NULL || !is_scaled ? job->row : in == DMLK_FLOAT32 ? scaled_row : NULL;
 }
 
-/* A few instructions for each vector: not the functions of math, powers and remainders. */
+/* Whether the function takes a few instructions per vector: not mathematical functions, powers or remainders. */
 static bool is_cheap(const struct dmlk_function *function) {
     const enum dmlk_rule rule = function->rule;
     const bool bits = rule == DMLK_BITS || rule == DMLK_COUNTS || rule == DMLK_CHOICES;
@@ -215,7 +215,7 @@ static bool is_cheap(const struct dmlk_function *function) {
 
 static bool is_half(uint32_t type) { return type == DMLK_FLOAT16; }
 
-/* FLOAT16 operands become FLOAT32. */
+/* Treats FLOAT16 operands as FLOAT32. */
 static void widen(struct dmlk_job *job) {
     for (uint32_t k = 0; k < job->function->inputs; k++) {
         job->in[k] = is_half(job->in[k]) ? DMLK_FLOAT32 : job->in[k];
@@ -224,7 +224,7 @@ static void widen(struct dmlk_job *job) {
 }
 #endif
 
-/* The job of a call without its row; views in the order of the row's operands. */
+/* Sets the job of a call, without its row; `order` is the view of each operand of the row. */
 static int set_up(const dmlk_call *call, const struct dmlk_function *function, struct dmlk_job *job, uint32_t *order) {
     const uint32_t inputs = function->inputs;
     *job = (struct dmlk_job){.function = function};
@@ -264,7 +264,7 @@ int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *functio
         return (is_cheap(function) ? dmlk_cheap_rows : dmlk_staged_rows)(views, inputs + 1, row, &job);
     }
     row = choose_row(&job, DMLK_FLOAT32, is_half(job.out) ? DMLK_FLOAT32 : job.out);
-    if (function->own_type && is_half(in) && row != NULL) { /* rounded to the output's type */
+    if (function->own_type && is_half(in) && row != NULL) { /* computed in FLOAT32, rounded to the output's type */
         widen(&job);
         return dmlk_float_rows(views, inputs + 1, row, &job);
     }
@@ -277,7 +277,7 @@ bool dmlk_prepare_function(const dmlk_call *call, const struct dmlk_function *fu
     struct dmlk_job job;
     _Static_assert(sizeof job <= sizeof follower->context, "a job fits");
     if (set_up(call, function, &job, follower->order) != DMLK_OK || is_half(job.in[function->inputs - 1])) {
-        return false; /* (FLOAT16 is staged as FLOAT32) */
+        return false; /* (FLOAT16 needs dmlk_float_rows) */
     }
     dmlk_row *row = choose_row(&job, job.in[function->inputs - 1], job.out);
     follower->row = row != NULL ? row : promoted_row;

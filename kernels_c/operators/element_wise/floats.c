@@ -1,5 +1,5 @@
-/* floats.c - functions of one float, computed in double and rounded once, or in its own type; some of an integer,
- * too. */
+/* floats.c - functions of one float, computed in double and rounded once, or in the float's own type; some also have
+ * integer versions. */
 #include "rows.h"
 
 /* max(0, min(x, 1)); 1 for a NaN. */
@@ -12,7 +12,7 @@ DMLK_INLINE float from_0_to_1f(float x) {
     return x > 0 ? x : 0;
 }
 
-/* 0 also for a NaN. */
+/* min(0, x); 0 for a NaN. */
 DMLK_INLINE double negative_or_0(double x) { return x <= 0 ? x : 0; }
 DMLK_INLINE float negative_or_0f(float x) { return x <= 0 ? x : 0; }
 
@@ -39,7 +39,7 @@ DMLK_INLINE float negative_or_0f(float x) { return x <= 0 ? x : 0; }
     KERNEL(name, DMLK_FLOATS, 1, (.own_type = true, .promoted_singles = name##_singles), name##_FLOAT64, NULL, NULL, \
            EACH_FLOAT(ENTRY, name))
 
-/* A kernel of which rows of FLOAT32 have an easy form. */
+/* A kernel whose FLOAT32 rows have an easy form. */
 #define EASY_FORM(name, size, most, easy_loops, value)            \
     AS_MATH(FLOAT64, double, name, value)                         \
     FAST(EASY_ROW(name##_FLOAT32, size, most, easy_loops, value)) \

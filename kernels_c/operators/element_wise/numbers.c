@@ -2,7 +2,7 @@
 #include "rows.h"
 #include "divide.h"
 
-/* A number wins over a NaN, and of two zeros +0 is the larger one. */
+/* A number wins over a NaN, and +0 is larger than -0. */
 static inline double larger_double(double a, double b) {
     const double y = a == b ? dmlk_bits_double(dmlk_double_bits(a) & dmlk_double_bits(b)) : a > b ? a : b;
     return b != b ? a : y;
@@ -11,8 +11,8 @@ static inline double smaller_double(double a, double b) {
     const double y = a == b ? dmlk_bits_double(dmlk_double_bits(a) | dmlk_double_bits(b)) : a < b ? a : b;
     return b != b ? a : y;
 }
-/* The same of FLOAT32, by the instructions for maximum and minimum, which return the second operand if one is NaN or both
- * are zeros. */
+/* The same for FLOAT32, with the instructions for maximum and minimum, which return the second operand if one is NaN
+ * or both are zeros. */
 static inline float larger_float(float a, float b) {
     const float first = a > b ? a : b, second = b > a ? b : a;
     const float y = dmlk_choosef(b == b, dmlk_bits_float(dmlk_float_bits(first) & dmlk_float_bits(second)), second);

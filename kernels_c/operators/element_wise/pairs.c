@@ -1,4 +1,4 @@
-/* pairs.c - functions of two floats, computed in double and rounded once; some of two integers, too. */
+/* pairs.c - functions of two floats, computed in double and rounded once; some also have versions for two integers. */
 #include "rows.h"
 
 #define FLOAT2(name, value)                  \
@@ -15,7 +15,8 @@
            EACH_FLOAT(ENTRY, name)                                 \
            FAST(ENTRY(INT32, int32_t, name) ENTRY(UINT32, uint32_t, name)))
 
-/* base^exponent in 64 bits, modulo 2^64; to a negative power: of 1 and -1 themselves or 1, of 0 every bit, else 0. */
+/* base^exponent modulo 2^64.  For a negative exponent: 1 or -1 if the base is one of these; if the base is 0, all
+ * bits are 1; otherwise 0. */
 static inline int64_t whole_power(int64_t base, int64_t exponent) {
     uint64_t result = 1, square = (uint64_t)base;
     if (exponent < 0) {
@@ -29,7 +30,7 @@ static inline int64_t whole_power(int64_t base, int64_t exponent) {
     return (int64_t)result;
 }
 
-/* In more bits than double has, so that whole results are exact: they are truncated. */
+/* Computed with more bits than double has, so that whole results are exact: they are truncated later. */
 static inline double exact_power(double base, double exponent) { return (double)powl(base, exponent); }
 
 static void whole_powers(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {

@@ -1,9 +1,9 @@
-/* pieces.c - functions of numbers that are computed piece by piece, as few of the numbers need much more
- * work than others. */
+/* pieces.c - functions of numbers that are computed piece by piece, because a few numbers need much more work than
+ * the others. */
 #include "rows.h"
 #include "divide.h"
 
-/* `each` replaces the numbers in v (v and w), of type X. */
+/* `each` replaces the numbers in v, of type X, by its results; for two inputs, the numbers in v and w. */
 #define ROW_OF_PIECES(name, I, X, O, each)                                             \
     DMLK_ROW_OF_EACH_ISA(name) {                                                       \
         (void)context;                                                                 \
@@ -43,8 +43,9 @@
         }                                                                              \
     }
 
-/* Packed floats: pieces of which all are easy are computed directly.  (The pointers are not passed on in an array: compilers
- * would load both as one vector, and a load of two values that were just stored one by one waits for these stores.) */
+/* Packed floats; a piece whose numbers are all easy is computed directly.  (The pointers are not passed on in an
+ * array: compilers would load both as one vector, and a vector load has to wait for the two stores that wrote its
+ * halves.) */
 #define EASY_PIECES(name, size, most, easy_value)                                          \
     static void name##_piece(const float *in, float *out, int64_t count) {                 \
         float v[DMLK_MATH_CHUNK];                                                          \

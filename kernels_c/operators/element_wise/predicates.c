@@ -36,8 +36,8 @@
          EACH_UNSIGNED(TO_UINT32, ROW2, name, u, value))                               \
     KERNEL(name, DMLK_PREDICATES, 2, (.own_type = true), name##_floats, name##_signed, name##_unsigned, ENTRIES2(name))
 
-#define SWAPPED2(name, of)                                                             \
-    KERNEL(name, DMLK_PREDICATES, 2, (.own_type = true, .is_swapped = true), of##_floats, of##_signed, of##_unsigned, \
-           ENTRIES2(of))
+#define SWAPPED2(name, other)                                                          \
+    KERNEL(name, DMLK_PREDICATES, 2, (.own_type = true, .is_swapped = true), other##_floats, other##_signed, other##_unsigned, \
+           ENTRIES2(other))
 
 #include "functions.inc"

@@ -1,8 +1,9 @@
-/* rows.h - the rows of element-wise functions.  A file that defines keywords of functions.inc by these macros, and then
- * includes it, generates the kernels of their lines; a few keywords to a file, as compilers are slow with them.
+/* rows.h - the rows of element-wise functions.  A file that defines keywords of functions.inc by these macros, and
+ * then includes it, generates the kernels of their lines.  Each file has only a few keywords, as compilers are slow
+ * with them.
  *
  * A line expands into rows for frequent types, and into rows for double and 64-bit integers, which are the
- * definition: all other types, scale and bias, and the checked build use pieces promoted to these. */
+ * definition: other types, calls with scale and bias, and the checked build promote pieces to these. */
 #ifndef DMLK_ELEMENT_WISE_ROWS_H
 #define DMLK_ELEMENT_WISE_ROWS_H
 
@@ -12,15 +13,15 @@
 #include "element_wise.h"
 #include "kernel.h"
 
-/* Types of the inputs and the output, and what pieces are promoted to. */
+/* The types of inputs and output, and the type that pieces are promoted to. */
 enum dmlk_rule {
-    DMLK_FLOATS,     /* one type; double */
-    DMLK_NUMBERS,    /* one type; the widest of its kind */
-    DMLK_PREDICATES, /* the inputs of one type, the output UINT8 or UINT32; the widest of its kind to uint64_t */
-    DMLK_COUNTS,     /* the same, of bits: uint64_t */
-    DMLK_BITS,       /* one type; uint64_t */
-    DMLK_CHOICES,    /* of bits after an input of UINT8 */
-    DMLK_POWERS      /* two inputs of any types, the output of the first one's */
+    DMLK_FLOATS,     /* one type; promoted to double */
+    DMLK_NUMBERS,    /* one type; promoted to the widest type of its kind */
+    DMLK_PREDICATES, /* inputs of one type, output UINT8 or UINT32; promoted to the widest types of their kinds */
+    DMLK_COUNTS,     /* the same types, as bits: promoted to uint64_t */
+    DMLK_BITS,       /* one type, as bits: promoted to uint64_t */
+    DMLK_CHOICES,    /* the same, after a first input of UINT8 */
+    DMLK_POWERS      /* two inputs of any types; the output has the type of the first */
 };
 
 struct dmlk_function_row {
@@ -31,20 +32,20 @@ struct dmlk_function_row {
 struct dmlk_function {
     enum dmlk_rule rule;
     uint32_t inputs;
-    bool own_type;   /* floats are computed in their own type, FLOAT16 by the rows of FLOAT32 */
+    bool own_type;   /* floats are computed in their own type, FLOAT16 by the rows for FLOAT32 */
     bool no_long;    /* 64-bit integers are not allowed */
-    bool is_swapped; /* the first input is the rows' second */
+    bool is_swapped; /* the first input is the second operand of the rows */
     uint32_t row_count;
     const struct dmlk_function_row *rows;
     dmlk_row *promoted[3];                             /* by enum dmlk_kind */
-    dmlk_row *promoted_singles; /* of FLOAT32 and FLOAT16, which are computed in float; NULL: as FLOAT64 */
-    dmlk_row *(*tuned)(uint32_t in, uint32_t out); /* returns NULL where the CPU has nothing better; or is NULL */
+    dmlk_row *promoted_singles; /* for FLOAT32 and FLOAT16, which are computed in float; NULL: the row for double */
+    dmlk_row *(*tuned)(uint32_t in, uint32_t out); /* may be NULL, and returns NULL if there is no better row */
 };
 
-/* Runs it on the inputs and the output of a call. */
+/* Runs a function on the inputs and the output of a call. */
 int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *function);
 
-/* Prepares it to follow another kernel. */
+/* Prepares a function to follow another kernel (see followers.h). */
 bool dmlk_prepare_function(const dmlk_call *call, const struct dmlk_function *function, dmlk_follower *follower);
 
 typedef union dmlk_scalar {
@@ -58,38 +59,38 @@ struct dmlk_job {
     dmlk_element_wise k;
     const struct dmlk_function *function;
     uint32_t in[3], out;           /* types */
-    enum dmlk_kind kinds[3], kind; /* that pieces of the inputs are promoted to, and that of the result */
-    dmlk_row *promoted;            /* the row of these */
-    dmlk_row *row;                 /* the row that receives a first input of FLOAT32, scaled */
+    enum dmlk_kind kinds[3], kind; /* the kinds that pieces of the inputs are promoted to, and the kind of the result */
+    dmlk_row *promoted;            /* the row for these kinds */
+    dmlk_row *row;                 /* the row for a first input of FLOAT32 after it was scaled */
     dmlk_scalar low, high;           /* bounds; a NaN is ignored ... */
     dmlk_scalar low_test, high_test; /* ... because every number passes these */
 };
 
-/* A NaN becomes the bound too; but if the bound is NaN, every number passes. */
+/* A NaN also becomes the bound; but if the bound is NaN, every number passes. */
 #define LIMIT_LOW(y) ((y) >= low_test ? (y) : low)
 #define LIMIT_HIGH(y) ((y) <= high_test ? (y) : high)
 
 /* A function of math.h, or of ours, in the type of x. */
 #define own(function, x) _Generic((x), float: function##f, double: function)(x)
 
-/* To a whole number, by the instruction where there is one. */
+/* Rounds to a whole number, with an instruction where the CPU has one. */
 #define own_whole(function, x) \
     (dmlk_this_isa == DMLK_ISA_GENERIC ? own(dmlk_##function, x) : own(function, x))
 
-/* An easy form that has more fused multiply-adds, where these are instructions. */
+/* The easy form, which has more fused multiply-adds, where these are instructions; elsewhere the other form. */
 #define own_easy(function, x) (dmlk_this_isa == DMLK_ISA_GENERIC ? dmlk_##function##f(x) : dmlk_easy_##function##f(x))
 
 #define own_away(x, toward_zero) _Generic((x), float: dmlk_awayf, double: dmlk_away)(x, toward_zero)
 #define own_pow(x, y) _Generic((x), float: dmlk_powf, double: dmlk_pow)(x, y)
 
-/* a b + c; of floats without rounding the product, which in double is exact for their values anyway. */
+/* a b + c, without rounding the product for floats; in double, the product of two floats is exact anyway. */
 #define own_fused(a, b, c) _Generic((a), float: fmaf, double: dmlk_multiply_add)(a, b, c)
 DMLK_INLINE double dmlk_multiply_add(double a, double b, double c) { return a * b + c; }
 
 /* --- types --- */
 
 #ifdef DMLK_CHECKED
-#define FAST(...) /* only the definition */
+#define FAST(...) /* the checked build has only the definition */
 #else
 #define FAST(...) __VA_ARGS__
 #endif
@@ -114,16 +115,16 @@ DMLK_INLINE double dmlk_multiply_add(double a, double b, double c) { return a * 
     const T high = (T)job->high.member, high_test = (T)job->high_test.member;        \
     (void)low, (void)low_test, (void)high, (void)high_test;
 
-/* In the type of x. */
+/* alpha and beta in the type of x. */
 #define OWN_CONSTANTS(T)                                     \
     const T own_alpha = (T)alpha, own_beta = (T)beta; \
     (void)own_alpha, (void)own_beta;
 
-/* In place or not: no element depends on another one. */
+/* A loop whose elements do not depend on each other, whether it works in place or not. */
 #define EACH_OF(n) _Pragma("GCC ivdep") for (int64_t i = 0; i < (n); i++)
 #define EACH_ELEMENT EACH_OF(count)
 
-/* X: the type to compute in; `stored` converts a value to the stored one. */
+/* A row for one input: I is its type, X the type to compute in, O the output's; `stored` is applied before a store. */
 #define ROW1(name, I, X, O, constants, stored, value)                        \
     DMLK_ROW_OF_EACH_ISA(name) {                                             \
         PARAMETERS constants                                                 \
@@ -136,12 +137,12 @@ DMLK_INLINE double dmlk_multiply_add(double a, double b, double c) { return a * 
         }                                                                    \
     }
 
-/* As dmlk_one_nan, by a mask: of short functions compilers make a branch of the condition. */
+/* The same as dmlk_one_nan, with a mask: in short functions compilers would make a branch of the condition. */
 DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dmlk_bits_float(DMLK_NAN_BITS)); }
 #define MASKED_NAN(y) _Generic((y), float: dmlk_masked_nanf, double: dmlk_one_nan_double)(y)
 
-/* ROW1 of functions with fmaf or sqrt in them: compilers take these for calls, and have no loop of their own for elements
- * without gaps. */
+/* ROW1 for functions that contain fmaf or sqrt: compilers consider these calls, and do not generate a loop for
+ * contiguous elements by themselves. */
 #define MATH_ROW(name, I, X, O, constants, value)                                \
     DMLK_ROW_OF_EACH_ISA(name) {                                                 \
         PARAMETERS constants                                                     \
@@ -161,7 +162,7 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         }                                                                        \
     }
 
-/* MATH_ROW of floats; pieces of which no `size` exceeds `most` take `easy_loops`, which give the same for these. */
+/* MATH_ROW for floats.  Pieces in which no `size` exceeds `most` are computed by `easy_loops`, with the same results. */
 #define EASY_ROW(name, size, most, easy_loops, value)                                              \
     DMLK_ROW_OF_EACH_ISA(name) {                                                                   \
         PARAMETERS OWN_CONSTANTS(float)                                                            \
@@ -196,8 +197,8 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         out[i] = easy_value;   \
     }
 
-/* In two loops, the first of which gives the parts of x: CPUs overlap more of short chains of operations.  (No commas outside
- * parentheses, as they would separate arguments.) */
+/* Two loops, the first of which computes the parts of x: CPUs overlap more iterations if their chains of operations
+ * are short.  (No commas outside parentheses, as they would separate arguments.) */
 #define EASY_LOOPS_OF_PARTS(of_x, easy_value)                                                \
     float high[DMLK_MATH_CHUNK];                                                             \
     float low[DMLK_MATH_CHUNK];                                                              \
@@ -214,7 +215,7 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
         out[i] = easy_value;                                                                 \
     }
 
-/* EASY_ROW of two inputs. */
+/* EASY_ROW for two inputs. */
 #define EASY_ROW2(name, size, most, easy_value, value)                                             \
     DMLK_ROW_OF_EACH_ISA(name) {                                                                   \
         (void)context;                                                                             \
@@ -268,7 +269,7 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
 
 #define ENTRY(TYPE, T, name) {DMLK_##TYPE, DMLK_##TYPE, name##_##TYPE},
 
-/* The rows of bits also for signed integers. */
+/* The rows for bits, also for signed integers. */
 #define ENTRIES_OF_BITS(name)                                           \
     EACH_UNSIGNED(ENTRY, name)                                          \
     {DMLK_INT64, DMLK_INT64, name##_UINT64},                            \

@@ -1,5 +1,5 @@
 /* local_response: sums over a window along an axis, and functions of an element and of such sums, as defined in
- * functions.inc.  Everything is computed in double and rounded once; a window is added up in logical order. */
+ * functions.inc.  Results are computed in double and rounded once; the terms of a window are added in logical order. */
 #include "local_response.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static bool are_floats(const dmlk_call *call) {
 
 /* --- windows --- */
 
-#define NEAR (1 << 18)  /* bytes of terms in the second-level cache */
+#define NEAR (1 << 18)  /* bytes of terms that stay in the second-level cache */
 #define GRAIN (1 << 15) /* elements worth a thread */
 
 typedef void terms_function(double *x, int64_t n);
@@ -74,8 +74,8 @@ DMLK_EACH_ISA(one_nan, (double *x, int64_t n), (x, n)) {
     }
 }
 
-/* Sums of elements first .. first + n - 1 of a line; `terms` are those of the line, with `step` terms for an element,
- * and `step` sums are made for it. */
+/* The sums for elements first .. first + n - 1 of a line; `terms` are the terms of the line.  There are `step` terms
+ * and `step` sums for each element. */
 static void add_windows(const struct block *block, const double *terms, int64_t step, int64_t first, int64_t n,
                         double *sums) {
     const struct windows *job = block->job;
@@ -206,7 +206,7 @@ static int run_elements(const dmlk_call *call, struct elements *job) {
     }                                                          \
     int DMLK_RUN(name)(const dmlk_call *call) { return run_windows(call, name##_terms); }
 
-/* Inputs that the function does not have are undefined, and so are not read. */
+/* Operands that the function does not have are not set, and must not be read. */
 #define ELEMENTS(name, input_count, value)                                                                    \
     DMLK_EACH_ISA(name##_values, (double *restrict xs, const double *restrict sums, const double *restrict gs, \
                                   const double *restrict us, int64_t n, const struct elements *job),          \

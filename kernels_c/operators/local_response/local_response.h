@@ -7,10 +7,10 @@
 
 /* Constants of every kernel in functions.inc.  Views, of equal sizes: the inputs and the output, any floats. */
 typedef struct dmlk_local_response {
-    uint32_t axis;   /* of a WINDOW: output i is computed from the inputs i - before .. i + after along it */
+    uint32_t axis;   /* WINDOW: output i is computed from inputs i - before .. i + after along this axis */
     uint32_t before;
     uint32_t after;
-    float alpha;     /* of ELEMENTS */
+    float alpha;     /* ELEMENTS: this and the following fields */
     float beta;
     float bias;
     uint32_t size;   /* alpha is divided by it */

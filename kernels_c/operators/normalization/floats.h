@@ -5,7 +5,7 @@
 #include "float16.h"
 #include "kernel.h"
 
-/* Whether the elements need no copy. */
+/* Whether the elements are contiguous FLOAT32s, which need no copy. */
 static inline bool dmlk_are_floats(uint32_t type, int64_t stride) {
 #ifdef DMLK_CHECKED
     (void)type, (void)stride;
@@ -15,7 +15,7 @@ static inline bool dmlk_are_floats(uint32_t type, int64_t stride) {
 #endif
 }
 
-/* `count` elements: themselves, or at most DMLK_CHUNK of them copied to `room`. */
+/* `count` elements as contiguous floats: in place or, for at most DMLK_CHUNK elements, copied to `room`. */
 static inline const float *dmlk_floats(uint32_t type, const uint8_t *at, int64_t stride, int64_t count, float *room) {
     if (dmlk_are_floats(type, stride)) {
         return (const float *)at;

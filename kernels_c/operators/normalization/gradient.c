@@ -1,10 +1,10 @@
-/* gradient: the gradients of a normalization with given statistics, or with those of each group of elements.
+/* gradient: the gradients of a normalization with given statistics, or with the statistics of each group of elements.
  *
  * With r = 1 / sqrt(variance + epsilon), g the incoming gradient, and sums and means over the elements of a group:
  *   out_scale = r * sum(g * (in - mean)), out_bias = sum(g)
- *   out_gradient = scale * r * g, or where the statistics are the group's own
+ *   out_gradient = scale * r * g, or if the statistics are the group's own
  *                  scale * r * (gc - c * (mean of g * c) / (variance + epsilon)), c = in - its mean, gc = g - its mean
- * Everything is computed in double, sums in logical order (sums.h), and rounded once. */
+ * Results are computed in double, sums in logical order (sums.h), and rounded once. */
 #include <math.h>
 
 #include "kernel.h"
@@ -23,17 +23,17 @@ struct job {
     dmlk_lines lines;
 };
 
-/* The groups being processed; numbers of each. */
+/* The groups being processed; arrays have a number for each. */
 struct block {
     const struct job *job;
-    bool is_second; /* of the passes that sum */
+    bool is_second; /* the second of the two passes that sum */
     double given[DMLK_CHUNK];                     /* the mean tensor */
     double in_mean[DMLK_CHUNK], g_mean[DMLK_CHUNK]; /* of the group, if of_statistics */
     double factor[DMLK_CHUNK], slope[DMLK_CHUNK]; /* out_gradient = factor * (gc - c * slope) */
     dmlk_sums a, b;
 };
 
-/* x = x * (y - m) of one group (step 0) or of n (step 1). */
+/* x = x * (y - m), for n elements of one group (step 0), or of one element of each group (step 1). */
 DMLK_EACH_ISA(multiply, (double *restrict x, const double *restrict y, int64_t n, const double *restrict m, int64_t step),
               (x, y, n, m, step)) {
     for (int64_t i = 0; i < n; i++) {
@@ -47,7 +47,7 @@ DMLK_EACH_ISA(scale_by, (double *restrict g, int64_t n, const double *restrict f
     }
 }
 
-/* The gradient in place of g. */
+/* Replaces g by the gradient. */
 DMLK_EACH_ISA(combine, (double *restrict g, const double *restrict x, int64_t n, const struct block *b, int64_t line, int64_t step),
               (g, x, n, b, line, step)) {
     const double *in_mean = &b->in_mean[line], *g_mean = &b->g_mean[line];
@@ -59,7 +59,7 @@ DMLK_EACH_ISA(combine, (double *restrict g, const double *restrict x, int64_t n,
     }
 }
 
-/* What pieces of `count` elements add to the sums a and b: in place. */
+/* Replaces x and g by the terms that `count` elements add to the sums a and b. */
 static void terms(const struct block *block, int64_t line, int64_t step, dmlk_promoted *x, dmlk_promoted *g,
                   int64_t count) {
     if (!block->job->of_statistics) { /* a: g * (in - mean), b: g */
@@ -105,7 +105,7 @@ static void sum_across(void *context, uint8_t *const *at, const int64_t *strides
     dmlk_sums_across(&block->b, g.f, index);
 }
 
-/* At most DMLK_CHUNK outputs from element i on. */
+/* Stores at most DMLK_CHUNK outputs, from element i on. */
 static void put(const struct block *block, int64_t line, int64_t step, uint8_t *const *at, const int64_t *strides,
                 int64_t i, int64_t count) {
     const struct job *job = block->job;
@@ -147,7 +147,7 @@ static void sum(struct block *block, const dmlk_line_block *lines, double *a, do
     dmlk_sums_finish(&block->b, b);
 }
 
-/* A number for each group. */
+/* Loads a number for each group. */
 static void get(const struct job *job, enum operand k, const dmlk_line_block *lines, dmlk_promoted *to) {
     dmlk_load_promoted(job->types[k], lines->at[k], lines->strides[k], lines->count, to);
 }
@@ -170,7 +170,7 @@ static void run_block(const dmlk_line_block *lines, void *context) {
     get(job, VARIANCE, lines, &variance);
     get(job, SCALE, lines, &scale);
     memcpy(block.given, given.f, (size_t)lines->count * sizeof *block.given);
-    sum(&block, lines, a.f, bias.f); /* given statistics: already the sums of the outputs */
+    sum(&block, lines, a.f, bias.f); /* with given statistics, these are the sums that the outputs need */
     memcpy(b.f, a.f, (size_t)lines->count * sizeof *b.f);
     if (job->of_statistics) {
         for (int64_t i = 0; i < lines->count; i++) {

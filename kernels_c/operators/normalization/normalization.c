@@ -1,10 +1,11 @@
-/* normalization: out = (in - m) * (r * scale) + bias + add, where m and r are given, or computed of each group of
+/* normalization: out = (in - m) * (r * scale) + bias + add, where m and r are given, or computed from each group of
  * elements, as defined in functions.inc.
  *
- * Statistics are sums of doubles in one pass.  Element i of a group is added to partial sum i % LANES, whatever the
- * layout and the number of threads.  For moments an element of the group is subtracted from all first: as its distance
- * d from the mean is at most sqrt(n * variance), the variance (sum of squares - d * d * n) / n loses no more than the
- * factor n of the precision of doubles, whatever the mean is.  The output is computed in double and rounded to FLOAT32. */
+ * Statistics are sums of doubles, computed in one pass.  Element i of a group is added to partial sum i % LANES,
+ * whatever the layout and the number of threads.  For moments, one element of the group is first subtracted from all:
+ * its distance d from the mean is at most sqrt(n * variance), so the variance (sum of squares - d * d * n) / n loses
+ * at most a factor of n of the precision of doubles, whatever the mean is.  Outputs are computed in double and
+ * rounded to FLOAT32. */
 #include "normalization.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@
 
 #define LANES DMLK_SUM_LANES
 #define GRAIN (1 << 16) /* elements worth a thread */
-#define NEAR (1 << 12)  /* elements in the first-level cache */
+#define NEAR (1 << 12)  /* elements that stay in the first-level cache */
 
 enum kind { GIVEN, MOMENTS, MEAN, SQUARES, NONE, L1, L2 };
 
@@ -29,20 +30,20 @@ struct job {
     bool has_add;
     uint32_t types[OPERANDS];
     dmlk_lines lines;
-    bool is_constant; /* scale and bias of a group are one number each */
-    double *factors;  /* the scales of all elements of a group, then the biases, if all groups have the same; or NULL */
+    bool is_constant; /* all elements of a group have the same scale and the same bias */
+    double *factors;  /* if all groups have the same: the scales of a group's elements, then the biases; or NULL */
 };
 
 /* The groups being processed. */
 struct block {
     const struct job *job;
     int64_t lines;
-    double shift[DMLK_CHUNK];    /* subtracted before elements are added */
+    double shift[DMLK_CHUNK];    /* is subtracted from elements before they are added */
     double m[DMLK_CHUNK], r[DMLK_CHUNK];
     double variance[DMLK_CHUNK]; /* GIVEN, MOMENTS */
     dmlk_promoted scale, bias;   /* is_constant */
     double factor[DMLK_CHUNK];   /* r * scale, is_constant */
-    /* Lane k of line i is number i * LANES + k along lines, k * lines + i across them. */
+    /* Lane k of line i is at i * LANES + k along lines, at k * lines + i across them. */
     double sums[LANES * DMLK_CHUNK], squares[LANES * DMLK_CHUNK];
 };
 
@@ -79,7 +80,7 @@ typedef int64_t bits4 __attribute__((vector_size(32)));
     memcpy(sums + 4 * k, &s##k, sizeof s##k);      \
     memcpy(squares + 4 * k, &q##k, sizeof q##k)
 
-/* Adds numbers index .. index + n - 1 of one group. */
+/* Adds numbers index .. index + n - 1 to the lanes of one group. */
 #define SUM_ALONG(name, term)                                                                              \
     DMLK_EACH_ISA(name, (double *sums, double *squares, const float *x, int64_t n, int64_t index, double shift), \
                   (sums, squares, x, n, index, shift)) {                                                   \
@@ -109,7 +110,7 @@ typedef int64_t bits4 __attribute__((vector_size(32)));
 SUM_ALONG(add_along, SELF)
 SUM_ALONG(add_magnitudes_along, MAGNITUDE)
 
-/* Adds `rows` numbers, `step` apart, of each of n groups: to the same lane. */
+/* Adds `rows` numbers, `step` apart, to the same lane of each of n groups. */
 #define SUM_ACROSS(name, term)                                                                             \
     DMLK_EACH_ISA(name, (double *restrict sums, double *restrict squares, const float *restrict x, int64_t n, \
                          int64_t rows, int64_t step, const double *restrict shift),                        \
@@ -175,7 +176,7 @@ static void sum_rows(void *context, uint8_t *const *at, const int64_t *steps, in
 static const dmlk_line_visitor sum_them = {.along = sum_along, .across = sum_across};
 static const dmlk_line_visitor sum_in_rows = {.along = sum_along, .across = sum_across, .rows = sum_rows};
 
-/* The sum of the lanes of each line, pairwise.  With fewer numbers than lanes the others are absent. */
+/* The sum of the lanes of each line, pairwise.  If there are fewer numbers than lanes, only as many lanes are added. */
 static const double *total(const struct block *block, double *lanes, double *room) {
     const int64_t lines = block->lines, n = dmlk_min(block->job->lines.along.count, LANES);
     if (!block->job->lines.across) {
@@ -236,7 +237,7 @@ static void take_given(struct block *block, const dmlk_line_block *lines) {
 
 /* --- outputs --- */
 
-/* n elements, as floats.  m and r are of one group or of n; scale and bias of one element or of n. */
+/* n elements, as floats.  m and r belong to one group or to n groups; scale and bias to one element or to n elements. */
 struct piece {
     const double *m, *r, *scale, *bias;
     const float *x, *add;
@@ -245,7 +246,7 @@ struct piece {
 #define ONE(at, i) ((dmlk_doubles4){*(at), *(at), *(at), *(at)})
 #define EACH(at, i) DMLK_FOUR_OF((at) + (i))
 
-/* Elements i .. i + 3 in double. */
+/* Computes elements i .. i + 3 in double. */
 #define PUT_FOUR(v, i, OF_GROUP, OF_ELEMENT, has_add)                                                      \
     do {                                                                                                   \
         const float *f = x + (i), *g = has_add ? add + (i) : f;                                            \
@@ -287,7 +288,7 @@ static put_function *const put_functions[2][2][2] = {
     {{put_one_one, put_one_one_add}, {put_one_each, put_one_each_add}},
     {{put_each_one, put_each_one_add}, {put_each_each, put_each_each_add}}};
 
-/* `count` outputs, at most DMLK_CHUNK if an operand needs a copy; `line` is the first or only group. */
+/* Stores `count` outputs, at most DMLK_CHUNK if an operand needs a copy; `line` is the first or only group. */
 static void put(const struct block *block, int64_t line, bool each, uint8_t *const *at, const int64_t *strides,
                 int64_t count, int64_t index) {
     const struct job *job = block->job;
@@ -339,7 +340,8 @@ static void put_across(void *context, uint8_t *const *at, const int64_t *strides
     put(context, 0, true, at, strides, count, index);
 }
 
-/* FLOAT32s of neighbouring groups: `rows` times n elements, of which each has its own m, factor and bias. */
+/* Stores FLOAT32s of neighbouring groups: `rows` rows of one element of each group, with the group's m, factor and
+ * bias. */
 #define PUT_ROWS(name, has_add)                                                                            \
     DMLK_EACH_ISA(name, (const struct block *block, uint8_t *const *at, const int64_t *steps, int64_t rows), \
                   (block, at, steps, rows)) {                                                              \
@@ -379,7 +381,7 @@ static void put_rows(void *context, uint8_t *const *at, const int64_t *steps, in
 static const dmlk_line_visitor put_them = {.along = put_along, .across = put_across};
 static const dmlk_line_visitor put_in_rows = {.along = put_along, .across = put_across, .rows = put_rows};
 
-/* A number for each group, if the tensor is present. */
+/* Stores a number for each group, if the tensor is present. */
 static void put_statistic(const struct job *job, enum operand k, const dmlk_line_block *lines, const double *from) {
     dmlk_promoted values;
     if (job->types[k] != DMLK_UNKNOWN) {
@@ -430,7 +432,8 @@ static bool are_fixed(const dmlk_iter *iter) {
     return true;
 }
 
-/* Converts scale and bias once, if that saves work; otherwise, or without memory, each group's are converted. */
+/* Converts scale and bias once, if that saves work; otherwise, or if memory runs out, they are converted for each
+ * group. */
 static void prepare_factors(struct job *job) {
     const dmlk_iter *along = &job->lines.along;
     const int64_t n = along->count;
@@ -454,8 +457,8 @@ static void prepare_factors(struct job *job) {
     }
 }
 
-/* The views by operand.  An absent input is a number for all elements; an absent output, and a statistic that
- * is not given, have the first element of the input in its place, and type UNKNOWN. */
+/* Sets the views by operand.  An absent input becomes one number for all elements.  An absent output, and a statistic
+ * that is not given, become the first element of the input, with type UNKNOWN. */
 static void order_views(const dmlk_call *call, const dmlk_normalization *k, dmlk_view views[OPERANDS], struct job *job) {
     static const float one = 1, zero = 0;
     static const enum operand order[] = {IN,       SCALE,    BIAS,         ADD, GIVEN_MEAN, GIVEN_VARIANCE,

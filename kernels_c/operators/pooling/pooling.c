@@ -17,7 +17,7 @@ struct job;
 /* Computes the outputs of a row. */
 typedef void pool_row(const struct job *job, const dmlk_window_row *row, dmlk_taps *taps, int64_t *work);
 
-/* Scale and zero point of each channel; steps are 0 if there is one for all. */
+/* Scale and zero point of each channel; a step of 0 means that all channels share one. */
 struct linear {
     const float *scale;
     const uint8_t *zero; /* NULL: 0 */
@@ -40,7 +40,8 @@ struct job {
 
 /* --- max_pooling: positions --- */
 
-/* `position`: of the winner from place 0 of each output; UINT64_MAX: there is none. */
+/* Stores the positions of a row's maxima.  `position` is that of each output's maximum, relative to place 0 of its
+ * window; UINT64_MAX: there is none. */
 static void put_positions(const struct job *job, const dmlk_window_row *row, const uint64_t *position) {
     const dmlk_windows *w = &job->windows;
     uint64_t origin = 0;
@@ -77,7 +78,7 @@ static int32_t zero_point(const struct linear *l, int64_t channel) {
     return l->is_signed ? (int8_t)raw : raw;
 }
 
-/* `sum` of `inside` elements; `n` is what to divide by. */
+/* The quantized mean, from the sum of the `inside` elements inside the input and the divisor `n`. */
 static uint8_t mean_of(const struct job *job, int64_t channel, uint32_t sum, double inside, float n) {
     const struct linear *to = &job->to;
     const int32_t low = to->is_signed ? -128 : 0, zero = zero_point(to, channel);
@@ -86,7 +87,7 @@ static uint8_t mean_of(const struct job *job, int64_t channel, uint32_t sum, dou
     const float mean = n > 0 ? (float)(int32_t)(sum - zeros) * (scale / n) : 0;
     const float quotient = mean / DMLK_LOAD(to->scale, channel * to->scale_step);
     const float rounded = quotient == quotient ? rintf(quotient) : 0;
-    const float near = rounded < -1024 ? -1024 : rounded > 1024 ? 1024 : rounded; /* past that it is saturated */
+    const float near = rounded < -1024 ? -1024 : rounded > 1024 ? 1024 : rounded; /* (saturates anyway) */
     const int32_t q = (int32_t)near + zero;
     return (uint8_t)(q < low ? low : q > low + 255 ? low + 255 : q);
 }
@@ -101,7 +102,7 @@ static void put_means(const struct job *job, const dmlk_window_row *row, const u
     }
 }
 
-/* How many taps of a type are added at a time, see taps.inc: more of the types that networks pool. */
+/* How many taps are added at a time (see taps.inc): more for the types that networks pool. */
 #define UNROLLED_FOR_float16 1
 #define UNROLLED_FOR_float32 9
 #define UNROLLED_FOR_float64 1
@@ -123,7 +124,7 @@ static void put_means(const struct job *job, const dmlk_window_row *row, const u
 #define OF(x) x##_unsigned
 #include "quantized.inc"
 
-/* --- all of them --- */
+/* --- all poolings --- */
 
 static void pool_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
@@ -149,11 +150,10 @@ static void set_axes(const dmlk_pooling *k, dmlk_window_axis axes[3]) {
     }
 }
 
-/* 0.02 ms (see parallel.h). */
-#define INPUTS_WORTH_A_THREAD (1 << 13)
+#define INPUTS_WORTH_A_THREAD (1 << 13) /* 0.02 ms (see parallel.h) */
 
 #ifndef DMLK_CHECKED
-/* Maxima, or means, by the tuned kernel; false: nothing was done. */
+/* Computes maxima or means by the tuned kernel; false: nothing was done. */
 static bool run_tuned(const struct job *job, uint32_t type, bool is_max) {
     const dmlk_windows *w = &job->windows;
     dmlk_float_convolution c = {.input = {.base = w->in, .type = type, .rank = DMLK_WINDOW_AXES},
@@ -207,7 +207,7 @@ static bool run_tuned(const struct job *job, uint32_t type, bool is_max) {
 }
 #endif
 
-/* The views of input and output; the others are in `job`. */
+/* Runs a pooling from `in` to `out`; further views are in `job`. */
 static int run(const dmlk_call *call, const dmlk_view *in, const dmlk_view *out, pool_row *const *rows, struct job *job) {
     dmlk_pooling k;
     if (!dmlk_get_constants(call, &k, sizeof k)) {
@@ -268,7 +268,8 @@ static int run_max(const dmlk_call *call, pool_row *const *rows, pool_row *const
     return run(call, in, out, rows_with_places, &job);
 }
 
-/* Whether the view has one element, or one for each channel; sets the elements from one channel to the next. */
+/* Whether the view has one element, or one for each channel; sets the step, in elements, from one channel to the
+ * next. */
 static bool take_channels(const dmlk_view *view, int64_t channels, int64_t *step) {
     *step = 0;
     for (uint32_t d = 0; d < view->rank; d++) {

@@ -6,11 +6,11 @@
 /* cffi: begin */
 
 /* Constants of every kernel in functions.inc.  Views, {N, C, spatial axes}: input and output, of one type;
- *   max_pooling                       then perhaps the positions of the maxima in the packed input
- *   quantized_linear_average_pooling  between them scale and zero point of the input and of the output, of one element
- *                                     or one for each channel; zero points may be absent
- * The output may have any size: the part of a window beyond the padding is ignored.  Of each array the first
- * `spatial` elements are used. */
+ *   max_pooling                       then optionally the positions of the maxima, as in the packed input
+ *   quantized_linear_average_pooling  between them scale and zero point of the input and of the output, with one
+ *                                     element or one for each channel; zero points may be absent
+ * The output may have any size: the part of a window beyond the padding is ignored.  The first `spatial` elements of
+ * each array are used. */
 typedef struct dmlk_pooling {
     uint32_t spatial; /* 1 to 3 */
     uint32_t window[3];

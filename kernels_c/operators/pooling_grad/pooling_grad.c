@@ -1,6 +1,6 @@
-/* pooling_grad: what a change of each input of a pooling changes in its outputs.  The gradients of the outputs are
- * added in row-major order, in FLOAT64: results do not depend on layouts or threads.  A plane of the input (one batch
- * and channel) is summed at a time. */
+/* pooling_grad: the gradient of a pooling's input.  The gradients of the outputs are added in row-major order, in
+ * FLOAT64: results do not depend on layouts or threads.  A plane of the input (one batch and channel) is summed at a
+ * time. */
 #include "pooling_grad.h"
 
 #include "kernel.h"
@@ -8,7 +8,7 @@
 #include "scratch.h"
 #include "windows.h"
 
-enum { D = DMLK_FIRST_SPATIAL, H, W }; /* spatial axes; those that are missing have size 1 */
+enum { D = DMLK_FIRST_SPATIAL, H, W }; /* spatial axes; missing axes have size 1 */
 
 /* The places of the window of one output that are inside the input, along each spatial axis: begin .. end - 1; place t
  * is input origin + t * dilation. */
@@ -46,7 +46,7 @@ static void take_box(const dmlk_window_axis *axis, uint32_t a, int64_t output, s
     box->end[a] = dmlk_first_place(axis, box->origin[a], axis->input);
 }
 
-/* The input of a place along an axis. */
+/* The index of the input at a place of the window, along an axis. */
 static inline int64_t at(const dmlk_windows *w, const struct box *box, uint32_t a, int64_t place) {
     return box->origin[a] + place * w->axes[a].dilation;
 }
@@ -76,7 +76,7 @@ static void add_mean(const struct job *job, const uint8_t *x, const struct box *
     }
 }
 
-/* The winner is the first maximum, or the first input if all are NaNs. */
+/* Adds to the first maximum, or to the first input if all inputs are NaN. */
 static void add_to_winner(const struct job *job, const uint8_t *x, const struct box *box, double gradient, double *sums) {
     const dmlk_windows *w = &job->windows;
     int64_t winner = -1;
@@ -100,7 +100,7 @@ static void add_to_winner(const struct job *job, const uint8_t *x, const struct 
     }
 }
 
-/* Inputs under a window, at most 2^20: how much work it is. */
+/* The inputs in a window, at most 2^20, as a measure of work. */
 static int64_t places_of(const struct box *box) {
     int64_t places = 1;
     for (uint32_t a = D; a <= W; a++) {
@@ -110,7 +110,7 @@ static int64_t places_of(const struct box *box) {
     return places;
 }
 
-/* Adds the gradients of the outputs of a plane; `from` are they, `x` is the plane of the input. */
+/* Adds the gradients of a plane's outputs, which are at `from`; `x` is the plane of the pooling's input. */
 static void add_plane(const struct job *job, const uint8_t *from, const uint8_t *x, double *sums, int64_t *work) {
     const dmlk_windows *w = &job->windows;
     const int64_t *strides = w->out_strides;
@@ -212,7 +212,7 @@ static int run(const dmlk_call *call, bool has_input,
     return DMLK_OK;
 }
 
-/* Of the input, what windows cover; all gradients. */
+/* The pooling's input is read where windows cover it; gradients are read completely. */
 static inline void select_covered(const dmlk_call *call, bool has_input, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_windows w;
     dmlk_pooling_grad k;

@@ -1,10 +1,10 @@
-/* quantization.c - between numbers and small integers with a scale and a zero point:
+/* quantization.c - conversions between numbers and small integers with a scale and a zero point:
  *
  *   quantize:    q = saturate(round(x / scale) + zero point), rounded half to even
  *   dequantize:  x = (q - zero point) * scale
  *
- * Arithmetic is FLOAT32, with quotients of INT32 in FLOAT64.  Elements of 8 and 4 bits are processed as raw bytes;
- * inverting the sign bit of signed ones (`flip`) turns them into unsigned ones with the same order and distances. */
+ * Arithmetic is in FLOAT32, except for quotients of INT32, which are in FLOAT64.  Elements of 8 and 4 bits are processed as
+ * raw bytes; inverting the sign bit of signed elements (`flip`) makes them unsigned, with the same order and distances. */
 #include <float.h>
 #include <math.h>
 
@@ -15,7 +15,7 @@
 #include "quantization.h"
 #include "staged_rows.h"
 
-#define PIECE 1024 /* elements processed at a time */
+#define PIECE 1024 /* elements that are processed at a time */
 
 enum { INPUT, SCALE, ZERO, OUTPUT, OPERANDS };
 
@@ -43,7 +43,7 @@ static struct integers integers_of(uint32_t type) {
                              .is_half = dmlk_is_half_byte(type)};
 }
 
-/* --- pieces of a row: contiguous, at their place or in `piece` --- */
+/* --- pieces of a row: contiguous, in place or copied to `piece` --- */
 
 static const uint8_t *load_bytes(bool is_half, const uint8_t *at, int64_t stride, int64_t count, uint8_t *piece) {
     if (is_half) {
@@ -85,7 +85,7 @@ static const float *load_floats(uint32_t type, const uint8_t *at, int64_t stride
     return piece;
 }
 
-/* Where to put results: at their place, if store_floats and store_bytes then have nothing to do, or in `piece`. */
+/* Where to put results: in place, if store_floats and store_bytes then have nothing to do; otherwise in `piece`. */
 static float *place_floats(uint32_t type, uint8_t *at, int64_t stride, float *piece) {
 #ifndef DMLK_CHECKED
     if (stride == 1 && type == DMLK_FLOAT32) {
@@ -143,7 +143,8 @@ static void store_bytes(bool is_half, const uint8_t *from, uint8_t *at, int64_t 
 
 /* --- arithmetic on pieces --- */
 
-/* Rounded half to even, at most 1024 from 0: past that, whatever the zero point is, the result is a limit.  NaN: 0. */
+/* Rounds half to even, and clamps to -1024 .. 1024: beyond that, the element saturates whatever the zero point is.
+ * NaN: 0. */
 static inline int32_t rounded_double(double x) {
     const double least = x > -1024 ? x : -1024, near = least < 1024 ? least : 1024;
     return x == x ? (int32_t)rint(near) : 0;
@@ -151,12 +152,13 @@ static inline int32_t rounded_double(double x) {
 
 /* The raw byte of a rounded quotient; `zero` is a raw zero point. */
 static inline uint8_t quantized(int32_t number, uint8_t zero, const struct integers *type) {
-    const int32_t sum = number + (zero ^ type->flip); /* the element, minus the lowest */
+    const int32_t sum = number + (zero ^ type->flip); /* the element minus the lowest element */
     const int32_t least = sum > 0 ? sum : 0, range = type->high - type->low;
     return (uint8_t)((least < range ? least : range) ^ type->flip);
 }
 
-/* The same of a quotient in FLOAT32, rounded half to even; NaN: 0.  It is limited before it is rounded, as the limits are integers. */
+/* The same from a quotient in FLOAT32, which is rounded half to even; NaN: 0.  It may be clamped before it is
+ * rounded, as the limits are integers. */
 static inline uint8_t quantized_float(float x, uint8_t zero, const struct integers *type) {
     const int32_t base = zero ^ type->flip;
     const float low = (float)-base, high = (float)(type->high - type->low - base);
@@ -168,9 +170,9 @@ static inline uint8_t quantized_float(float x, uint8_t zero, const struct intege
 DMLK_EACH_ISA(divide, (const float *restrict x, const float *restrict scale, const uint8_t *restrict zero,
                        const struct integers *type, int64_t count, uint8_t *restrict out),
               (x, scale, zero, type, count, out)) {
-    const struct integers of = *type;
+    const struct integers limits = *type;
     for (int64_t i = 0; i < count; i++) {
-        out[i] = quantized_float(x[i] / scale[i], zero[i], &of);
+        out[i] = quantized_float(x[i] / scale[i], zero[i], &limits);
     }
 }
 
@@ -178,9 +180,9 @@ DMLK_EACH_ISA(divide, (const float *restrict x, const float *restrict scale, con
 DMLK_EACH_ISA(divide_all, (const float *restrict x, float scale, uint8_t zero, const struct integers *type,
                            int64_t count, uint8_t *restrict out),
               (x, scale, zero, type, count, out)) {
-    const struct integers of = *type;
+    const struct integers limits = *type;
     for (int64_t i = 0; i < count; i++) {
-        out[i] = quantized_float(x[i] / scale, zero, &of);
+        out[i] = quantized_float(x[i] / scale, zero, &limits);
     }
 }
 
@@ -196,7 +198,7 @@ DMLK_EACH_ISA(multiply_all, (const uint8_t *restrict q, float scale, uint8_t zer
                              float *restrict out),
               (q, scale, zero, flip, count, out)) {
     const int32_t offset = zero ^ flip;
-    if (fabsf(scale) <= FLT_MAX) { /* no product is NaN */
+    if (fabsf(scale) <= FLT_MAX) { /* then no product is NaN */
         for (int64_t i = 0; i < count; i++) {
             out[i] = (float)((q[i] ^ flip) - offset) * scale;
         }
@@ -209,7 +211,7 @@ DMLK_EACH_ISA(multiply_all, (const uint8_t *restrict q, float scale, uint8_t zer
 
 /* --- rows --- */
 
-/* Operand k from element i of the row on. */
+/* The address of element i of the row, in operand k. */
 static uint8_t *element(const struct job *job, uint8_t *const *at, const int64_t *strides, uint32_t k, int64_t i) {
     const int64_t bytes = dmlk_type_bytes(job->types[k]);
     return at[k] + i * strides[k] * (bytes == 0 ? 1 : bytes); /* at[k] may be a half-byte pointer */
@@ -239,7 +241,7 @@ static void quantize_row(uint8_t *const *at, const int64_t *strides, int64_t cou
     }
 }
 
-/* Inputs of INT32, which FLOAT32 does not hold exactly. */
+/* For inputs of INT32, which FLOAT32 cannot represent exactly. */
 static void quantize_integers_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     const struct job *job = context;
     const struct integers *type = &job->integers;
@@ -280,7 +282,7 @@ static void dequantize_row(uint8_t *const *at, const int64_t *strides, int64_t c
     }
 }
 
-/* Integers of 16 and 32 bits: differences are exact in 64 bits, then rounded to FLOAT32. */
+/* For integers of 16 and 32 bits: differences are exact in 64 bits, then rounded to FLOAT32. */
 static void dequantize_integers_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     const struct job *job = context;
     for (int64_t i = 0; i < count; i += DMLK_CHUNK) {
@@ -290,7 +292,7 @@ static void dequantize_integers_row(uint8_t *const *at, const int64_t *strides, 
         dmlk_load_promoted(job->types[INPUT], element(job, at, strides, INPUT, i), strides[INPUT], n, &q);
         dmlk_load_promoted(job->types[ZERO], element(job, at, strides, ZERO, i), strides[ZERO], n, &zero);
         const float *scale = load_floats(job->types[SCALE], element(job, at, strides, SCALE, i), strides[SCALE], n, scale_piece);
-        for (int64_t k = 0; k < n; k++) { /* unsigned ones of 32 bits are the same numbers as int64_t */
+        for (int64_t k = 0; k < n; k++) { /* (int64_t holds a UINT32, too) */
             out[k] = dmlk_one_nan((float)(q.i[k] - zero.i[k]) * scale[k]);
         }
         store_floats(job->types[OUTPUT], out, element(job, at, strides, OUTPUT, i), strides[OUTPUT], n);
@@ -299,7 +301,7 @@ static void dequantize_integers_row(uint8_t *const *at, const int64_t *strides, 
 
 /* --- blocks --- */
 
-/* One of the loops over the elements: a dimension, or the blocks of one, or the elements of a block. */
+/* A loop over the elements: over a dimension, over the blocks of a dimension, or over the elements of a block. */
 struct loop {
     int64_t size;
     int64_t strides[OPERANDS];
@@ -328,7 +330,7 @@ static uint32_t split_into_blocks(const dmlk_view *views, struct loop *loops) {
     return count;
 }
 
-/* Short rows with one scale each, without what it costs to iterate over them: the operands step from one to the next. */
+/* Short rows with one scale each, without the cost of iterating over them: the operands step from row to row. */
 static void block_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     static const int64_t inner[OPERANDS] = {[INPUT] = 1, [OUTPUT] = 1};
     const struct job *job = context;
@@ -341,8 +343,8 @@ static void block_row(uint8_t *const *at, const int64_t *strides, int64_t count,
     }
 }
 
-/* Whether the last loop is over the adjacent elements of a short block: a row of block_row, which can only be
- * stopped between many of them. */
+/* Whether the last loop is over the adjacent elements of a block that is short enough for block_row, which can only
+ * be stopped between calls. */
 static bool has_short_blocks(const struct loop *loops, uint32_t count) {
     const struct loop *last = &loops[count - 1];
     return count > 1 && last->size <= 256 && last->strides[INPUT] == 1 && last->strides[OUTPUT] == 1 &&
@@ -358,10 +360,10 @@ static int for_each_block(const dmlk_view *views, bool are_halves, struct job *j
         row = block_row;
         job->block = loops[--count].size;
     }
-    const uint32_t outer = count > DMLK_MAX_RANK ? count - DMLK_MAX_RANK : 0; /* loops here; the rest is in the views */
+    const uint32_t outer = count > DMLK_MAX_RANK ? count - DMLK_MAX_RANK : 0; /* loops that do not fit the views */
     dmlk_view parts[OPERANDS];
     const dmlk_view *operands[OPERANDS];
-    const bool in_place = are_halves || row == block_row; /* rows get pointers into the tensors themselves */
+    const bool in_place = are_halves || row == block_row; /* rows need pointers into the tensors themselves */
     int64_t repeats = 1;
     for (uint32_t k = 0; k < OPERANDS; k++) {
         operands[k] = &parts[k];
@@ -391,7 +393,7 @@ static int for_each_block(const dmlk_view *views, bool are_halves, struct job *j
     return status;
 }
 
-/* A tensor of the type and rank of `like`, all of whose elements are `element`. */
+/* A tensor with the sizes of `like`, all of whose elements are `value`. */
 static dmlk_view constant_view(const dmlk_view *like, uint32_t type, const void *value) {
     dmlk_view view = *like;
     view.type = type;
@@ -400,13 +402,13 @@ static dmlk_view constant_view(const dmlk_view *like, uint32_t type, const void 
     return view;
 }
 
-/* The zero point of a type without one: raw bits of an element. */
+/* The zero point that an absent one stands for, as raw bits of an element. */
 static uint64_t absent_zero(uint32_t type, bool centered) {
     const bool is_unsigned = dmlk_type_kind(type) == DMLK_KIND_UNSIGNED;
     return centered && is_unsigned ? UINT64_C(1) << (dmlk_type_bits(type) - 1) : 0;
 }
 
-/* Runs `row` on the four views of the kernel; `quantized_view` is the one of integers. */
+/* Runs `row` on the four views of the kernel; `quantized_view` is the view with integers. */
 static int run_rows(dmlk_view *views, const dmlk_view *quantized_view, bool centered, dmlk_row *row) {
     const uint32_t type = quantized_view->type;
     const uint64_t absent = absent_zero(type, centered); /* little endian: its first bytes are the element */
@@ -463,7 +465,7 @@ static int run_dequantize(const dmlk_call *call) {
 
 /* --- sums of quantized tensors --- */
 
-/* The one element of a scale or a zero point (absent: 0). */
+/* The only element of a scale, or of a zero point (absent: 0). */
 static float scale_of(const dmlk_view *view) { return DMLK_LOAD((const float *)view->base, 0); }
 
 static int32_t zero_of(const dmlk_view *view, const struct integers *type) {
@@ -498,7 +500,7 @@ static int run_add(const dmlk_call *call) {
         return DMLK_BAD_PACKET;
     }
     const dmlk_view *v = call->views;
-    const uint32_t owner[VIEWS] = {A, A_SCALE, A, B, A_SCALE, B, A_SCALE, OUT, OUT}; /* each has the type of that one */
+    const uint32_t owner[VIEWS] = {A, A_SCALE, A, B, A_SCALE, B, A_SCALE, OUT, OUT}; /* the view with the same type */
     for (uint32_t k = 0; k < VIEWS; k++) {
         const bool is_one = k == A || k == B || k == OUT || v[k].base == NULL || dmlk_view_elements(&v[k]) == 1;
         const bool fits = owner[k] == A_SCALE ? v[k].type == DMLK_FLOAT32 : dmlk_type_bits(v[owner[k]].type) == 8;
@@ -525,11 +527,11 @@ enum { SUMS, SUM_BIAS, FIRST_SCALE, SECOND_SCALE, OUT_SCALE, OUT_ZERO, SCALED, S
 
 struct scaling {
     uint32_t types[SCALED_OPERANDS];
-    struct integers out; /* if it is quantized */
+    struct integers out; /* if the output is quantized */
     bool quantizes, joint;
 };
 
-/* The sums, with a bias of integers added, rounded to floats.  Sums of INT32 wrap. */
+/* Loads the sums, plus a bias of integers, and rounds them to floats.  Sums of INT32 wrap. */
 static void load_sums(const struct scaling *s, uint8_t *const *at, const int64_t *strides, int64_t count, float *to) {
     if (s->types[SUMS] != DMLK_INT32) {
         dmlk_promoted sums;
@@ -556,12 +558,12 @@ DMLK_EACH_ISA(quantize_sums, (float *restrict x, const float *restrict a, const 
                               const float *restrict scale, const uint8_t *restrict zero, bool joint,
                               const struct integers *type, int64_t count, uint8_t *restrict out),
               (x, a, b, scale, zero, joint, type, count, out)) {
-    const struct integers of = *type;
+    const struct integers limits = *type;
     for (int64_t i = 0; i < count; i++) {
         x[i] = joint ? x[i] * (a[i] * b[i] / scale[i]) : x[i] * (a[i] * b[i]) / scale[i];
     }
     for (int64_t i = 0; i < count; i++) {
-        out[i] = quantized_float(x[i], zero[i], &of);
+        out[i] = quantized_float(x[i], zero[i], &limits);
     }
 }
 
@@ -599,7 +601,7 @@ static bool sums_fit(const dmlk_view *v, bool quantizes) {
         !is_float(v[SECOND_SCALE].type)) {
         return false;
     }
-    if (quantizes) { /* a bias is added to the sums */
+    if (quantizes) { /* the bias is added to the sums */
         return dmlk_type_bits(out) == 8 && v[OUT_SCALE].base != NULL && is_float(v[OUT_SCALE].type) &&
                (v[OUT_ZERO].base == NULL || v[OUT_ZERO].type == out) &&
                (v[SUM_BIAS].base == NULL || (bias == DMLK_INT32 && sums == DMLK_INT32));
@@ -636,15 +638,15 @@ static int run_scale_sums(const dmlk_call *call) {
 
 /* --- dynamic quantization --- */
 
-#define MOST_PARTS 64
+#define MAX_PARTS 64
 
-/* Floats in the order of integers: of the bits, with those of negative ones inverted except the sign. */
+/* An integer that orders as the float does: its bits, inverted except for the sign if the float is negative. */
 static inline int32_t ordered(float x) {
     const int32_t bits = (int32_t)dmlk_float_bits(x);
     return bits < 0 ? bits ^ INT32_MAX : bits;
 }
 
-/* Widens the range; a NaN counts as 0, which is always inside. */
+/* Widens the range to include the numbers; a NaN counts as 0, which is always in the range. */
 DMLK_EACH_ISA(widen, (const float *restrict x, int64_t count, int32_t *low, int32_t *high), (x, count, low, high)) {
     int32_t least = *low, most = *high;
     for (int64_t i = 0; i < count; i++) {
@@ -659,7 +661,7 @@ DMLK_EACH_ISA(widen, (const float *restrict x, int64_t count, int32_t *low, int3
 struct range {
     dmlk_iter iter;
     uint32_t type;
-    int32_t low[MOST_PARTS], high[MOST_PARTS]; /* of each part */
+    int32_t low[MAX_PARTS], high[MAX_PARTS]; /* of each part */
 };
 
 static void find_range(int64_t begin, int64_t end, int part, void *context) {
@@ -684,9 +686,9 @@ static int range_of(const dmlk_view *in, float *low, float *high) {
         return status;
     }
     const int64_t parts = dmlk_parts(range.iter.count, 1 << 17);
-    dmlk_parallel(range.iter.count, (int)dmlk_min(parts, MOST_PARTS), find_range, &range);
+    dmlk_parallel(range.iter.count, (int)dmlk_min(parts, MAX_PARTS), find_range, &range);
     int32_t least = 0, most = 0;
-    for (uint32_t k = 0; k < MOST_PARTS; k++) {
+    for (uint32_t k = 0; k < MAX_PARTS; k++) {
         least = range.low[k] < least ? range.low[k] : least;
         most = range.high[k] > most ? range.high[k] : most;
     }

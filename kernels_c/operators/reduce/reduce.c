@@ -1,10 +1,10 @@
 /* reduce: out = function over the reduced axes of in, as defined in functions.inc.
  *
- * Inputs are taken in segments of SEGMENT, whose results are then combined in logical order: the segments of a few long
- * lines are distributed to threads.  Results do not depend on layout or threads:
- *   - integers are added and multiplied modulo 2^bits, and elements compared, as the bits they are
- *     (reduce.inc); any order gives the same, only places are found in logical order;
- *   - sums and products of floats are made in double and in logical order (sums.h). */
+ * Inputs are processed in segments of SEGMENT inputs, whose results are combined in logical order: so threads can share
+ * the segments of a few long lines.  Results do not depend on layout or threads:
+ *   - integers are added and multiplied modulo 2^bits, and elements are compared, as raw bits (reduce.inc); any order
+ *     gives the same result, only places are found in logical order;
+ *   - sums and products of floats are computed in double and in logical order (sums.h). */
 #include "reduce.h"
 
 #include <math.h>
@@ -20,11 +20,11 @@
 #include "walkers.h"
 
 #define SEGMENT (1 << 16) /* inputs of a line */
-#define SEGMENTS 256      /* of a block, computed before they are combined */
-#define PIECE DMLK_PLACE_MOST /* inputs compared before the largest of them is searched for, or as floats */
-#define NEAR 2048         /* exponentials computed together */
-#define ACCURATE 1.000001  /* of logarithms of sums in FLOAT32: see reduce_shifted */
-#define GLANCE 64         /* inputs searched at once */
+#define SEGMENTS 256      /* segments of a block that are computed before they are combined */
+#define PIECE DMLK_PLACE_MOST /* inputs that are compared before the place of the largest is searched for */
+#define NEAR 2048         /* exponentials that are computed together */
+#define ACCURATE 1.000001  /* logarithms of FLOAT32 sums above this are accurate: see reduce_shifted */
+#define GLANCE 64         /* inputs that are searched at once */
 #define SHORT DMLK_SUMS_LONG /* inputs; lines with fewer are transposed: their sums have one lane */
 #define WIDE DMLK_SUMS_MOST  /* lines of a block whose rows are read as they are in memory */
 #define GRAIN (1 << 16)   /* inputs worth a thread: 0.006 (SUM) to 0.1 ms (LOG_SUM_EXP in double) */
@@ -38,14 +38,14 @@ enum comparison { LARGEST_INTEGER, LARGEST_FLOAT, PLACE_OF_INTEGER, PLACE_OF_FLO
 struct job;
 struct block;
 
-/* Of the outputs of a block. */
+/* The results of a block. */
 struct results {
     union {
-        uint64_t bits[WIDE]; /* of the type's width each */
+        uint64_t bits[WIDE]; /* an array of the input's type, as raw bits */
         double sums[WIDE];
     };
     int64_t place[WIDE]; /* PLACES: index of the value among the reduced elements */
-    bool is_simple;      /* of sums of exponentials: see exponentials.h */
+    bool is_simple;      /* for sums of exponentials: see exponentials.h */
 };
 
 /* How inputs of one type are combined. */
@@ -58,7 +58,7 @@ struct methods {
                    int64_t stride);
 };
 
-/* Sums of the terms of FLOAT32s as they are in memory (see sums.inc). */
+/* Loops that sum terms of FLOAT32s directly from memory (see sums.inc). */
 struct direct {
     void (*along)(dmlk_sums *sums, int64_t sum, const float *from, int64_t n, int64_t index);
     void (*rows)(dmlk_sums *sums, const float *from, int64_t rows, int64_t step, int64_t index, bool cached);
@@ -69,12 +69,12 @@ struct direct {
 struct function {
     enum family family;
     bool is_product, is_shifted;
-    const struct methods *integers;                                                  /* of sums, by type; NULL: only floats */
-    void (*terms)(double *inputs, int64_t count, const double *m, int64_t m_stride); /* of sums of floats: in place */
+    const struct methods *integers;                                                  /* sums, by type; NULL: only floats */
+    void (*terms)(double *inputs, int64_t count, const double *m, int64_t m_stride); /* replaces floats by their terms */
     void (*last)(double *sums, int64_t count, double n, const double *m);
-    const struct direct *direct; /* of contiguous FLOAT32s, or NULL */
+    const struct direct *direct; /* for contiguous FLOAT32s, or NULL */
     uint64_t flip; /* all ones for the smallest */
-    /* is_shifted: `last`, of sums of exponentials in FLOAT32 */
+    /* is_shifted: replaces `last` for sums of FLOAT32 exponentials */
     void (*single)(double *sums, int64_t count, const double *scales, const double *shifts);
 };
 
@@ -85,11 +85,11 @@ struct job {
     dmlk_lines lines; /* of in; operands: in, out */
     const struct methods *methods;
     enum comparison how;
-    uint64_t flip, infinity, raise, nothing; /* of comparisons: see reduce.inc */
-    uint64_t sign;           /* the sign bit of integers that have one, or 0 */
+    uint64_t flip, infinity, raise, nothing; /* for comparisons: see reduce.inc */
+    uint64_t sign;           /* the sign bit of signed integers, otherwise 0 */
     int parts;               /* threads that share the segments of a block */
-    const dmlk_exponentials *relative; /* of sums of exponentials; NULL: they are simple */
-    atomic_bool *not_simple; /* they were not, and are not tried to be */
+    const dmlk_exponentials *relative; /* for sums of exponentials; NULL: they are simple */
+    atomic_bool *not_simple; /* simple exponentials failed in some block, and are no longer tried */
 };
 
 /* The outputs being processed, and a segment of their inputs. */
@@ -98,12 +98,12 @@ struct block {
     int64_t count;
     const double *shift; /* is_shifted: m of each output */
     union {
-        uint64_t bits[WIDE]; /* of the type's width each */
+        uint64_t bits[WIDE]; /* an array of the input's type, as raw bits */
         dmlk_sums sums;
     };
-    dmlk_exponentials e;       /* of sums of exponentials */
+    dmlk_exponentials e;       /* for sums of exponentials */
     int64_t first;             /* number of the segment's first input */
-    int32_t place[WIDE]; /* from there */
+    int32_t place[WIDE]; /* relative to `first` */
 };
 
 #define VISIT_ALONG(name)                                                                                       \
@@ -115,7 +115,7 @@ struct block {
                          int64_t index),                                                                        \
                   (context, at, strides, count, index))
 
-/* Whether inputs are compared as floats where they are in memory: NaNs lose all comparisons. */
+/* Whether inputs are compared as floats, directly from memory: NaNs lose all comparisons. */
 #ifdef DMLK_CHECKED
 #define COMPARES_FLOATS(T, how, stride) false /* loads are checked one by one */
 #else
@@ -146,13 +146,13 @@ static const struct methods comparisons[] = {
 
 /* --- FLOAT32s in memory --- */
 
-/* Whether a result of comparing floats leaves something open: of a zero the sign, and of infinities whether there was a
- * number at all. */
+/* Whether a result of comparing floats is not final: the sign of a zero is not known, and a result that is infinite
+ * may mean that all inputs are NaN. */
 static inline bool is_open(const struct job *job, float best) {
     return best - best != 0 || (best == 0 && job->how != PLACE_OF_FLOAT);
 }
 
-/* Takes `count` results unless they are open; is there such a one?  Without branches. */
+/* Stores `count` results unless they are open; sets *any_open if one is.  Has no branches. */
 DMLK_EACH_ISA(take_compared, (const struct job *job, const float *restrict best, const int32_t *restrict place,
                               int64_t count, int32_t *restrict values, int32_t *restrict places, bool *any_open),
               (job, best, place, count, values, places, any_open)) {
@@ -172,7 +172,7 @@ DMLK_EACH_ISA(take_compared, (const struct job *job, const float *restrict best,
     *any_open = !closed;
 }
 
-/* Where a result is open, all numbers are compared as integers, which changes no other result. */
+/* If a result is open, all numbers are compared again as integers, which changes no other result. */
 static void compare_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
                          int64_t next) {
     struct block *block = context;
@@ -431,8 +431,8 @@ static const struct methods exponential_row_methods = {
     settle_exponentials, combine_exponentials, finish_floats};
 #endif
 
-/* Whether the lines are contiguous FLOAT32s that are taken without a visitor: for sums of one segment, enough for several
- * lanes; for exponentials and comparisons short ones. */
+/* Whether the lines are contiguous FLOAT32s that are processed without a visitor: for sums, lines of one segment that
+ * are long enough for several lanes; for exponentials and comparisons, short lines. */
 static bool are_direct_lines(const struct job *job) {
 #ifdef DMLK_CHECKED
     return false; /* loads are checked one by one */
@@ -450,7 +450,7 @@ static int64_t ahead_of_lines(int64_t n, int64_t stride) {
     return dmlk_ahead(n * (int64_t)sizeof(float), stride * (int64_t)sizeof(float));
 }
 
-/* Many of them by each call. */
+/* Sums up many lines with each call. */
 static void add_lines(const struct job *job, const dmlk_line_block *lines, double *sums) {
     const int64_t n = job->lines.along.count, stride = lines->strides[0], most = 1 + SEGMENT / n;
     const int64_t ahead = ahead_of_lines(n, stride);
@@ -508,7 +508,7 @@ static void compare_lines(const struct job *job, const dmlk_line_block *lines, s
 
 /* --- iterating over the inputs --- */
 
-/* Segment `number` of each line of the block. */
+/* Reduces segment `number` of each line of the block. */
 static void take_segment(const struct job *job, const dmlk_line_block *lines, const double *shift, int64_t number,
                          struct results *results) {
     const int64_t first = number * SEGMENT, inputs = dmlk_min(SEGMENT, job->lines.along.count - first);
@@ -541,7 +541,7 @@ static void take_segments(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-/* All segments of each line of the block. */
+/* Reduces all segments of each line of the block. */
 static void take_in(const struct job *job, const dmlk_line_block *lines, const double *shift,
                     struct results *results) {
     const int64_t count = (job->lines.along.count + SEGMENT - 1) / SEGMENT;
@@ -557,7 +557,7 @@ static void take_in(const struct job *job, const dmlk_line_block *lines, const d
         struct split split = {job, lines, shift, first, segments == NULL ? &one : segments};
         dmlk_parallel(n, segments == NULL ? 1 : (int)dmlk_min(job->parts, n), take_segments, &split);
         if (dmlk_watch_stopped()) {
-            break; /* not all were taken */
+            break; /* some segments are missing */
         }
         if (first == 0) {
             *results = split.segments[0];
@@ -598,7 +598,7 @@ static void choose_methods(struct job *job) {
     job->nothing = is_float ? lowest + 2 * job->raise - 1 : lowest;
 }
 
-/* Another reduction of the same lines. */
+/* Runs another reduction of the same lines. */
 static void reduce_by(const struct job *other, const struct function *function, const dmlk_line_block *lines,
                       dmlk_promoted *results) {
     struct job job = *other;
@@ -611,7 +611,7 @@ static void reduce_by(const struct job *other, const struct function *function, 
     dmlk_load_promoted(job.in, (const uint8_t *)&stored, 1, lines->count, results);
 }
 
-/* Sums of exponentials in FLOAT32, which are relative to the largest input where they cannot be simple. */
+/* Sums FLOAT32 exponentials, which are relative to the largest input where they cannot be simple. */
 static void add_exponentials(const struct job *job, const dmlk_line_block *lines, struct results *results, double *scales,
                              double *shifts) {
     struct job adding = *job;
@@ -641,11 +641,12 @@ static void add_exponentials(const struct job *job, const dmlk_line_block *lines
     dmlk_exponentials_of_one(e, scales, shifts);
 }
 
-/* exp(x) overflows where log(sum(exp(x))) does not: sums exp(x - maximum), and adds the maximum at the end.
+/* exp(x) overflows where log(sum(exp(x))) does not: so this sums exp(x - maximum), and adds the maximum at the end.
  *
- * Exponentials in FLOAT32 have a relative error of 0.73 2^-23 at most, and so has their sum; then this is the absolute error
- * of its logarithm, less than a unit in the last place where that is not between -1 and 1.  There all is computed in double,
- * as it is for infinities, NaNs and FLOAT64, and for a single input, which is the result. */
+ * FLOAT32 exponentials have a relative error of at most 0.73 2^-23, and so has their sum.  That is the absolute error
+ * of the sum's logarithm, and less than a unit in the last place unless the logarithm is between -1 and 1.  Results
+ * in that range are computed in double, and so are infinities, NaNs, FLOAT64, and lines of a single input, which is
+ * the result. */
 static void reduce_shifted(const struct job *job, const dmlk_line_block *lines) {
     const int64_t count = lines->count;
     const bool only_double = job->in == DMLK_FLOAT64 || job->lines.along.count == 1;

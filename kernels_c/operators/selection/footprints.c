@@ -1,4 +1,4 @@
-/* footprints.c - what gathers and scatters read, and where scatters write twice. */
+/* footprints.c - which elements gathers and scatters read, and which elements scatters write twice. */
 #include <stdlib.h>
 
 #include "resolve.h"
@@ -6,9 +6,9 @@
 
 /* --- the selected elements, piece by piece --- */
 
-/* `count` consecutive elements of the values in logical order of the selection, from number `position` on.  Element i is
- * element value + i * value_step of the values and table + i * table_step + offsets[i] of the table, in the units of the
- * strides of the selection. */
+/* `count` consecutive elements in the logical order of the selection, from element number `position` on.  Element i
+ * of these is element value + i * value_step of the values and table + i * table_step + offsets[i] of the table; a
+ * selection by numbers gives numbers of elements, any other one offsets. */
 struct piece {
     int64_t position, value, value_step, table, table_step, count;
     const int64_t *offsets;
@@ -16,7 +16,7 @@ struct piece {
 
 typedef void take_piece(const struct piece *piece, void *context);
 
-/* Returns early if the host stops a search. */
+/* Passes on the pieces of one row; returns early if the host stops the search. */
 static void take_row(const dmlk_selected *s, struct piece piece, const uint8_t *indices, bool drop, take_piece *take,
                      void *context, int64_t *work) {
     dmlk_resolve *resolve = dmlk_resolve_of(s->indices.type);
@@ -66,7 +66,7 @@ static bool begin(const dmlk_call *call, uint32_t views, dmlk_selection *k) {
            dmlk_resolve_of(call->views[1].type) != NULL;
 }
 
-/* The selection, with numbers of elements of table and values instead of offsets. */
+/* The selection by numbers of elements, in logical order, of table and values instead of offsets. */
 static bool select_numbers(const dmlk_selection *k, const dmlk_view *table, const dmlk_view *indices,
                            const dmlk_view *values, dmlk_selected *s) {
     const dmlk_view numbered_table = dmlk_view_numbered(table), numbered_values = dmlk_view_numbered(values);
@@ -78,7 +78,7 @@ static void use_of(const dmlk_selection *k, const dmlk_selected *s, uint32_t tar
     memcpy(use->sizes, s->sizes, s->count * sizeof use->sizes[0]);
 }
 
-static bool can_look(const dmlk_view *views, uint32_t count) {
+static bool can_inspect(const dmlk_view *views, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (views[i].base == NULL || dmlk_view_elements(&views[i]) > DMLK_MOST_LOOKED_AT) {
             return false;
@@ -134,7 +134,7 @@ bool dmlk_indices_scatter(const dmlk_call *call, dmlk_index_use *use) {
 }
 
 struct hits {
-    uint64_t *marks; /* of the values that are written; NULL: only counted */
+    uint64_t *marks; /* of the values that are written; NULL: they are only counted */
     int64_t count;
 };
 
@@ -150,12 +150,12 @@ static void mark_hits(const struct piece *piece, void *context) {
     }
 }
 
-/* A value whose indices are out of range is not read.  Before the indices are known, all of them may be. */
+/* A value whose indices are out of range is not read.  Before the indices are known, any value may be read. */
 void dmlk_reads_scatter(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_selection k;
     dmlk_selected s;
     struct hits hits = {0};
-    if (tensor != 2 || !begin(call, 4, &k) || !can_look(call->views, 4) ||
+    if (tensor != 2 || !begin(call, 4, &k) || !can_inspect(call->views, 4) ||
         !select_numbers(&k, &call->views[3], &call->views[1], &call->views[2], &s)) {
         return;
     }
@@ -180,20 +180,21 @@ void dmlk_reads_scatter(const dmlk_call *call, uint32_t tensor, dmlk_read_set *r
 
 struct cut;
 
-/* Writes in logical order of the selection: of the block of values at a position to the block at element `slot`. */
+/* The writes of a scatter, in the logical order of the selection: each writes the block of values at a position to
+ * the block of the table that starts at element `slot`. */
 struct writes {
     const dmlk_call *call;
     const struct cut *cut;
     dmlk_scatter_race *race;
-    uint64_t *seen, *twice; /* bits of slots */
+    uint64_t *seen, *twice; /* a bit for each slot: written, written more than once */
     bool any_twice;
-    uint32_t *before; /* of each word of `twice`, the bits in those before it */
-    int64_t *last;    /* of each slot that is written twice, the position of the last write + 1; or TOLD */
-    int64_t first;    /* slot that `race` describes */
+    uint32_t *before; /* for each word of `twice`, the number of 1 bits in earlier words */
+    int64_t *last;    /* for each slot that is written twice, the position of the last write + 1, or REPORTED */
+    int64_t first;    /* the slot that `race` describes */
     int64_t work;
 };
 
-#define TOLD (-1) /* two of its writes differ */
+#define REPORTED (-1) /* two writes to the slot differ, and were counted */
 
 static bool is_marked(const uint64_t *marks, int64_t number) { return marks[number / 64] >> number % 64 & 1; }
 
@@ -211,13 +212,13 @@ static void find_twice(const struct piece *piece, void *context) {
     }
 }
 
-/* The selection cut into writes: axes that the indices have, and those of the blocks that one write consists of. */
+/* The selection cut into writes, along the axes that the indices have; the other axes form the block of one write. */
 struct cut {
     dmlk_view values, numbered_values, numbered_indices; /* along the axes of the indices */
-    dmlk_view block, numbered_block, numbered_table;     /* along the others, of values and table */
+    dmlk_view block, numbered_block, numbered_table;     /* values and table, along the other axes */
 };
 
-/* Element number `position` of a view, last axis fastest, in the units of its strides. */
+/* The offset of element number `position` of a view, last axis fastest, in the units of its strides. */
 static int64_t offset_of(const dmlk_view *view, int64_t position) {
     int64_t offset = 0;
     for (uint32_t d = view->rank; d-- > 0;) {
@@ -227,7 +228,7 @@ static int64_t offset_of(const dmlk_view *view, int64_t position) {
     return offset;
 }
 
-/* The number of the first element of the blocks in which they differ, or -1: none, or the host stopped the search. */
+/* The number of the first element in which the two blocks differ; -1: there is none, or the host stopped the search. */
 static int64_t find_difference(const struct cut *cut, int64_t a, int64_t b, int64_t *work) {
     const int64_t bytes = dmlk_type_bytes(cut->values.type), count = dmlk_view_elements(&cut->block);
     const uint8_t *base = cut->values.base;
@@ -271,14 +272,14 @@ static void compare(const struct piece *piece, void *context) {
                 w->first = slot;
                 describe(w->call, w->cut, slot, (int64_t[]){*last - 1, position}, in_block, w->race);
             }
-            *last = TOLD;
-        } else if (*last != TOLD) {
+            *last = REPORTED;
+        } else if (*last != REPORTED) {
             *last = position + 1;
         }
     }
 }
 
-/* Allocates what `compare` needs. */
+/* Allocates the memory for `compare`. */
 static bool begin_comparisons(struct writes *w, size_t words) {
     uint32_t count = 0;
     w->before = malloc(words * sizeof *w->before);
@@ -290,12 +291,12 @@ static bool begin_comparisons(struct writes *w, size_t words) {
     return w->before != NULL && w->last != NULL;
 }
 
-/* Whether the tensors are as the kernel needs them; sets what is cut, and the selection of whole blocks by number. */
+/* Sets the cut, and the selection of whole blocks by number; false: the tensors do not fit the kernel. */
 static bool begin_races(const dmlk_call *call, struct cut *cut, dmlk_selected *blocks) {
     dmlk_selection k;
     dmlk_selected s, numbers;
     const dmlk_view *views = call->views;
-    if (!begin(call, 4, &k) || !can_look(views, 4) || dmlk_bits_type(views[2].type) == DMLK_UNKNOWN) {
+    if (!begin(call, 4, &k) || !can_inspect(views, 4) || dmlk_bits_type(views[2].type) == DMLK_UNKNOWN) {
         return false;
     }
     const dmlk_view indices = dmlk_view_numbered(&views[1]);

@@ -1,19 +1,19 @@
-/* resolve.h - indices as offsets in the table. */
+/* resolve.h - converts indices to offsets in the table. */
 #ifndef DMLK_RESOLVE_H
 #define DMLK_RESOLVE_H
 
 #include "kernel.h"
 #include "selected.h"
 
-#define DMLK_MISSED (-1) /* no element of the table */
+#define DMLK_MISSED (-1) /* instead of an offset: no element is selected */
 
-/* The offsets that the indices of `count` <= DMLK_CHUNK elements select, in elements; with `drop` DMLK_MISSED where
- * one of them is out of range, otherwise that of the nearest element.  Each index is loaded once. */
+/* Finds the offsets, in elements, that the indices of `count` <= DMLK_CHUNK elements select.  If an index is out of
+ * range, the offset is DMLK_MISSED with `drop`, otherwise that of the nearest element.  Each index is loaded once. */
 typedef void dmlk_resolve(const dmlk_selected *s, const uint8_t *at, int64_t stride, int64_t count, bool drop,
                           int64_t *offsets);
 
-/* The usual case, no index outside and a small table, takes few instructions: `outside` becomes negative if there is
- * an index outside, and offsets are products of 32 bits. */
+/* The usual case, without indices out of range and with a small table, takes few instructions: `outside` becomes
+ * negative if an index is out of range, and offsets are products of 32 bits. */
 #define RESOLVE_INSIDE(INDEX)                                                                                       \
     DMLK_EACH_ISA(find_outside_##INDEX,                                                                             \
                   (const INDEX##_t *indices, int64_t count, int64_t size, int64_t *outside),                        \
@@ -48,8 +48,8 @@ RESOLVE_INSIDE(uint64)
 #define DMLK_LOAD_ROW(to, from, count) (memcpy(to, from, (size_t)(count) * sizeof *(to)), true)
 #endif
 
-/* Adds what one index of each tuple selects.  The indices are loaded first, as the host may change them meanwhile;
- * `drop` and `first` (the first index of the tuples) are constants where this is inlined. */
+/* Adds the offsets of one index of each tuple.  The indices were loaded before, as the host may change them at any
+ * time; `drop` and `first` (the first index of the tuples) are constants where this is inlined. */
 #define RESOLVE(INDEX, NEAREST, INSIDE)                                                                             \
     static inline __attribute__((always_inline)) void add_##INDEX(                                                  \
         const INDEX##_t *restrict indices, int64_t count, int64_t size, int64_t step, bool drop, bool first,        \
@@ -78,7 +78,7 @@ RESOLVE_INSIDE(uint64)
         for (uint32_t q = 0; q < s->count; q++) {                                                                   \
             const INDEX##_t *indices = (const INDEX##_t *)at + q * s->apart;                                        \
             for (int64_t b = 0; stride == 1 && b < count * (int64_t)sizeof *indices; b += 64) {                     \
-                __builtin_prefetch((const uint8_t *)(indices + count) + b); /* what follows */                      \
+                __builtin_prefetch((const uint8_t *)(indices + count) + b); /* the next indices */                    \
             }                                                                                                       \
             const bool is_loaded = stride == 1 && DMLK_LOAD_ROW(loaded, indices, count);                            \
             for (int64_t i = 0; !is_loaded && i < count; i++) {                                                     \
@@ -100,7 +100,7 @@ RESOLVE(uint32, dmlk_unsigned_index, dmlk_unsigned_inside)
 RESOLVE(uint64, dmlk_unsigned_index, dmlk_unsigned_inside)
 #undef RESOLVE
 
-/* NULL: it is no type of indices. */
+/* NULL: indices cannot have this type. */
 static inline dmlk_resolve *dmlk_resolve_of(uint32_t type) {
     switch (type) {
     case DMLK_INT32: return resolve_int32;

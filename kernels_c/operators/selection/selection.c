@@ -1,8 +1,9 @@
-/* selection: elements that indices select, copied bit by bit.
- *   gather   views: table, indices, values.  values[n] = table[what index n selects]; out of range: the nearest.
- *   scatter  views: input, indices, values, table.  table = input; then table[what index n selects] = values[n]; out
- *            of range: nothing.  If elements are selected twice, the last in logical order remains, whatever the number
- *            of threads, or the last in an order that the packet draws. */
+/* selection: gather and scatter, which copy the elements that indices select, bit by bit.
+ *   gather   views: table, indices, values.  values[n] = table[indices[n]]; an index out of range selects the nearest
+ *            element.
+ *   scatter  views: input, indices, values, table.  table = input; then table[indices[n]] = values[n]; an index out of
+ *            range selects nothing.  If an element is selected more than once, the last value in logical order remains,
+ *            whatever the number of threads; or the last value in a random order, if the packet has a seed for one. */
 #include "selection.h"
 
 #include "ahead.h"
@@ -13,14 +14,14 @@
 struct job {
     dmlk_selected selected;
     dmlk_resolve *resolve;
-    bool streams; /* what is scattered bypasses the caches */
-    bool is_far;  /* what the indices of an element may select exceeds the first-level cache */
+    bool streams; /* scattered values bypass the caches */
+    bool is_far;  /* the elements that an index may select exceed the first-level cache */
 };
 
 #ifndef DMLK_CHECKED
 const struct dmlk_selection_form *dmlk_selection_form;
 
-/* Gathers as many of `count` elements of a row as vectors do; 0: they do not. */
+/* Gathers as many of `count` elements of a row as the form for this CPU can; returns their number. */
 static int64_t gather_vectors(const dmlk_selected *s, const void *table, int64_t step, const uint8_t *indices,
                               int64_t count, int64_t bytes, void *values) {
     const dmlk_gather_row row = {table, indices, step, s->sizes[0], s->strides[0], count, values};
@@ -63,10 +64,10 @@ static int set_up(const dmlk_call *call, const dmlk_view *table, const dmlk_view
 #ifndef DMLK_CHECKED
 
 #define SHORT_ROW 64       /* bytes; elements of shorter rows are gathered one by one */
-#define LONG_ROW (1 << 16) /* bytes; longer ones are worth several threads themselves */
-#define AHEAD 2       /* rows */
-#define FETCHED 1024  /* bytes of one */
-#define STREAMED 1024 /* bytes of rows that may bypass the caches: the others consist of parts of lines */
+#define LONG_ROW (1 << 16) /* bytes; a longer row is worth several threads by itself */
+#define AHEAD 2       /* rows between the copied row and the prefetched one */
+#define FETCHED 1024  /* bytes of a row that are prefetched */
+#define STREAMED 1024 /* bytes; shorter rows do not bypass the caches, as they fill too many cache lines in part */
 
 /* Rows that are contiguous in the table and in the values, with the same indices for all their elements. */
 struct row_gather {
@@ -107,7 +108,8 @@ static void gather_some_rows(int64_t begin, int64_t end, int part, void *context
     dmlk_streamed();
 }
 
-/* Whether the last axes are such rows, and there is no order in which the elements are closer; then gathers them. */
+/* Gathers row by row, if the last axes form such rows and there is no order in which elements are closer; otherwise
+ * returns false. */
 static bool gather_rows_of_bytes(const struct job *job, int *status) {
     const dmlk_selected *s = &job->selected;
     dmlk_view views[] = {s->table, s->indices, s->values};
@@ -157,8 +159,8 @@ static int gather(const dmlk_call *call) {
 
 /* --- scatter --- */
 
-/* Elements of the table can be selected twice only along the indices' own axes: places.  All others are lanes, which do
- * not meet and are split between the threads. */
+/* An element of the table can only be selected twice along the indices' own axes: the places.  All other axes are
+ * lanes, which have no element in common and are split between threads. */
 struct scatter {
     struct job job;
     dmlk_iter places, lanes;
@@ -218,7 +220,7 @@ static void write_lanes(int64_t begin, int64_t end, int part, void *context) {
     dmlk_streamed();
 }
 
-/* The order of the places: logical, or one of about as many as there are places. */
+/* Sets the order of the places: logical, or a random one of about as many orders as there are places. */
 static void draw_order(struct scatter *s, uint32_t drawn) {
     const uint64_t count = (uint64_t)s->places.count;
     s->first = 0;
@@ -234,7 +236,7 @@ static void draw_order(struct scatter *s, uint32_t drawn) {
     }
 }
 
-#define SHORT_RUN 8
+#define SHORT_RUN 8 /* elements */
 
 /* Whether the places are the inner loop: it should not be short, and its values should be close to each other. */
 static bool is_lane_by_lane(const dmlk_iter *places, const dmlk_iter *lanes) {
@@ -244,9 +246,9 @@ static bool is_lane_by_lane(const dmlk_iter *places, const dmlk_iter *lanes) {
                : dmlk_iter_row_strides(places)[2] < dmlk_iter_row_strides(lanes)[2];
 }
 
-#define NEAR_BYTES (1 << 15) /* a first-level cache */
+#define NEAR_BYTES (1 << 15) /* bytes that fit a first-level cache */
 
-/* From the first element that indices may select to the last one, in bytes. */
+/* The bytes from the first to the last element that indices may select. */
 static int64_t extent(const dmlk_selected *s) {
     int64_t elements = 1;
     for (uint32_t q = 0; q < s->count; q++) {

@@ -1,10 +1,11 @@
-/* softmax: functions of an element and its group, the elements along the axes, as defined in functions.inc.
+/* softmax: functions of an element and its group, as defined in functions.inc; a group is the elements along the
+ * axes.
  *
- * Three passes over a block of groups: the largest element, the sum of exponentials (exponentials.h), the outputs, which
- * are computed with that sum and rounded once.  Exponentials are kept for the third pass if the cache holds them; otherwise
- * they are computed again, to the same bits.
+ * Three passes over a block of groups find the largest elements, the sums of exponentials (exponentials.h), and the
+ * outputs, which are computed from the sums and rounded once.  Exponentials are kept for the third pass if they fit
+ * the cache; otherwise they are computed again, with the same bits.
  *
- * A NaN or +infinity makes its whole group NaN, and so does a group of -infinities. */
+ * A group that contains a NaN or +infinity, or only -infinities, becomes NaN. */
 #include "softmax.h"
 
 #include <stdatomic.h>
@@ -17,14 +18,14 @@
 #include "singles.h"
 #include "walkers.h"
 
-#define KEPT (1 << 18)  /* floats: 1 MiB, in the second- or third-level cache; also of a block of groups across memory */
-#define NEAR (1 << 12)  /* floats on the stack: groups along memory, in the first-level cache */
-#define SOME (1 << 11)  /* floats: of shorter groups as many as this are computed together */
-#define NARROW 96       /* groups: sums of 16 lanes each and some rows fit the first-level cache; across memory, fewer of a row are
-                           not worth a thread */
-#define GRAIN (1 << 15) /* elements worth a thread: 0.02 ms; across memory, 4 times as many are */
-#define LEAST 64        /* groups of a block across memory that keeps exponentials, of outputs past the caches twice as many;
-                           blocks that cannot are as wide as possible */
+#define KEPT (1 << 18)  /* floats: exponentials of a block that are kept; 1 MiB, in the second- or third-level cache */
+#define NEAR (1 << 12)  /* floats: elements of a block whose groups are contiguous, in the first-level cache */
+#define SOME (1 << 11)  /* floats: so many elements of short contiguous groups are computed together */
+#define NARROW 96       /* groups of a block, across groups: their sums of 16 lanes and some rows fit the first-level cache;
+                           a thread also gets at least this many groups of a row */
+#define GRAIN (1 << 15) /* elements worth a thread: 0.02 ms; across groups, 4 times as many */
+#define LEAST 64        /* groups: across groups, the least size of a block that keeps exponentials, doubled if the
+                           output bypasses the caches; other blocks are as wide as possible */
 
 struct block;
 
@@ -39,19 +40,19 @@ struct function {
 struct job {
     const struct function *function;
     uint32_t in, out; /* types */
-    bool streams;     /* outputs are written past the caches */
+    bool streams;     /* the output bypasses the caches */
     bool in_place;
     dmlk_lines lines; /* operands: in, out */
-    atomic_bool relative; /* exponentials were not simple, and are not tried to be */
+    atomic_bool relative; /* simple exponentials failed in some block, and are no longer tried */
 };
 
 /* The groups being processed. */
 struct block {
     const struct job *job;
-    double factor[DMLK_CHUNK]; /* first the sums */
-    float high[DMLK_CHUNK], low[DMLK_CHUNK]; /* its two parts */
-    bool are_numbers;
-    float *kept;       /* exponentials, perhaps where outputs will be; NULL: nothing is kept */
+    double factor[DMLK_CHUNK]; /* f of each group; before that, the sums */
+    float high[DMLK_CHUNK], low[DMLK_CHUNK]; /* the two parts of f */
+    bool are_numbers;  /* no output is NaN */
+    float *kept;       /* exponentials, perhaps in place of the outputs; NULL: they are not kept */
     int64_t kept_step; /* across lines: from one row to the next */
     dmlk_exponentials e;
     dmlk_sums sums;
@@ -59,36 +60,36 @@ struct block {
 
 /* --- loops --- */
 
-/* log(y / e), where e is the term of the largest element: accurate if the others are small. */
+/* log(y / e), where e is the exponential of the largest element: accurate even if the others are small. */
 DMLK_INLINE double log_of_sum(double y, float most) {
     const double e = (double)dmlk_exp_relativef(most, dmlk_relative_tof(most));
     return dmlk_log1p((y - e) / e);
 }
 
-#define VECTOR 16
+#define VECTOR 16 /* floats */
 
-/* n outputs: of one group, `line` (step 0), or of groups `line` and following one each (step 1).  Compiled for each step, as
- * compilers gather numbers that are `step` apart one by one. */
+/* n outputs, of group `line` (step 0), or one of each group from `line` on (step 1).  Compiled for each constant
+ * step: with a variable step, compilers load numbers one by one. */
 #define RESULTS(name, value, result)                                                                           \
     DMLK_INLINE void name##_loop(const struct block *restrict block, int64_t line, int64_t step, bool are_numbers, \
                                  const float *in, int64_t n, float *out) {                                     \
         const float *mosts = block->e.largest + line, *highs = block->high + line, *lows = block->low + line;   \
         const double *fs = block->factor + line;                                                               \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { /* possibly in place */                         \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { /* out may be in */                             \
             const float value = in[i], most = mosts[i * step], high = highs[i * step], low = lows[i * step];   \
             const double f = fs[i * step];                                                                     \
             (void)most, (void)f, (void)high, (void)low;                                                        \
             out[i] = are_numbers ? (result) : dmlk_one_nan_float(result);                                      \
         }                                                                                                      \
     }                                                                                                          \
-    /* With and without a test for NaNs. */                                                                    \
+    /* Two loops, with and without a test for NaNs. */                                                         \
     DMLK_INLINE void name##_of(const struct block *restrict block, int64_t line, int64_t step, const float *in, \
                                int64_t n, float *out) {                                                        \
         block->are_numbers ? name##_loop(block, line, step, true, in, n, out)                                  \
                            : name##_loop(block, line, step, false, in, n, out);                                \
     }                                                                                                          \
-    /* In place perhaps.  What is left before and after whole vectors, which are stored to whole lines of the cache, is part of \
-     * vectors that are computed before. */                                                                    \
+    /* Whole vectors are stored to whole cache lines.  The numbers before and after them are computed first, as\
+     * parts of vectors that overlap these, since out may be in. */                                            \
     DMLK_INLINE void name##_row(const struct block *restrict block, int64_t line, int64_t step, const float *in, \
                                 int64_t n, float *out) {                                                       \
         const int64_t before = dmlk_before_lines(out, n), last = n - VECTOR;                                   \
@@ -108,7 +109,7 @@ DMLK_INLINE double log_of_sum(double y, float most) {
             memcpy(out + last, rest, sizeof rest);                                                             \
         }                                                                                                      \
     }                                                                                                          \
-    /* The same for `rows` rows: groups `line` and following, or elements of all these groups. */              \
+    /* The same for `rows` rows: a row of each group from `line` on, or rows of one element of each group. */  \
     DMLK_EACH_ISA(name##_results, (const struct block *block, int64_t line, int64_t step, const float *in,     \
                                    int64_t in_stride, int64_t rows, int64_t n, float *out, int64_t out_stride), \
                   (block, line, step, in, in_stride, rows, n, out, out_stride)) {                              \
@@ -130,7 +131,7 @@ DMLK_INLINE double log_of_sum(double y, float most) {
             block->low[i] = (float)(f - (double)(float)f);                                                     \
             numbers &= f == f;                                                                                 \
         }                                                                                                      \
-        block->are_numbers = (is_of_exp) && numbers; /* a NaN makes the sum one */                             \
+        block->are_numbers = (is_of_exp) && numbers; /* (a NaN in a group makes the sum NaN) */                \
     }                                                                                                          \
     RESULTS(name, value, result)                                                                               \
     static const struct function name##_function = {is_of_exp, name##_factors, name##_results};
@@ -209,7 +210,7 @@ static void sum_rows(void *context, uint8_t *const *at, const int64_t *steps, in
                              block->kept != NULL ? block->kept_step : 0);
 }
 
-/* `count` outputs; `line` is the first or only group, `place` that of the first element in block->kept. */
+/* Stores `count` outputs; `line` is the first or only group, `place` the index of the first element in block->kept. */
 static void put(struct block *block, int64_t line, int64_t step, const uint8_t *in, int64_t in_stride, uint8_t *out,
                 int64_t out_stride, int64_t count, int64_t place) {
     const struct job *job = block->job;
@@ -284,7 +285,7 @@ static bool are_rows(const struct job *job) {
 #endif
 }
 
-/* Whether the groups are contiguous FLOAT32s that the first-level cache holds. */
+/* Whether the groups are contiguous FLOAT32s that fit the first-level cache. */
 static bool are_near(const struct job *job) {
     const dmlk_iter *along = &job->lines.along;
     const int64_t *strides = dmlk_iter_row_strides(along);
@@ -295,10 +296,10 @@ static bool are_near(const struct job *job) {
            strides[0] == 1 && strides[1] == 1 && along->count <= NEAR;
 }
 
-/* Whether exponentials are tried that are not relative to the largest elements, which outputs do not need then. */
+/* Whether to try simple exponentials first, which do not need the largest elements. */
 static bool are_tried_simply(struct job *job) { return job->function->of_exp && !atomic_load(&job->relative); }
 
-/* Such groups, some at a time, each by the loops of all passes. */
+/* Runs all passes on such groups, a few groups at a time. */
 static void run_near(const dmlk_line_block *lines, struct job *job) {
     const struct function *function = job->function;
     const int64_t n = job->lines.along.count, most = SOME / n > 1 ? SOME / n : 1;
@@ -325,7 +326,7 @@ static void run_near(const dmlk_line_block *lines, struct job *job) {
     }
 }
 
-/* The sums of exponentials, and the exponentials if they are kept. */
+/* Computes the sums of exponentials, and keeps the exponentials if block->kept is set. */
 static void sum(struct block *block, const dmlk_line_block *lines, struct job *job) {
     const int64_t n = job->lines.along.count;
     const bool in_rows = are_rows(job), simply = are_tried_simply(job);
@@ -362,7 +363,7 @@ static void run_block(const dmlk_line_block *lines, void *context) {
     void *far = takes ? dmlk_take(elements * (int64_t)sizeof(float)) : NULL;
     struct block block;
     block.job = job;
-    block.kept = direct ? (float *)lines->at[1] : keeps && elements <= NEAR ? near : far; /* without memory nothing is kept */
+    block.kept = direct ? (float *)lines->at[1] : keeps && elements <= NEAR ? near : far; /* NULL if memory ran out */
     block.kept_step = direct ? dmlk_iter_row_strides(&job->lines.along)[1] : lines->count;
     sum(&block, lines, job);
     job->function->factors(&block, lines->count);
@@ -390,7 +391,8 @@ static int run(const dmlk_call *call, const struct function *function) {
     if (status == DMLK_OK) {
         const int64_t n = job.lines.along.count, size = sizeof(float);
         job.streams = out->type == DMLK_FLOAT32 && dmlk_stream_pays(dmlk_view_elements(out), size);
-        /* Sums of one lane fit in any case, streamed rows are to be long, and what needs a copy is taken row by row. */
+        /* Blocks are wide if sums have one lane, so that they always fit; if rows bypass the caches, so that rows are
+         * long; and if rows are copied one by one. */
         const int64_t most = n < DMLK_SUMS_LONG || job.streams || !are_rows(&job) ? DMLK_MOST_LINES : NARROW;
         const int64_t keepable = dmlk_min(dmlk_lines_together(&job.lines, n * size, KEPT * size), most);
         const bool keeps = n <= KEPT / (job.streams ? 2 * LEAST : LEAST);
