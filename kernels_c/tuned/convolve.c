@@ -11,7 +11,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define LANES DMLK_S8_LANES
 
-/* Memory of each thread when threads process separate groups, or shared by all. */
+/* Working memory: one part for each thread if threads process separate groups, otherwise one part for all threads. */
 struct scratch {
     int parts;
     uint8_t *planes;
@@ -20,7 +20,7 @@ struct scratch {
     int64_t sums_count;
 };
 
-/* Blocks first .. first + count - 1 of one group, on all rows of one image. */
+/* Computes blocks first_block .. first_block + blocks - 1 of one group, on all rows of one image. */
 static void run_group(const dmlk_plan *p, int64_t n, int64_t group, int64_t first_block, int64_t blocks, int parts,
                       uint8_t *planes, int32_t *sums, int64_t *work) {
     const dmlk_view *in = &p->c->input;
@@ -69,7 +69,7 @@ static void groups_part(int64_t begin, int64_t end, int part, void *context) {
 
 static void run(dmlk_plan *p, const struct scratch *scratch, int parts) {
     const int64_t images = p->c->output.sizes[N], groups = p->c->groups, blocks = p->group_blocks;
-    const int64_t at_once = p->room / blocks; /* groups */
+    const int64_t at_once = p->room / blocks; /* groups whose filters are packed at a time */
     int64_t work = 0;
     for (int64_t group = 0; at_once > 0 && group < groups && !dmlk_watch_stopped(); group += at_once) {
         const int64_t count = dmlk_min(at_once, groups - group);
@@ -100,7 +100,7 @@ static void swap(int64_t *a, int64_t *b) {
     *b = kept;
 }
 
-/* Swaps the axes so that X is the axis with the closer positions in the output. */
+/* Swaps X and Y, so that positions of the output are closer along X. */
 static void turn(dmlk_convolution *c) {
     for (int k = 0; k < 2; k++) {
         dmlk_view *view = k == 0 ? &c->input : &c->output;

@@ -21,7 +21,7 @@ typedef struct dmlk_convolution {
     const dmlk_view *filter_zero; /* one element or one for each filter; base NULL: 0 */
 } dmlk_convolution;
 
-/* Element 0 of a filter, of those of one channel. */
+/* The offset, in elements, of the first element of a filter. */
 static inline int64_t dmlk_filter_at(const dmlk_convolution *c, int64_t filter) {
     const dmlk_view *f = &c->filter;
     return f->sizes[1] == 1 ? filter * f->strides[0]
@@ -41,7 +41,7 @@ static inline int dmlk_filter_zero(const dmlk_convolution *c, int64_t filter) {
 /* Whether any filter has a zero point other than 0. */
 bool dmlk_has_filter_zeros(const dmlk_convolution *c);
 
-/* vpdpbusd requires one signed and one unsigned operand: the input bits to flip. */
+/* The bits to flip in the input: vpdpbusd requires one signed and one unsigned operand. */
 static inline uint8_t dmlk_input_flip(const dmlk_convolution *c) { return c->input.type == c->filter.type ? 0x80 : 0; }
 
 /* The input's zero point after flipping. */
@@ -50,14 +50,15 @@ static inline int dmlk_flipped_zero(const dmlk_convolution *c) {
     return c->input_zero + (dmlk_input_flip(c) != 0 ? shift : 0);
 }
 
-/* Runs it, bit-identical to the plain kernel.  false: nothing was done, out of memory. */
+/* Runs the convolution, bit-identical to the plain kernel.  False: memory ran out, and nothing was done. */
 bool dmlk_convolve_bytes(const dmlk_convolution *convolution);
 
-/* The same for groups of one channel with small windows, in bytes and in floats.  false: not applicable. */
+/* The same for groups of one channel with small windows, computed in bytes and in floats.  False: the kernel does not
+ * apply, and nothing was done. */
 bool dmlk_convolve_depthwise(const dmlk_convolution *convolution);
 bool dmlk_convolve_bytes_by_channel(const dmlk_convolution *convolution);
 
-/* Forms of the former (see dispatch/choose.c); without one, it is not applicable. */
+/* Forms of dmlk_convolve_depthwise (see dispatch/choose.c); without a form, it does not apply. */
 extern const struct dmlk_depthwise_form {
     bool (*convolve)(const dmlk_convolution *convolution);
 } *dmlk_depthwise_form;

@@ -1,4 +1,4 @@
-/* fold_piece.h - a piece of a row of fold_rows.c, which each form of it computes with vectors of its own. */
+/* fold_piece.h - computes a piece of a row for fold_rows.c; each form uses the vectors of its instruction set. */
 #ifndef DMLK_FOLD_PIECE_H
 #define DMLK_FOLD_PIECE_H
 
@@ -6,18 +6,19 @@
 #include "promoted.h"
 #include "view.h"
 
-#define DMLK_FOLD_MOST 64   /* places */
-#define DMLK_FOLD_LANES 16
+#define DMLK_FOLD_MOST 64   /* the most places of a window */
+#define DMLK_FOLD_LANES 16  /* elements of a row whose sums are in registers together */
 #define DMLK_FOLD_PIECE 256 /* elements of a row whose sums are rounded together */
 
-/* What is added to a row of the image, in order: element i of `from` to element i. */
+/* The rows that are added to a row of the image, in order: element i of from[t] to element i, for begins[t] <= i <
+ * ends[t]. */
 typedef struct dmlk_fold_taps {
-    int64_t count, ahead; /* what follows so far behind is fetched: CPUs do not follow as many streams by themselves */
+    int64_t count, ahead; /* ahead: prefetch distance in elements; CPUs do not prefetch so many rows themselves */
     const float *from[DMLK_FOLD_MOST];
     int64_t begins[DMLK_FOLD_MOST], ends[DMLK_FOLD_MOST];
 } dmlk_fold_taps;
 
-/* Sums elements at .. at + DMLK_FOLD_LANES - 1, which all taps have. */
+/* Sums elements at .. at + DMLK_FOLD_LANES - 1, to which all taps add. */
 typedef void dmlk_add_lanes(const dmlk_fold_taps *taps, int64_t at, double *to);
 
 static inline double dmlk_add_one(const dmlk_fold_taps *taps, int64_t at) {
@@ -28,8 +29,8 @@ static inline double dmlk_add_one(const dmlk_fold_taps *taps, int64_t at) {
     return sum;
 }
 
-/* Elements [from, to), at most DMLK_FOLD_PIECE.  Between `begin` and `end` all taps have elements; the last vector of them may
- * compute some again. */
+/* Computes elements [from, to), at most DMLK_FOLD_PIECE.  All taps add to elements [begin, end); the last vector of
+ * these may compute some elements again. */
 static inline __attribute__((always_inline)) void dmlk_sum_piece(dmlk_add_lanes *add_lanes, const dmlk_fold_taps *taps, int64_t begin,
                                                                int64_t end, int64_t from, int64_t to, float *out) {
     double row[DMLK_FOLD_PIECE];
@@ -57,7 +58,7 @@ static inline __attribute__((always_inline)) void dmlk_sum_piece(dmlk_add_lanes 
     const dmlk_fold_taps *taps, int64_t begin, int64_t end, int64_t from, int64_t to, float *out
 #define DMLK_FOLD_ARGUMENTS taps, begin, end, from, to, out
 
-/* Forms of it (see dispatch/choose.c). */
+/* Forms of dmlk_sum_piece (see dispatch/choose.c). */
 extern const struct dmlk_fold_rows_form {
     void (*sum_piece)(DMLK_FOLD_PARAMETERS);
 } *dmlk_fold_rows_form;

@@ -1,5 +1,5 @@
-/* fold_rows.c - see fold_rows.h.  The sums of 16 elements of an image stay in registers while all places of the window
- * are added; fold.c adds a place to a band of sums in memory. */
+/* fold_rows.c - see fold_rows.h.  The sums of 16 elements of an image stay in registers while all places of the
+ * window are added; fold.c instead adds one place after the other to a band of sums in memory. */
 #include "fold_rows.h"
 
 #include "cpu.h"
@@ -7,7 +7,7 @@
 
 #define MOST DMLK_FOLD_MOST
 #define LANES DMLK_FOLD_LANES
-#define NEAR (1 << 16) /* elements of a second-level cache */
+#define NEAR (1 << 16) /* elements that fit a second-level cache */
 
 const struct dmlk_fold_rows_form *dmlk_fold_rows_form;
 
@@ -19,9 +19,9 @@ struct job {
     const dmlk_view *in, *out;
     int64_t place_step;               /* columns from a place of the window to the next */
     int64_t row_steps[DMLK_MAX_RANK]; /* columns from a block to the next */
-    int64_t shifts[MOST];             /* of each place of the last axis */
-    int64_t begins[MOST], ends[MOST]; /* its elements of a row: the others would be of no block */
-    int64_t begin, end;               /* those that all places have */
+    int64_t shifts[MOST];             /* of each place along the last axis */
+    int64_t begins[MOST], ends[MOST]; /* elements of a row that blocks add to at this place */
+    int64_t begin, end;               /* elements of a row that blocks add to at all places */
 };
 
 static inline __attribute__((always_inline)) void add_lanes(const dmlk_fold_taps *taps, int64_t at, double *to) {
@@ -59,7 +59,7 @@ static void find_taps(const struct job *job, const int64_t *index, dmlk_fold_tap
             taps->begins[taps->count] = job->begins[w];
             taps->ends[taps->count++] = job->ends[w];
         }
-        place[last] = wide - 1; /* the next one of the axes before */
+        place[last] = wide - 1; /* to the next place along the earlier axes */
         dmlk_next_window_place(job->c, place);
     }
 }
@@ -72,7 +72,7 @@ static void sum_rows(int64_t begin, int64_t end, int part, void *context) {
     int64_t work = 0, index[DMLK_MAX_RANK];
     dmlk_fold_taps taps;
     void (*const sum)(DMLK_FOLD_PARAMETERS) = dmlk_fold_rows_form != NULL ? dmlk_fold_rows_form->sum_piece : sum_piece;
-    taps.ahead = dmlk_min(job->place_step * job->c->places, NEAR); /* the next channel */
+    taps.ahead = dmlk_min(job->place_step * job->c->places, NEAR); /* to the next channel */
     dmlk_row_start(job->out, last, begin, index);
     for (int64_t row = begin; row < end && !dmlk_stopped(&work, width * job->c->places); row++) {
         find_taps(job, index, &taps);

@@ -4,8 +4,8 @@
 
 #include "columns.h"
 
-/* Sums rows of a FLOAT32 image whose blocks are next to each other in memory, as fold.c does; false: it is no such
- * image, and nothing was done. */
+/* Computes the rows of a FLOAT32 image whose blocks are contiguous in memory, with the same bits as fold.c; false:
+ * the image is not like that, and nothing was done. */
 bool dmlk_fold_rows(const dmlk_columns *c, const dmlk_view *columns, const dmlk_view *image);
 
 #endif

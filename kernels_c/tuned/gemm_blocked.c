@@ -1,12 +1,11 @@
 /* gemm_blocked.c - see gemm_blocked.h.
  *
- * The output is processed in blocks of about 384 x 240.  For each block and each piece of the depth, panels of as many
- * columns of b as a tile takes and (unless they can be read in place) of 16 rows of a are packed as floats, so that the
- * operands of one step are contiguous, whatever their strides and types; the tiles of microkernel_f32.h are
- * layout-independent.
- * A panel is packed just before it is used; its source is prefetched while the previous panel is multiplied, as
- * large matrices are not in the cache.  Sums of a block are kept in a buffer until the last piece, so that they are
- * rounded to the output's type once. */
+ * The output is processed in blocks of about 384 x 240.  For each block and each piece of the depth, panels of
+ * columns of b, as wide as a tile, and of 24 rows of a (unless these can be read in place) are packed as floats.  So
+ * the operands of each step are contiguous, whatever their strides and types, and the tiles of microkernel_f32.h need
+ * not know layouts. A panel is packed just before it is used; its source is prefetched while the previous panel is
+ * multiplied, as large matrices are not in the cache.  The sums of a block are kept in a buffer until the last piece,
+ * so that they are rounded to the output's type once. */
 #include "gemm_blocked.h"
 
 #include <math.h>
@@ -25,21 +24,21 @@
 #include "promoted.h"
 #include "singles.h"
 
-#define ROWS 24 /* of a tile: a multiple of what any instructions take at a time */
-#define PANEL DMLK_F32_COLUMNS
-#define A_PANEL ROWS
-#define MOST_ROWS 384 /* of a block: together with the sums they fit into a second-level cache */
-#define MOST_COLUMNS (5 * PANEL)
+#define ROWS 24                /* rows of a tile: a multiple of the rows that any form processes at a time */
+#define PANEL DMLK_F32_COLUMNS /* columns of a panel of b */
+#define A_PANEL ROWS           /* rows of a panel of a */
+#define MAX_ROWS 384 /* rows of a block; together with the sums they fit into a second-level cache */
+#define MAX_COLUMNS (5 * PANEL) /* columns of a block */
 #define SHIFT 2 /* where a is not packed, blocks are higher by this power of 2, and narrower: b is packed less often */
-#define GROUP (2 * PANEL)
-#define GROUP_STEPS 16
-#define FEW_ROWS 8
-#define MOST_OF_ROW (96 * PANEL) /* columns of few rows: with one, its sums fit into the first-level cache */
-#define ROW_DEPTH 8192 /* of few rows at a time */
-#define CHUNK 1024 /* columns whose lines are read by each of the rows */
-#define DEPTH 256
-#define NEAR_BYTES (INT64_C(1) << 18) /* of operands and result, as floats */
-#define WORTH_THREADS 4e6 /* products: 30 microseconds; below, a second thread helps only on an idle machine */
+#define GROUP (2 * PANEL)      /* columns of b that are packed at a time ... */
+#define GROUP_STEPS 16         /* ... in so many steps of the depth, if rows of b are contiguous */
+#define FEW_ROWS 8             /* rows of a; up to this many, b is read in place */
+#define MAX_FEW_ROWS_COLUMNS (96 * PANEL) /* columns of a block then: sums of one row fit into the first-level cache */
+#define ROW_DEPTH 8192         /* depth of a piece then */
+#define CHUNK 1024             /* columns then that all rows read before the next columns */
+#define DEPTH 256              /* depth of a piece otherwise */
+#define NEAR_BYTES (INT64_C(1) << 18) /* bytes of operands and result, as floats, that fit a second-level cache */
+#define WORTH_THREADS 4e6 /* products: 30 microseconds; with fewer, a second thread helps only on an idle machine */
 
 #ifdef DMLK_X86 /* (compilers remove functions that only prefetch) */
 #define FETCH(at) __asm__ volatile("prefetcht1 %0" : : "m"(*(at)))
@@ -51,19 +50,19 @@
 
 /* Memory of one thread. */
 struct scratch {
-    float a[MOST_ROWS / A_PANEL][DEPTH * A_PANEL], b[DEPTH * GROUP];
-    float sums[MOST_COLUMNS * MOST_ROWS];
+    float a[MAX_ROWS / A_PANEL][DEPTH * A_PANEL], b[DEPTH * GROUP];
+    float sums[MAX_COLUMNS * MAX_ROWS];
     uint16_t halves[DEPTH * PANEL];
 };
 
 struct job {
     const dmlk_gemm_blocked *p;
     bool turned; /* p is the transposed product, with a and b swapped */
-    bool is_near; /* everything fits into a second-level cache: no prefetching */
+    bool is_near; /* operands and result fit a second-level cache: nothing is prefetched */
     int64_t row_blocks, column_blocks;
     int64_t tile_rows;
     int64_t depth; /* of a piece */
-    int64_t panel, group; /* columns of a panel of b, and of those that are packed at a time */
+    int64_t panel, group; /* columns of a panel of b, and of the panels that are packed at a time */
     atomic_bool failed; /* a thread ran out of memory */
 };
 
@@ -76,8 +75,8 @@ struct block {
 };
 
 _Static_assert(PANEL <= DMLK_PATCH_POSITIONS, "patches fill panels");
-_Static_assert(FEW_ROWS * ROW_DEPTH <= MOST_ROWS * DEPTH && DMLK_FEW_LINES * CHUNK <= DEPTH * GROUP &&
-                   FEW_ROWS * MOST_OF_ROW <= MOST_COLUMNS * MOST_ROWS,
+_Static_assert(FEW_ROWS * ROW_DEPTH <= MAX_ROWS * DEPTH && DMLK_FEW_LINES * CHUNK <= DEPTH * GROUP &&
+                   FEW_ROWS * MAX_FEW_ROWS_COLUMNS <= MAX_COLUMNS * MAX_ROWS,
                "few rows use the memory of panels");
 
 static inline uint8_t *element(const dmlk_matrix *matrix, uint8_t *base, int64_t row, int64_t column) {
@@ -114,7 +113,7 @@ static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t strid
                  float *to, int64_t pitch, uint16_t *halves) {
     const int64_t bytes = dmlk_type_bytes(type);
     const bool half = type == DMLK_FLOAT16;
-    uint8_t *bits = half ? (uint8_t *)halves : (uint8_t *)to; /* of one k after the other */
+    uint8_t *bits = half ? (uint8_t *)halves : (uint8_t *)to; /* the elements of one k after the other */
     const int64_t bits_step = pitch * bytes;
     if (stride == 1 && !half) {
         copy_lines(from, step * bytes, depth, count, to, pitch);
@@ -142,7 +141,7 @@ static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t strid
     }
 }
 
-/* The source of the next `pack`, or the part not yet prefetched: roughly contiguous lines. */
+/* The part of the next source of `pack` that is not yet prefetched, as roughly contiguous lines. */
 struct source {
     const uint8_t *at;
     int64_t lines, step, length, apart;
@@ -175,7 +174,7 @@ static void fetch_share(struct source *s) {
 
 /* --- results --- */
 
-/* Sums that become floats. */
+/* Rows of sums that are converted to results. */
 struct rows {
     int64_t rows, columns;
     const float *sums, *c; /* NULL: none */
@@ -206,7 +205,7 @@ DMLK_EACH_ISA(scale, (const dmlk_gemm_blocked *p, struct rows r), (p, r)) {
     }
 }
 
-/* `count` <= PANEL elements of a row. */
+/* Stores `count` <= PANEL elements of a row. */
 static void store_row(const struct job *job, const uint8_t *c, uint8_t *out, int64_t count, const float *sums) {
     const dmlk_gemm_blocked *p = job->p;
     const int64_t stride = p->out.column_stride, bytes = dmlk_type_bytes(p->out.type);
@@ -241,7 +240,7 @@ static void fetch_results(const struct job *job, const struct block *block, int6
     }
 }
 
-/* Where columns of the output are contiguous: all rows of a panel, from the buffer of sums, turned. */
+/* Stores all rows of a panel, transposed, from the buffer of sums; used if columns of the output are contiguous. */
 static void store_panel(const struct job *job, const struct block *block, const dmlk_f32_kernel *tile, int64_t column,
                         uint16_t *halves) {
     const dmlk_gemm_blocked *p = job->p;
@@ -273,7 +272,7 @@ static bool are_floats(const dmlk_matrix *matrix) {
     return matrix->type == DMLK_FLOAT32 && matrix->column_stride == 1;
 }
 
-/* One number for each row is as good. */
+/* Whether `scale` can read c directly: floats, or one number for each row. */
 static bool can_add(const dmlk_matrix *c) { return are_floats(c) || (c->type == DMLK_FLOAT32 && c->column_stride == 0); }
 
 static void store_tile(const struct job *job, const struct block *block, int64_t row, int64_t column,
@@ -301,7 +300,7 @@ static void store_tile(const struct job *job, const struct block *block, int64_t
 
 /* --- blocks --- */
 
-/* Panels of rows of a are panels of columns of a transposed. */
+/* Packs a panel of rows of a, as the columns of a transposed. */
 static void pack_a(const struct job *job, const struct block *block, int64_t row, struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
     if (a->patches != NULL) {
@@ -313,7 +312,7 @@ static void pack_a(const struct job *job, const struct block *block, int64_t row
          block->depth, dmlk_min(A_PANEL, block->rows - row), s->a[row / A_PANEL], A_PANEL, s->halves);
 }
 
-/* The next panel of rows, if any. */
+/* The source of the next panel of rows, if there is one. */
 static struct source source_of_a(const struct job *job, const struct block *block, int64_t row) {
     const dmlk_matrix *a = &job->p->a;
     const int64_t next = row + A_PANEL;
@@ -324,7 +323,7 @@ static struct source source_of_a(const struct job *job, const struct block *bloc
                      a->row_stride, block->depth, dmlk_min(A_PANEL, block->rows - next), A_PANEL / ROWS);
 }
 
-/* The panels of columns `column` .. `end` - 1: of some rows at a time, as these may be pages apart. */
+/* Packs the panels of columns `column` .. `end` - 1, a few rows of b at a time, as rows may be pages apart. */
 static void pack_b(const struct job *job, const struct block *block, int64_t column, int64_t end, struct scratch *s) {
     const dmlk_matrix *b = &job->p->b;
     const int64_t panel = job->panel, most = b->patches == NULL && b->column_stride == 1 ? GROUP_STEPS : block->depth;
@@ -343,12 +342,13 @@ static void pack_b(const struct job *job, const struct block *block, int64_t col
     }
 }
 
-/* Step `k` of the block of columns of b, or of rows of a, that begins at `first`. */
+/* Step `k` of the block of columns of b, or of rows of a, that starts at `first`. */
 static const float *in_block(const dmlk_matrix *matrix, const uint8_t *base, int64_t first, int64_t k) {
     return (const float *)(const void *)base + first / DMLK_F32_BLOCK * matrix->block_step + k * DMLK_F32_BLOCK;
 }
 
-/* The group after the one that begins at `column`: the next columns, or the first of the next piece of the depth. */
+/* The source of the group after the one that starts at `column`: the next columns, or the first columns of the next
+ * piece of the depth. */
 static struct source source_of_b(const struct job *job, const struct block *block, int64_t column, int64_t shares) {
     const dmlk_matrix *b = &job->p->b;
     const bool same = column + job->group < block->columns;
@@ -364,13 +364,13 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
                      dmlk_min(block->depth, job->p->depth - first), dmlk_min(job->group, block->columns - next), shares);
 }
 
-/* Whether rows of a can be read in place.  (Contiguous columns would be lines of the cache that are far apart.) */
+/* Whether rows of a can be read in place.  (If columns are contiguous, each element would be in another cache line.) */
 static bool is_direct(const dmlk_matrix *a) {
     return a->patches == NULL && a->type == DMLK_FLOAT32 &&
            (a->column_stride == 1 || a->row_at != NULL || a->block != 0);
 }
 
-/* The rows of the tile that begins at `row`. */
+/* The rows of the tile that starts at `row`. */
 static const float *rows_at(const struct job *job, const struct block *block, int64_t row, const struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
     if (a->row_at != NULL) {
@@ -383,7 +383,8 @@ static const float *rows_at(const struct job *job, const struct block *block, in
                         : &s->a[row / A_PANEL][row % A_PANEL];
 }
 
-/* All rows of the block with the panel of columns that begins at `column`; `next_b`: what is read next. */
+/* Multiplies all rows of the block by the panel of columns that starts at `column`; `next_b` is the source to
+ * prefetch. */
 static void multiply_panel(const struct job *job, const struct block *block, int64_t column, struct source *next_b,
                            struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
@@ -451,8 +452,8 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
     }
 }
 
-/* Few rows, which are no places of a table: b is read once, in place, without panels; its rows or its columns are
- * contiguous. */
+/* Whether a has few rows, not read through a table, and b can be read once, in place, without panels: its rows or its
+ * columns are contiguous. */
 static bool has_few_rows(const dmlk_gemm_blocked *p) {
     const bool by_columns = p->b.row_stride == 1 && p->b.type == DMLK_FLOAT32 && p->n >= DMLK_FEW_COLUMNS &&
                             dmlk_few_rows_form != NULL;
@@ -460,7 +461,7 @@ static bool has_few_rows(const dmlk_gemm_blocked *p) {
            (p->b.column_stride == 1 || by_columns);
 }
 
-/* The sums of the block's rows, `columns` apart: steps of b whose rows are contiguous, eight at a time. */
+/* Adds to the sums of the block's rows, which are block->columns apart: eight contiguous rows of b at a time. */
 static bool add_lines(const struct job *job, const struct block *block, const float *a, float *sums, float *widened, int64_t *work) {
     const dmlk_matrix *b = &job->p->b;
     for (int64_t k = 0; k < block->depth; k += DMLK_FEW_LINES) {
@@ -495,7 +496,7 @@ static bool add_lines(const struct job *job, const struct block *block, const fl
     return true;
 }
 
-/* The same of b whose columns are contiguous. */
+/* The same if the columns of b are contiguous. */
 static bool add_columns(const struct job *job, const struct block *block, const float *a, float *sums, int64_t *work) {
     const dmlk_matrix *b = &job->p->b;
     for (int64_t column = 0; column < block->columns; column += DMLK_FEW_COLUMNS) {
@@ -547,7 +548,7 @@ static void multiply_few(const struct job *job, struct block *block, struct scra
     }
 }
 
-/* Part `i` of `count` items split into `parts` parts of whole units. */
+/* Finds part `i` of `count` items that are split into `parts` parts of whole units. */
 static void split(int64_t count, int64_t unit, int64_t parts, int64_t i, int64_t *first, int64_t *size) {
     const int64_t units = (count + unit - 1) / unit, begin = units * i / parts * unit;
     *first = begin;
@@ -585,7 +586,7 @@ static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
     dmlk_give(scratch);
 }
 
-/* Steps of a tile for m x n, in vectors of 16. */
+/* The vectors of 16 columns in a tile of m x n. */
 static int64_t vectors(int64_t m, int64_t n) { return m * ((n + 15) / 16); }
 
 /* out transposed = alpha (b transposed) (a transposed) + beta (c transposed). */
@@ -605,8 +606,8 @@ static int64_t plan_blocks(struct job *job, int threads) {
     const dmlk_gemm_blocked *p = job->p;
     const int64_t panels = (p->n + job->panel - 1) / job->panel, tiles = (p->m + job->tile_rows - 1) / job->tile_rows;
     const int shift = p->a.row_at == NULL ? 0 : SHIFT;
-    const int64_t most_rows = MOST_ROWS << shift;
-    const int64_t most = has_few_rows(p) ? MOST_OF_ROW : (MOST_COLUMNS >> shift) / PANEL * PANEL;
+    const int64_t most_rows = MAX_ROWS << shift;
+    const int64_t most = has_few_rows(p) ? MAX_FEW_ROWS_COLUMNS : (MAX_COLUMNS >> shift) / PANEL * PANEL;
     job->row_blocks = (p->m + most_rows - 1) / most_rows;
     job->column_blocks = (p->n + most - 1) / most;
     for (;;) {
@@ -624,7 +625,7 @@ static int64_t plan_blocks(struct job *job, int threads) {
     }
 }
 
-/* Whether blocks, if there are any, are read in place. */
+/* Whether blocks, if there are any, can be read in place. */
 static bool blocks_fit(const dmlk_matrix *matrix, int64_t stride, int64_t step) {
     return matrix->block == 0 || (matrix->block == DMLK_F32_BLOCK && matrix->type == DMLK_FLOAT32 && stride == 1 &&
                                   step == DMLK_F32_BLOCK && matrix->block_step != 0);

@@ -1,4 +1,4 @@
-/* microkernels.c - the forms that were chosen. */
+/* microkernels.c - the chosen forms (see dispatch/choose.c). */
 #include "microkernel_f32.h"
 #include "microkernel_s8.h"
 

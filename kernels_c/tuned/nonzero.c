@@ -1,8 +1,8 @@
 /* nonzero.c - see nonzero.h.
  *
- * The elements are processed in blocks, first into one bit per element: 1 if it is not zero.  Threads compute and
- * count the bits of their part; the counts give the first row of each part, and each thread then converts its bits
- * to rows. The elements themselves are read once. */
+ * The elements are processed in blocks.  First each element becomes a bit: 1 if it is not zero.  Threads compute and
+ * count the bits of their part; the counts give the first row of each part, and each thread then converts its bits to
+ * rows.  So elements are read only once. */
 #include "nonzero_words.h"
 
 #include "parallel.h"
@@ -10,15 +10,15 @@
 #include "transpose.h"
 
 #define WORD DMLK_NONZERO_WORD
-#define BLOCK (INT64_C(1) << 25)          /* elements at once: 4 MiB of bits */
+#define BLOCK (INT64_C(1) << 25)          /* elements of a block: 4 MiB of bits */
 #define WORTH_A_THREAD (INT64_C(1) << 16) /* elements */
-#define JOINED_BYTES (INT64_C(1) << 18)   /* of joined rows */
+#define JOINED_BYTES (INT64_C(1) << 18)   /* bytes of rows that are joined at a time */
 #define PLACES 31                         /* bits of the position of an element */
 
 const struct dmlk_nonzero_form *dmlk_nonzero_form;
 
-/* Joins rows of the iteration that are interleaved in memory, up to `most` elements; returns the number of
- * elements, 0: not applicable here. */
+/* Copies rows of the iteration that are interleaved in memory, at most `most` elements, one after the other to `to`;
+ * returns the number of elements; 0: rows are not copied here. */
 static int64_t join_rows(const dmlk_iter *iter, const dmlk_cursor *cursor, int64_t most, uint8_t *to) {
     const int64_t row = (int64_t)iter->rank - 1, bytes = iter->bytes[0], width = iter->sizes[row];
     if (to == NULL || cursor->index[row] != 0) {

@@ -1,9 +1,9 @@
-/* nonzero_words.h - the inner loops of nonzero.c, which each form of it compiles for its instructions: which elements of a
- * row are not zero, as words of bits, and the rows of coordinates of set bits.
+/* nonzero_words.h - the inner loops of nonzero.c, which each form compiles for its instruction set: they find the
+ * elements of a row that are not zero, as words of bits, and write the rows of coordinates of the set bits.
  *
- * Rows are made in batches, in three steps: the positions of the set bits, in logical order; their coordinates, one
- * axis of the batch at a time; and the stores of the columns.  Rows of four columns, the usual case, are built in
- * registers instead.  Output that bypasses the caches is written in whole lines. */
+ * Rows are made in batches, in three steps: the positions of the set bits, in logical order; their coordinates, for
+ * the whole batch, axis by axis; and the stores of the columns.  Rows of four columns, the usual case, are built in
+ * registers instead. Output that bypasses the caches is written in whole cache lines. */
 #ifndef DMLK_NONZERO_WORDS_H
 #define DMLK_NONZERO_WORDS_H
 
@@ -16,25 +16,25 @@
 
 #define DMLK_NONZERO_WORD 64   /* elements whose bits are in one word */
 #define DMLK_NONZERO_BATCH 512 /* rows */
-#define DMLK_NONZERO_PARTS 64
-#define MOST_ROWS_TO_A_LINE (DMLK_LINE / (int64_t)sizeof(uint32_t))
+#define DMLK_NONZERO_PARTS 64  /* the most threads */
+#define MAX_ROWS_TO_A_LINE (DMLK_LINE / (int64_t)sizeof(uint32_t)) /* rows from one start of a cache line to the next */
 #define INLINE static inline __attribute__((always_inline))
 
-/* Quotients of places: (place * factor) >> shift is place / size, exactly, for every place of 31 bits. */
+/* Division by the size of an axis: (place * factor) >> shift is place / size, exactly, for every place of 31 bits. */
 struct division {
-    uint32_t factor, shift; /* factor 0: outermost axis, the position itself is the coordinate */
+    uint32_t factor, shift; /* factor 0: the outermost axis, along which the position itself is the coordinate */
     uint32_t size;
 };
 
 typedef struct dmlk_nonzero_job {
     const dmlk_iter *iter;
     const dmlk_nonzero_table *table;
-    uint64_t keep;                        /* mask of the bits that make an element nonzero, repeated */
+    uint64_t keep;                        /* mask of the bits that make an element nonzero, for 8 bytes of elements */
     struct division axes[DMLK_MAX_RANK];  /* by column */
     int64_t first, count;                 /* elements of this block */
     uint64_t *bits;
     int64_t rows[DMLK_NONZERO_PARTS + 1];         /* first row of each part */
-    bool stream;                          /* bypasses the caches */
+    bool stream;                          /* the output bypasses the caches */
 } dmlk_nonzero_job;
 
 /* Collects bits of elements, in order, into words. */
@@ -45,15 +45,15 @@ typedef struct dmlk_nonzero_words {
 
 /* See dispatch/choose.c. */
 extern const struct dmlk_nonzero_form {
-    /* A piece of a row: `count` elements, `stride` apart. */
+    /* Appends the bits of a piece of a row: `count` elements, `stride` apart. */
     void (*find_row)(const dmlk_nonzero_job *job, const uint8_t *at, int64_t stride, int64_t count, dmlk_nonzero_words *words);
-    /* The rows of words begin .. end - 1 of the block. */
+    /* Writes the rows of words begin .. end - 1 of the block, from row `row` of the table on. */
     void (*write_words)(const dmlk_nonzero_job *job, int64_t begin, int64_t end, int64_t row);
 } *dmlk_nonzero_form;
 
 /* --- which elements are not zero --- */
 
-/* Bit i of the result: element i is not zero; for 64 contiguous elements of 1, 2, 4 or 8 bytes. */
+/* Returns a word whose bit i says that element i is not zero, for 64 contiguous elements of 1, 2, 4 or 8 bytes. */
 typedef uint64_t find_word(const uint8_t *at, int64_t bytes, uint64_t keep);
 
 INLINE void append(dmlk_nonzero_words *words, uint64_t word, int64_t count) {
@@ -67,7 +67,7 @@ INLINE void append(dmlk_nonzero_words *words, uint64_t word, int64_t count) {
     words->filled = filled % DMLK_NONZERO_WORD;
 }
 
-/* A piece of a row: `count` elements, `stride` apart. */
+/* Appends the bits of a piece of a row: `count` elements, `stride` apart. */
 INLINE void find_row(find_word *find, const dmlk_nonzero_job *job, const uint8_t *at, int64_t stride, int64_t count,
                             dmlk_nonzero_words *words) {
     const int64_t bytes = job->iter->bytes[0], step = stride * bytes;
@@ -76,7 +76,7 @@ INLINE void find_row(find_word *find, const dmlk_nonzero_job *job, const uint8_t
         append(words, find(at + i * bytes, bytes, job->keep), DMLK_NONZERO_WORD);
     }
     for (; i < count; i += DMLK_NONZERO_WORD) {
-        uint64_t piece[DMLK_NONZERO_WORD]; /* of any size of element */
+        uint64_t piece[DMLK_NONZERO_WORD]; /* for elements of any size */
         const int64_t n = dmlk_min(count - i, DMLK_NONZERO_WORD);
         dmlk_gather(at + i * step, step, bytes, n, (uint8_t *)piece);
         const uint64_t word = find((const uint8_t *)piece, bytes, job->keep);
@@ -86,17 +86,18 @@ INLINE void find_row(find_word *find, const dmlk_nonzero_job *job, const uint8_t
 
 /* --- the positions of set bits --- */
 
-/* Writes `base` + the index of each set bit; returns the end.  May write up to 64 numbers. */
+/* Writes `base` + the index of each set bit to `to`, and returns the end; may write up to 64 numbers in any case. */
 typedef uint32_t *spread_word(uint64_t word, uint32_t base, uint32_t *to);
 
 /* --- coordinates --- */
 
 struct batch {
-    uint32_t places[DMLK_NONZERO_BATCH + 16]; /* vectors may begin anywhere */
+    uint32_t places[DMLK_NONZERO_BATCH + 16]; /* a vector may start at any place */
     uint32_t columns[DMLK_MAX_RANK][DMLK_NONZERO_BATCH], rows[DMLK_MAX_RANK * DMLK_NONZERO_BATCH];
 };
 
-/* The coordinates of `count` positions, rounded up to 16, on one axis; leaves the positions on the outer axes. */
+/* Finds the coordinates of `count` positions, rounded up to a multiple of 16, along one axis, and replaces the
+ * positions by those along the outer axes. */
 typedef void divide_places(const struct division *by, uint32_t *restrict places, int64_t count,
                            uint32_t *restrict rests);
 
@@ -108,7 +109,7 @@ INLINE void divide(const struct division *by, uint32_t *restrict places, int64_t
     }
 }
 
-/* Contiguous rows of four columns, 16 at a time, built in registers; false: another kind of table. */
+/* Writes contiguous rows of four columns, 16 rows at a time, built in registers; false: the table has another layout. */
 typedef bool write_fours(const dmlk_nonzero_job *job, const struct batch *batch, int64_t count, int64_t row);
 
 /* Stores columns as rows; the number of columns is a constant where this is inlined. */
@@ -142,7 +143,7 @@ INLINE void store(const dmlk_nonzero_job *job, uint32_t *to, const uint32_t *fro
     }
 }
 
-/* Rows of the first `count` positions. */
+/* Writes the rows of the first `count` positions. */
 INLINE void write_batch(divide_places *division, const dmlk_nonzero_job *job, struct batch *batch, int64_t count,
                         int64_t row) {
     const dmlk_nonzero_table *table = job->table;
@@ -175,10 +176,10 @@ INLINE void write_batch(divide_places *division, const dmlk_nonzero_job *job, st
     }
 }
 
-/* The largest number of at most `count` rows that ends with a whole line, if any: a line streamed in two pieces
- * costs a read. */
+/* The largest number of rows, up to `count`, that ends with a whole cache line; if there is none, `count`.  (A cache
+ * line that is streamed in two pieces costs a read.) */
 INLINE int64_t whole_lines(const dmlk_nonzero_table *table, int64_t row, int64_t count) {
-    for (int64_t rows = count; rows > count - MOST_ROWS_TO_A_LINE && rows > 0; rows--) {
+    for (int64_t rows = count; rows > count - MAX_ROWS_TO_A_LINE && rows > 0; rows--) {
         if ((uintptr_t)(table->base + (row + rows) * table->row_stride) % DMLK_LINE == 0) {
             return rows;
         }
@@ -186,7 +187,7 @@ INLINE int64_t whole_lines(const dmlk_nonzero_table *table, int64_t row, int64_t
     return count;
 }
 
-/* Words begin .. end - 1 of the block. */
+/* Writes the rows of words begin .. end - 1 of the block. */
 INLINE void write_words(spread_word *spread, divide_places *division, write_fours *fours, const dmlk_nonzero_job *job,
                         int64_t begin, int64_t end, int64_t row) {
     struct batch batch;
@@ -202,7 +203,7 @@ INLINE void write_words(spread_word *spread, divide_places *division, write_four
             break;
         }
         const int64_t wanted = job->stream && w + 1 < end ? whole_lines(job->table, row, count) : count;
-        uint32_t rest[MOST_ROWS_TO_A_LINE];
+        uint32_t rest[MAX_ROWS_TO_A_LINE];
         memcpy(rest, batch.places + wanted, (size_t)(count - wanted) * sizeof rest[0]);
         if (!fours(job, &batch, wanted, row)) {
             write_batch(division, job, &batch, wanted, row);
@@ -216,13 +217,13 @@ INLINE void write_words(spread_word *spread, divide_places *division, write_four
     }
 }
 
-/* Rows of four columns are written as all others. */
+/* For forms without write_fours: rows of four columns are written like all others. */
 INLINE bool no_fours(const dmlk_nonzero_job *job, const struct batch *batch, int64_t count, int64_t row) {
     (void)job, (void)batch, (void)count, (void)row;
     return false;
 }
 
-/* The form of an instruction set, of functions that are compiled for it. */
+/* Defines the form of an instruction set from functions that are compiled for it. */
 #define DMLK_NONZERO_FORM(isa, find, spread, division, fours)                                                  \
     static void find_row_of(const dmlk_nonzero_job *job, const uint8_t *at, int64_t stride, int64_t count,      \
                             dmlk_nonzero_words *words) {                                                       \

@@ -1,9 +1,9 @@
 /* patches.c - see patches.h.
  *
- * Positions of a panel that follow each other along an output row are a run.  Of each tap, the part of a run that is
- * inside the input is a piece: elements at a constant distance.  A piece is the same for all channels: they are copied
- * one after the other, in moves of 8, 4 or 1 elements, if elements are closer than channels; otherwise the block is
- * transposed. */
+ * Consecutive positions of a panel in the same output row are a run.  For each tap, the part of a run that is inside
+ * the input is a piece: elements at a constant distance.  Pieces are the same for all channels.  If elements are
+ * closer than channels, channels are copied one after the other, in moves of 8, 4 or 1 elements; otherwise the block
+ * is transposed. */
 #include "patches.h"
 
 #include <string.h>
@@ -17,16 +17,16 @@
 enum { Z, Y, X };
 
 struct run {
-    int64_t input[DMLK_SPATIAL]; /* that the first tap meets at its first position */
+    int64_t input[DMLK_SPATIAL]; /* coordinates of the element that the first tap reads at the run's first position */
     int64_t lane, count;
 };
 
 struct piece {
-    int64_t from; /* elements from the first of the channel */
+    int64_t from; /* elements from the first element of the channel */
     int64_t lane, count;
 };
 
-/* The taps and channels of one panel; lines of `bytes` per element. */
+/* A panel that is being packed; an element has `bytes` bytes. */
 struct panel {
     const dmlk_patches *p;
     struct run runs[MOST];
@@ -54,7 +54,7 @@ static void find_runs(struct panel *panel, int64_t first, int64_t count) {
 
 static inline bool is_inside(const dmlk_taps_axis *axis, int64_t at) { return at >= 0 && at < axis->input; }
 
-/* The pieces of a tap; returns their number, and in `*whole` whether they are all positions. */
+/* Finds the pieces of a tap; returns their number, and sets *whole if they cover all positions. */
 static int64_t find_pieces(const struct panel *panel, const int64_t *tap, struct piece *pieces, bool *whole) {
     const dmlk_patches *p = panel->p;
     const dmlk_taps_axis *along = &p->axes[X];
@@ -86,7 +86,7 @@ static int64_t find_pieces(const struct panel *panel, const int64_t *tap, struct
     return number;
 }
 
-/* The pieces of one tap, of each of `channels`. */
+/* The pieces of one tap, for each of `channels` channels. */
 struct lines {
     const uint8_t *from;
     uint8_t *to;
@@ -97,7 +97,7 @@ struct lines {
     bool whole;
 };
 
-/* --- one channel after the other: to + lane = from + piece, 0 elsewhere --- */
+/* --- one channel after the other: pieces are copied to their lanes, 0 to all others --- */
 
 enum { EIGHTS, FOURS, ONES };
 
@@ -114,7 +114,7 @@ static void add_move(struct moves *moves, int size, const struct lines *l, const
     moves->at[size][moves->counts[size]++] = (struct move){piece->from + i * l->step, piece->lane + i};
 }
 
-/* Those that cover the pieces, twice in part: the last elements of one once more. */
+/* Finds moves that cover the pieces; the last move of a piece may overlap the previous one. */
 static void find_moves(const struct lines *l, struct moves *moves) {
     memset(moves->counts, 0, sizeof moves->counts);
     for (int64_t k = 0; k < l->number; k++) {
@@ -138,7 +138,7 @@ static void find_moves(const struct lines *l, struct moves *moves) {
 typedef uint32_t words __attribute__((vector_size(32)));
 typedef uint16_t shorts __attribute__((vector_size(16)));
 
-/* Every second of 15. */
+/* Copies every second of 15 elements. */
 static inline __attribute__((always_inline)) void move_alternate(int64_t bytes, const uint8_t *from, uint8_t *to) {
     if (bytes == 4) {
         words low, high;
@@ -203,7 +203,7 @@ static void transpose(const struct lines *l, int64_t bytes) {
     }
 }
 
-/* Channels begin .. end - 1 of one tap. */
+/* Packs channels begin .. end - 1 of one tap. */
 static void pack_tap(const struct panel *panel, const uint8_t *base, const int64_t *tap, int64_t begin, int64_t end,
                      int64_t taps, uint8_t *to) {
     struct piece pieces[MOST];

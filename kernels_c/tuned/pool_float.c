@@ -3,7 +3,7 @@
 
 #include "window_taps.h"
 
-/* Sets the index of each tap relative to tap 0; false: 32 bits do not hold them. */
+/* Sets the index of each tap relative to tap 0; false: the indices do not fit 32 bits. */
 static bool set_indices(window_taps *w) {
     const dmlk_taps_axis *axes = w->c->axes;
     double most = 0;

@@ -1,9 +1,10 @@
 /* window_taps.h - sliding windows over single channels: depthwise convolutions and poolings of floats, and depthwise
- * convolutions of bytes.  Here is what the files of the two loops share: windows_in_planes.c, whose vectors hold adjacent
+ * convolutions of bytes.  Shared by the files of the two loops: windows_in_planes.c, whose vectors hold adjacent
  * outputs of a plane, and windows_in_channels.c, whose vectors hold adjacent channels of an output.
  *
- * Each lane is one chain over the taps, in order: of fused multiply-adds, of sums or of maxima.  FLOAT16s are widened when
- * they are copied.  So are bytes, minus their zero point: a sum of 128 products of at most 255 x 255 is exact in FLOAT32. */
+ * Each lane is one chain over the taps, in order: of fused multiply-adds, of sums or of maxima.  FLOAT16s are widened
+ * when they are copied.  So are bytes, minus their zero point: a sum of 128 products of at most 255 x 255 is exact in
+ * FLOAT32. */
 #ifndef DMLK_WINDOW_TAPS_H
 #define DMLK_WINDOW_TAPS_H
 
@@ -18,9 +19,9 @@ enum { N, CHANNEL, Z, Y, X };            /* axes of tensors */
 enum { GROUP, FILTER, OF_GROUP, WINDOW }; /* axes of filters */
 
 #define MOST_TAPS 128
-#define LANES 8
+#define LANES 8 /* floats of a vector */
 #define MOST_COPIED (1 << 19) /* floats that a thread copies at a time */
-#define NO_TAP (-1)
+#define NO_TAP (-1) /* instead of an index: no maximum was found */
 #define LOWEST (-INFINITY)
 
 typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
@@ -64,7 +65,7 @@ INLINE void multiply_add(const vector *a, const vector *b, vector *sum) {
     *sum = result;
 }
 
-/* The first of equal maxima stays; `index` is that of x. */
+/* Replaces smaller maxima by x, and their indices by `index`; the first of equal maxima stays. */
 INLINE void take_larger(const vector *x, int32_t index, vector *maximum, mask *found) {
     vector larger;
     mask its_index;
@@ -160,7 +161,7 @@ INLINE void store_indices(const dmlk_view *to, int64_t at, int64_t stride, const
     if (to->type == DMLK_UINT32) {
         uint32_t *narrow = (uint32_t *)(void *)to->base + at;
         const uint32_t low = (uint32_t)first, low_step = (uint32_t)step;
-        for (int64_t i = 0; i < count && stride == 1; i++) { /* apart, so that it is vectorized */
+        for (int64_t i = 0; i < count && stride == 1; i++) { /* separate, so that it is vectorized */
             narrow[i] = found[i] < 0 ? 0 : low + (uint32_t)i * low_step + (uint32_t)found[i];
         }
         for (int64_t i = 0; i < count && stride != 1; i++) {
@@ -183,12 +184,12 @@ float dmlk_find_nan(const window_taps *w, int64_t image, int64_t channel, const 
 /* The number of threads for `items` parts of the output. */
 int dmlk_window_parts(const window_taps *w, int64_t items);
 
-/* Returns memory to be released with dmlk_give, NULL if there is none; `rest` is what is behind the packed weights and
- * biases, with room for `floats`. */
+/* Packs weights and biases.  Returns memory to be released with dmlk_give, or NULL if memory ran out; *rest is the
+ * part of it after the packed weights and biases, with room for `floats` floats. */
 float *dmlk_pack_window_weights(window_taps *w, bool lanes_are_channels, int64_t floats, float **rest);
 
-/* windows_in_channels.c, windows_in_planes.c: compute all outputs.  false: nothing was done: not applicable, or out of
- * memory. */
+/* windows_in_channels.c, windows_in_planes.c: compute all outputs.  False: the loop does not apply or memory ran out,
+ * and nothing was done. */
 bool dmlk_run_windows_in_channels(window_taps *w);
 bool dmlk_run_windows_in_planes(window_taps *w);
 

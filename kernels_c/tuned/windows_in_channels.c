@@ -14,8 +14,8 @@
 #include "transpose.h"
 
 #define RING 5120             /* floats of the copied rows, if possible: they fit the first-level cache */
-#define FEWEST_CHANNELS LANES
-#define FEWEST_OF_BLOCK 48    /* channels: with fewer, too little of each cache line of the input is used */
+#define FEWEST_CHANNELS LANES /* with fewer channels, this loop does not apply */
+#define FEWEST_OF_BLOCK 48    /* channels of a block: with fewer, too little of each cache line of the input is used */
 #define MOST_OUTPUTS 4        /* outputs that are computed at once */
 
 struct channels {
@@ -25,7 +25,7 @@ struct channels {
     float *outside;         /* [channels]: the element of every tap outside of the input */
     int64_t ring_z, ring_y; /* row (z, y) of the input is copied to slot (z % ring_z, y % ring_y); 0: none is copied */
     bool is_direct;         /* results are stored in place */
-    int64_t block, blocks;  /* channels at once; the last block has more if they do not divide all */
+    int64_t block, blocks;  /* channels of a block; the last block has more if they do not divide all channels */
 };
 
 /* Channels first .. first + count - 1 of a row of the output. */
@@ -45,8 +45,9 @@ struct tap_pointers {
     int64_t step[MOST_TAPS];
 };
 
-/* Computes all channels of `outputs` adjacent outputs.  AVERAGE divides by `counts`, one for each.  If the channels are no
- * multiple of the vectors, the last vectors overlap others, with equal results.  Returns whether a maximum is LOWEST. */
+/* Computes all channels of `outputs` adjacent outputs.  AVERAGE divides by `counts`, one for each output.  If the
+ * channels are not a multiple of the vectors, the last vectors overlap others, with equal results.  Returns whether a
+ * maximum is LOWEST. */
 INLINE bool run_outputs(const enum window_operation operation, const window_taps *w, const struct row *r,
                         const struct tap_pointers *taps, const int outputs, const int vectors, const float *counts, float *to,
                         int32_t *to_found) {

@@ -13,7 +13,7 @@
 #include "scratch.h"
 
 #define BLOCK 64   /* outputs of a strip that are computed at once */
-#define STRIP 3072 /* floats of a copy, if possible: together with the sums they fit the first-level cache */
+#define STRIP 3072 /* floats of a copy, if possible: the copy and the sums then fit the first-level cache */
 
 struct planes {
     const window_taps *w;
@@ -47,8 +47,8 @@ INLINE void copy_floats(const float *from, int64_t from_step, int64_t rows, int6
     }
 }
 
-/* Where element (z, y, x) of what a strip reads is in the copy.  With a stride, the coordinates of an axis have `stride`
- * phases, which are copied apart: then the elements of a tap are contiguous, too. */
+/* Where element (z, y, x) of a strip's input is in the copy.  With a stride, the coordinates of an axis have `stride`
+ * phases, which are copied separately: then the elements of a tap are contiguous, too. */
 INLINE int64_t place_of(const struct planes *p, int64_t z, int64_t y, int64_t x) {
     if (p->step_y == 1 && p->step_x == 1) { /* no division */
         return (z * p->rows + y) * p->pitch + x;
@@ -57,7 +57,7 @@ INLINE int64_t place_of(const struct planes *p, int64_t z, int64_t y, int64_t x)
     return (phase * p->rows + y / p->step_y) * p->pitch + x / p->step_x;
 }
 
-/* Sets the layout of the copy for strips of that size; false: more than `most` floats would be copied. */
+/* Sets the layout of the copy for strips of height x width; false: more than `most` floats would be copied. */
 static bool set_strip(struct planes *p, int64_t height, int64_t width, int64_t most) {
     const window_taps *w = p->w;
     const dmlk_taps_axis *axes = w->c->axes, *y = &axes[1], *x = &axes[2];
@@ -157,7 +157,7 @@ INLINE void copy_row(const struct planes *p, const uint8_t *base, int64_t at, in
     }
 }
 
-/* Fills a row of the copy with what is outside of the input. */
+/* Fills a row of the copy with the value of taps outside the input. */
 INLINE void clear_row(const struct planes *p, int64_t z, int64_t y, float *copy) {
     const window_taps *w = p->w;
     for (int64_t phase = 0; phase < p->step_x; phase++) {
@@ -175,8 +175,8 @@ INLINE void widen_rows(const uint16_t *from, int64_t step, int64_t rows, int64_t
     }
 }
 
-/* Copies what the strip reads of its plane.  Columns outside of the input were filled before; rows outside are filled here
- * if other strips use their memory. */
+/* Copies the part of its plane that the strip reads.  Columns outside the input were filled before; rows outside are
+ * filled here if other strips use their memory. */
 INLINE void copy_strip(const struct planes *p, const struct strip *s, int64_t plane, float *line, float *copy) {
     const window_taps *w = p->w;
     const dmlk_float_convolution *c = w->c;
