@@ -16,14 +16,14 @@ typedef struct device {
     uint8_t packet[2048];
     uint32_t packet_size;
     uint32_t tensor_count;
-    dmlk_descriptor *descriptors; /* DEVICE_MAX_TENSORS of them */
+    dmlk_descriptor *descriptors; /* DEVICE_MAX_TENSORS descriptors */
     dmlk_view views[DEVICE_MAX_TENSORS];
     dmlk_segment segments[DEVICE_MAX_TENSORS + 1];
     uint64_t segment_count;
     dmlk_fault fault;
 } device;
 
-/* Begins a packet for the kernel with this name. */
+/* Starts a packet for the kernel with this name. */
 void device_begin(device *d, const char *kernel);
 void device_end(device *d);
 
@@ -39,7 +39,7 @@ void device_constants(device *d, const void *constants, uint32_t size, uint32_t 
 /* Dispatches the packet; the fault is in d->fault. */
 int device_dispatch(device *d);
 
-/* Fields of the packet, to break them. */
+/* Fields of the packet, for tests that break them. */
 dmlk_tensor device_get_tensor(const device *d, uint32_t index);
 void device_set_tensor(device *d, uint32_t index, const dmlk_tensor *tensor);
 dmlk_dispatch_header device_get_header(const device *d);
@@ -53,14 +53,14 @@ bool next_index(uint32_t rank, const int64_t *sizes, int64_t *index);
 /* Address of an element. */
 uint8_t *element_at(const dmlk_view *view, const int64_t *index);
 
-/* Element as a double, exact up to 53 bits; and back (the value must fit the type). */
+/* An element as a double, exact up to 53 bits; and the reverse (the value must fit the type). */
 double get_element(const dmlk_view *view, const int64_t *index);
 void set_element(const dmlk_view *view, const int64_t *index, double value);
 
 /* Fills all elements with integers low .. high. */
 void fill_random(const dmlk_view *view, int64_t low, int64_t high);
 
-/* Strides of any legal kind: axes permuted, gaps between; inputs also stride 0. */
+/* Random legal strides: axes permuted, with gaps; for inputs also stride 0. */
 void random_strides(uint32_t rank, const int64_t *sizes, bool input, int64_t *strides);
 
 /* Random rank 1..8 and sizes with at most 2000 elements; returns the rank. */
@@ -73,15 +73,15 @@ uint32_t kernel_number(const char *name);
 
 /* --- element-wise kernels --- */
 
-/* Begins with `inputs` tensors of type `in`, integers 0 .. high in them, and one of type `out`, all of these sizes and
- * with random strides; returns the last one. */
+/* Starts a packet with `inputs` tensors of type `in`, which contain integers 0 .. high, and one tensor of type `out`,
+ * all of these sizes and with random strides; returns the last one. */
 const dmlk_view *device_random(device *d, const char *kernel, uint32_t inputs, enum dmlk_type in, enum dmlk_type out,
                                uint32_t rank, const int64_t *sizes, int64_t high);
 
-/* Runs the kernel, compares each output element with expected(elements of the inputs), and ends. */
+/* Runs the kernel, compares each output element with expected(elements of the inputs), and ends the device. */
 void device_compare(device *d, const void *constants, uint32_t size, double (*expected)(double a, double b));
 
-/* For device_compare: a copy. */
+/* The function of a copy, for device_compare. */
 double first_input(double a, double b);
 
 #endif

@@ -51,7 +51,7 @@ static void fill_with_bits(const dmlk_view *view) {
     }
 }
 
-/* A tensor of random bits; strides NULL: packed or random ones. */
+/* Adds a tensor of random bits; strides NULL: packed or random strides. */
 static void add(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, const int64_t *strides,
                 enum dmlk_access access) {
     int64_t any[DMLK_MAX_RANK];
@@ -123,7 +123,7 @@ PACKET(constant_data) {
     device_constants(d, constants, (uint32_t)words * 4, 0);
 }
 
-/* Filters in blocks of 16 by 4, in the order in which tuned kernels take them as they are. */
+/* Adds filters in blocks of 16 by 4, in the order in which tuned kernels can read them in place. */
 static void add_filters_in_blocks(device *d, enum dmlk_type type, const int64_t sizes[4]) {
     const int64_t channels = sizes[1], x_step = 16 * channels, y_step = x_step * sizes[3];
     add(d, type, 6, SIZES(sizes[0] / 16, 16, channels / 4, 4, sizes[2], sizes[3]),
@@ -162,8 +162,8 @@ PACKET(convolution_integer) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-/* A matrix {.., row, column}, or turned {.., column, row}, with blocks of 16 columns: as tuned kernels take them, or in any
- * layout. */
+/* Adds a matrix {.., row, column}, or turned {.., column, row}, with blocks of 16 columns: in the layout that tuned
+ * kernels read in place, or in any layout. */
 static void add_columns_in_blocks(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, bool turned) {
     const uint32_t axis = rank - 1 - turned, row = turned ? rank : rank - 2;
     int64_t split[5], strides[5];
@@ -181,7 +181,8 @@ static void add_columns_in_blocks(device *d, enum dmlk_type type, uint32_t rank,
     add(d, type, rank + 1, split, random_flag() ? strides : NULL, DMLK_READ);
 }
 
-/* {group, filter, channel, window} with blocks of 16 filters: as tuned kernels take them, or in any layout. */
+/* Adds {group, filter, channel, window} with blocks of 16 filters: in the layout that tuned kernels read in place, or
+ * in any layout. */
 static void add_float_filters_in_blocks(device *d, enum dmlk_type type, uint32_t spatial, const int64_t *sizes) {
     int64_t split[7] = {sizes[0], sizes[1] / 16, 16}, strides[7], elements = 16;
     memcpy(split + 3, sizes + 2, (spatial + 1) * sizeof *sizes);
@@ -293,7 +294,7 @@ static void begin_element_wise(device *d, const struct element_wise_function *fu
     device_constants(d, &k, sizeof k, 0);
 }
 
-/* A random selection of a table of these sizes; sets the sizes of indices and values, and their ranks. */
+/* Makes a random selection from a table of these sizes; sets the sizes of indices and values, and their ranks. */
 static void random_selection(uint32_t rank, const int64_t *sizes, dmlk_selection *k, uint32_t *index_rank,
                              int64_t *index_sizes, uint32_t *value_rank, int64_t *value_sizes) {
     *k = (dmlk_selection){.axis = (uint32_t)random_between(0, rank - 1), .count = 1, .may_miss = random_flag()};
@@ -437,7 +438,7 @@ PACKET(nonzero_coordinates) {
     device_constants(d, &k, sizeof k, random_flag() ? DMLK_FLAG_POISON : 0);
 }
 
-/* A window and the sizes around it. */
+/* Makes a random window and sizes that match it. */
 static void random_window(dmlk_pooling *k, int64_t in[5], int64_t out[5]) {
     const int64_t channels_last[] = {1, 2, 7, 300};
     *k = (dmlk_pooling){.spatial = (uint32_t)random_between(1, 3),
@@ -456,7 +457,7 @@ static void random_window(dmlk_pooling *k, int64_t in[5], int64_t out[5]) {
     }
 }
 
-/* Scale and zero point: one, or one for each channel. */
+/* Adds scale and zero point: one for all channels, or one for each. */
 static void add_linear(device *d, enum dmlk_type type, int64_t channels) {
     const int64_t count = random_flag() ? channels : 1;
     add_in(d, DMLK_FLOAT32, 2, SIZES(1, count));
@@ -530,7 +531,7 @@ FAMILY(reduce) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-/* A scale and perhaps a zero point for each block. */
+/* Adds a scale, and perhaps a zero point, for each block. */
 static void add_scale_and_zero_point(device *d, enum dmlk_type zero_point, uint32_t rank, const int64_t *sizes) {
     int64_t blocks[DMLK_MAX_RANK];
     for (uint32_t i = 0; i < rank; i++) {
@@ -541,7 +542,7 @@ static void add_scale_and_zero_point(device *d, enum dmlk_type zero_point, uint3
     random_flag() ? add_in(d, zero_point, rank, blocks) : device_no_tensor(d);
 }
 
-/* A tensor of 8-bit elements, its scale and perhaps its zero point. */
+/* Adds a tensor of 8-bit elements, its scale and perhaps its zero point. */
 static void add_quantized(device *d, uint32_t rank, const int64_t *sizes, bool is_output) {
     const enum dmlk_type type = integers_8_4[random_flag()];
     if (!is_output) {
@@ -600,7 +601,7 @@ FAMILY(quantization) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-/* Sizes, and a mask of some of the axes. */
+/* Makes random sizes, and a mask of some of the axes. */
 static uint32_t random_lines(int64_t *sizes, uint32_t *axes_mask) {
     const uint32_t rank = random_sizes(sizes);
     *axes_mask = (uint32_t)random_between(0, (INT64_C(1) << rank) - 1);
@@ -774,7 +775,7 @@ PACKET(fill_value_sequence) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-/* Any places of any window, also outside of the image; sets the sizes of the image and of the columns. */
+/* Makes a random window, which may reach outside the image; sets the sizes of the image and of the columns. */
 static dmlk_fold random_fold(int64_t *image, int64_t *columns) {
     dmlk_fold k = {.spatial = (uint32_t)random_between(1, 4)};
     const int64_t most = k.spatial == 1 ? 20 : k.spatial == 2 ? 5 : 2;
@@ -827,7 +828,7 @@ PACKET(padding) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-/* Sizes, and a part of them: indices first, first + step, ... along each axis. */
+/* Makes random sizes, and a part of them: indices first, first + step, ... along each axis. */
 static uint32_t random_slice(int64_t *whole, int64_t *part, uint32_t *first, int64_t *step) {
     const uint32_t rank = random_sizes(whole);
     for (uint32_t i = 0; i < rank; i++) {
@@ -992,7 +993,7 @@ PACKET(resample) {
         k.outer[i] = (float)random_between(-4, 4) / 4;
         k.inner[i] = (float)random_between(-4, 4) / 4;
     }
-    if (random_between(0, 9) == 0) { /* whatever the bits mean */
+    if (random_between(0, 9) == 0) { /* any bits */
         const uint32_t any = (uint32_t)random_bits();
         memcpy(&k.scales[0], &any, sizeof any);
         k.scales[0] = k.scales[0] > 0 ? k.scales[0] : 1;
@@ -1003,7 +1004,7 @@ PACKET(resample) {
     device_constants(d, &k, sizeof k, 0);
 }
 
-/* Regions near the image; as random bits nearly all of them are far away. */
+/* Fills in regions near the image; random bits would put nearly all of them far away. */
 static void fill_regions(device *d, uint32_t tensor) {
     if (random_between(0, 3) > 0) {
         fill_random(&d->views[tensor], -3, 12);
@@ -1129,9 +1130,9 @@ void packet_any(device *d) {
     device_constants(d, constants, PICK(constant_sizes), random_flag());
 }
 
-/* --- breaking them --- */
+/* --- breaking packets --- */
 
-/* A number that is likely to hit an edge. */
+/* A number that is likely to hit an edge case. */
 static uint32_t nasty(void) {
     static const uint32_t numbers[] = {0, 1,  2,   3,     4,          5,          7,          8,
                                        9, 16, 255, 65535, 0x7fffffff, 0x80000000, UINT32_MAX, UINT32_MAX - 1};

@@ -4,15 +4,15 @@
 
 #include "device.h"
 
-/* Begins a valid packet for the kernel with this number: any types, sizes, layouts and constants that it supports.
- * Inputs have READ access.  A kernel unknown here ends the program. */
+/* Makes a valid packet for the kernel with this number: any types, sizes, layouts and constants that it supports.
+ * Inputs have READ access.  A kernel that is not known here ends the program. */
 void packet_random(device *d, uint32_t kernel);
 
 /* A kernel's entry in the table of element-wise functions; NULL: none. */
 struct element_wise_function {
     const char *name;
     uint32_t inputs;
-    bool is_scaled; /* of numbers: scale and bias, and FLOAT16 to FLOAT32 and back, else of bits */
+    bool is_scaled; /* of numbers, with scale and bias and mixed FLOAT16 and FLOAT32; otherwise of bits */
     bool no_long;   /* no 64-bit integers */
     bool is_count;  /* the output is UINT8 or UINT32 */
     bool is_choice; /* the first input is UINT8 */
@@ -20,7 +20,7 @@ struct element_wise_function {
 };
 const struct element_wise_function *element_wise_function(uint32_t kernel);
 
-/* Any kernel, with tensors of equal sizes and constants of some size. */
+/* Makes a packet for any kernel, with tensors of equal sizes and constants of a random size. */
 void packet_any(device *d);
 
 /* Changes a word of the packet or of the descriptors, or cuts the packet. */

@@ -1,4 +1,4 @@
-/* test.h - a harness of one page.  A test program is a file test_*.c:
+/* test.h - a test harness that fits on a page.  A test program is a file test_*.c:
  *
  *     TEST(adds_up) { CHECK(1 + 1 == 2); }
  *     int main(void) { RUN(adds_up); return RESULT(); }
@@ -49,7 +49,7 @@ extern int test_failures;
 uint64_t random_bits(void);
 void random_seed(uint64_t seed);
 
-/* low .. high, both included. */
+/* A number from low to high, both included. */
 int64_t random_between(int64_t low, int64_t high);
 
 #endif

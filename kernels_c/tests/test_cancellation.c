@@ -34,7 +34,7 @@ static double seconds(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* One element stands for all of the sizes. */
+/* Adds a tensor of these sizes whose elements are all the same in memory (stride 0). */
 static void repeated(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes) {
     const int64_t strides[DMLK_MAX_RANK] = {0};
     const int64_t first[DMLK_MAX_RANK] = {0};
@@ -64,7 +64,7 @@ TEST(rows) {
     expect_stopped(&d);
 }
 
-/* Axes in another order: an input that is read across rows, and one whose rows are short. */
+/* Inputs with another order of axes: one that is read across rows, and one whose rows are short. */
 TEST(tiles) {
     const int64_t sizes[] = {1 << 12, 1 << 7, 1 << 6};
     const int64_t strides[][3] = {{1, 1 << 12, 1 << 19}, {1 << 6, 1 << 18, 1}};
@@ -112,16 +112,17 @@ static void stop_a_long_line(const char *kernel, int threads) {
     omp_set_num_threads(omp_get_num_procs());
 }
 
-/* Segments of one line, all taken by one thread. */
+/* Segments of one line, all processed by one thread. */
 TEST(a_long_line) { stop_a_long_line("reduce_sum", 1); }
 
-/* Fresh memory is filled: what threads leave as it was is no valid bool, and UndefinedBehaviorSanitizer reports a use. */
+/* Fills fresh memory, so that bytes that threads did not write are not valid bools, and UndefinedBehaviorSanitizer
+ * reports their use. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "max_malloc_fill_size=100000000"; }
 
 TEST(segments_that_no_thread_takes) { stop_a_long_line("reduce_log_sum_exp", 3); }
 
-/* Of softmax and scans, along and across lines. */
+/* Softmax and scans, along and across lines. */
 TEST(lines) {
     static const char *const names[] = {"softmax", "log_softmax", "cumulative_summation", "cumulative_product"};
     for (int i = 0; i < 8; i++) {
@@ -172,7 +173,7 @@ TEST(convolutions) {
     }
 }
 
-/* Filters that are too large to be packed; all windows but the last are outside of the input. */
+/* Filters that are too large to be packed; all windows but the last are outside the input. */
 TEST(windows_outside_of_the_input) {
     const int64_t sizes[] = {1, INT64_C(1) << 28, 1, 1}, out[] = {1, 1, 1, (INT64_C(1) << 22) + 1};
     device d;
@@ -201,7 +202,7 @@ TEST(a_row_of_few_columns) {
     expect_stopped(&d);
 }
 
-/* Backward: whether the filter is finite is found first; with a stride the taps are taken one by one. */
+/* Backward convolutions first check whether the filter is finite; with a stride, they process taps one by one. */
 TEST(filters_of_floats) {
     const int64_t sizes[] = {1, 1, 1 << 16, 1 << 16}, filter[] = {1, 1, 1, 1 << 16, 1 << 16}, one[] = {1, 1, 1, 1};
     for (uint32_t stride = 1; stride <= 2; stride++) {
@@ -255,7 +256,8 @@ TEST(indices) {
     device_end(&d);
 }
 
-/* So can the search for different values of one element: while indices are looked at, and while blocks are compared. */
+/* The search for different values of one element can be stopped, too: while it reads indices, and while it compares
+ * blocks. */
 TEST(scatter_races) {
     const int64_t table[] = {4, 1 << 28}, values[] = {2, 1 << 28}, one_of_each[] = {2};
     for (uint32_t of_blocks = 0; of_blocks < 2; of_blocks++) {
@@ -335,7 +337,7 @@ TEST(dispatches_inside_a_poll) {
     device_end(&inner);
 }
 
-/* So does the search for what a gather reads. */
+/* The search for the elements that a gather reads can be stopped, too. */
 TEST(gathers_reads) {
     const int64_t table[] = {4, 1 << 28}, indices[] = {2, 1 << 28};
     const dmlk_selection k = {.count = 1, .own = 1, .trailing = 1};

@@ -17,7 +17,7 @@ static void begin_copy(device *d) {
     device_constants(d, NULL, 0, 0);
 }
 
-/* Dispatches what begin_copy made and the test then broke. */
+/* Dispatches the packet that begin_copy made and the test then broke. */
 static void expect_fault(device *d, enum dmlk_status status, uint32_t tensor) {
     CHECK_EQUAL(device_dispatch(d), status);
     CHECK_EQUAL(d->fault.status, status);
@@ -94,14 +94,14 @@ TEST(bad_tensors) {
     TENSOR_FAULT(DMLK_BAD_DESCRIPTOR, tensor.slot = 4);
 }
 
-/* A shader resource view is enough to read, so what is only read must not be written. */
+/* A shader resource view is enough to read, so a tensor with READ access must not be written. */
 TEST(outputs_without_write_access) {
     TENSOR_FAULT(DMLK_BAD_ACCESS, tensor.access = DMLK_READ);
     for (uint32_t kernel = 0; kernel < dmlk_kernel_count(); kernel++) {
         for (int round = 0; round < 20; round++) {
             device d;
             packet_random(&d, kernel);
-            for (uint32_t k = 0; k < d.tensor_count; k++) { /* what packet_random lets write is an output */
+            for (uint32_t k = 0; k < d.tensor_count; k++) { /* outputs have WRITE access */
                 dmlk_tensor tensor = device_get_tensor(&d, k);
                 if (tensor.slot == DMLK_SLOT_NONE || tensor.access == DMLK_READ) {
                     continue;
@@ -133,7 +133,7 @@ TEST(tensors_out_of_range) {
     TENSOR_FAULT(DMLK_OUT_OF_RANGE, tensor.offset = UINT64_MAX - 23);
 }
 
-TEST(the_fault_tells_bytes_and_place) {
+TEST(the_fault_has_bytes_and_address) {
     device d;
     begin_copy(&d);
     dmlk_tensor tensor = device_get_tensor(&d, 1);
@@ -169,7 +169,7 @@ TEST(bad_descriptors) {
     DESCRIPTOR_FAULT(DMLK_BAD_ADDRESS, descriptor->address = 8);
 }
 
-/* Address and offset that only by overflow come out at the tensor's memory. */
+/* The sum of address and offset is the tensor's address only because it overflows. */
 TEST(addresses_that_overflow) {
     device d;
     begin_copy(&d);
@@ -222,7 +222,7 @@ TEST(no_memory_at_all) {
     device_end(&d);
 }
 
-/* The same memory cut into many segments: each is found. */
+/* Each segment is found if the same memory is cut into many segments. */
 TEST(segments_are_found) {
     device d;
     begin_copy(&d);
@@ -286,7 +286,7 @@ TEST(constant_data_leaves_no_gaps) {
 
 /* --- sizes and constants whose products need more than 64 bits --- */
 
-/* One element stands for all of the sizes. */
+/* Adds a tensor of these sizes whose elements are all the same in memory (stride 0). */
 static void repeated(device *d, uint32_t rank, const int64_t *sizes) {
     const int64_t strides[DMLK_MAX_RANK] = {0};
     device_tensor(d, DMLK_FLOAT32, rank, sizes, strides);
@@ -329,7 +329,7 @@ TEST(fold_to_large_planes) {
     expect_status(&d, &k, sizeof k, DMLK_OUT_OF_MEMORY);
 }
 
-/* Strides of a single element. */
+/* The strides of axes with a single element may have any value. */
 TEST(unfold_with_large_strides) {
     const dmlk_unfold k = {.spatial = 1, .window = {1}, .strides = {UINT32_MAX}, .dilations = {1}, .blocks = {1}};
     const int64_t ones[] = {1, 1, 1}, strides[] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
@@ -340,7 +340,7 @@ TEST(unfold_with_large_strides) {
     expect_status(&d, &k, sizeof k, DMLK_OK);
 }
 
-/* --- packets that run with the one before them --- */
+/* --- packets that run together with the packet before them --- */
 
 static const int64_t square[] = {3, 3};
 
@@ -376,7 +376,7 @@ static void append(device *d, const char *kernel, uint32_t in, uint32_t out, uin
     d->packet_size += header.size;
 }
 
-/* Dispatches: so many packets ran with the first one, and the product's output is 0 only if RELU did. */
+/* Dispatches, and expects that `count` packets ran with the first one; the product's output is 0 only if RELU ran. */
 static void expect_followers(device *d, uint32_t count) {
     CHECK_EQUAL(device_dispatch(d), DMLK_OK);
     CHECK_EQUAL(d->fault.ran, 1 + count);
@@ -436,7 +436,7 @@ TEST(packets_that_cannot_run_with_a_product) {
     expect_followers(&d, 0);
 }
 
-/* --- packets that are run in one call --- */
+/* --- packets that run in one call --- */
 
 static void append_barrier(device *d) {
     const uint32_t barrier[DMLK_BARRIER_SIZE / 4] = {DMLK_OPCODE_BARRIER, DMLK_BARRIER_SIZE};
@@ -493,7 +493,7 @@ int main(void) {
     RUN(bad_tensors);
     RUN(outputs_without_write_access);
     RUN(tensors_out_of_range);
-    RUN(the_fault_tells_bytes_and_place);
+    RUN(the_fault_has_bytes_and_address);
     RUN(bad_descriptors);
     RUN(addresses_that_overflow);
     RUN(a_shader_resource_view_can_be_read);

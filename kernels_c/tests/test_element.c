@@ -30,7 +30,7 @@ TEST(every_half_survives_the_round_trip) {
     }
 }
 
-/* Between two neighbouring halves: the nearer one, in the middle the even one. */
+/* A number between two neighbouring FLOAT16s becomes the nearer one, or the even one if it is half-way. */
 TEST(rounds_to_nearest_even) {
     for (uint16_t h = 0; h < 0x7c00; h++) {
         const double low = half_value(h), high = h == 0x7bff ? 65536 : half_value((uint16_t)(h + 1));

@@ -49,7 +49,8 @@ TEST(cast_every_pair_of_types) {
     }
 }
 
-/* What casts differ in: NaNs, infinities, zeros, denormals, limits of integers and their neighbours, halves, ties. */
+/* Fills in values that casts treat differently: NaNs, infinities, zeros, denormals, limits of integers and their
+ * neighbours, halves, ties. */
 static void fill_edges(const dmlk_view *view) {
     static const double edges[] = {0,      1,      2,       127,     128,      255,      256,       32767,
                                    32768,  65504,  65520,   65535,   16777217, 0x1p31,   0x1p32,    0x1p63,
@@ -197,7 +198,7 @@ static float unary(const char *name, dmlk_element_wise k, float x) {
         CHECK(given_ == expected_ || (isnan(given_) && isnan(expected_)));                                  \
     } while (0)
 
-/* Of what is computed in FLOAT32: within two floats of the expected one. */
+/* For functions that are computed in FLOAT32: the result is within two floats of the expected one. */
 #define CHECK_NEAR(name, x, expected, ...)                                                       \
     do {                                                                                         \
         const float given_ = unary(name, (dmlk_element_wise){__VA_ARGS__}, x);                   \
@@ -249,7 +250,7 @@ TEST(clip) {
     CHECK_UNARY("clip1", 0, 2, .min_bits = high, .max_bits = low);
 }
 
-/* Bounds of 64-bit integers are exact: past 2^53 a double would not tell neighbours apart. */
+/* Bounds of 64-bit integers are exact: beyond 2^53, neighbours are the same double. */
 TEST(clip_of_64_bit_integers) {
     const int64_t sizes[] = {3}, big = INT64_C(1) << 60;
     static const char *const functions[] = {"clip", "clip1"};
@@ -341,7 +342,7 @@ TEST(functions_of_integers) {
     CHECK_EQUAL(unary_integer("identity", twice, 16777217), 33554432); /* in FLOAT32 */
 }
 
-/* Input and output in one place, as ADD accumulates. */
+/* Input and output are the same memory, as when ADD accumulates. */
 TEST(in_place) {
     const int64_t sizes[] = {40, 30}, strides[] = {1, 41};
     device d;

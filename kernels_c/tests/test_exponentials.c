@@ -1,5 +1,5 @@
-/* Exponentials that are relative to the largest number of a line, and simple ones, give results with the same bits; and
- * softmax may be in place. */
+/* Simple exponentials, and those that are relative to the largest number of a line, give results with the same bits;
+ * and softmax may work in place. */
 #include "exponentials.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ enum { LINES = 9, LONGEST = 200 };
 
 static float between(float low, float high) { return low + (high - low) * (float)(random_bits() % 4096) / 4095; }
 
-TEST(simple_ones_are_the_others_times_a_power_of_2) {
+TEST(simple_exponentials_are_the_others_times_a_power_of_2) {
     for (int round = 0; round < 400; round++) {
         const int64_t n = random_between(1, LONGEST), stride = n + random_between(0, 3);
         float x[LINES * (LONGEST + 3)], simple[LINES * LONGEST], relative[LINES * LONGEST];
@@ -110,7 +110,7 @@ TEST(in_place) {
 }
 
 int main(void) {
-    RUN(simple_ones_are_the_others_times_a_power_of_2);
+    RUN(simple_exponentials_are_the_others_times_a_power_of_2);
     RUN(large_numbers_are_not_simple);
     RUN(across_lines_the_sums_are_the_same);
     RUN(in_place);

@@ -1,5 +1,6 @@
-/* Functions computed in FLOAT32 beside those of the C library in double.  Every 4,001st float is tried, with the
- * argument --every each of the 2^32, which takes minutes: the bounds are what that found, rounded up. */
+/* Functions computed in FLOAT32, compared with those of the C library in double.  Tries every 4,001st float or, with
+ * the argument --every, each of the 2^32 floats, which takes minutes.  The bounds are the errors that --every found,
+ * rounded up. */
 #include "dmlk_float_math.h"
 #include "element.h"
 #include "test.h"
@@ -35,14 +36,14 @@ static const struct function {
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
-/* Of a float near x, which is finite; denormals are 2^-149 apart. */
+/* The distance between floats near x, which is finite; denormals are 2^-149 apart. */
 static double unit(double x) {
     int exponent;
     frexp(x, &exponent);
     return ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
 }
 
-/* In units; 0 if both are NaN, or the same zero or infinity. */
+/* The error in units in the last place; 0 if both are NaN, or the same zero or infinity. */
 static double error_of(float ours, double theirs) {
     const float rounded = (float)theirs;
     if (isnan(ours) || isnan(theirs)) {
@@ -75,7 +76,8 @@ TEST(errors_are_small) {
     }
 }
 
-/* Rounded to FLOAT16, each is the nearest one or, where the exact result is almost between two, its neighbour. */
+/* Rounded to FLOAT16, each result is the nearest FLOAT16 or, if the exact result is almost half-way between two, the
+ * other. */
 TEST(every_float16) {
     for (int f = 0; f < FUNCTIONS; f++) {
         int wrong = 0;
@@ -105,7 +107,7 @@ TEST(special_values) {
     }
 }
 
-/* --- what leaves out special arguments --- */
+/* --- the easy forms, without special arguments --- */
 
 TEST(easy_functions_give_the_same_bits) {
     static const struct {
@@ -142,8 +144,8 @@ TEST(easy_functions_give_the_same_bits) {
 
 /* --- powers --- */
 
-/* Most powers of random numbers are 0 or infinite: the exponent is one that makes the result a number, or any small one
- * of many sizes, or a whole number. */
+/* A random exponent.  Most powers of random numbers are 0 or infinite: so the exponent is one that makes the result a
+ * number, or a small one of any magnitude, or a whole number. */
 static float random_exponent(uint64_t *state, float x) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     const double from_minus_1 = (double)(int32_t)(*state >> 32) * 0x1p-31;
@@ -156,7 +158,7 @@ static float random_exponent(uint64_t *state, float x) {
 
 static bool is_easy(float x, float y) { return dmlk_size_of_constant_powf(x, y) <= dmlk_most_of_constant_powf(y); }
 
-/* The bits of a power whose exponent is constant, as rows compute it. */
+/* The bits of a power with a constant exponent, computed as in rows. */
 static uint32_t constant_power(float x, float y) {
     return dmlk_float_bits(is_easy(x, y) ? dmlk_power_of_partsf(dmlk_log2_of_partsf(x, 0), y, true) : dmlk_powf(x, y));
 }
@@ -198,7 +200,7 @@ TEST(special_powers) {
 }
 
 #ifdef DMLK_FMAF_OF_4
-/* A random float, of which often the last bits are 0, so that sums are halfway between floats. */
+/* A random float, whose last bits are often 0, so that sums are half-way between floats. */
 static float random_float(uint64_t *state) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     const uint32_t zeros = (uint32_t)(*state >> 8) % 24;

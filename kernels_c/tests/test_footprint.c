@@ -77,7 +77,7 @@ TEST(boxes_hold_the_marked_elements) {
     }
 }
 
-/* Every second column of rows 1, 3 and 5. */
+/* Marks every second column of rows 1, 3 and 5. */
 TEST(regular_marks_share_boxes) {
     const int64_t sizes[] = {7, 100};
     uint64_t marks[11] = {0};
@@ -93,7 +93,7 @@ TEST(regular_marks_share_boxes) {
 /* --- from a packet --- */
 
 static int footprints(const device *d, dmlk_footprint *out, uint32_t capacity) {
-    uint8_t *packet = malloc(d->packet_size); /* of exactly its size, so that reading past its end is seen */
+    uint8_t *packet = malloc(d->packet_size); /* of exactly its size, so that reads past its end are detected */
     memcpy(packet, d->packet, d->packet_size);
     int count = dmlk_footprints(packet, d->packet_size, d->segments, d->segment_count, 0, out, capacity);
     free(packet);
@@ -132,7 +132,7 @@ TEST(a_packet_has_a_footprint_per_tensor) {
     device_end(&d);
 }
 
-TEST(half_bytes_count_as_whole_ones) {
+TEST(half_bytes_count_as_whole_bytes) {
     device d;
     device_begin(&d, "copy");
     device_tensor(&d, DMLK_UINT4, 1, (const int64_t[]){3}, NULL);
@@ -144,7 +144,7 @@ TEST(half_bytes_count_as_whole_ones) {
     device_end(&d);
 }
 
-TEST(a_small_array_gets_the_first_ones) {
+TEST(a_small_array_gets_the_first_footprints) {
     device d;
     begin_copy(&d);
     dmlk_footprint f[2] = {{.operand = 77}, {.operand = 77}};
@@ -155,7 +155,7 @@ TEST(a_small_array_gets_the_first_ones) {
     device_end(&d);
 }
 
-/* Without tensor 1, whose descriptor or place the change spoils. */
+/* Expects no footprint of tensor 1, whose descriptor or place the change breaks. */
 #define LEFT_OUT(change)                               \
     do {                                               \
         device d;                                      \
@@ -171,7 +171,7 @@ TEST(a_small_array_gets_the_first_ones) {
         device_end(&d);                                \
     } while (0)
 
-TEST(what_has_no_usable_descriptor_is_left_out) {
+TEST(tensors_without_usable_descriptors_have_no_footprint) {
     LEFT_OUT(tensor.slot = DMLK_SLOT_NONE);
     LEFT_OUT(tensor.slot = 4); /* never written */
     LEFT_OUT(tensor.slot = 1000);
@@ -198,7 +198,7 @@ TEST(packets_that_do_not_decode) {
     device_end(&d);
 }
 
-/* --- of kernels that do not read all of their inputs --- */
+/* --- kernels that do not read all of their inputs --- */
 
 static void set_access(device *d, uint32_t tensor, uint32_t access) {
     dmlk_tensor changed = device_get_tensor(d, tensor);
@@ -234,7 +234,7 @@ static void begin_gather(device *d, const double *indices, int64_t count) {
     }
 }
 
-TEST(what_is_chosen_by_data) {
+TEST(reads_that_depend_on_data) {
     device d;
     dmlk_footprint f[8];
     begin_gather(&d, (const double[]){1, 3, -5, 1, 8}, 5);
@@ -243,7 +243,7 @@ TEST(what_is_chosen_by_data) {
     CHECK(f[0].address == DEVICE_TENSORS + 2 && f[0].sizes[0] == 3 && f[0].strides[0] == 2 && f[0].first[0] == 1);
     CHECK(f[1].address == DEVICE_TENSORS + 16 && f[1].sizes[0] == 1 && f[1].first[0] == 8 && f[1].operand == 0);
     CHECK_EQUAL(f[2].operand, 1);
-    /* no room for both, or other indices when it runs */
+    /* There is no room for both, or the indices may change before the kernel runs. */
     for (int planned = 0; planned < 2; planned++) {
         CHECK_EQUAL(dmlk_footprints(d.packet, d.packet_size, d.segments, d.segment_count, planned, f,
                                     planned ? 8 : 3), 3);
@@ -254,7 +254,7 @@ TEST(what_is_chosen_by_data) {
     device_end(&d);
 }
 
-/* Looking at all the indices would take hours. */
+/* Inspecting all indices would take hours. */
 TEST(too_many_indices) {
     const int64_t size[] = {1, 1 << 20}, sizes[] = {INT64_C(0xffffffff), 1 << 20}, strides[] = {0, 0};
     const dmlk_selection k = {.axis = 0, .count = 1, .own = 1, .trailing = 1};
@@ -298,7 +298,7 @@ TEST(a_product_without_c) {
     device_end(&d);
 }
 
-/* Along one axis of `size`, with `count` windows of `taps` places. */
+/* Makes a convolution along one axis of `size`, with `count` windows of `taps` places. */
 static void begin_convolution(device *d, const dmlk_convolution_integer *k, int64_t size, int64_t taps, int64_t count) {
     device_begin(d, "convolution_integer");
     device_tensor(d, DMLK_UINT8, 3, (const int64_t[]){1, 1, size}, NULL);
@@ -313,7 +313,7 @@ static void begin_convolution(device *d, const dmlk_convolution_integer *k, int6
 #define MAX_PIECES 40
 #define MAX_PLACES 64
 
-/* The input's elements are bytes: which ones do its footprints hold, each of them once? */
+/* Counts how often the input's footprints hold each element of the input, which is a byte. */
 static void count_places(const dmlk_footprint *f, int count, int64_t stride_of_axis, int *places) {
     memset(places, 0, MAX_PLACES * sizeof *places);
     for (int i = 0; i < count; i++) {
@@ -371,9 +371,9 @@ TEST(huge_windows) {
     device_end(&d);
 }
 
-/* --- as sets of bytes --- */
+/* --- footprints as sets of bytes --- */
 
-#define PLACES 8192 /* addresses 0 .. PLACES - 1 are looked at */
+#define PLACES 8192 /* addresses 0 .. PLACES - 1 are compared */
 
 static dmlk_footprint random_footprint(void) {
     static const uint32_t bits[] = {4, 4, 8, 16, 32, 64};
@@ -391,7 +391,7 @@ static dmlk_footprint random_footprint(void) {
     return f;
 }
 
-/* Which bytes it touches, by the definition. */
+/* Marks the bytes that the footprint touches, by its definition. */
 static void touch(const dmlk_footprint *f, bool *touched) {
     int64_t sizes[DMLK_MAX_RANK], index[DMLK_MAX_RANK] = {0};
     for (uint32_t d = 0; d < f->rank; d++) {
@@ -427,7 +427,7 @@ static void expect_meeting(const dmlk_footprint *a, const dmlk_footprint *b, uin
     }
 }
 
-TEST(random_layouts_meet_as_sets_do) {
+TEST(random_layouts_overlap_as_sets_do) {
     for (int i = 0; i < 5000 && test_failures == 0; i++) {
         const dmlk_footprint a = random_footprint(), b = random_footprint();
         expect_meeting(&a, &b, 0, UINT64_MAX);
@@ -467,7 +467,7 @@ TEST(painted_bytes_are_those_touched) {
 }
 
 /* Layouts that overlap themselves over 2^57 bytes. */
-TEST(what_no_memory_can_tell_is_said) {
+TEST(patterns_that_cannot_be_painted_are_reported) {
     dmlk_footprint a = {.address = 4096, .end = UINT64_MAX, .bits = 4, .rank = 8};
     for (uint32_t d = 0; d < 8; d++) {
         a.sizes[d] = 1 << 20;
@@ -483,21 +483,21 @@ TEST(what_no_memory_can_tell_is_said) {
 }
 
 int main(void) {
-    RUN(random_layouts_meet_as_sets_do);
+    RUN(random_layouts_overlap_as_sets_do);
     RUN(random_layouts_hold_the_bytes_of_their_elements);
     RUN(painted_bytes_are_those_touched);
-    RUN(what_no_memory_can_tell_is_said);
+    RUN(patterns_that_cannot_be_painted_are_reported);
     RUN(a_packet_has_a_footprint_per_tensor);
-    RUN(half_bytes_count_as_whole_ones);
-    RUN(a_small_array_gets_the_first_ones);
-    RUN(what_has_no_usable_descriptor_is_left_out);
+    RUN(half_bytes_count_as_whole_bytes);
+    RUN(a_small_array_gets_the_first_footprints);
+    RUN(tensors_without_usable_descriptors_have_no_footprint);
     RUN(packets_that_do_not_decode);
     RUN(a_product_without_c);
     RUN(convolutions_read_what_their_windows_cover);
     RUN(huge_windows);
     RUN(boxes_hold_the_marked_elements);
     RUN(regular_marks_share_boxes);
-    RUN(what_is_chosen_by_data);
+    RUN(reads_that_depend_on_data);
     RUN(too_many_indices);
     RUN(bad_indices);
     return RESULT();

@@ -1,14 +1,14 @@
-/* Random packets and descriptors, most of them broken.  Whatever they hold, a dispatch must stay inside the memory
- * given to it (the sanitizers watch, and every third round the checked kernels) and answer with a status.
+/* Random packets and descriptors, most of them broken.  Whatever they contain, a dispatch must stay inside the memory
+ * given to it (the sanitizers check that and, in every third round, the checked kernels) and return a status.
  *
- *     test_fuzz [--seconds N] [--seed S]   without N: so many packets that every answer must have come up */
+ *     test_fuzz [--seconds N] [--seed S]   without N: enough packets that every status must have occurred */
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 
 #include "packets.h"
 
 #define ROUNDS 60000
-#define MOST_BYTES (1 << 20) /* of a tensor */
+#define MAX_BYTES (1 << 20) /* of a tensor */
 
 #ifdef __SANITIZE_THREAD__
 #define WATCHES_THREADS 1
@@ -18,7 +18,8 @@
 
 static int64_t seconds; /* 0: ROUNDS */
 
-/* Sizes with stride 0 need no memory: such a tensor may be legal and take indefinitely.  Not tested here. */
+/* Whether the tensors are small.  Sizes with stride 0 need no memory: such tensors may be legal and take forever to
+ * process, which is not tested here. */
 static bool is_small(const device *d) {
     const dmlk_dispatch_header header = device_get_header(d);
     double most = 1;
@@ -33,7 +34,7 @@ static bool is_small(const device *d) {
     return most < 1e5;
 }
 
-/* In an array of exactly its size; every one has a begin and an end. */
+/* Computes footprints into an array of exactly their number; each must start before it ends. */
 static void look_at_footprints(const device *d) {
     const uint32_t capacity = (uint32_t)random_between(0, 12);
     const int planned = (int)random_between(0, 1);
@@ -53,7 +54,7 @@ static void look_at_footprints(const device *d) {
 
 /* --- legitimate data races --- */
 
-/* Does an element of the tensor share bytes with another one of it?  Its elements lie in `size` bytes. */
+/* Whether an element of the tensor shares bytes with another of its elements.  All elements lie in `size` bytes. */
 static bool overlaps_itself(const dmlk_footprint *f, uint64_t size) {
     const uint64_t bytes = (f->bits + 7) / 8;
     uint64_t index[DMLK_MAX_RANK] = {0}, at = 0;
@@ -91,8 +92,8 @@ static bool is_race(const device *d) {
                 return true;
             }
         }
-        /* (What takes more than a test gives to a tensor is refused.) */
-        if (writes && f[i].end - f[i].address < MOST_BYTES && overlaps_itself(&f[i], f[i].end - f[i].address)) {
+        /* (A tensor that exceeds the memory of a test's tensors is rejected.) */
+        if (writes && f[i].end - f[i].address < MAX_BYTES && overlaps_itself(&f[i], f[i].end - f[i].address)) {
             return true;
         }
     }
@@ -134,7 +135,7 @@ static int64_t now(void) {
     return time.tv_sec;
 }
 
-/* The checked kernels found nothing of these kinds. */
+/* Expects that the checked kernels found nothing of these kinds. */
 static void expect_none(const dmlk_checker *checker, int first, int last) {
     for (int kind = first; kind <= last; kind++) {
         const dmlk_finding *found = &checker->findings[kind];
@@ -157,7 +158,7 @@ TEST(broken_packets) {
     expect_none(&checker, DMLK_MEM_MISALIGNED, DMLK_MEM_MISALIGNED);
     if (seconds == 0) {
         CHECK(checker.dispatches > 6000);
-        CHECK(counts.statuses[DMLK_OK] > 10000); /* else the packets are too broken to reach the kernels */
+        CHECK(counts.statuses[DMLK_OK] > 10000); /* otherwise packets are too broken to reach the kernels */
         for (int status = DMLK_BAD_PACKET; status <= DMLK_NOT_IMPLEMENTED; status++) {
             CHECK(counts.statuses[status] > 100);
         }

@@ -1,7 +1,7 @@
 /* Elements of 4 bits, in any layout, against their definition. */
 #include "device.h"
 
-/* The element by its definition: number n of the tensor is in byte n / 2, first the low half. */
+/* The element by its definition: element number n is in byte n / 2, the first of two in the low half. */
 static int64_t number_of(const dmlk_view *view, const int64_t *index) {
     int64_t number = 0;
     for (uint32_t d = 0; d < view->rank; d++) {

@@ -1,4 +1,5 @@
-/* Elementary functions beside those of the C library, which are good to a unit in the last place of a double. */
+/* Elementary functions, compared with those of the C library, whose error is about a unit in the last place of a
+ * double. */
 #include "dmlk_math.h"
 #include "element.h"
 #include "test.h"
@@ -33,7 +34,7 @@ static float float_of(uint32_t bits) {
     return x;
 }
 
-/* Units in the last place between two floats; a NaN is only near a NaN. */
+/* The units in the last place between two floats; a NaN is only close to a NaN. */
 static int64_t distance(float a, float b) {
     int32_t i, j;
     memcpy(&i, &a, sizeof i);
@@ -105,7 +106,7 @@ TEST(powers) {
     CHECK(wrong <= 40);
 }
 
-/* Every float16 as one of the operands of atan2, beside some others. */
+/* Every float16 as one operand of atan2, with a few others as the second. */
 TEST(every_float16_has_its_angle) {
     static const double others[] = {0.0, -0.0, 1, -1, 0x1p-24, -0x1p-24, 65504, -65504, 0.333251953125, -1.7763671875, 3,
                                     (double)INFINITY, -(double)INFINITY, (double)NAN};
@@ -156,7 +157,7 @@ static double any_float(void) { return (double)float_of((uint32_t)random_bits())
 /* A float of any sign from 1 to 2. */
 static double float_near_1(void) { return (double)float_of(((uint32_t)random_bits() & 0x807fffff) | 0x3f800000); }
 
-/* Exact, whatever the size of the quotient: of pieces with easy quotients only, and of others. */
+/* Remainders are exact, whatever the size of the quotient: in pieces with only easy quotients, and in others. */
 TEST(remainders) {
     static const double special[] = {0.0, -0.0, 1, -1, 0x1p-149, -0x1p-149, 0x1.fffffep127, -3, 7, 0x1p24,
                                      (double)INFINITY, -(double)INFINITY, (double)NAN};

@@ -1,5 +1,5 @@
-/* The forms of the microkernel of floats that this CPU has, beside the generic one: also compiled for ARM (see
- * tests/programs/test_instruction_sets.py). */
+/* The forms of the microkernel for floats that this CPU supports, compared with the generic one; also compiled for
+ * ARM (see tests/programs/test_instruction_sets.py). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void fill(float *x, int count) {
     }
 }
 
-/* Whether a random tile has the same bits. */
+/* Whether a random tile has the same bits in both forms. */
 static int is_same(const struct dmlk_microkernel_f32_form *form) {
     static float row[DMLK_F32_ROWS * STEPS], column[STEPS * WIDTH], sums[2][DMLK_F32_ROWS * WIDTH];
     int64_t row_at[DMLK_F32_ROWS], step_at[STEPS];

@@ -1,4 +1,4 @@
-/* Which NaN kernels store: those that compute always the same one, casts and copies the one they are given. */
+/* Which NaN kernels store: kernels that compute always store the same one; casts and copies store the one they read. */
 #include <math.h>
 
 #include "device.h"
@@ -37,7 +37,7 @@ static void fill(const dmlk_view *view, int64_t one_of) {
     } while (next_index(view->rank, view->sizes, index));
 }
 
-/* Runs the kernel; of the last view's elements all that are NaN must be the same.  Returns how many there are. */
+/* Runs the kernel; all NaNs in the last view must be the same.  Returns their number. */
 static int64_t count_nans(device *d, const void *constants, uint32_t size) {
     const dmlk_view *out = &d->views[d->tensor_count - 1];
     const uint64_t infinity = bits_of[out->type].infinity, sign = infinity + (infinity & (0 - infinity));
@@ -56,7 +56,7 @@ static int64_t count_nans(device *d, const void *constants, uint32_t size) {
     return nans;
 }
 
-/* `inputs` of type `in`, of which every third element or so is no number. */
+/* Starts a packet with `inputs` inputs of type `in`, where about every third element is not a number. */
 static void begin(device *d, const char *kernel, uint32_t inputs, enum dmlk_type in, enum dmlk_type out) {
     int64_t sizes[DMLK_MAX_RANK];
     const uint32_t rank = random_sizes(sizes);
@@ -83,7 +83,7 @@ static float parameter(void) {
     return some[random_between(0, 4)];
 }
 
-/* Every function of the table, with one input or two, into floats. */
+/* Every function of the table with one or two inputs and a float result. */
 TEST(functions) {
     static const char *const numbers[] = {"relu", "thresholded_relu", "hard_sigmoid",
                                           "celu", "celu_1",           "sign"}; /* of any input */
@@ -142,7 +142,7 @@ TEST(reductions) {
     }
 }
 
-/* The bits of a FLOAT64 NaN are not those of a power of 2 to be multiplied with. */
+/* The bits of a FLOAT64 NaN must not be used as a power of 2. */
 TEST(log_sum_exp_of_any_nan) {
     const int64_t sizes[] = {3}, one[] = {1}, at[] = {1};
     for (int round = 0; round < 100; round++) {
@@ -182,7 +182,7 @@ TEST(products) {
     CHECK(nans > 0);
 }
 
-/* Sign and payload stay as far as they fit; signalling ones become quiet. */
+/* A NaN keeps its sign and as much of its payload as fits; a signalling NaN becomes quiet. */
 TEST(casts) {
     static const struct {
         enum dmlk_type from, to;

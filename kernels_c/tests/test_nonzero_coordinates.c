@@ -55,7 +55,7 @@ TEST(every_type_and_layout) {
     }
 }
 
-/* So many rows that they are streamed past the caches, of a packed input and of one whose last axes are swapped. */
+/* Checks so many rows that they bypass the caches, of a packed input or of one whose last axes are swapped. */
 static void check_many(uint32_t columns, bool swapped) {
     const int64_t sizes[] = {3, 5, 400, 301}, one[] = {1}, elements = 3 * 5 * 400 * 301;
     const int64_t table_sizes[] = {elements, columns};

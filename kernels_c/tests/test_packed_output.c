@@ -1,12 +1,12 @@
-/* Packed outputs written piece by piece, from inputs in memory of exactly their size. */
+/* Packed outputs that are written piece by piece, from inputs in memory of exactly their size. */
 #include "packed_output.h"
 #include "test.h"
 
 #define UNTOUCHED 0xEE
-#define MOST_BYTES (1 << 16) /* of an output */
+#define MAX_BYTES (1 << 16) /* of an output */
 #define LARGE (INT64_C(1) << 25) /* bytes of a tensor that bypasses the caches */
 
-/* Pieces of rows, each with an input of its own; the element (row, i) of a piece is at at + row * step + i * stride. */
+/* Pieces of rows, each with its own input; element (row, i) of a piece is at at + row * step + i * stride. */
 struct rows {
     dmlk_piece pieces[DMLK_MOST_PIECES];
     uint8_t *inputs[DMLK_MOST_PIECES];
@@ -41,7 +41,7 @@ static void make_rows(struct rows *all) {
     for (int k = 0; k < all->count; k++) {
         make_piece(all, k);
     }
-    all->rows = all->rows * all->elements * all->bytes < MOST_BYTES ? all->rows : 1;
+    all->rows = all->rows * all->elements * all->bytes < MAX_BYTES ? all->rows : 1;
 }
 
 static void write_expected(const struct rows *all, uint8_t *to) {
@@ -54,7 +54,7 @@ static void write_expected(const struct rows *all, uint8_t *to) {
     }
 }
 
-/* From some element of a tensor on, whose size says whether it bypasses the caches. */
+/* Writes from a random element of a tensor on; a large tensor bypasses the caches. */
 static void check_rows(bool is_large) {
     static const enum dmlk_type types[9] = {[1] = DMLK_UINT8, [2] = DMLK_UINT16, [4] = DMLK_UINT32, [8] = DMLK_UINT64};
     struct rows all;

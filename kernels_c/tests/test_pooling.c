@@ -5,7 +5,7 @@
 #include "element.h"
 #include "pooling.h"
 
-/* The definition, for one output: the places of its window in row-major order. */
+/* The definition, for one output: sums the places of its window in row-major order. */
 static float expected(const dmlk_view *in, const dmlk_pooling *k, const int64_t *output) {
     int64_t place[3] = {0}, sizes[3];
     float sum = 0;
@@ -76,7 +76,7 @@ static int dispatch(const dmlk_pooling *k, const int64_t *in, const int64_t *out
     return status;
 }
 
-TEST(what_makes_no_window_is_refused) {
+TEST(invalid_windows_are_refused) {
     const dmlk_pooling good = {.spatial = 2, .window = {2, 2}, .strides = {1, 1}, .dilations = {1, 1}};
     const int64_t in[] = {1, 2, 3, 4}, out[] = {1, 2, 2, 3}, channels[] = {1, 1, 2, 3};
     CHECK_EQUAL(dispatch(&good, in, out, DMLK_FLOAT32), DMLK_OK);
@@ -90,7 +90,7 @@ TEST(what_makes_no_window_is_refused) {
     }
 }
 
-/* A mean of float NaNs of any kind is the one NaN. */
+/* The mean of NaNs of any kind is DMLK_NAN_BITS. */
 TEST(one_nan) {
     const dmlk_pooling k = {.spatial = 1, .window = {2}, .strides = {1}, .dilations = {1}};
     const int64_t in_sizes[] = {1, 1, 3}, out_sizes[] = {1, 1, 2};
@@ -133,7 +133,7 @@ TEST(the_padding_of_the_largest_window_counts) {
 
 int main(void) {
     RUN(any_window_in_any_layout);
-    RUN(what_makes_no_window_is_refused);
+    RUN(invalid_windows_are_refused);
     RUN(one_nan);
     RUN(the_padding_of_the_largest_window_counts);
     return RESULT();

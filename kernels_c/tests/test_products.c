@@ -169,7 +169,8 @@ static int64_t convolution_element(const struct convolution *c, const int64_t *a
 
 static uint32_t random_small(int64_t low, int64_t high) { return (uint32_t)random_between(low, high); }
 
-/* Kind 0: any layout; 1 and 2 are those that are met most: packed, and channels last; 3: with gaps after them. */
+/* Kind 0: any layout; 1 and 2: the most common layouts, packed and channels last; 3: channels last with gaps after
+ * them. */
 static const dmlk_view *common_tensor(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes, bool input,
                                       int64_t kind) {
     int64_t strides[DMLK_MAX_RANK], stride = 1;
@@ -191,7 +192,7 @@ static const dmlk_view *common_tensor(device *d, enum dmlk_type type, uint32_t r
     return device_tensor(d, type, rank, sizes, strides);
 }
 
-/* A tensor with the whole range of its 8-bit type in it. */
+/* A tensor with random elements of the whole range of its 8-bit type. */
 static const dmlk_view *random_bytes(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes,
                                      int64_t kind) {
     const int64_t low = type == DMLK_INT8 ? -128 : 0;
@@ -208,7 +209,7 @@ static const dmlk_view *maybe_zero_point(device *d, enum dmlk_type type, const i
     return NULL;
 }
 
-/* Filters in blocks: in any layout, or with their elements in the order in which the kernel takes them. */
+/* Filters in blocks: in any layout, or with their elements in the order in which the kernel reads them. */
 static const dmlk_view *filter_in_blocks(device *d, struct convolution *c, enum dmlk_type type) {
     const uint32_t spatial = c->k.spatial, rank = spatial + 4;
     const bool quads = random_bits() & 1 && c->filter_sizes[0] % 16 == 0 && c->filter_sizes[1] % 4 == 0;
@@ -256,7 +257,7 @@ static void add_tensors(device *d, struct convolution *c, const int64_t *in, con
     c->output = common_tensor(d, DMLK_INT32, rank, out, false, out_kind);
 }
 
-/* The number of positions of a window that spans so many elements of `padded`, or some other number. */
+/* The number of positions of a window of `span` elements in `padded` elements, or a random number. */
 static int64_t random_positions(int64_t padded, int64_t span, int64_t stride) {
     return span > padded || random_between(0, 2) == 0 ? random_between(1, (padded + 3) / stride + 2) : (padded - span) / stride + 1;
 }
@@ -311,7 +312,8 @@ TEST(convolution) {
     }
 }
 
-/* So large that several threads share it, or that one works on some rows after the other.  Not all is looked at. */
+/* Tensors so large that several threads share the work, or that one thread processes some rows after the others.
+ * Only some elements are compared. */
 TEST(convolution_of_large_tensors) {
     static const struct {
         int64_t in[4], filter[4];
@@ -351,7 +353,7 @@ TEST(convolution_of_large_tensors) {
     }
 }
 
-/* 255 * 255 * 33030 just passes 2^31. */
+/* 255 * 255 * 33030 is just above 2^31. */
 TEST(convolution_wraps) {
     const int64_t sizes[] = {1, 33030, 1, 1}, strides[] = {0, 0, 0, 0}, out_sizes[] = {1, 1, 1, 1};
     device d;
@@ -368,7 +370,7 @@ TEST(convolution_wraps) {
     device_end(&d);
 }
 
-/* Each field in turn far too large, and 0. */
+/* Each field in turn is far too large, or 0. */
 TEST(convolution_refuses_what_does_not_fit) {
     const uint32_t count = sizeof(dmlk_convolution_integer) / 4;
     for (uint32_t i = 0; i < 2 * count; i++) {

@@ -5,7 +5,7 @@
 #include "element.h"
 #include "reduce.h"
 
-/* The definition knows the kernels by these numbers. */
+/* The numbers of the kernels for the definition below. */
 enum function { OF_ARGMAX, OF_ARGMIN, OF_AVERAGE, OF_L1, OF_L2, OF_LOG_SUM, OF_LOG_SUM_EXP, OF_MAX, OF_MIN, OF_MULTIPLY,
                 OF_SUM, OF_SUM_SQUARE };
 static const char *const names[] = {"reduce_argmax",      "reduce_argmin", "reduce_average",  "reduce_l1",
@@ -21,7 +21,8 @@ static void set_constants(device *d, const reduction *k) {
     device_constants(d, &constants, sizeof constants, 0);
 }
 
-/* The definition, for one output coordinate: all inputs that differ from it in reduced axes only. */
+/* The definition, for one output: reduces all inputs whose coordinates differ from the output's only along reduced
+ * axes. */
 static double expected(const dmlk_view *in, const reduction *k, const int64_t *output) {
     int64_t index[DMLK_MAX_RANK] = {0}, position = 0, place = 0;
     double result = 0, best = 0, count = 0;
@@ -134,7 +135,7 @@ static double reduce_floats(reduction k, int64_t n, const float *x, enum dmlk_ty
     return result;
 }
 
-TEST(of_a_number_and_a_nan_the_number_wins) {
+TEST(a_number_wins_over_a_nan) {
     const float x[] = {NAN, 2, NAN, 5, -1}, nans[] = {NAN, NAN};
     CHECK_EQUAL(reduce_floats((reduction){.function = OF_MAX}, 5, x, DMLK_FLOAT32), 5);
     CHECK_EQUAL(reduce_floats((reduction){.function = OF_MIN}, 5, x, DMLK_FLOAT32), -1);
@@ -173,7 +174,7 @@ TEST(long_rows) {
     CHECK(fabs(given - (50 + log(shifted))) < 1e-5);
 }
 
-/* Equal as values, so the first is its place; but +0.0 is the larger one, whatever the order. */
+/* Zeros are equal as values, so the place is that of the first; but +0.0 is the larger value, whatever the order. */
 TEST(zeros) {
     const float x[] = {-0.0f, 0.0f, -0.0f};
     CHECK_EQUAL(reduce_floats((reduction){.function = OF_ARGMAX}, 3, x, DMLK_UINT32), 0);
@@ -192,7 +193,7 @@ TEST(sums_do_not_lose_small_terms_nor_overflow) {
     CHECK(reduce_floats(log_sum_exp, 2, none, DMLK_FLOAT32) == (double)-INFINITY);
 }
 
-/* Of the first of two rows, whose segments are combined. */
+/* Reduces the first of two rows, whose segments are combined. */
 TEST(several_segments) {
     const int64_t sizes[] = {2, 200000}, one[] = {2, 1};
     static const uint32_t functions[] = {OF_SUM, OF_MAX, OF_ARGMAX, OF_MULTIPLY};
@@ -252,7 +253,7 @@ TEST(sizes_and_axes_must_fit) {
 int main(void) {
     RUN(floats);
     RUN(integers);
-    RUN(of_a_number_and_a_nan_the_number_wins);
+    RUN(a_number_wins_over_a_nan);
     RUN(ties);
     RUN(long_rows);
     RUN(zeros);

@@ -1,4 +1,4 @@
-/* Each finding of a checked kernel, from a kernel that does just that; and none from those that do not. */
+/* Each finding of a checked kernel, from a kernel that makes just this mistake; and none from correct kernels. */
 #define DMLK_CHECKED
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ static int add_one(const dmlk_call *call) {
     return DMLK_OK;
 }
 
-/* The fast build of it. */
+/* The fast build of add_one. */
 static int add_one_fast(const dmlk_call *call) {
     const uint16_t *in = (const uint16_t *)call->views[0].base;
     uint16_t *out = (uint16_t *)call->views[1].base;
@@ -77,7 +77,7 @@ static uint64_t all_found(const struct world *w) {
     return count;
 }
 
-/* Nothing was found but `count` of this kind; the first at `offset`. */
+/* Expects exactly `count` findings of this kind, and no others; the first is at `offset`. */
 static void expect_only(const struct world *w, enum dmlk_finding_kind kind, uint64_t count, uint32_t tensor,
                         int64_t offset, uint32_t size) {
     const dmlk_finding *finding = &w->checker.findings[kind];
@@ -92,7 +92,7 @@ static void expect_only(const struct world *w, enum dmlk_finding_kind kind, uint
     CHECK_EQUAL(w->checker.dispatches, 1);
 }
 
-/* The output's elements are in + 1, and nothing else was written. */
+/* Expects that the output's elements are in + 1, and that nothing else was written. */
 static void expect_results(const struct world *w) {
     int element = 0;
     for (int i = 0; i < BYTES / 2 + 8; i++) {
@@ -106,7 +106,7 @@ static void expect_results(const struct world *w) {
     }
 }
 
-TEST(a_right_kernel) {
+TEST(a_correct_kernel) {
     struct world w = world_begin();
     CHECK_EQUAL(run(&w, add_one, add_one_fast), DMLK_OK);
     CHECK_EQUAL(all_found(&w), 0);
@@ -115,7 +115,7 @@ TEST(a_right_kernel) {
     CHECK_EQUAL(w.checker.dispatches, 2);
 }
 
-/* A kernel that also does one thing that it must not, after 12 accesses that are right. */
+/* A kernel that makes a mistake after 12 correct accesses. */
 #define WRONG(name, thing)                                                \
     static int name(const dmlk_call *call) {                              \
         const dmlk_view *in = &call->views[0], *out = &call->views[1];    \
@@ -149,7 +149,7 @@ WRONG(reads_misaligned, LOADED(0, DMLK_LOAD((const uint16_t *)(const void *)(IN(
 WRONG(reads_wide_misaligned, LOADED(0, DMLK_LOAD((const uint32_t *)(const void *)(IN(uint16_t) + 1), 0)))
 WRONG(copies_past, DMLK_STORE_BYTES(OUT(uint8_t) + 8, "abcdefghij", 10))
 
-TEST(bad_accesses_are_found_and_not_carried_out) {
+TEST(bad_accesses_are_found_and_not_performed) {
     static const struct {
         dmlk_run *kernel;
         enum dmlk_finding_kind kind;
@@ -209,7 +209,7 @@ TEST(elements_that_are_never_stored) {
     struct world w = world_begin();
     CHECK_EQUAL(run(&w, skips, add_one_fast), DMLK_OK);
     expect_only(&w, DMLK_MEM_UNINIT_OUT, 1, 1, 12, 2);
-    CHECK_EQUAL(w.out[8], w.in[8]); /* what it stored stands */
+    CHECK_EQUAL(w.out[8], w.in[8]); /* the element that it stored is kept */
 }
 
 static int refuses(const dmlk_call *call) {
@@ -223,7 +223,7 @@ TEST(a_kernel_that_refuses_stores_nothing) {
     CHECK_EQUAL(all_found(&w), 0);
 }
 
-/* Stores `rows` of the two rows and says so. */
+/* Stores `rows` of the two rows, and reports that. */
 static int stores_part(const dmlk_call *call, int rows) {
     uint16_t *out = (uint16_t *)call->views[1].base;
     for (int i = 0; i < 3 * rows; i++) {
@@ -254,7 +254,7 @@ TEST(outputs_defined_in_part) {
     expect_only(&w, DMLK_MEM_UNINIT_OUT, 3, 1, 8, 2);
 }
 
-/* out = 0, then out = out + in + 1, and once the wrong way round. */
+/* out = 0, then out = out + in + 1; and once in the wrong order. */
 static int adds_to_output(const dmlk_call *call) {
     uint16_t *out = (uint16_t *)call->views[1].base;
     const uint16_t *in = (const uint16_t *)call->views[0].base;
@@ -286,7 +286,7 @@ TEST(outputs_read_before_they_are_stored) {
     CHECK_EQUAL(all_found(&w), 0);
 }
 
-/* Of the tensor at 0x1000 byte 9 was never written, of others byte 4. */
+/* Byte 9 of the tensor at 0x1000 was never written; nor was byte 4 of other tensors. */
 static void all_but_one_byte(void *context, uint64_t address, uint64_t size, uint8_t *bits) {
     int *calls = context;
     CHECK_EQUAL(size, BYTES);
@@ -303,7 +303,7 @@ TEST(inputs_that_were_never_written) {
     CHECK_EQUAL(run(&w, add_one, add_one_fast), DMLK_OK);
     expect_only(&w, DMLK_MEM_UNINIT_READ, 1, 0, 8, 2);
     expect_results(&w);
-    CHECK_EQUAL(calls, 1); /* an output is not asked for */
+    CHECK_EQUAL(calls, 1); /* there is no call for an output */
     w = world_begin();
     w.checker.written = all_but_one_byte;
     w.checker.context = &calls;
@@ -324,7 +324,7 @@ TEST(the_output_may_be_the_input) {
     }
 }
 
-/* The host may dispatch while a kernel asks it whether to go on. */
+/* The host may dispatch while a kernel polls it. */
 static int dispatches_inside(const dmlk_call *call) {
     struct world inner = world_begin();
     CHECK_EQUAL(run(&inner, add_one, add_one_fast), DMLK_OK);
@@ -380,7 +380,7 @@ TEST(another_nan_is_not_the_same) {
     CHECK_EQUAL(w.checker.findings[DMLK_MEM_DIFFERS].count, 12); /* both bytes of each */
 }
 
-/* --- what goes past the macros --- */
+/* --- accesses without the macros --- */
 
 static int reads_directly(const dmlk_call *call) { return *(const volatile uint8_t *)call->views[0].base; }
 
@@ -388,7 +388,7 @@ TEST(other_accesses_end_the_process) {
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        fclose(stderr); /* what the sanitizer has to say */
+        fclose(stderr); /* for the report of the sanitizer */
         close(2);
         struct world w = world_begin();
         run(&w, reads_directly, add_one_fast);
@@ -495,7 +495,7 @@ static int write_a_whole_byte(const dmlk_call *call) {
     return DMLK_OK;
 }
 
-/* What copy_all_halves leaves; and the same with a changed gap. */
+/* The result of copy_all_halves; and the same with a changed gap. */
 static int copied_halves(const dmlk_call *call) {
     const uint8_t *in = call->views[0].base;
     uint8_t *out = call->views[1].base;
@@ -541,7 +541,7 @@ TEST(halves_of_bytes) {
     }
 }
 
-/* Bytes that a kernel gets with its packet, and writes as they are. */
+/* Bytes from a kernel's packet that the kernel writes unchanged. */
 TEST(constants_are_checked) {
     const int64_t sizes[] = {3, 2}, gaps[] = {3, 1};
     for (int round = 0; round < 2; round++) {
@@ -597,8 +597,8 @@ TEST(checked_kernels_can_be_stopped) {
 }
 
 int main(void) {
-    RUN(a_right_kernel);
-    RUN(bad_accesses_are_found_and_not_carried_out);
+    RUN(a_correct_kernel);
+    RUN(bad_accesses_are_found_and_not_performed);
     RUN(bytes_are_tested_one_by_one);
     RUN(elements_that_are_never_stored);
     RUN(a_kernel_that_refuses_stores_nothing);

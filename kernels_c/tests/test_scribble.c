@@ -1,6 +1,7 @@
 /* Memory that changes while it is read: a CPU-visible heap can be written by the host at any time, and tensors may
  * share memory.  Results are then undefined, but a kernel reads each element once or does not rely on what it read,
- * so nothing outside of the tensors is ever touched.  (AddressSanitizer watches: each tensor has a block of its own.) */
+ * so no memory outside the tensors is ever accessed.  (AddressSanitizer checks this: each tensor is a block of its
+ * own.) */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -8,10 +9,10 @@
 #include "packets.h"
 #include "reduce.h"
 
-#define PACKETS 40 /* at a time: to wait for the other thread takes longer than a dispatch */
+#define PACKETS 40 /* at a time, because waiting for the other thread takes longer than a dispatch */
 
-/* What the other thread writes to: the ranges of the packet that is dispatched now.  They change only while it does
- * not work, that is outside of begin_scribbling and end_scribbling. */
+/* The memory that the other thread writes to: the ranges of the packet that is being dispatched.  They change only
+ * while that thread pauses, outside begin_scribbling and end_scribbling. */
 static struct packet_ranges {
     int count;
     struct {
@@ -28,7 +29,7 @@ static void scribble_on(int packet, uint8_t *base, uint64_t size) {
     p->ranges[p->count++].size = size;
 }
 
-/* Bytes of every kind, and long runs of the same: extremes come and go, and so do zeros. */
+/* Writes random bytes, and long runs of the same byte, so that extremes and zeros come and go. */
 static void scribble_once(const struct packet_ranges *p, uint64_t *state) {
     static const uint8_t bytes[] = {0, 0xff, 0x7f, 0x80, 0x3c};
     for (int k = 0; k < p->count; k++) {
@@ -84,8 +85,8 @@ static void scribble_on_inputs(int packet, const device *d) {
     }
 }
 
-/* Each of some random packets `times` times.  Of the runs with other instructions (CMakeLists.txt) each takes a third of
- * the kernels. */
+/* Dispatches random packets of each kernel, `times` times each.  Each run with another instruction set
+ * (CMakeLists.txt) tries a third of the kernels. */
 static void dispatch_each_kernel(int times) {
     const char *isa = getenv("DMLEMU_ISA");
     const uint32_t first = isa != NULL && strcmp(isa, "avx2") == 0, step = isa != NULL ? 3 : 1;
@@ -110,7 +111,7 @@ static void dispatch_each_kernel(int times) {
 
 TEST(every_kernel) { dispatch_each_kernel(8); }
 
-/* The build that tests each access may find that results differ, but no access that is wrong. */
+/* Checked kernels may report different results, but no invalid access. */
 TEST(every_checked_kernel) {
     dmlk_checker checker = {0};
     dmlk_set_checker(&checker);
@@ -121,7 +122,7 @@ TEST(every_checked_kernel) {
     }
 }
 
-/* The largest of many is found in one look at them, its place in a second one. */
+/* The largest of many elements is found in a first pass, its place in a second one. */
 TEST(places_of_the_largest) {
     static const enum dmlk_type types[] = {DMLK_FLOAT32, DMLK_INT8, DMLK_FLOAT16, DMLK_UINT64};
     for (uint32_t round = 0; round < 8; round++) {
@@ -145,9 +146,9 @@ TEST(places_of_the_largest) {
     }
 }
 
-/* --- what checks read --- */
+/* --- functions of checks that read memory --- */
 
-/* What indices choose; they may be others when it is looked at once more. */
+/* Footprints that depend on indices, which may change between two reads. */
 TEST(footprints_by_data) {
     const uint32_t kernels[] = {kernel_number("gather"), kernel_number("scatter")};
     for (int round = 0; round < 200; round++) {
@@ -213,7 +214,7 @@ TEST(values) {
     }
 }
 
-/* Host threads that write to mapped memory, and a queue, may note at the same time what was written. */
+/* Host threads that write to mapped memory, and a queue, may mark bytes as written at the same time. */
 TEST(shadows) {
     const uint64_t words = 3 * DMLK_SHADOW_CHUNK_WORDS;
     uint64_t *bits = malloc(words * sizeof *bits);

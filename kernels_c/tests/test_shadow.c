@@ -1,18 +1,19 @@
-/* The bits that tell which bytes were written, against an array of bool. */
+/* The bits of written bytes, compared with an array of bool. */
 #include "device.h"
 
 #define TILE 65536
-#define PLAIN_SIZE 20000 /* some chunks */
+#define PLAIN_SIZE 20000 /* bytes: a few chunks */
 #define TILES 3
 
 #define CHUNKS (1 + (130 + PLAIN_SIZE) / (64 * DMLK_SHADOW_CHUNK_WORDS))
 
-/* Two shadows: PLAIN_SIZE bytes whose bits begin somewhere (which chunks are full is known of them), and a reserved range of three tiles, the middle
- * one without memory.  Arrays of exactly their size, so that AddressSanitizer sees each step outside. */
+/* Two shadows: PLAIN_SIZE bytes, whose bits start at any index and whose full chunks are known; and a reserved range
+ * of three tiles, of which the middle one has no memory.  The arrays have exactly their size, so that
+ * AddressSanitizer detects every access outside. */
 static struct {
     dmlk_shadow shadows[2];
     uint64_t null_tiles;
-    bool *written[2]; /* what must come out */
+    bool *written[2]; /* the expected state */
 } memory;
 
 static void begin_memory(uint64_t first) {
@@ -71,7 +72,7 @@ static void expect_bits(void) {
 
 static const uint32_t bit_counts[] = {4, 8, 16, 32, 64};
 
-/* Somewhere in one of the two; mostly around the tile without memory. */
+/* A random footprint in one of the two shadows, often around the tile without memory. */
 static dmlk_footprint random_footprint(void) {
     const uint32_t in = random_bits() % 2 != 0;
     const dmlk_shadow *s = &memory.shadows[in];
@@ -218,7 +219,7 @@ TEST(random_copies) {
     }
 }
 
-/* --- what is refused, and what must end --- */
+/* --- rejected arguments, and searches that must end --- */
 
 static void expect_refused(const dmlk_footprint *f, int status) {
     uint64_t address;
@@ -258,7 +259,7 @@ TEST(footprints_outside_change_nothing) {
     end_memory();
 }
 
-/* 2e10 elements in 2669 bytes: whoever counts them does not come back. */
+/* 2e10 elements in 2669 bytes: counting them one by one would take too long. */
 TEST(elements_without_number) {
     static const uint64_t strides[] = {2, 7, 11, 13, 17, 19, 23};
     begin_memory(0);

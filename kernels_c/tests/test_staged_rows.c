@@ -1,4 +1,5 @@
-/* Packed pieces of rows, and what is written past the caches: tensors too large for the device of other tests. */
+/* Packed pieces of rows, and outputs that bypass the caches: tensors that are too large for the device of other
+ * tests. */
 #include "element.h"
 #include "gather.h"
 #include "float16.h"
@@ -60,7 +61,7 @@ TEST(halves) {
     free(floats);
 }
 
-/* What lies between is not touched, nor what lies behind. */
+/* The bytes between elements, and those after the last one, do not change. */
 TEST(gathered_and_scattered) {
     for (int round = 0; round < 2000; round++) {
         const int64_t bytes = 1 << round % 4, count = random_between(1, 300);
@@ -100,7 +101,7 @@ static void copy_floats(uint8_t *const *at, const int64_t *strides, int64_t coun
     memcpy(at[1], at[0], (size_t)count * sizeof(float));
 }
 
-/* Copied by way of floats, of any strides; the last ones are past the caches. */
+/* Copies FLOAT16s as floats, with any strides; the last copies bypass the caches. */
 TEST(rows_of_halves) {
     static const uint32_t types[][2] = {
         {DMLK_FLOAT16, DMLK_FLOAT32}, {DMLK_FLOAT32, DMLK_FLOAT16}, {DMLK_FLOAT16, DMLK_FLOAT16}};
@@ -135,7 +136,7 @@ TEST(rows_of_halves) {
     }
 }
 
-/* 3 a + b, so that neither is taken for the other. */
+/* 3 a + b, so that swapped operands are detected. */
 static void row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     (void)context;
     const uint16_t *a = (const uint16_t *)at[0];
@@ -146,7 +147,7 @@ static void row(uint8_t *const *at, const int64_t *strides, int64_t count, const
     }
 }
 
-/* Operand k is strides[k] elements from each to the next along a row, and one more from row to row. */
+/* Operand k has a stride of strides[k] elements along a row; rows are columns * strides[k] + 1 elements apart. */
 static void check_rows(int64_t rows, int64_t columns, const int64_t *strides) {
     static const uint32_t types[] = {DMLK_UINT16, DMLK_UINT8, DMLK_UINT32}, bytes[] = {2, 1, 4};
     dmlk_view views[3];
@@ -187,7 +188,7 @@ static void low_bytes(uint8_t *const *at, const int64_t *strides, int64_t count,
     }
 }
 
-/* A streamed output of smaller elements than its input's, which does not begin with a line. */
+/* A streamed output with smaller elements than its input, not aligned to a cache line. */
 TEST(narrow_output) {
     const int64_t count = (INT64_C(1) << 24) + 5, before = 3;
     uint32_t *in = malloc((size_t)count * sizeof *in);
@@ -226,7 +227,8 @@ TEST(rows_of_any_strides) {
     check_rows(20000, 213, (const int64_t[]){1, 1, 1}); /* too short to be streamed */
 }
 
-/* One of `one_of` elements is not zero; the strides of the table make it one of rows, of columns, or with gaps. */
+/* Checks a list where one in `one_of` elements is not zero; by its strides, the table consists of rows, of columns,
+ * or has gaps. */
 static void check_list(const int64_t *sizes, const int64_t *strides, int64_t row_stride, int64_t column_stride,
                        int64_t width, int64_t one_of) {
     dmlk_view in = {.type = DMLK_UINT8, .rank = 3};

@@ -1,4 +1,4 @@
-/* Element-wise kernels where the layouts of their operands differ: tiles, transposed blocks, streamed rows. */
+/* Element-wise kernels whose operands have different layouts: tiles, transposed blocks, streamed rows. */
 #include "transpose.h"
 
 #include "device.h"
@@ -7,7 +7,7 @@
 
 static const enum dmlk_type types[] = {DMLK_UINT8, DMLK_INT16, DMLK_FLOAT32, DMLK_UINT64};
 
-/* Blocks of any size, in memory of exactly theirs; what lies between the rows of the result stays. */
+/* Blocks of any size, in memory of exactly that size; bytes between the rows of the result do not change. */
 TEST(blocks) {
     for (int round = 0; round < 1000; round++) {
         const int64_t bytes = 1 << round % 4, rows = random_between(1, 70), columns = random_between(1, 70);
@@ -39,7 +39,7 @@ TEST(blocks) {
     }
 }
 
-/* Up to 8 dimensions, two or three of them long: several tiles and parts of some. */
+/* Up to 8 dimensions, two or three of them long, for several tiles and parts of tiles. */
 static uint32_t long_sizes(int64_t *sizes) {
     const uint32_t rank = (uint32_t)random_between(2, DMLK_MAX_RANK);
     for (uint32_t d = 0; d < rank; d++) {
@@ -115,7 +115,7 @@ TEST(in_place_beside_another_order) {
     }
 }
 
-/* Every order of four axes; the loops from tile to tile are sorted and split in each in another way. */
+/* Every order of four axes, as each sorts and splits the loops from tile to tile in another way. */
 TEST(every_permutation) {
     const int64_t sizes[] = {8, 3, 20, 70};
     for (uint32_t code = 0; code < 256; code++) {
@@ -136,8 +136,8 @@ TEST(every_permutation) {
     }
 }
 
-/* Large enough to go past the caches, with rows that begin anywhere in a line: elements in the order of axes that the
- * digits tell, the first of which has a gap behind. */
+/* Checks a tensor large enough to bypass the caches, with rows that start anywhere in a cache line.  The digits of
+ * `order` are the order of the axes; there is a gap after the first of them. */
 static void check_streamed(uint32_t order, bool turn_input) {
     static const int64_t sizes[] = {7, 37, 79, 103};
     const uint32_t digits[] = {order / 1000, order / 100 % 10, order / 10 % 10, order % 10};

@@ -1,4 +1,4 @@
-/* What is told of a tensor's values, against its definition, for every type on any layout. */
+/* The statistics of a tensor's values, compared with their definition, for every type and any layout. */
 #include <math.h>
 
 #include "device.h"
@@ -10,7 +10,7 @@ static const enum dmlk_type types[] = {DMLK_FLOAT32, DMLK_FLOAT16, DMLK_UINT32, 
 
 #define BIT(class) (1u << DMLK_VALUE_##class)
 
-/* Fills the memory with bits of which some are limits, zeros, infinities and NaNs. */
+/* Fills the memory with random elements, some of which are limits, zeros, infinities and NaNs. */
 static void fill_special(const dmlk_view *view) {
     const uint32_t bits = dmlk_type_bits(view->type), bytes = bits / 8;
     const bool is_float = dmlk_type_kind(view->type) == DMLK_KIND_FLOAT;
@@ -47,7 +47,7 @@ static bool is_less(enum dmlk_kind kind, dmlk_number a, dmlk_number b) {
                                       : a.u < b.u;
 }
 
-/* The classes that a number is of, as bits. */
+/* The classes of a number, as bits. */
 static uint32_t classes_of(uint32_t type, dmlk_number x) {
     const uint32_t bits = dmlk_type_bits(type);
     const double largest = bits == 16 ? 65504 : bits == 32 ? (double)0x1.fffffep127f : 0x1.fffffffffffffp1023;
@@ -163,7 +163,7 @@ TEST(many_of_a_class) {
     }
 }
 
-/* What is repeated costs nothing. */
+/* Repeated elements take no time. */
 TEST(repeated_elements) {
     float x[] = {1, NAN, -7};
     const int64_t big = INT64_C(1) << 30;
@@ -214,7 +214,7 @@ TEST(bad_views_are_refused) {
 #undef REFUSED
 }
 
-/* --- what was born --- */
+/* --- where NaNs and infinities first appear --- */
 
 #define NO_NUMBER (BIT(NAN) | BIT(INFINITY))
 
@@ -222,7 +222,7 @@ static bool is_finite(const dmlk_view *view, const int64_t *index) {
     return !(classes_of(view->type, read_number(view, index)) & NO_NUMBER);
 }
 
-/* Every element found, one after the other, is every one that the definition says. */
+/* The elements that are found, one after the other, are exactly those of the definition. */
 TEST(born_element_by_element) {
     int64_t born = 0;
     for (int round = 0; round < 200; round++) {

@@ -60,7 +60,7 @@ TEST(half_bytes_are_refused) {
     CHECK_EQUAL(dmlk_iter_init(&iter, DMLK_ANY_ORDER, (const dmlk_view *[]){&view}, 1), DMLK_NOT_IMPLEMENTED);
 }
 
-/* Walking in steps of any length, from any place, visits what the definition says, in logical order. */
+/* Advancing by steps of any length, from any position, visits the elements in logical order. */
 TEST(cursor_follows_logical_order) {
     for (int round = 0; round < 300; round++) {
         int64_t sizes[DMLK_MAX_RANK], strides[DMLK_MAX_RANK];
@@ -134,7 +134,7 @@ static void add_all(uint8_t *const *at, const int64_t *strides, int64_t count, c
     }
 }
 
-/* In any layouts, so in rows, tiles and pieces; in memory of exactly their size. */
+/* Any layouts, so that rows, tiles and pieces occur, in memory of exactly their size. */
 TEST(loops_go_over_many_operands) {
     for (uint32_t round = 0; round < 400; round++) {
         const uint32_t operands = 2 + round % (DMLK_MAX_OPERANDS - 1), out = operands - 1;

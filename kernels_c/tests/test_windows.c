@@ -1,4 +1,4 @@
-/* The walker of windows, against its definition. */
+/* The walker of windows, compared with its definition. */
 #include "device.h"
 #include "windows.h"
 
@@ -13,7 +13,7 @@ static int64_t packed_strides(uint32_t rank, const int64_t *sizes, int64_t *stri
     return elements;
 }
 
-/* What each output element is made from, in order: input elements by number. */
+/* The inputs that the walker returned for each output, in order, as element numbers. */
 static struct {
     int64_t count, inputs[60];
 } met[MOST];
@@ -31,7 +31,7 @@ static void walk(const dmlk_windows *w, int64_t begin, int64_t end) {
                 met[output].inputs[met[output].count++] = input;
             }
         }
-        for (int64_t i = 0; i < row.count; i++) { /* counted, and by hand */
+        for (int64_t i = 0; i < row.count; i++) { /* as counted one by one */
             const int64_t output = (row.out - w->out) / w->out_bytes + i * w->out_strides[w->along];
             const double count = dmlk_count_places(w, &row, dmlk_count_others(w, &row, false), i, false);
             CHECK(count == (double)met[output].count);
@@ -39,7 +39,7 @@ static void walk(const dmlk_windows *w, int64_t begin, int64_t end) {
     }
 }
 
-/* The inputs of one output, in row-major order of the window: all compared with what was met. */
+/* Compares the inputs of one output, in row-major order of the window, with those that the walker returned. */
 static void compare(const dmlk_window_axis *axes, uint32_t spatial, const int64_t *index, const int64_t *strides,
                     int64_t output) {
     int64_t place[3] = {0}, sizes[3], met_before = 0;
@@ -62,7 +62,7 @@ static void compare(const dmlk_window_axis *axes, uint32_t spatial, const int64_
     CHECK_EQUAL(met_before, met[output].count);
 }
 
-TEST(every_output_meets_its_inputs_in_order) {
+TEST(every_output_reads_its_inputs_in_order) {
     for (int round = 0; round < 2000; round++) {
         const uint32_t spatial = (uint32_t)random_between(1, 3), rank = spatial + 2;
         dmlk_window_axis axes[3];
@@ -113,8 +113,8 @@ TEST(every_output_meets_its_inputs_in_order) {
     }
 }
 
-/* Numbers as large as they can be: nothing passes 64 bits (the sanitizers look), and no time is spent on
- * places of which no output of the row has an input. */
+/* Numbers as large as they can be: nothing exceeds 64 bits (the sanitizers check that), and no time is spent on
+ * places that are outside the input for all outputs of a row. */
 TEST(windows_of_any_numbers) {
     static const int64_t numbers[] = {0, 1, 2, 3, 7, 255, 65536, INT64_C(0x7fffffff), INT64_C(0xffffffff)};
     for (int round = 0; round < 20000; round++) {
@@ -156,7 +156,7 @@ TEST(windows_of_any_numbers) {
     }
 }
 
-/* Outputs times stride need more than 63 bits, but only the first window is inside. */
+/* Outputs times stride needs more than 63 bits, but only the first window is inside. */
 TEST(windows_that_are_far_apart) {
     const int64_t in_sizes[] = {1, 1, 4}, out_sizes[] = {1, 1, INT64_C(1) << 32};
     dmlk_view in = {.rank = 3, .type = DMLK_FLOAT32}, out = {.rank = 3, .type = DMLK_FLOAT32};
@@ -175,7 +175,7 @@ TEST(windows_that_are_far_apart) {
 }
 
 int main(void) {
-    RUN(every_output_meets_its_inputs_in_order);
+    RUN(every_output_reads_its_inputs_in_order);
     RUN(windows_of_any_numbers);
     RUN(windows_that_are_far_apart);
     return RESULT();

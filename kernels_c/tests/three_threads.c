@@ -1,7 +1,8 @@
-/* three_threads.c - stands in for device/parallel.c: whatever can be split is split, into up to three parts.
+/* three_threads.c - replaces device/parallel.c: all work that can be split is split, into up to three parts.
  *
- * So threads share the work of tensors of a few elements, and ThreadSanitizer sees how they wait for each other: that
- * of OpenMP's runtime, which is not compiled for it, it takes for none.  One thread at a time may call dmlk_parallel. */
+ * So threads share the work on tensors of a few elements, and ThreadSanitizer sees how they wait for each other; it
+ * does not see that inside OpenMP's runtime, which is not compiled for it.  One thread at a time may call
+ * dmlk_parallel. */
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -23,9 +24,9 @@ struct work {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t begun = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITIALIZER;
 static struct work work;
-static uint64_t calls; /* of dmlk_parallel that the helpers take part in */
-static int busy;       /* helpers */
-static _Thread_local bool inside; /* a part: kernels that it runs use one thread */
+static uint64_t calls; /* calls of dmlk_parallel in which the helpers take part */
+static int busy;       /* helpers that are still working */
+static _Thread_local bool inside; /* this thread runs a part: kernels that it runs use one thread */
 
 int dmlk_parts(int64_t items, int64_t grain) {
     (void)grain;
