@@ -1,5 +1,5 @@
-/* What Python needs of the thread that it runs on, and a C program may not give: room on the stack, and the usual
- * floating-point mode. */
+/* Two things that Python needs from the thread it runs on, and that a C program need not provide: room on the stack,
+ * and the usual floating-point mode. */
 
 #ifndef DMLEMU_CALLER_H
 #define DMLEMU_CALLER_H
@@ -9,13 +9,13 @@
 #include <stdint.h>
 
 enum {
-    DMLEMU_ROOM = 768 << 10,      /* bytes of stack that an interpreter and a kernel need at most */
-    DMLEMU_OWN_STACK = 8 << 20,   /* of our own threads */
+    DMLEMU_ROOM = 768 << 10,      /* the most bytes of stack that an interpreter and a kernel need */
+    DMLEMU_OWN_STACK = 8 << 20,   /* bytes of stack of our own threads */
     DMLEMU_USUAL_MODE = 0x1F80,   /* MXCSR: round to nearest, denormals, no traps */
-    DMLEMU_MODE_BITS = 0xFFC0     /* of MXCSR; the others are flags that operations set */
+    DMLEMU_MODE_BITS = 0xFFC0     /* the mode bits of MXCSR; the other bits are flags that operations set */
 };
 
-/* Where on this thread's stack Python may be called; no bytes: nowhere, or not known yet. */
+/* The part of this thread's stack on which Python may be called; empty: none, or not known yet. */
 struct dmlemu_stack {
     uintptr_t start, size;
     int is_known;
@@ -41,8 +41,8 @@ static inline void dmlemu_measure_stack(struct dmlemu_stack *stack)
     pthread_attr_destroy(&attributes);
 }
 
-/* Whether Python may be called here.  Not on a small stack, on the rest of a large one, or on one that the program
- * made itself, as coroutines have. */
+/* Whether Python may be called here: not on a small stack, not near the end of a large one, and not on a stack that
+ * the program made itself, such as a coroutine's. */
 static inline int dmlemu_has_room(struct dmlemu_stack *stack)
 {
     const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -54,7 +54,7 @@ static inline int dmlemu_has_room(struct dmlemu_stack *stack)
     return dmlemu_is_inside(stack, here);
 }
 
-/* Sets the usual mode and returns what was before. */
+/* Sets the usual mode and returns the previous one. */
 static inline uint32_t dmlemu_enter_mode(void)
 {
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-/* What the libraries export.  They forward to the functions that the extension fills in, in this order. */
+/* The functions that the libraries export.  They forward to functions that the extension fills in, in this order. */
 
 #ifndef DMLEMU_EXPORTS_H
 #define DMLEMU_EXPORTS_H
@@ -35,14 +35,14 @@
 #define DMLEMU_EXPORTS(EXPORT) \
     DMLEMU_D3D12_EXPORTS(EXPORT) DMLEMU_DXCORE_EXPORTS(EXPORT) DMLEMU_DXGI_EXPORTS(EXPORT) DMLEMU_DIRECTML_EXPORTS(EXPORT)
 
-/* One function for each; NULL until Python has started. */
+/* A function for each export; NULL until Python has started. */
 struct dmlemu_exports {
 #define FIELD(name, parameters, arguments) uint32_t (*name) parameters;
     DMLEMU_EXPORTS(FIELD)
 #undef FIELD
-    void (*enter)(uintptr_t site); /* where the next export was called from */
-    void (*end)(void); /* from here on every call fails */
-    void (*print_left)(void); /* the objects that the program has not released */
+    void (*enter)(uintptr_t site); /* sets where the next export was called from */
+    void (*end)(void); /* after this, every call fails */
+    void (*print_left)(void); /* prints the objects that the program has not released */
 };
 
 #endif

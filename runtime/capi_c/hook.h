@@ -1,6 +1,6 @@
-/* The one hook in front of every method: cffi's generated functions call Python through this macro.
+/* The hook in front of every method: cffi's generated functions call Python through this macro.
  *
- * It relies on a name inside cffi, which tests/programs/native pins. */
+ * It relies on a name inside cffi; tests/programs/native fails if that name changes. */
 
 #include <signal.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static _Unwind_Reason_Code capi_add_frame(struct _Unwind_Context *context, void 
     struct capi_site *site = data;
     const uintptr_t address = _Unwind_GetIP(context);
     if (site->count == 0 && address != site->frames[0])
-        return _URC_NO_REASON; /* still a frame of ours, or of Python */
+        return _URC_NO_REASON; /* a frame of ours or of Python: continue outwards */
     site->frames[site->count++] = address;
     return site->count < CAPI_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
@@ -37,7 +37,7 @@ static void capi_find_frames(void)
         capi_site.count = 1;
 }
 
-/* On this thread, if an interpreter has room on its stack. */
+/* Runs the method: on this thread, if its stack has room for an interpreter. */
 static void capi_run(struct _cffi_externpy_s *method, char *arguments)
 {
     if (dmlemu_has_room(&capi_stack)) {
@@ -47,7 +47,7 @@ static void capi_run(struct _cffi_externpy_s *method, char *arguments)
         return;
     }
     if (capi_site.count == 0)
-        capi_find_frames(); /* another thread cannot */
+        capi_find_frames(); /* (only this thread can) */
     if (!capi_hand_over(method, arguments))
         capi_fail(method, arguments, CAPI_E_OUTOFMEMORY);
 }
@@ -67,7 +67,7 @@ static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_
     capi_site.count = 0;
     if (atomic_load_explicit(capi_asker(method), memory_order_relaxed) == method)
         capi_find_frames();
-    int cancelling; /* a thread that is cancelled inside of Python would keep its locks */
+    int cancelling; /* a thread that is cancelled inside Python would keep Python's locks */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
     capi_run(method, arguments);
     pthread_setcancelstate(cancelling, NULL);

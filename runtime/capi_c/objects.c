@@ -8,8 +8,9 @@
 
 enum { CAPI_E_NOINTERFACE = 0x80004002u, CAPI_E_POINTER = 0x80004003u };
 
-/* A program built with ThreadSanitizer does not see the atomics of this file: it is told what they order.  Else it
- * reports that one thread frees an object whose vtable another one has read before its Release. */
+/* ThreadSanitizer does not see the atomics of this file in a program that is built with it; these functions tell it
+ * which accesses they order.  Otherwise it would report that one thread frees an object whose vtable another thread
+ * read before its Release. */
 extern void __tsan_acquire(void *address) __attribute__((weak));
 extern void __tsan_release(void *address) __attribute__((weak));
 
@@ -53,7 +54,7 @@ static int is_kept(struct capi_object *object, uint32_t bit)
     return (atomic_load_explicit(&object->kept, memory_order_acquire) & (bit | CAPI_CHANGED)) == bit;
 }
 
-/* What a getter has returned stays: it is constant while the object lives. */
+/* Keeps the value that a getter has returned: it is constant while the object lives. */
 static void keep_value(struct capi_object *object, uint32_t bit, uint32_t word, const void *value, size_t size)
 {
     if (capi_is_passing)
@@ -62,14 +63,15 @@ static void keep_value(struct capi_object *object, uint32_t bit, uint32_t word, 
     atomic_fetch_or_explicit(&object->kept, bit, memory_order_release);
 }
 
-/* From now on getters ask Python: the object was reset, or it is released and calls on it are reported.  Other
- * threads may be inside of a getter, and keep what they got. */
+/* Makes getters call Python from now on: the object was reset, or it is released and calls on it are reported.  Other
+ * threads may be inside a getter, and return the old value. */
 static void capi_changed(uintptr_t object)
 {
     atomic_fetch_or(&((struct capi_object *)object)->kept, CAPI_CHANGED);
 }
 
-/* The object is released: it takes the place of one of those that were released before, whose memory is given back. */
+/* For a released object: puts it into the ring of released objects, and frees the memory of the object that it
+ * replaces. */
 static void capi_free(uintptr_t object)
 {
     struct capi_object **place = &capi_released[capi_next_released++ % CAPI_RELEASED];
@@ -82,7 +84,7 @@ static void capi_free(uintptr_t object)
     *place = (struct capi_object *)object;
 }
 
-/* A number that Python changes, which must live as long as the object. */
+/* Sets a number that Python changes, and that lives as long as the object. */
 static void capi_push(uintptr_t object, uintptr_t number)
 {
     struct capi_object *self = (struct capi_object *)object;
@@ -100,7 +102,7 @@ static uint32_t capi_count(uintptr_t object)
     return (uint32_t)atomic_load(&identity(object)->count);
 }
 
-/* What a reference counts: one of the program's, or one of ours, which the program cannot release. */
+/* What a reference adds to the count: one of the program's, or one of ours, which the program cannot release. */
 static const uint64_t references[] = {1, ((uint64_t)1 << 32) + 1};
 
 static void capi_hold(uintptr_t object, uint32_t reference)
@@ -113,10 +115,10 @@ static void capi_hold(uintptr_t object, uint32_t reference)
 static void capi_give(uintptr_t object, uintptr_t out)
 {
     capi_hold(object, CAPI_OF_CLIENT);
-    memcpy((void *)out, &object, sizeof object); /* aligned or not */
+    memcpy((void *)out, &object, sizeof object); /* `out` need not be aligned */
 }
 
-/* Returns how many references are left. */
+/* Removes a reference; returns how many are left. */
 static uint32_t capi_drop(uintptr_t object, uint32_t reference)
 {
     return (uint32_t)(atomic_fetch_sub(&identity(object)->count, references[reference]) - references[reference]);
@@ -134,8 +136,8 @@ static uint32_t IUnknown_AddRef(uintptr_t object)
     return Object_AddRef((uintptr_t)self);
 }
 
-/* The last reference is left to Python, which gives it back under its lock: until then, others may be handed out.
- * After Python's end there is only the count. */
+/* Python removes the last reference, under its lock: until then, new references may be handed out.  After Python has
+ * ended, only the count changes. */
 static uint32_t IUnknown_Release(uintptr_t object)
 {
     struct capi_object *self = identity(object);
@@ -157,7 +159,7 @@ static uint32_t IUnknown_Release(uintptr_t object)
     return 0;
 }
 
-/* Inside of a method: the client is the one that called the method. */
+/* Releases an object inside a method: the client is the caller of that method. */
 static void capi_let_go(uintptr_t object)
 {
     struct capi_object *self = identity(object);
@@ -172,7 +174,7 @@ static void capi_let_go(uintptr_t object)
     Object_Released((uintptr_t)self, CAPI_OF_OURS);
 }
 
-/* Of IUnknown, too. */
+/* Whether the object has the interface, which may be IUnknown. */
 static int capi_supports(uintptr_t object, const struct capi_iid *iid)
 {
     static const struct capi_iid unknown = {{0, 0, 0xC0, 0x46000000}};
@@ -200,8 +202,8 @@ static uint32_t IUnknown_QueryInterface(uintptr_t object, uintptr_t riid, uintpt
     return Object_QueryInterface(self, riid, out);
 }
 
-/* Ends the process if a function of the client's is left by an exception or by the end of its thread: Python, which
- * called it, cannot be unwound. */
+/* Ends the process if an exception or the end of the thread leaves a function of the client: Python, which called it,
+ * cannot be unwound. */
 static void end_if_inside(const int *is_inside)
 {
     if (!*is_inside)
@@ -243,7 +245,7 @@ static void call_callback(void *argument)
     is_inside = 0;
 }
 
-/* A callback of ID3D12InfoQueue1. */
+/* Calls a callback of ID3D12InfoQueue1. */
 static void capi_deliver(uintptr_t callback, uint32_t category, uint32_t severity, uint32_t id, const char *text,
                          uintptr_t context)
 {
@@ -265,7 +267,7 @@ static void call_notice(void *argument)
     is_inside = 0;
 }
 
-/* A callback of ID3DDestructionNotifier. */
+/* Calls a callback of ID3DDestructionNotifier. */
 static void capi_notify(uintptr_t callback, uintptr_t data)
 {
     struct notice notice = {NULL, (void *)data};
@@ -273,7 +275,7 @@ static void capi_notify(uintptr_t callback, uintptr_t data)
     capi_call_client(call_notice, &notice);
 }
 
-/* Any COM object, the client's own, too. */
+/* Adds a reference to any COM object, even one of the client's own. */
 static void capi_add_ref_any(uintptr_t pointer)
 {
     struct slot slot = {pointer, 1};
@@ -290,10 +292,11 @@ static int read_unloads(struct dl_phdr_info *info, size_t size, void *found)
 {
     if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
         *(uint64_t *)found = info->dlpi_subs;
-    return 1; /* all say the same */
+    return 1; /* stops: all entries have the same count */
 }
 
-/* The return addresses of this thread's method: CAPI_FRAMES of them, zeros behind the last; then the unloads. */
+/* The return addresses of this thread's method: CAPI_FRAMES numbers, with zeros after the last address; then the
+ * unloads. */
 static uintptr_t capi_frames(void)
 {
     if (capi_site.count == 0) {
@@ -306,7 +309,7 @@ static uintptr_t capi_frames(void)
 
 struct place {
     uintptr_t address;
-    uintptr_t base; /* what was added to the addresses in the file */
+    uintptr_t base; /* is added to the addresses in the file */
     const char *file;
 };
 
@@ -325,8 +328,8 @@ static int find_place(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-/* Finds the file that is loaded at an address, cut to `size` bytes; empty for the program itself.  Returns the
- * address as the file's symbols count it; 0: no file is loaded there. */
+/* Finds the name of the file that is loaded at an address, truncated to `size` bytes; empty for the program itself.
+ * Returns the address relative to the file, as its symbols have it; 0: no file is loaded there. */
 static uintptr_t capi_place(uintptr_t address, char *file, size_t size)
 {
     struct place place = {address, 0, NULL};
@@ -351,15 +354,15 @@ static void capi_end(void)
     atomic_store(&capi_is_alive, 0);
 }
 
-/* What is to be printed at the very end, if the program does not release it until then. */
+/* Sets the objects to be printed at the very end of the process, if the program does not release them before. */
 static void capi_leave(struct capi_left *rows, uint32_t count)
 {
     capi_left = rows;
     capi_left_count = count;
 }
 
-/* Counts the references of the objects that the program still holds, or that such objects hold.  Returns how many of
- * them have a text. */
+/* Counts the references to the objects that the program still holds, or that such objects hold.  Returns how many of
+ * these objects have a text. */
 static uint32_t count_left(void)
 {
     uint32_t found = 0;
@@ -394,7 +397,7 @@ static void capi_print_left(void)
             fprintf(stderr, "  %s, references: %u\n", capi_left[i].text, capi_left[i].references);
 }
 
-/* NULL instead of the object that a method would have made. */
+/* Stores NULL where a method would have stored the object that it makes. */
 static void make_nothing(const char *symbol, char *arguments)
 {
     for (size_t i = 0; i < sizeof capi_creators / sizeof *capi_creators; i++)
@@ -405,7 +408,7 @@ static void make_nothing(const char *symbol, char *arguments)
         }
 }
 
-/* What a method returns that does not reach Python: a failing HRESULT; for counts, handles and structs zeros.
+/* Sets the result of a method that does not reach Python: a failing HRESULT; zeros for counts, handles and structs.
  * The result replaces the arguments. */
 static void capi_fail(struct _cffi_externpy_s *method, char *arguments, uint32_t hresult)
 {

@@ -23,11 +23,12 @@
 #include "start.h"
 
 struct place {
-    char program[PATH_MAX]; /* the interpreter, as Python is to see it: a virtual environment is found beside it */
+    char program[PATH_MAX]; /* the path of the interpreter, by which Python finds a virtual environment */
     char library[PATH_MAX]; /* libpython */
 };
 
-/* The functions of Python that are needed, found by name: no header, no version. */
+/* The functions of Python that are needed; they are found by name, so that no header and no version of Python is
+ * needed. */
 struct python {
     void (*set_program)(const wchar_t *);
     void (*initialize)(int);
@@ -89,7 +90,7 @@ static int library_in(struct place *place, const char *folder, int minor)
     return length < PATH_MAX && access(place->library, R_OK) == 0;
 }
 
-/* The interpreter under a prefix, and its shared library. */
+/* Finds the interpreter under a prefix, and its shared library. */
 static int find_under(struct place *place, const char *prefix, int minor)
 {
     char home[PATH_MAX], folder[PATH_MAX + 8];
@@ -101,12 +102,12 @@ static int find_under(struct place *place, const char *prefix, int minor)
             return 1;
     }
     snprintf(folder, sizeof folder, "%s/lib", prefix);
-    if (!library_in(place, folder, minor)) /* where the loader finds it, as Debian's */
+    if (!library_in(place, folder, minor)) /* where the loader finds it, as in Debian */
         snprintf(place->library, sizeof place->library, "libpython3.%d.so.1.0", minor);
     return 1;
 }
 
-/* This file lies in PREFIX/lib/python3.N/site-packages/dmlemu. */
+/* Finds Python from the place of this library: PREFIX/lib/python3.N/site-packages/dmlemu. */
 static int find_by_layout(struct place *place)
 {
     Dl_info info;
@@ -119,7 +120,7 @@ static int find_by_layout(struct place *place)
     return find_under(place, path, number);
 }
 
-/* Asks an interpreter.  Last, as popen fails in a process that ignores SIGCHLD. */
+/* Runs an interpreter and reads its paths.  Tried last, as popen fails in a process that ignores SIGCHLD. */
 static int ask(struct place *place, const char *program)
 {
     static const char question[] =
@@ -148,7 +149,7 @@ static int only_version(const char *prefix)
     return minor;
 }
 
-/* DMLEMU_PYTHON: an interpreter, or the prefix of one. */
+/* Finds Python by the value of DMLEMU_PYTHON: an interpreter, or the prefix of one. */
 static int find_by_variable(struct place *place, const char *given)
 {
     char prefix[PATH_MAX], program[PATH_MAX + 16];
@@ -176,7 +177,7 @@ static int find_python(struct place *place)
                                  "neither around this library nor as python3");
 }
 
-/* --- a Python that the process already has --- */
+/* --- a Python that is already in the process --- */
 
 static int is_libpython(struct dl_phdr_info *info, size_t size, void *found)
 {
@@ -187,7 +188,7 @@ static int is_libpython(struct dl_phdr_info *info, size_t size, void *found)
     return 0;
 }
 
-/* The handle in which its functions are found; NULL: there is none. */
+/* The handle of the library that has its functions; NULL: there is no Python. */
 static void *python_of_process(void)
 {
     char name[PATH_MAX] = "";
@@ -211,7 +212,7 @@ static int find_functions(void *handle)
     return python.set_program && python.initialize && python.run && python.ensure && python.release && python.save;
 }
 
-/* The client's own settings for Python are not ours. */
+/* Makes Python ignore the environment: its variables are the client's settings, not ours. */
 static void ignore_environment(void *handle)
 {
     static const char *const names[] = {"Py_IgnoreEnvironmentFlag", "Py_NoUserSiteDirectory"};
@@ -222,7 +223,7 @@ static void ignore_environment(void *handle)
     }
 }
 
-/* Of a path, as Python has it: a byte that is not ASCII becomes that same byte again in every encoding. */
+/* A byte of a path as Python represents it: one that is not ASCII becomes the same byte again in every encoding. */
 static wchar_t character(unsigned char byte)
 {
     return byte < 0x80 ? byte : 0xDC00 + byte;
@@ -252,8 +253,8 @@ static int start_python(void)
     return 1;
 }
 
-/* Calls a function on this thread, in the usual floating-point mode; where the stack has no room for an interpreter,
- * on a thread of our own meanwhile.  0: there is no memory for one. */
+/* Calls a function in the usual floating-point mode: on this thread or, if its stack has no room for an interpreter,
+ * on a thread of our own, for which it waits.  0: there is no memory for a thread. */
 static int call_with_room(void *(*function)(void *))
 {
     struct dmlemu_stack stack = {0};
@@ -284,15 +285,15 @@ static void *finish_python(void *unused)
     return NULL;
 }
 
-/* At exit() and quick_exit(), once.  Not in a forked process, where the threads that hold Python's locks are not. */
+/* Runs at exit() and quick_exit(), once.  Not in a forked process, which lacks the threads that hold Python's locks. */
 static void finish(void)
 {
     if (!is_forked && !atomic_exchange(&has_finished, 1))
         call_with_room(finish_python);
 }
 
-/* After the atexit functions and the destructors of the program's static objects, which may be older than Python.  Also
- * after those of quick_exit(), which destroys none. */
+/* Runs after the atexit functions and the destructors of the program's static objects, which may be older than
+ * Python; also after the functions of quick_exit(), which destroys no static objects. */
 __attribute__((destructor)) static void print_left(void)
 {
     if (!is_forked && atomic_load(&has_finished))
@@ -313,7 +314,7 @@ static void after_fork(void)
 
 static int load_frontend(void)
 {
-    /* A variable with a wrong value is a ValueError that begins with its name. */
+    /* An environment variable with a wrong value raises a ValueError whose message starts with the variable's name. */
     static const char start_code[] =
         "def _dmlemu(table):\n"
         "    import sys\n"
@@ -331,7 +332,7 @@ static int load_frontend(void)
     snprintf(code, sizeof code, start_code, (size_t)&exports);
     if (python.run(code) != 0)
         return failed_without_python("dmlemu cannot be imported", "see the traceback above");
-    if (exports.end == NULL) /* and said so */
+    if (exports.end == NULL) /* it failed, and printed the reason */
         return 0;
     atexit(finish);
     at_quick_exit(finish_quickly);
@@ -339,7 +340,7 @@ static int load_frontend(void)
     return 1;
 }
 
-/* In a process without a Python. */
+/* Starts a Python of our own, in a process without one. */
 static void *start_own(void *unused)
 {
     struct sigaction interrupt;
@@ -347,7 +348,7 @@ static void *start_own(void *unused)
     sigaction(SIGINT, NULL, &interrupt);
     if (start_python()) {
         has_started = load_frontend();
-        python.save(); /* else every other thread would wait for ever */
+        python.save(); /* otherwise every other thread would wait forever */
     }
     sigaction(SIGINT, &interrupt, NULL); /* Python's module "signal" takes it when it is imported */
     return NULL;

@@ -9,7 +9,8 @@
 
 enum { DMLEMU_COMPONENT_MISSING = 0x887A002Du }; /* DXGI_ERROR_SDK_COMPONENT_MISSING */
 
-/* The functions of Python, which the first call starts; NULL: it cannot be started, and the reason was printed. */
+/* The functions that Python implements; the first call starts Python.  NULL: it cannot be started, and the reason was
+ * printed. */
 DMLEMU_VISIBLE const struct dmlemu_exports *dmlemu_start(void);
 
 #define DMLEMU_EXPORT(name, parameters, arguments) \

@@ -1,8 +1,9 @@
-/* Threads of our own, which serve the calls of threads without room for an interpreter.  Included by hook.h.
+/* Threads of our own, the workers, which serve the calls of threads without room for an interpreter.  Included by
+ * hook.h.
  *
- * There are as many as there were such calls at a time.  They live as long as the process.  A function of the program
- * that such a call calls (a message callback) runs on the program's thread, as it does in all other calls.  Calls from
- * inside of it are served by the same worker, which may hold locks that they need. */
+ * There are as many workers as there were such calls at the same time.  They live as long as the process.  If such a
+ * call calls a function of the program (a message callback), that runs on the program's thread, as in all other
+ * calls.  Calls from inside it are served by the same worker, which may hold locks that they need. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 
 struct capi_worker {
-    struct capi_worker *next; /* of those that are idle */
+    struct capi_worker *next; /* in the list of idle workers */
     sem_t called, done;
     struct _cffi_externpy_s *method; /* NULL: the function of the program has returned */
     char *arguments;
@@ -20,10 +21,10 @@ struct capi_worker {
     void *argument;
 };
 
-/* The worker that this thread is; NULL: it is no worker. */
+/* This thread's worker; NULL: this thread is not a worker. */
 static _Thread_local struct capi_worker *capi_self;
 
-/* The worker for which this thread runs a function of the program; NULL: it runs none. */
+/* The worker for which this thread runs a function of the program; NULL: there is none. */
 static _Thread_local struct capi_worker *capi_server;
 
 static struct capi_worker *capi_idle;
@@ -35,7 +36,7 @@ static void capi_wait(sem_t *semaphore)
     }
 }
 
-/* Calls what it is given, as the thread that gave it. */
+/* Makes the call that the worker was given, with the state of the thread that gave it. */
 static void capi_serve_call(struct capi_worker *self)
 {
     capi_site = self->site;
@@ -59,7 +60,7 @@ static void *capi_serve(void *argument)
     return NULL;
 }
 
-/* Calls a function of the program on the thread that called us. */
+/* Calls a function of the program, on the thread of the program that made the call. */
 static void capi_call_client(void (*function)(void *), void *argument)
 {
     struct capi_worker *self = capi_self;
@@ -78,7 +79,7 @@ static void capi_call_client(void (*function)(void *), void *argument)
     capi_is_passing = is_passing;
 }
 
-/* Waits until a call is done, and calls the functions of the program that it calls. */
+/* Waits until a call is done, and meanwhile runs the functions of the program that it calls. */
 static void capi_attend(struct capi_worker *worker)
 {
     struct capi_worker *outer = capi_server;
@@ -91,7 +92,7 @@ static void capi_attend(struct capi_worker *worker)
     }
 }
 
-/* The program's signal handlers do not run on it. */
+/* Starts a worker's thread, on which the program's signal handlers do not run. */
 static int capi_start_thread(struct capi_worker *worker)
 {
     pthread_attr_t attributes;
@@ -127,7 +128,7 @@ static struct capi_worker *capi_take_worker(void)
     return worker;
 }
 
-/* 0: there is no memory for a thread. */
+/* Has a worker make a call; 0: there is no memory for a thread. */
 static int capi_hand_over(struct _cffi_externpy_s *method, char *arguments)
 {
     struct capi_worker *worker = capi_server != NULL ? capi_server : capi_take_worker();

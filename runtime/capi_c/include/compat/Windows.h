@@ -1,4 +1,4 @@
-// windows.h, as programs spell it that are written where names of files have no case.
+// windows.h, as spelled by programs that are written where file names are not case-sensitive.
 
 #pragma once
 

@@ -64,7 +64,7 @@ public:
     }
     template <typename Q> HRESULT QueryInterface(Q **to) const { return p->QueryInterface(__uuidof(Q), reinterpret_cast<void **>(to)); }
 
-    // Whether both are of one object.
+    // Whether both are interfaces of the same object.
     bool IsEqualObject(IUnknown *other) const
     {
         if (p == nullptr || other == nullptr)

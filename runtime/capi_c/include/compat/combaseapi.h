@@ -1,4 +1,4 @@
-// What of COM is not in IUnknown, as part of windows.h.
+// The functions of COM other than IUnknown's methods, as part of windows.h.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The debug heap of Microsoft's C library, which a program may ask for: there is none here.  _ASSERT is assert.
+// The debug heap of Microsoft's C library.  There is none here: its functions do nothing.  _ASSERT is assert.
 
 #pragma once
 

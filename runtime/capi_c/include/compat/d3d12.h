@@ -9,9 +9,9 @@
 #ifdef INITGUID
 #define DMLEMU_HAS_ATTRIBUTES // dxcore_interface.h has defined their GUIDs
 #endif
-#include <dxguids/dxguids.h> // has the IIDs of what is declared before it
+#include <dxguids/dxguids.h> // defines the IIDs of interfaces that are declared before it
 
-#include "oaidl.h" // ours: current DirectX-Headers have an empty one
+#include "oaidl.h" // ours: that of current DirectX-Headers is empty
 
 #include "dmlguids.h"
 
@@ -20,6 +20,6 @@ WINADAPTER_IID(ID3DDestructionNotifier, 0xa06eb39a, 0x50da, 0x425b, 0x8c, 0x31, 
 WINADAPTER_IID(IDispatch, 0x00020400, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0x46);
 #endif
 
-#if D3D12_SDK_VERSION <= 606 // Debian's, where it has no name yet
+#if D3D12_SDK_VERSION <= 606 // as in Debian, where this has no name yet
 #define D3D_FEATURE_LEVEL_1_0_GENERIC (static_cast<D3D_FEATURE_LEVEL>(0x100))
 #endif

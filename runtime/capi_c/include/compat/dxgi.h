@@ -1,6 +1,7 @@
-// DXGI, as far as a machine without a screen has it: factories and adapters.
+// The part of DXGI that a machine without a screen has: factories and adapters.
 //
-// Outputs, swap chains and windows are names only: what takes them returns E_NOTIMPL.  Adapters have no output.
+// Outputs, swap chains and windows are only declared: methods that take them return E_NOTIMPL.  Adapters have no
+// output.
 
 #pragma once
 
@@ -252,7 +253,7 @@ MIDL_INTERFACE("a4966eed-76db-44da-84c1-ee9a7afb20a8") IDXGIFactory7 : public ID
     virtual HRESULT STDMETHODCALLTYPE UnregisterAdaptersChangedEvent(DWORD dwCookie) = 0;
 };
 
-// The IID for __uuidof, and under its name.
+// Defines the IID, both for __uuidof and as IID_<interface>.
 #define DMLEMU_IID(name, word, half1, half2, ...) \
     WINADAPTER_IID(name, word, half1, half2, __VA_ARGS__) \
     extern "C" { \

@@ -1,4 +1,4 @@
-// The DXGI of dxgi1_3.h, as part of all of it.
+// dxgi1_3.h: its declarations are in dxgi.h.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The DXGI of dxgi1_4.h, as part of all of it.
+// dxgi1_4.h: its declarations are in dxgi.h.
 
 #pragma once
 

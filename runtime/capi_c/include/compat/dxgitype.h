@@ -1,4 +1,4 @@
-// The types of DXGI, as part of all of it.
+// dxgitype.h: its declarations are in dxgi.h.
 
 #pragma once
 

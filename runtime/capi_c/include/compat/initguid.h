@@ -1,4 +1,4 @@
-// From here on, DEFINE_GUID defines GUIDs instead of declaring them: for one source of a program.
+// After this header, DEFINE_GUID defines GUIDs instead of declaring them: for one source file of a program.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The interface of scripting, for programs that name it: nothing here implements it.
+// The interface for scripting, for programs that mention it: nothing here implements it.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The type that is in rpcndr.h of Windows, beside what that of DirectX-Headers has.
+// The type that rpcndr.h of Windows has and that of DirectX-Headers lacks.
 
 #pragma once
 

@@ -1,6 +1,6 @@
-// MultiByteToWideChar and WideCharToMultiByte: between UTF-8 and WCHAR, which has 4 bytes here.
+// MultiByteToWideChar and WideCharToMultiByte: conversions between UTF-8 and WCHAR, which has 4 bytes here.
 //
-// CP_ACP, the code page of the system, is UTF-8, too; other code pages are ERROR_INVALID_PARAMETER.
+// CP_ACP, the code page of the system, is also UTF-8; other code pages give ERROR_INVALID_PARAMETER.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace dmlemu_compat {
 
-// The next code point of UTF-8; U+FFFD, and `is_right` false, for a byte that is part of none.
+// The next code point of UTF-8.  For a byte that is not part of a code point, U+FFFD, and `is_right` becomes false.
 inline wchar_t next_code(const unsigned char *&at, const unsigned char *end, bool &is_right)
 {
     const unsigned first = *at++;
@@ -37,7 +37,7 @@ inline wchar_t next_code(const unsigned char *&at, const unsigned char *end, boo
     return static_cast<wchar_t>(code);
 }
 
-// Copies what was converted; returns its length, and only counts where there is no room at all.
+// Copies the converted text and returns its length; if the caller's size is 0, only returns the length.
 template <typename Text> int give_text(const Text &found, typename Text::value_type *to, int room)
 {
     const int size = static_cast<int>(found.size());

@@ -1,8 +1,8 @@
-// What programs around DirectML use of windows.h: events, the last error, time, debug strings, libraries.
+// The part of windows.h that programs with DirectML use: events, the last error, time, debug strings, libraries.
 //
-// An event is an eventfd and its HANDLE is the number, as ID3D12Fence::SetEventOnCompletion takes it on Linux.
-// Whether it is reset by hand is a flag of the open file: O_APPEND, which means nothing to an eventfd.  So all parts
-// of a process see the same event, whatever each was compiled with.
+// An event is an eventfd, and its HANDLE is the file descriptor, as ID3D12Fence::SetEventOnCompletion expects on
+// Linux.  Whether it is reset by hand is stored in a flag of the open file that has no meaning for an eventfd:
+// O_APPEND.  So all parts of a process see the same event, whatever each was compiled with.
 
 #pragma once
 
@@ -110,7 +110,7 @@ inline HANDLE create_event(bool is_named, DWORD flags)
     if (is_named) // events are not shared between processes
         return with_error<HANDLE>(ERROR_NOT_SUPPORTED, nullptr);
     int number = eventfd(flags & CREATE_EVENT_INITIAL_SET ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (number == 0) { // where standard input is closed; a HANDLE of 0 is none
+    if (number == 0) { // if standard input is closed; a HANDLE of 0 means none
         number = fcntl(0, F_DUPFD_CLOEXEC, 3);
         close(0);
     }
@@ -124,7 +124,7 @@ inline HANDLE create_event(bool is_named, DWORD flags)
 
 enum class Event { set, reset, none };
 
-// Whether an event is set; one that resets itself is reset by that.
+// Whether an event is set; this resets an event that resets itself.
 inline Event take(int number)
 {
     const int flags = fcntl(number, F_GETFL);
@@ -152,7 +152,7 @@ inline int64_t now()
     return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-// When a wait ends.
+// The time at which a wait ends.
 class Deadline {
 public:
     explicit Deadline(DWORD milliseconds)
@@ -160,7 +160,7 @@ public:
     {
     }
 
-    // For poll, in milliseconds; 0: it has passed.
+    // The milliseconds left, for poll; 0: the time has passed.
     int left() const
     {
         if (is_infinite_)
@@ -191,7 +191,7 @@ inline DWORD wait_any(DWORD count, struct pollfd *entries, const Deadline &deadl
     }
 }
 
-// Takes all or none: what was taken is given back if another thread was faster at one.
+// Takes all events or none: if another thread was faster at one, the events taken so far are set again.
 inline bool take_all(DWORD count, const struct pollfd *entries)
 {
     for (DWORD i = 0; i < count; i++) {
@@ -335,7 +335,7 @@ inline BOOL QueryPerformanceFrequency(LARGE_INTEGER *frequency)
     return TRUE;
 }
 
-// --- debug strings: on stderr, where a debugger is attached ---
+// --- debug strings: printed on stderr if a debugger is attached ---
 
 namespace dmlemu_compat {
 
@@ -421,7 +421,7 @@ inline BOOL FreeLibrary(HMODULE library)
     return dlclose(library) == 0 ? TRUE : dmlemu_compat::with_error<BOOL>(ERROR_INVALID_HANDLE, FALSE);
 }
 
-// --- copies that know the room ---
+// --- copies with the size of their destination ---
 
 #ifndef __STDC_LIB_EXT1__
 typedef int errno_t;
@@ -438,7 +438,7 @@ inline errno_t memmove_s(void *to, size_t room, const void *from, size_t size)
     return 0;
 }
 
-// Clears what it does not fill: all of `to`, if there is no source or too much of it.
+// If there is no source, or the source does not fit, clears all of `to`.
 inline errno_t memcpy_s(void *to, size_t room, const void *from, size_t size)
 {
     const errno_t error = memmove_s(to, room, from, size);
@@ -448,7 +448,7 @@ inline errno_t memcpy_s(void *to, size_t room, const void *from, size_t size)
 }
 #endif
 
-// --- COM itself, which needs nothing here ---
+// --- COM itself: nothing has to be done ---
 
 #define COINIT_MULTITHREADED 0x0u
 #define COINIT_APARTMENTTHREADED 0x2u

@@ -1,4 +1,4 @@
-// The part of the Windows Runtime library that is emulated: ComPtr, and handles with an owner.
+// The part of the Windows Runtime library that is emulated: ComPtr, and owners of handles.
 
 #pragma once
 

@@ -18,7 +18,7 @@ public:
     com_ptr(com_ptr &&other) noexcept : object_(other.detach()) {}
     ~com_ptr() { reset(); }
 
-    com_ptr &operator=(com_ptr other) noexcept // a copy: one that is assigned to itself stays
+    com_ptr &operator=(com_ptr other) noexcept // (`other` is a copy, so that self-assignment is safe)
     {
         std::swap(object_, other.object_);
         return *this;
@@ -43,7 +43,7 @@ public:
         object_ = object;
     }
 
-    // For a function that fills the pointer in.
+    // The address of the pointer, for a function that sets it.
     T **put() noexcept
     {
         reset();
@@ -56,7 +56,7 @@ public:
     T *const *addressof() const noexcept { return &object_; }
     T **addressof() noexcept { return &object_; }
 
-    // Another interface of the object: what query throws, try_query answers with NULL.
+    // Another interface of the object: where query throws, try_query returns NULL.
     template <typename U> com_ptr<U> try_query() const noexcept
     {
         com_ptr<U> found;

@@ -1,4 +1,4 @@
-// The few types of the Windows Implementation Library that others need.
+// The few types of the Windows Implementation Library that its other headers need.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Handles with an owner, of the Windows Implementation Library.
+// Owners of handles, from the Windows Implementation Library.
 
 #pragma once
 
@@ -41,7 +41,7 @@ public:
             Close()(before);
     }
 
-    // For a function that fills the handle in.
+    // The address of the handle, for a function that sets it.
     Handle *put() noexcept
     {
         reset();
@@ -101,7 +101,7 @@ public:
     {
         return WaitForSingleObject(get(), milliseconds) == WAIT_OBJECT_0;
     }
-    // Of one that is reset by hand.
+    // An event that is reset by hand.
     bool is_signaled() const noexcept { return wait(0); }
 };
 

@@ -10,7 +10,7 @@
 
 namespace wil {
 
-// What THROW_IF_FAILED throws.
+// The exception that THROW_IF_FAILED throws.
 class ResultException : public std::exception {
 public:
     explicit ResultException(HRESULT code, const char *file = nullptr, int line = 0, const char *text = nullptr)
@@ -32,7 +32,7 @@ private:
 
 namespace details {
 
-// Where a macro stands.
+// The place in the source where a macro is used.
 struct place {
     const char *file;
     int line;

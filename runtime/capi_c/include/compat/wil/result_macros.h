@@ -1,4 +1,4 @@
-// The macros, as part of wil/result.h.
+// wil/result_macros.h: its macros are in wil/result.h.
 
 #pragma once
 

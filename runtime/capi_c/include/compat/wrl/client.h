@@ -1,4 +1,4 @@
-// ComPtr of DirectX-Headers, with the comparisons that it lacks: there, any two that are not NULL are equal.
+// ComPtr of DirectX-Headers, with comparisons: without these, any two pointers that are not NULL compare equal.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Wrappers of handles, as part of wrl/event.h.
+// corewrappers.h: its wrappers of handles are in wrl/event.h.
 
 #pragma once
 
