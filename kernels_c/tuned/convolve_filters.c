@@ -13,11 +13,11 @@ enum { CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define ROWS DMLK_S8_ROWS
 #define BLOCK DMLK_S8_BLOCK
-#define MOST_ROWS 16 /* of taps that can be skipped */
-#define FILTER_BYTES (INT64_C(1) << 21) /* of packed filters */
-#define PACKED_QUADS 256                /* of a filter at a time */
+#define MOST_ROWS 16 /* rows of taps; with more, rows that are in the padding are not skipped */
+#define FILTER_BYTES (INT64_C(1) << 21) /* bytes of filters that are packed at a time */
+#define PACKED_QUADS 256                /* quads of a filter that are packed at a time */
 
-/* Quads first .. first + count - 1 of a filter, one after the other. */
+/* Packs quads first .. first + count - 1 of a filter, one after the other. */
 static void pack_any(const dmlk_plan *p, int64_t filter, int64_t first, int64_t count, uint8_t *to) {
     const uint8_t *base = p->c->filter.base + dmlk_filter_at(p->c, filter);
     for (int64_t q = first; q < first + count; q++, to += 4) {
@@ -28,14 +28,14 @@ static void pack_any(const dmlk_plan *p, int64_t filter, int64_t first, int64_t 
     }
 }
 
-/* Whether the form packs them. */
+/* Whether the form for this CPU can pack the filters. */
 static bool can_pack_transposed(const dmlk_plan *p) {
     const int64_t window = p->y.taps * p->x.taps, *strides = p->c->filter.strides;
     return dmlk_convolve_filters_form != NULL && !p->by_taps && p->order[0] == X && p->channels % 4 == 0 && window <= 16 &&
            strides[5] == 1 && strides[4] == p->x.taps && strides[2] == window;
 }
 
-/* The same for `count` filters of one element each, whose channels may be anywhere; the rest of `rows` is 0. */
+/* The same for `count` filters of one tap per channel, whatever the stride of channels; the rest of `rows` is 0. */
 static void pack_elements(const dmlk_plan *p, int64_t filter, int64_t first, int64_t quads, int64_t count,
                           uint8_t (*rows)[4 * PACKED_QUADS]) {
     const int64_t channels = dmlk_min(4 * quads, p->channels - 4 * first), *strides = p->c->filter.strides;
@@ -45,7 +45,7 @@ static void pack_elements(const dmlk_plan *p, int64_t filter, int64_t first, int
                    sizeof rows[0], count, channels);
 }
 
-/* All quads of `count` filters from `filter` on, as a block. */
+/* Packs all quads of `count` filters, from `filter` on, as a block. */
 static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_t *to) {
     if (p->width == 1) {
         pack_any(p, filter, 0, p->quads, to);
@@ -83,7 +83,7 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
 
 /* Stores the zero point corrections of `count` filters. */
 static void note_zero_points(const dmlk_plan *p, int64_t filter, int64_t count, const uint32_t *sums, int64_t slot) {
-    if (p->zero == 0 && !p->needs_sums) { /* nothing */
+    if (p->zero == 0 && !p->needs_sums) { /* no zero points, so no corrections */
         memset(p->factor + slot, 0, (size_t)p->width * sizeof *p->factor);
         memset(p->constant + slot, 0, (size_t)p->width * sizeof *p->constant);
         return;
@@ -96,7 +96,7 @@ static void note_zero_points(const dmlk_plan *p, int64_t filter, int64_t count, 
     }
 }
 
-/* Sums of the filters of a block; separately for each row of taps that may be skipped. */
+/* Sums the bytes of the filters of a block; separately for each row of taps that may be skipped. */
 static void sum_block(const dmlk_plan *p, int64_t i, uint32_t sums[BLOCK]) {
     const int64_t rows = p->row_constant != NULL ? p->y.taps : 1, quads = p->quads / rows;
     for (int64_t row = 0; row < rows; row++) {
@@ -112,7 +112,7 @@ static void sum_block(const dmlk_plan *p, int64_t i, uint32_t sums[BLOCK]) {
     }
 }
 
-/* Items: the blocks that are packed at once. */
+/* Items: the blocks that are packed at a time. */
 static void pack_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_plan *p = context;
@@ -139,7 +139,7 @@ void dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count) {
     dmlk_parallel(count, dmlk_parts(count, 1 + 8192 / work), pack_part, p);
 }
 
-/* Whether filters are stored as blocks of quads; then sets the order of these. */
+/* Whether the filter tensor already consists of blocks of quads; if so, sets the order of the quads. */
 static bool find_blocks(dmlk_plan *p) {
     const dmlk_view *f = &p->c->filter;
     const int64_t *strides = f->strides, y_step = strides[4], x_step = strides[5], tap = 16 * p->channels;
@@ -151,7 +151,7 @@ static bool find_blocks(dmlk_plan *p) {
            (p->y.taps == 1 || y_step == tap * (x_outside ? 1 : p->x.taps));
 }
 
-/* Whether unblocked filters are stored as their quads. */
+/* Whether unblocked filters are sequences of quads in memory. */
 static bool is_in_order(const dmlk_plan *p) {
     const dmlk_view *f = &p->c->filter;
     const int64_t *strides = f->strides;
@@ -164,7 +164,7 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     const dmlk_view *f = &p->c->filter;
     const bool in_place = find_blocks(p);
     if (!in_place && (f->sizes[1] > 1 || f->sizes[3] > 1)) {
-        return false; /* another block layout */
+        return false; /* filters have another block layout */
     }
     if (!in_place && !p->by_rows && (p->by_taps || f->strides[2] != 1)) {
         p->order[0] = X, p->order[1] = Y, p->order[2] = CHANNEL;
@@ -182,7 +182,7 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     if (p->room < 1) {
         return false;
     }
-    const int64_t more = p->width % ROWS != 0 ? ROWS : 0; /* tiles read beyond the last filter */
+    const int64_t more = p->width % ROWS != 0 ? ROWS : 0; /* tiles read past the last filter */
     if (!in_place) {
         p->packed = dmlk_take(p->room * p->block_bytes + 4 * more);
     }

@@ -1,8 +1,9 @@
 /* convolve_float.c - see convolve_float.h.
  *
- * Of each image and group, the output is the product of its filters (filters x taps of all channels) and the patches
- * under the windows; the summed index is in the order of the filter's elements.  Patches are packed (see patches.h), or
- * read in place: the element of a position and a tap is at the sum of two places that tables hold. */
+ * For each image and group, the output is the product of the filters (filters x taps of all channels) and the patches
+ * that the windows cover; the summed index is in the order of the filter's elements.  Patches are packed (see
+ * patches.h), or read in place: the address of the element for a position and a tap is then the sum of two offsets
+ * from tables. */
 #include "convolve_float.h"
 
 #include "cancellation.h"
@@ -16,11 +17,11 @@
 enum { N, CHANNEL, Z, Y, X };
 enum { GROUP, FILTER, OF_GROUP, WINDOW };
 
-#define MANY_POSITIONS 128 /* fewer fill panels worse than filters do */
+#define MANY_POSITIONS 128 /* with fewer positions, panels of filters are filled better than panels of positions */
 
 static const float no_bias = 0;
 
-/* The stride of axes first .. last as one axis, if they follow each other; false: they do not. */
+/* Finds the stride of axes first .. last as one axis; false: they cannot be merged. */
 static bool merge(const dmlk_view *view, uint32_t first, uint32_t last, int64_t *stride) {
     int64_t size = 1;
     *stride = 1;
@@ -40,8 +41,8 @@ static bool merge(const dmlk_view *view, uint32_t first, uint32_t last, int64_t 
 
 /* --- filters --- */
 
-/* The filters with a constant distance from each element to the next: as they are, or a copy in `*memory`, which the
- * caller releases. */
+/* Finds filters with a constant distance between consecutive elements: the tensor itself, or a copy in *memory, which
+ * the caller releases. */
 static bool line_up_filters(const dmlk_view *filter, dmlk_view *lined, int64_t *stride, void **memory) {
     *lined = *filter;
     *memory = NULL;
@@ -53,7 +54,7 @@ static bool line_up_filters(const dmlk_view *filter, dmlk_view *lined, int64_t *
         lined->strides[axis] = elements;
     }
     *stride = 1;
-    int64_t bytes; /* of a filter that is repeated perhaps beyond 64 bits */
+    int64_t bytes; /* may overflow, as a filter may be repeated (stride 0) */
     if (!__builtin_mul_overflow(elements, dmlk_type_bytes(filter->type), &bytes)) {
         *memory = dmlk_take(bytes);
     }
@@ -61,7 +62,7 @@ static bool line_up_filters(const dmlk_view *filter, dmlk_view *lined, int64_t *
     return *memory != NULL && dmlk_copy_elements(filter, lined) == DMLK_OK;
 }
 
-/* Whether blocks of filters are columns of a product: the elements of each are lines that follow each other. */
+/* Whether blocks of filters can be columns of a product: the elements of a block are contiguous lines. */
 static bool are_columns(const dmlk_float_convolution *c) {
     int64_t stride;
     return c->filter.type == DMLK_FLOAT32 && c->block == DMLK_F32_BLOCK && c->filter.strides[FILTER] == 1 &&
@@ -79,8 +80,8 @@ static bool is_finite(uint32_t type, const uint8_t *at) {
     return (dmlk_float_bits(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-/* Whether no filter has an infinity or a NaN: then a place that is skipped may as well be multiplied as a 0.  false
- * when stopped. */
+/* Whether no filter has an infinity or a NaN: then multiplying by 0 gives the same result as skipping a place.
+ * Returns false when stopped. */
 static bool are_finite(const dmlk_view *filter) {
     dmlk_iter iter;
     if (dmlk_iter_init(&iter, DMLK_ANY_ORDER, (const dmlk_view *[]){filter}, 1) != DMLK_OK) {
@@ -115,12 +116,12 @@ struct product {
     dmlk_view filter;
     int64_t tap_stride;
     bool in_rows;    /* one output row at a time */
-    bool by_channel; /* channels are closer than positions in the output: they are its columns */
+    bool by_channel; /* channels are closer than positions in the output: they are the columns of the product */
     bool in_blocks;  /* filters are read in place, as columns */
-    const int64_t *position_at, *tap_at; /* not NULL: places in the input, which is FLOAT32 and has all the windows */
+    const int64_t *position_at, *tap_at; /* if not NULL: offsets in the input, a FLOAT32 that contains all windows */
 };
 
-/* Whether the patches are the input itself: windows of one element, one for each position. */
+/* Whether the patches are the input itself: windows have one element, and there is one for each position. */
 static bool is_pointwise(const dmlk_float_convolution *c, int64_t *stride) {
     for (int k = 0; k < DMLK_SPATIAL; k++) {
         const dmlk_taps_axis *axis = &c->axes[k];
@@ -142,7 +143,7 @@ static dmlk_view images_and_groups(const dmlk_view *view, int64_t images, int64_
     return batch;
 }
 
-/* The batch of products; `out` is the output, from its first position on. */
+/* Sets the batch of products; `out` is the output, from its first position on. */
 static bool set_batch(struct product *p, const dmlk_view *out) {
     const dmlk_float_convolution *c = p->c;
     const int64_t images = out->sizes[N], *sizes = p->filter.sizes, groups = sizes[GROUP];
@@ -162,7 +163,7 @@ static bool set_batch(struct product *p, const dmlk_view *out) {
                           (const dmlk_view *[]){&batch[a], &batch[!a], &batch[2], &batch[3]}, 4) == DMLK_OK;
 }
 
-/* `count` positions of the output from the first one of `out` on, `stride` apart. */
+/* Computes `count` positions of the output, from the first one of `out` on, `stride` apart. */
 static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int64_t stride) {
     const dmlk_float_convolution *c = p->c;
     dmlk_gemm_blocked *g = &p->gemm;
@@ -205,7 +206,7 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     return set_batch(p, out) && dmlk_multiply(g);
 }
 
-/* All positions at once, or row by row if rows do not follow each other in the output. */
+/* Computes all positions at once, or row by row if the rows of the output cannot be merged. */
 static bool multiply_rows(struct product *p) {
     const dmlk_float_convolution *c = p->c;
     int64_t stride;
@@ -231,12 +232,12 @@ static bool multiply_rows(struct product *p) {
 
 /* --- products in place --- */
 
-#define LEAST_FILTERS 12 /* in a group: fewer leave too much of a tile idle */
-#define MOST_STAGED (INT64_C(1) << 25) /* bytes */
-#define MOST_PLACES (INT64_C(1) << 40) /* of a table */
+#define LEAST_FILTERS 12 /* filters of a group; fewer use too little of a tile */
+#define MOST_STAGED (INT64_C(1) << 25) /* bytes of input that are copied at a time */
+#define MOST_PLACES (INT64_C(1) << 40) /* entries of a table */
 
-/* The part of the input that the windows cover, as floats: a copy, with 0 outside of the input, unless the input itself
- * has it. */
+/* The part of the input that the windows cover, as floats: a copy, with 0 outside the input, or the input itself if
+ * that suffices. */
 struct stage {
     const dmlk_float_convolution *c;
     int64_t low[DMLK_SPATIAL]; /* index in the input of the first element */
@@ -267,28 +268,28 @@ static bool plan_stage(struct stage *s) {
         return true;
     }
     const double elements = (double)sizes[X] * (double)sizes[Y] * (double)sizes[Z] * (double)channels;
-    if (elements > (double)MOST_STAGED) { /* with padding, perhaps beyond 64 bits */
+    if (elements > (double)MOST_STAGED) { /* a double: with padding, the number may exceed 64 bits */
         return false;
     }
     int64_t *to = s->view.strides;
     to[X] = s->last ? channels : 1;
     to[Y] = sizes[X] * to[X];
     to[Z] = sizes[Y] * to[Y];
-    to[CHANNEL] = s->last ? 1 : (sizes[Z] * to[Z] + 31) / 32 * 32 + 16; /* planes begin in different sets of a cache */
+    to[CHANNEL] = s->last ? 1 : (sizes[Z] * to[Z] + 31) / 32 * 32 + 16; /* planes start in different sets of a cache */
     to[N] = s->last ? sizes[Z] * to[Z] : channels * to[CHANNEL];
     s->images = dmlk_min(sizes[N], MOST_STAGED / (to[N] * (int64_t)sizeof(float)));
     s->view.type = DMLK_FLOAT32;
     return s->images > 0;
 }
 
-/* Items: lines along the last spatial axis, of all channels if they are closest. */
+/* Items: lines along the last spatial axis, each of all channels if these are closest. */
 static void stage_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct stage *s = context;
     const dmlk_view *in = &s->c->input, *to = &s->view;
     const int64_t unit = s->last ? in->sizes[CHANNEL] : 1, *sizes = to->sizes;
     const int64_t left = dmlk_min(sizes[X], dmlk_max(0, -s->low[2])), size = sizes[X];
-    const int64_t right = dmlk_max(left, dmlk_min(size, in->sizes[X] - s->low[2])); /* elements left .. right - 1 are there */
+    const int64_t right = dmlk_max(left, dmlk_min(size, in->sizes[X] - s->low[2])); /* inside: left .. right - 1 */
     int64_t work = 0;
     for (int64_t item = begin; item < end && !dmlk_stopped(&work, size * unit); item++) {
         const int64_t y = item % sizes[Y], z = item / sizes[Y] % sizes[Z], rest = item / sizes[Y] / sizes[Z];
@@ -311,7 +312,7 @@ static void stage_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-/* Places of the first tap at each position, and of each channel and tap from there. */
+/* Sets the offset of the first tap at each position, and the offset of each channel and tap from there. */
 static void fill_tables(const struct stage *s, int64_t *position_at, int64_t *tap_at) {
     const dmlk_float_convolution *c = s->c;
     const int64_t *strides = s->view.strides, *out = c->output.sizes + Z;
@@ -330,7 +331,7 @@ static void fill_tables(const struct stage *s, int64_t *position_at, int64_t *ta
     }
 }
 
-/* Some images at a time. */
+/* Copies and multiplies a few images at a time. */
 static bool multiply_stages(struct product *p, struct stage *s, int64_t stride) {
     const dmlk_float_convolution *c = p->c;
     const int64_t *out = c->output.sizes, *sizes = s->view.sizes, count = out[Z] * out[Y] * out[X];
@@ -377,8 +378,8 @@ static bool multiply_in_place(struct product *p, struct stage *s, int64_t stride
     return done;
 }
 
-/* Whether patches take longer to pack: elements along a line are not contiguous, and windows overlap; or only they would
- * be packed. */
+/* Whether reading in place is faster than packing patches: filters are in blocks, so that only patches would be
+ * packed; or the elements of a tap are not contiguous, because channels are, or because windows have a stride. */
 static bool is_better_in_place(const struct product *p) {
     const dmlk_float_convolution *c = p->c;
     const int64_t *filter = p->filter.sizes;
@@ -406,7 +407,7 @@ bool dmlk_convolve_floats(const dmlk_float_convolution *c) {
         p.patches.strides[k] = c->axes[k].input == 1 ? 0 : c->input.strides[Z + k]; /* unused, and perhaps huge */
         p.patches.sizes[k] = c->output.sizes[Z + k];
     }
-    if (c->block != 0) { /* (backward, they are not kept so) */
+    if (c->block != 0) { /* (filters of backward convolutions are not in such blocks) */
         p.in_blocks = true;
         p.filter = c->filter;
         p.tap_stride = c->block;

@@ -1,4 +1,4 @@
-/* convolve_float.h - convolutions of floats: what they compute, and the tuned kernel. */
+/* convolve_float.h - convolutions of floats: their parameters, and the tuned kernel. */
 #ifndef DMLK_CONVOLVE_FLOAT_H
 #define DMLK_CONVOLVE_FLOAT_H
 
@@ -9,36 +9,37 @@
 
 #define DMLK_SPATIAL 3
 
-/* A spatial axis: tap t of the filter meets output o at place (o * step + t * tap + origin) / spread of the input; there
- * is none if the division leaves a remainder. */
+/* A spatial axis: output o multiplies tap t of the filter by element (o * step + t * tap + origin) / spread of the
+ * input; if the division leaves a remainder, there is no such element. */
 typedef struct dmlk_taps_axis {
     int64_t input, output, window; /* sizes */
     int64_t step, tap, origin, spread;
 } dmlk_taps_axis;
 
-/* output[n][g, f][o] = sum over channels c and taps t, in this order, of input[n][g, c][place] * filter[g][f][c][t], plus
- * the bias: one chain of float32 fused multiply-adds that begins at 0.  `pads`: a place outside of the input counts as
- * a 0 that is multiplied; otherwise it is skipped. */
+/* output[n][g, f][o] = sum over channels c and taps t, in this order, of input[n][g, c][place] * filter[g][f][c][t],
+ * plus the bias: one chain of float32 fused multiply-adds that starts at 0.  `pads`: a place outside the input counts
+ * as a 0 that is multiplied; otherwise it is skipped. */
 typedef struct dmlk_float_convolution {
     dmlk_view input, output; /* rank 5 */
     dmlk_view filter;        /* rank 6 */
-    int64_t block, block_step; /* block not 0: filters are in blocks of so many, block_step elements apart */
+    int64_t block, block_step; /* if not 0, filters are in blocks of `block` filters, block_step elements apart */
     dmlk_view bias;          /* rank 1; base NULL: none */
     dmlk_taps_axis axes[DMLK_SPATIAL];
     bool pads;
     const dmlk_followers *followers;
 } dmlk_float_convolution;
 
-/* From the first element of a group to that of one of its filters. */
+/* The elements from the start of a group to the start of one of its filters. */
 static inline int64_t dmlk_float_filter_at(const dmlk_float_convolution *c, int64_t filter) {
     const int64_t stride = c->filter.strides[1];
     return c->block == 0 ? filter * stride : filter / c->block * c->block_step + filter % c->block * stride;
 }
 
-/* Runs it, bit-identical to the plain kernel.  false: nothing was done: not applicable, or out of memory. */
+/* Runs the convolution, bit-identical to the plain kernel.  False: the kernel does not apply or memory ran out, and
+ * nothing was done. */
 bool dmlk_convolve_floats(const dmlk_float_convolution *convolution);
 
-/* The same for groups of one channel, without spread and with finite filters unless it pads. */
+/* The same for groups of one channel and a spread of 1.  If `pads` is not set, filters must be finite. */
 bool dmlk_convolve_floats_by_channel(const dmlk_float_convolution *convolution);
 
 #endif

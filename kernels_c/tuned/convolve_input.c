@@ -13,7 +13,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define LANES DMLK_S8_LANES
 
-/* Quads begin .. end - 1, in any layout. */
+/* Fills in quads begin .. end - 1, for any layout. */
 static void fill_any(const dmlk_plan *p, const uint8_t *const from[4], const dmlk_window *w, int64_t begin,
                      int64_t end, uint8_t *to) {
     const int64_t size = p->c->input.sizes[X], stride = p->c->input.strides[X], step = p->c->strides[X];
@@ -25,7 +25,7 @@ static void fill_any(const dmlk_plan *p, const uint8_t *const from[4], const dml
     }
 }
 
-/* Quads without padding, `step` bytes apart. */
+/* Fills in quads without padding, from bytes that are `step` apart. */
 DMLK_EACH_ISA(fill_inside, (const uint8_t *const from[4], int64_t step, int64_t count, uint8_t flip, uint8_t *to),
               (from, step, count, flip, to)) {
     const uint8_t *restrict a = from[0], *restrict b = from[1], *restrict c = from[2], *restrict d = from[3];
@@ -54,14 +54,14 @@ DMLK_EACH_ISA(fill_inside, (const uint8_t *const from[4], int64_t step, int64_t 
     }
 }
 
-/* The input row for row `row` of planes with that Y phase, at channel 0 of the group; NULL: padding. */
+/* The row of the input that row `row` of planes of a Y phase contains, at channel 0 of the group; NULL: padding. */
 static const uint8_t *find_row(const dmlk_strip *s, int64_t y_phase, int64_t row) {
     const dmlk_convolution *c = s->p->c;
     const int64_t y = (s->first + row) * c->strides[Y] + s->p->y.phases[y_phase] - c->start[Y];
     return y < 0 || y >= c->input.sizes[Y] ? NULL : s->input + y * c->input.strides[Y];
 }
 
-/* One row of a plane. */
+/* Fills in one row of a plane. */
 static void fill_row(const dmlk_strip *s, int64_t plane, int64_t row, uint8_t *to) {
     const dmlk_plan *p = s->p;
     const dmlk_convolution *c = p->c;
@@ -76,7 +76,7 @@ static void fill_row(const dmlk_strip *s, int64_t plane, int64_t row, uint8_t *t
     const uint8_t *from[4], *inner[4];
     const int64_t step = c->strides[X] * c->input.strides[X], count = w->end - w->begin;
     for (int j = 0; j < 4; j++) {
-        /* Bytes of missing channels and taps are arbitrary: they are multiplied with 0 in the filter. */
+        /* Bytes of missing channels and taps are arbitrary: they are multiplied by 0 in the filter. */
         const int64_t of = p->by_taps ? channel : dmlk_min(channel + j, p->channels - 1);
         from[j] = base + of * c->input.strides[CHANNEL];
     }
@@ -105,7 +105,7 @@ DMLK_EACH_ISA(flip_bytes, (uint8_t *bytes, int64_t count, uint8_t flip), (bytes,
     }
 }
 
-/* One row of all planes of a phase of Y and X: the channels of each element are contiguous. */
+/* Fills in one row of all planes of a phase of Y and X; the channels of each element are contiguous. */
 static void fill_transposed(const dmlk_strip *s, int64_t phase, int64_t row, uint8_t *to) {
     const dmlk_plan *p = s->p;
     const int64_t four_step = p->y.count * p->x.count * p->plane_bytes, stride = p->c->input.strides[X];
@@ -142,7 +142,7 @@ static void copy_bytes(const uint8_t *from, int64_t count, uint8_t flip, uint8_t
     }
 }
 
-/* One line of the copy. */
+/* Copies one line. */
 static void copy_line(const dmlk_strip *s, int64_t line, uint8_t *to) {
     const dmlk_plan *p = s->p;
     const dmlk_view *in = &p->c->input;
@@ -174,7 +174,7 @@ static void copy_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-/* Sums of the channels of elements of a line. */
+/* Sums the channels of each element of a line. */
 static void sum_elements(const dmlk_plan *p, const uint8_t *from, int32_t *to) {
     for (int64_t x = 0; x < p->line; x++, from += p->element_step) {
         int32_t sum = 0;
@@ -204,7 +204,7 @@ DMLK_EACH_ISA(add, (const int32_t *restrict from, int64_t step, int64_t count, i
     }
 }
 
-/* Sums of windows, row by row of the output: first over the lines that they cover, one element wide. */
+/* Sums the elements of each window, row by row of the output: first of each column of a window, then of the columns. */
 static void sum_windows(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
@@ -246,7 +246,7 @@ static void fill_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-/* Sums of positions of planes, with a filter of ones. */
+/* Sums the elements of the window of each position of planes, by a convolution with a filter of ones. */
 static void sum_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;

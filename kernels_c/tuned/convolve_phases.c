@@ -1,9 +1,10 @@
 /* convolve_phases.c - see convolve_phases.h.
  *
- * With a spread, output o meets tap t only where o * step + t * tap + origin is a multiple of the spread: outputs o0, o0 +
- * spread, o0 + 2 * spread ... of an axis meet the same taps, every q-th one from t0 on, and neighbours among them meet
- * neighbours of the input.  Such a phase is a convolution without spread.  Its taps stay in order, so that it computes
- * the same chains.  It is computed into contiguous memory, of which products are made at once, and copied from there. */
+ * With a spread, output o uses tap t only if o * step + t * tap + origin is a multiple of the spread.  So outputs o0,
+ * o0 + spread, o0 + 2 * spread ... of an axis use the same taps, every q-th one from t0 on, and consecutive ones use
+ * consecutive elements of the input.  Such a phase is a convolution without spread.  Its taps stay in order, so that
+ * it computes the same chains.  Its result goes to contiguous memory, which makes it a single product, and is copied
+ * from there. */
 #include "convolve_phases.h"
 
 #include "cancellation.h"
@@ -14,9 +15,9 @@
 enum { Z = 2, WINDOW = 3 }; /* the first spatial axes of input and output, and of the filter */
 
 #define MOST_PHASES 4096
-#define LEAST_OUTPUTS 64 /* of a phase: below, preparing it takes longer than the plain kernel */
+#define LEAST_OUTPUTS 64 /* outputs of a phase; with fewer, preparing it takes longer than the plain kernel */
 
-/* Outputs of an axis in a phase. */
+/* The number of outputs of a phase, along an axis. */
 static int64_t outputs_of(const dmlk_taps_axis *axis, int64_t o0) {
     return (axis->output - o0 + axis->spread - 1) / axis->spread;
 }
@@ -36,7 +37,7 @@ static void restrict_axis(dmlk_float_convolution *phase, const dmlk_float_convol
         to->window = (axis->window - t0 + q - 1) / q;
         to->tap = q * axis->tap / spread;
         to->origin = (o0 * axis->step + t0 * axis->tap + axis->origin) / spread;
-    } else { /* no tap meets them: one that is always outside of the input adds as little */
+    } else { /* the outputs use no tap: replaced by one that is always outside the input */
         t0 = 0;
         to->window = to->tap = 1;
         to->origin = axis->input;
@@ -73,7 +74,7 @@ static bool run_phase(const dmlk_float_convolution *c, const int64_t *o0, void *
 bool dmlk_convolve_phases(const dmlk_float_convolution *c) {
     int64_t phases[DMLK_SPATIAL], count = 1, elements = c->output.sizes[0] * c->output.sizes[1];
     for (int k = 0; k < DMLK_SPATIAL; k++) {
-        if (c->axes[k].spread > MOST_PHASES) { /* its taps would be searched for too long */
+        if (c->axes[k].spread > MOST_PHASES) { /* searching for its taps would take too long */
             return false;
         }
         phases[k] = dmlk_min(c->axes[k].spread, c->axes[k].output);

@@ -1,4 +1,4 @@
-/* convolve_phases.h - convolutions of floats with a spread: transposed ones, whose stride is above 1. */
+/* convolve_phases.h - convolutions of floats with a spread, as of transposed convolutions with a stride above 1. */
 #ifndef DMLK_CONVOLVE_PHASES_H
 #define DMLK_CONVOLVE_PHASES_H
 
@@ -8,8 +8,8 @@ static inline bool dmlk_is_spread(const dmlk_float_convolution *c) {
     return c->axes[0].spread != 1 || c->axes[1].spread != 1 || c->axes[2].spread != 1;
 }
 
-/* Runs it, bit-identical to the plain kernel, without its followers.  false: not applicable, or out of memory; parts of
- * the output may have been written. */
+/* Runs the convolution without its followers, bit-identical to the plain kernel.  False: the kernel does not apply or
+ * memory ran out; parts of the output may have been written. */
 bool dmlk_convolve_phases(const dmlk_float_convolution *convolution);
 
 #endif

@@ -15,10 +15,10 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 /* The source of a quad's first byte: a channel and a tap. */
 struct quad {
-    int64_t at[4]; /* of CHANNEL, Y, X */
+    int64_t at[4]; /* by CHANNEL, Y, X */
 };
 
-/* Elements begin .. end - 1 of a row are inside the input; element i is at first + i * step. */
+/* Finds the elements begin .. end - 1 of a row that are inside the input; element i is at first + i * step. */
 static void inside(int64_t first, int64_t step, int64_t size, int64_t count, int64_t *begin, int64_t *end) {
     *begin = first >= 0 ? 0 : dmlk_min((-first + step - 1) / step, count);
     *end = first >= size ? 0 : dmlk_min((size - 1 - first) / step + 1, count);
@@ -38,7 +38,7 @@ static void next_quad(const dmlk_plan *p, struct quad *quad) {
     }
 }
 
-/* The sources of its bytes: four elements of a filter, -1 for none. */
+/* Finds the sources of a quad's bytes: four elements of a filter; -1: none. */
 static void find_taps(const dmlk_plan *p, const struct quad *quad, int64_t *at) {
     const int64_t *strides = p->c->filter.strides; /* channels without blocks */
     for (int64_t j = 0; j < 4; j++) {
@@ -52,7 +52,7 @@ static void find_taps(const dmlk_plan *p, const struct quad *quad, int64_t *at) 
     }
 }
 
-/* Its offset from a position. */
+/* The offset of a quad from a position. */
 static int64_t find_offset(const dmlk_plan *p, const struct quad *quad) {
     const int64_t channel = quad->at[CHANNEL], tap_y = quad->at[Y], tap_x = quad->at[X];
     if (p->direct || p->copied) {
@@ -120,7 +120,8 @@ void dmlk_free_plan(dmlk_plan *p) {
 
 static int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
-/* Chooses the kind of tile: lanes that are contiguous in the output, or that leave fewer lanes unused. */
+/* Chooses the kind of tile, whose lanes are contiguous in the output, unless the other kind leaves far fewer lanes
+ * unused. Returns whether lanes are filters. */
 static bool choose_lanes(const dmlk_plan *p) {
     const int64_t *sizes = p->c->output.sizes;
     if (p->tiles.filters == NULL || p->filters < ROWS || p->pitch > DMLK_PANEL_BYTES) {
@@ -132,20 +133,20 @@ static bool choose_lanes(const dmlk_plan *p) {
     return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 10 < of_positions * 9;
 }
 
-/* Whether most elements are in no window. */
+/* Whether most elements of the input are in no window. */
 static bool is_sparse(const dmlk_plan *p, int64_t rows) {
     const dmlk_convolution *c = p->c;
     const int64_t width = c->output.sizes[X];
     return dmlk_lines(p, rows) / 2 > rows * p->y.taps || p->line / 2 > width * p->x.taps;
 }
 
-/* Number of output rows whose input lines fit into a cache together. */
+/* The number of output rows whose input lines fit into a cache together. */
 static int64_t direct_strip(const dmlk_plan *p) {
     const int64_t row_bytes = p->channels * p->c->input.sizes[X];
     return dmlk_min(p->c->output.sizes[Y], 1 + DMLK_PANEL_BYTES / row_bytes / p->c->strides[Y]);
 }
 
-/* Whether positions can be those of the input itself. */
+/* Whether positions can be addresses in the input itself. */
 static bool is_direct(const dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
     bool is_inside = true;
@@ -159,7 +160,7 @@ static bool is_direct(const dmlk_plan *p) {
            (!p->needs_sums || (p->channels <= DMLK_PANEL_BYTES / p->line && !is_sparse(p, direct_strip(p))));
 }
 
-/* Uses the positions of the input itself. */
+/* Plans positions in the input itself. */
 static void plan_direct(dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
     p->strip = direct_strip(p);
@@ -167,7 +168,7 @@ static void plan_direct(dmlk_plan *p) {
     p->element_step = c->input.strides[X];
 }
 
-/* Uses the positions of a copy of the input; false: another plan is better. */
+/* Plans positions in a copy of the input; false: another plan is better. */
 static bool plan_copy(dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
     const bool by_rows = p->channels % 4 != 0 && (c->dilations[X] == 1 || p->x.taps == 1);
@@ -192,7 +193,7 @@ static bool plan_copy(dmlk_plan *p) {
     return true;
 }
 
-/* Whether the input's rows, four channels at a time, are words in memory. */
+/* Whether four channels of the input are a word in memory. */
 static bool is_transposed(const dmlk_plan *p) {
     const dmlk_view *in = &p->c->input;
     const uint64_t misaligned = (uintptr_t)in->base | (uint64_t)in->strides[N] | (uint64_t)in->strides[Y] |
@@ -200,7 +201,7 @@ static bool is_transposed(const dmlk_plan *p) {
     return !p->by_taps && p->channels % 4 == 0 && in->strides[CHANNEL] == 1 && misaligned % 4 == 0;
 }
 
-/* Sizes of the planes; false: no memory for even one row. */
+/* Sets the sizes of the planes; false: even a single row would need too much memory. */
 static bool plan_planes(dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
     const int64_t by_channels = (p->channels + 3) / 4 * p->y.taps * p->x.taps;
@@ -269,7 +270,7 @@ bool dmlk_plan_convolution(dmlk_plan *p, const dmlk_convolution *c) {
     p->padding = (uint8_t)p->zero;
     p->needs_sums = dmlk_has_filter_zeros(c);
     p->tiles = dmlk_microkernel_s8_form->tiles[c->filter.type == DMLK_INT8];
-    /* Sizes are below 2^32 each; the products below do not overflow. */
+    /* All sizes are below 2^32; with these limits, the products below do not overflow. */
     return c->filter_sizes[Y] <= 1 << 12 && c->filter_sizes[X] <= 1 << 12 && p->channels <= 1 << 20 &&
            plan_axis(&p->y, c->filter_sizes[Y], c->dilations[Y], c->strides[Y]) &&
            plan_axis(&p->x, c->filter_sizes[X], c->dilations[X], c->strides[X]) && plan_planes(p) &&

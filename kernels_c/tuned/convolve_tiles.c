@@ -14,14 +14,15 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define ROWS DMLK_S8_ROWS
 #define LANES DMLK_S8_LANES
 #define BLOCK DMLK_S8_BLOCK
-#define CHUNK (7 * DMLK_S8_POSITIONS) /* positions processed at once if lanes are filters, at most */
+#define CHUNK (7 * DMLK_S8_POSITIONS) /* positions that are processed at a time if lanes are filters, at most */
 
-/* Positions with consecutive sums from `lane` on, stored along X from element `to` of a filter's output on. */
+/* Positions whose sums are consecutive, from `lane` on, and are stored along X, from element `to` of a filter's
+ * output on. */
 struct run {
     int64_t lane, count, to;
 };
 
-/* The runs of positions from `first` on, with `pitch` positions per row; returns the number of runs. */
+/* Finds the runs of `count` positions from `first` on, with `pitch` positions per row; returns the number of runs. */
 static int find_runs(const dmlk_strip *s, int64_t first, int64_t count, int64_t pitch, struct run runs[CHUNK]) {
     const int64_t size = s->p->c->output.sizes[X], *strides = s->p->c->output.strides;
     if (pitch == size && strides[Y] == size * strides[X]) { /* rows are contiguous */
@@ -44,7 +45,7 @@ static int find_runs(const dmlk_strip *s, int64_t first, int64_t count, int64_t 
 struct rows {
     int64_t count;
     const int32_t *constants, *factors, *row_constants;
-    int32_t *to; /* of image and filter */
+    int32_t *to; /* the output of the image and the first filter */
 };
 
 static struct rows find_rows(const dmlk_strip *s, int64_t filter, int64_t most) {
@@ -57,19 +58,19 @@ static struct rows find_rows(const dmlk_strip *s, int64_t filter, int64_t most) 
                          (int32_t *)out->base + s->n * out->strides[N] + channel * out->strides[CHANNEL]};
 }
 
-/* Quads. */
+/* A range of quads. */
 struct span {
     int64_t first, count;
 };
 
-/* The quads of positions in rows first .. last of the strip, without rows of taps that meet only padding. */
+/* The quads of positions in rows first .. last of the strip, without rows of taps that read only padding. */
 static inline struct span find_span(const dmlk_strip *s, int64_t first, int64_t last) {
     const dmlk_plan *p = s->p;
     const dmlk_convolution *c = p->c;
     if (p->row_quads == 0) {
         return (struct span){0, p->quads};
     }
-    const int64_t before = c->start[Y] - (s->first + last) * c->strides[Y]; /* lines, from the first tap on */
+    const int64_t before = c->start[Y] - (s->first + last) * c->strides[Y]; /* lines from the first tap to the input */
     const int64_t inside = c->input.sizes[Y] + c->start[Y] - (s->first + first) * c->strides[Y];
     const int64_t dilation = c->dilations[Y], taps = p->y.taps;
     const int64_t begin = before <= 0 ? 0 : dmlk_min((before + dilation - 1) / dilation, taps);
@@ -77,7 +78,7 @@ static inline struct span find_span(const dmlk_strip *s, int64_t first, int64_t 
     return (struct span){begin * p->row_quads, end > begin ? (end - begin) * p->row_quads : 0};
 }
 
-/* The constants of `count` filters without the skipped taps: `changed`, or the usual constants. */
+/* The constants of `count` filters without the skipped taps: in `changed`, or the usual ones if no tap is skipped. */
 static const int32_t *find_constants(const dmlk_plan *p, const struct rows *rows, const struct span *span,
                                      int64_t count, int32_t *changed) {
     if (rows->row_constants == NULL || span->count == p->quads) {
@@ -127,7 +128,7 @@ static void store_runs(const dmlk_strip *s, const struct rows *rows, const struc
     }
 }
 
-/* One tile, which writes its sums directly to the output if all of them are valid and contiguous. */
+/* Runs one tile, which writes its sums directly to the output if all of them are valid and contiguous. */
 static void run_tile(const dmlk_strip *s, const uint8_t *blocks, int64_t filter, int64_t first, int64_t count) {
     const dmlk_plan *p = s->p;
     const int64_t *strides = p->c->output.strides, of_block = filter - s->first_block * p->width;
@@ -170,7 +171,7 @@ static void positions_part(int64_t begin, int64_t end, int part, void *context) 
 
 /* --- lanes are filters --- */
 
-/* Positions of a chunk: their inputs, outputs and sums. */
+/* The positions of a chunk: their inputs, their outputs and their sums of u. */
 struct chunk {
     int64_t count;
     const uint8_t *from[CHUNK];
@@ -178,7 +179,8 @@ struct chunk {
     int64_t row[CHUNK]; /* of the strip */
 };
 
-/* Positions from `first` on, numbered without gaps; the last tile is filled up with the last position. */
+/* Finds positions from `first` on, numbered without gaps between rows; the last position is repeated to fill the last
+ * tile. */
 DMLK_EACH_ISA(find_chunk, (const dmlk_strip *s, int64_t first, int64_t count, int32_t *to, struct chunk *c),
               (s, first, count, to, c)) {
     const dmlk_plan *p = s->p;
@@ -207,7 +209,7 @@ DMLK_EACH_ISA(find_chunk, (const dmlk_strip *s, int64_t first, int64_t count, in
     }
 }
 
-/* Writes sums[position][filter] one position after the other. */
+/* Writes sums[position][filter], one position after the other. */
 static void store_chunk(const dmlk_strip *s, int64_t filters, const struct chunk *c, int32_t sums[CHUNK][LANES]) {
     const int64_t stride = s->p->c->output.strides[CHANNEL];
     for (int64_t i = 0; i < c->count; i++) {
@@ -233,8 +235,8 @@ static void store_transposed(const dmlk_strip *s, const struct rows *rows, int64
     }
 }
 
-/* Positions from `first` on, with filters of blocks from `block` on.  With channels last, tiles write their sums
- * directly to the output. */
+/* Computes positions from `first` on, for the filters of blocks from `block` on.  With channels last, tiles write
+ * their sums directly to the output. */
 static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_t first, int64_t count) {
     const dmlk_plan *p = s->p;
     const uint8_t *filters = p->blocks + (s->group * p->group_blocks + block - p->first) * p->block_bytes;
@@ -268,7 +270,7 @@ static int64_t count_chunks(const dmlk_strip *s) {
     return (s->rows * s->p->c->output.sizes[X] + size - 1) / size;
 }
 
-/* Tile number `tile`, of up to three blocks, with a chunk of positions. */
+/* Runs tile number `tile`, of up to three blocks, on a chunk of positions. */
 static void run_filters(const dmlk_strip *s, int64_t tile, int64_t chunk) {
     const int64_t block = tile * s->blocks / s->tiles, blocks = (tile + 1) * s->blocks / s->tiles - block;
     const int64_t size = chunk_size(s->p), positions = s->rows * s->p->c->output.sizes[X], first = chunk * size;
@@ -281,7 +283,7 @@ static void leave_tiles(void) {
     }
 }
 
-/* Items: chunks, each with all tiles, ... */
+/* Items: chunks, each with all tiles. */
 static void chunks_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
@@ -293,7 +295,7 @@ static void chunks_part(int64_t begin, int64_t end, int part, void *context) {
     leave_tiles();
 }
 
-/* ... or tiles, each with all chunks. */
+/* Items: tiles, each with all chunks. */
 static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;

@@ -2,10 +2,10 @@
 
 #include <immintrin.h>
 
-#define MOST_ROWS 4 /* with eight columns they fill the registers */
-#define AHEAD 128   /* elements of a column */
+#define MOST_ROWS 4 /* rows at a time; their sums and eight columns fill the registers */
+#define AHEAD 128   /* elements of a column between the multiplied and the prefetched ones */
 
-/* Eight elements of eight columns, transposed: to[k] has element k of each. */
+/* Loads eight elements of eight columns, transposed: to[k] has element k of each column. */
 static inline void load_square(const float *from, int64_t stride, __m256 to[8]) {
     __m256 pairs[8], x[8];
     for (int i = 0; i < 8; i++) {

@@ -1,6 +1,7 @@
 #include "microkernel_f32.h"
 
-/* 12 of 16 registers hold sums; in blocks of columns, as many columns as there are registers for, with 6 rows. */
+/* Columns per tile: 12 of 16 registers hold sums of 4 rows.  Blocked columns: as many as fit the registers beside 6
+ * rows. */
 #define ROWS 4
 #define LANES 8
 #include "microkernel_f32.inc"

@@ -5,24 +5,25 @@
 #define ROWS DMLK_S8_ROWS
 #define LANES DMLK_S8_LANES
 
-/* Bytes are widened to 16 bits, so that sums of two products are exact (vpmaddwd).  The rows' bytes are widened once for all lanes, some quads at a time; partial sums are in memory meanwhile. */
+/* Bytes are widened to 16 bits, so that sums of two products are exact (vpmaddwd).  The bytes of rows are widened
+ * once for all lanes, WIDE_QUADS quads at a time; between these, partial sums are in memory. */
 
-#define WIDE_QUADS 64 /* with their positions they fit into a first-level cache */
+#define WIDE_QUADS 64 /* quads that fit a first-level cache together with their positions */
 
 static inline __m256i widen(const uint8_t *from, bool is_signed) {
     const __m128i bytes = _mm_loadu_si128((const __m128i *)from);
     return is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
 }
 
-/* Sums of a row: `low` of two products each of lanes 0 .. 3, `high` of 4 .. 7. */
+/* The sums of a row, two for each lane: `low` those of lanes 0 .. 3, `high` those of lanes 4 .. 7. */
 struct halves {
     __m256i low, high;
 };
 
-/* Written as assembly: compilers would move the sums between registers. */
+/* Written in assembly, because compilers would move the sums between registers. */
 #define ADD_TO(sum, products) __asm__("vpaddd %1, %0, %0" : "+x"(sum) : "x"(products))
 
-/* Four lanes hold their quads in 16 numbers; a row's quad is repeated four times. */
+/* A vector holds the quads of four lanes as 16 numbers; a row's quad is repeated four times. */
 #define MULTIPLY(r)                                                             \
     {                                                                           \
         int64_t quad;                                                           \
@@ -32,7 +33,7 @@ struct halves {
         ADD_TO(b##r, _mm256_madd_epi16(high, row));                             \
     }
 
-/* Four rows and eight lanes. */
+/* Adds the products of four rows and eight lanes. */
 static inline void add_quads(const bool signed_lanes, const uint8_t *first, const int64_t *offsets, int64_t quads,
                                        const int16_t (*rows)[ROWS][4], struct halves *sums) {
     __m256i a0 = sums[0].low, b0 = sums[0].high, a1 = sums[1].low, b1 = sums[1].high;
@@ -85,7 +86,7 @@ static inline void eight(const bool signed_filters, DMLK_S8_PARAMETERS) {
     }
 }
 
-/* A single filter, whose bytes are widened in each use. */
+/* A tile of a single filter, whose bytes are widened each time they are used. */
 static inline void one(const bool signed_filters, DMLK_S8_PARAMETERS) {
     for (int lane = 0; lane < count; lane += 8) {
         struct halves of = {_mm256_setzero_si256(), _mm256_setzero_si256()};

@@ -20,7 +20,7 @@ INLINE uint64_t find(const uint8_t *at, int64_t bytes, uint64_t keep) {
             zeros |= (uint64_t)(uint32_t)_mm256_movemask_epi8(zeros_of(at, i, 1, k)) << 32 * i;
         }
         break;
-    case 2: /* the pack works within vector halves; the permutation restores the order */
+    case 2: /* packs work within halves of vectors; the permutation restores the order */
         for (int i = 0; i < 2; i++) {
             const __m256i pack = _mm256_packs_epi16(zeros_of(at, 2 * i, 2, k), zeros_of(at, 2 * i + 1, 2, k));
             zeros |= (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(pack, 0xD8)) << 32 * i;

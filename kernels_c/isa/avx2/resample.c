@@ -2,7 +2,7 @@
 
 #include <immintrin.h>
 
-/* Elements of the window, which lie in two vectors. */
+/* Selects elements of the window, which is in two vectors. */
 static inline __m256 pick_lanes(const float *window, __m256i lane) {
     const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(window), lane);
     const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(window + DMLK_MIXED), lane);

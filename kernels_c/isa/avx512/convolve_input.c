@@ -3,8 +3,8 @@
 #include "permute_bytes.h"
 #include "promoted.h"
 
-/* The bytes of 16 quads, of which `near` says whether four lie within 16 bytes: then words are permuted so that each lane
- * of the result has what its quads are selected from. */
+/* Selects the bytes of 16 quads.  If four quads lie within 16 bytes (`near`), words are first permuted so that each
+ * 16-byte lane contains the bytes of its quads. */
 static void fill_close(const uint8_t *from, int64_t step, int64_t next, int64_t count, uint8_t flip, uint8_t *to) {
     const bool near = 3 * step + 3 * next < 16;
     uint8_t order[64];
@@ -28,8 +28,8 @@ static void fill_close(const uint8_t *from, int64_t step, int64_t next, int64_t 
     }
 }
 
-/* 64 positions at a time.  Interleaving works within 16-byte lanes, each of which contributes to every result; so words are
- * permuted first, word 4 k + i with 4 i + k. */
+/* Fills in 64 positions at a time.  Interleaving works within 16-byte lanes, each of which contributes to every
+ * result; so words are permuted first: word 4 k + i is exchanged with word 4 i + k. */
 static void fill_packed(const uint8_t *const from[4], const dmlk_window *w, const dmlk_plan *p, uint8_t *to) {
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i flips = _mm512_set1_epi8((char)p->flip), padding = _mm512_set1_epi8((char)(p->padding ^ p->flip));
@@ -55,7 +55,7 @@ static void fill_packed(const uint8_t *const from[4], const dmlk_window *w, cons
     }
 }
 
-/* The sum of each four bytes. */
+/* The sum of every four bytes. */
 static inline __m512i sum_quads(__m512i bytes, bool is_signed) {
     const __m512i ones = _mm512_set1_epi8(1);
     return _mm512_madd_epi16(is_signed ? _mm512_maddubs_epi16(ones, bytes) : _mm512_maddubs_epi16(bytes, ones),
@@ -75,7 +75,7 @@ static void sum_large_elements(const dmlk_plan *p, const uint8_t *from, int32_t 
     }
 }
 
-/* Elements of at most four bytes: 16 of them at once, four in each lane. */
+/* For elements of at most four bytes: sums 16 at a time, four in each 16-byte lane. */
 static void sum_small_elements(const dmlk_plan *p, const uint8_t *from, int32_t *to) {
     const bool is_signed = p->c->filter.type != DMLK_INT8;
     const int64_t step = p->element_step;
@@ -103,7 +103,7 @@ static void sum_elements(const dmlk_plan *p, const uint8_t *from, int32_t *to) {
     (is_small ? sum_small_elements : sum_large_elements)(p, from, to);
 }
 
-#ifndef FORM /* isa/avx512_vbmi has another */
+#ifndef FORM /* isa/avx512_vbmi includes this file under another name */
 #define FORM dmlk_convolve_input_avx512
 #endif
 const struct dmlk_convolve_input_form FORM = {fill_close, fill_packed, sum_elements};

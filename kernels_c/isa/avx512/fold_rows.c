@@ -2,7 +2,7 @@
 
 #include <immintrin.h>
 
-/* (GCC 12 converts its own vectors of 8 in two halves.) */
+/* (Written with intrinsics, because GCC 12 converts its own vectors of 8 in two halves.) */
 static inline __attribute__((always_inline)) void add_lanes(const dmlk_fold_taps *taps, int64_t at, double *to) {
     __m512d low = _mm512_setzero_pd(), high = low;
     for (int64_t t = 0; t < taps->count; t++) {

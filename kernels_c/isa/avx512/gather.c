@@ -2,7 +2,7 @@
 
 #include "permute_bytes.h"
 
-#define AHEAD 2048 /* bytes between what is stored and what is fetched meanwhile, as in gather.c */
+#define AHEAD 2048 /* bytes from stores to the lines that are prefetched, as in tensor/gather.c */
 #define MOST 4 /* largest stride in elements */
 #define INLINE static inline __attribute__((always_inline)) /* strides are constants at the call */
 #define JOIN_(a, b) a##_##b
@@ -58,7 +58,7 @@ WIDTHS(gather)
 WIDTHS(scatter)
 WIDTHS(copy)
 
-#ifndef FORM /* isa/avx512_vbmi has another */
+#ifndef FORM /* isa/avx512_vbmi includes this file under another name */
 #define FORM dmlk_gather_avx512
 #endif
 const struct dmlk_gather_form FORM = {gather, scatter, copy};

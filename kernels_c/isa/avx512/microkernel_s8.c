@@ -1,19 +1,19 @@
-/* For CPUs without VNNI: bytes are widened to 16 bits, so that sums of two products are exact (vpmaddwd).  The rows' bytes
- * are widened once for all lanes, some quads at a time; partial sums are in memory meanwhile. */
+/* For CPUs without VNNI: bytes are widened to 16 bits, so that sums of two products are exact (vpmaddwd).  The bytes
+ * of rows are widened once for all lanes, WIDE_QUADS quads at a time; between these, partial sums are in memory. */
 #include "microkernel_s8.h"
 
 #include <immintrin.h>
 
 #define ROWS DMLK_S8_ROWS
 #define VECTORS (DMLK_S8_LANES / 16)
-#define WIDE_QUADS 64 /* with their positions they fit into a first-level cache */
+#define WIDE_QUADS 64 /* quads that fit a first-level cache together with their positions */
 
-/* Sums of a row: `low` of two products each of lanes 0 .. 7, `high` of 8 .. 15. */
+/* The sums of a row, two for each lane: `low` those of lanes 0 .. 7, `high` those of lanes 8 .. 15. */
 struct halves {
     __m512i low, high;
 };
 
-/* Written as assembly: compilers would move the sums between registers. */
+/* Written in assembly, because compilers would move the sums between registers. */
 #define ADD_TO(sum, products) __asm__("vpaddd %1, %0, %0" : "+v"(sum) : "v"(products))
 
 typedef int16_t wide_rows[WIDE_QUADS][ROWS][4];
@@ -30,7 +30,8 @@ static inline void widen_quad(const uint8_t *from, bool is_signed, int16_t *to) 
     _mm_storel_epi64((__m128i *)to, is_signed ? _mm_cvtepi8_epi16(bytes) : _mm_cvtepu8_epi16(bytes));
 }
 
-/* The products of some quads of `rows` rows and 16 lanes: those of quad q begin at at + (offsets, if not NULL; else 64 q). */
+/* Adds the products of some quads of `rows` rows and 16 lanes.  The lanes of quad q are at `at` + offsets[q] or, if
+ * `offsets` is NULL, at `at` + 64 q. */
 static inline __attribute__((always_inline)) void add_quads(const int rows, const bool signed_lanes, const uint8_t *at,
                                                             const int64_t *offsets, int64_t quads, wide_rows wide,
                                                             struct halves of[ROWS]) {
@@ -57,14 +58,14 @@ static inline __attribute__((always_inline)) void add_quads(const int rows, cons
     }
 }
 
-/* The sums of 16 lanes: of the two parts of each. */
+/* The sums of 16 lanes: adds the two parts of each lane. */
 static inline __m512i join(struct halves of) {
     const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
     return _mm512_add_epi32(_mm512_permutex2var_epi32(of.low, even, of.high), _mm512_permutex2var_epi32(of.low, odd, of.high));
 }
 
-/* Lanes are positions. */
+/* A tile whose lanes are positions. */
 static inline __attribute__((always_inline)) void by_positions(const int rows, const bool signed_filters, DMLK_S8_PARAMETERS) {
     struct halves of[VECTORS][ROWS];
     wide_rows wide;
@@ -92,7 +93,7 @@ static inline __attribute__((always_inline)) void by_positions(const int rows, c
     }
 }
 
-/* Lanes are filters. */
+/* A tile whose lanes are filters. */
 static inline __attribute__((always_inline)) void by_filters(const bool signed_filters, DMLK_S8_FILTERS_PARAMETERS) {
     struct halves of[VECTORS][ROWS];
     wide_rows wide;

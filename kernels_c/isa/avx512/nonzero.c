@@ -23,7 +23,7 @@ INLINE uint64_t find(const uint8_t *at, int64_t bytes, uint64_t keep) {
     }
 }
 
-/* (Compressed in a register: compressing stores are slow on some CPUs.) */
+/* (Numbers are compressed in a register, as compressing stores are slow on some CPUs.) */
 static uint32_t *spread(uint64_t word, uint32_t base, uint32_t *to) {
     const __m512i numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     for (uint32_t i = 0; i < DMLK_NONZERO_WORD; i += 16) {
@@ -35,7 +35,8 @@ static uint32_t *spread(uint64_t word, uint32_t base, uint32_t *to) {
     return to;
 }
 
-/* 64-bit products of the even numbers, then of the odd ones. */
+/* Divides with 64-bit products of the even places, then of the odd ones; replaces places by quotients, returns
+ * remainders. */
 static inline __m512i rest_of(const struct division *by, __m512i *places) {
     const __m512i factor = _mm512_set1_epi64(by->factor), size = _mm512_set1_epi32((int)by->size);
     const __m128i to_low = _mm_cvtsi32_si128((int)by->shift), to_high = _mm_cvtsi32_si128((int)by->shift - 32);
@@ -60,10 +61,11 @@ static bool is_fours(const dmlk_nonzero_job *job, const uint32_t *to) {
     return table->columns == 4 && table->row_stride == 4 && table->column_stride == 1 && (uintptr_t)to % 16 == 0;
 }
 
-/* Positions begin .. end - 1; `to`: the row of the first.  stream: `to` is at the start of a line. */
+/* Writes the rows of `count` places; `to` is the first row.  `stream`: `to` is aligned to a cache line, and the rows
+ * bypass the caches. */
 static void put_fours(const dmlk_nonzero_job *job, const uint32_t *places, int64_t count, uint32_t *to,
                                   bool stream) {
-    /* Permuted so that unpacking within quarters of a vector restores the order. */
+    /* Places are permuted so that unpacking within quarters of a vector restores the order. */
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     for (int64_t i = 0; i < count; i += 16) {
         dmlk_fetch_output(to + DMLK_FETCHED_OUTPUT / 4, stream ? 0 : 4 * DMLK_LINE);

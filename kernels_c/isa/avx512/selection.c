@@ -5,9 +5,9 @@
 #include "ahead.h"
 #include "view.h"
 
-#define INLINE static inline __attribute__((always_inline)) /* what is constant is so at the call */
+#define INLINE static inline __attribute__((always_inline)) /* const parameters are constants at the calls */
 
-/* Eight indices, which are loaded once, clamped as dmlk_signed_index and dmlk_unsigned_index do. */
+/* Loads eight indices once, and clamps them as dmlk_signed_index and dmlk_unsigned_index do. */
 INLINE __m512i nearest_of(const uint8_t *at, const bool wide, const bool is_signed, __m512i size, __m512i last) {
     __m512i x = wide        ? _mm512_loadu_si512(at)
                 : is_signed ? _mm512_cvtepi32_epi64(_mm256_loadu_si256((const __m256i *)at))
@@ -19,10 +19,11 @@ INLINE __m512i nearest_of(const uint8_t *at, const bool wide, const bool is_sign
     return _mm512_min_epi64(_mm512_max_epi64(x, _mm512_setzero_si512()), last);
 }
 
-/* Elements of 4 or 8 bytes; returns the number of them that are done.  Few instructions let a CPU wait for many loads at
- * once.  (Without zeros, each gather would wait for the one before, whose result it keeps where a mask says so.) */
+/* Gathers elements of 4 or 8 bytes; returns how many.  With few instructions for each, a CPU can wait for many loads
+ * at the same time.  (Without the zeros, each gather would depend on the previous one, whose lanes it keeps where the
+ * mask is 0.) */
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion" /* of the mask, in GCC's macros of builds without optimization */
+#pragma GCC diagnostic ignored "-Wsign-conversion" /* of the mask, in macros of GCC for builds without optimization */
 INLINE int64_t gather(const dmlk_gather_row *row, const bool wide, const bool is_signed, const int64_t bytes) {
     const dmlk_gather_row r = *row; /* (compilers would load it again after each store) */
     const int64_t width = wide ? 8 : 4;

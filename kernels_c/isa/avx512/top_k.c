@@ -13,7 +13,7 @@ static void insert_word(uint64_t *words, int64_t count, uint64_t word) {
     }
 }
 
-/* The words stay in registers.  Which keys are inserted is not predictable; a branch for each would take longer. */
+/* The words stay in registers.  Which keys are inserted cannot be predicted: a branch for each would take longer. */
 static int64_t insert_keys(uint64_t *words, int64_t count, const uint32_t *keys, int64_t n, uint32_t bound,
                                        int64_t index) {
     const __mmask16 read = (__mmask16)((1u << n) - 1);

@@ -2,14 +2,14 @@
 
 #include <immintrin.h>
 
-/* `store` stores the counts of at most `lanes` elements, those in mask m, to `to`. */
+/* `store` stores the counts of at most `lanes` elements, selected by the mask m, to `to`. */
 #define COUNT(name, lanes, in_bytes, out_bytes, mask, store)                                        \
     static void name(uint8_t *const *at, const int64_t *strides, int64_t count,              \
                             const void *context) {                                                  \
         (void)context;                                                                              \
         const uint8_t *from = at[0];                                                                \
         uint8_t *to = at[1];                                                                        \
-        if (strides[0] != 1 || strides[1] != 1) { /* a few */                                       \
+        if (strides[0] != 1 || strides[1] != 1) { /* only in short rows */                          \
             for (; count > 0; count--, from += strides[0] * in_bytes, to += strides[1] * out_bytes) {\
                 const mask m = 1;                                                                   \
                 store;                                                                              \

@@ -1,3 +1,3 @@
-/* As that of AVX-512, with permutations of bytes. */
+/* The form for AVX-512, compiled with permutations of bytes (see permute_bytes.h). */
 #define FORM dmlk_gather_avx512_vbmi
 #include "../avx512/gather.c"

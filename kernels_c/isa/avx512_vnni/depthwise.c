@@ -1,7 +1,7 @@
 /* depthwise.c - convolutions of bytes whose groups have one channel, with small windows.
  *
- * There is little to compute for each byte, so no planes are built (see convolve_plan.h): quads of taps are
- * assembled in registers, from copies of rows with their padding or, with channels last, across channels from the
+ * There is little to compute for each byte, so no planes are built (see convolve_plan.h).  Instead, quads of taps are
+ * assembled in registers: from copies of rows with their padding or, with channels last, across channels from the
  * input itself. */
 #include "convolve.h"
 
@@ -16,25 +16,25 @@
 
 enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
-#define MOST_TAPS 8
+#define MOST_TAPS 8 /* of a window, along each axis */
 #define MOST_QUADS (MOST_TAPS * MOST_TAPS / 4)
-#define AT_ONCE 64      /* channels, if they are last */
-#define FEWEST_CHANNELS 5 /* minimum for that */
-#define MOST_COLUMNS 64 /* of quads: 16 KiB, so that rows of the input stay in the first-level cache, too */
-#define MOST_VECTORS 64 /* of a tile */
-#define MOST_WIDTH 256
+#define AT_ONCE 64      /* channels that are processed at a time across channels */
+#define FEWEST_CHANNELS 5 /* with fewer channels, they are not processed across channels */
+#define MOST_COLUMNS 64 /* columns of quads: 16 KiB, so that rows of the input also stay in the first-level cache */
+#define MOST_VECTORS 64 /* vectors of a tile */
+#define MOST_WIDTH 256  /* columns of a tile */
 #define MOST_POSITIONS (MOST_VECTORS * 16)
-#define COPY_BYTES 4096
-#define COPY_ROOM (COPY_BYTES + 256) /* vectors are loaded beyond the end */
-#define COPIES 4
-#define MOST_COPIES 16 /* transposed at once: channels of a line of the output */
-#define MOST_CHUNKS 16
+#define COPY_BYTES 4096 /* bytes of a copy of a tile's input */
+#define COPY_ROOM (COPY_BYTES + 256) /* vectors are loaded past the end */
+#define COPIES 4        /* planes that are copied before they are multiplied */
+#define MOST_COPIES 16  /* the same if planes are transposed: channels that share a cache line of the output */
+#define MOST_CHUNKS 16  /* chunks of a copied plane */
 
 struct plan {
     const dmlk_convolution *c;
     int64_t multiplier; /* filters of a channel */
     int64_t y_quads, x_quads; /* groups of four taps along Y; along X */
-    int64_t rows;             /* across channels: rows of the output that share quads, each shifted by a tap */
+    int64_t rows;             /* across channels: rows of the output that share quads, each row shifted by one tap */
     uint8_t flip, padding;
     bool signed_filters, needs_sums;
     int32_t *factors, *constants; /* [filters]: see convolve_plan.h */
@@ -42,7 +42,7 @@ struct plan {
     const uint8_t *padding_row; /* AT_ONCE bytes of padding, before flipping */
 };
 
-/* Adds the products of the input and of filters, one of which is signed. */
+/* Adds the products of input and filters, one of which is signed. */
 static inline __m512i dot(__m512i sum, __m512i input, __m512i filters, const bool signed_filters) {
     return signed_filters ? _mm512_dpbusd_epi32(sum, input, filters) : _mm512_dpbusd_epi32(sum, filters, input);
 }
@@ -50,39 +50,39 @@ static inline __m512i dot(__m512i sum, __m512i input, __m512i filters, const boo
 /* --- along rows --- */
 
 /* Planes are processed in tiles; a small plane is one tile.  The input of the tile's windows is copied, with
- * padding; then the quads of 16 positions, which may continue in the next row, are selected from 64 bytes of the
- * copy, or from twice 64; without permutations of bytes (VBMI) each four of them from 16 bytes.  The selection is the same
- * for all planes, and for each four taps except for an offset.
+ * padding.  Then the quads of 16 positions, which may continue in the next row, are selected from 64 bytes of the
+ * copy, or from two times 64 bytes; without permutations of bytes (VBMI), every four quads from 16 bytes.  The
+ * selection is the same for all planes and, except for an offset, for every four taps.
  *
- * Where rows are not contiguous, in the input or in the output, several planes are copied or written at once,
+ * If rows are not contiguous, in the input or in the output, several planes are copied or written together,
  * transposed. */
 struct vector {
     _Alignas(64) uint8_t index[64];
     int64_t from, second; /* offset in the copy; distance to the second 64 bytes, 0: not needed */
-    int64_t lanes[4];     /* without VBMI: distances to the 16 bytes of each four positions */
+    int64_t lanes[4];     /* without VBMI: distances to the 16 bytes of every four positions */
     int64_t to;           /* element of the output, or of the tile if the output is transposed */
     int64_t count;        /* positions */
-    __mmask16 there;      /* mask of them */
+    __mmask16 there;      /* mask of the positions */
 };
 
 struct tile {
     int64_t rows, columns; /* of the output */
     int64_t count;
-    bool in_pairs; /* some need the second 64 bytes */
+    bool in_pairs; /* some vectors need the second 64 bytes */
     struct vector vectors[MOST_VECTORS];
 };
 
 /* 64 bytes of the copy of a whole plane, selected from 64 bytes of the plane itself. */
 struct chunk {
     _Alignas(64) uint8_t index[64];
-    __mmask64 inside, needed; /* not padding; of those of the plane */
+    __mmask64 inside, needed; /* bytes of the copy that are not padding; bytes of the plane that are read */
     int64_t from;
 };
 
 struct tiles {
     const struct plan *p;
     bool turns_input, turns_output;
-    int64_t copies, blocks;   /* at once; of so many channels */
+    int64_t copies, blocks;   /* channels of a block, whose planes are copied together; blocks of channels */
     int64_t pitch, copy_rows; /* of a copy */
     int64_t down, across;     /* tiles of a plane */
     int64_t quads; /* of a filter */
@@ -93,7 +93,7 @@ struct tiles {
 };
 
 #ifdef __AVX512VBMI__
-/* Adds position `at` bytes from the first, the taps of which reach so far; false: it does not fit. */
+/* Adds the position that is `at` bytes after the first one, with its taps; false: it does not fit. */
 static bool add_position(struct vector *v, int64_t at, int64_t taps, int64_t dilation, bool is_wide) {
     const int64_t reach = (taps - 1) * dilation;
     if (at + reach >= 64) { /* from the second 64 bytes */
@@ -104,7 +104,7 @@ static bool add_position(struct vector *v, int64_t at, int64_t taps, int64_t dil
         v->second = is_wide ? 0 : v->second;
         return false;
     }
-    for (int64_t k = 0; k < taps; k++) { /* other bytes are arbitrary: they are multiplied with 0 */
+    for (int64_t k = 0; k < taps; k++) { /* other bytes are arbitrary: they are multiplied by 0 */
         v->index[4 * v->count + k] = (uint8_t)(at + k * dilation);
     }
     v->count++;
@@ -146,11 +146,11 @@ static inline __m512i select_quads(const struct vector *v, const uint8_t *at, __
 static bool can_select(const dmlk_convolution *c) { return 3 * c->strides[X] + 3 * c->dilations[X] < 16; }
 #endif
 
-/* The positions of a tile from row y, column x on that fit one vector. */
+/* Chooses the positions for one vector, from row *y and column *x of the tile on, and moves *y and *x after them. */
 static struct vector choose_vector(const struct tiles *t, const struct tile *tile, int64_t *y, int64_t *x) {
     const dmlk_convolution *c = t->p->c;
     const int64_t taps = dmlk_min(4, c->filter_sizes[X]), y_step = c->strides[Y] * t->pitch, x_step = c->strides[X];
-    const int64_t row = t->turns_output ? tile->columns : c->output.strides[Y]; /* to the next one's results */
+    const int64_t row = t->turns_output ? tile->columns : c->output.strides[Y]; /* elements to the next row's results */
     struct vector v = {.from = *y * y_step + *x * x_step, .to = *y * row + *x};
     bool goes_on = true;
     while (goes_on && v.count < 16 &&
@@ -164,7 +164,7 @@ static struct vector choose_vector(const struct tiles *t, const struct tile *til
     return v;
 }
 
-/* false: it has too many vectors. */
+/* Plans the vectors of a tile; false: there are too many. */
 static bool plan_tile(const struct tiles *t, int64_t rows, int64_t columns, struct tile *tile) {
     tile->rows = rows, tile->columns = columns, tile->count = 0, tile->in_pairs = false;
     int64_t y = 0, x = 0;
@@ -206,7 +206,7 @@ static int64_t plan_chunks(struct tiles *t) {
     return count;
 }
 
-/* false: windows are too large. */
+/* Plans the tiles of all planes; false: windows are too large. */
 static bool plan_tiles(struct tiles *t, const struct plan *p) {
     const dmlk_convolution *c = p->c;
     const int64_t height = c->output.sizes[Y], width = c->output.sizes[X], columns = dmlk_min(width, MOST_WIDTH);
@@ -230,7 +230,7 @@ static bool plan_tiles(struct tiles *t, const struct plan *p) {
         }
     }
     t->down = (height + rows - 1) / rows, t->across = (width + columns - 1) / columns;
-    rows = (height + t->down - 1) / t->down; /* about the same for all */
+    rows = (height + t->down - 1) / t->down; /* so that all tiles are about equally high */
     t->copy_rows = (rows - 1) * c->strides[Y] + window;
     const int64_t last_rows = height - (t->down - 1) * rows, last_columns = width - (t->across - 1) * columns;
     t->chunk_count = plan_chunks(t);
@@ -238,7 +238,7 @@ static bool plan_tiles(struct tiles *t, const struct plan *p) {
            ((last_rows == rows && last_columns == columns) || plan_tile(t, last_rows, last_columns, &t->last));
 }
 
-/* The rows of a plane that a tile reads, from (y, x) of the input on, which may be in the padding. */
+/* Copies the rows of a plane that a tile reads, from (y, x) of the input on, which may be in the padding. */
 static void copy_rows(const struct tiles *t, const uint8_t *plane, int64_t y, int64_t x, uint8_t *to) {
     const dmlk_convolution *c = t->p->c;
     const int64_t size = c->input.sizes[X];
@@ -275,7 +275,7 @@ static void copy_plane(const struct tiles *t, const uint8_t *plane, uint8_t *to)
     }
 }
 
-/* The same for several planes, along the axis with the closest bytes. */
+/* Copies the same rows of several planes, along the axis with the closest bytes. */
 static void copy_turned(const struct tiles *t, const uint8_t *planes, int64_t count, int64_t y, int64_t x,
                                     uint8_t copies[][COPY_ROOM]) {
     const int64_t *strides = t->p->c->input.strides, *sizes = t->p->c->input.sizes;
@@ -302,11 +302,11 @@ static void copy_turned(const struct tiles *t, const uint8_t *planes, int64_t co
     }
 }
 
-/* Stores the results of a tile. */
+/* Stores the results of a tile, transposed. */
 static void store_turned(const struct tiles *t, const struct tile *tile, int64_t filters,
                          int32_t results[][MOST_POSITIONS], int32_t *to) {
     const int64_t *strides = t->p->c->output.strides;
-    const bool is_one = strides[Y] == tile->columns * strides[X]; /* rows follow each other */
+    const bool is_one = strides[Y] == tile->columns * strides[X]; /* rows of the output are contiguous */
     const int64_t rows = is_one ? 1 : tile->rows, columns = is_one ? tile->rows * tile->columns : tile->columns;
     for (int64_t row = 0; row < rows; row++, to += strides[Y]) {
         const int32_t *from = results[0] + row * columns;
@@ -321,7 +321,7 @@ static void store_turned(const struct tiles *t, const struct tile *tile, int64_t
     }
 }
 
-/* A tile of a filter's output. */
+/* Computes a tile of a filter's output. */
 static inline void convolve_tile(const struct tiles *t, const struct tile *tile, const uint8_t *copy,
                                              int64_t filter, int32_t *to, const int64_t quads, const bool in_pairs,
                                              const bool signed_filters, const bool needs_sums) {
@@ -373,7 +373,7 @@ static void convolve_copy(const struct tiles *t, const struct tile *tile, const 
     }
 }
 
-/* The input of a tile's windows, for several planes. */
+/* Copies the input of a tile's windows, for several planes. */
 static void copy_planes(const struct tiles *t, const uint8_t *planes, int64_t count, int64_t y, int64_t x,
                         uint8_t copies[][COPY_ROOM]) {
     const int64_t stride = t->p->c->input.strides[CHANNEL];
@@ -390,8 +390,8 @@ static void copy_planes(const struct tiles *t, const uint8_t *planes, int64_t co
     }
 }
 
-/* Items: tiles of several channels of all images.  Several channels at once: recent stores cannot be loaded in
- * other pieces before they reach the cache. */
+/* Items: tiles of blocks of channels of all images.  (All channels of a block are copied before they are multiplied:
+ * bytes that were just stored cannot be loaded in other pieces before they reach the cache.) */
 static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct tiles *t = context;
@@ -429,9 +429,9 @@ static bool is_by_rows(const struct plan *p) {
 
 /* --- across channels --- */
 
-/* The quads of 64 channels at one X: four taps along Y are four vectors of bytes; interleaved they are 4 vectors of
- * 16 quads.  The interleaving works within 16-byte lanes, each of which contributes to every result; so words are
- * permuted first, word 4 k + i with 4 i + k. */
+/* Makes the quads of 64 channels at one X: interleaves the four taps along Y, four vectors of bytes, to 4 vectors of
+ * 16 quads. Interleaving works within 16-byte lanes, each of which contributes to every result; so words were
+ * permuted before: word 4 k + i was exchanged with word 4 i + k. */
 static inline void weave(const __m512i taps[4], const bool half, __m512i quads[4]) {
     const __m512i low_01 = _mm512_unpacklo_epi8(taps[0], taps[1]), low_23 = _mm512_unpacklo_epi8(taps[2], taps[3]);
     _mm512_store_si512(quads, _mm512_unpacklo_epi16(low_01, low_23));
@@ -447,8 +447,8 @@ static inline void weave(const __m512i taps[4], const bool half, __m512i quads[4
 /* Several channels of one row of the output, and of the rows that share its quads. */
 struct channels {
     int64_t first, count;
-    const uint8_t *rows[MOST_TAPS]; /* of the input, for each tap along Y, and of the next rows */
-    int64_t steps[MOST_TAPS];       /* from each X to the next; 0: the row is padding */
+    const uint8_t *rows[MOST_TAPS]; /* of the input, for each tap along Y of all these rows */
+    int64_t steps[MOST_TAPS];       /* bytes from an X to the next; 0: the row is padding */
     int32_t *to;
 };
 
@@ -472,8 +472,8 @@ static void fill_padding(__m512i *quads, int64_t count, uint8_t padding) {
     }
 }
 
-/* Quads of `count` columns, y_quads x 4 vectors apart, of the four rows from `rows` on.  Only `there` taps exist;
- * the bytes of the others are arbitrary, as their filter elements are 0. */
+/* Fills in the quads of `count` columns, `step` vectors apart, from the four rows at `rows`.  Only `there` taps
+ * exist; the bytes of the others are arbitrary, as their filter elements are 0. */
 static inline void fill_inside(const uint8_t *const *rows, const int64_t *steps, int64_t x, int64_t count,
                                            __mmask64 channels, const int there, const bool half, uint8_t flip,
                                            __m512i *quads, int64_t step) {
@@ -498,7 +498,7 @@ static inline void fill_inside(const uint8_t *const *rows, const int64_t *steps,
     }
 }
 
-/* Columns of quads of elements begin .. end - 1 of the input's rows. */
+/* Fills in the columns of quads for elements begin .. end - 1 of the input's rows. */
 static void fill_columns(const struct plan *p, const struct channels *s, int64_t begin, int64_t end,
                                      __m512i (*columns)[4]) {
     const int64_t y_quads = p->y_quads, first = begin < 0 ? dmlk_min(0, end) : begin, size = p->c->input.sizes[X];
@@ -523,8 +523,8 @@ static void fill_columns(const struct plan *p, const struct channels *s, int64_t
     }
 }
 
-/* 16 channels of `count` positions of a row; quads of one X are `step` vectors from those of the next position, and
- * `tap_step` from those of the next tap. */
+/* Computes 16 channels of `count` positions of a row.  The quads of the next position are `step` vectors later, those
+ * of the next tap `tap_step` vectors. */
 static inline void convolve_16(const struct plan *p, const __m512i *columns, int64_t step,
                                            int64_t tap_step, int64_t first, __mmask16 there, int64_t count, int64_t row,
                                            int32_t *to, const int64_t taps, const int64_t y_quads,
@@ -557,7 +557,7 @@ static inline void convolve_16(const struct plan *p, const __m512i *columns, int
     }
 }
 
-/* Channels of `count` positions of a row, whose quads begin at `columns`. */
+/* Computes the channels of `count` positions of a row, whose quads start at `columns`. */
 static void convolve_channels(const struct plan *p, const struct channels *s, __m512i (*columns)[4],
                                           int64_t count, int64_t row, int32_t *to) {
     const int64_t step = p->c->strides[X] * p->y_quads * 4, tap_step = p->c->dilations[X] * p->y_quads * 4;
@@ -616,9 +616,9 @@ static bool is_across_channels(const struct plan *p) {
            (c->filter_sizes[X] - 1) * c->dilations[X] < MOST_COLUMNS / 4;
 }
 
-/* --- both --- */
+/* --- along rows and across channels --- */
 
-/* The bytes of a filter, row after row: in place if stored so, else in `room`. */
+/* The bytes of a filter, row after row: in place if they are stored in this order, otherwise in `room`. */
 static const uint8_t *find_window(const dmlk_convolution *c, int64_t filter, uint8_t *room) {
     const uint8_t *from = c->filter.base + dmlk_filter_at(c, filter);
     const int64_t y_taps = c->filter_sizes[Y], x_taps = c->filter_sizes[X];
@@ -711,7 +711,7 @@ static bool convolve(const dmlk_convolution *c) {
     return done;
 }
 
-#ifndef FORM /* isa/avx512_vbmi has another */
+#ifndef FORM /* isa/avx512_vbmi includes this file under another name */
 #define FORM dmlk_depthwise_avx512_vnni
 #endif
 const struct dmlk_depthwise_form FORM = {convolve};

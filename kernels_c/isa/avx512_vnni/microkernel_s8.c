@@ -2,14 +2,14 @@
 
 #include <immintrin.h>
 
-/* Written as assembly: compilers would keep the sums in memory, or load a row's quad through a general register, at
- * half the speed. */
+/* Written in assembly, because compilers would spill the sums, or load a row's quad through a general register, which
+ * is half as fast. */
 #define SPREAD(to, from) __asm__("vpbroadcastd %1, %0" : "=v"(to) : "m"(*(const int32_t *)(from)))
 #define DOT(sum, unsigned_bytes, signed_bytes) \
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(unsigned_bytes), "v"(signed_bytes))
 
-/* Row r of a tile has the sums ar, br and cr.  A step adds the products of `row` and the vectors lanes_0, lanes_16
- * and lanes_32, of which `vectors` are there. */
+/* Row r of a tile has the sums ar, br and cr.  A step adds the products of `row` and the first `vectors` of the
+ * vectors lanes_0, lanes_16 and lanes_32. */
 #define EIGHT_ROWS(DO) SEVEN_ROWS(DO) DO(7)
 #define SEVEN_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6)
 #define ONE_ROW(DO) DO(0)
@@ -29,7 +29,7 @@
     }
 #define TAKE_INPUTS_FILTER(r) TAKE_INPUTS(r, factors)
 #define TAKE_INPUTS_POSITION(r) TAKE_INPUTS(r, inputs)
-/* Three vectors of lanes, of which `vectors` are there. */
+/* Loads the first `vectors` of three vectors of lanes. */
 #define LANES_AT(at, step)                                                               \
     const __m512i lanes_0 = _mm512_loadu_si512(at);                                      \
     const __m512i lanes_16 = vectors > 1 ? _mm512_loadu_si512((at) + (step)) : lanes_0;  \
@@ -63,7 +63,7 @@
         _mm512_storeu_si512(sums[r] + 32, c##r); \
     }
 
-/* Lanes are positions. */
+/* A tile whose lanes are positions. */
 #define POSITIONS(name, EACH)                                                                   \
     static inline void name(const int vectors, const bool signed_rows, DMLK_S8_PARAMETERS) { \
         EACH(START_FILTER)                                                                      \
@@ -83,7 +83,7 @@
 POSITIONS(eight, EIGHT_ROWS)
 POSITIONS(one, ONE_ROW)
 
-/* A tile of as many vectors as there are lanes. */
+/* Runs a tile with as many vectors as its lanes need. */
 #define TILE(name, run, signed_rows, TAKEN, GIVEN) \
     static void name(TAKEN) {          \
         if (count == 48) {                         \
@@ -120,7 +120,7 @@ static void block_sums(bool signed_filters, const uint8_t *block, int64_t quads,
 }
 
 #ifndef DMLK_OTHER_FILTERS /* isa/amx includes this file and has its own tiles whose lanes are filters */
-/* Lanes are filters. */
+/* A tile whose lanes are filters. */
 #define POSITION(r) const uint8_t *p##r = positions[r];
 
 static inline void seven(const int vectors, const bool signed_rows, DMLK_S8_FILTERS_PARAMETERS) {

@@ -2,10 +2,10 @@
 
 #include <arm_neon.h>
 
-#define ROWS 4 /* with 16 columns, 16 of 32 registers hold sums */
+#define ROWS 4 /* rows of a piece; with 16 columns, 16 of 32 registers hold sums */
 #define VECTORS (DMLK_F32_BLOCK / 4)
 
-/* `rows` rows from row `top` on, and 16 columns from `left` on. */
+/* Computes a piece: `rows` rows from row `top` on, and 16 columns from `left` on. */
 static inline __attribute__((always_inline)) void piece(const dmlk_f32_kernel *t, int64_t top, int64_t left, const int rows) {
     const float *column = t->column + dmlk_f32_column_at(t, left);
     float *to = t->sums + top * t->sums_stride + left;
