@@ -485,7 +485,7 @@ int dmlk_footprint_holds(const dmlk_footprint *f, uint64_t address) {
 
 /* Finds the smallest index of dimension d for which the inner dimensions reach the byte at `byte`, if the outer
  * dimensions start at `at` (half bytes from the address): an overlap of the inner dimensions with the byte moved back
- * by each index. Computed in reverse, so that the smallest index is found first. */
+ * by each index.  Computed in reverse, so that the smallest index is found first. */
 static int find_index(const dmlk_footprint *f, uint32_t d, uint64_t at, uint64_t byte, uint64_t end,
                       uint64_t *index) {
     const uint64_t stride = f->strides[d] * (f->bits / 4);

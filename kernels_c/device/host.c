@@ -23,7 +23,7 @@ __attribute__((constructor)) static void watch_forks(void) {
 
 const int32_t *dmlk_process(void) { return &process; }
 
-#define LARGE_PAGE ((uint64_t)1 << 21)
+#define LARGE_PAGE ((uint64_t)1 << 21) /* bytes */
 
 static _Atomic int64_t mapping_count;
 static _Atomic int64_t mapping_limit = INT64_MAX;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #ifdef __SANITIZE_ADDRESS__ /* blocks of the exact size, so that every overrun is detected */
-#define ALIGNMENT 64
+#define ALIGNMENT 64 /* bytes */
 
 void *dmlk_take(int64_t bytes) {
     void *block = NULL;

@@ -3,7 +3,7 @@
  * The error is below 2 units in the last place; below 1 for powers, 3 for silu, sigmoid and tanh, 4 for GELU and 5
  * for erf (test_float_math.c states the error of each function).  Denormals and special values are those of C.  As in
  * dmlk_math.h there are no branches and no tables, and only operations that every CPU rounds alike, including fused
- * multiply-adds. Where the rounding error of an intermediate value would be amplified, as in pow and tan, the value
+ * multiply-adds.  Where the rounding error of an intermediate value would be amplified, as in pow and tan, the value
  * has two parts.
  *
  * dmlk_easy_<function> gives the same bits as dmlk_<function>, without the operations that only special arguments

@@ -14,8 +14,8 @@
 #include "singles.h"
 #include "transpose.h"
 
-#define PANEL DMLK_F32_COLUMNS
-#define ROWS DMLK_F32_ROWS
+#define PANEL DMLK_F32_COLUMNS /* keys, or elements of values, of a panel */
+#define ROWS DMLK_F32_ROWS     /* queries that are multiplied together */
 #define QUERIES (3 * ROWS) /* queries of a block */
 #define LANES 16           /* lanes in which sums and maxima are computed */
 #define GRAIN (1 << 18)    /* products worth a thread */

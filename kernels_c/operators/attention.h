@@ -14,7 +14,7 @@ enum dmlk_attention_mask {
 };
 
 /* B items, S queries, N new keys, P past ones, H heads of queries, G of keys (H is a multiple of it), E and V
- * elements. Views: queries {B, H, S, E}; keys {B, G, N, E} and values {B, G, N, V}, optional; their biases {H, E},
+ * elements.  Views: queries {B, H, S, E}; keys {B, G, N, E} and values {B, G, N, V}, optional; their biases {H, E},
  * {G, E}, {G, V}, optional; mask (INT32) and relative bias {B, H, S, T}, optional; past keys and values {B, G, P, E
  * or V}, optional; past lengths {B}, optional; out {B, H, S, V}; present keys and values {B, G, T, E or V}, optional.
  * T = P + N; with past lengths, T is the size of the present or past keys.  Past and present may be the same memory. */

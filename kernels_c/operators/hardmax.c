@@ -1,5 +1,5 @@
 /* hardmax: out is 1 at one place of each group, and 0 elsewhere.  A group is the elements along some axes; its place
- * is the index of one of them. Views: places (integers; sizes as out, but 1 along the axes), out (a float type). */
+ * is the index of one of them.  Views: places (integers; sizes as out, but 1 along the axes), out (a float type). */
 #include "hardmax.h"
 
 #include "kernel.h"

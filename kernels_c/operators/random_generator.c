@@ -4,7 +4,7 @@
 #include "kernel.h"
 #include "walkers.h"
 
-#define ROUNDS 10
+#define ROUNDS 10 /* of Philox */
 #define BLOCKS 64 /* counters that are computed at a time */
 #define STATE 6   /* words */
 

@@ -79,7 +79,7 @@ static inline float roi_position(const roi_axis *a, int64_t s) {
 }
 
 /* The first of samples low .. high - 1 whose position is at least x or, with `after`, above x; `high` if there is
- * none. Positions do not decrease. */
+ * none.  Positions do not decrease. */
 static inline int64_t roi_first(const roi_axis *a, int64_t low, int64_t high, double x, bool after) {
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;

@@ -55,7 +55,7 @@ void dmlk_exponentials_across(dmlk_exponentials *e, dmlk_sums *sums, const float
 void dmlk_exponentials_again(dmlk_exponentials *e, int64_t line, int64_t step, const float *x, int64_t n, float *to);
 
 /* Exponentials and sums of `count` whole lines that fit the first-level cache together; lines are `stride` numbers
- * apart. With `simply`, simple exponentials are tried first.  The lines after these are prefetched, for the next
+ * apart.  With `simply`, simple exponentials are tried first.  The lines after these are prefetched, for the next
  * call. */
 void dmlk_exponentials_of_lines(dmlk_exponentials *e, bool simply, const float *x, int64_t stride, int64_t count, int64_t n,
                                 float *to, int64_t to_stride, double *sums);

@@ -8,7 +8,7 @@
 
 #include "view.h"
 
-#define DMLK_MOST_FOLLOWERS 4
+#define DMLK_MOST_FOLLOWERS 4 /* of one product */
 
 /* A row and its context, set by the kernel of a packet (see dmlk_prepare).  Operand k of the row is view order[k] of
  * the packet; the output is the last operand and the last view. */

@@ -55,7 +55,7 @@ int64_t dmlk_lines_together(const dmlk_lines *lines, int64_t line_bytes, int64_t
  * elements after these; 0: the rows are copies in the cache.
  *
  * Lines of fewer than `least_along` elements are visited across, as transposed copies, even where they are
- * contiguous. Only for visitors that write no operand. */
+ * contiguous.  Only for visitors that write no operand. */
 typedef struct dmlk_line_visitor {
     void (*along)(void *context, int64_t line, uint8_t *const *at, const int64_t *strides, int64_t n, int64_t index);
     void (*across)(void *context, uint8_t *const *at, const int64_t *strides, int64_t count, int64_t index);

@@ -2,7 +2,7 @@
 
 #include "selection.h"
 
-#define MAX_AXES (2 * DMLK_MAX_RANK)
+#define MAX_AXES (2 * DMLK_MAX_RANK) /* axes of the table and of the indices */
 
 struct axis {
     int64_t size, table_stride, index_stride;

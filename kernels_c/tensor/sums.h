@@ -8,7 +8,7 @@
 #include "ahead.h"
 #include "promoted.h"
 
-#define DMLK_SUM_LANES 16
+#define DMLK_SUM_LANES 16 /* of a long sum */
 #define DMLK_SUMS_LONG (4 * DMLK_SUM_LANES) /* numbers; shorter sums have one lane */
 
 #define DMLK_SUMS_MOST 1024 /* the most sums at a time */

@@ -81,7 +81,7 @@ int dmlk_for_costly_rows(const dmlk_view *const *views, uint32_t operands, dmlk_
                          int64_t cost);
 
 /* Like dmlk_for_rows, but each at[k] points into the tensor itself, so that a row may access other elements relative
- * to it. The kernel must know that these exist. */
+ * to it.  The kernel must know that these exist. */
 int dmlk_indexed_rows(const dmlk_view *const *views, uint32_t operands, dmlk_row *row, const void *context);
 
 #endif

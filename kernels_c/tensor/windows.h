@@ -38,7 +38,7 @@ static inline int64_t dmlk_windows_reach(int64_t count, int64_t window, int64_t 
 }
 
 /* The number of input elements, of `size`, that kernels need to consider if the last place of the last window is at
- * `last`. If a stride or more of elements follow it, no window reaches these, and kernels ignore them. */
+ * `last`.  If a stride or more of elements follow it, no window reaches these, and kernels ignore them. */
 static inline int64_t dmlk_met_by_windows(int64_t size, int64_t last, int64_t stride) {
     return size - 1 - last < stride ? size : dmlk_max(last + 1, 1);
 }
@@ -52,7 +52,7 @@ typedef struct dmlk_outputs {
     int64_t begin, end;
 } dmlk_outputs;
 
-#define DMLK_FIRST_SPATIAL 2
+#define DMLK_FIRST_SPATIAL 2 /* the first of the spatial axes */
 #define DMLK_WINDOW_AXES 5 /* batch, channel and up to three spatial ones; those that are missing have size 1 */
 #define DMLK_KNOWN_PLACES 32 /* places along the axis of rows for which dmlk_outputs_inside is stored */
 

@@ -5,7 +5,7 @@
 #include "cpu.h"
 #include "fold_piece.h"
 
-#define MOST DMLK_FOLD_MOST
+#define MAX_PLACES DMLK_FOLD_MOST
 #define LANES DMLK_FOLD_LANES
 #define NEAR (1 << 16) /* elements that fit a second-level cache */
 
@@ -19,8 +19,8 @@ struct job {
     const dmlk_view *in, *out;
     int64_t place_step;               /* columns from a place of the window to the next */
     int64_t row_steps[DMLK_MAX_RANK]; /* columns from a block to the next */
-    int64_t shifts[MOST];             /* of each place along the last axis */
-    int64_t begins[MOST], ends[MOST]; /* elements of a row that blocks add to at this place */
+    int64_t shifts[MAX_PLACES];             /* of each place along the last axis */
+    int64_t begins[MAX_PLACES], ends[MAX_PLACES]; /* elements of a row that blocks add to at this place */
     int64_t begin, end;               /* elements of a row that blocks add to at all places */
 };
 
@@ -87,7 +87,7 @@ static void sum_rows(int64_t begin, int64_t end, int part, void *context) {
 bool dmlk_fold_rows(const dmlk_columns *c, const dmlk_view *columns, const dmlk_view *image) {
     const uint32_t last = c->k.spatial - 1;
     const int64_t width = image->sizes[image->rank - 1], *strides = &columns->strides[columns->rank - 3];
-    if (image->type != DMLK_FLOAT32 || c->places > MOST || c->k.strides[last] != 1 || strides[2] != 1 ||
+    if (image->type != DMLK_FLOAT32 || c->places > MAX_PLACES || c->k.strides[last] != 1 || strides[2] != 1 ||
         image->strides[image->rank - 1] != 1) {
         return false;
     }

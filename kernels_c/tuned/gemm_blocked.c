@@ -3,7 +3,7 @@
  * The output is processed in blocks of about 384 x 240.  For each block and each piece of the depth, panels of
  * columns of b, as wide as a tile, and of 24 rows of a (unless these can be read in place) are packed as floats.  So
  * the operands of each step are contiguous, whatever their strides and types, and the tiles of microkernel_f32.h need
- * not know layouts. A panel is packed just before it is used; its source is prefetched while the previous panel is
+ * not know layouts.  A panel is packed just before it is used; its source is prefetched while the previous panel is
  * multiplied, as large matrices are not in the cache.  The sums of a block are kept in a buffer until the last piece,
  * so that they are rounded to the output's type once. */
 #include "gemm_blocked.h"

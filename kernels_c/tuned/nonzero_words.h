@@ -3,7 +3,7 @@
  *
  * Rows are made in batches, in three steps: the positions of the set bits, in logical order; their coordinates, for
  * the whole batch, axis by axis; and the stores of the columns.  Rows of four columns, the usual case, are built in
- * registers instead. Output that bypasses the caches is written in whole cache lines. */
+ * registers instead.  Output that bypasses the caches is written in whole cache lines. */
 #ifndef DMLK_NONZERO_WORDS_H
 #define DMLK_NONZERO_WORDS_H
 

@@ -12,7 +12,7 @@
 #include "float16.h"
 #include "transpose.h"
 
-#define MOST DMLK_PATCH_POSITIONS
+#define MAX_POSITIONS DMLK_PATCH_POSITIONS
 
 enum { Z, Y, X };
 
@@ -29,7 +29,7 @@ struct piece {
 /* A panel that is being packed; an element has `bytes` bytes. */
 struct panel {
     const dmlk_patches *p;
-    struct run runs[MOST];
+    struct run runs[MAX_POSITIONS];
     int64_t run_count, count, pitch;
     int64_t bytes, step; /* elements from one position to the next */
 };
@@ -106,7 +106,7 @@ struct move {
 };
 
 struct moves {
-    struct move at[3][MOST];
+    struct move at[3][MAX_POSITIONS];
     int64_t counts[3];
 };
 
@@ -206,7 +206,7 @@ static void transpose(const struct lines *l, int64_t bytes) {
 /* Packs channels begin .. end - 1 of one tap. */
 static void pack_tap(const struct panel *panel, const uint8_t *base, const int64_t *tap, int64_t begin, int64_t end,
                      int64_t taps, uint8_t *to) {
-    struct piece pieces[MOST];
+    struct piece pieces[MAX_POSITIONS];
     const int64_t bytes = panel->bytes, channel_bytes = panel->p->channel_stride * bytes;
     struct lines lines = {.from = base + begin * channel_bytes,
                           .to = to,

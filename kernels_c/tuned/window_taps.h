@@ -18,7 +18,7 @@
 enum { N, CHANNEL, Z, Y, X };            /* axes of tensors */
 enum { GROUP, FILTER, OF_GROUP, WINDOW }; /* axes of filters */
 
-#define MOST_TAPS 128
+#define MOST_TAPS 128 /* of a window */
 #define LANES 8 /* floats of a vector */
 #define MOST_COPIED (1 << 19) /* floats that a thread copies at a time */
 #define NO_TAP (-1) /* instead of an index: no maximum was found */

@@ -16,7 +16,7 @@
 #define RING 5120             /* floats of the copied rows, if possible: they fit the first-level cache */
 #define FEWEST_CHANNELS LANES /* with fewer channels, this loop does not apply */
 #define FEWEST_OF_BLOCK 48    /* channels of a block: with fewer, too little of each cache line of the input is used */
-#define MOST_OUTPUTS 4        /* outputs that are computed at once */
+#define MAX_OUTPUTS 4        /* outputs that are computed at once */
 
 struct channels {
     const window_taps *w;
@@ -55,8 +55,8 @@ INLINE bool run_outputs(const enum window_operation operation, const window_taps
     mask are_lowest = {0};
     for (int64_t next = 0; next < r->count; next += size) {
         const int64_t first = dmlk_min(next, r->count - size);
-        vector sums[MOST_OUTPUTS * 2];
-        mask found[MOST_OUTPUTS * 2];
+        vector sums[MAX_OUTPUTS * 2];
+        mask found[MAX_OUTPUTS * 2];
 #pragma GCC unroll 8
         for (int i = 0; i < outputs * vectors; i++) {
             sums[i] = w->outside - (vector){0};
@@ -132,16 +132,16 @@ INLINE bool run_row_of(const enum window_operation operation, const struct chann
     bool is_lowest = false, was_inside = false;
     struct tap_pointers taps;
     for (int64_t x = 0, count = 1; x < along->output; x += count) {
-        const bool is_inside = x * along->step + first >= 0 && (x + MOST_OUTPUTS - 1) * along->step <= last &&
-                               x + MOST_OUTPUTS <= along->output;
+        const bool is_inside = x * along->step + first >= 0 && (x + MAX_OUTPUTS - 1) * along->step <= last &&
+                               x + MAX_OUTPUTS <= along->output;
         if (was_inside && is_inside) {
-            advance_taps(w, MOST_OUTPUTS, &taps);
+            advance_taps(w, MAX_OUTPUTS, &taps);
         } else {
             set_taps(p, r, x, !is_inside, &taps);
         }
         was_inside = is_inside;
-        count = is_inside ? MOST_OUTPUTS : 1;
-        float counts[MOST_OUTPUTS] = {0}, *to = r->to + x * r->to_step;
+        count = is_inside ? MAX_OUTPUTS : 1;
+        float counts[MAX_OUTPUTS] = {0}, *to = r->to + x * r->to_step;
         int32_t *found = operation == MAXIMUM_AND_INDEX ? r->found + x * r->count : NULL;
         for (int64_t i = 0; i < count && operation == AVERAGE; i++) {
             counts[i] = r->counted * w->counts[2][x + i];
@@ -156,9 +156,9 @@ INLINE bool run_row_of(const enum window_operation operation, const struct chann
         } else if (count == 1) {
             is_lowest |= run_outputs(operation, w, r, &taps, 1, 1, counts, to, found);
         } else if (operation == MAXIMUM_AND_INDEX || r->count < 2 * LANES) {
-            is_lowest |= run_outputs(operation, w, r, &taps, MOST_OUTPUTS, 1, counts, to, found);
+            is_lowest |= run_outputs(operation, w, r, &taps, MAX_OUTPUTS, 1, counts, to, found);
         } else {
-            is_lowest |= run_outputs(operation, w, r, &taps, MOST_OUTPUTS, 2, counts, to, found);
+            is_lowest |= run_outputs(operation, w, r, &taps, MAX_OUTPUTS, 2, counts, to, found);
         }
     }
     return is_lowest;
