@@ -121,7 +121,7 @@ void dmlk_free_plan(dmlk_plan *p) {
 static int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
 
 /* Chooses the kind of tile, whose lanes are contiguous in the output, unless the other kind leaves far fewer lanes
- * unused. Returns whether lanes are filters. */
+ * unused.  Returns whether lanes are filters. */
 static bool choose_lanes(const dmlk_plan *p) {
     const int64_t *sizes = p->c->output.sizes;
     if (p->tiles.filters == NULL || p->filters < ROWS || p->pitch > DMLK_PANEL_BYTES) {

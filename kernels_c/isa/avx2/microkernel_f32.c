@@ -2,8 +2,8 @@
 
 /* Columns per tile: 12 of 16 registers hold sums of 4 rows.  Blocked columns: as many as fit the registers beside 6
  * rows. */
-#define ROWS 4
-#define LANES 8
+#define ROWS 4  /* rows of a piece of three vectors */
+#define LANES 8 /* floats of a vector */
 #include "microkernel_f32.inc"
 
 static void step(float row, const float *column, int64_t columns, float *sums) {

@@ -1,8 +1,8 @@
 #include "microkernel_f32.h"
 
 /* 24 of 32 registers hold sums. */
-#define ROWS 8
-#define LANES 16
+#define ROWS 8   /* rows of a piece of three vectors */
+#define LANES 16 /* floats of a vector */
 #include "microkernel_f32.inc"
 
 static void step(float row, const float *column, int64_t columns, float *sums) {

@@ -5,7 +5,7 @@
 #include <immintrin.h>
 
 #define ROWS DMLK_S8_ROWS
-#define VECTORS (DMLK_S8_LANES / 16)
+#define VECTORS (DMLK_S8_LANES / 16) /* vectors of a tile's lanes */
 #define WIDE_QUADS 64 /* quads that fit a first-level cache together with their positions */
 
 /* The sums of a row, two for each lane: `low` those of lanes 0 .. 7, `high` those of lanes 8 .. 15. */

@@ -430,7 +430,7 @@ static bool is_by_rows(const struct plan *p) {
 /* --- across channels --- */
 
 /* Makes the quads of 64 channels at one X: interleaves the four taps along Y, four vectors of bytes, to 4 vectors of
- * 16 quads. Interleaving works within 16-byte lanes, each of which contributes to every result; so words were
+ * 16 quads.  Interleaving works within 16-byte lanes, each of which contributes to every result; so words were
  * permuted before: word 4 k + i was exchanged with word 4 i + k. */
 static inline void weave(const __m512i taps[4], const bool half, __m512i quads[4]) {
     const __m512i low_01 = _mm512_unpacklo_epi8(taps[0], taps[1]), low_23 = _mm512_unpacklo_epi8(taps[2], taps[3]);

@@ -3,7 +3,7 @@
 #include <arm_neon.h>
 
 #define ROWS 4 /* rows of a piece; with 16 columns, 16 of 32 registers hold sums */
-#define VECTORS (DMLK_F32_BLOCK / 4)
+#define VECTORS (DMLK_F32_BLOCK / 4) /* vectors of 16 columns */
 
 /* Computes a piece: `rows` rows from row `top` on, and 16 columns from `left` on. */
 static inline __attribute__((always_inline)) void piece(const dmlk_f32_kernel *t, int64_t top, int64_t left, const int rows) {
