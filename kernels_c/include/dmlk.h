@@ -221,7 +221,7 @@ int dmlk_footprints_meet(const dmlk_footprint *a, const dmlk_footprint *b, int64
 int64_t dmlk_footprints_find(const dmlk_footprint *a, const dmlk_footprint *entries, const uint8_t *skip,
                              uint64_t start, uint64_t count, uint64_t *byte);
 
-/* Whether an element contains the byte, or half of it: 1, 0 or, if the footprint is malformed, -1. */
+/* Whether an element contains the byte, or half of it: 1, 0, or -1 in the same cases as dmlk_footprints_meet. */
 int dmlk_footprint_holds(const dmlk_footprint *f, uint64_t address);
 
 /* The same; if 1, index[0 .. rank - 1] are the tensor coordinates of the first such element, last axis fastest. */

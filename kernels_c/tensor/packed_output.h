@@ -59,7 +59,7 @@ typedef struct dmlk_span {
     bool is_constant;
 } dmlk_span;
 
-/* The span of axis d that starts at index `o`. */
+/* The span of axis d from index `o` on, which may be in the middle of a longer span. */
 typedef dmlk_span dmlk_span_of(const void *context, uint32_t d, int64_t o);
 
 typedef struct dmlk_spans {

@@ -35,7 +35,7 @@
 #define FEW_ROWS 8             /* rows of a; up to this many, b is read in place */
 #define MAX_FEW_ROWS_COLUMNS (96 * PANEL) /* columns of a block then: sums of one row fit into the first-level cache */
 #define ROW_DEPTH 8192         /* depth of a piece then */
-#define CHUNK 1024             /* columns then that all rows read before the next columns */
+#define CHUNK 1024             /* columns of b then that all rows multiply before the next ones are read */
 #define DEPTH 256              /* depth of a piece otherwise */
 #define NEAR_BYTES (INT64_C(1) << 18) /* bytes of operands and result, as floats, that fit a second-level cache */
 #define WORTH_THREADS 4e6 /* products: 30 microseconds; with fewer, a second thread helps only on an idle machine */

@@ -19,7 +19,7 @@
 #include "walkers.h"
 
 #define KEPT (1 << 18)  /* floats: exponentials of a block that are kept; 1 MiB, in the second- or third-level cache */
-#define NEAR (1 << 12)  /* floats: elements of a block whose groups are contiguous, in the first-level cache */
+#define NEAR (1 << 12)  /* floats on the stack: exponentials of a block, or its elements if groups are contiguous */
 #define SOME (1 << 11)  /* floats: so many elements of short contiguous groups are computed together */
 #define NARROW 96       /* groups of a block, across groups: their sums of 16 lanes and some rows fit the first-level cache;
                            a thread also gets at least this many groups of a row */
