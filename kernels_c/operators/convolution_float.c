@@ -12,6 +12,7 @@
 
 #include "convolve_float.h"
 #include "convolve_phases.h"
+#include "convolve_transposed.h"
 #include "kernel.h"
 #include "windows.h"
 
@@ -277,6 +278,12 @@ int dmlk_run_convolution_float(const dmlk_call *call) {
         return DMLK_BAD_PACKET;
     }
 #ifndef DMLK_CHECKED
+    c.followers = call->followers;
+    if (k.backward && (dmlk_is_spread(&c) || c.block != 0) && dmlk_convolve_transposed(&c)) {
+        dmlk_followed(call);
+        return DMLK_OK;
+    }
+    c.followers = NULL;
     if (dmlk_is_spread(&c) && dmlk_convolve_phases(&c)) {
         return DMLK_OK;
     }

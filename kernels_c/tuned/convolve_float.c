@@ -12,7 +12,7 @@
 #include "microkernel_f32.h"
 #include "parallel.h"
 #include "scratch.h"
-#include "singles.h"
+#include "staged_input.h"
 
 enum { N, CHANNEL, Z, Y, X };
 enum { GROUP, FILTER, OF_GROUP, WINDOW };
@@ -239,82 +239,46 @@ static bool multiply_rows(struct product *p) {
 /* The part of the input that the windows cover, as floats: a copy, with 0 outside the input, or the input itself if
  * that suffices. */
 struct stage {
-    const dmlk_float_convolution *c;
-    int64_t low[DMLK_SPATIAL]; /* index in the input of the first element */
-    int64_t images;            /* at a time */
-    dmlk_view view;
-    bool last; /* channels are closest */
+    dmlk_stage copy;
+    int64_t images; /* at a time */
     bool in_place;
 };
 
 /* false: an image is too large for a copy. */
-static bool plan_stage(struct stage *s) {
-    const dmlk_float_convolution *c = s->c;
+static bool plan_stage(struct stage *s, const dmlk_float_convolution *c) {
+    dmlk_view *view = &s->copy.view;
     s->in_place = c->input.type == DMLK_FLOAT32;
-    s->view = c->input;
+    s->copy.input = &c->input;
+    *view = c->input;
     for (int k = 0; k < DMLK_SPATIAL; k++) {
         const dmlk_taps_axis *axis = &c->axes[k];
         const int64_t reach = (axis->window - 1) * axis->tap;
         const int64_t high = (axis->output - 1) * axis->step + axis->origin + (reach > 0 ? reach : 0);
-        s->low[k] = axis->origin + (reach < 0 ? reach : 0);
-        s->view.sizes[Z + k] = high - s->low[k] + 1;
-        s->in_place = s->in_place && s->low[k] >= 0 && high < axis->input;
+        s->copy.low[k] = axis->origin + (reach < 0 ? reach : 0);
+        view->sizes[Z + k] = high - s->copy.low[k] + 1;
+        s->in_place = s->in_place && s->copy.low[k] >= 0 && high < axis->input;
     }
-    const int64_t *sizes = s->view.sizes, *strides = c->input.strides, channels = sizes[CHANNEL];
-    s->last = strides[CHANNEL] == 1 && strides[X] == channels;
-    s->images = sizes[N];
+    s->copy.last = c->input.strides[CHANNEL] == 1 && c->input.strides[X] == c->input.sizes[CHANNEL];
+    s->images = view->sizes[N];
     if (s->in_place) {
-        memset(s->low, 0, sizeof s->low);
+        memset(s->copy.low, 0, sizeof s->copy.low);
         return true;
     }
-    const double elements = (double)sizes[X] * (double)sizes[Y] * (double)sizes[Z] * (double)channels;
-    if (elements > (double)MOST_STAGED) { /* a double: with padding, the number may exceed 64 bits */
+    if (dmlk_stage_floats(&s->copy) > (double)MOST_STAGED) { /* with padding, perhaps beyond 64 bits */
         return false;
     }
-    int64_t *to = s->view.strides;
-    to[X] = s->last ? channels : 1;
-    to[Y] = sizes[X] * to[X];
-    to[Z] = sizes[Y] * to[Y];
-    to[CHANNEL] = s->last ? 1 : (sizes[Z] * to[Z] + 31) / 32 * 32 + 16; /* planes start in different sets of a cache */
-    to[N] = s->last ? sizes[Z] * to[Z] : channels * to[CHANNEL];
-    s->images = dmlk_min(sizes[N], MOST_STAGED / (to[N] * (int64_t)sizeof(float)));
-    s->view.type = DMLK_FLOAT32;
+    dmlk_lay_out_stage(&s->copy);
+    s->images = dmlk_min(s->images, MOST_STAGED / (view->strides[N] * (int64_t)sizeof(float)));
     return s->images > 0;
 }
 
-/* Items: lines along the last spatial axis, each of all channels if these are closest. */
 static void stage_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
-    const struct stage *s = context;
-    const dmlk_view *in = &s->c->input, *to = &s->view;
-    const int64_t unit = s->last ? in->sizes[CHANNEL] : 1, *sizes = to->sizes;
-    const int64_t left = dmlk_min(sizes[X], dmlk_max(0, -s->low[2])), size = sizes[X];
-    const int64_t right = dmlk_max(left, dmlk_min(size, in->sizes[X] - s->low[2])); /* inside: left .. right - 1 */
-    int64_t work = 0;
-    for (int64_t item = begin; item < end && !dmlk_stopped(&work, size * unit); item++) {
-        const int64_t y = item % sizes[Y], z = item / sizes[Y] % sizes[Z], rest = item / sizes[Y] / sizes[Z];
-        const int64_t channel = s->last ? 0 : rest % sizes[CHANNEL], image = s->last ? rest : rest / sizes[CHANNEL];
-        float *line = (float *)(void *)to->base + image * to->strides[N] + channel * to->strides[CHANNEL] +
-                      z * to->strides[Z] + y * to->strides[Y];
-        const int64_t from_z = z + s->low[0], from_y = y + s->low[1];
-        if (from_z < 0 || from_z >= in->sizes[Z] || from_y < 0 || from_y >= in->sizes[Y]) {
-            memset(line, 0, (size_t)(size * unit) * sizeof *line);
-            continue;
-        }
-        memset(line, 0, (size_t)(left * unit) * sizeof *line);
-        memset(line + right * unit, 0, (size_t)((size - right) * unit) * sizeof *line);
-        if (left < right) {
-            const int64_t from = image * in->strides[N] + channel * in->strides[CHANNEL] + from_z * in->strides[Z] +
-                                 from_y * in->strides[Y] + (left + s->low[2]) * in->strides[X];
-            dmlk_load_singles(in->type, in->base + from * dmlk_type_bytes(in->type), s->last ? 1 : in->strides[X],
-                              (right - left) * unit, line + left * unit);
-        }
-    }
+    dmlk_fill_stage(context, begin, end);
 }
 
-/* Sets the offset of the first tap at each position, and the offset of each channel and tap from there. */
-static void fill_tables(const struct stage *s, int64_t *position_at, int64_t *tap_at) {
-    const dmlk_float_convolution *c = s->c;
+/* Places of the first tap at each position, and of each channel and tap from there. */
+static void fill_tables(const dmlk_float_convolution *c, const dmlk_stage *s, int64_t *position_at, int64_t *tap_at) {
     const int64_t *strides = s->view.strides, *out = c->output.sizes + Z;
     for (int64_t i = 0; i < out[0] * out[1] * out[2]; i++) {
         const int64_t at[DMLK_SPATIAL] = {i / out[2] / out[1], i / out[2] % out[1], i % out[2]};
@@ -334,8 +298,8 @@ static void fill_tables(const struct stage *s, int64_t *position_at, int64_t *ta
 /* Copies and multiplies a few images at a time. */
 static bool multiply_stages(struct product *p, struct stage *s, int64_t stride) {
     const dmlk_float_convolution *c = p->c;
-    const int64_t *out = c->output.sizes, *sizes = s->view.sizes, count = out[Z] * out[Y] * out[X];
-    const int64_t lines = sizes[Z] * sizes[Y] * (s->last ? 1 : sizes[CHANNEL]);
+    const int64_t *out = c->output.sizes, count = out[Z] * out[Y] * out[X];
+    dmlk_stage *copy = &s->copy;
     for (int64_t image = 0; image < out[N] && !dmlk_watch_stopped(); image += s->images) {
         dmlk_float_convolution some = *c;
         const int64_t images = dmlk_min(s->images, out[N] - image);
@@ -343,10 +307,12 @@ static bool multiply_stages(struct product *p, struct stage *s, int64_t stride) 
         some.input.sizes[N] = some.output.sizes[N] = images;
         some.output.base += image * c->output.strides[N] * dmlk_type_bytes(c->output.type);
         if (!s->in_place) {
-            s->c = &some;
-            dmlk_parallel(images * lines, dmlk_parts(images * lines * sizes[X], INT64_C(1) << 16), stage_part, s);
-            some.input = s->view;
-            some.input.sizes[N] = images;
+            const dmlk_view from = some.input;
+            copy->input = &from;
+            copy->view.sizes[N] = images;
+            const int64_t lines = dmlk_stage_lines(copy);
+            dmlk_parallel(lines, dmlk_parts(lines * copy->view.sizes[X], INT64_C(1) << 16), stage_part, copy);
+            some.input = copy->view;
         }
         p->c = &some;
         if (!multiply(p, &some.output, count, stride)) {
@@ -358,7 +324,7 @@ static bool multiply_stages(struct product *p, struct stage *s, int64_t stride) 
 
 static bool multiply_in_place(struct product *p, struct stage *s, int64_t stride) {
     const int64_t *out = p->c->output.sizes, positions = out[Z] * out[Y] * out[X];
-    const int64_t floats = s->in_place ? 0 : s->images * s->view.strides[N], *filter = p->filter.sizes;
+    const int64_t floats = s->in_place ? 0 : s->images * s->copy.view.strides[N], *filter = p->filter.sizes;
     const int64_t depth = filter[OF_GROUP] * filter[WINDOW] * filter[WINDOW + 1] * filter[WINDOW + 2];
     if (positions > MOST_PLACES || depth > MOST_PLACES) {
         return false;
@@ -368,9 +334,9 @@ static bool multiply_in_place(struct product *p, struct stage *s, int64_t stride
         return false;
     }
     if (!s->in_place) {
-        s->view.base = (uint8_t *)(tables + positions + depth);
+        s->copy.view.base = (uint8_t *)(tables + positions + depth);
     }
-    fill_tables(s, tables, tables + positions);
+    fill_tables(p->c, &s->copy, tables, tables + positions);
     p->position_at = tables;
     p->tap_at = tables + positions;
     const bool done = multiply_stages(p, s, stride);
@@ -389,9 +355,9 @@ static bool is_better_in_place(const struct product *p) {
 
 static bool multiply_all(struct product *p) {
     int64_t stride, across;
-    struct stage stage = {.c = p->c};
+    struct stage stage;
     if (is_better_in_place(p) && !is_pointwise(p->c, &across) && merge(&p->c->output, Z, X, &stride) &&
-        plan_stage(&stage)) {
+        plan_stage(&stage, p->c)) {
         return multiply_in_place(p, &stage, stride);
     }
     return multiply_rows(p);

@@ -11,42 +11,60 @@
 #include "kernel.h"
 #include "scratch.h"
 #include "slices.h"
+#include "windows.h"
 
 enum { Z = 2, WINDOW = 3 }; /* the first spatial axes of input and output, and of the filter */
 
 #define MOST_PHASES 4096
 #define LEAST_OUTPUTS 64 /* outputs of a phase; with fewer, preparing it takes longer than the plain kernel */
 
-/* The number of outputs of a phase, along an axis. */
-static int64_t outputs_of(const dmlk_taps_axis *axis, int64_t o0) {
-    return (axis->output - o0 + axis->spread - 1) / axis->spread;
+/* Leaves out the taps that meet no place of the input. */
+static void trim(const dmlk_taps_axis *axis, dmlk_phase *p) {
+    const int64_t tap = p->tap < 0 ? -p->tap : p->tap;
+    const int64_t low = 1 - p->outputs - p->place, high = axis->input - 1 - p->place; /* of j * tap */
+    const int64_t from = p->tap < 0 ? -high : low, to = p->tap < 0 ? -low : high;
+    const int64_t skipped = from > 0 ? dmlk_ceil_div(from, tap) : 0;
+    const int64_t end = to < 0 ? 0 : dmlk_min(p->taps, to / tap + 1);
+    p->first += skipped * p->step;
+    p->place += skipped * p->tap;
+    p->taps = dmlk_max(0, end - skipped);
+}
+
+dmlk_phase dmlk_phase_of(const dmlk_taps_axis *axis, int64_t o) {
+    const int64_t spread = axis->spread, apart = axis->tap < 0 ? -axis->tap : axis->tap;
+    const int64_t q = spread / (int64_t)dmlk_gcd((uint64_t)spread, (uint64_t)apart);
+    dmlk_phase phase = {.outputs = (axis->output - o + spread - 1) / spread, .step = q, .tap = q * axis->tap / spread};
+    const int64_t end = dmlk_min(q, axis->window);
+    while (phase.first < end && (o * axis->step + phase.first * axis->tap + axis->origin) % spread != 0) {
+        phase.first++;
+    }
+    if (phase.first < end) {
+        phase.taps = (axis->window - phase.first + q - 1) / q;
+        phase.place = (o * axis->step + phase.first * axis->tap + axis->origin) / spread;
+        trim(axis, &phase);
+    }
+    return phase;
 }
 
 /* Restricts axis k of `phase`, a copy of `c`, to outputs o0, o0 + spread, ... */
 static void restrict_axis(dmlk_float_convolution *phase, const dmlk_float_convolution *c, int k, int64_t o0) {
     const dmlk_taps_axis *axis = &c->axes[k];
-    const int64_t spread = axis->spread, apart = axis->tap < 0 ? -axis->tap : axis->tap;
-    const int64_t q = spread / (int64_t)dmlk_gcd((uint64_t)spread, (uint64_t)apart);
+    const dmlk_phase p = dmlk_phase_of(axis, o0);
     dmlk_taps_axis *to = &phase->axes[k];
-    *to = (dmlk_taps_axis){.input = axis->input, .output = outputs_of(axis, o0), .step = 1, .spread = 1};
-    int64_t t0 = 0;
-    while (t0 < dmlk_min(q, axis->window) && (o0 * axis->step + t0 * axis->tap + axis->origin) % spread != 0) {
-        t0++;
-    }
-    if (t0 < dmlk_min(q, axis->window)) {
-        to->window = (axis->window - t0 + q - 1) / q;
-        to->tap = q * axis->tap / spread;
-        to->origin = (o0 * axis->step + t0 * axis->tap + axis->origin) / spread;
-    } else { /* the outputs use no tap: replaced by one that is always outside the input */
-        t0 = 0;
+    *to = (dmlk_taps_axis){.input = axis->input, .output = p.outputs, .step = 1, .spread = 1};
+    to->window = p.taps;
+    to->tap = p.tap;
+    to->origin = p.place;
+    const int64_t first = p.taps > 0 ? p.first : 0;
+    if (p.taps == 0) { /* one that is always outside of the input adds as little */
         to->window = to->tap = 1;
         to->origin = axis->input;
     }
-    phase->filter.base += t0 * c->filter.strides[WINDOW + k] * dmlk_type_bytes(c->filter.type);
-    phase->filter.strides[WINDOW + k] *= q;
+    phase->filter.base += first * c->filter.strides[WINDOW + k] * dmlk_type_bytes(c->filter.type);
+    phase->filter.strides[WINDOW + k] *= p.step;
     phase->filter.sizes[WINDOW + k] = to->window;
     phase->output.base += o0 * c->output.strides[Z + k] * dmlk_type_bytes(c->output.type);
-    phase->output.strides[Z + k] *= spread;
+    phase->output.strides[Z + k] *= axis->spread;
     phase->output.sizes[Z + k] = to->output;
 }
 
@@ -79,7 +97,7 @@ bool dmlk_convolve_phases(const dmlk_float_convolution *c) {
         }
         phases[k] = dmlk_min(c->axes[k].spread, c->axes[k].output);
         count *= phases[k]; /* at most the cube of MOST_PHASES */
-        elements *= outputs_of(&c->axes[k], 0);
+        elements *= (c->axes[k].output + c->axes[k].spread - 1) / c->axes[k].spread;
     }
     if (c->block != 0 || count > MOST_PHASES || elements < LEAST_OUTPUTS) {
         return false;
