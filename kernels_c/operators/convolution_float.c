@@ -5,13 +5,12 @@
  * adds to output i * stride + e * dilation - padding: so tap t of output o multiplies input (o + padding - e *
  * dilation) / stride, if that is a whole number.  Each output element is one chain of float32 fused multiply-adds, in
  * the order of the filter's elements, whatever the layout.  This is the definition; tuned/convolve_float.c and
- * convolve_phases.c give the same bits. */
+ * convolve_transposed.c give the same bits. */
 #include "convolution_float.h"
 
 #include <math.h>
 
 #include "convolve_float.h"
-#include "convolve_phases.h"
 #include "convolve_transposed.h"
 #include "kernel.h"
 #include "windows.h"
@@ -279,16 +278,7 @@ int dmlk_run_convolution_float(const dmlk_call *call) {
     }
 #ifndef DMLK_CHECKED
     c.followers = call->followers;
-    if (k.backward && (dmlk_is_spread(&c) || c.block != 0) && dmlk_convolve_transposed(&c)) {
-        dmlk_followed(call);
-        return DMLK_OK;
-    }
-    c.followers = NULL;
-    if (dmlk_is_spread(&c) && dmlk_convolve_phases(&c)) {
-        return DMLK_OK;
-    }
-    c.followers = call->followers;
-    if (dmlk_convolve_floats(&c)) {
+    if ((k.backward && dmlk_convolve_transposed(&c)) || dmlk_convolve_floats(&c)) {
         dmlk_followed(call);
         return DMLK_OK;
     }

@@ -35,7 +35,7 @@ static void fill(float *x, int count) {
 /* Whether a random tile has the same bits in both forms. */
 static int is_same(const struct dmlk_microkernel_f32_form *form) {
     static float row[DMLK_F32_ROWS * STEPS], column[STEPS * WIDTH], sums[2][DMLK_F32_ROWS * WIDTH];
-    int64_t row_at[DMLK_F32_ROWS], step_at[STEPS];
+    int64_t row_at[DMLK_F32_ROWS], step_at[STEPS], column_at[STEPS];
     dmlk_f32_kernel tile = {.rows = 1 + random_below(DMLK_F32_ROWS), .columns = 1 + random_below(DMLK_F32_COLUMNS)};
     fill(row, DMLK_F32_ROWS * STEPS), fill(column, STEPS * WIDTH), fill(sums[0], DMLK_F32_ROWS * WIDTH);
     memcpy(sums[1], sums[0], sizeof sums[0]);
@@ -44,10 +44,12 @@ static int is_same(const struct dmlk_microkernel_f32_form *form) {
     }
     for (int i = 0; i < STEPS; i++) {
         step_at[i] = random_below((DMLK_F32_ROWS - 1) * STEPS);
+        column_at[i] = random_below((STEPS - 1) * WIDTH);
     }
     tile.depth = random_below(STEPS), tile.is_first = random_below(2) == 0;
     tile.row = row, tile.row_stride = STEPS, tile.row_step = 1;
     tile.row_at = random_below(2) == 0 ? row_at : NULL, tile.step_at = step_at;
+    tile.column_at = tile.row_at == NULL && random_below(2) == 0 ? column_at : NULL;
     tile.column = column, tile.column_step = WIDTH, tile.sums_stride = WIDTH;
     for (int i = 0; i < 2; i++) {
         tile.sums = sums[i];
@@ -67,7 +69,7 @@ int main(void) {
         const struct dmlk_microkernel_f32_form *form;
     } forms[] = {FORMS};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        for (int n = 0; n < 500 && dmlk_has(forms[i].needs); n++) {
+        for (int n = 0; n < 1000 && dmlk_has(forms[i].needs); n++) {
             if (!is_same(forms[i].form)) {
                 printf("form %d, tile %d: other bits than the generic form\n", (int)i, n);
                 return EXIT_FAILURE;

@@ -1,6 +1,8 @@
 /* convolve_transposed.c - see convolve_transposed.h.
  *
- * The outputs of a phase meet the same taps (see convolve_phases.h).  Outputs are computed in boxes: of some periods along
+ * With a spread, output o meets tap t only where o * step + t * tap + origin is a multiple of the spread: outputs o, o +
+ * spread, o + 2 * spread ... of an axis, a phase, meet the same taps, and neighbours among them meet neighbours of the
+ * input.  The taps of a phase stay in order, so that it computes the same chains.  Outputs are computed in boxes: of some periods along
  * each axis, in which every phase has one output, all phases.  The places of the input that a box meets are staged; the
  * sums of a box and of a panel of filters, whose number is what a tile takes at a time, stay in memory until they have
  * all products.  Filters are packed for some channels at a time: each phase's elements of a panel become lines that follow
@@ -10,7 +12,6 @@
 #include <stdatomic.h>
 
 #include "cancellation.h"
-#include "convolve_phases.h"
 #include "cpu.h"
 #include "float16.h"
 #include "gather.h"
@@ -18,26 +19,41 @@
 #include "microkernel_f32.h"
 #include "scratch.h"
 #include "singles.h"
+#include "slices.h"
 #include "staged_input.h"
 #include "transpose.h"
+#include "windows.h"
 
 enum { N, CHANNEL, Z, Y, X };
 enum { GROUP, FILTER, OF_GROUP, WINDOW };
 
-#define LEAST_FILTERS 6      /* in a group: fewer leave too much of a tile idle */
+#define FEW_FILTERS 6 /* in a group: as lanes, they would leave too much of a tile idle */
 #define DEPTH 256            /* lines at a time: they fit into a first-level cache */
 #define MOST_LINES 2048      /* of all phases, where they are transposed at once */
-#define MOST_TAPS 4096       /* of a filter and a channel */
-#define MOST_OUTPUTS 2048    /* of a box */
-#define STAGED (1 << 16)     /* floats of a box: with the sums they fit into a second-level cache */
+#define MOST_TAPS (1 << 16)  /* of a filter and a channel */
+#define MOST_STEPS (1 << 20) /* of all phases: numbers of a table */
+#define MOST_PHASES 4096
+#define MOST_SEPARATE 12 /* outputs of an axis */
+#define MOST_SUMS (1 << 15)  /* of a box, and a block of filters */
+#define STAGED (1 << 17)     /* floats of a box: a second-level cache holds them */
 #define LEAST_STAGED 128     /* places of a box: with fewer, packing filters takes too long */
 #define MOST_STAGED (1 << 22) /* floats */
+
+#define AHEAD 8 /* channels */
+
+/* Outputs o, o + spread, ... of an axis meet taps first, first + step, ... only: number j of these taps meets number i of
+ * these outputs at place i + j * tap + place of the input.  Taps that meet none inside of it are left out. */
+struct phase {
+    int64_t outputs;
+    int64_t first, step, taps; /* taps: their number, perhaps 0 */
+    int64_t place, tap;
+};
 
 struct axis {
     int64_t phases, periods;
     int64_t box, boxes; /* periods at a time */
     int64_t low, reach; /* the first place that period 0 meets, and how many more it meets */
-    dmlk_phase *phase;
+    struct phase *phase;
 };
 
 struct plan {
@@ -48,7 +64,9 @@ struct plan {
     int64_t taps, most_taps;           /* of a filter and a channel; of a phase */
     int64_t piece;                     /* channels at a time */
     int64_t phases;
-    bool in_blocks; /* panels of filters are lines of floats in memory */
+    bool lanes_are_positions; /* of a tile; otherwise its lanes are filters */
+    int64_t pitch;  /* lanes of a phase and a filter, if they are positions */
+    bool in_place;  /* elements of a block of filters are lines of floats, which need not be lined up */
     bool pads;      /* some taps meet places outside of the input */
     dmlk_stage stage;
     int64_t *step_at; /* of each phase: [piece][taps], places from that of the first tap */
@@ -65,10 +83,43 @@ struct item {
     int64_t filter, columns; /* the panel */
     int64_t channel, channels;
     int64_t *row_at;
-    float *lines, *lined, *sums;
+    float *lines, *lined, *sums, bias[DMLK_F32_COLUMNS];
     uint16_t *halves;
     int64_t work;
 };
+
+/* --- phases --- */
+
+/* Leaves out the taps that meet no place of the input. */
+static void trim(const dmlk_taps_axis *axis, struct phase *p) {
+    const int64_t tap = p->tap < 0 ? -p->tap : p->tap;
+    const int64_t low = 1 - p->outputs - p->place, high = axis->input - 1 - p->place; /* of j * tap */
+    const int64_t from = p->tap < 0 ? -high : low, to = p->tap < 0 ? -low : high;
+    const int64_t skipped = from > 0 ? dmlk_ceil_div(from, tap) : 0;
+    const int64_t end = to < 0 ? 0 : dmlk_min(p->taps, to / tap + 1);
+    p->first += skipped * p->step;
+    p->place += skipped * p->tap;
+    p->taps = dmlk_max(0, end - skipped);
+}
+
+/* The phases of an axis.  (Its step is 1.) */
+static void find_phases(const dmlk_taps_axis *axis, struct phase *phases, int64_t count) {
+    const int64_t spread = axis->spread, apart = axis->tap < 0 ? -axis->tap : axis->tap;
+    const int64_t q = spread / (int64_t)dmlk_gcd((uint64_t)spread, (uint64_t)apart);
+    for (int64_t o = 0; o < count; o++) {
+        phases[o] = (struct phase){.outputs = (axis->output - o + spread - 1) / spread, .step = q, .tap = q * axis->tap / spread};
+    }
+    for (int64_t t = 0; t < dmlk_min(q, axis->window); t++) { /* the first tap of a phase */
+        const int64_t at = t * axis->tap + axis->origin, rest = at % spread, o = rest > 0 ? spread - rest : -rest;
+        if (o < count) {
+            struct phase *phase = &phases[o];
+            phase->first = t;
+            phase->taps = (axis->window - t + q - 1) / q;
+            phase->place = (o + at) / spread;
+            trim(axis, phase);
+        }
+    }
+}
 
 /* --- the plan --- */
 
@@ -88,7 +139,8 @@ static bool fits(struct plan *p, int k, int64_t count) {
     for (int a = 0; a < DMLK_SPATIAL; a++) {
         staged *= (double)(p->axes[a].box + p->axes[a].reach);
     }
-    const bool fit = outputs_of(p) <= MOST_OUTPUTS && staged <= (double)dmlk_max(STAGED, p->channels * LEAST_STAGED);
+    const int64_t lanes = p->lanes_are_positions ? p->filters : DMLK_F32_BLOCK;
+    const bool fit = outputs_of(p) * lanes <= MOST_SUMS && staged <= (double)dmlk_max(STAGED, p->channels * LEAST_STAGED);
     p->axes[k].box = before;
     return fit;
 }
@@ -116,8 +168,9 @@ static void plan_axis(struct plan *p, int k) {
     struct axis *axis = &p->axes[k];
     int64_t high = INT64_MIN;
     axis->low = INT64_MAX;
+    find_phases(along, axis->phase, axis->phases);
     for (int64_t o = 0; o < axis->phases; o++) {
-        const dmlk_phase phase = axis->phase[o] = dmlk_phase_of(along, o);
+        const struct phase phase = axis->phase[o];
         const int64_t last = phase.place + (phase.taps - 1) * phase.tap;
         if (phase.taps > 0) {
             axis->low = dmlk_min(axis->low, dmlk_min(phase.place, last));
@@ -131,7 +184,7 @@ static void plan_axis(struct plan *p, int k) {
     p->pads = p->pads || axis->low < 0 || high + axis->periods > along->input;
 }
 
-static int64_t taps_of(const struct plan *p, int64_t phase, const dmlk_phase *along[DMLK_SPATIAL]) {
+static int64_t taps_of(const struct plan *p, int64_t phase, const struct phase *along[DMLK_SPATIAL]) {
     const int64_t y = p->axes[1].phases, x = p->axes[2].phases;
     const int64_t each[DMLK_SPATIAL] = {phase / x / y, phase / x % y, phase % x};
     int64_t taps = 1;
@@ -145,7 +198,7 @@ static int64_t taps_of(const struct plan *p, int64_t phase, const dmlk_phase *al
 static void fill_tables(struct plan *p) {
     const int64_t *steps = p->stage.view.strides, *strides = p->c->filter.strides;
     for (int64_t i = 0; i < p->phases; i++) {
-        const dmlk_phase *along[DMLK_SPATIAL];
+        const struct phase *along[DMLK_SPATIAL];
         const int64_t taps = taps_of(p, i, along);
         int64_t *step_at = p->step_at + i * p->piece * p->most_taps, *line_at = p->line_at + i * p->most_taps;
         for (int64_t t = 0; t < taps; t++) {
@@ -155,19 +208,31 @@ static void fill_tables(struct plan *p) {
                 step_at[t] += tap[k] * along[k]->tap * steps[Z + k];
                 line_at[t] += (along[k]->first + tap[k] * along[k]->step) * strides[WINDOW + k];
             }
-            if (!p->in_blocks) { /* they are packed before, one after the other */
+            if (!p->in_place) { /* they are lined up, one after the other */
                 const int64_t *sizes = p->c->filter.sizes + WINDOW;
                 line_at[t] = 0;
                 for (int k = 0; k < DMLK_SPATIAL; k++) {
                     line_at[t] = line_at[t] * sizes[k] + along[k]->first + tap[k] * along[k]->step;
                 }
-                line_at[t] *= p->width;
+                line_at[t] *= DMLK_F32_BLOCK;
             }
         }
         for (int64_t t = taps; t < p->piece * taps; t++) {
             step_at[t] = step_at[t - taps] + steps[CHANNEL];
         }
     }
+}
+
+/* Whether elements of a block of filters are lines that follow each other. */
+static bool are_lines(const dmlk_float_convolution *c) {
+    const int64_t *sizes = c->filter.sizes, *strides = c->filter.strides;
+    int64_t step = DMLK_F32_BLOCK;
+    bool follow = c->block == DMLK_F32_BLOCK && strides[FILTER] == 1;
+    for (int axis = WINDOW + 2; axis >= OF_GROUP; axis--) {
+        follow = follow && (sizes[axis] == 1 || strides[axis] == step);
+        step *= sizes[axis];
+    }
+    return follow;
 }
 
 /* false: not applicable. */
@@ -177,26 +242,34 @@ static bool plan_sizes(struct plan *p) {
     p->groups = filter->sizes[GROUP];
     p->channels = filter->sizes[OF_GROUP];
     p->filters = filter->sizes[FILTER];
-    p->width = dmlk_f32_width(true);
+    p->lanes_are_positions = p->filters <= FEW_FILTERS;
+    p->width = p->lanes_are_positions ? DMLK_F32_BLOCK : dmlk_f32_width(true);
     p->panels = (p->filters + p->width - 1) / p->width;
-    p->in_blocks = filter->type == DMLK_FLOAT32 && c->block == DMLK_F32_BLOCK && filter->strides[FILTER] == 1;
+    p->in_place = filter->type == DMLK_FLOAT32 && c->block != 0;
     p->phases = p->taps = 1;
     for (int k = 0; k < DMLK_SPATIAL; k++) {
         struct axis *axis = &p->axes[k];
         axis->phases = dmlk_min(c->axes[k].spread, c->axes[k].output);
         axis->periods = (c->axes[k].output + c->axes[k].spread - 1) / c->axes[k].spread;
-        if (c->axes[k].step != 1 || c->axes[k].spread > MOST_OUTPUTS || c->axes[k].window > MOST_TAPS) {
+        if (c->axes[k].step != 1 || c->axes[k].spread > MOST_PHASES || c->axes[k].window > MOST_TAPS) {
             return false;
         }
         p->phases *= axis->phases;
         p->taps *= c->axes[k].window;
     }
-    return p->phases <= MOST_OUTPUTS && p->taps <= MOST_TAPS && p->filters >= LEAST_FILTERS && !c->pads &&
-           (c->block == 0 || p->in_blocks);
+    const bool is_product = p->phases * p->taps == 1; /* of matrices in place */
+    return p->phases <= MOST_PHASES && p->taps <= MOST_TAPS && !c->pads && (!is_product || c->block != 0) &&
+           (c->block == 0 || are_lines(c));
+}
+
+/* Places of the stage from the first position of a box to the last one. */
+static int64_t lanes_of(const struct plan *p, const int64_t *box) {
+    const int64_t *strides = p->stage.view.strides;
+    return (box[0] - 1) * strides[Z] + (box[1] - 1) * strides[Y] + (box[2] - 1) * strides[X] + 1;
 }
 
 /* The rest, with memory for the phases of axes; false: not applicable. */
-static bool plan_rest(struct plan *p, dmlk_phase *phases) {
+static bool plan_rest(struct plan *p, struct phase *phases) {
     const dmlk_float_convolution *c = p->c;
     for (int k = 0; k < DMLK_SPATIAL; k++) {
         p->axes[k].phase = phases;
@@ -205,11 +278,11 @@ static bool plan_rest(struct plan *p, dmlk_phase *phases) {
     }
     p->most_taps = 1;
     for (int64_t i = 0; i < p->phases; i++) {
-        const dmlk_phase *along[DMLK_SPATIAL];
+        const struct phase *along[DMLK_SPATIAL];
         p->most_taps = dmlk_max(p->most_taps, taps_of(p, i, along));
     }
     p->piece = dmlk_min(p->channels, dmlk_max(1, DEPTH / p->most_taps));
-    if (!p->in_blocks) {
+    if (!p->in_place) {
         p->piece = dmlk_min(p->piece, dmlk_max(1, MOST_LINES / p->taps));
     }
     plan_boxes(p);
@@ -219,38 +292,58 @@ static bool plan_rest(struct plan *p, dmlk_phase *phases) {
     for (int k = 0; k < DMLK_SPATIAL; k++) {
         p->stage.view.sizes[Z + k] = p->axes[k].box + p->axes[k].reach;
     }
-    p->stage.last = c->input.strides[CHANNEL] == 1 && c->input.strides[X] != 1;
-    if (dmlk_stage_floats(&p->stage) > (double)MOST_STAGED) {
+    p->stage.last = c->input.strides[CHANNEL] == 1 && c->input.strides[X] != 1 && !p->lanes_are_positions;
+    if (dmlk_stage_floats(&p->stage) > (double)MOST_STAGED ||
+        (double)p->phases * (double)p->piece * (double)p->most_taps > (double)MOST_STEPS) {
         return false;
     }
     dmlk_lay_out_stage(&p->stage);
+    const int64_t box[DMLK_SPATIAL] = {p->axes[0].box, p->axes[1].box, p->axes[2].box};
+    p->pitch = (lanes_of(p, box) + DMLK_F32_BLOCK - 1) / DMLK_F32_BLOCK * DMLK_F32_BLOCK;
     return true;
 }
 
 /* --- filters --- */
 
-/* The elements of the panel for the item's channels, as [channel][tap][filter]. */
-static void line_up(struct item *i) {
+/* The elements of a block of filters and of the item's channels as [channel][tap][filter], bit by bit. */
+static void turn(const struct item *i, int64_t filter, int64_t filters, uint8_t *to) {
     const struct plan *p = i->p;
     const dmlk_view *f = &p->c->filter;
     const int64_t bytes = dmlk_type_bytes(f->type), *sizes = f->sizes + WINDOW, *strides = f->strides + WINDOW;
-    const int64_t count = p->piece * p->taps * p->width;
-    uint8_t *to = f->type == DMLK_FLOAT16 ? (uint8_t *)i->halves : (uint8_t *)i->lined;
-    if (i->columns < p->width) {
-        memset(to, 0, (size_t)(count * bytes));
-    }
     const bool in_line = strides[1] == strides[2] * sizes[2] && strides[0] == strides[1] * sizes[1];
-    const int64_t rows = in_line ? p->taps : sizes[2];
+    const int64_t rows = in_line ? p->taps : sizes[2], line_bytes = DMLK_F32_BLOCK * bytes;
     for (int64_t channel = i->channel; channel < i->channel + i->channels; channel++) {
-        const int64_t from = i->group * f->strides[GROUP] + i->filter * f->strides[FILTER] + channel * f->strides[OF_GROUP];
-        for (int64_t line = 0; line < p->taps / rows; line++, to += rows * p->width * bytes) {
+        const int64_t from = i->group * f->strides[GROUP] + filter * f->strides[FILTER] + channel * f->strides[OF_GROUP];
+        for (int64_t line = 0; line < p->taps / rows; line++, to += rows * line_bytes) {
             const int64_t first = from + line / sizes[1] * strides[0] + line % sizes[1] * strides[1];
             dmlk_transpose_fetching(bytes, f->base + first * bytes, f->strides[FILTER] * bytes, strides[2] * bytes, to,
-                                    p->width * bytes, rows, i->columns, f->strides[OF_GROUP] * bytes);
+                                    line_bytes, rows, filters, AHEAD * f->strides[OF_GROUP] * bytes);
         }
     }
-    if (f->type == DMLK_FLOAT16) {
-        dmlk_widen_float16(i->halves, i->channels * p->taps * p->width, i->lined);
+}
+
+/* The elements of the panel, of the item's channels: of each block of filters [channel][tap][filter]. */
+static void line_up(struct item *i) {
+    const struct plan *p = i->p;
+    const dmlk_view *f = &p->c->filter;
+    const bool half = f->type == DMLK_FLOAT16;
+    const int64_t count = i->channels * p->taps * DMLK_F32_BLOCK;
+    for (int64_t k = 0; k < i->columns; k += DMLK_F32_BLOCK) {
+        const int64_t filter = i->filter + k, filters = dmlk_min(DMLK_F32_BLOCK, i->columns - k);
+        float *to = i->lined + k * p->piece * p->taps;
+        if (p->c->block != 0) { /* halves, which lie as lines do */
+            const int64_t at = i->group * f->strides[GROUP] + dmlk_float_filter_at(p->c, filter) + i->channel * f->strides[OF_GROUP];
+            dmlk_widen_float16((const uint16_t *)(const void *)f->base + at, count, to);
+            continue;
+        }
+        uint8_t *bits = half ? (uint8_t *)i->halves : (uint8_t *)to;
+        if (filters < DMLK_F32_BLOCK) {
+            memset(bits, 0, (size_t)(count * dmlk_type_bytes(f->type)));
+        }
+        turn(i, filter, filters, bits);
+        if (half) {
+            dmlk_widen_float16(i->halves, count, to);
+        }
     }
 }
 
@@ -260,48 +353,60 @@ struct lines {
     const int64_t *line_at;
     int64_t channels, channel_step, taps;
     int64_t blocks, block_step, width;
+    const uint32_t *ahead; /* what is fetched meanwhile: as many lines */
     uint32_t *to;
     bool finite; /* set to false where one is an infinity or a NaN */
 };
 
+typedef uint32_t words __attribute__((vector_size(32)));
+#define WORDS 8
+
 DMLK_EACH_ISA(copy_lines, (struct lines *l), (l)) {
-    uint32_t *to = l->to, largest[DMLK_F32_BLOCK] = {0};
+    const int64_t taps = l->taps, blocks = l->blocks, block_step = l->block_step, width = l->width;
+    const uint32_t *ahead = l->ahead;
+    uint32_t *to = l->to;
+    words seen = {0};
     for (int64_t c = 0; c < l->channels; c++) {
-        for (int64_t t = 0; t < l->taps; t++, to += l->width) {
+        for (int64_t t = 0; t < taps; t++, to += width, ahead += DMLK_F32_BLOCK) {
             const uint32_t *line = l->from + c * l->channel_step + l->line_at[t];
-            for (int64_t b = 0; b < l->blocks; b++) {
-                for (int lane = 0; lane < DMLK_F32_BLOCK; lane++) {
-                    const uint32_t bits = line[b * l->block_step + lane];
-                    to[b * DMLK_F32_BLOCK + lane] = bits;
-                    largest[lane] |= (bits & 0x7fffffffu) + 0x00800000u; /* the sign: the exponent is all ones */
+            for (int64_t b = 0; b < blocks; b++) {
+                __builtin_prefetch(ahead + b * block_step, 0, 2);
+                for (int half = 0; half < DMLK_F32_BLOCK; half += WORDS) {
+                    words bits;
+                    memcpy(&bits, line + b * block_step + half, sizeof bits);
+                    memcpy(to + b * DMLK_F32_BLOCK + half, &bits, sizeof bits);
+                    seen |= (bits & 0x7fffffffu) + 0x00800000u; /* the sign: the exponent is all ones */
                 }
             }
         }
     }
-    for (int lane = 0; lane < DMLK_F32_BLOCK; lane++) {
-        l->finite = l->finite && largest[lane] >> 31 == 0;
+    for (int k = 0; k < WORDS; k++) {
+        l->finite = l->finite && seen[k] >> 31 == 0;
     }
 }
 
-/* The lines of a phase and the item's channels; false: one of its elements is not finite. */
-static bool pack(struct item *i, int64_t phase, int64_t taps) {
+/* The lines of a phase and the item's channels, of which `before` were packed of other phases; false: one of its elements
+ * is not finite. */
+static bool pack(struct item *i, int64_t phase, int64_t taps, int64_t before) {
     const struct plan *p = i->p;
     const dmlk_view *f = &p->c->filter;
     struct lines lines = {.from = (const uint32_t *)(const void *)i->lined,
                           .line_at = p->line_at + phase * p->most_taps,
                           .channels = i->channels,
-                          .channel_step = p->taps * p->width,
+                          .channel_step = p->taps * DMLK_F32_BLOCK,
                           .taps = taps,
                           .blocks = (i->columns + DMLK_F32_BLOCK - 1) / DMLK_F32_BLOCK,
-                          .block_step = DMLK_F32_BLOCK,
+                          .block_step = p->piece * p->taps * DMLK_F32_BLOCK,
                           .width = p->width,
+                          .ahead = (const uint32_t *)(const void *)i->lined + before * DMLK_F32_BLOCK,
                           .to = (uint32_t *)(void *)i->lines,
                           .finite = true};
-    if (p->in_blocks) {
+    if (p->in_place) {
         lines.from = (const uint32_t *)(const void *)f->base + i->group * f->strides[GROUP] +
                      i->filter / DMLK_F32_BLOCK * p->c->block_step + i->channel * f->strides[OF_GROUP];
         lines.channel_step = f->strides[OF_GROUP];
         lines.block_step = p->c->block_step;
+        lines.ahead = lines.from + (i->channels * p->taps + before) * DMLK_F32_BLOCK; /* of the next channels, or block */
     }
     copy_lines(&lines);
     return lines.finite || !p->pads;
@@ -309,48 +414,66 @@ static bool pack(struct item *i, int64_t phase, int64_t taps) {
 
 /* --- sums --- */
 
-/* Those of output 0 of a line of periods z, y of the box. */
-static float *sums_at(const struct item *i, int64_t phase_z, int64_t phase_y, int64_t z, int64_t y) {
+/* Those of a phase along the first two axes and of a line of periods z, y of the box: of each period, all phases along the
+ * last axis.  (If lanes are filters.) */
+static float *sums_at(const struct item *i, const int64_t *o, int64_t z, int64_t y) {
     const struct axis *axes = i->p->axes;
-    const int64_t area = (phase_z * axes[1].phases + phase_y) * i->count[0] + z;
+    const int64_t area = (o[0] * axes[1].phases + o[1]) * i->count[0] + z;
     return i->sums + (area * i->count[1] + y) * i->count[2] * axes[2].phases * i->p->width;
+}
+
+/* Those of a phase.  (If lanes are positions.) */
+static float *lanes_at(const struct item *i, const int64_t *o) {
+    const struct axis *axes = i->p->axes;
+    const int64_t phase = (o[0] * axes[1].phases + o[1]) * axes[2].phases + o[2];
+    return i->sums + phase * i->p->filters * i->p->pitch;
 }
 
 /* Periods of the box in which phase o of axis k has an output. */
 static int64_t periods_of(const struct item *i, int k, int64_t o) {
-    const dmlk_taps_axis *axis = &i->p->c->axes[k];
-    return dmlk_min(i->count[k], (axis->output - o + axis->spread - 1) / axis->spread - i->first[k]);
+    return dmlk_min(i->count[k], i->p->axes[k].phase[o].outputs - i->first[k]);
 }
 
 /* Adds the products of a phase and the item's channels. */
-static void add_products(struct item *i, const dmlk_phase *const *along, const int64_t *o, int64_t depth, const int64_t *step_at) {
+static void add_products(struct item *i, const struct phase *const *along, const int64_t *o, int64_t depth, const int64_t *step_at) {
     const struct plan *p = i->p;
     const int64_t *strides = i->stage.view.strides, nz = periods_of(i, 0, o[0]), ny = periods_of(i, 1, o[1]);
-    const float *row = (const float *)(const void *)i->stage.view.base + i->channel * strides[CHANNEL];
+    const float *place = (const float *)(const void *)i->stage.view.base + i->channel * strides[CHANNEL];
     for (int k = 0; k < DMLK_SPATIAL; k++) {
-        row += (along[k]->place - p->axes[k].low) * strides[Z + k];
+        place += (along[k]->place - p->axes[k].low) * strides[Z + k];
     }
-    dmlk_f32_kernel tile = {.columns = i->columns,
-                            .depth = depth,
-                            .is_first = i->channel == 0,
-                            .row = row,
-                            .step_at = step_at,
-                            .column = i->lines,
-                            .column_step = p->width,
-                            .sums_stride = p->axes[2].phases * p->width};
+    dmlk_f32_kernel tile = {.depth = depth, .is_first = i->channel == 0};
+    if (p->lanes_are_positions) {
+        tile.rows = i->columns;
+        tile.row = i->lines, tile.row_stride = 1, tile.row_step = p->width;
+        tile.columns = lanes_of(p, i->count);
+        tile.column = place, tile.column_at = step_at;
+        tile.sums = lanes_at(i, o), tile.sums_stride = p->pitch;
+        dmlk_f32_tile(&tile);
+        return;
+    }
+    tile.columns = i->columns;
+    tile.column = i->lines, tile.column_step = p->width;
+    tile.row = place, tile.step_at = step_at;
+    tile.sums_stride = p->axes[2].phases * p->width;
     const int64_t at_once = ny == i->count[1] ? nz : 1;
     for (int64_t z = 0; z < nz && ny > 0; z += at_once) {
         tile.rows = at_once * ny * i->count[2];
         tile.row_at = i->row_at + z * i->count[1] * i->count[2];
-        tile.sums = sums_at(i, o[0], o[1], z, 0) + o[2] * p->width;
+        tile.sums = sums_at(i, o, z, 0) + o[2] * p->width;
         dmlk_f32_tile(&tile);
     }
 }
 
 /* Outputs without taps are 0. */
 static void clear_phase(struct item *i, const int64_t *o) {
-    const int64_t width = i->p->width, step = i->p->axes[2].phases * width;
-    float *sums = sums_at(i, o[0], o[1], 0, 0) + o[2] * width;
+    const struct plan *p = i->p;
+    const int64_t width = p->width, step = p->axes[2].phases * width;
+    if (p->lanes_are_positions) {
+        memset(lanes_at(i, o), 0, (size_t)(p->filters * p->pitch) * sizeof *i->sums);
+        return;
+    }
+    float *sums = sums_at(i, o, 0, 0) + o[2] * width;
     for (int64_t k = 0; k < i->count[0] * i->count[1] * i->count[2]; k++) {
         memset(sums + k * step, 0, (size_t)width * sizeof *sums);
     }
@@ -359,11 +482,12 @@ static void clear_phase(struct item *i, const int64_t *o) {
 /* All phases of the item's channels; false: a filter is not finite. */
 static bool add_channels(struct item *i) {
     const struct plan *p = i->p;
-    if (!p->in_blocks) {
+    if (!p->in_place) {
         line_up(i);
     }
+    int64_t before = 0;
     for (int64_t phase = 0; phase < p->phases; phase++) {
-        const dmlk_phase *along[DMLK_SPATIAL];
+        const struct phase *along[DMLK_SPATIAL];
         const int64_t taps = taps_of(p, phase, along), y = p->axes[1].phases, x = p->axes[2].phases;
         const int64_t o[DMLK_SPATIAL] = {phase / x / y, phase / x % y, phase % x};
         if (dmlk_stopped(&i->work, outputs_of(p) / p->phases * p->width * (taps * i->channels + 1) / 16)) {
@@ -373,9 +497,10 @@ static bool add_channels(struct item *i) {
             clear_phase(i, o);
             continue;
         }
-        if (!pack(i, phase, taps)) {
+        if (!pack(i, phase, taps, before)) {
             return false;
         }
+        before += taps * i->channels;
         add_products(i, along, o, taps * i->channels, p->step_at + phase * p->piece * p->most_taps);
     }
     return true;
@@ -386,12 +511,26 @@ static bool add_channels(struct item *i) {
 /* Sums of `rows` outputs and all filters of a panel, whose bias is given, become results. */
 DMLK_EACH_ISA(finish, (float *sums, int64_t rows, int64_t width, const float *bias), (sums, rows, width, bias)) {
     for (int64_t r = 0; r < rows; r++, sums += width) {
-        for (int64_t lane = 0; lane < width; lane += 8) {
-            for (int64_t k = lane; k < lane + 8; k++) {
-                sums[k] = dmlk_one_nan(sums[k] + bias[k] + 0.0f);
-            }
+        for (int64_t k = 0; k < width; k++) {
+            sums[k] = dmlk_one_nan(sums[k] + bias[k] + 0.0f);
         }
     }
+}
+
+/* The same of outputs of one filter. */
+DMLK_EACH_ISA(finish_lanes, (float *sums, int64_t count, float bias), (sums, count, bias)) {
+    for (int64_t k = 0; k < count; k++) {
+        sums[k] = dmlk_one_nan(sums[k] + bias + 0.0f);
+    }
+}
+
+/* Results as elements of the output. */
+static const uint8_t *as_elements(struct item *i, const float *results, int64_t count) {
+    if (i->p->c->output.type == DMLK_FLOAT32) {
+        return (const uint8_t *)results;
+    }
+    dmlk_narrow_floats(results, count, i->halves);
+    return (const uint8_t *)i->halves;
 }
 
 /* `count` outputs that follow each other along the last axis, of the panel. */
@@ -399,12 +538,9 @@ static void store_line(struct item *i, float *sums, int64_t count, uint8_t *to) 
     const struct plan *p = i->p;
     const dmlk_view *out = &p->c->output;
     const int64_t bytes = dmlk_type_bytes(out->type), step = out->strides[X] * bytes, apart = out->strides[CHANNEL] * bytes;
-    const uint8_t *from = (const uint8_t *)sums;
-    if (out->type == DMLK_FLOAT16) {
-        dmlk_narrow_floats(sums, count * p->width, i->halves);
-        from = (const uint8_t *)i->halves;
-    }
     const int64_t from_step = p->width * bytes;
+    finish(sums, count, p->width, i->bias);
+    const uint8_t *from = as_elements(i, sums, count * p->width);
     if (step == bytes || count == 1) {
         dmlk_transpose(bytes, from, from_step, bytes, to, apart, i->columns, count);
         return;
@@ -418,29 +554,81 @@ static void store_line(struct item *i, float *sums, int64_t count, uint8_t *to) 
     }
 }
 
-/* The lines of the box. */
-static void store_box(struct item *i) {
+/* Elements of two arrays by turns; the second one has as many as the first one, or one less. */
+DMLK_EACH_ISA(by_turns, (const float *first, const float *second, int64_t count, float *restrict to), (first, second, count, to)) {
+    for (int64_t k = 0; k < count / 2; k++) {
+        to[2 * k] = first[k];
+        to[2 * k + 1] = second[k];
+    }
+    if (count % 2 != 0) {
+        to[count - 1] = first[count / 2];
+    }
+}
+
+/* The same where lanes are positions: those of line `at` of the stage, beside its first place. */
+static void store_lanes(struct item *i, const int64_t *o, int64_t at, int64_t count, uint8_t *to) {
     const struct plan *p = i->p;
-    const dmlk_view *out = &p->c->output, *bias = &p->c->bias;
-    const int64_t channel = i->group * p->filters + i->filter, *strides = out->strides, phases = p->axes[2].phases;
-    const int64_t x = i->first[2] * p->c->axes[2].spread, count = dmlk_min(i->count[2] * phases, out->sizes[X] - x);
-    float added[DMLK_F32_COLUMNS] = {0};
+    const dmlk_view *out = &p->c->output;
+    const int64_t bytes = dmlk_type_bytes(out->type), step = out->strides[X] * bytes, apart = p->filters * p->pitch;
+    const bool in_pairs = p->axes[2].phases == 2 && out->type == DMLK_FLOAT32 && out->strides[X] == 1;
+    float *sums = lanes_at(i, (int64_t[]){o[0], o[1], 0}) + at;
+    for (int64_t filter = 0; filter < i->columns; filter++, sums += p->pitch, to += out->strides[CHANNEL] * bytes) {
+        for (int64_t x = 0; x < p->axes[2].phases; x++) {
+            const int64_t periods = periods_of(i, 2, x);
+            if (periods > 0) {
+                finish_lanes(sums + x * apart, periods, i->bias[filter]);
+            }
+            if (periods > 0 && !in_pairs) {
+                const uint8_t *from = as_elements(i, sums + x * apart, periods);
+                dmlk_scatter(from, bytes, periods, to + x * step, p->c->axes[2].spread * step);
+            }
+        }
+        if (in_pairs) {
+            by_turns(sums, sums + apart, count, (float *)(void *)to);
+        }
+    }
+}
+
+static void load_bias(struct item *i, int64_t channel) {
+    const dmlk_view *bias = &i->p->c->bias;
+    memset(i->bias, 0, sizeof i->bias);
     if (bias->base != NULL) {
         dmlk_load_singles(bias->type, bias->base + channel * bias->strides[0] * dmlk_type_bytes(bias->type), bias->strides[0],
-                          i->columns, added);
+                          i->columns, i->bias);
     }
-    for (int64_t k = 0; k < p->axes[0].phases * p->axes[1].phases; k++) {
-        const int64_t o[2] = {k / p->axes[1].phases, k % p->axes[1].phases};
-        const int64_t nz = periods_of(i, 0, o[0]), ny = periods_of(i, 1, o[1]);
-        for (int64_t line = 0; line < nz * ny && ny > 0; line++) {
-            float *sums = sums_at(i, o[0], o[1], line / ny, line % ny);
-            const int64_t z = (i->first[0] + line / ny) * p->c->axes[0].spread + o[0];
-            const int64_t y = (i->first[1] + line % ny) * p->c->axes[1].spread + o[1];
-            uint8_t *to = out->base + (i->image * strides[N] + channel * strides[CHANNEL] + z * strides[Z] + y * strides[Y] +
-                                       x * strides[X]) * dmlk_type_bytes(out->type);
-            finish(sums, count, p->width, added);
-            store_line(i, sums, count, to);
-            dmlk_follow(p->c->followers, to, i->columns, strides[CHANNEL], count, strides[X]);
+}
+
+/* The lines of a phase along the first two axes; `to`: the first one. */
+static void store_phase(struct item *i, const int64_t *o, int64_t count, uint8_t *to) {
+    const struct plan *p = i->p;
+    const dmlk_taps_axis *axes = p->c->axes;
+    const int64_t *strides = p->c->output.strides, *steps = p->stage.view.strides, bytes = dmlk_type_bytes(p->c->output.type);
+    const int64_t nz = periods_of(i, 0, o[0]), ny = periods_of(i, 1, o[1]);
+    for (int64_t z = 0; z < nz; z++) {
+        for (int64_t y = 0; y < ny; y++) {
+            uint8_t *line = to + (z * axes[0].spread * strides[Z] + y * axes[1].spread * strides[Y]) * bytes;
+            if (p->lanes_are_positions) {
+                store_lanes(i, o, z * steps[Z] + y * steps[Y], count, line);
+            } else {
+                store_line(i, sums_at(i, o, z, y), count, line);
+            }
+            dmlk_follow(p->c->followers, line, i->columns, strides[CHANNEL], count, strides[X]);
+        }
+    }
+}
+
+static void store_box(struct item *i) {
+    const struct plan *p = i->p;
+    const dmlk_view *out = &p->c->output;
+    const int64_t *strides = out->strides, channel = i->group * p->filters + i->filter, *first = i->first;
+    const int64_t x = first[2] * p->c->axes[2].spread, count = dmlk_min(i->count[2] * p->axes[2].phases, out->sizes[X] - x);
+    int64_t o[2];
+    load_bias(i, channel);
+    for (o[0] = 0; o[0] < p->axes[0].phases; o[0]++) {
+        for (o[1] = 0; o[1] < p->axes[1].phases; o[1]++) {
+            const int64_t z = first[0] * p->c->axes[0].spread + o[0], y = first[1] * p->c->axes[1].spread + o[1];
+            const int64_t at = i->image * strides[N] + channel * strides[CHANNEL] + z * strides[Z] + y * strides[Y] + x * strides[X];
+            store_phase(i, o, count, out->base + at * dmlk_type_bytes(out->type));
         }
     }
 }
@@ -466,9 +654,12 @@ static int64_t begin_item(struct item *i, int64_t number) {
     i->stage.input = &input;
     dmlk_fill_stage(&i->stage, 0, dmlk_stage_lines(&i->stage));
     const int64_t *strides = i->stage.view.strides;
-    for (int64_t k = 0; k < i->count[0] * i->count[1] * i->count[2]; k++) {
-        const int64_t x = k % i->count[2], line = k / i->count[2];
-        row_at[k] = line / i->count[1] * strides[Z] + line % i->count[1] * strides[Y] + x * strides[X];
+    for (int64_t z = 0; z < i->count[0] && !p->lanes_are_positions; z++) {
+        for (int64_t y = 0; y < i->count[1]; y++) {
+            for (int64_t x = 0; x < i->count[2]; x++) {
+                *row_at++ = z * strides[Z] + y * strides[Y] + x * strides[X];
+            }
+        }
     }
     i->filter = p->panels * part / p->parts * p->width;
     return p->panels * (part + 1) / p->parts * p->width;
@@ -500,9 +691,10 @@ static void run_items(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     struct plan *p = context;
     const int64_t outputs = outputs_of(p), floats = (int64_t)sizeof(float);
-    const int64_t lined = p->in_blocks ? 0 : p->piece * p->taps * p->width;
-    const int64_t halves = dmlk_max(lined, p->axes[2].box * p->axes[2].phases * p->width) * (int64_t)sizeof(uint16_t);
-    const int64_t sizes[] = {lines_of(p->stage.view.strides[N] * floats), lines_of(outputs * p->width * floats),
+    const int64_t sums = p->lanes_are_positions ? p->phases * p->filters * p->pitch : outputs * p->width;
+    const int64_t lined = p->in_place ? 0 : p->piece * p->taps * p->width;
+    const int64_t halves = dmlk_max(p->piece * p->taps * DMLK_F32_BLOCK, p->axes[2].box * p->axes[2].phases * p->width) * (int64_t)sizeof(uint16_t);
+    const int64_t sizes[] = {lines_of(p->stage.view.strides[N] * floats), lines_of(sums * floats),
                              lines_of(p->piece * p->most_taps * p->width * floats), lines_of(lined * floats),
                              lines_of(outputs / p->phases * (int64_t)sizeof(int64_t)), lines_of(halves)};
     uint8_t *memory = dmlk_take(sizes[0] + sizes[1] + sizes[2] + sizes[3] + sizes[4] + sizes[5]), *next = memory;
@@ -542,12 +734,24 @@ static bool run_plan(struct plan *p) {
     return !atomic_load(&p->failed);
 }
 
-bool dmlk_convolve_transposed(const dmlk_float_convolution *c) {
-    struct plan p = {.c = c};
+/* Along an axis with one place each output meets at most one tap: as phases they meet no others. */
+static void separate(dmlk_float_convolution *c) {
+    for (int k = 0; k < DMLK_SPATIAL; k++) {
+        dmlk_taps_axis *axis = &c->axes[k];
+        if (axis->input == 1 && axis->output <= MOST_SEPARATE) {
+            axis->spread = dmlk_max(axis->spread, axis->output);
+        }
+    }
+}
+
+bool dmlk_convolve_transposed(const dmlk_float_convolution *convolution) {
+    dmlk_float_convolution c = *convolution;
+    struct plan p = {.c = &c};
+    separate(&c);
     if (!plan_sizes(&p)) {
         return false;
     }
-    dmlk_phase *phases = dmlk_take((p.axes[0].phases + p.axes[1].phases + p.axes[2].phases) * (int64_t)sizeof *phases);
+    struct phase *phases = dmlk_take((p.axes[0].phases + p.axes[1].phases + p.axes[2].phases) * (int64_t)sizeof *phases);
     const bool done = phases != NULL && plan_rest(&p, phases) && run_plan(&p);
     dmlk_give(phases);
     return done;

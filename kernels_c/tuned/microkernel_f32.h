@@ -23,6 +23,7 @@ typedef struct dmlk_f32_kernel {
     const int64_t *row_at, *step_at; /* if not NULL: row[row_at[r] + step_at[k]] instead */
     const float *column; /* column j, step k: column[j + k * column_step] */
     int64_t column_step;
+    const int64_t *column_at; /* if not NULL, step k of the columns starts at column[column_at[k]]; then rows have no table */
     int64_t block_step; /* if not 0, columns are in blocks: column j is at j / BLOCK * block_step + j % BLOCK */
     float *sums; /* sums[r * sums_stride + j]; undefined past the last column, up to a multiple of 16 */
     int64_t sums_stride;

@@ -8,7 +8,7 @@
 enum { N, CHANNEL, Z, Y, X };
 
 /* Planes begin in different sets of a cache. */
-static int64_t plane(int64_t floats) { return (floats + 31) / 32 * 32 + 16; }
+static int64_t plane_of(int64_t floats) { return (floats + 31) / 32 * 32 + 16; }
 
 void dmlk_lay_out_stage(dmlk_stage *s) {
     const int64_t *sizes = s->view.sizes, channels = sizes[CHANNEL];
@@ -17,7 +17,7 @@ void dmlk_lay_out_stage(dmlk_stage *s) {
     to[X] = s->last ? channels : 1;
     to[Y] = sizes[X] * to[X];
     to[Z] = sizes[Y] * to[Y];
-    to[CHANNEL] = s->last ? 1 : plane(sizes[Z] * to[Z]);
+    to[CHANNEL] = s->last ? 1 : plane_of(sizes[Z] * to[Z]);
     to[N] = s->last ? sizes[Z] * to[Z] : channels * to[CHANNEL];
 }
 
@@ -46,28 +46,46 @@ static void load_line(const dmlk_stage *s, const uint8_t *from, int64_t count, f
     }
 }
 
+/* (Calls would take longer than a few numbers.) */
+static void clear(float *line, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        line[i] = 0;
+    }
+}
+
+/* Line y, z of an image and a channel; `from` is their first element, `left` .. `right` - 1 are elements in the input. */
+static void fill_line(const dmlk_stage *s, const uint8_t *from, int64_t z, int64_t y, int64_t left, int64_t right, float *line) {
+    const dmlk_view *in = s->input;
+    const int64_t unit = s->last ? s->view.sizes[CHANNEL] : 1, size = s->view.sizes[X];
+    const int64_t from_z = z + s->low[0], from_y = y + s->low[1];
+    if (from_z < 0 || from_z >= in->sizes[Z] || from_y < 0 || from_y >= in->sizes[Y] || left >= right) {
+        clear(line, size * unit);
+        return;
+    }
+    const int64_t first = from_z * in->strides[Z] + from_y * in->strides[Y] + (left + s->low[2]) * in->strides[X];
+    clear(line, left * unit);
+    load_line(s, from + first * dmlk_type_bytes(in->type), right - left, line + left * unit);
+    clear(line + right * unit, (size - right) * unit);
+}
+
 void dmlk_fill_stage(const dmlk_stage *s, int64_t begin, int64_t end) {
     const dmlk_view *in = s->input, *to = &s->view;
-    const int64_t unit = s->last ? to->sizes[CHANNEL] : 1, *sizes = to->sizes;
-    const int64_t left = dmlk_min(sizes[X], dmlk_max(0, -s->low[2])), size = sizes[X];
-    const int64_t right = dmlk_max(left, dmlk_min(size, in->sizes[X] - s->low[2])); /* elements left .. right - 1 are there */
+    const int64_t *sizes = to->sizes, lines = sizes[Z] * sizes[Y], channels = s->last ? 1 : sizes[CHANNEL];
+    const int64_t left = dmlk_min(sizes[X], dmlk_max(0, -s->low[2]));
+    const int64_t right = dmlk_max(left, dmlk_min(sizes[X], in->sizes[X] - s->low[2]));
     int64_t work = 0;
-    for (int64_t item = begin; item < end && !dmlk_stopped(&work, size * unit); item++) {
-        const int64_t y = item % sizes[Y], z = item / sizes[Y] % sizes[Z], rest = item / sizes[Y] / sizes[Z];
-        const int64_t channel = s->last ? 0 : rest % sizes[CHANNEL], image = s->last ? rest : rest / sizes[CHANNEL];
-        float *line = (float *)(void *)to->base + image * to->strides[N] + channel * to->strides[CHANNEL] +
-                      z * to->strides[Z] + y * to->strides[Y];
-        const int64_t from_z = z + s->low[0], from_y = y + s->low[1];
-        if (from_z < 0 || from_z >= in->sizes[Z] || from_y < 0 || from_y >= in->sizes[Y]) {
-            memset(line, 0, (size_t)(size * unit) * sizeof *line);
-            continue;
-        }
-        memset(line, 0, (size_t)(left * unit) * sizeof *line);
-        memset(line + right * unit, 0, (size_t)((size - right) * unit) * sizeof *line);
-        if (left < right) {
-            const int64_t from = image * in->strides[N] + channel * in->strides[CHANNEL] + from_z * in->strides[Z] +
-                                 from_y * in->strides[Y] + (left + s->low[2]) * in->strides[X];
-            load_line(s, in->base + from * dmlk_type_bytes(in->type), right - left, line + left * unit);
+    for (int64_t item = begin; item < end && !dmlk_stopped(&work, 0);) {
+        const int64_t plane = item / lines, image = plane / channels, channel = plane % channels;
+        const uint8_t *from = in->base + (image * in->strides[N] + channel * in->strides[CHANNEL]) * dmlk_type_bytes(in->type);
+        float *first = (float *)(void *)to->base + image * to->strides[N] + channel * to->strides[CHANNEL];
+        const int64_t last = dmlk_min(end, (plane + 1) * lines);
+        int64_t z = item % lines / sizes[Y], y = item % lines % sizes[Y];
+        for (; item < last && !dmlk_stopped(&work, to->strides[Y]); item++) {
+            fill_line(s, from, z, y, left, right, first + z * to->strides[Z] + y * to->strides[Y]);
+            if (++y == sizes[Y]) {
+                y = 0;
+                z++;
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ static void tile(const dmlk_f32_kernel *t) {
         }
         for (int64_t k = 0; k < t->depth; k++) {
             const int64_t at = t->row_at != NULL ? t->row_at[r] + t->step_at[k] : r * t->row_stride + k * t->row_step;
-            const float row = t->row[at], *column = t->column + k * t->column_step;
+            const float row = t->row[at], *column = t->column + (t->column_at != NULL ? t->column_at[k] : k * t->column_step);
             for (int64_t j = 0; j < t->columns; j++) {
                 sums[j] = fmaf(row, column[dmlk_f32_column_at(t, j)], sums[j]);
             }

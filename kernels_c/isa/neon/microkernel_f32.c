@@ -7,7 +7,7 @@
 
 /* Computes a piece: `rows` rows from row `top` on, and 16 columns from `left` on. */
 static inline __attribute__((always_inline)) void piece(const dmlk_f32_kernel *t, int64_t top, int64_t left, const int rows) {
-    const float *column = t->column + dmlk_f32_column_at(t, left);
+    const float *const first = t->column + dmlk_f32_column_at(t, left);
     float *to = t->sums + top * t->sums_stride + left;
     float32x4_t sums[ROWS][VECTORS];
 #pragma GCC unroll 4
@@ -17,7 +17,8 @@ static inline __attribute__((always_inline)) void piece(const dmlk_f32_kernel *t
             sums[r][v] = t->is_first ? vdupq_n_f32(0) : vld1q_f32(to + r * t->sums_stride + 4 * v);
         }
     }
-    for (int64_t k = 0; k < t->depth; k++, column += t->column_step) {
+    for (int64_t k = 0; k < t->depth; k++) {
+        const float *column = first + (t->column_at != NULL ? t->column_at[k] : k * t->column_step);
         float32x4_t columns[VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; v++) {

@@ -189,19 +189,18 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
         read = program.read(
             "filter_tensor", sizes=[groups, *sizes, *window], strides=[apart, *strides, *steps]
         )
-        return replace(read, kept=self._kept(group, second, len(window)))
+        return replace(read, kept=self._kept(sizes[0], sizes[1], len(window)))
 
     def _kept(self, filters: int, channels: int, spatial: int) -> Kept | None:
-        """Blocks of 16 filters, which the kernel reads in place; it has other ways for FLOAT16, backward,
-        for a group of one channel and for few positions."""
+        """Blocks of 16 filters, which the kernel reads in place.  Forward it has other ways for FLOAT16, for a
+        group of one channel and for few positions, backward for windows of one element without a stride."""
         desc = self.desc
-        if (
-            desc.filter_tensor.data_type is not TensorDataType.FLOAT32
-            or desc.direction is not _FORWARD
-            or filters % _FILTERS
-            or channels == 1
-            or math.prod(desc.output_tensor.sizes[2:]) <= _FEW_POSITIONS
-        ):
+        if desc.direction is _FORWARD:
+            is_half = desc.filter_tensor.data_type is TensorDataType.FLOAT16
+            other = is_half or channels == 1 or math.prod(desc.output_tensor.sizes[2:]) <= _FEW_POSITIONS
+        else:
+            other = max(*desc.strides, *desc.filter_tensor.sizes[2:]) == 1
+        if other or filters % _FILTERS:
             return None
         ones = [1] * spatial
         return Kept((1, _FILTERS, 1, *ones), order=(0, 1, *range(3, 4 + spatial), 2))
