@@ -25,11 +25,11 @@ from dmlemu.diagnostics.rule import ALL_RULES, Breach
 __dmlemu_helper__ = True  # reports name the lines that call what is replaced here
 
 
-def all_breaches() -> list[str]:
-    """The names of all, ``Q2.open``.  What several rules share is raised through each of them."""
+def all_breaches() -> dict[str, Breach]:
+    """All by name, ``Q2.open``.  What several rules share is raised through each of them."""
     rules()
     broken = [rule for rule in ALL_RULES if not rule.__subclasses__()]
-    return sorted({name_of(breach) for rule in broken for breach in rule.breaches()})
+    return {name_of(breach): breach for rule in broken for breach in rule.breaches()}
 
 
 def name_of(breach: Breach) -> str:
@@ -82,7 +82,7 @@ class EveryBreach:
         raised = Path(self._path).read_text(encoding="utf-8").split()
         os.unlink(self._path)
         if exitstatus == pytest.ExitCode.OK:
-            self._missing = [name for name in all_breaches() if name not in raised]
+            self._missing = sorted(set(all_breaches()) - set(raised))
         if self._missing:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

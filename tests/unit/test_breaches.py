@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from breaches import all_breaches
+from dmlemu import Strictness
 from processes import run
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +68,14 @@ def test_a_run_fails_whose_tests_raise_too_little() -> None:
     missing = ended.stdout.partition("breaches that no test has raised")[2].split()
     assert {"Q2.open", "BT11.range"} <= set(missing)
     assert not {"CL1.unknown", "DEV5.forked"} & set(missing)
+
+
+def test_what_only_a_layer_looks_for_is_not_declared_for_runtime() -> None:
+    found = defaultdict(set)
+    for name, breach in all_breaches().items():
+        found[breach.check].add(name)
+    silent = [check for check, names in found.items() if names <= LOOKED_FOR_BY_A_LAYER]
+    assert silent and [check.id for check in silent if check.level is Strictness.RUNTIME] == []
 
 
 @pytest.mark.long

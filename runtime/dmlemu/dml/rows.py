@@ -6,7 +6,7 @@ from ..d3d12.lists.rows import DESC_HEAP_NOT_SET
 from ..diagnostics.declaration import When
 from ..diagnostics.groups import BINDINGS, GRAPHS, TENSORS
 from ..diagnostics.message_id import MessageId
-from ..diagnostics.report import HResult, Severity
+from ..diagnostics.report import HResult, Severity, Strictness
 from ..diagnostics.rule import Breach, Rule
 
 OP_WINDOW_COUNT = TENSORS.reported(
@@ -262,6 +262,7 @@ DESC_RANGE_SHARED = BINDINGS.refused(
     " buffers of the second.",
     "Give each dispatch in flight a range of its own: add RequiredDescriptorCount of each to the next one's"
     " handles.",
+    level=Strictness.DEBUG,
     api="DML",
     rule="IDMLBindingTable",
 )
@@ -310,6 +311,7 @@ BIND_THREAD = BINDINGS.refused(
     When.BIND,
     "Binding tables are not thread-safe: the calls would write over each other's descriptors.",
     "Give each thread a table of its own, or take turns with a lock. One thread after the other is fine.",
+    level=Strictness.DEBUG,
     api="DML",
     rule="IDMLBindingTable",
 )
@@ -322,6 +324,7 @@ BIND_ALIAS = BINDINGS.refused(
     "operators documented as in place may have their output where their input is, in the very same layout.",
     "Give the output bytes of its own. What counts are the elements, not the ranges: interleaved columns "
     "are fine.",
+    level=Strictness.DEBUG,
     api="DML",
     rule="Binding in DirectML",
 )
@@ -332,6 +335,7 @@ BIND_OUT_OUT = BINDINGS.refused(
     When.RECORD,
     "Which of the two values remains depends on the order of threads.",
     "Give each output bytes of its own, up to its TotalTensorSizeInBytes.",
+    level=Strictness.DEBUG,
     api="DML",
     rule="Binding in DirectML",
 )
@@ -344,6 +348,7 @@ BIND_LATE = BINDINGS.refused(
     "executes. Binding again changes the dispatch that was recorded before.",
     "Use another table, over other descriptors, for the next dispatch. Operators compiled with "
     "DESCRIPTORS_VOLATILE may be bound until their list is executed.",
+    level=Strictness.DEBUG,
     api="DML",
     rule="IDMLBindingTable",
 )
