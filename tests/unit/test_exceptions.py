@@ -107,6 +107,8 @@ def test_every_call_that_may_run_out_of_memory(name: str) -> None:
 @pytest.mark.parametrize("tiles", [1 << 20, 1 << 29])
 @pytest.mark.parametrize("strictness", Strictness)
 def test_RS5_more_mappings_than_the_host_has_are_out_of_memory(strictness: Strictness, tiles: int) -> None:
+    if tiles <= host.MOST_MAPPINGS:
+        pytest.skip("the host allows so many mappings")
     device = d3d12.create_device(d3d12.Adapter(), strictness=strictness)
     queue, heap = device.create_command_queue(), device.create_heap(HeapDesc(65536))
     reserved = device.create_reserved_resource(ResourceDesc.buffer(tiles * 65536), ResourceStates.COMMON)
