@@ -57,7 +57,7 @@ CAUSES = {
 
 
 @pytest.mark.parametrize("does", CAUSES)
-def test_the_last_line_says_that_nothing_was_looked_for(program: Path, does: str) -> None:
+def test_the_last_line_says_that_no_checks_ran(program: Path, does: str) -> None:
     """And what failed, whose cause the program may have ignored."""
     done = run(*DMLEMU, "exec", program, does)
     assert done.returncode == 0
