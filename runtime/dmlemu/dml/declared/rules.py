@@ -11,6 +11,7 @@ Python names; an absent optional tensor satisfies every rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from copy import copy
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -105,6 +106,11 @@ class Rule:
         """A fast path for most legal descs; False: every demand must be checked."""
         return False
 
+    def toward(self, results: Collection[str]) -> Rule:
+        """The rule with its demands on the fields ``results`` where it does not say which field follows from
+        which: for computing some fields from the others."""
+        return self
+
     def sentence(self, cls: type[OperatorDesc]) -> str:
         """The rule's sentence in the reference, in Markdown."""
         raise NotImplementedError
@@ -121,6 +127,11 @@ class _Same(Rule):
 
     def __init__(self, *names: str) -> None:
         self.names = names
+
+    def toward(self, results: Collection[str]) -> Rule:
+        turned = copy(self)
+        turned.names = tuple(sorted(self.names, key=lambda name: name in results))
+        return turned
 
     def compared(self, field: Any) -> object:
         """The place in a present field that must be equal."""
@@ -616,6 +627,9 @@ class Below(Rule):
         self.level = level
         self.rule = rule
 
+    def toward(self, results: Collection[str]) -> Rule:
+        return Below(self.level, self.rule.toward(results))
+
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         if level < self.level:
             hint = f"feature level {level_name(self.level)} allows it"
@@ -633,6 +647,9 @@ class Unless(Rule):
         self.name = name
         self.members = members
         self.rule = rule
+
+    def toward(self, results: Collection[str]) -> Rule:
+        return Unless(self.name, self.members, self.rule.toward(results))
 
     def demands(self, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Demand]:
         if getattr(desc, self.name) not in self.members:

@@ -1,0 +1,199 @@
+"""Graph: inputs, constants, the layout of what operators make; compiled into one operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..dml.device import Device
+from ..dml.enums import ExecutionFlags, TensorDataType, TensorFlags
+from ..dml.lowering.graph_structs import (
+    GraphDesc,
+    InputGraphEdgeDesc,
+    IntermediateGraphEdgeDesc,
+    OperatorGraphNodeDesc,
+    OutputGraphEdgeDesc,
+)
+from ..dml.tensor_desc import BufferTensorDesc, array_of
+from ..evaluation import pack_tensor
+from .compiled import CompiledGraph, Source
+from .expression import ConstantNode, Expression, InputNode, Node, OperatorNode, reachable
+from .policies import Policy, packed
+
+__all__ = ["Graph"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Graph:
+    """A graph of operators on a DirectML device, under construction.
+
+    ``policy`` lays out the outputs of the operators that are added from now on, see
+    :mod:`dmlemu.graph.policies`.  Operators are created when they are added, so that a mistake is reported at
+    its line.
+    """
+
+    def __init__(self, device: Device, *, policy: Policy = packed) -> None:
+        if not isinstance(device, Device):
+            raise TypeError(f"device must be a dmlemu.dml.Device, not {type(device).__name__}.")
+        self.device = device
+        self.policy = policy
+        self._names: set[str] = set()
+        self._constants = 0
+
+    def __repr__(self) -> str:
+        return f"<Graph on {self.device}>"
+
+    def input(
+        self,
+        desc: BufferTensorDesc | Sequence[int],
+        data_type: TensorDataType = TensorDataType.FLOAT32,
+        *,
+        name: str = "",
+    ) -> Expression:
+        """An input, whose array is given in each run: a tensor desc, or sizes and a data type, then packed.
+
+        ``name``: the argument of a compiled graph; by default ``input0``, ``input1`` and so on.  ValueError:
+        the graph has an input of this name, or the tensor is OWNED_BY_DML: that is for constants.
+        """
+        if not isinstance(desc, BufferTensorDesc):
+            desc = BufferTensorDesc(data_type, desc)
+        if desc.flags:
+            raise ValueError("An input is not OWNED_BY_DML: Graph.constant keeps values.")
+        name = name or f"input{len(self._names)}"
+        if name in self._names:
+            raise ValueError(f"The graph has an input named {name!r} already.")
+        self._names.add(name)
+        return Expression(InputNode(self, name, [desc]))
+
+    def constant(
+        self,
+        array: Any,
+        desc: BufferTensorDesc | None = None,
+        *,
+        owned_by_dml: bool = True,
+        name: str = "",
+    ) -> Expression:
+        """Values that the graph keeps, of an array; ``desc``: their layout, by default packed.
+
+        ``owned_by_dml``: they are uploaded when the compiled graph is initialised.  Otherwise they lie in a
+        buffer that is bound in each run.  TypeError: the array has a type that DirectML does not have.
+        """
+        array = array_of(array)
+        if array.ndim == 0:
+            array = array.reshape(1)
+        if array.dtype == np.bool_:
+            array = array.astype(np.uint8)
+        if desc is None:
+            desc = BufferTensorDesc.from_array(np.ascontiguousarray(array))
+        desc = replace(desc, flags=TensorFlags.OWNED_BY_DML if owned_by_dml else TensorFlags.NONE)
+        memory = pack_tensor(desc, array)
+        name = name or f"constant{self._constants}"
+        self._constants += 1
+        return Expression(ConstantNode(self, name, desc, memory))
+
+    def compile(
+        self,
+        outputs: Expression | Sequence[Expression],
+        *,
+        keep: Sequence[Expression] = (),
+        flags: ExecutionFlags = ExecutionFlags.NONE,
+        name: str = "",
+    ) -> CompiledGraph:
+        """Compiles what ``outputs`` need into one operator; ``keep``: further tensors whose values are wanted.
+
+        Raises :class:`dmlemu.Error` as CompileGraph does; nodes are called by name and line.
+        """
+        single = isinstance(outputs, Expression)
+        wanted = [outputs] if isinstance(outputs, Expression) else list(outputs)
+        wanted += keep
+        for each in wanted:
+            if not isinstance(each, Expression):
+                raise TypeError(f"outputs must be expressions, not {type(each).__name__}.")
+            if each.graph is not self:
+                raise ValueError(f"{each!r} belongs to another graph.")
+        if not wanted:
+            raise ValueError("A graph has at least one output.")
+        made = [_made(each) for each in wanted]
+        plan = _Plan(made)
+        operator = self.device.compile_graph(plan.desc, flags)
+        if name:
+            operator.set_name(name)
+        return CompiledGraph(
+            operator, plan.sources, made, single=single and not keep
+        )
+
+
+def _made(expression: Expression) -> Expression:
+    """What an operator makes; inputs and constants are copied, as an edge starts at a node."""
+    if isinstance(expression.node, OperatorNode):
+        return expression
+    from .functions import element_wise_identity
+
+    copied: Expression = element_wise_identity(expression, name=f"copy of {expression.name}")
+    return copied
+
+
+class _Plan:
+    """The desc of a graph, and what its inputs are.
+
+    Inputs come first, in the order in which they were made, then constants.  A constant is one input for the
+    operators that read it as OWNED_BY_DML, and another one for those that must not.
+    """
+
+    def __init__(self, outputs: Sequence[Expression]) -> None:
+        nodes = reachable(outputs)
+        self.operators = [node for node in nodes if isinstance(node, OperatorNode)]
+        self.numbers = {node.serial: number for number, node in enumerate(self.operators)}
+        self.sources = self._sources(nodes)
+        self._inputs = {(source.node.serial, source.owned): i for i, source in enumerate(self.sources)}
+        self.input_edges: list[InputGraphEdgeDesc] = []
+        self.intermediate_edges: list[IntermediateGraphEdgeDesc] = []
+        for number, node in enumerate(self.operators):
+            fields = (field for field in node.operator.program.fields if not field.output)
+            for index, (source, field) in enumerate(zip(node.sources, fields, strict=True)):
+                if source is not None and field.desc is not None:
+                    self._edge(source, field.desc, number, index)
+        self.desc = GraphDesc(
+            input_count=len(self.sources),
+            output_count=len(outputs),
+            nodes=[OperatorGraphNodeDesc(node.operator, node.title) for node in self.operators],
+            input_edges=self.input_edges,
+            intermediate_edges=self.intermediate_edges,
+            output_edges=[
+                OutputGraphEdgeDesc(*self._port(each), number) for number, each in enumerate(outputs)
+            ],
+        )
+
+    def _sources(self, nodes: Sequence[Node]) -> list[Source]:
+        readers: dict[tuple[int, bool], None] = {}
+        for node in self.operators:
+            fields = (field for field in node.operator.program.fields if not field.output)
+            for source, field in zip(node.sources, fields, strict=True):
+                if source is not None and field.desc is not None:
+                    readers[source.node.serial, field.desc.owned_by_dml] = None
+        found = [
+            Source(node, owned)
+            for node in nodes
+            if isinstance(node, (InputNode, ConstantNode))
+            for owned in (False, True)
+            if (node.serial, owned) in readers
+        ]
+        return sorted(found, key=lambda source: isinstance(source.node, ConstantNode))
+
+    def _port(self, expression: Expression) -> tuple[int, int]:
+        """The node, and the number of its output's binding."""
+        node = expression.node
+        assert isinstance(node, OperatorNode)
+        return self.numbers[node.serial], node.bindings[expression.output]
+
+    def _edge(self, source: Expression, desc: BufferTensorDesc, number: int, index: int) -> None:
+        if isinstance(source.node, OperatorNode):
+            edge = IntermediateGraphEdgeDesc(*self._port(source), number, index)
+            self.intermediate_edges.append(edge)
+        else:
+            start = self._inputs[source.node.serial, desc.owned_by_dml]
+            self.input_edges.append(InputGraphEdgeDesc(start, number, index))

@@ -1,0 +1,264 @@
+"""The data of a graph: nodes, and expressions, which are tensors that nodes make.
+
+A node knows the expressions that it reads; nothing else refers to it.  What a graph computes is therefore what
+can be reached from its outputs, and nodes are never removed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dml.enums import TensorDataType, TensorFlags
+from ..dml.lowering.dispatchable import Operator
+from ..dml.tensor_desc import BufferTensorDesc, element_bits
+from ..errors import CallSite, call_site
+from .arithmetic import Arithmetic
+
+if TYPE_CHECKING:
+    from .builder import Graph
+
+__all__ = [
+    "ConstantNode",
+    "Expression",
+    "InputNode",
+    "Node",
+    "OperatorNode",
+    "broadcast",
+    "reachable",
+    "reinterpret",
+    "transpose",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_serials = itertools.count()
+
+
+class Node:
+    """What makes tensors of a graph; ``outputs`` are their descs, as they lie in memory.
+
+    ``serial`` grows with each node: what a node reads was made before it.  ``site`` is the line of the program
+    that made it.
+    """
+
+    __slots__ = ("graph", "name", "outputs", "serial", "site")
+
+    def __init__(self, graph: Graph, name: str, outputs: Sequence[BufferTensorDesc]) -> None:
+        self.graph = graph
+        self.name = name
+        self.outputs = tuple(outputs)
+        self.serial = next(_serials)
+        self.site: CallSite | None = call_site()
+
+    @property
+    def location(self) -> str:
+        """``file:line`` of the call that made it; empty if no Python line did."""
+        return "" if self.site is None else self.site.innermost
+
+    @property
+    def title(self) -> str:
+        """``relu at model.py:12``: how reports name it."""
+        return f"{self.name} at {self.location}" if self.location else self.name
+
+    @property
+    def sources(self) -> tuple[Expression | None, ...]:
+        """What it reads."""
+        return ()
+
+
+class InputNode(Node):
+    """An input of the graph, given in each run."""
+
+    __slots__ = ()
+
+
+class ConstantNode(Node):
+    """Values that the graph keeps.  ``memory`` are the bytes of the tensor.
+
+    ``owned_by_dml``: they are uploaded when the compiled graph is initialised, and may be rearranged then;
+    otherwise they are bound in each run.
+    """
+
+    __slots__ = ("memory",)
+
+    def __init__(self, graph: Graph, name: str, desc: BufferTensorDesc, memory: Array) -> None:
+        super().__init__(graph, name, [desc])
+        self.memory = memory
+
+
+class OperatorNode(Node):
+    """An operator.  ``sources`` are in the order of its input bindings; None: the tensor is absent.
+
+    ``outputs`` are those that the desc has; ``bindings`` are their numbers among the operator's outputs.
+    """
+
+    __slots__ = ("_sources", "bindings", "operator")
+
+    def __init__(
+        self, graph: Graph, name: str, operator: Operator, sources: Sequence[Expression | None]
+    ) -> None:
+        fields = [field for field in operator.program.fields if field.output]
+        super().__init__(graph, name, [field.desc for field in fields if field.desc is not None])
+        self.bindings = tuple(number for number, field in enumerate(fields) if field.desc is not None)
+        self.operator = operator
+        self._sources = tuple(sources)
+
+    @property
+    def sources(self) -> tuple[Expression | None, ...]:
+        return self._sources
+
+
+class Expression(Arithmetic):
+    """A tensor of a graph: output number ``output`` of ``node``, read through ``desc``.
+
+    Usually ``desc`` is the node's own; a view (:func:`reinterpret`, :func:`broadcast`, :func:`transpose`)
+    reads the same bytes through another one.  Expressions never change, and equal only themselves as keys of a
+    dict: ``==`` is an operator of the graph, as ``+`` and the others are.
+    """
+
+    __slots__ = ("__weakref__", "desc", "node", "output")
+
+    def __init__(self, node: Node, output: int = 0, desc: BufferTensorDesc | None = None) -> None:
+        self.node = node
+        self.output = output
+        self.desc = node.outputs[output] if desc is None else desc
+
+    @property
+    def graph(self) -> Graph:
+        return self.node.graph
+
+    @property
+    def name(self) -> str:
+        """The name of the input or constant, or of the operator that makes it."""
+        return self.node.name
+
+    @property
+    def location(self) -> str:
+        """``file:line`` of the call that made it."""
+        return self.node.location
+
+    @property
+    def data_type(self) -> TensorDataType:
+        return self.desc.data_type
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type of its elements."""
+        return self.desc.dtype
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(self.desc.sizes)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """In elements, computed where the desc has none."""
+        return self.desc.effective_strides
+
+    @property
+    def rank(self) -> int:
+        return self.desc.rank
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(str, self.sizes))
+        return f"<Expression {self.node.title}: {self.data_type.name} [{sizes}]>"
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"{self!r} has no truth value: it is a tensor that is computed when its graph runs."
+        )
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"{self!r} cannot be iterated; split divides a tensor.")
+
+    __hash__ = object.__hash__  # Arithmetic has an __eq__
+
+
+def reachable(expressions: Iterable[Expression]) -> list[Node]:
+    """The nodes that the expressions need, each behind those that it reads."""
+    found: dict[int, Node] = {}
+    open_ = [each.node for each in expressions]
+    while open_:
+        node = open_.pop()
+        if node.serial not in found:
+            found[node.serial] = node
+            open_ += [source.node for source in node.sources if source is not None]
+    return [found[serial] for serial in sorted(found)]
+
+
+# --- views ---
+
+
+def reinterpret(
+    x: Expression,
+    sizes: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    data_type: TensorDataType | None = None,
+) -> Expression:
+    """The bytes of ``x`` as another tensor: no operator runs.
+
+    ``sizes`` None: those of ``x``.  ``strides`` None: those of ``x`` if sizes and width of an element stay,
+    otherwise packed.  The first element stays where it is.
+
+    Raises ValueError when the tensor reaches past the bytes of ``x``, and when ``x`` is not packed but would
+    be read as if it were.
+    """
+    old = x.desc
+    new_type = old.data_type if data_type is None else data_type
+    new_sizes = old.sizes if sizes is None else tuple(sizes)
+    if strides is None and old.strides is not None:
+        if tuple(new_sizes) == tuple(old.sizes) and element_bits(new_type) == element_bits(old.data_type):
+            strides = old.strides
+        elif old.effective_strides != replace(old, strides=None).effective_strides:
+            raise ValueError(
+                f"{x!r} has strides {list(old.effective_strides)}: its bytes are not those of a packed tensor "
+                f"of sizes {list(new_sizes)}.  Give strides, or copy it first, with identity."
+            )
+    least = BufferTensorDesc(new_type, new_sizes, strides)
+    if least.extent_in_bytes > old.size_in_bytes:
+        raise ValueError(
+            f"A tensor {new_type.name} {list(new_sizes)} with strides {list(least.effective_strides)} reaches "
+            f"over {least.extent_in_bytes} bytes; {x!r} has {old.size_in_bytes}."
+        )
+    view = replace(
+        old, data_type=new_type, sizes=new_sizes, strides=strides, total_tensor_size_in_bytes=old.size_in_bytes
+    )
+    return Expression(x.node, x.output, view)
+
+
+def broadcast(x: Expression, sizes: Sequence[int]) -> Expression:
+    """``x`` repeated to ``sizes``, as NumPy's ``broadcast_to``: a view with strides of 0.
+
+    Dimensions are matched from the last one on.  ValueError: a size of ``x`` is neither 1 nor the new one.
+    """
+    sizes = tuple(sizes)
+    new = len(sizes) - x.rank
+    if new < 0 or any(old not in (1, size) for old, size in zip(x.sizes, sizes[new:], strict=True)):
+        raise ValueError(f"{x!r} cannot be repeated to sizes {list(sizes)}.")
+    if sizes == x.sizes:
+        return x
+    kept = (
+        stride if old == size else 0 for old, size, stride in zip(x.sizes, sizes[new:], x.strides, strict=True)
+    )
+    return reinterpret(x, sizes, (*(0,) * new, *kept))
+
+
+def transpose(x: Expression, order: Sequence[int] | None = None) -> Expression:
+    """``x`` with its dimensions in another order, as NumPy's ``transpose``: a view; None reverses them.
+
+    ValueError: ``order`` does not name each dimension once.
+    """
+    order = tuple(reversed(range(x.rank))) if order is None else tuple(order)
+    if sorted(order) != list(range(x.rank)):
+        raise ValueError(f"order ({list(order)}) does not name each dimension of {x!r} once.")
+    return reinterpret(x, [x.sizes[i] for i in order], [x.strides[i] for i in order])
+
+
+def without_flags(desc: BufferTensorDesc) -> BufferTensorDesc:
+    """The desc of a tensor that is bound in each run."""
+    return replace(desc, flags=TensorFlags.NONE) if desc.flags else desc

@@ -1,0 +1,51 @@
+"""Tensor policies: how the outputs of a graph's operators are laid out in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..dml.enums import TensorDataType
+from ..dml.tensor_desc import BufferTensorDesc
+
+__all__ = ["Policy", "TensorProperties", "interleaved_channel", "laid_out", "packed"]
+
+
+class TensorProperties(NamedTuple):
+    """A layout: the fields of a ``BufferTensorDesc`` beside data type and sizes.  None: packed strides, the
+    least total size."""
+
+    strides: Sequence[int] | None = None
+    total_tensor_size_in_bytes: int | None = None
+    guaranteed_base_offset_alignment: int = 0
+
+
+Policy = Callable[[TensorDataType, tuple[int, ...]], TensorProperties]
+"""The layout of a tensor, by its data type and sizes."""
+
+
+def packed(data_type: TensorDataType, sizes: tuple[int, ...]) -> TensorProperties:
+    """The last dimension fastest, without gaps: no strides.  The default of a graph."""
+    return TensorProperties()
+
+
+def interleaved_channel(data_type: TensorDataType, sizes: tuple[int, ...]) -> TensorProperties:
+    """The channels, dimension 1, fastest: NHWC for sizes in the order NCHW.  Below 3 dimensions packed."""
+    if len(sizes) < 3:
+        return TensorProperties()
+    strides, step = [0] * len(sizes), 1
+    for dimension in (1, *range(len(sizes) - 1, 1, -1), 0):
+        strides[dimension] = step
+        step *= sizes[dimension]
+    return TensorProperties(strides)
+
+
+def laid_out(desc: BufferTensorDesc, policy: Policy) -> BufferTensorDesc:
+    """A tensor of the same data type and sizes, as the policy lays it out.
+
+    TypeError: the policy returns anything but a :class:`TensorProperties`.
+    """
+    properties = policy(desc.data_type, tuple(desc.sizes))
+    if not isinstance(properties, TensorProperties):
+        raise TypeError(f"A tensor policy returns TensorProperties, not {type(properties).__name__}.")
+    return BufferTensorDesc(desc.data_type, desc.sizes, *properties)
