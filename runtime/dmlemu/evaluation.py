@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from .dml.tensor_desc import (
 from .reporting import defaults
 from .session import Session
 
-__all__ = ["evaluate", "pack_tensor", "unpack_tensor"]
+__all__ = ["Evaluable", "evaluate", "pack_tensor", "unpack_tensor"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Results = dict[str, Any]
@@ -38,6 +38,19 @@ _LARGE = 1 << 26  # bytes
 _GAPS = 16  # multiples of the alignment that may lie between two tensors, under chaos
 
 
+class Evaluable:
+    """What :func:`evaluate` runs besides an operator desc: an expression of a graph."""
+
+    __slots__ = ()
+
+    def evaluate_all(
+        self, wanted: Sequence[Any], arrays: Mapping[Any, Any], flags: dml.ExecutionFlags
+    ) -> list[Array]:
+        """The values of several, this one among them, from the arrays of the inputs."""
+        raise NotImplementedError
+
+
+@overload
 def evaluate(
     desc: OperatorDesc,
     *,
@@ -46,7 +59,39 @@ def evaluate(
     execution_flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE,
     offset: int = 0,
     **arrays: Array | Sequence[Array | None] | None,
-) -> Results:
+) -> Results: ...
+
+
+@overload
+def evaluate(
+    desc: Evaluable,
+    inputs: Mapping[Any, Array] | None = None,
+    *,
+    execution_flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE,
+    **arrays: Array,
+) -> Array: ...
+
+
+@overload
+def evaluate(
+    desc: Sequence[Evaluable],
+    inputs: Mapping[Any, Array] | None = None,
+    *,
+    execution_flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE,
+    **arrays: Array,
+) -> list[Array]: ...
+
+
+def evaluate(  # type: ignore[misc]  # an array may not be named like a parameter
+    desc: OperatorDesc | Evaluable | Sequence[Evaluable],
+    inputs: Mapping[Any, Array] | None = None,
+    *,
+    device: dml.Device | None = None,
+    feature_level: dml.FeatureLevel | None = None,
+    execution_flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE,
+    offset: int = 0,
+    **arrays: Array | Sequence[Array | None] | None,
+) -> Any:
     """Runs one operator on arrays: create, compile, initialise, upload, bind, dispatch, read back.
 
     ``arrays`` are the inputs by the desc's field names: arrays of the tensor's ``Sizes`` and type, a
@@ -58,11 +103,21 @@ def evaluate(
     It runs on a private device of the highest feature level (or of ``feature_level``), which is kept
     for the next call, or on ``device``.
 
+    An expression of a :class:`dmlemu.graph.Graph`, or a list of them, runs on its graph's device:
+    ``evaluate(y, {x: array})`` returns the value of ``y``, of a list a list.  What it does not need is
+    neither computed nor given; ``inputs`` and ``arrays`` name the graph's inputs, by expression or by name.
+
     Raises :class:`dmlemu.Error` as the DirectML calls do, and besides: E_INVALIDARG when an array
     does not fit its tensor or ``offset`` is negative; E_OUTOFMEMORY when not all tensors fit into the
     device's memory, which holds three copies of them (to upload, to work in, to read back).  TypeError: an
     array is missing, there is one too many, or an argument is of another Python type.
     """
+    if isinstance(desc, (Evaluable, Sequence)):
+        if device is not None or feature_level is not None or offset:
+            raise TypeError("device, feature_level and offset are for operator descs, not for expressions")
+        return _evaluate_expressions(desc, {**(inputs or {}), **arrays}, execution_flags)
+    if inputs is not None:
+        raise TypeError("inputs are for expressions; those of an operator desc are named by its fields")
     if device is not None and feature_level is not None:
         raise TypeError("device and feature_level are given; a device has its level already")
     if integer(offset, "offset") < 0:
@@ -74,6 +129,16 @@ def evaluate(
         except BaseException as error:
             evaluator.discard(error)
             raise
+
+
+def _evaluate_expressions(
+    wanted: Evaluable | Sequence[Any], arrays: Mapping[Any, Any], flags: dml.ExecutionFlags
+) -> Any:
+    each = [wanted] if isinstance(wanted, Evaluable) else list(wanted)
+    if not each or not isinstance(each[0], Evaluable):
+        raise TypeError("evaluate() runs an operator desc, an expression, or a list of expressions")
+    values = each[0].evaluate_all(each, arrays, flags)
+    return values[0] if isinstance(wanted, Evaluable) else values
 
 
 def pack_tensor(tensor: dml.BufferTensorDesc, array: Array, name: str = "array") -> Array:

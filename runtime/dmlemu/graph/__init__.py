@@ -1,15 +1,14 @@
 """Graphs of operators, written as expressions: what DirectMLX is for C++ programs.
 
-    graph = Graph(device)
-    x = graph.input([1, 3, 32, 32], name="x")
-    y = relu(convolution(x, graph.constant(weights)) + 1)
-    run = graph.compile(y)
-    run(x=image)
+graph = Graph(device)
+x = graph.input([1, 3, 32, 32], name="x")
+y = relu(convolution(x, graph.constant(weights)) + 1)
+run = graph.compile(y)
+run(x=image)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .builder import Graph
@@ -17,6 +16,7 @@ from .compiled import CompiledGraph
 from .expression import Expression, broadcast, reinterpret, transpose
 from .functions import *  # noqa: F403
 from .functions import FUNCTIONS
+from .functions import __all__ as _function_names
 from .policies import Policy, TensorProperties, interleaved_channel, packed
 
 globals().update(FUNCTIONS)
@@ -32,9 +32,9 @@ __all__ = [
     "packed",
     "reinterpret",
     "transpose",
-    *(name for name in functions.__all__ if name != "FUNCTIONS"),  # noqa: F405
+    *_function_names,
 ]
 
 if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Callable[..., Any]: ...
+    def __getattr__(name: str) -> Any: ...

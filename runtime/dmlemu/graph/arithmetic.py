@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Arithmetic"]
 
+_MOST = float(np.finfo(np.float32).max)
 _FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16, TensorDataType.FLOAT64)
 
 # x with a number, as x * scale + bias.
@@ -23,17 +24,17 @@ _LINEAR: dict[tuple[str, bool], Callable[[float], tuple[float, float]]] = {
     ("add", True): lambda c: (1.0, c),
     ("subtract", False): lambda c: (1.0, -c),
     ("subtract", True): lambda c: (-1.0, c),
-    ("multiply", False): lambda c: (c, 0.0),
-    ("multiply", True): lambda c: (c, 0.0),
+    ("multiply", False): lambda c: (c, -0.0),  # a bias that keeps the sign of zeros
+    ("multiply", True): lambda c: (c, -0.0),
 }
 
 
 class Arithmetic:
     """The operators of an expression.
 
-    The operands are expressions, arrays or numbers.  Sizes are matched as by NumPy, from the last dimension on,
-    where a size of 1 is repeated: by a view with strides of 0.  An array, and a number that is not the scale or
-    the bias of an ELEMENT_WISE_IDENTITY, is a constant of the graph with the other operand's data type.
+    The operands are expressions, arrays or numbers.  Sizes are matched as by NumPy, from the last dimension
+    on, where a size of 1 is repeated: by a view with strides of 0.  An array, and a number that is not the
+    scale or the bias of an ELEMENT_WISE_IDENTITY, is a constant of the graph with the other operand's type.
     """
 
     __slots__ = ()
@@ -123,38 +124,36 @@ class Arithmetic:
 
     def __ne__(self, other: Any) -> Expression:  # type: ignore[override]
         equal = _binary("logical_equals", self, other)
-        return equal if equal is NotImplemented else _run("logical_not", equal)
+        return equal if equal is NotImplemented else _run("element_wise_logical_not", equal)
 
     __hash__ = object.__hash__
 
     def __matmul__(self, other: Any) -> Expression:
         """GEMM: the product of the matrices in the last two dimensions; those before are repeated."""
-        from .functions import gemm
-
         both = _operands(self, other)
         if both is None:
             return NotImplemented
         a, b = both
         *outer, _, _ = np.broadcast_shapes((*a.sizes[:-2], 1, 1), (*b.sizes[:-2], 1, 1))
-        return gemm(*(_broadcast(each, (*outer, *each.sizes[-2:])) for each in both))
+        return _run("gemm", *(_broadcast(each, (*outer, *each.sizes[-2:])) for each in both))
 
     def __neg__(self) -> Expression:
         x: Any = self
         if x.graph.device.feature_level < FeatureLevel.LEVEL_5_0:
-            return _run("identity", x, scale_bias=ScaleBias(-1.0, 0.0))
-        return _run("negate", x)
+            return _run("element_wise_identity", x, scale_bias=ScaleBias(-1.0, 0.0))
+        return _run("element_wise_negate", x)
 
     def __abs__(self) -> Expression:
-        return _run("abs", self)
+        return _run("element_wise_abs", self)
 
     def __invert__(self) -> Expression:
-        return _run("bit_not", self)
+        return _run("element_wise_bit_not", self)
 
 
 def _run(name: str, *operands: Any, **fields: Any) -> Expression:
-    from . import functions
+    from .functions import FUNCTIONS
 
-    made: Expression = getattr(functions, f"element_wise_{name}")(*operands, **fields)
+    made: Expression = FUNCTIONS[name](*operands, **fields)
     return made
 
 
@@ -162,28 +161,30 @@ def _binary(name: str, x: Any, other: Any, *, turned: bool = False) -> Expressio
     """``x OP other``, or ``other OP x`` if ``turned``."""
     scale_bias = _scale_bias(name, turned, x, other)
     if scale_bias is not None:
-        return _run("identity", x, scale_bias=scale_bias)
+        return _run("element_wise_identity", x, scale_bias=scale_bias)
     both = _operands(x, other)
     if both is None:
-        return NotImplemented
+        return cast("Expression", NotImplemented)
     try:
         sizes = np.broadcast_shapes(*(each.sizes for each in both))
     except ValueError:
         raise ValueError(f"{both[0]!r} and {both[1]!r} have sizes that cannot be matched.") from None
     a, b = (_broadcast(each, sizes) for each in both)
-    return _run(name, b, a) if turned else _run(name, a, b)
+    return _run(f"element_wise_{name}", *((b, a) if turned else (a, b)))
 
 
 def _scale_bias(name: str, turned: bool, x: Any, number: Any) -> ScaleBias | None:
-    """Where FLOAT holds the number exactly, and the operator computes with floats."""
+    """Of a tensor of floats with a number that FLOAT holds, for FLOAT64 exactly."""
     if not _is_number(number) or x.data_type not in _FLOATS:
         return None
     number = float(number)
-    if np.isinf(number) or np.float64(np.float32(number)) != number:  # or NaN
+    if not abs(number) <= _MOST:  # or NaN
+        return None
+    if x.data_type is TensorDataType.FLOAT64 and float(np.float32(number)) != number:
         return None
     if name == "divide" and not turned:
-        exact = number and abs(np.frexp(number)[0]) == 0.5  # a power of two
-        return ScaleBias(1 / number, 0.0) if exact else None
+        exact = abs(np.frexp(number)[0]) == 0.5 and abs(number) > 1 / _MOST  # a power of two
+        return ScaleBias(1 / number, -0.0) if exact else None
     linear = _LINEAR.get((name, turned))
     return None if linear is None else ScaleBias(*linear(number))
 
@@ -191,7 +192,8 @@ def _scale_bias(name: str, turned: bool, x: Any, number: Any) -> ScaleBias | Non
 def _operands(x: Any, other: Any) -> tuple[Expression, Expression] | None:
     """Both as expressions; None: ``other`` is nothing that can be one."""
     if isinstance(other, Arithmetic):
-        return x, other  # type: ignore[return-value]
+        expression: Any = other
+        return x, expression
     if not _is_number(other) and not isinstance(other, np.ndarray):
         return None
     array = np.asarray(other)

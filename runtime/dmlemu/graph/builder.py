@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -103,7 +103,9 @@ class Graph:
         flags: ExecutionFlags = ExecutionFlags.NONE,
         name: str = "",
     ) -> CompiledGraph:
-        """Compiles what ``outputs`` need into one operator; ``keep``: further tensors whose values are wanted.
+        """Compiles what ``outputs`` need into one operator.
+
+        ``keep``: further tensors whose values are wanted, after those of ``outputs``.
 
         Raises :class:`dmlemu.Error` as CompileGraph does; nodes are called by name and line.
         """
@@ -122,9 +124,7 @@ class Graph:
         operator = self.device.compile_graph(plan.desc, flags)
         if name:
             operator.set_name(name)
-        return CompiledGraph(
-            operator, plan.sources, made, single=single and not keep
-        )
+        return CompiledGraph(operator, plan.sources, made, single=single and not keep)
 
 
 def _made(expression: Expression) -> Expression:

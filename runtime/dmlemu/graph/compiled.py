@@ -121,7 +121,9 @@ class _Run:
         self.graph = graph
         operator = graph.operator
         count = operator.get_binding_properties().required_descriptor_count
-        self.session = session = Session(operator.get_device(), descriptors=max(1, 2 * count + len(graph.sources)))
+        self.session = session = Session(
+            operator.get_device(), descriptors=max(1, 2 * count + len(graph.sources))
+        )
         self.places: dict[int, int] = {}
         size = 0
         for number, source in enumerate(graph.sources):

@@ -59,13 +59,12 @@ PRESENT = {"RNN": 1, "GRU": 1, "LSTM": 1, "ROI_ALIGN_GRAD": 1, "RANDOM_GENERATOR
 
 
 def _in_each(value: int) -> Callable[[Fields], Sequence[int]]:
-    """One for each dimension of a window."""
+    """One for each dimension of a window: as many as another array has, or the filter."""
 
     def follow(fields: Fields) -> Sequence[int]:
-        window = fields.get("window_size", fields.get("window_sizes"))
-        if window is None:
-            window = fields["filter_tensor"].sizes[2:]
-        return (value,) * len(window) if isinstance(window, Sequence) else ()
+        arrays = (fields.get(name) for name in ("window_size", "window_sizes", *_OF_WINDOWS))
+        given = [each for each in arrays if isinstance(each, Sequence)]
+        return (value,) * len(given[0] if given else fields["filter_tensor"].sizes[2:])
 
     return follow
 

@@ -1,22 +1,23 @@
 """The data of a graph: nodes, and expressions, which are tensors that nodes make.
 
-A node knows the expressions that it reads; nothing else refers to it.  What a graph computes is therefore what
-can be reached from its outputs, and nodes are never removed.
+A node knows the expressions that it reads; nothing else refers to it.  What a graph computes is therefore
+what can be reached from its outputs, and nodes are never removed.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dml.enums import TensorDataType, TensorFlags
+from ..dml.enums import ExecutionFlags, TensorDataType, TensorFlags
 from ..dml.lowering.dispatchable import Operator
 from ..dml.tensor_desc import BufferTensorDesc, element_bits
 from ..errors import CallSite, call_site
+from ..evaluation import Evaluable
 from .arithmetic import Arithmetic
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ _serials = itertools.count()
 class Node:
     """What makes tensors of a graph; ``outputs`` are their descs, as they lie in memory.
 
-    ``serial`` grows with each node: what a node reads was made before it.  ``site`` is the line of the program
-    that made it.
+    ``serial`` grows with each node: what a node reads was made before it.  ``site`` is the line of the
+    program that made it.
     """
 
     __slots__ = ("graph", "name", "outputs", "serial", "site")
@@ -113,12 +114,12 @@ class OperatorNode(Node):
         return self._sources
 
 
-class Expression(Arithmetic):
+class Expression(Arithmetic, Evaluable):
     """A tensor of a graph: output number ``output`` of ``node``, read through ``desc``.
 
     Usually ``desc`` is the node's own; a view (:func:`reinterpret`, :func:`broadcast`, :func:`transpose`)
-    reads the same bytes through another one.  Expressions never change, and equal only themselves as keys of a
-    dict: ``==`` is an operator of the graph, as ``+`` and the others are.
+    reads the same bytes through another one.  Expressions never change, and as keys of a dict they equal only
+    themselves: ``==`` is an operator of the graph, as ``+`` and the others are.
     """
 
     __slots__ = ("__weakref__", "desc", "node", "output")
@@ -169,14 +170,20 @@ class Expression(Arithmetic):
         return f"<Expression {self.node.title}: {self.data_type.name} [{sizes}]>"
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            f"{self!r} has no truth value: it is a tensor that is computed when its graph runs."
-        )
+        raise TypeError(f"{self!r} has no truth value: it is a tensor that is computed when its graph runs.")
 
     def __iter__(self) -> Any:
         raise TypeError(f"{self!r} cannot be iterated; split divides a tensor.")
 
     __hash__ = object.__hash__  # Arithmetic has an __eq__
+
+    def evaluate_all(
+        self, wanted: Sequence[Any], arrays: Mapping[Any, Any], flags: ExecutionFlags
+    ) -> list[Array]:
+        """The values of several expressions of this graph; see :func:`dmlemu.evaluate`."""
+        with self.graph.compile(wanted, flags=flags) as compiled:
+            values: list[Array] = compiled.run(arrays)
+            return values
 
 
 def reachable(expressions: Iterable[Expression]) -> list[Node]:
@@ -214,21 +221,33 @@ def reinterpret(
     if strides is None and old.strides is not None:
         if tuple(new_sizes) == tuple(old.sizes) and element_bits(new_type) == element_bits(old.data_type):
             strides = old.strides
-        elif old.effective_strides != replace(old, strides=None).effective_strides:
+        elif not _is_packed(old):
             raise ValueError(
-                f"{x!r} has strides {list(old.effective_strides)}: its bytes are not those of a packed tensor "
-                f"of sizes {list(new_sizes)}.  Give strides, or copy it first, with identity."
+                f"{x!r} has strides {list(x.strides)}: its bytes are not those of a packed tensor of sizes "
+                f"{list(new_sizes)}.  Give strides, or copy it first, with identity."
             )
     least = BufferTensorDesc(new_type, new_sizes, strides)
     if least.extent_in_bytes > old.size_in_bytes:
         raise ValueError(
-            f"A tensor {new_type.name} {list(new_sizes)} with strides {list(least.effective_strides)} reaches "
-            f"over {least.extent_in_bytes} bytes; {x!r} has {old.size_in_bytes}."
+            f"A tensor of {new_type.name}, sizes {list(new_sizes)} and strides "
+            f"{list(least.effective_strides)} has {least.extent_in_bytes} bytes, {x!r} only "
+            f"{old.size_in_bytes}."
         )
     view = replace(
-        old, data_type=new_type, sizes=new_sizes, strides=strides, total_tensor_size_in_bytes=old.size_in_bytes
+        old,
+        data_type=new_type,
+        sizes=new_sizes,
+        strides=strides,
+        total_tensor_size_in_bytes=old.size_in_bytes,
     )
     return Expression(x.node, x.output, view)
+
+
+def _is_packed(desc: BufferTensorDesc) -> bool:
+    strides = zip(
+        desc.sizes, desc.effective_strides, replace(desc, strides=None).effective_strides, strict=True
+    )
+    return all(size == 1 or given == packed for size, given, packed in strides)
 
 
 def broadcast(x: Expression, sizes: Sequence[int]) -> Expression:
@@ -243,7 +262,8 @@ def broadcast(x: Expression, sizes: Sequence[int]) -> Expression:
     if sizes == x.sizes:
         return x
     kept = (
-        stride if old == size else 0 for old, size, stride in zip(x.sizes, sizes[new:], x.strides, strict=True)
+        stride if old == size else 0
+        for old, size, stride in zip(x.sizes, sizes[new:], x.strides, strict=True)
     )
     return reinterpret(x, sizes, (*(0,) * new, *kept))
 

@@ -1,7 +1,8 @@
 """Sizes and data types of an operator's outputs, from its inputs and its other fields.
 
-The definitions' rules say them.  Each output begins as the operator's first input; then its sizes and its type
-are changed to what the rules ask for.  What they leave open is in ``OPEN``: said by the caller, or chosen.
+The definitions' rules say them.  Each output begins as the operator's first input; then its sizes and its
+type are changed to what the rules ask for.  What they leave open is in ``OPEN``: the caller says it, or it is
+chosen.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class Open(NamedTuple):
     """What an operator's rules leave open.
 
     ``output``: the output that it concerns; by default the first.  ``sizes``: whether the caller must
-    (``REQUIRED``) or may (``OPTIONAL``) say its sizes; ``data_type``: the same for its type, or the type that it
-    has if the caller does not say it.  ``chosen``: the sizes that follow from the other fields and from
+    (``REQUIRED``) or may (``OPTIONAL``) say its sizes; ``data_type``: the same for its type, or the type that
+    it has if the caller does not say it.  ``chosen``: the sizes that follow from the other fields and from
     ``more``, parameters that the desc does not have; for an array of outputs the sizes of each.
     """
 
@@ -54,7 +55,9 @@ def _convolved(fields: Fields) -> Sizes | None:
     if fields["direction"] is not ConvolutionDirection.BACKWARD:
         return None
     x, w = fields["input_tensor"].sizes, fields["filter_tensor"].sizes
-    arrays = (fields[name] for name in ("strides", "dilations", "start_padding", "end_padding", "output_padding"))
+    arrays = (
+        fields[name] for name in ("strides", "dilations", "start_padding", "end_padding", "output_padding")
+    )
     spatial = [
         (size - 1) * stride + (taps - 1) * dilation + 1 - start - end + more
         for size, taps, stride, dilation, start, end, more in zip(x[2:], w[2:], *arrays, strict=True)
@@ -129,7 +132,8 @@ OPEN: Mapping[str, Open] = {
     "DIAGONAL_MATRIX1": _MAY_BE_SIZED,
     "SPLIT": Open(more=("output_axis_sizes",), chosen=_along_axis),
     "ONE_HOT": Open(more=("output_length",), chosen=_one_hot),
-    "SLICE1": Open(chosen=_sliced),
+    "SLICE1": Open(sizes=OPTIONAL, chosen=_sliced),
+    **dict.fromkeys(("GATHER_ND", "GATHER_ND1"), _MAY_BE_SIZED),  # as many dimensions as the caller likes
     **dict.fromkeys(
         ("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3"), Open(sizes=OPTIONAL, chosen=_resampled)
     ),
@@ -140,12 +144,15 @@ OPEN: Mapping[str, Open] = {
 }
 
 
+_NOTHING: Fields = {}
+
+
 class Said(NamedTuple):
     """What the caller says: of the open output, and which optional outputs there are."""
 
     sizes: Sizes | None = None
     data_type: TensorDataType | None = None
-    more: Fields = {}
+    more: Fields = _NOTHING
     absent: frozenset[str] = frozenset()
 
 
@@ -156,9 +163,7 @@ def output_names(type: OperatorType) -> tuple[str, ...]:
     return tuple(item.name for item in fields if item.kind is FieldKind.OUTPUT_TENSOR)
 
 
-def inferred(
-    cls: type[OperatorDesc], fields: Fields, said: Said, level: FeatureLevel
-) -> OperatorDesc:
+def inferred(cls: type[OperatorDesc], fields: Fields, said: Said, level: FeatureLevel) -> OperatorDesc:
     """The desc with packed outputs; ``fields`` are all others.
 
     Rules that the inputs and the other fields violate are left to CreateOperator.  Raises
@@ -208,7 +213,7 @@ def _first_guess(bare: OperatorDesc, said: Said, level: FeatureLevel) -> dict[st
             data_type = None if first is None else first.data_type
             if data_type not in allowed.data_types:
                 data_type = min(allowed.data_types)
-        each = sizes if item.array else [sizes]
+        each: Sequence[Any] = sizes if item.array else [sizes]
         made = tuple(BufferTensorDesc(data_type, one) for one in each)
         guess[name] = made if item.array else made[0]
     return guess
@@ -231,10 +236,8 @@ def _said_places(type: OperatorType, said: Said) -> set[tuple[str, str]]:
     return {(name, what) for what, is_given in given.items() if is_given}
 
 
-def _solved(
-    desc: OperatorDesc, level: FeatureLevel, said: set[tuple[str, str]]
-) -> tuple[OperatorDesc, bool]:
-    """The desc with outputs that the rules allow; False: another field is wrong, and rules compute with it."""
+def _solved(desc: OperatorDesc, level: FeatureLevel, said: set[tuple[str, str]]) -> tuple[OperatorDesc, bool]:
+    """The desc with outputs that the rules allow; False: rules compute with another field that is wrong."""
     for _ in range(_MOST_ROUNDS):
         before = desc
         for rule, binding in _rules(desc.TYPE):

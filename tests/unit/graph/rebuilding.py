@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from inspect import signature
 from typing import Any
 
 from dmlemu.dml.declared.schema import FieldKind, OperatorDesc, operator_fields
@@ -14,38 +16,40 @@ def built(graph: Graph, desc: OperatorDesc, *, said: bool = True) -> Any:
     """What the function of the operator returns; ``said``: with what may be said of the outputs."""
     open_ = OPEN.get(desc.TYPE.name, Open())
     arguments: dict[str, Any] = {}
-    output = ""
     for item in operator_fields(type(desc)):
         value = getattr(desc, item.name)
         if item.kind is FieldKind.INPUT_TENSOR:
-            arguments[item.name] = expressions(graph, value)
+            arguments[item.name] = _inputs(graph, value)
         elif item.kind is not FieldKind.OUTPUT_TENSOR:
             arguments[item.name] = value
-        else:
-            output = output or item.name
-            if item.optional:
-                arguments[item.name] = value is not None
-    tensor = getattr(desc, open_.output or output)
-    arguments |= {name: of_output(desc, name, tensor) for name in open_.more}
-    if tensor is not None and (said or open_.sizes == "required") and open_.sizes:
+        elif item.optional:
+            arguments[item.name] = value is not None
+    outputs = dict(_output_fields(desc))
+    tensor = outputs[open_.output or next(iter(outputs))]
+    arguments |= {name: _of_output(desc, name, tensor) for name in open_.more}
+    if tensor is not None and open_.sizes and (said or open_.sizes == "required"):
         arguments["output_sizes"] = tensor.sizes
-    if tensor is not None and (said or open_.data_type == "required") and open_.data_type:
+    if tensor is not None and open_.data_type and (said or open_.data_type == "required"):
         arguments["output_data_type"] = tensor.data_type
     function = FUNCTIONS[desc.TYPE.name.lower()]
-    if not any(isinstance(each, (Expression, list)) for each in arguments.values()):
-        arguments["graph"] = graph
-    elif "graph" in __import__("inspect").signature(function).parameters:
+    if "graph" in signature(function).parameters:
         arguments["graph"] = graph
     return function(**arguments)
 
 
-def expressions(graph: Graph, value: Any) -> Any:
+def _inputs(graph: Graph, value: Any) -> Any:
     if isinstance(value, tuple):
         return [graph.input(each) for each in value]
     return None if value is None else graph.input(value)
 
 
-def of_output(desc: Any, name: str, tensor: Any) -> Any:
+def _output_fields(desc: OperatorDesc) -> Iterator[tuple[str, Any]]:
+    for item in operator_fields(type(desc)):
+        if item.kind is FieldKind.OUTPUT_TENSOR:
+            yield item.name, getattr(desc, item.name)
+
+
+def _of_output(desc: Any, name: str, tensor: Any) -> Any:
     """A parameter that the desc does not have, from its outputs."""
     if name == "output_axis_sizes":
         return [each.sizes[desc.axis] for each in tensor]
@@ -62,5 +66,15 @@ def desc_of(result: Any) -> OperatorDesc:
     return made
 
 
-def packed(tensor: BufferTensorDesc) -> BufferTensorDesc:
-    return BufferTensorDesc(tensor.data_type, tensor.sizes)
+def outputs(desc: OperatorDesc) -> dict[str, list[BufferTensorDesc]]:
+    """The tensors of each output field."""
+    found = {name: value if isinstance(value, tuple) else (value,) for name, value in _output_fields(desc)}
+    return {name: [each for each in value if each is not None] for name, value in found.items()}
+
+
+def essence(tensor: BufferTensorDesc) -> tuple[Any, ...]:
+    """Data type and sizes, but for leading dimensions of 1, of which some operators may have any number."""
+    sizes = list(tensor.sizes)
+    while sizes[:1] == [1]:
+        del sizes[0]
+    return tensor.data_type, *sizes

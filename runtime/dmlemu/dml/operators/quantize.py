@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -162,16 +162,21 @@ class _EqualBlocks(SameSizes):
 class _ParameterType(Rule):
     """A tensor of QuantizationTensors has the type of another field."""
 
-    def __init__(self, index: int, like: str) -> None:
+    def __init__(self, index: int, like: str, *, turned: bool = False) -> None:
         self.index = index
         self.like = like
+        self.turned = turned
+
+    def toward(self, results: Collection[str]) -> Rule:
+        return _ParameterType(self.index, self.like, turned=self.like in results)
 
     def demands(self, desc: Any, level: FeatureLevel) -> Iterator[Demand]:
         if self.index < len(desc.quantization_tensors):
-            measure = DataType(self.like)
+            measure, place = DataType(self.like), DataType(f"quantization_tensors[{self.index}]")
+            if self.turned:
+                measure, place = place, measure
             wanted = measure.value(desc)
             clause = f"differs from {measure.path(desc)} ({wanted.name}), but both need one type"
-            place = DataType(f"quantization_tensors[{self.index}]")
             yield Demand(place, Exactly(wanted), clause=clause)
 
     def sentence(self, cls: type[OperatorDesc]) -> str:
