@@ -29,7 +29,7 @@ def test_the_api_needs_little_beyond_numpy() -> None:
     found = loaded("from dmlemu import d3d12, dml")
     assert "dmlemu.dml.device" in found
     assert not found & {*HEAVY, "dmlemu.dml.declared.rules"}
-    layers = ("checks", "cli", "evaluation", "frontends", "testing")
+    layers = ("checks", "cli", "evaluation", "frontends", "graph", "testing")
     assert not [each for each in found if each.startswith(tuple(f"dmlemu.{layer}" for layer in layers))]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +19,10 @@ from ..dml.lowering.graph_structs import (
 )
 from ..dml.tensor_desc import BufferTensorDesc, array_of
 from ..evaluation import pack_tensor
+from . import arithmetic
 from .compiled import CompiledGraph, Source
-from .expression import ConstantNode, Expression, InputNode, Node, OperatorNode, reachable
+from .expression import ConstantNode, Expression, GraphBase, InputNode, Node, OperatorNode, reachable
+from .functions import FUNCTIONS
 from .policies import Policy, packed
 
 __all__ = ["Graph"]
@@ -28,7 +30,7 @@ __all__ = ["Graph"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Graph:
+class Graph(GraphBase):
     """A graph of operators on a DirectML device, under construction.
 
     ``policy`` lays out the outputs of the operators that are added from now on, see
@@ -46,6 +48,16 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph on {self.device}>"
+
+    def unary(self, name: str, x: Expression) -> Expression:
+        return arithmetic.unary(name, x)
+
+    def binary(self, name: str, x: Expression, other: Any, turned: bool) -> Any:
+        return arithmetic.binary(name, x, other, turned)
+
+    def evaluate(self, wanted: Sequence[Expression], arrays: Mapping[Any, Any], flags: ExecutionFlags) -> Any:
+        with self.compile(wanted, flags=flags) as compiled:
+            return compiled.run(arrays)
 
     def input(
         self,
@@ -131,9 +143,7 @@ def _made(expression: Expression) -> Expression:
     """What an operator makes; inputs and constants are copied, as an edge starts at a node."""
     if isinstance(expression.node, OperatorNode):
         return expression
-    from .functions import element_wise_identity
-
-    copied: Expression = element_wise_identity(expression, name=f"copy of {expression.name}")
+    copied: Expression = FUNCTIONS["element_wise_identity"](expression, name=f"copy of {expression.name}")
     return copied
 
 

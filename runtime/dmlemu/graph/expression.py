@@ -9,23 +9,23 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..dml.device import Device
 from ..dml.enums import ExecutionFlags, TensorDataType, TensorFlags
 from ..dml.lowering.dispatchable import Operator
 from ..dml.tensor_desc import BufferTensorDesc, element_bits
 from ..errors import CallSite, call_site
 from ..evaluation import Evaluable
-from .arithmetic import Arithmetic
-
-if TYPE_CHECKING:
-    from .builder import Graph
+from .operators import Operators
+from .policies import Policy
 
 __all__ = [
     "ConstantNode",
     "Expression",
+    "GraphBase",
     "InputNode",
     "Node",
     "OperatorNode",
@@ -40,6 +40,28 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _serials = itertools.count()
 
 
+class GraphBase:
+    """What expressions know of their graph, a :class:`dmlemu.graph.Graph`."""
+
+    device: Device
+    policy: Policy
+
+    def constant(self, array: Any) -> Expression:
+        raise NotImplementedError
+
+    def unary(self, name: str, x: Expression) -> Expression:
+        """A Python operator of one operand."""
+        raise NotImplementedError
+
+    def binary(self, name: str, x: Expression, other: Any, turned: bool) -> Any:
+        """A Python operator of two operands."""
+        raise NotImplementedError
+
+    def evaluate(self, wanted: Sequence[Expression], arrays: Mapping[Any, Any], flags: ExecutionFlags) -> Any:
+        """The values of expressions, from the arrays of inputs."""
+        raise NotImplementedError
+
+
 class Node:
     """What makes tensors of a graph; ``outputs`` are their descs, as they lie in memory.
 
@@ -49,7 +71,7 @@ class Node:
 
     __slots__ = ("graph", "name", "outputs", "serial", "site")
 
-    def __init__(self, graph: Graph, name: str, outputs: Sequence[BufferTensorDesc]) -> None:
+    def __init__(self, graph: GraphBase, name: str, outputs: Sequence[BufferTensorDesc]) -> None:
         self.graph = graph
         self.name = name
         self.outputs = tuple(outputs)
@@ -87,7 +109,7 @@ class ConstantNode(Node):
 
     __slots__ = ("memory",)
 
-    def __init__(self, graph: Graph, name: str, desc: BufferTensorDesc, memory: Array) -> None:
+    def __init__(self, graph: GraphBase, name: str, desc: BufferTensorDesc, memory: Array) -> None:
         super().__init__(graph, name, [desc])
         self.memory = memory
 
@@ -101,7 +123,7 @@ class OperatorNode(Node):
     __slots__ = ("_sources", "bindings", "operator")
 
     def __init__(
-        self, graph: Graph, name: str, operator: Operator, sources: Sequence[Expression | None]
+        self, graph: GraphBase, name: str, operator: Operator, sources: Sequence[Expression | None]
     ) -> None:
         fields = [field for field in operator.program.fields if field.output]
         super().__init__(graph, name, [field.desc for field in fields if field.desc is not None])
@@ -114,7 +136,7 @@ class OperatorNode(Node):
         return self._sources
 
 
-class Expression(Arithmetic, Evaluable):
+class Expression(Operators, Evaluable):
     """A tensor of a graph: output number ``output`` of ``node``, read through ``desc``.
 
     Usually ``desc`` is the node's own; a view (:func:`reinterpret`, :func:`broadcast`, :func:`transpose`)
@@ -130,7 +152,7 @@ class Expression(Arithmetic, Evaluable):
         self.desc = node.outputs[output] if desc is None else desc
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> GraphBase:
         return self.node.graph
 
     @property
@@ -175,15 +197,14 @@ class Expression(Arithmetic, Evaluable):
     def __iter__(self) -> Any:
         raise TypeError(f"{self!r} cannot be iterated; split divides a tensor.")
 
-    __hash__ = object.__hash__  # Arithmetic has an __eq__
+    __hash__ = object.__hash__  # Operators has an __eq__
 
     def evaluate_all(
         self, wanted: Sequence[Any], arrays: Mapping[Any, Any], flags: ExecutionFlags
     ) -> list[Array]:
         """The values of several expressions of this graph; see :func:`dmlemu.evaluate`."""
-        with self.graph.compile(wanted, flags=flags) as compiled:
-            values: list[Array] = compiled.run(arrays)
-            return values
+        values: list[Array] = self.graph.evaluate(wanted, arrays, flags)
+        return values
 
 
 def reachable(expressions: Iterable[Expression]) -> list[Node]:

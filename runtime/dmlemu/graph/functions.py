@@ -22,13 +22,10 @@ from ..dml.enums import TensorDataType
 from ..dml.structs import ScalarUnion, ScaleBias
 from ..dml.tensor_desc import BufferTensorDesc
 from .defaults import completed
-from .expression import Expression, OperatorNode, without_flags
+from .expression import Expression, GraphBase, OperatorNode, without_flags
 from .inference import Said, inferred
 from .policies import laid_out
 from .signatures import Declaration
-
-if TYPE_CHECKING:
-    from .builder import Graph
 
 
 class _Call:
@@ -82,13 +79,11 @@ class _Call:
         hint = "; Graph.constant makes one of an array" if hasattr(value, "__array__") else ""
         raise TypeError(f"{self.name}(): {path} must be an Expression, not {type(value).__name__}{hint}.")
 
-    def _graph(self, sources: dict[str, Any], given: Any) -> Graph:
+    def _graph(self, sources: dict[str, Any], given: Any) -> GraphBase:
         """The graph of all inputs; that of an operator without inputs is given."""
-        from .builder import Graph
-
-        if self.declaration.needs_graph and not isinstance(given, Graph):
+        if self.declaration.needs_graph and not isinstance(given, GraphBase):
             raise TypeError(f"{self.name}(): graph must be a Graph, not {type(given).__name__}.")
-        graph: Graph | None = given
+        graph: GraphBase | None = given
         for name, found in sources.items():
             for each in _each(found):
                 if each is not None:
@@ -127,7 +122,7 @@ class _Call:
 
     # --- outputs ---
 
-    def _laid_out(self, desc: OperatorDesc, graph: Graph) -> OperatorDesc:
+    def _laid_out(self, desc: OperatorDesc, graph: GraphBase) -> OperatorDesc:
         """With outputs as the graph's policy has them."""
         changes: dict[str, Any] = {}
         for item in self.declaration.outputs:

@@ -145,7 +145,7 @@ def test_inputs(graph: Graph) -> None:
     with pytest.raises(ValueError, match="has an input named 'x' already"):
         graph.input([1], name="x")
     owned = dml.BufferTensorDesc(T.FLOAT16, [2], flags=dml.TensorFlags.OWNED_BY_DML)
-    with pytest.raises(ValueError, match="Graph.constant keeps values"):
+    with pytest.raises(ValueError, match=r"Graph\.constant keeps values"):
         graph.input(owned)
 
 
@@ -265,7 +265,7 @@ def test_what_cannot_be_compiled(graph: Graph) -> None:
 
 
 def test_a_program_may_bind_the_operator_itself(graph: Graph) -> None:
-    x, y = network(graph)
+    _, y = network(graph)
     run = graph.compile(y, name="network")
     with dmlemu.Session(graph.device) as session:
         image, weights = session.upload("x", IMAGE), session.upload("w", WEIGHTS)
@@ -281,7 +281,7 @@ def test_a_program_may_bind_the_operator_itself(graph: Graph) -> None:
 
 
 def test_a_closed_graph_runs_again(graph: Graph) -> None:
-    x, y = network(graph)
+    _, y = network(graph)
     with graph.compile(y) as run:
         first = run(x=IMAGE)
     assert isinstance(run, CompiledGraph)

@@ -139,7 +139,7 @@ def test_a_scale_keeps_the_sign_of_zeros(graph: Graph) -> None:
 
 def test_a_number_that_the_type_does_not_have(graph: Graph) -> None:
     for number in (1.5, 256, -1):
-        with pytest.raises(ValueError, match="has values that UINT8, the type of .*, does not have"):
+        with pytest.raises(ValueError, match=r"has values that UINT8, the type of .*, does not have"):
             graph.input([2], T.UINT8) + number
 
 
