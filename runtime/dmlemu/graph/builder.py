@@ -68,13 +68,12 @@ class Graph(GraphBase):
     ) -> Expression:
         """An input, whose array is given in each run: a tensor desc, or sizes and a data type, then packed.
 
-        ``name``: the argument of a compiled graph; by default ``input0``, ``input1`` and so on.  ValueError:
-        the graph has an input of this name, or the tensor is OWNED_BY_DML: that is for constants.
+        ``name``: the argument of a compiled graph; by default ``input0``, ``input1`` and so on.  An input
+        that is OWNED_BY_DML is given in the first call, which initialises the graph.  ValueError: the graph
+        has an input of this name.
         """
         if not isinstance(desc, BufferTensorDesc):
             desc = BufferTensorDesc(data_type, desc)
-        if desc.flags:
-            raise ValueError("An input is not OWNED_BY_DML: Graph.constant keeps values.")
         name = name or f"input{len(self._names)}"
         if name in self._names:
             raise ValueError(f"The graph has an input named {name!r} already.")

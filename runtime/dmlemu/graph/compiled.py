@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import d3d12, dml
 from ..dml.lowering.dispatchable import CompiledOperator
-from ..dml.tensor_desc import BufferTensorDesc
+from ..dml.tensor_desc import BufferTensorDesc, array_of
 from ..evaluation import pack_tensor, unpack_tensor
 from ..session import Session
 from .expression import ConstantNode, Expression, InputNode
@@ -57,7 +57,7 @@ class CompiledGraph:
 
     @property
     def inputs(self) -> tuple[Expression, ...]:
-        """What a call needs arrays for."""
+        """What a call needs arrays for; an OWNED_BY_DML one in the first call only."""
         return tuple(Expression(each.node) for each in self.sources if isinstance(each.node, InputNode))
 
     def __repr__(self) -> str:
@@ -90,25 +90,39 @@ class CompiledGraph:
 
     def run(self, arrays: Mapping[Any, Any]) -> Any:
         """As a call, with the arrays by input or by name."""
-        given = _by_name(self.inputs, arrays)
+        names = {source.node.name: number for number, source in self._asked()}
+        memory: dict[int, Array] = {}
+        for key, array in arrays.items():
+            name = key.name if isinstance(key, Expression) else key
+            if name not in names:
+                raise TypeError(f"{key!r} is no input of this graph{self._why_not(name, names)}.")
+            desc = self.sources[names[name]].desc
+            memory[names[name]] = pack_tensor(desc, array_of(array), name)
+        for name, number in names.items():
+            if number not in memory:
+                raise TypeError(f"The graph's input {name!r} is missing.")
+        found = self.run_memory(memory)
+        values = [unpack_tensor(each.desc, data) for each, data in zip(self.outputs, found, strict=True)]
+        return values[0] if self._single else values
+
+    def run_memory(self, memory: Mapping[int, Array]) -> list[Array]:
+        """The bytes of the outputs, from those of the inputs by their numbers among ``sources``."""
         if self._run is None:
-            self._run = _Run(self)
-        results = self._run(given)
-        return results[0] if self._single else results
+            self._run = _Run(self, memory)
+        return self._run(memory)
 
+    def _asked(self) -> list[tuple[int, Source]]:
+        """The inputs of the next run; those that are owned were read when it was initialised."""
+        return [
+            (number, source)
+            for number, source in enumerate(self.sources)
+            if isinstance(source.node, InputNode) and not (source.owned and self._run is not None)
+        ]
 
-def _by_name(inputs: Sequence[Expression], arrays: Mapping[Any, Any]) -> dict[str, Any]:
-    names = [each.name for each in inputs]
-    given: dict[str, Any] = {}
-    for key, value in arrays.items():
-        name = key.name if isinstance(key, Expression) else key
-        if name not in names:
-            raise TypeError(f"{key!r} is no input of this graph ({', '.join(names) or 'it has none'}).")
-        given[name] = value
-    missing = [name for name in names if name not in given]
-    if missing:
-        raise TypeError(f"The graph's input {missing[0]!r} is missing.")
-    return given
+    def _why_not(self, name: object, names: Mapping[str, int]) -> str:
+        if any(each.name == name for each in self.inputs):
+            return " any more: DirectML owns it, since the first call or the latest close()"
+        return f" ({', '.join(names) or 'it has none'})"
 
 
 class _Run:
@@ -117,42 +131,42 @@ class _Run:
     Three buffers, as inputs and outputs lie in one: to upload, for the operator, and to read back.
     """
 
-    def __init__(self, graph: CompiledGraph) -> None:
+    def __init__(self, graph: CompiledGraph, memory: Mapping[int, Array]) -> None:
         self.graph = graph
         operator = graph.operator
         count = operator.get_binding_properties().required_descriptor_count
-        self.session = session = Session(
-            operator.get_device(), descriptors=max(1, 2 * count + len(graph.sources))
-        )
+        device = operator.get_device()
+        self.session = session = Session(device, descriptors=max(1, 2 * count + len(graph.sources)))
         self.places: dict[int, int] = {}
         size = 0
         for number, source in enumerate(graph.sources):
-            if isinstance(source.node, InputNode):
+            if isinstance(source.node, InputNode) and not source.owned:
                 self.places[number] = size
                 size += _aligned(source.desc.size_in_bytes)
         self.starts = []
         self.input_size = size
         for each in graph.outputs:
             self.starts.append(size)
-            size += _aligned(each.node.outputs[each.output].size_in_bytes)
+            size += _aligned(_made(each).size_in_bytes)
         self.size = size
-        self.upload = session.buffer("graph upload", max(size, 4), d3d12.HeapType.UPLOAD)
-        self.gpu = session.buffer("graph default", max(size, 4))
-        self.readback = session.readback_buffer("graph readback", max(size, 4))
-        self.constants = self._constants()
+        self.upload = session.buffer("graph upload", size, d3d12.HeapType.UPLOAD)
+        self.gpu = session.buffer("graph default", size)
+        self.readback = session.readback_buffer("graph readback", size)
+        self.kept = self._kept(memory)
         self.persistent = session.persistent_buffer(operator)
         self.temporary = session.temporary_buffer(operator)
         self._initialise()
 
-    def _constants(self) -> dict[int, d3d12.Resource]:
-        """Buffers with the constants, by the number of the input."""
+    def _kept(self, memory: Mapping[int, Array]) -> dict[int, d3d12.Resource]:
+        """Buffers with the constants and the owned inputs, by their numbers."""
         session, found, uploads = self.session, {}, []
         for number, source in enumerate(self.graph.sources):
-            if isinstance(source.node, ConstantNode):
-                memory = source.node.memory
-                uploads.append(session.upload_buffer(f"{source.node.name}, upload", memory))
-                found[number] = session.buffer(source.node.name, memory.nbytes)
-                session.list.copy_buffer_region(found[number], 0, uploads[-1], 0, memory.nbytes)
+            node = source.node
+            if number not in self.places:
+                data = node.memory if isinstance(node, ConstantNode) else memory[number]
+                uploads.append(session.upload_buffer(f"{node.name}, upload", data))
+                found[number] = session.buffer(node.name, data.nbytes)
+                session.list.copy_buffer_region(found[number], 0, uploads[-1], 0, data.nbytes)
         if found:
             session.run()
         for each in uploads:
@@ -160,24 +174,24 @@ class _Run:
         return found
 
     def _initialise(self) -> None:
-        """Afterwards the buffers of constants that DirectML owns are released."""
+        """Afterwards the buffers of what DirectML owns are released."""
         session, sources = self.session, self.graph.sources
-        owned = [self.constants.get(i) if source.owned else None for i, source in enumerate(sources)]
+        owned = [self.kept.get(i) if source.owned else None for i, source in enumerate(sources)]
         session.initialize(
-            self.graph.operator,
-            inputs=[owned] if any(owned) else None,
-            persistent=[self.persistent],
+            self.graph.operator, inputs=[owned] if any(owned) else None, persistent=[self.persistent]
         )
         session.run()
         for number, buffer in enumerate(owned):
             if buffer is not None:
-                del self.constants[number]
+                del self.kept[number]
                 buffer.release()
 
-    def __call__(self, arrays: Mapping[str, Any]) -> list[Array]:
-        session = self.session
-        self._write(arrays)
-        states = d3d12.ResourceStates
+    def __call__(self, memory: Mapping[int, Array]) -> list[Array]:
+        session, states = self.session, d3d12.ResourceStates
+        with self.upload.map(0, d3d12.Range(0, 0)) as mapped:
+            host = np.asarray(mapped)
+            for number, place in self.places.items():
+                host[place : place + memory[number].nbytes] = memory[number]
         if self.input_size:
             session.list.copy_buffer_region(self.gpu, 0, self.upload, 0, self.input_size)
             session.transition(states.COPY_DEST, states.UNORDERED_ACCESS, self.gpu)
@@ -186,7 +200,7 @@ class _Run:
             self.graph.operator,
             [self._input(number) for number in range(len(self.graph.sources))],
             [
-                dml.BufferBinding(self.gpu, start, each.node.outputs[each.output].size_in_bytes)
+                dml.BufferBinding(self.gpu, start, _made(each).size_in_bytes)
                 for start, each in zip(self.starts, self.graph.outputs, strict=True)
             ],
             persistent=self.persistent,
@@ -202,25 +216,22 @@ class _Run:
         source = self.graph.sources[number]
         if source.owned:
             return None
-        if number in self.constants:
-            return self.constants[number]
+        if number in self.kept:
+            return self.kept[number]
         return dml.BufferBinding(self.gpu, self.places[number], source.desc.size_in_bytes)
 
-    def _write(self, arrays: Mapping[str, Any]) -> None:
-        with self.upload.map(0, d3d12.Range(0, 0)) as memory:
-            host = np.asarray(memory)
-            for number, place in self.places.items():
-                source = self.graph.sources[number]
-                packed = pack_tensor(source.desc, np.asarray(arrays[source.node.name]), source.node.name)
-                host[place : place + packed.nbytes] = packed
-
     def _read(self) -> list[Array]:
-        with self.readback.map(0, d3d12.Range(self.starts[0], self.size)) as memory:
-            host = np.asarray(memory)
+        with self.readback.map(0, d3d12.Range(self.starts[0], self.size)) as mapped:
+            host = np.asarray(mapped)
             return [
-                unpack_tensor(each.desc, host[start : start + each.desc.size_in_bytes])
+                host[start : start + each.desc.size_in_bytes].copy()
                 for start, each in zip(self.starts, self.graph.outputs, strict=True)
             ]
+
+
+def _made(expression: Expression) -> BufferTensorDesc:
+    """The tensor as the operator makes it, of which an output may be a view."""
+    return expression.node.outputs[expression.output]
 
 
 def _aligned(size: int) -> int:

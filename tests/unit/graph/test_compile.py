@@ -144,9 +144,22 @@ def test_inputs(graph: Graph) -> None:
     assert [graph.input([1]).name, graph.input([1]).name] == ["input1", "input2"]
     with pytest.raises(ValueError, match="has an input named 'x' already"):
         graph.input([1], name="x")
-    owned = dml.BufferTensorDesc(T.FLOAT16, [2], flags=dml.TensorFlags.OWNED_BY_DML)
-    with pytest.raises(ValueError, match=r"Graph\.constant keeps values"):
-        graph.input(owned)
+
+
+def test_an_owned_input_is_given_once(graph: Graph) -> None:
+    owned = dml.BufferTensorDesc(T.FLOAT32, [2], flags=dml.TensorFlags.OWNED_BY_DML)
+    x, w = graph.input([2], name="x"), graph.input(owned, name="w")
+    run = graph.compile(x * w)
+    one, two = np.float32([1, 2]), np.float32([5, 7])
+
+    assert run(x=one, w=two).tolist() == [5, 14]
+    assert run(x=two).tolist() == [25, 49]
+    with pytest.raises(TypeError, match="'w' is no input of this graph any more: DirectML owns it"):
+        run(x=one, w=one)
+    run.close()
+    with pytest.raises(TypeError, match="The graph's input 'w' is missing"):
+        run(x=one)
+    assert run(x=one, w=one).tolist() == [1, 4]
 
 
 def test_arrays_that_do_not_fit(graph: Graph) -> None:
