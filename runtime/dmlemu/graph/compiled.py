@@ -90,17 +90,18 @@ class CompiledGraph:
 
     def run(self, arrays: Mapping[Any, Any]) -> Any:
         """As a call, with the arrays by input or by name."""
-        names = {source.node.name: number for number, source in self._asked()}
-        memory: dict[int, Array] = {}
-        for key, array in arrays.items():
-            name = key.name if isinstance(key, Expression) else key
+        given = {key.name if isinstance(key, Expression) else key: array for key, array in arrays.items()}
+        asked = self._asked()
+        names = [source.node.name for _, source in asked]
+        for name in given:
             if name not in names:
-                raise TypeError(f"{key!r} is no input of this graph{self._why_not(name, names)}.")
-            desc = self.sources[names[name]].desc
-            memory[names[name]] = pack_tensor(desc, array_of(array), name)
-        for name, number in names.items():
-            if number not in memory:
+                raise TypeError(f"{name!r} is no input of this graph{self._why_not(name, names)}.")
+        memory: dict[int, Array] = {}
+        for number, source in asked:
+            name = source.node.name
+            if name not in given:
                 raise TypeError(f"The graph's input {name!r} is missing.")
+            memory[number] = pack_tensor(source.desc, array_of(given[name]), name)
         found = self.run_memory(memory)
         values = [unpack_tensor(each.desc, data) for each, data in zip(self.outputs, found, strict=True)]
         return values[0] if self._single else values
@@ -119,7 +120,7 @@ class CompiledGraph:
             if isinstance(source.node, InputNode) and not (source.owned and self._run is not None)
         ]
 
-    def _why_not(self, name: object, names: Mapping[str, int]) -> str:
+    def _why_not(self, name: object, names: Sequence[str]) -> str:
         if any(each.name == name for each in self.inputs):
             return " any more: DirectML owns it, since the first call or the latest close()"
         return f" ({', '.join(names) or 'it has none'})"
