@@ -31,6 +31,14 @@ from .tensors import (
 _Sizes = Sequence[int]
 _Fused = FusedActivation | None
 
+_REQUIRED: Any = object()  # required behind parameters that may be left out, as pybind11 has it
+
+
+def _check_given(function: str, **values: Any) -> None:
+    for name, value in values.items():
+        if value is _REQUIRED:
+            raise TypeError(f"{function}() needs {name}.")
+
 
 def _run(name: str, *tensors: Expression | None, **fields: Any) -> Any:
     """What the function of the operator returns; empty arrays are left out, so that it chooses."""
@@ -224,12 +232,12 @@ def mean_variance_normalization(
     scale: Expression | None = None,
     bias: Expression | None = None,
     axes: _Sizes = (),
-    *,
-    normalize_variance: bool,
-    epsilon: float,
+    normalize_variance: bool = _REQUIRED,
+    epsilon: float = _REQUIRED,
     fused_activation: _Fused = None,
 ) -> Expression:
     """Over the listed axes."""
+    _check_given("mean_variance_normalization", normalize_variance=normalize_variance, epsilon=epsilon)
     return Expression(
         FUNCTIONS["mean_variance_normalization1"](
             *(
@@ -237,7 +245,7 @@ def mean_variance_normalization(
                 for each in (input, scale, bias)
             ),
             axes=axes,
-            normalize_variance=normalize_variance,
+            normalize_variance=bool(normalize_variance),
             epsilon=epsilon,
             fused_activation=_fused(fused_activation),
         )
@@ -319,12 +327,13 @@ def gru(
     bias: Expression | None = None,
     hidden_init: Expression | None = None,
     sequence_lengths: Expression | None = None,
-    *,
-    activation_descs: Sequence[FusedActivation],
-    direction: RecurrentNetworkDirection,
+    activation_descs: Sequence[FusedActivation] = _REQUIRED,
+    direction: RecurrentNetworkDirection = _REQUIRED,
     linear_before_reset: bool = True,
-    output_options: OutputOptions,
+    output_options: OutputOptions = _REQUIRED,
 ) -> GRUOutputs:
+    given = {"activation_descs": activation_descs, "direction": direction, "output_options": output_options}
+    _check_given("gru", **given)
     sequence, single = (output_options in (OutputOptions.Both, each) for each in list(OutputOptions)[1:])
     found = _run(
         "gru",

@@ -154,7 +154,7 @@ def test_functions_of_one_tensor(graph: Graph) -> None:
         dml.slice(x, [0, 1, 0, 0], [1, 1, 2, 2], [1, 1, 1, -1]),
         dml.average_pooling(x, [1, 1], [2, 2], [0, 0], [0, 0], False),
         dml.up_sample_2d(x, dml.Size2D(2, 1), dml.InterpolationMode.NEAREST_NEIGHBOR),
-        dml.mean_variance_normalization(x, axes=[2, 3], normalize_variance=False, epsilon=0.0),
+        dml.mean_variance_normalization(x, None, None, [2, 3], False, 0.0),
         dml.local_response_normalization(x, True, 1, 0.0, 1.0, 2.0),
     )
     expected = [
@@ -282,5 +282,7 @@ def test_bindings_in_another_order(graph: Graph) -> None:
         graph.device.compute(model, graph.bindings, [1])  # type: ignore[list-item]
     with pytest.raises(TypeError, match=r"gemm\(\): a tensor must be a pydirectml\.Expression, not int"):
         dml.gemm(x, 1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"mean_variance_normalization\(\) needs epsilon"):
+        dml.mean_variance_normalization(x, None, None, [0], True)
     with pytest.raises(TypeError, match=r"device must be a pydirectml\.Device"):
         dml.GraphBuilder(None)  # type: ignore[arg-type]
