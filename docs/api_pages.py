@@ -14,6 +14,7 @@ from typing import Any, get_origin
 from uuid import UUID
 
 from dmlemu.d3d12 import Object
+from dmlemu.graph import FUNCTIONS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -23,6 +24,7 @@ _MODULES = {
     "dmlemu": "Sessions, evaluation, reports, chaos",
     "dmlemu.d3d12": "Direct3D 12",
     "dmlemu.dml": "DirectML",
+    "dmlemu.graph": "Graphs as expressions",
     "dmlemu.reporting": "What a device reports",
     "dmlemu.checks": "Checks",
     "dmlemu.recording": "Records of dispatches",
@@ -42,7 +44,9 @@ def pages() -> dict[str, str]:
         stem = name.removeprefix("dmlemu.").replace(".", "-")
         rows.append(f"| [`{name}`]({stem}.md) | {about} |")
         if name not in _SPLIT:
-            texts[f"{stem}.md"] = "\n".join(_page(module, f"{name}: {about}", lambda _: True))
+            operators = list(FUNCTIONS.values()) if name == "dmlemu.graph" else []
+            page = _page(module, f"{name}: {about}", lambda value, these=operators: value not in these)
+            texts[f"{stem}.md"] = "\n".join([*page, *(_operators() if operators else ())])
             continue
         texts[f"{stem}.md"] = "\n".join(_page(module, f"{name}: {about}", _is_object))
         for suffix, of, wanted in (("structs", "Structs", _is_struct), ("enums", "Enums", _is_enum)):
@@ -81,6 +85,16 @@ def _page(
         yield ""
 
 
+def _operators() -> Iterator[str]:
+    """The functions of operators, by the operators' pages."""
+    yield "## Functions of operators\n\n| function | short name | operator |\n| --- | --- | --- |"
+    short = {function.__name__: name for name, function in FUNCTIONS.items() if name != function.__name__}
+    for name in sorted({function.__name__ for function in FUNCTIONS.values()}):
+        also = f"`{short[name]}`" if name in short else ""
+        yield f"| `{name}` | {also} | [{name.upper()}](../reference/operators/{name}.md) |"
+    yield ""
+
+
 def _shown(value: Any) -> str:
     """A number, an IID or a type; of objects their class."""
     if isinstance(value, (int, UUID)):
@@ -99,6 +113,8 @@ def _entry(module: ModuleType, name: str, value: Any) -> Iterator[str]:
     made = issubclass(value, Object) and "context" in signature(value).parameters  # by a method of a device
     yield f".. autoclass:: {first}.{name}{'()' if made else ''}"
     yield "   :members:"
+    if module.__name__ == "dmlemu.graph":
+        yield "   :exclude-members: unary, binary, evaluate, evaluate_all"
     if module.__name__ in _SPLIT and _is_object(value):
         yield f"   :exclude-members: {', '.join(sorted(INTERNAL))}"
     if _is_enum(value):

@@ -107,10 +107,20 @@ class CompiledGraph:
         return values[0] if self._single else values
 
     def run_memory(self, memory: Mapping[int, Array]) -> list[Array]:
-        """The bytes of the outputs, from those of the inputs by their numbers among ``sources``."""
-        if self._run is None:
-            self._run = _Run(self, memory)
-        return self._run(memory)
+        """The bytes of the outputs, from those of the inputs by their numbers among ``sources``.
+
+        After an exception the graph is as after :meth:`close`.
+        """
+        run, self._run = self._run, None  # kept again when all went well
+        run = run or _Run(self)
+        try:
+            run.initialise(memory)
+            values = run(memory)
+        except BaseException as error:
+            run.session.__exit__(type(error), error, None)  # what is in use is not reported
+            raise
+        self._run = run
+        return values
 
     def _asked(self) -> list[tuple[int, Source]]:
         """The inputs of the next run; those that are owned were read when it was initialised."""
@@ -132,12 +142,12 @@ class _Run:
     Three buffers, as inputs and outputs lie in one: to upload, for the operator, and to read back.
     """
 
-    def __init__(self, graph: CompiledGraph, memory: Mapping[int, Array]) -> None:
+    def __init__(self, graph: CompiledGraph) -> None:
         self.graph = graph
         operator = graph.operator
         count = operator.get_binding_properties().required_descriptor_count
         device = operator.get_device()
-        self.session = session = Session(device, descriptors=max(1, 2 * count + len(graph.sources)))
+        self.session = Session(device, descriptors=max(1, 2 * count + len(graph.sources)))
         self.places: dict[int, int] = {}
         size = 0
         for number, source in enumerate(graph.sources):
@@ -150,13 +160,31 @@ class _Run:
             self.starts.append(size)
             size += _aligned(_made(each).size_in_bytes)
         self.size = size
-        self.upload = session.buffer("graph upload", size, d3d12.HeapType.UPLOAD)
-        self.gpu = session.buffer("graph default", size)
-        self.readback = session.readback_buffer("graph readback", size)
+        self.kept: dict[int, d3d12.Resource] = {}
+        self._initialised = False
+
+    def initialise(self, memory: Mapping[int, Array]) -> None:
+        """Creates the buffers and initialises the operator, the first time.
+
+        Afterwards the buffers of what DirectML owns are released.
+        """
+        if self._initialised:
+            return
+        session, operator, sources = self.session, self.graph.operator, self.graph.sources
+        self.upload = session.buffer("graph upload", self.size, d3d12.HeapType.UPLOAD)
+        self.gpu = session.buffer("graph default", self.size)
+        self.readback = session.readback_buffer("graph readback", self.size)
         self.kept = self._kept(memory)
         self.persistent = session.persistent_buffer(operator)
         self.temporary = session.temporary_buffer(operator)
-        self._initialise()
+        owned = [self.kept.get(i) if source.owned else None for i, source in enumerate(sources)]
+        session.initialize(operator, inputs=[owned] if any(owned) else None, persistent=[self.persistent])
+        session.run()
+        for number, buffer in enumerate(owned):
+            if buffer is not None:
+                del self.kept[number]
+                buffer.release()
+        self._initialised = True
 
     def _kept(self, memory: Mapping[int, Array]) -> dict[int, d3d12.Resource]:
         """Buffers with the constants and the owned inputs, by their numbers."""
@@ -173,19 +201,6 @@ class _Run:
         for each in uploads:
             each.release()
         return found
-
-    def _initialise(self) -> None:
-        """Afterwards the buffers of what DirectML owns are released."""
-        session, sources = self.session, self.graph.sources
-        owned = [self.kept.get(i) if source.owned else None for i, source in enumerate(sources)]
-        session.initialize(
-            self.graph.operator, inputs=[owned] if any(owned) else None, persistent=[self.persistent]
-        )
-        session.run()
-        for number, buffer in enumerate(owned):
-            if buffer is not None:
-                del self.kept[number]
-                buffer.release()
 
     def __call__(self, memory: Mapping[int, Array]) -> list[Array]:
         session, states = self.session, d3d12.ResourceStates

@@ -303,6 +303,26 @@ def test_a_closed_graph_runs_again(graph: Graph) -> None:
     run.close()
 
 
+def test_a_graph_runs_again_after_an_exception(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, y = network(graph)
+    run = graph.compile(y)
+    first, original = run(x=IMAGE), dmlemu.Session.run
+    for number in (1, 2, 3):  # of what the next call waits for: constants, initialisation, dispatch
+        waits = iter([None] * (number - 1))
+
+        def interrupted(session: dmlemu.Session, waits: Any = waits) -> None:
+            if next(waits, KeyboardInterrupt) is not None:
+                raise KeyboardInterrupt
+            original(session)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(dmlemu.Session, "run", interrupted)
+            run.close()
+            with pytest.raises(KeyboardInterrupt):
+                run(x=IMAGE)
+        np.testing.assert_array_equal(run(x=IMAGE), first)
+
+
 def test_a_graph_that_only_reduces(graph: Graph) -> None:
     x = graph.input([3, 4], name="x")
     total = reduce(x, function=dml.ReduceFunction.SUM, axes=[1])
