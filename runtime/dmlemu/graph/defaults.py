@@ -71,16 +71,20 @@ def _in_each(value: int) -> Callable[[Fields], Sequence[int]]:
 
 def _scales(fields: Fields) -> Sequence[float]:
     """The quotients of the sizes that were asked for, and those of the input."""
-    source = fields.get("input_tensor", fields.get("input_gradient_tensor"))
-    new, old = fields["output_sizes"], source.sizes
-    if new is None or len(new) != len(old):
-        return ()
-    return tuple(a / b for a, b in zip(new, old, strict=True))
+    return _quotients(fields["output_sizes"], fields["input_tensor"].sizes, _first(fields).rank)
 
 
 def _gradient_scales(fields: Fields) -> Sequence[float]:
-    new, old = fields["input_gradient_tensor"].sizes, fields["output_sizes"]
-    return tuple(a / b for a, b in zip(new, old, strict=True)) if len(new) == len(old) else ()
+    gradient = fields["input_gradient_tensor"]
+    return _quotients(gradient.sizes, fields["output_sizes"], gradient.rank)
+
+
+def _quotients(new: Any, old: Any, rank: int) -> Sequence[float]:
+    """Of what are no sizes of such a tensor, ones: CreateOperator refuses the sizes themselves."""
+    try:
+        return tuple(a / b for a, b in zip(new, old, strict=True))
+    except (TypeError, ValueError, ZeroDivisionError):
+        return (1.0,) * rank
 
 
 def _of_each_dimension(value: float) -> Callable[[Fields], Sequence[float]]:
@@ -130,4 +134,6 @@ def completed(cls: type[OperatorDesc], fields: dict[str, Any], sizes: Sequence[i
     for item in operator_fields(cls):
         follow = follows(cls, item.name)
         if follow is not None and fields[item.name] is None:
+            if item.name == "scales" and sizes is None:
+                raise TypeError(f"{cls.TYPE.name.lower()}(): scales or output_sizes must be given.")
             fields[item.name] = follow({**fields, "output_sizes": sizes})

@@ -21,6 +21,7 @@ from ..dml.declared.schema import Field, FieldKind, OperatorDesc
 from ..dml.enums import TensorDataType
 from ..dml.structs import ScalarUnion, ScaleBias
 from ..dml.tensor_desc import BufferTensorDesc
+from ..errors import as_integer
 from .defaults import completed
 from .expression import Expression, GraphBase, OperatorNode, without_flags
 from .inference import Said, inferred
@@ -51,6 +52,8 @@ class _Call:
         fields.update((item.name, values[item.name]) for item in declaration.others)
         completed(declaration.cls, fields, values.get("output_sizes"))
         fields.update(self._converted(fields))
+        for name in declaration.open.more:
+            self._check_more(name, values[name])
         said = Said(
             values.get("output_sizes"),
             values.get("output_data_type"),
@@ -121,6 +124,14 @@ class _Call:
                 yield item.name, ScaleBias(*value)
 
     # --- outputs ---
+
+    def _check_more(self, name: str, value: Any) -> None:
+        """A parameter that no desc has, so that CreateOperator does not see it: a size, or several."""
+        several = name.endswith("s")
+        each = value if several and isinstance(value, Sequence) else [None if several else value]
+        if any(as_integer(one) is None for one in each):
+            expected = "a sequence of integers" if several else "an integer"
+            raise TypeError(f"{self.name}(): {name} must be {expected}, not {value!r}.")
 
     def _laid_out(self, desc: OperatorDesc, graph: GraphBase) -> OperatorDesc:
         """With outputs as the graph's policy has them."""

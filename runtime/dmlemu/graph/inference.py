@@ -278,7 +278,10 @@ def _kept(
                 return desc, False
         if change is None:
             return desc, True
-        value = change.allowed.pick(_least, change.place.domain(desc, level))
+        try:
+            value = change.allowed.pick(_least, change.place.domain(desc, level))
+        except LookupError:  # what the rule asks for, the operator's table does not allow
+            return desc, False
         desc = change.place.put(desc, value)
     return desc, False
 

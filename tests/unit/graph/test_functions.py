@@ -332,6 +332,22 @@ def test_a_wrong_parameter_of_the_outputs(graph: Graph) -> None:
     assert caught.value.report.field == "Alpha"
 
 
+def test_sizes_that_are_none(graph: Graph) -> None:
+    x = graph.input([1, 1, 2, 6])
+    for wrong in (3, "3", [1.5], None):
+        with pytest.raises(TypeError, match=r"^split\(\): output_axis_sizes must be a sequence of integers"):
+            split(x, axis=3, output_axis_sizes=wrong)
+    with pytest.raises(TypeError, match=r"^one_hot\(\): output_length must be an integer, not \[3\]"):
+        one_hot(graph.input([2, 1], T.UINT32), graph.input([1, 2]), axis=1, output_length=[3])
+    linear = dml.InterpolationMode.LINEAR
+    for sizes in (3, [1, 2], [1, 1, 0, 6], ["1", 1, 1, 1]):
+        with pytest.raises(dmlemu.Error) as caught:
+            resample1(x, interpolation_mode=linear, output_sizes=sizes)
+        assert caught.value.report.field.startswith(("Sizes", "OutputTensor", "Scales[2]"))
+    with pytest.raises(TypeError, match=r"^resample1\(\): scales or output_sizes must be given"):
+        resample1(x, interpolation_mode=linear)
+
+
 def test_a_level_without_the_operator(graph: Graph) -> None:
     old = Graph(dml.create_device(graph.device.get_parent_device(), feature_level=dml.FeatureLevel.LEVEL_2_0))
 
