@@ -95,6 +95,8 @@ def _operands(x: Expression, other: Any) -> tuple[Expression, Expression] | None
     array = np.asarray(other)
     if array.ndim == 0:
         array = array.reshape((1,) * x.rank)
+    if array.dtype.kind not in "iufb":
+        return None
     converted = array.astype(x.dtype)
     if x.dtype.kind in "iu" and not np.array_equal(converted, array):
         raise ValueError(f"{other!r} has values that {x.data_type.name}, the type of {x!r}, does not have.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..d3d12.types.arguments import instance
 from ..dml.device import Device
 from ..dml.enums import ExecutionFlags, TensorDataType, TensorFlags
 from ..dml.lowering.graph_structs import (
@@ -41,6 +42,8 @@ class Graph(GraphBase):
     def __init__(self, device: Device, *, policy: Policy = packed) -> None:
         if not isinstance(device, Device):
             raise TypeError(f"device must be a dmlemu.dml.Device, not {type(device).__name__}.")
+        if not callable(policy):
+            raise TypeError(f"policy must be a function, not {type(policy).__name__}.")
         self.device = device
         self.policy = policy
         self._names: set[str] = set()
@@ -74,7 +77,7 @@ class Graph(GraphBase):
         """
         if not isinstance(desc, BufferTensorDesc):
             desc = BufferTensorDesc(data_type, desc)
-        name = name or f"input{len(self._names)}"
+        name = instance(name, str, "name") or f"input{len(self._names)}"
         if name in self._names:
             raise ValueError(f"The graph has an input named {name!r} already.")
         self._names.add(name)
@@ -100,9 +103,10 @@ class Graph(GraphBase):
             array = array.astype(np.uint8)
         if desc is None:
             desc = BufferTensorDesc.from_array(np.ascontiguousarray(array))
+        instance(desc, BufferTensorDesc, "desc")
         desc = replace(desc, flags=TensorFlags.OWNED_BY_DML if owned_by_dml else TensorFlags.NONE)
         memory = pack_tensor(desc, array)
-        name = name or f"constant{self._constants}"
+        name = instance(name, str, "name") or f"constant{self._constants}"
         self._constants += 1
         return Expression(ConstantNode(self, name, desc, memory))
 
@@ -110,7 +114,7 @@ class Graph(GraphBase):
         self,
         outputs: Expression | Sequence[Expression],
         *,
-        keep: Sequence[Expression] = (),
+        keep: Expression | Sequence[Expression] = (),
         flags: ExecutionFlags = ExecutionFlags.NONE,
         name: str = "",
     ) -> CompiledGraph:
@@ -121,8 +125,7 @@ class Graph(GraphBase):
         Raises :class:`dmlemu.Error` as CompileGraph does; nodes are called by name and line.
         """
         single = isinstance(outputs, Expression)
-        wanted = [outputs] if isinstance(outputs, Expression) else list(outputs)
-        wanted += keep
+        wanted = [*_listed("outputs", outputs), *_listed("keep", keep)]
         for each in wanted:
             if not isinstance(each, Expression):
                 raise TypeError(f"outputs must be expressions, not {type(each).__name__}.")
@@ -135,7 +138,15 @@ class Graph(GraphBase):
         operator = self.device.compile_graph(plan.desc, flags)
         if name:
             operator.set_name(name)
-        return CompiledGraph(operator, plan.sources, made, single=single and not keep)
+        return CompiledGraph(operator, plan.sources, made, single=single and len(made) == 1)
+
+
+def _listed(name: str, given: Any) -> Sequence[Any]:
+    if isinstance(given, Expression):
+        return [given]
+    if not isinstance(given, (list, tuple)):
+        raise TypeError(f"{name} must be an Expression or a list of them, not {type(given).__name__}.")
+    return given
 
 
 def _made(expression: Expression) -> Expression:

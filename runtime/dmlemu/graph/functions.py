@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..d3d12.types.arguments import instance
 from ..dml.declared import declared
 from ..dml.declared.definition import definition_class
 from ..dml.declared.rules import NotOwned
@@ -46,6 +47,7 @@ class _Call:
             raise TypeError(f"{self.name}(): {error}") from None
         bound.apply_defaults()
         values = bound.arguments
+        instance(values["name"], str, "name")
         sources = {item.name: self._source(item, values[item.name]) for item in declaration.inputs}
         graph = self._graph(sources, values.get("graph"))
         fields = {name: self._read(name, found) for name, found in sources.items()}

@@ -265,6 +265,14 @@ def test_nodes_are_called_by_name_and_line(graph: Graph) -> None:
 def test_what_cannot_be_compiled(graph: Graph) -> None:
     x = graph.input([2])
 
+    with pytest.raises(TypeError, match="outputs must be an Expression or a list of them, not int"):
+        graph.compile(1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="policy must be a function, not NoneType"):
+        Graph(graph.device, policy=None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="name must be a str"):
+        graph.input([1], name=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="desc must be a BufferTensorDesc"):
+        graph.constant([1.5], [1])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="outputs must be expressions, not int"):
         graph.compile([1])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="belongs to another graph"):

@@ -147,6 +147,8 @@ def test_what_cannot_be_an_operand(graph: Graph) -> None:
     for other in ("1", None, [1], True):
         with pytest.raises(TypeError, match="unsupported operand"):
             graph.input([2]) + other
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        graph.input([2]) + np.zeros(2, complex)
     with pytest.raises(ValueError, match=r"have sizes that cannot be matched"):
         graph.input([2]) + graph.input([3])
 
