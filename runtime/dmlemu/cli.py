@@ -20,6 +20,7 @@ from dmlemu.files import Output
 from dmlemu.frontends import catalogue, dxdispatch
 from dmlemu.frontends.capi.command import add_commands
 from dmlemu.frontends.layout import add_command as add_layout_command
+from dmlemu.frontends.onnx_models import diff_onnx, run_onnx
 from dmlemu.frontends.usage import UsageError, check_distinct, report_file
 from dmlemu.reporting import ReportFile, Stored, defaults, forget, how_to_see, print_annotation, print_reports
 from dmlemu_hw import kernels
@@ -135,8 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         allow_abbrev=False,
-        help="run a DxDispatch JSON model",
-        description="Runs a DxDispatch JSON model.",
+        help="run a DxDispatch JSON model or an ONNX model",
+        description="Runs a DxDispatch JSON model, or an ONNX model.",
     )
     dxdispatch.add_options(run)
     run.add_argument(
@@ -203,13 +204,25 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
         "diff",
         allow_abbrev=False,
         help="find the first dispatch whose output differs",
-        description="Compares a record with another one, with arrays, or with the operators' references. "
+        description="Compares a record with another one, with arrays, or with the operators' references; "
+        "an ONNX model, tensor by tensor, with another implementation. "
         "Exits with 0 when nothing differs, 1 when something does, 2 when a file cannot be used.",
     )
-    diff.add_argument("a", type=Path, metavar="A.dmlrec", help="a record")
+    diff.add_argument("a", type=Path, metavar="A", help="a record (.dmlrec) or an ONNX model (.onnx)")
     diff.add_argument("b", type=Path, nargs="?", metavar="B", help="a record, or an .npz of expected arrays")
     diff.add_argument("--reference", action="store_true", help="compare with the operators' references")
-    diff.set_defaults(run=partial(_compare, _diff))
+    onnx = diff.add_argument_group("options of ONNX models")
+    onnx.add_argument(
+        "--against",
+        choices=("reference", "onnxruntime"),
+        default="reference",
+        help="compare with the onnx package's implementation (default), or with ONNX Runtime",
+    )
+    dxdispatch.add_onnx_inputs(onnx)
+    onnx.add_argument(
+        "--layouts", type=int, metavar="SEED", help="lay out the tensors between operators at random"
+    )
+    diff.set_defaults(run=_diff_command)
     replay = commands.add_parser(
         "replay",
         allow_abbrev=False,
@@ -380,6 +393,13 @@ def _compare(compare: Callable[[argparse.Namespace], Comparison], parsed: argpar
     return 0 if found else 1
 
 
+def _diff_command(parsed: argparse.Namespace) -> int:
+    if parsed.a.suffix.lower() != ".onnx":
+        return _compare(_diff, parsed)
+    inputs = (parsed.binding_shape, parsed.onnx_free_dim_name_override)
+    return diff_onnx(parsed.a, *inputs, parsed.against, parsed.layouts, _log)
+
+
 def _diff(parsed: argparse.Namespace) -> Comparison:
     from dmlemu.recording import RecordError, diff
 
@@ -425,16 +445,22 @@ def _run(parsed: argparse.Namespace) -> int:
         failures = _Failures()
         file = _Reports(parsed.report, str(options.model), failures)
         with _reports_written(file):
-            model = dxdispatch.read_model(
-                options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
-            )
+            is_onnx = options.model.suffix.lower() == ".onnx"
+            model = None
+            if not is_onnx:
+                model = dxdispatch.read_model(
+                    options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
+                )
             adapter = _adapter(options.adapter)
             with (  # only now: a run that cannot begin leaves the files of an earlier one alone
                 _traced(parsed.trace, failures),
                 _shown(parsed.html, options.model, failures),
                 _recorded(parsed.record, parsed.record_only, parsed.record_limit, failures),
             ):
-                dxdispatch.run_model(model, adapter, options, _log)
+                if model is not None:
+                    dxdispatch.run_model(model, adapter, options, _log)
+                else:
+                    run_onnx(options.model, adapter, options, _log)
         if options.strictness is Strictness.RUNTIME:
             _print_error("dmlemu: no checks ran at strictness runtime; strict looks for mistakes.")
         return 1 if failures.were_told else 0
@@ -445,7 +471,7 @@ def _check_model_name(path: Path) -> None:
     """UsageError: it is something else that a command of ours runs."""
     other = {".py": f"python {path}", ".dmlrec": f"dmlemu replay {path}"}.get(path.suffix.lower())
     if other is not None:
-        raise UsageError(f"{path} is not a JSON model, which 'dmlemu run' runs; try: {other}")
+        raise UsageError(f"{path} is not a JSON or ONNX model, which 'dmlemu run' runs; try: {other}")
 
 
 class _Failures:

@@ -17,7 +17,7 @@ from .expression import Expression, broadcast, reinterpret, transpose
 from .functions import *  # noqa: F403
 from .functions import FUNCTIONS
 from .functions import __all__ as _function_names
-from .policies import Policy, TensorProperties, interleaved_channel, packed
+from .policies import Policy, TensorProperties, interleaved_channel, packed, random_layouts
 
 globals().update(FUNCTIONS)
 
@@ -30,6 +30,7 @@ __all__ = [
     "broadcast",
     "interleaved_channel",
     "packed",
+    "random_layouts",
     "reinterpret",
     "transpose",
     *_function_names,

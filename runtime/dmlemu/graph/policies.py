@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import NamedTuple
 
 from ..dml.enums import TensorDataType
 from ..dml.tensor_desc import BufferTensorDesc
 
-__all__ = ["Policy", "TensorProperties", "interleaved_channel", "laid_out", "packed"]
+__all__ = ["Policy", "TensorProperties", "interleaved_channel", "laid_out", "packed", "random_layouts"]
 
 
 class TensorProperties(NamedTuple):
@@ -38,6 +39,26 @@ def interleaved_channel(data_type: TensorDataType, sizes: tuple[int, ...]) -> Te
         strides[dimension] = step
         step *= sizes[dimension]
     return TensorProperties(strides)
+
+
+def random_layouts(seed: int) -> Policy:
+    """Another legal layout for each tensor: dimensions in any order, with gaps between rows and at the end.
+
+    The same seed draws the same layouts for the same graph.  Results must not depend on it.
+    """
+    drawn = Random(seed)
+
+    def policy(data_type: TensorDataType, sizes: tuple[int, ...]) -> TensorProperties:
+        order = list(range(len(sizes)))
+        drawn.shuffle(order)
+        strides, step = [0] * len(sizes), 1
+        for dimension in order:
+            strides[dimension] = step
+            step *= sizes[dimension] + drawn.choice((0, 0, 1, 3))
+        least = BufferTensorDesc(data_type, sizes, strides).size_in_bytes
+        return TensorProperties(strides, least + 4 * drawn.choice((0, 0, 1, 5)))
+
+    return policy
 
 
 def laid_out(desc: BufferTensorDesc, policy: Policy) -> BufferTensorDesc:

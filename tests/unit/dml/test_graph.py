@@ -692,6 +692,18 @@ def test_a_copy_of_less_than_what_is_read_stays() -> None:
     assert len(world.dml.compile_graph(graph).calls) == 2
 
 
+def test_a_copy_of_an_input_that_is_padded_at_its_end_stays() -> None:
+    """The reader's range is longer than the binding that the graph asks for."""
+    world = World()
+    packed = dml.BufferTensorDesc(F32, (1, 1, 1, 4))
+    padded = dml.BufferTensorDesc(F32, (1, 1, 1, 4), total_tensor_size_in_bytes=32)
+    copy = dml.ElementWiseIdentityOperatorDesc(input_tensor=packed, output_tensor=padded)
+    reader = dml.ActivationReluOperatorDesc(input_tensor=padded, output_tensor=packed)
+    compiled = world.dml.compile_graph(in_a_row(world, [copy, reader]))
+    assert len(compiled.calls) == 2
+    assert run(world, compiled, {0: ABCD - 2}, [FOUR]) == [[0, 0, 1, 2]]
+
+
 @pytest.mark.parametrize("strides", [None, (4, 4, 4, 2)], ids=["fewer elements", "gaps"])
 def test_a_copy_of_some_elements_to_an_output_stays(strides: Any) -> None:
     """The operator before it would write elements of the output that are not the copy's."""

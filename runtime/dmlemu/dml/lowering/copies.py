@@ -25,7 +25,7 @@ def needless_copies(graph: Graph) -> dict[Port, Port]:
     has the same elements and is not an output already.
     """
     found: dict[Port, Port] = {}
-    results, extents = set(graph.results), _read_extents(graph)
+    results, extents, sizes = set(graph.results), _read_extents(graph), _read_sizes(graph)
     for number in graph.order:
         node = graph.nodes[number]
         if not isinstance(node, Operator) or not _copies(node.program):
@@ -36,6 +36,8 @@ def needless_copies(graph: Graph) -> dict[Port, Port]:
         if not all(_is_dense(graph.tensor(port)) for port in written):
             continue
         if extents.get(output, 0) > graph.extent(output):  # of that the copy writes only a part
+            continue
+        if sizes.get(output, 0) > _size(graph, source):  # the reader's range would reach behind the source's
             continue
         if output in results:
             if source in results or not _can_be_written(graph, source, output):
@@ -74,6 +76,23 @@ def _read_extents(graph: Graph) -> dict[Port, int]:
         assert desc is not None  # edges end at tensors that are present
         extents[source] = max(extents.get(source, 0), owned_bytes(desc))
     return extents
+
+
+def _read_sizes(graph: Graph) -> dict[Port, int]:
+    """The largest total size, padding included, of the tensors through which nodes read each tensor."""
+    sizes: dict[Port, int] = {}
+    for (node, number), source in graph.sources.items():
+        desc = graph.inputs(node)[number].desc
+        assert desc is not None
+        sizes[source] = max(sizes.get(source, 0), desc.size_in_bytes)
+    return sizes
+
+
+def _size(graph: Graph, source: Port) -> int:
+    """The bytes of a tensor; of an input of the graph, those that a binding of it must have."""
+    if source[0] == GRAPH:
+        return max(reader.size_in_bytes for reader in graph.readers[source[1]])
+    return graph.tensor(source).size_in_bytes
 
 
 def _can_be_written(graph: Graph, source: Port, output: Port) -> bool:

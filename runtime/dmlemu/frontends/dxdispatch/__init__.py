@@ -7,7 +7,7 @@ https://github.com/microsoft/DirectML/tree/master/DxDispatch.
 from .errors import ModelError
 from .executor import run_model
 from .model import Model, read_model
-from .options import Options, add_options, options_from
+from .options import Options, add_onnx_inputs, add_options, options_from
 from .serialized_graph import SerializedGraph, read_graph
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "ModelError",
     "Options",
     "SerializedGraph",
+    "add_onnx_inputs",
     "add_options",
     "options_from",
     "read_graph",

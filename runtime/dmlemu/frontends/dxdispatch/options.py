@@ -10,7 +10,7 @@ from dmlemu.errors import Strictness
 
 from ...frozen import Frozen
 
-__all__ = ["Options", "add_options", "options_from"]
+__all__ = ["Options", "add_onnx_inputs", "add_options", "options_from"]
 
 _QUEUES = {"direct": d3d12.CommandListType.DIRECT, "compute": d3d12.CommandListType.COMPUTE}
 _BARRIERS = {"none": (False, False), "uav": (True, False), "uav+aliasing": (True, True)}
@@ -29,14 +29,11 @@ _UNSUPPORTED = {
         "--set_stable_power_state!",
     ),
     "swap chains": ("--present_separator!",),
-    "ONNX dispatchables": (
-        "-f --onnx_free_dim_name_override",
+    "these options of ONNX Runtime": (
         "-F --onnx_free_dim_denotation_override",
         "-e --onnx_session_config_entry",
-        "-b --binding_shape",
         "-l --onnx_graph_optimization_level",
         "-L --onnx_logging_level",
-        "-p --print_onnx_bindings!",
         "-x --enable_ort_extensions!",
         "--enable_onnx_profiling!",
     ),
@@ -67,11 +64,16 @@ class Options(Frozen):
     warmup_samples: int = 1
     timing_verbosity: int = 0
     max_gpu_time_measurements: int = 8192
+    bindings: tuple[str, ...] = ()
+    free_dimensions: tuple[str, ...] = ()
+    print_onnx_bindings: bool = False
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of DxDispatch to ``parser``."""
-    parser.add_argument("model", type=Path, nargs="?", metavar="MODEL.json", help="the model to run")
+    parser.add_argument(
+        "model", type=Path, nargs="?", metavar="MODEL", help="the model to run: .json or .onnx"
+    )
     parser.add_argument("-m", "--model", type=Path, dest="model_option", help=argparse.SUPPRESS)
     parser.add_argument(
         "--input_path",
@@ -95,6 +97,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     _add_direct_x(parser.add_argument_group("DirectX options"))
     _add_timing(parser.add_argument_group("timing options"))
+    onnx = parser.add_argument_group("options of ONNX models")
+    add_onnx_inputs(onnx)
+    onnx.add_argument(
+        "-p", "--print_onnx_bindings", action="store_true", help="list inputs and outputs with their shapes"
+    )
     for what, names in _UNSUPPORTED.items():
         for name in names:
             _add_unsupported(parser, what, name)
@@ -199,6 +206,26 @@ def _add_timing(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_onnx_inputs(group: argparse._ArgumentGroup) -> None:
+    """Adds the options that say what an ONNX model is run on."""
+    group.add_argument(
+        "-b",
+        "--binding_shape",
+        action="append",
+        default=[],
+        metavar="NAME=FILE.npy|SHAPE",
+        help="the array of an input, or its shape (1,3,224,224) if the array is made by rule",
+    )
+    group.add_argument(
+        "-f",
+        "--onnx_free_dim_name_override",
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="the size of a dimension that the model names",
+    )
+
+
 def options_from(arguments: argparse.Namespace) -> Options:
     """The options from the result of argparse."""
     uav, aliasing = _BARRIERS[arguments.post_dispatch_barriers]
@@ -225,6 +252,9 @@ def options_from(arguments: argparse.Namespace) -> Options:
         warmup_samples=arguments.warmup_samples,
         timing_verbosity=arguments.timing_verbosity,
         max_gpu_time_measurements=arguments.max_gpu_time_measurements,
+        bindings=tuple(arguments.binding_shape),
+        free_dimensions=tuple(arguments.onnx_free_dim_name_override),
+        print_onnx_bindings=arguments.print_onnx_bindings,
     )
 
 

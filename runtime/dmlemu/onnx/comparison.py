@@ -1,0 +1,142 @@
+"""The first node of a model whose output differs from another implementation's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+
+from ..graph import Policy, packed
+from .loading import ModelError, load_model
+from .session import InferenceSession
+
+__all__ = ["Difference", "compare"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+AGAINST = ("reference", "onnxruntime")
+
+
+class Difference(NamedTuple):
+    """The worst element of the first tensor that differs; ``ulps`` is None where it means nothing."""
+
+    node: str
+    number: int
+    tensor: str
+    place: tuple[int, ...]
+    given: Any
+    expected: Any
+    ulps: int | None
+    different: int
+    size: int
+
+    def __str__(self) -> str:
+        place = f"{self.tensor}[{', '.join(map(str, self.place))}]" if self.place else self.tensor
+        ulps = "" if self.ulps is None else f", {self.ulps} ULP apart"
+        return (
+            f"Node {self.number}, {self.node}, is the first that differs: {place} is {self.given}, expected "
+            f"{self.expected}{ulps}; {self.different} of {self.size} elements differ."
+        )
+
+
+def compare(
+    model: Any,
+    feeds: Mapping[str, Any],
+    *,
+    against: str = "reference",
+    policy: Policy = packed,
+    rtol: float = 1e-3,
+    atol: float = 1e-5,
+) -> Difference | None:
+    """Runs a model here and by ``against``, and compares every tensor in the order of the nodes.
+
+    ``against``: ``reference``, the implementation of the onnx package, or ``onnxruntime``, if it is
+    installed. Whole numbers must be equal; for others ``|given - expected| <= atol + rtol * |expected|``,
+    and for FLOAT16 ten times as much.  None: nothing differs.
+
+    Raises :class:`ModelError` as :class:`InferenceSession` does, and when the other implementation cannot run
+    the model.
+    """
+    if against not in AGAINST:
+        raise ValueError(f"against ({against!r}) must be one of {', '.join(AGAINST)}.")
+    loaded = load_model(model)
+    session = InferenceSession(loaded, policy=policy, keep_intermediates=True)
+    nodes = list(loaded.graph.node)
+    names = [name for node in nodes for name in node.output if name]
+    session.run([], feeds)
+    given = session.values
+    expected = _expected(loaded, names, feeds, against)
+    for number, node in enumerate(nodes):
+        for name in node.output:
+            if name in given and name in expected:
+                found = _difference(given[name], expected[name], rtol, atol)
+                if found is not None:
+                    title = f"{node.op_type} {node.name or name}"
+                    return Difference(title, number, name, *found)
+    return None
+
+
+def _expected(
+    model: onnx.ModelProto, names: Sequence[str], feeds: Mapping[str, Any], against: str
+) -> dict[str, Any]:
+    """Every tensor by the other implementation: all are outputs of a copy of the model."""
+    whole = onnx.ModelProto()
+    whole.CopyFrom(model)
+    outputs = {each.name for each in whole.graph.output}
+    known = {each.name: each for each in onnx.shape_inference.infer_shapes(model).graph.value_info}
+    for name in names:
+        if name not in outputs:
+            whole.graph.output.add().CopyFrom(known.get(name, onnx.ValueInfoProto(name=name)))
+    wanted = [each.name for each in whole.graph.output]
+    try:
+        if against == "onnxruntime":
+            import onnxruntime  # type: ignore[import-not-found]
+
+            results = onnxruntime.InferenceSession(whole.SerializeToString()).run(wanted, dict(feeds))
+        else:
+            from onnx.reference import ReferenceEvaluator
+
+            with np.errstate(all="ignore"):
+                results = ReferenceEvaluator(whole).run(wanted, dict(feeds))
+    except ModuleNotFoundError:
+        raise ModelError("onnxruntime is not installed: pip install onnxruntime") from None
+    except Exception as error:  # of many types
+        raise ModelError(f"{against} cannot run the model: {str(error).splitlines()[0]}") from None
+    return dict(zip(wanted, results, strict=True))
+
+
+def _difference(
+    given: Any, expected: Any, rtol: float, atol: float
+) -> tuple[tuple[int, ...], Any, Any, int | None, int, int] | None:
+    if not isinstance(given, np.ndarray) or not isinstance(expected, np.ndarray):
+        return None
+    if given.shape != expected.shape or given.dtype.kind not in "biuf":
+        return (
+            None if given.shape == expected.shape else ((), given.shape, expected.shape, None, 0, given.size)
+        )
+    a, b = given.astype(np.float64), expected.astype(np.float64)
+    exact = given.dtype.kind in "biu"
+    wide = 10 if given.dtype == np.float16 else 1
+    limit = 0 if exact else wide * (atol + rtol * np.abs(b))
+    with np.errstate(invalid="ignore"):
+        distance = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b))
+        differs = ~(distance <= limit)
+    if not differs.any():
+        return None
+    excess = np.where(differs, np.nan_to_num(distance - limit, nan=np.inf, posinf=np.inf), -1)
+    worst = np.unravel_index(int(np.argmax(excess)), given.shape)
+    index = tuple(int(each) for each in worst)
+    ulps = None if exact else _ulps(given[worst], expected[worst])
+    return index, given[worst], expected[worst], ulps, int(differs.sum()), given.size
+
+
+def _ulps(a: Any, b: Any) -> int | None:
+    """How many numbers of the type lie between two."""
+    if not (np.isfinite(a) and np.isfinite(b)):
+        return None
+    bits = np.dtype(f"i{a.dtype.itemsize}")
+    x, y = (int(np.asarray(each, a.dtype).view(bits)) for each in (a, b))
+    lowest = int(np.iinfo(bits).min)
+    return abs((lowest - x if x < 0 else x) - (lowest - y if y < 0 else y))

@@ -1,0 +1,44 @@
+"""Nodes that run on the host, by the reference implementation of the onnx package."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from .nodes import Work, reads
+
+__all__ = ["Host"]
+
+
+class Host:
+    """Evaluators, one for each node that has run."""
+
+    def __init__(self, functions: Sequence[onnx.FunctionProto]) -> None:
+        self.functions = list(functions)
+        self._made: dict[int, tuple[onnx.NodeProto, ReferenceEvaluator]] = {}
+
+    def run(self, work: Work, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs of a node, by name."""
+        names = reads(work.node)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # results out of a type's range are the model's business
+            results = self._evaluator(work, names).run(None, {name: values[name] for name in names})
+        outputs = [name for name in work.node.output if name]
+        return dict(zip(outputs, results, strict=True))
+
+    def _evaluator(self, work: Work, names: Sequence[str]) -> ReferenceEvaluator:
+        found = self._made.get(id(work.node))
+        if found is None:
+            graph = onnx.GraphProto(name="host")
+            graph.node.add().CopyFrom(work.node)
+            graph.input.extend(onnx.ValueInfoProto(name=name) for name in names)
+            graph.output.extend(onnx.ValueInfoProto(name=name) for name in work.node.output if name)
+            imports = [onnx.helper.make_opsetid(domain, version) for domain, version in work.opsets.items()]
+            model = onnx.helper.make_model(graph, opset_imports=imports, functions=self.functions)
+            found = self._made[id(work.node)] = (work.node, ReferenceEvaluator(model))
+        return found[1]

@@ -1,0 +1,189 @@
+"""Nodes of a model as work to do: what they read, function bodies and branches in their place."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import onnx
+
+from .calls import NotOnDevice
+
+__all__ = ["Work", "branch_work", "free_names", "function_work", "reads", "renamed", "schema_of"]
+
+Opsets = Mapping[str, int]
+
+_serials = itertools.count()
+
+
+class Work(NamedTuple):
+    """A node, and the operator sets by which it is understood."""
+
+    node: onnx.NodeProto
+    opsets: Opsets
+
+    @property
+    def domain(self) -> str:
+        return "" if self.node.domain == "ai.onnx" else self.node.domain
+
+    @property
+    def opset(self) -> int:
+        return self.opsets.get(self.domain, 1)
+
+
+def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def free_names(graph: onnx.GraphProto) -> set[str]:
+    """What a subgraph reads of the graphs around it."""
+    own = {each.name for each in graph.input} | {each.name for each in graph.initializer}
+    read: set[str] = {each.name for each in graph.output}
+    for node in graph.node:
+        read |= set(reads(node))
+        own |= set(node.output)
+    return read - own
+
+
+def reads(node: onnx.NodeProto) -> list[str]:
+    """The names that a node needs, those of its subgraphs included."""
+    names = dict.fromkeys(name for name in node.input if name)
+    for graph in subgraphs(node):
+        names.update(dict.fromkeys(sorted(free_names(graph))))
+    return list(names)
+
+
+def schema_of(work: Work) -> Any:
+    """The operator's ``onnx.defs.OpSchema``, or None for one that the onnx package does not know."""
+    try:
+        return onnx.defs.get_schema(work.node.op_type, work.opset, work.domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+# --- names ---
+
+
+def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    made.input[:] = [names.get(name, name) for name in node.input]
+    made.output[:] = [names.get(name, name) for name in node.output]
+    for attribute in made.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            _rename_graph(graph, names)
+    return made
+
+
+def _rename_graph(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
+    own = {each.name for each in graph.input} | {each.name for each in graph.initializer}
+    own |= {name for node in graph.node for name in node.output}
+    outer = {old: new for old, new in names.items() if old not in own}
+    nodes = [renamed(node, outer) for node in graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    for each in graph.output:
+        each.name = outer.get(each.name, each.name)
+
+
+def _identity(source: str, target: str, opsets: Opsets) -> Work:
+    return Work(onnx.helper.make_node("Identity", [source], [target]), opsets)
+
+
+# --- functions ---
+
+
+def function_work(work: Work, functions: Iterable[onnx.FunctionProto], types: Sequence[Any]) -> list[Work]:
+    """The nodes of the function that a node calls: one of the model, or the body of its operator.
+
+    ``types`` are those of its inputs; some bodies depend on them.  NotOnDevice: it has no body.
+    """
+    function = _function(work, functions, types)
+    node = work.node
+    prefix = f"{node.output[0] if node.output else node.name}/{next(_serials)}/"
+    opsets = {**work.opsets, **{each.domain: each.version for each in function.opset_import}}
+    inner = {name for each in function.node for name in each.output if name}
+    names = {name: prefix + name for name in inner | set(function.input)}
+    names.update(zip(function.input, (*node.input, *[""] * len(function.input)), strict=False))
+    made = [
+        Work(renamed(_with_attributes(each, _attributes(work, function)), names), opsets)
+        for each in function.node
+    ]
+    return made + [
+        _identity(names.get(inner_name, inner_name), outer, work.opsets)
+        for inner_name, outer in zip(function.output, node.output, strict=False)
+        if outer
+    ]
+
+
+def _function(work: Work, functions: Iterable[onnx.FunctionProto], types: Sequence[Any]) -> Any:
+    node = work.node
+    for each in functions:
+        if (each.domain, each.name) == (node.domain, node.op_type):
+            return each
+    schema = schema_of(work)
+    if schema is not None and schema.has_function:
+        versions = [each for each in schema.function_opset_versions if each <= work.opset]
+        body = schema.get_function_with_opset_version(max(versions)) if versions else None
+        if body is not None:
+            return onnx.FunctionProto.FromString(body)
+    if schema is not None and schema.has_context_dependent_function:
+        versions = [each for each in schema.context_dependent_function_opset_versions if each <= work.opset]
+        given = [each.SerializeToString() for each in types]
+        body = schema.get_context_dependent_function_with_opset_version(
+            max(versions or [work.opset]), node.SerializeToString(), given
+        )
+        if body:
+            return onnx.FunctionProto.FromString(body)
+    raise NotOnDevice(f"no DirectML operators are known for {node.op_type}")
+
+
+def _attributes(work: Work, function: onnx.FunctionProto) -> dict[str, onnx.AttributeProto]:
+    found = {each.name: each for each in function.attribute_proto}
+    schema = schema_of(work)
+    if schema is not None:
+        for name, each in schema.attributes.items():
+            if each.default_value.name:
+                found[name] = each.default_value
+    found.update((each.name, each) for each in work.node.attribute)
+    return found
+
+
+def _with_attributes(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]) -> onnx.NodeProto:
+    """With the values of the attributes that refer to those of the function's call."""
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    del made.attribute[:]
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            value = given.get(attribute.ref_attr_name)
+            if value is not None:
+                made.attribute.add().CopyFrom(value)
+                made.attribute[-1].name = attribute.name
+            continue
+        made.attribute.add().CopyFrom(attribute)
+        for graph in (made.attribute[-1].g, *made.attribute[-1].graphs):
+            nodes = [_with_attributes(each, given) for each in graph.node]
+            del graph.node[:]
+            graph.node.extend(nodes)
+    return made
+
+
+# --- branches ---
+
+
+def branch_work(work: Work, condition: bool) -> tuple[list[Work], list[onnx.TensorProto]]:
+    """The nodes of the branch that an If takes, and its initialisers."""
+    name = "then_branch" if condition else "else_branch"
+    graph = next(each.g for each in work.node.attribute if each.name == name)
+    nodes = [Work(each, work.opsets) for each in graph.node]
+    nodes += [
+        _identity(inner.name, outer, work.opsets)
+        for inner, outer in zip(graph.output, work.node.output, strict=True)
+        if outer
+    ]
+    return nodes, list(graph.initializer)

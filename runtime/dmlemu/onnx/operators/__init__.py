@@ -1,0 +1,36 @@
+"""The lowerings of ONNX's operators, by family.
+
+Importing this package fills :data:`dmlemu.onnx.calls.LOWERINGS`.
+"""
+
+from . import (
+    einsum,
+    element_wise,
+    indexing,
+    movement,
+    normalization,
+    products,
+    quantization,
+    recurrent,
+    reductions,
+    resampling,
+    sampling,
+    spectra,
+    windows,
+)
+
+__all__ = [
+    "einsum",
+    "element_wise",
+    "indexing",
+    "movement",
+    "normalization",
+    "products",
+    "quantization",
+    "recurrent",
+    "reductions",
+    "resampling",
+    "sampling",
+    "spectra",
+    "windows",
+]

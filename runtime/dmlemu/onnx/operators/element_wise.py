@@ -1,0 +1,279 @@
+"""Functions of each element, comparisons, casts and selections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import onnx
+
+from ... import graph as g
+from ...dml.enums import IsInfinityMode, RoundingMode, TensorDataType
+from ...graph import Expression, reinterpret
+from ..calls import Call, NotOnDevice, lowers, repeated
+
+_F = g.FUNCTIONS
+_FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
+
+
+def _alias(op: str, name: str, **fields: Any) -> None:
+    lowers(op)(lambda c: _F[name](c.x(), **fields))
+
+
+for _op in (
+    *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor"),
+    *("Log", "Sign", "Sin", "Sinh", "Sqrt", "Tan", "Tanh"),
+):
+    _alias(_op, f"element_wise_{_op.lower()}")
+_alias("Neg", "element_wise_negate")
+_alias("Reciprocal", "element_wise_recip")
+_alias("Round", "element_wise_round", rounding_mode=RoundingMode.HALVES_TO_NEAREST_EVEN)
+_alias("Not", "element_wise_logical_not")
+_alias("BitwiseNot", "element_wise_bit_not")
+_alias("IsNaN", "element_wise_is_nan")
+_alias("Sigmoid", "activation_sigmoid")
+_alias("Softplus", "activation_softplus")
+_alias("Softsign", "activation_softsign")
+
+
+def _with_attributes(op: str, name: str, **attributes: tuple[str, float]) -> None:
+    """``attributes``: the operator's fields, by ONNX's attribute and its default."""
+
+    def lowering(c: Call) -> Expression:
+        values = {field: c.attribute(each, default) for field, (each, default) in attributes.items()}
+        made: Expression = _F[name](c.x(), **values)
+        return made
+
+    lowers(op)(lowering)
+
+
+_with_attributes("Elu", "activation_elu", alpha=("alpha", 1.0))
+_with_attributes("Celu", "activation_celu", alpha=("alpha", 1.0))
+_with_attributes("LeakyRelu", "activation_leaky_relu", alpha=("alpha", 0.01))
+_with_attributes("HardSigmoid", "activation_hard_sigmoid", alpha=("alpha", 0.2), beta=("beta", 0.5))
+_with_attributes("HardSwish", "activation_hard_swish", alpha=("", 1 / 6), beta=("", 0.5))
+_with_attributes("ThresholdedRelu", "activation_thresholded_relu", alpha=("alpha", 1.0))
+_with_attributes("Swish", "activation_swish", sigmoid_input_scale=("alpha", 1.0))
+_with_attributes(
+    "Selu",
+    "activation_scaled_elu",
+    alpha=("alpha", 1.67326319217681884765625),
+    gamma=("gamma", 1.05070102214813232421875),
+)
+
+
+@lowers("Shrink")
+def _shrink(c: Call) -> Expression:
+    if c.x().data_type not in _FLOATS:
+        raise NotOnDevice("ACTIVATION_SHRINK cuts the bias of integers before it is applied")
+    made: Expression = g.activation_shrink(
+        c.x(), bias=c.attribute("bias", 0.0), threshold=c.attribute("lambd", 0.5)
+    )
+    return made
+
+
+@lowers("Relu")
+def _relu(c: Call) -> Expression:
+    x = c.x()
+    made: Expression = (
+        g.activation_relu(x) if x.data_type in _FLOATS else _F["element_wise_max"](x, c.scalar(0, x))
+    )
+    return made
+
+
+@lowers("Gelu")
+def _gelu(c: Call) -> Expression:
+    if c.attribute("approximate", "none") != "none":
+        raise NotOnDevice("ACTIVATION_GELU is not the approximation by tanh")
+    made: Expression = g.activation_gelu(c.x())
+    return made
+
+
+@lowers("PRelu")
+def _prelu(c: Call) -> Expression:
+    made: Expression = g.activation_parameterized_relu(c.x(0), repeated(c.x(1), c.shape(0)))
+    return made
+
+
+@lowers("IsInf")
+def _is_infinity(c: Call) -> Expression:
+    negative, positive = c.attribute("detect_negative", 1), c.attribute("detect_positive", 1)
+    x = c.x()
+    if not negative and not positive:
+        made: Expression = c.scalar(0, _F["element_wise_is_infinity"](x))
+        return made
+    mode = IsInfinityMode.EITHER if negative and positive else IsInfinityMode.POSITIVE
+    mode = IsInfinityMode.NEGATIVE if negative and not positive else mode
+    made = _F["element_wise_is_infinity"](x, infinity_mode=mode)
+    return made
+
+
+# --- of two ---
+
+
+def _of_two(op: str, name: str) -> None:
+    def lowering(c: Call) -> Expression:
+        a, b = c.broadcast(0, 1)
+        made: Expression = _F[name](a, b)
+        return made
+
+    lowers(op)(lowering)
+
+
+for _op, _name in {
+    "Add": "add",
+    "Sub": "subtract",
+    "Mul": "multiply",
+    "Div": "divide",
+    "And": "logical_and",
+    "Or": "logical_or",
+    "Xor": "logical_xor",
+    "BitwiseAnd": "bit_and",
+    "BitwiseOr": "bit_or",
+    "BitwiseXor": "bit_xor",
+    "Equal": "logical_equals",
+    "Greater": "logical_greater_than",
+    "Less": "logical_less_than",
+    "GreaterOrEqual": "logical_greater_than_or_equal",
+    "LessOrEqual": "logical_less_than_or_equal",
+}.items():
+    _of_two(_op, f"element_wise_{_name}")
+
+
+@lowers("Pow")
+def _pow(c: Call) -> Expression:
+    a, b = c.broadcast(0, 1)
+    if a.data_type in _FLOATS and b.data_type is not a.data_type:
+        b = g.cast(b, output_data_type=a.data_type)
+    made: Expression = _F["element_wise_pow"](a, b)
+    return made
+
+
+@lowers("Mod")
+def _mod(c: Call) -> Expression:
+    a, b = c.broadcast(0, 1)
+    if a.data_type in _FLOATS and not c.attribute("fmod", 0) and c.opset < 28:
+        raise NotOnDevice("Mod of floats needs fmod = 1 before opset 28")
+    name = "truncate" if c.attribute("fmod", 0) else "floor"
+    made: Expression = _F[f"element_wise_modulus_{name}"](a, b)
+    return made
+
+
+@lowers("BitShift")
+def _bit_shift(c: Call) -> Expression:
+    a, b = c.broadcast(0, 1)
+    if a.data_type in _SIGNED:
+        return _arithmetic_shift(c, a, b)
+    direction = "left" if c.attribute("direction") == "LEFT" else "right"
+    shifted: Expression = _F[f"element_wise_bit_shift_{direction}"](a, b)
+    too_far = _F["element_wise_logical_greater_than_or_equal"](b, c.scalar(8 * a.dtype.itemsize, b))
+    made: Expression = _F["element_wise_if"](
+        too_far, c.scalar(0, a), shifted
+    )  # the device takes the count modulo the width
+    return made
+
+
+_SIGNED = {
+    TensorDataType.INT8: TensorDataType.UINT8,
+    TensorDataType.INT16: TensorDataType.UINT16,
+    TensorDataType.INT32: TensorDataType.UINT32,
+    TensorDataType.INT64: TensorDataType.UINT64,
+}
+
+
+def _arithmetic_shift(c: Call, a: Expression, b: Expression) -> Expression:
+    """By shifts of the bits as unsigned numbers: those of a negative number are inverted before and after.
+
+    A count of at least the width, or a negative one, shifts all bits out.
+    """
+    signed, unsigned = a.data_type, _SIGNED[a.data_type]
+    left = c.attribute("direction") == "LEFT"
+    zero, width = c.scalar(0, a), c.scalar(8 * a.dtype.itemsize - 1, a)
+    too_far = _F["element_wise_logical_or"](b > width, b < zero)
+    count = _F["element_wise_if"](too_far, zero, b)
+    negative = a < zero
+    bits = a if left else _F["element_wise_if"](negative, _F["element_wise_bit_not"](a), a)
+    shift = _F["element_wise_bit_shift_left" if left else "element_wise_bit_shift_right"]
+    shifted = reinterpret(
+        shift(reinterpret(bits, data_type=unsigned), reinterpret(count, data_type=unsigned)), data_type=signed
+    )
+    shifted = _F["element_wise_if"](too_far, zero, shifted)
+    if not left:
+        shifted = _F["element_wise_if"](negative, _F["element_wise_bit_not"](shifted), shifted)
+    made: Expression = shifted
+    return made
+
+
+def _of_many(op: str, name: str) -> None:
+    def lowering(c: Call) -> Expression:
+        function: Callable[[Expression, Expression], Expression] = _F[f"element_wise_{name}"]
+        made = reduce(function, c.broadcast())
+        if op == "Mean" and len(c.inputs) > 1:
+            made = _F["element_wise_divide"](made, c.scalar(len(c.inputs), made))
+        return made
+
+    lowers(op)(lowering)
+
+
+for _op, _name in {"Max": "max", "Min": "min", "Sum": "add", "Mean": "add"}.items():
+    _of_many(_op, _name)
+
+
+@lowers("Where")
+def _where(c: Call) -> Expression:
+    made: Expression = _F["element_wise_if"](*c.broadcast(0, 1, 2))
+    return made
+
+
+@lowers("Clip")
+def _clip(c: Call) -> Expression:
+    x = c.x()
+    if c.opset < 11:
+        limits = np.finfo(np.float32)
+        made: Expression = _F["element_wise_clip"](
+            x, min=c.attribute("min", float(limits.min)), max=c.attribute("max", float(limits.max))
+        )
+        return made
+    if c.has(1):
+        x = _F["element_wise_max"](x, repeated(c.x(1), c.shape()))
+    if c.has(2):
+        x = _F["element_wise_min"](x, repeated(c.x(2), c.shape()))
+    return x
+
+
+# --- types ---
+
+
+def cast(c: Call, x: Expression, source: int, target: int) -> Expression:
+    """A tensor as another of ONNX's types."""
+    if target == onnx.TensorProto.BOOL and source != onnx.TensorProto.BOOL:
+        equal = _F["element_wise_logical_equals"](x, c.scalar(0, x))
+        made: Expression = _F["element_wise_logical_not"](equal)
+        return made
+    data_type = c.device_type(target)
+    made = x if data_type is x.data_type else g.cast(x, output_data_type=data_type)
+    return made
+
+
+@lowers("Cast")
+def _cast(c: Call) -> Expression:
+    return cast(c, c.x(), c.type_of(), c.attribute("to"))
+
+
+@lowers("CastLike")
+def _cast_like(c: Call) -> Expression:
+    return cast(c, c.x(), c.type_of(), c.type_of(1))
+
+
+@lowers("Dropout")
+def _dropout(c: Call) -> tuple[Expression, Expression | None]:
+    if c.has(2) and bool(c.value(2)) and not (c.has(1) and c.value(1) == 0):
+        raise NotOnDevice("Dropout in training draws random numbers")
+    x = c.x()
+    mask = None
+    if c.wants(1):
+        ones = c.graph.constant(np.ones([1] * x.rank, np.uint8 if c.opset > 9 else x.dtype))
+        mask = repeated(ones, c.shape())
+    return x, mask

@@ -1,0 +1,111 @@
+"""Sums and the like along axes, indices of extremes, running sums."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import graph as g
+from ...dml.enums import AxisDirection, ReduceFunction, TensorDataType
+from ...graph import Expression
+from ..calls import Call, NotOnDevice, lowers
+from ..tensors import fitted
+
+_FUNCTIONS = {
+    "ReduceL1": ReduceFunction.L1,
+    "ReduceL2": ReduceFunction.L2,
+    "ReduceLogSum": ReduceFunction.LOG_SUM,
+    "ReduceLogSumExp": ReduceFunction.LOG_SUM_EXP,
+    "ReduceMax": ReduceFunction.MAX,
+    "ReduceMean": ReduceFunction.AVERAGE,
+    "ReduceMin": ReduceFunction.MIN,
+    "ReduceProd": ReduceFunction.MULTIPLY,
+    "ReduceSum": ReduceFunction.SUM,
+    "ReduceSumSquare": ReduceFunction.SUM_SQUARE,
+}
+
+
+def reduced(x: Expression, function: ReduceFunction, axes: list[int]) -> Expression:
+    """Extremes of small integers by way of INT32: REDUCE has no smaller type for them."""
+    wide = TensorDataType.INT32
+    small = x.data_type in (
+        TensorDataType.UINT8,
+        TensorDataType.INT8,
+        TensorDataType.UINT16,
+        TensorDataType.INT16,
+    )
+    if small and function in (ReduceFunction.MAX, ReduceFunction.MIN):
+        made: Expression = g.reduce(
+            g.cast(x, output_data_type=wide), function=function, axes=axes, output_data_type=wide
+        )
+        return g.cast(made, output_data_type=x.data_type)  # type: ignore[no-any-return]
+    made = g.reduce(x, function=function, axes=axes, output_data_type=x.data_type)
+    return made
+
+
+@lowers(*_FUNCTIONS)
+def _reduce(c: Call) -> Expression:
+    x, rank = c.x(), c.rank()
+    axes = c.numbers(1, "axes")
+    if not axes and not c.attribute("noop_with_empty_axes", 0):
+        axes = list(range(rank))
+    axes = [c.positive(axis, rank) for axis in axes or ()] if rank else [0] * bool(axes)
+    if rank == 0:
+        axes = [0]
+    kept = dict.fromkeys(axes, 1)
+    shape = tuple(kept.get(axis, size) for axis, size in enumerate(c.shape()))
+    made = reduced(x, _FUNCTIONS[c.op], axes)
+    if not c.attribute("keepdims", 1):
+        shape = tuple(size for axis, size in enumerate(c.shape()) if axis not in kept)
+    return fitted(made, shape)
+
+
+@lowers("ArgMax", "ArgMin")
+def _arg(c: Call) -> Expression:
+    last = c.attribute("select_last_index", 0)
+    function = g.argmax if c.op == "ArgMax" else g.argmin
+    made: Expression = function(
+        c.x(),
+        axes=[c.axis(0)],
+        axis_direction=AxisDirection.DECREASING if last else AxisDirection.INCREASING,
+        output_data_type=TensorDataType.INT64,
+    )
+    return made
+
+
+@lowers("CumSum", "CumProd")
+def _running(c: Call) -> Expression:
+    axis = c.positive(int(np.ravel(c.value(1))[0]), c.rank())
+    direction = AxisDirection.DECREASING if c.attribute("reverse", 0) else AxisDirection.INCREASING
+    exclusive = bool(c.attribute("exclusive", 0))
+    if c.op == "CumSum":
+        made: Expression = g.cumulative_summation(
+            c.x(), axis=axis, axis_direction=direction, has_exclusive_sum=exclusive
+        )
+        return made
+    made = g.cumulative_product(c.x(), axis=axis, axis_direction=direction, has_exclusive_product=exclusive)
+    return made
+
+
+@lowers("GlobalAveragePool", "GlobalMaxPool")
+def _global_pool(c: Call) -> Expression:
+    function = ReduceFunction.AVERAGE if c.op == "GlobalAveragePool" else ReduceFunction.MAX
+    made: Expression = g.reduce(
+        c.x(), function=function, axes=list(range(2, c.rank())), output_data_type=c.x().data_type
+    )
+    return made
+
+
+@lowers("TopK")
+def _top_k(c: Call) -> tuple[Expression, Expression]:
+    k = c.attribute("k") if c.opset < 10 else int(np.ravel(c.value(1))[0])
+    axis = c.axis(-1)
+    if not 0 < k <= c.shape()[axis]:
+        raise NotOnDevice(f"TopK of {k} of {c.shape()[axis]} elements")
+    largest = c.attribute("largest", 1)
+    made = g.top_k1(
+        c.x(),
+        axis=axis,
+        k=k,
+        axis_direction=AxisDirection.DECREASING if largest else AxisDirection.INCREASING,
+    )
+    return made[0], g.cast(made[1], output_data_type=TensorDataType.INT64)

@@ -1,0 +1,306 @@
+"""Convolutions and poolings: windows that slide over the spatial dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import graph as g
+from ...dml.enums import ConvolutionDirection, ConvolutionMode, TensorDataType
+from ...graph import Expression
+from ..calls import Call, Made, NotOnDevice, lowers
+from ..tensors import fitted
+
+Sizes = tuple[int, ...]
+
+
+class Windows(NamedTuple):
+    """Of the spatial dimensions; ``outputs`` are the sizes of the output there."""
+
+    sizes: Sizes
+    strides: Sizes
+    dilations: Sizes
+    start: Sizes
+    end: Sizes
+    outputs: Sizes
+
+    def padded(self, dimensions: int) -> Windows:
+        """With dimensions of size 1 in front."""
+        new = dimensions - len(self.sizes)
+        ones, zeros = (1,) * new, (0,) * new
+        fronts = (ones, ones, ones, zeros, zeros, ones)
+        return Windows(*(front + each for front, each in zip(fronts, self, strict=True)))
+
+
+def find_windows(c: Call, kernel: Sequence[int], shape: Sizes) -> Windows:
+    """From the attributes of a node; ``shape``: that of its image."""
+    spatial = shape[2:]
+    count = len(spatial)
+    strides = tuple(c.attribute("strides", [1] * count))
+    dilations = tuple(c.attribute("dilations", [1] * count))
+    pads = list(c.attribute("pads", [0] * 2 * count))
+    start, end = pads[:count], pads[count:]
+    auto = c.attribute("auto_pad", "NOTSET")
+    ceil = bool(c.attribute("ceil_mode", 0))
+    outputs = []
+    for axis, size in enumerate(spatial):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        if auto in ("SAME_UPPER", "SAME_LOWER"):
+            out = -(-size // strides[axis])
+            total = max(0, (out - 1) * strides[axis] + reach - size)
+            start[axis] = total // 2 if auto == "SAME_UPPER" else total - total // 2
+            end[axis] = total - start[axis]
+        elif auto == "VALID":
+            start[axis] = end[axis] = 0
+            out = -(-(size - reach + 1) // strides[axis])
+        else:
+            free = size + start[axis] + end[axis] - reach
+            out = (-(-free // strides[axis]) if ceil else free // strides[axis]) + 1
+            if ceil and (out - 1) * strides[axis] >= size + start[axis]:
+                out -= 1  # the window would begin in the padding behind the image
+        outputs.append(out)
+    return Windows(tuple(kernel), strides, dilations, tuple(start), tuple(end), tuple(outputs))
+
+
+def _image(x: Expression, shape: Sizes) -> Expression:
+    """An image of at least two spatial dimensions."""
+    return x if len(shape) > 3 else fitted(x, (*shape[:2], *(1,) * (4 - len(shape)), *shape[2:]))
+
+
+def _by_channel(x: Expression | None, rank: int) -> Expression | None:
+    """One number for each channel."""
+    return None if x is None else fitted(x, (1, int(np.prod(x.sizes)), *(1,) * (rank - 2)))
+
+
+def _fields(w: Windows, rank: int) -> dict[str, Any]:
+    padded = w.padded(max(rank, 4) - 2)
+    return {
+        "strides": padded.strides,
+        "dilations": padded.dilations,
+        "start_padding": padded.start,
+        "end_padding": padded.end,
+    }
+
+
+# --- convolutions ---
+
+
+@lowers("Conv")
+def _convolution(c: Call) -> Made:
+    shape, filters = c.shape(0), c.shape(1)
+    w = find_windows(c, filters[2:], shape)
+    rank = max(len(shape), 4)
+    made: Expression = g.convolution(
+        _image(c.x(0), shape),
+        _image(c.x(1), filters),
+        _by_channel(c.optional(2), rank),
+        mode=ConvolutionMode.CROSS_CORRELATION,
+        direction=ConvolutionDirection.FORWARD,
+        output_padding=[0] * (rank - 2),
+        group_count=c.attribute("group", 1),
+        **_fields(w, len(shape)),
+    )
+    return Made(made, (shape[0], filters[0], *w.outputs))
+
+
+@lowers("ConvTranspose")
+def _convolution_transpose(c: Call) -> Made:
+    shape, filters = c.shape(0), c.shape(1)
+    count, rank = len(shape) - 2, max(len(shape), 4)
+    strides = list(c.attribute("strides", [1] * count))
+    dilations = list(c.attribute("dilations", [1] * count))
+    more = list(c.attribute("output_padding", [0] * count))
+    pads = list(c.attribute("pads", [0] * 2 * count))
+    start, end = pads[:count], pads[count:]
+    auto, asked = c.attribute("auto_pad", "NOTSET"), c.attribute("output_shape")
+    outputs = []
+    for axis in range(count):
+        whole = (
+            (shape[axis + 2] - 1) * strides[axis] + (filters[axis + 2] - 1) * dilations[axis] + 1 + more[axis]
+        )
+        if asked is not None or auto.startswith("SAME"):
+            out = asked[-count + axis] if asked is not None else shape[axis + 2] * strides[axis]
+            total = whole - out
+            if auto == "SAME_UPPER":
+                start[axis] = max(0, total) // 2
+            else:
+                start[axis] = max(0, total) - max(0, total) // 2
+            end[axis] = max(0, total) - start[axis]
+            more[axis] += max(0, -total)
+        else:
+            out = whole - start[axis] - end[axis]
+        outputs.append(out)
+    group = c.attribute("group", 1)
+    w = Windows(filters[2:], tuple(strides), tuple(dilations), tuple(start), tuple(end), tuple(outputs))
+    padded = w.padded(rank - 2)
+    channels = filters[1] * group
+    made: Expression = g.convolution(
+        _image(c.x(0), shape),
+        _image(c.x(1), filters),
+        _by_channel(c.optional(2), rank),
+        mode=ConvolutionMode.CROSS_CORRELATION,
+        direction=ConvolutionDirection.BACKWARD,
+        output_padding=[*(0,) * (rank - 2 - count), *more],
+        group_count=group,
+        output_sizes=(shape[0], channels, *padded.outputs),
+        **_fields(w, len(shape)),
+    )
+    return Made(made, (shape[0], channels, *outputs))
+
+
+def zero_point(c: Call, number: int, rank: int) -> Expression | None:
+    """One for each channel, or one for all."""
+    if not c.has(number):
+        return None
+    x = c.x(number)
+    count = int(np.prod(x.sizes))
+    return fitted(x, (1, count, *(1,) * (rank - 2)))
+
+
+@lowers("ConvInteger")
+def _convolution_integer(c: Call) -> Made:
+    shape, filters = c.shape(0), c.shape(1)
+    w = find_windows(c, filters[2:], shape)
+    rank = max(len(shape), 4)
+    made: Expression = g.convolution_integer(
+        _image(c.x(0), shape),
+        _image(c.x(1), filters),
+        zero_point(c, 2, rank),
+        zero_point(c, 3, rank),
+        group_count=c.attribute("group", 1),
+        **_fields(w, len(shape)),
+    )
+    return Made(made, (shape[0], filters[0], *w.outputs))
+
+
+@lowers("QLinearConv")
+def _quantized_convolution(c: Call) -> Made:
+    shape, filters = c.shape(0), c.shape(3)
+    w = find_windows(c, filters[2:], shape)
+    rank = max(len(shape), 4)
+    bias = c.optional(8)
+    made: Expression = g.quantized_linear_convolution(
+        _image(c.x(0), shape),
+        zero_point(c, 1, rank),
+        _image(c.x(3), filters),
+        zero_point(c, 4, rank),
+        zero_point(c, 6, rank),
+        zero_point(c, 2, rank),
+        zero_point(c, 5, rank),
+        _by_channel(bias, rank),
+        zero_point(c, 7, rank),
+        group_count=c.attribute("group", 1),
+        output_data_type=c.x(7).data_type,
+        **_fields(w, len(shape)),
+    )
+    return Made(made, (shape[0], filters[0], *w.outputs))
+
+
+# --- poolings ---
+
+
+def _pool_windows(c: Call) -> Windows:
+    return find_windows(c, c.attribute("kernel_shape"), c.shape())
+
+
+def _padding_of(w: Windows, spatial: Sizes) -> Windows:
+    """Padding behind the image that the last window does not reach changes nothing, and is left out."""
+    end = []
+    for axis, size in enumerate(spatial):
+        last = (w.outputs[axis] - 1) * w.strides[axis] + (w.sizes[axis] - 1) * w.dilations[axis] + 1
+        end.append(min(w.end[axis], max(0, last - size - w.start[axis])))
+    return w._replace(end=tuple(end))
+
+
+@lowers("AveragePool")
+def _average_pool(c: Call) -> Made:
+    shape = c.shape()
+    w = _padding_of(_pool_windows(c), shape[2:])
+    padded = w.padded(max(len(shape), 4) - 2)
+    made: Expression = g.average_pooling1(
+        _image(c.x(), shape),
+        window_size=padded.sizes,
+        include_padding=bool(c.attribute("count_include_pad", 0)),
+        output_sizes=(*shape[:2], *padded.outputs),
+        **_fields(w, len(shape)),
+    )
+    return Made(made, (*shape[:2], *w.outputs))
+
+
+@lowers("MaxPool")
+def _max_pool(c: Call) -> tuple[Made, Made | None]:
+    shape = c.shape()
+    w = _padding_of(_pool_windows(c), shape[2:])
+    padded = w.padded(max(len(shape), 4) - 2)
+    indexed = c.wants(1)
+    if indexed and c.attribute("storage_order", 0):
+        raise NotOnDevice("MAX_POOLING2 counts indices row by row, and storage_order is 1")
+    made = g.max_pooling2(
+        _image(c.x(), shape),
+        window_size=padded.sizes,
+        output_indices_tensor=indexed,
+        output_sizes=(*shape[:2], *padded.outputs),
+        **_fields(w, len(shape)),
+    )
+    out = (*shape[:2], *w.outputs)
+    if not indexed:
+        return Made(made, out), None
+    indices = _over_all(c, g.cast(made[1], output_data_type=TensorDataType.INT64), shape)
+    return Made(made[0], out), Made(indices, out)
+
+
+def _over_all(c: Call, indices: Expression, shape: Sizes) -> Expression:
+    """Indices of a plane as indices of the whole tensor."""
+    planes = np.arange(shape[0] * shape[1], dtype=np.int64) * int(np.prod(shape[2:]))
+    starts = planes.reshape(*shape[:2], *(1,) * (indices.rank - 2))
+    return indices + c.graph.constant(starts) if planes.size > 1 else indices
+
+
+@lowers("LpPool")
+def _lp_pool(c: Call) -> Made:
+    shape = c.shape()
+    w = _padding_of(_pool_windows(c), shape[2:])
+    padded = w.padded(max(len(shape), 4) - 2)
+    made: Expression = g.lp_pooling1(
+        _image(c.x(), shape),
+        window_size=padded.sizes,
+        p=c.attribute("p", 2),
+        output_sizes=(*shape[:2], *padded.outputs),
+        **_fields(w, len(shape)),
+    )
+    return Made(made, (*shape[:2], *w.outputs))
+
+
+@lowers("MaxUnpool")
+def _max_unpool(c: Call) -> Made:
+    shape = c.shape()
+    if len(shape) != 4:
+        raise NotOnDevice("MAX_UNPOOLING has four dimensions")
+    kernel, count = c.attribute("kernel_shape"), len(shape) - 2
+    strides, pads = c.attribute("strides", [1] * count), c.attribute("pads", [0] * 2 * count)
+    inferred = tuple(
+        (size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + count]
+        for axis, size in enumerate(shape[2:])
+    )
+    out = (*shape[:2], *inferred)
+    if c.has(2) and tuple(c.numbers(2)) != out:
+        raise NotOnDevice("the indices count the elements of the shape without output_shape")
+    indices = g.cast(c.x(1), output_data_type=TensorDataType.UINT32)
+    made: Expression = g.max_unpooling(c.x(), _in_plane(c, indices, out), output_sizes=out)
+    return Made(made, out)
+
+
+def _in_plane(c: Call, indices: Expression, out: Sizes) -> Expression:
+    """Indices of the whole tensor as indices of a plane."""
+    plane = int(np.prod(out[2:]))
+    return indices % c.scalar(plane, indices) if out[0] * out[1] > 1 else indices
+
+
+@lowers("GlobalLpPool")
+def _global_lp_pool(c: Call) -> Made:
+    shape = c.shape()
+    whole = (*shape[:2], *(1,) * (4 - len(shape)), *shape[2:])
+    made: Expression = g.lp_pooling(fitted(c.x(), whole), window_size=whole[2:], p=c.attribute("p", 2))
+    return Made(made, (*shape[:2], *(1,) * (len(shape) - 2)))

@@ -1,0 +1,427 @@
+"""Segments: a model's nodes as graphs of the device, cut where the host is needed.
+
+A :class:`Point` is a place in the model: the nodes that are left, and what is known for certain.  For the
+shapes of the values that have been computed so far it builds a :class:`Segment`, as far as the device goes:
+to the end, to a node that runs on the host, or to one whose lowering depends on the elements of a tensor.
+At the latter the next point begins, where those elements are known.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+
+from .. import dml
+from ..diagnostics.report import Error
+from ..graph import CompiledGraph, Expression, Graph, Policy
+from .calls import LOWERINGS, Call, Made, NeedsValue, NotOnDevice
+from .hosting import Host
+from .loading import ModelError
+from .nodes import Work, branch_work, function_work, reads, schema_of
+from .tensors import DATA_TYPES, Array, Tensor, device_array, element_type_of, fitted, sizes_of
+from .unrolling import loop_work, scan_work
+
+__all__ = ["Builder", "Placed", "Point", "Program", "Segment"]
+
+_RANDOM = {
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "Bernoulli",
+    "Multinomial",
+}
+# Where the reference implementation differs from the specification: known values do not go through it if
+# the device can compute them.
+_NOT_FOLDED = {
+    "LSTM",
+    "GRU",
+    "RNN",
+    "LRN",
+    "RoiAlign",
+    "MaxPool",
+    "LpNormalization",
+    "Softmax",
+    "LogSoftmax",
+    "Hardmax",
+}
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a node runs; ``reason``: why it is on the host."""
+
+    op: str
+    name: str
+    where: str  # "device", "folded" or "host"
+    reason: str = ""
+
+
+@dataclass
+class Program:
+    """What all segments of a session share."""
+
+    device: dml.Device
+    outputs: Sequence[str]
+    functions: Sequence[onnx.FunctionProto]
+    host: Host
+    policy: Policy
+    flags: dml.ExecutionFlags
+    refuses_host: bool = False
+    keeps: bool = False  # all tensors, not only the outputs
+
+
+@dataclass
+class Segment:
+    """Nodes that run in one dispatch, and the one that follows on the host."""
+
+    compiled: CompiledGraph | None
+    feeds: Sequence[str]
+    outputs: Sequence[tuple[str, int, tuple[int, ...]]]  # name, element type, shape
+    known: Mapping[str, Any]
+    aliases: Mapping[str, str]
+    required: Mapping[str, Array]  # values for which it was built
+    host: Work | None
+    next: Point | None
+    placed: list[Placed] = field(default_factory=list)
+
+    def fits(self, values: Mapping[str, Any]) -> bool:
+        return all(same(array, values[name]) for name, array in self.required.items())
+
+    def run(self, values: dict[str, Any], host: Host) -> None:
+        """Adds what it computes to the values."""
+        values.update(self.known)
+        for name, source in self.aliases.items():
+            values[name] = values[source]
+        if self.compiled is not None:
+            given = {
+                name: device_array(values[name]).reshape(sizes_of(values[name].shape)) for name in self.feeds
+            }
+            for (name, element_type, shape), array in zip(
+                self.outputs, self.compiled.run(given), strict=True
+            ):
+                dtype = onnx.helper.tensor_dtype_to_np_dtype(element_type)
+                values[name] = (array.view(np.bool_) if dtype == np.bool_ else array).reshape(shape)
+        if self.host is not None:
+            values.update(host.run(self.host, values))
+
+
+def same(a: Array, b: Array) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+class Point:
+    """A place in the model."""
+
+    def __init__(self, program: Program, work: Sequence[Work], known: Mapping[str, Any]) -> None:
+        self.program = program
+        self.work = tuple(work)
+        needed = {name for each in self.work for name in reads(each.node)} | set(program.outputs)
+        self.known = {name: value for name, value in known.items() if name in needed}
+        self.needs = needed - set(self.known)
+        self._segments: dict[Any, list[Segment]] = {}
+
+    def segment(self, values: Mapping[str, Any]) -> Segment:
+        """The segment for the shapes, and where it depends on them the elements, of these values."""
+        given = {name: values[name] for name in self.needs if name in values}
+        key = tuple(sorted((name, *_shape_of(value)) for name, value in given.items()))
+        built = self._segments.setdefault(key, [])
+        for each in built:
+            if each.fits(values):
+                return each
+        required: dict[str, Array] = {}
+        while True:
+            try:
+                built.append(Builder(self, given, required).build())
+                return built[-1]
+            except NeedsValue as needed:
+                required[needed.name] = np.array(given[needed.name])
+
+    @property
+    def segments(self) -> list[Segment]:
+        return [each for built in self._segments.values() for each in built]
+
+
+def _shape_of(value: Any) -> tuple[str, tuple[int, ...]]:
+    if isinstance(value, np.ndarray):
+        return value.dtype.str if value.dtype.kind != "V" else value.dtype.name, value.shape
+    return type(value).__name__, ()
+
+
+class _Given(Tensor):
+    """A value that is an input of the segment."""
+
+    def on_device(self, graph: Graph) -> Expression:
+        if self.expression is None:
+            assert self.shape is not None
+            data_type = DATA_TYPES[self.element_type]
+            self.expression = graph.input(sizes_of(self.shape), data_type, name=self.name)
+        return self.expression
+
+
+class Builder:
+    """Builds a segment."""
+
+    def __init__(self, point: Point, given: Mapping[str, Any], required: Mapping[str, Array]) -> None:
+        self.point = point
+        self.program = point.program
+        self.graph = Graph(self.program.device, policy=self.program.policy)
+        self.given = given
+        self.required = dict(required)
+        self.tensors: dict[str, Tensor] = {}
+        for name, value in point.known.items():
+            self.tensors[name] = _tensor(Tensor, name, value, known=True)
+        for name, value in given.items():
+            self.tensors[name] = _tensor(_Given, name, value, known=name in required)
+        self.work = deque(point.work)
+        self.placed: list[Placed] = []
+
+    def build(self) -> Segment:
+        host: Work | None = None
+        while self.work:
+            each = self.work.popleft()
+            try:
+                self._take(each)
+            except NeedsValue as needed:
+                if isinstance(self.tensors[needed.name], _Given):
+                    raise
+                self.work.appendleft(each)  # the next segment begins with it: then the value is known
+                break
+            except NotOnDevice as reason:
+                if self.program.refuses_host:
+                    raise ModelError(f"{_called(each)} cannot run on the device: {reason}.") from None
+                self._place(each, "host", str(reason))
+                host = each
+                break
+        return self._finish(host)
+
+    # --- one node ---
+
+    def _take(self, work: Work) -> None:
+        node = work.node
+        if node.op_type == "If" and not work.domain:
+            return self._branch(work)
+        inputs = [self.tensors[name] if name else None for name in node.input]
+        if node.op_type in ("Scan", "Loop") and not work.domain and self._unroll(work, inputs):
+            return None
+        if node.op_type == "Identity" and not work.domain and inputs[0] is not None:
+            self._alias(node.output[0], inputs[0])
+            return None
+        if self._folds(work):
+            return self._fold(work)
+        lowering = LOWERINGS.get((work.domain, node.op_type))
+        reason = f"no DirectML operators are known for {node.op_type}"
+        if lowering is not None:
+            try:
+                made = lowering(Call(self, node, work.opset, inputs))
+                return self._made(work, inputs, made)
+            except (NotOnDevice, Error) as refused:
+                reason = str(refused).splitlines()[0]
+        self._ask_beside_empty(inputs)
+        if not all(each is None or each.can_be_on_device for each in inputs):
+            raise NotOnDevice(reason)  # its parts could not run there either
+        try:
+            body = function_work(work, self.program.functions, [_type(each) for each in inputs])
+        except NotOnDevice:
+            raise NotOnDevice(reason) from None
+        self.work.extendleft(reversed(body))
+        return None
+
+    def _ask_beside_empty(self, inputs: Sequence[Tensor | None]) -> None:
+        """An operator that reads an empty tensor is computed when compiled: asks for its other values."""
+        if any(each is not None and each.shape is not None and 0 in each.shape for each in inputs):
+            for each in inputs:
+                if each is not None and not each.is_known:
+                    raise NeedsValue(each.name)
+
+    def _branch(self, work: Work) -> None:
+        condition = self.tensors[work.node.input[0]]
+        if condition.array is None:
+            raise NeedsValue(condition.name)
+        nodes, initialisers = branch_work(work, bool(np.ravel(condition.array)[0]))
+        for each in initialisers:
+            self.tensors[each.name] = Tensor.known(each.name, onnx.numpy_helper.to_array(each))
+        self.work.extendleft(reversed(nodes))
+
+    def _unroll(self, work: Work, inputs: Sequence[Tensor | None]) -> bool:
+        """Puts the nodes of all turns in the place of a loop; False: all is known, and it is folded."""
+        if self._folds(work):
+            return False
+        if work.node.op_type == "Scan":
+            nodes, constants = scan_work(work, [None if each is None else each.shape for each in inputs])
+        else:
+            count, condition = inputs[:2]
+            for each in (count, condition):
+                if each is not None and each.array is None:
+                    raise NeedsValue(each.name)
+            if count is None:
+                raise NotOnDevice("Loop runs until its condition is false")
+            runs = condition is None or bool(np.ravel(condition.array)[0])  # type: ignore[arg-type]
+            turns = int(np.ravel(count.array)[0]) if runs else 0  # type: ignore[arg-type]
+            nodes, constants = loop_work(work, turns)
+        for each in constants:
+            self.tensors[each.name] = Tensor.known(each.name, onnx.numpy_helper.to_array(each))
+        self.work.extendleft(reversed(nodes))
+        return True
+
+    def _folds(self, work: Work) -> bool:
+        """Whether a node's outputs are known from what is known now."""
+        node = work.node
+        if work.domain or node.op_type in _RANDOM or (node.op_type == "Dropout" and len(node.input) > 2):
+            return False
+        if node.op_type in ("Shape", "Size"):
+            return self.tensors[node.input[0]].is_tensor
+        if node.op_type in _NOT_FOLDED and (work.domain, node.op_type) in LOWERINGS:
+            return False
+        return all(self.tensors[name].is_known for name in reads(node))
+
+    def _fold(self, work: Work) -> None:
+        values = {}
+        for name in reads(work.node):
+            tensor = self.tensors[name]
+            values[name] = tensor.array if tensor.is_known else np.empty(tensor.shape or (), np.bool_)
+        for name, value in self.program.host.run(work, values).items():
+            self.tensors[name] = _tensor(Tensor, name, value, known=True)
+        self._place(work, "folded")
+
+    def _made(self, work: Work, inputs: Sequence[Tensor | None], made: Any) -> None:
+        results = made if isinstance(made, list | tuple) and not isinstance(made, Made) else [made]
+        types = _inferred(work, inputs)
+        for name, result in zip(work.node.output, results, strict=False):
+            if not name or result is None:
+                continue
+            if isinstance(result, np.ndarray):
+                self.tensors[name] = Tensor.known(name, result)
+                continue
+            made_of = result if isinstance(result, Made) else Made(result)
+            element_type, shape = types.get(name, (0, None))
+            shape = made_of.shape if made_of.shape is not None else shape
+            shape = made_of.expression.sizes if shape is None else shape
+            if np.prod(shape, dtype=np.int64) != np.prod(made_of.expression.sizes, dtype=np.int64):
+                raise AssertionError(f"{work.node.op_type}: {made_of.expression.sizes} instead of {shape}")
+            if not element_type:
+                element_type = element_type_of(np.empty(0, made_of.expression.dtype))
+            fits = fitted(made_of.expression, shape)
+            self.tensors[name] = Tensor(name, element_type, tuple(shape), expression=fits)
+        self._place(work, "device")
+
+    def _alias(self, name: str, source: Tensor) -> None:
+        made = Tensor(
+            name, source.element_type, source.shape, array=source.array, expression=source.expression
+        )
+        if isinstance(source, _Given) and source.array is None:
+            made = _Alias(name, source)
+        self.tensors[name] = made
+
+    def _place(self, work: Work, where: str, reason: str = "") -> None:
+        self.placed.append(Placed(work.node.op_type, _name(work.node), where, reason))
+
+    # --- the end ---
+
+    def _finish(self, host: Work | None) -> Segment:
+        rest = list(self.work)
+        needed = {name for each in rest for name in reads(each.node)} | set(self.program.outputs)
+        read_by_host = set() if host is None else set(reads(host.node))
+        wanted = [
+            each
+            for name, each in self.tensors.items()
+            if name not in self.given and (name in needed | read_by_host or self.program.keeps)
+        ]
+        known = {each.name: each.array for each in wanted if each.is_known}
+        aliases = {
+            each.name: each.source.name for each in wanted if isinstance(each, _Alias) and not each.is_known
+        }
+        made = [
+            each
+            for each in wanted
+            if not each.is_known and each.expression is not None and each.name not in aliases
+        ]
+        compiled = None
+        feeds: list[str] = []
+        if made:
+            expressions = [each.on_device(self.graph) for each in made]
+            compiled = self.graph.compile(expressions, flags=self.program.flags)
+            feeds = [each.name for each in compiled.inputs]
+        following = None
+        if rest or host is not None:
+            following = Point(self.program, rest, {**self.point.known, **known})
+        return Segment(
+            compiled,
+            feeds,
+            [(each.name, each.element_type, each.shape or ()) for each in made],
+            known,
+            aliases,
+            self.required,
+            host,
+            following,
+            self.placed,
+        )
+
+
+def _name(node: onnx.NodeProto) -> str:
+    return node.name or (node.output[0] if node.output else "")
+
+
+def _called(work: Work) -> str:
+    return f"{work.node.op_type} {_name(work.node)!r}"
+
+
+class _Alias(_Given):
+    """Another name of a given value."""
+
+    def __init__(self, name: str, source: _Given) -> None:
+        super().__init__(name, source.element_type, source.shape)
+        self.source: _Given = source.source if isinstance(source, _Alias) else source
+
+    def on_device(self, graph: Graph) -> Expression:
+        return self.source.on_device(graph)
+
+
+def _tensor(kind: type[Tensor], name: str, value: Any, *, known: bool) -> Tensor:
+    if not isinstance(value, np.ndarray | np.generic):
+        return kind(name, 0, None, array=value if known else None)
+    array = np.asarray(value)
+    known = known or array.size == 0  # there is nothing more to know
+    return kind(name, element_type_of(array), array.shape, array=array if known else None)
+
+
+def _type(tensor: Tensor | None) -> onnx.TypeProto:
+    if tensor is None or tensor.shape is None:
+        return onnx.TypeProto()
+    return onnx.helper.make_tensor_type_proto(tensor.element_type, tensor.shape)
+
+
+def _inferred(work: Work, inputs: Sequence[Tensor | None]) -> dict[str, tuple[int, tuple[int, ...] | None]]:
+    """Element types and, where ONNX's inference finds them, shapes of a node's outputs."""
+    schema = schema_of(work)
+    if schema is None:
+        return {}
+    types = {each.name: _type(each) for each in inputs if each is not None}
+    node = work.node
+    if any(each is not None and name != each.name for name, each in zip(node.input, inputs, strict=True)):
+        types = {name: _type(each) for name, each in zip(node.input, inputs, strict=True) if each is not None}
+    data = {
+        name: onnx.numpy_helper.from_array(each.array, name)
+        for name, each in zip(node.input, inputs, strict=True)
+        if each is not None and each.array is not None and each.array.size < 1000
+    }
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in work.opsets.items()]
+    try:
+        found = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
+        return {}
+    return {name: _element_and_shape(each) for name, each in found.items()}
+
+
+def _element_and_shape(proto: onnx.TypeProto) -> tuple[int, tuple[int, ...] | None]:
+    tensor = proto.tensor_type
+    if not tensor.HasField("shape"):
+        return tensor.elem_type, None
+    dims = tensor.shape.dim
+    known = all(each.HasField("dim_value") for each in dims)
+    return tensor.elem_type, tuple(each.dim_value for each in dims) if known else None

@@ -1,0 +1,139 @@
+"""Values of a model while a segment is built: known arrays, and tensors of the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from ..dml.enums import TensorDataType
+from ..graph import Expression, Graph, element_wise_identity, packed, reinterpret
+
+__all__ = ["DATA_TYPES", "Array", "Tensor", "copied", "data_type_of", "fitted", "sizes_of"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_ONNX = onnx.TensorProto
+DATA_TYPES: dict[int, TensorDataType] = {
+    _ONNX.FLOAT: TensorDataType.FLOAT32,
+    _ONNX.FLOAT16: TensorDataType.FLOAT16,
+    _ONNX.DOUBLE: TensorDataType.FLOAT64,
+    _ONNX.INT8: TensorDataType.INT8,
+    _ONNX.INT16: TensorDataType.INT16,
+    _ONNX.INT32: TensorDataType.INT32,
+    _ONNX.INT64: TensorDataType.INT64,
+    _ONNX.UINT8: TensorDataType.UINT8,
+    _ONNX.UINT16: TensorDataType.UINT16,
+    _ONNX.UINT32: TensorDataType.UINT32,
+    _ONNX.UINT64: TensorDataType.UINT64,
+    _ONNX.BOOL: TensorDataType.UINT8,
+}
+"""DirectML's types of ONNX's; BOOL is a UINT8 of 0 or 1."""
+
+MAX_RANK = 8
+
+
+def data_type_of(element_type: int) -> TensorDataType | None:
+    """DirectML's type of ``TensorProto.DataType``, or None."""
+    return DATA_TYPES.get(element_type)
+
+
+def sizes_of(shape: Sequence[int]) -> tuple[int, ...]:
+    """The sizes of a tensor of the device: a scalar has one dimension there."""
+    return tuple(shape) or (1,)
+
+
+class Tensor:
+    """A value of the model: ``array`` if it is known, else ``expression``, which is on the device.
+
+    ``shape`` is ONNX's: () for a scalar.  A known array is put on the device the first time an operator there
+    reads it.  What is neither (a sequence, an optional) has no shape and stays on the host.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        element_type: int,
+        shape: tuple[int, ...] | None,
+        *,
+        array: Array | None = None,
+        expression: Expression | None = None,
+    ) -> None:
+        self.name = name
+        self.element_type = element_type
+        self.shape = shape
+        self.array = array
+        self.expression = expression
+
+    def __repr__(self) -> str:
+        kind = "known" if self.array is not None else "on the device" if self.expression else "on the host"
+        return f"<Tensor {self.name} {list(self.shape or ())} {kind}>"
+
+    @classmethod
+    def known(cls, name: str, array: Any) -> Tensor:
+        array = np.asarray(array)
+        return cls(name, element_type_of(array), array.shape, array=array)
+
+    @property
+    def is_known(self) -> bool:
+        return self.array is not None
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.shape is not None
+
+    @property
+    def can_be_on_device(self) -> bool:
+        return (
+            self.shape is not None
+            and len(self.shape) <= MAX_RANK
+            and 0 not in self.shape
+            and self.element_type in DATA_TYPES
+        )
+
+    def on_device(self, graph: Graph) -> Expression:
+        """The tensor of the device; the caller has checked that it can be one."""
+        if self.expression is None:
+            assert self.array is not None and self.shape is not None
+            array = np.ascontiguousarray(self.array).reshape(sizes_of(self.shape))
+            self.expression = graph.constant(device_array(array), name=self.name)
+        return self.expression
+
+
+def device_array(array: Array) -> Array:
+    """With the bytes of the device's type."""
+    return array.view(np.uint8) if array.dtype == np.bool_ else array
+
+
+def element_type_of(array: Array) -> int:
+    """``TensorProto.DataType`` of an array's elements."""
+    if array.dtype == object or array.dtype.kind in "SU":
+        return int(_ONNX.STRING)
+    return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+
+
+# --- views ---
+
+
+def copied(x: Expression) -> Expression:
+    """A packed copy of the elements that ``x`` reads."""
+    graph = x.graph
+    policy, graph.policy = graph.policy, packed
+    try:
+        made: Expression = element_wise_identity(x)
+    finally:
+        graph.policy = policy
+    return made
+
+
+def fitted(x: Expression, shape: Sequence[int]) -> Expression:
+    """``x``, whose elements in order are those of a tensor of another shape."""
+    sizes = sizes_of(shape)
+    if x.sizes == sizes:
+        return x
+    try:
+        return reinterpret(x, sizes)
+    except ValueError:  # it is not packed
+        return reinterpret(copied(x), sizes)
