@@ -192,8 +192,11 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
         return replace(read, kept=self._kept(sizes[0], sizes[1], len(window)))
 
     def _kept(self, filters: int, channels: int, spatial: int) -> Kept | None:
-        """Blocks of 16 filters, which the kernel reads in place.  Forward it has other ways for FLOAT16, for a
-        group of one channel and for few positions, backward for windows of one element without a stride."""
+        """Blocks of 16 filters, which the kernel reads in place.
+
+        It reads others forward for FLOAT16, for a group of one channel and for few positions, and backward for
+        windows of one element without a stride.
+        """
         desc = self.desc
         if desc.direction is _FORWARD:
             is_half = desc.filter_tensor.data_type is TensorDataType.FLOAT16
