@@ -581,45 +581,63 @@ def convolution(
     return desc, {"input_tensor": physical, "filter_tensor": c.w, **zeros}
 
 
-# case, channels in and out, height = width, kernel, stride, padding: the numbers of ConvTranspose.
+# case, type, groups, channels in and out of a group, size of each spatial axis, kernel, stride, padding,
+# output padding: the numbers of ConvTranspose.
 TRANSPOSED = [
-    ("transposed 2x2 s2 64>32 32x32", 64, 32, 32, 2, 2, 0),
-    ("transposed 4x4 s2 512>256 8x8", 512, 256, 8, 4, 2, 1),
-    ("transposed 4x4 s2 128>64 32x32", 128, 64, 32, 4, 2, 1),
+    ("transposed 2x2 s2 64>32 32x32", "f32", 1, 64, 32, (32, 32), 2, 2, 0, 0),
+    ("transposed 2x2 s2 512>256 16x16", "f32", 1, 512, 256, (16, 16), 2, 2, 0, 0),
+    ("transposed 3x3 s2 256>128 32x32", "f32", 1, 256, 128, (32, 32), 3, 2, 1, 1),
+    ("transposed 3x3 64>64 56x56", "f32", 1, 64, 64, (56, 56), 3, 1, 1, 0),
+    ("transposed 4x4 100>512 1x1", "f32", 1, 100, 512, (1, 1), 4, 1, 0, 0),
+    ("transposed 4x4 s2 512>256 8x8", "f32", 1, 512, 256, (8, 8), 4, 2, 1, 0),
+    ("transposed 4x4 s2 128>64 32x32", "f32", 1, 128, 64, (32, 32), 4, 2, 1, 0),
+    ("transposed 4x4 s2 64>3 64x64", "f32", 1, 64, 3, (64, 64), 4, 2, 1, 0),
+    ("transposed 4x4 s2 64 groups 28x28", "f32", 64, 1, 1, (28, 28), 4, 2, 1, 0),
+    ("transposed 4 s2 128>64 1000", "f32", 1, 128, 64, (1000,), 4, 2, 1, 0),
+    ("transposed 16 s8 512>256 100", "f32", 1, 512, 256, (100,), 16, 8, 4, 0),
+    ("transposed 2x2x2 s2 64>32 16x16x16", "f32", 1, 64, 32, (16, 16, 16), 2, 2, 0, 0),
+    ("transposed 3x3x3 s2 32>16 16x16x16", "f32", 1, 32, 16, (16, 16, 16), 3, 2, 1, 1),
+    ("transposed 4x4 s2 512>256 8x8", "f16", 1, 512, 256, (8, 8), 4, 2, 1, 0),
+    ("transposed 4x4 s2 128>64 32x32", "f16", 1, 128, 64, (32, 32), 4, 2, 1, 0),
 ]
 
 
 def transposed_cases(device: d3d12.Device) -> Iterator[Case]:
-    """Backward convolutions with a stride."""
+    """Backward convolutions; the peer has no FLOAT16: it works on FLOAT32."""
     rng = np.random.default_rng(8)
-    for name, c_in, c_out, size, kernel, stride, padding in TRANSPOSED:
-        x = random_numbers(rng, np.float32, (1, c_in, size, size))
-        w = random_numbers(rng, np.float32, (c_in, c_out, kernel, kernel))
-        out = [1, c_out, *[(size - 1) * stride + kernel - 2 * padding] * 2]
+    for name, kind, groups, c_in, c_out, size, kernel, stride, padding, more in TRANSPOSED:
+        data_type, dtype = TYPES[kind]
+        spatial = len(size)
+        x = random_numbers(rng, dtype, (1, groups * c_in, *size))
+        w = random_numbers(rng, dtype, (groups * c_in, c_out, *[kernel] * spatial))
+        out = [1, groups * c_out, *[(n - 1) * stride + kernel - 2 * padding + more for n in size]]
         desc = dml.ConvolutionOperatorDesc(
-            input_tensor=tensor(T.FLOAT32, list(x.shape)),
-            filter_tensor=dml.BufferTensorDesc(T.FLOAT32, list(w.shape), flags=dml.TensorFlags.OWNED_BY_DML),
-            output_tensor=tensor(T.FLOAT32, out),
+            input_tensor=tensor(data_type, list(x.shape)),
+            filter_tensor=dml.BufferTensorDesc(data_type, list(w.shape), flags=dml.TensorFlags.OWNED_BY_DML),
+            output_tensor=tensor(data_type, out),
             mode=dml.ConvolutionMode.CROSS_CORRELATION,
             direction=dml.ConvolutionDirection.BACKWARD,
-            strides=[stride] * 2,
-            dilations=[1, 1],
-            start_padding=[padding] * 2,
-            end_padding=[padding] * 2,
-            output_padding=[0, 0],
-            group_count=1,
+            strides=[stride] * spatial,
+            dilations=[1] * spatial,
+            start_padding=[padding] * spatial,
+            end_padding=[padding] * spatial,
+            output_padding=[more] * spatial,
+            group_count=groups,
         )
         onnx = peers.onnx_session(
             "ConvTranspose",
-            {"x": x},
+            {"x": x.astype(np.float32)},
             TensorProto.FLOAT,
-            4,
-            {"w": w},
-            strides=[stride] * 2,
-            pads=[padding] * 4,
+            spatial + 2,
+            {"w": w.astype(np.float32)},
+            strides=[stride] * spatial,
+            pads=[padding] * 2 * spatial,
+            output_padding=[more] * spatial,
+            group=groups,
         )
         ours = listed(device, desc, {"input_tensor": x, "filter_tensor": w})
-        yield Case(name, "NCHW", ours, beside({"ORT": onnx}), Work(2.0 * x.size * w[0].size, "float32"))
+        work = Work(2.0 * x.size * w[0].size, "float32")
+        yield Case(f"{name} {kind}", "NCHW", ours, beside({"ORT": onnx}), work)
 
 
 # --- data movement ---

@@ -349,6 +349,8 @@ def convolutions() -> Cases:
         (6, 8, 2, 3, [9, 8], 4, 2),
         (8, 8, 1, 5, [33], 2, 3),
         (4, 6, 1, 4, [7, 5, 6], 2, 1),
+        (36, 20, 2, 3, [13, 10], 2, 1),
+        (50, 6, 1, 8, [70], 5, 1),
     ]
     for k, (channels, filters, groups, window, sizes, stride, dilation) in enumerate(shapes):
         span, spatial = (window - 1) * dilation + 1, len(sizes)

@@ -284,6 +284,51 @@ def test_filters_that_are_packed_once_give_the_same_bits(
     assert np.abs(found[0]).max() > 1
 
 
+@pytest.mark.parametrize("data_type", [T.FLOAT32, T.FLOAT16])
+@pytest.mark.parametrize(
+    ("groups", "filter_sizes", "size", "stride", "dilation"),
+    [
+        (1, [20, 32, 4, 4], [8, 9], 2, 1),
+        (2, [20, 16, 3, 2], [9, 7], 3, 1),
+        (1, [300, 48, 3], [21], 1, 2),
+        (1, [5, 16, 2, 3, 2], [4, 3, 5], 2, 2),
+        (1, [70, 16, 4, 4], [1, 1], 1, 1),
+        (3, [6, 3, 5], [40], 4, 1),
+    ],
+)
+def test_backward_filters_owned_by_dml_give_the_same_bits(
+    data_type: T, groups: int, filter_sizes: list[int], size: list[int], stride: int, dilation: int
+) -> None:
+    """They are kept in blocks of 16 filters, if these are a multiple of 16."""
+    channels, filters, *window = filter_sizes
+    spatial, random = len(size), np.random.default_rng(1)
+    out = [(size[i] - 1) * stride + (window[i] - 1) * dilation for i in range(spatial)]
+    inputs = {
+        "input_tensor": random.normal(0, 1, (2, channels, *size)).astype(dtype_of(data_type)),
+        "filter_tensor": random.normal(0, 1, filter_sizes).astype(dtype_of(data_type)),
+    }
+    found = []
+    for flags in (dml.TensorFlags.OWNED_BY_DML, dml.TensorFlags.NONE):
+        op = dml.ConvolutionOperatorDesc(
+            input_tensor=tensor(data_type, 2, channels, *size),
+            filter_tensor=dml.BufferTensorDesc(data_type, filter_sizes, flags=flags),
+            output_tensor=tensor(data_type, 2, filters * groups, *out),
+            mode=CROSS_CORRELATION,
+            direction=BACKWARD,
+            strides=[stride] * spatial,
+            dilations=[dilation] * spatial,
+            start_padding=[1] * spatial,
+            end_padding=[0] * spatial,
+            output_padding=[0] * spatial,
+            group_count=groups,
+            fused_activation=dml.ActivationReluOperatorDesc(),
+        )
+        found.append(evaluate(op, **inputs)["output_tensor"])
+        assert np.allclose(found[-1], op.reference(inputs)["output_tensor"], rtol=1e-2, atol=1e-2)
+    assert found[0].tobytes() == found[1].tobytes()
+    assert np.abs(found[0]).max() > 1
+
+
 def magnitude(op: Any, inputs: dict[str, Array]) -> Array:
     """What the rounding errors of the sums are proportional to."""
     absolute = {name: np.abs(np.nan_to_num(float64(x), posinf=0, neginf=0)) for name, x in inputs.items()}

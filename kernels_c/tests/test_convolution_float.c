@@ -1,0 +1,129 @@
+/* convolution_float backward, on any layout: the bits of the plain kernel, which is its definition. */
+#include "convolution_float.h"
+
+#include <math.h>
+
+#include "device.h"
+#include "element.h"
+
+#define ROUNDS 300
+#define MOST 100000    /* elements of an output */
+#define PRODUCTS 100000 /* of an output, at least its elements: the plain kernel takes them one by one */
+
+struct convolution {
+    dmlk_convolution_float k;
+    enum dmlk_type type;
+    int64_t groups, filters, channels;
+    bool in_blocks; /* filters */
+    int64_t in[5], out[5], window[6];
+};
+
+static double products_of(const struct convolution *c) {
+    double products = (double)c->out[0] * (double)c->out[1] * (double)c->channels;
+    for (uint32_t i = 0; i < c->k.spatial; i++) {
+        products *= (double)c->out[2 + i] * (double)c->window[3 + i];
+    }
+    return products;
+}
+
+/* Outputs are about as many as the windows cover. */
+static void random_axis(struct convolution *c, uint32_t i) {
+    static const int64_t windows[] = {0, 12, 5, 3}, inputs[] = {0, 40, 9, 5};
+    const uint32_t spatial = c->k.spatial;
+    c->window[3 + i] = random_between(1, windows[spatial]);
+    c->k.strides[i] = (uint32_t)random_between(1, random_between(0, 3) == 0 ? 9 : 3);
+    c->k.dilations[i] = (uint32_t)random_between(1, random_between(0, 2) == 0 ? 4 : 1);
+    c->k.start_padding[i] = (uint32_t)random_between(0, 4);
+    c->in[2 + i] = random_between(1, inputs[spatial]);
+    const int64_t covered = (c->in[2 + i] - 1) * c->k.strides[i] + (c->window[3 + i] - 1) * c->k.dilations[i] + 1;
+    const int64_t output = covered - c->k.start_padding[i] + random_between(-3, 3);
+    c->out[2 + i] = output < 1 ? 1 : output;
+}
+
+static void random_convolution(struct convolution *c) {
+    do {
+        c->k = (dmlk_convolution_float){
+            .spatial = (uint32_t)random_between(1, 3), .backward = 1, .reversed = (uint32_t)random_between(0, 1)};
+        c->type = random_between(0, 1) == 0 ? DMLK_FLOAT32 : DMLK_FLOAT16;
+        c->groups = random_between(0, 2) == 0 ? random_between(2, 3) : 1;
+        c->in_blocks = random_between(0, 3) == 0;
+        c->filters = c->in_blocks ? 16 * random_between(1, 4) : random_between(1, random_between(0, 1) == 0 ? 8 : 60);
+        c->channels = random_between(1, random_between(0, 3) == 0 ? 300 : 12);
+        c->in[0] = c->out[0] = random_between(1, 2);
+        c->in[1] = c->groups * c->channels;
+        c->out[1] = c->groups * c->filters;
+        c->window[0] = c->groups, c->window[1] = c->filters, c->window[2] = c->channels;
+        for (uint32_t i = 0; i < c->k.spatial; i++) {
+            random_axis(c, i);
+        }
+    } while (products_of(c) > PRODUCTS);
+}
+
+/* Numbers, and in some tensors infinities and NaNs. */
+static void fill(const dmlk_view *view) {
+    const bool special = random_between(0, 5) == 0;
+    int64_t index[DMLK_MAX_RANK] = {0};
+    do {
+        const bool is_number = !special || random_between(0, 60) > 0;
+        set_element(view, index, is_number ? (double)random_between(-900, 900) / 256 : random_between(0, 1) == 0 ? INFINITY : NAN);
+    } while (next_index(view->rank, view->sizes, index));
+}
+
+static void add_random(device *d, enum dmlk_type type, uint32_t rank, const int64_t *sizes) {
+    int64_t strides[DMLK_MAX_RANK];
+    random_strides(rank, sizes, false, strides);
+    fill(device_tensor(d, type, rank, sizes, random_between(0, 1) == 0 ? NULL : strides));
+}
+
+/* In the order in which tuned kernels read them. */
+static void add_blocks(device *d, const struct convolution *c) {
+    const uint32_t rank = c->k.spatial + 4;
+    int64_t sizes[7] = {c->groups, c->filters / 16, 16}, strides[7], elements = 16;
+    memcpy(sizes + 3, c->window + 2, (c->k.spatial + 1) * sizeof *sizes);
+    for (uint32_t axis = rank; axis-- > 0;) {
+        strides[axis] = axis == 2 ? 1 : elements;
+        elements *= axis == 2 ? 1 : sizes[axis];
+    }
+    fill(device_tensor(d, c->type, rank, sizes, strides));
+}
+
+/* The bits of the output's elements. */
+static int64_t read_bits(const dmlk_view *out, uint32_t *bits) {
+    int64_t index[DMLK_MAX_RANK] = {0}, count = 0;
+    do {
+        bits[count] = 0;
+        memcpy(&bits[count++], element_at(out, index), (size_t)dmlk_type_bytes(out->type));
+    } while (next_index(out->rank, out->sizes, index));
+    return count;
+}
+
+TEST(backward_convolutions_have_the_bits_of_the_plain_kernel) {
+    static uint32_t tuned[MOST], plain[MOST];
+    for (int round = 0; round < ROUNDS; round++) {
+        struct convolution c;
+        device d;
+        dmlk_checker checker = {0};
+        random_convolution(&c);
+        const uint32_t rank = c.k.spatial + 2;
+        device_begin(&d, "convolution_float");
+        add_random(&d, c.type, rank, c.in);
+        c.in_blocks ? add_blocks(&d, &c) : add_random(&d, c.type, rank + 1, c.window);
+        random_between(0, 1) == 0 ? add_random(&d, c.type, 1, &c.out[1]) : device_no_tensor(&d);
+        add_random(&d, random_between(0, 2) == 0 ? DMLK_FLOAT32 : c.type, rank, c.out);
+        device_constants(&d, &c.k, sizeof c.k, 0);
+        const dmlk_view *out = &d.views[3];
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        const int64_t count = read_bits(out, tuned);
+        dmlk_set_checker(&checker);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        dmlk_set_checker(NULL);
+        CHECK_EQUAL(read_bits(out, plain), count);
+        CHECK_EQUAL(memcmp(tuned, plain, (size_t)count * sizeof *plain), 0);
+        device_end(&d);
+    }
+}
+
+int main(void) {
+    RUN(backward_convolutions_have_the_bits_of_the_plain_kernel);
+    return RESULT();
+}
