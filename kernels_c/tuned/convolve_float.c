@@ -373,7 +373,7 @@ bool dmlk_convolve_floats(const dmlk_float_convolution *c) {
         p.patches.strides[k] = c->axes[k].input == 1 ? 0 : c->input.strides[Z + k]; /* unused, and perhaps huge */
         p.patches.sizes[k] = c->output.sizes[Z + k];
     }
-    if (c->block != 0) { /* (filters of backward convolutions are not in such blocks) */
+    if (c->block != 0) { /* for backward convolutions only convolve_transposed.c reads such blocks */
         p.in_blocks = true;
         p.filter = c->filter;
         p.tap_stride = c->block;

@@ -2,11 +2,13 @@
  *
  * With a spread, output o meets tap t only where o * step + t * tap + origin is a multiple of the spread: outputs o, o +
  * spread, o + 2 * spread ... of an axis, a phase, meet the same taps, and neighbours among them meet neighbours of the
- * input.  The taps of a phase stay in order, so that it computes the same chains.  Outputs are computed in boxes: of some periods along
- * each axis, in which every phase has one output, all phases.  The places of the input that a box meets are staged; the
- * sums of a box and of a panel of filters, whose number is what a tile takes at a time, stay in memory until they have
- * all products.  Filters are packed for some channels at a time: each phase's elements of a panel become lines that follow
- * each other, in the order of the sums.  A tile multiplies them with the staged places, which it finds by two tables. */
+ * input.  The taps of a phase stay in order, so that it computes the same chains.
+ *
+ * In a period of an axis each phase has one output.  Outputs are computed in boxes, of some periods along each axis.  The
+ * places of the input that a box meets are staged.  The sums of a box and a panel of filters, as many as a tile takes at a
+ * time, stay in memory until they have all products.  Filters are packed for some channels at a time: what a panel has
+ * for a phase becomes lines that follow each other in the order of the sums.  A tile multiplies them with staged places,
+ * which it finds by tables.  Its lanes are the filters of the panel; if a group has few filters, they are positions. */
 #include "convolve_transposed.h"
 
 #include <stdatomic.h>
@@ -27,19 +29,18 @@
 enum { N, CHANNEL, Z, Y, X };
 enum { GROUP, FILTER, OF_GROUP, WINDOW };
 
-#define FEW_FILTERS 6 /* in a group: as lanes, they would leave too much of a tile idle */
-#define DEPTH 256            /* lines at a time: they fit into a first-level cache */
-#define MOST_LINES 2048      /* of all phases, where they are transposed at once */
-#define MOST_TAPS (1 << 16)  /* of a filter and a channel */
-#define MOST_STEPS (1 << 20) /* of all phases: numbers of a table */
+#define FEW_FILTERS 6         /* in a group: as lanes, they would leave too much of a tile idle */
+#define DEPTH 256             /* lines at a time: they fit into a first-level cache */
+#define MOST_LINES 2048       /* of all phases, where they are transposed at once */
+#define AHEAD 8               /* channels that are fetched before they are transposed */
+#define MOST_TAPS (1 << 16)   /* of a filter and a channel */
 #define MOST_PHASES 4096
-#define MOST_SEPARATE 12 /* outputs of an axis */
-#define MOST_SUMS (1 << 15)  /* of a box, and a block of filters */
-#define STAGED (1 << 17)     /* floats of a box: a second-level cache holds them */
-#define LEAST_STAGED 128     /* places of a box: with fewer, packing filters takes too long */
-#define MOST_STAGED (1 << 22) /* floats */
-
-#define AHEAD 8 /* channels */
+#define MOST_STEPS (1 << 20)  /* of all phases: numbers of a table */
+#define MOST_SEPARATE 12      /* outputs of an axis with one place */
+#define MOST_SUMS (1 << 15)   /* of a box, and a block of filters */
+#define STAGED (1 << 17)      /* floats of a box: a second-level cache holds them */
+#define LEAST_STAGED 128      /* places of a box: with fewer, packing filters takes too long */
+#define MOST_STAGED (1 << 22) /* floats of a box */
 
 /* Outputs o, o + spread, ... of an axis meet taps first, first + step, ... only: number j of these taps meets number i of
  * these outputs at place i + j * tap + place of the input.  Taps that meet none inside of it are left out. */
@@ -77,6 +78,7 @@ struct plan {
 /* What one thread works on, and its memory. */
 struct item {
     const struct plan *p;
+    dmlk_view input; /* from its first image and channel on */
     dmlk_stage stage;
     int64_t first[DMLK_SPATIAL], count[DMLK_SPATIAL]; /* periods */
     int64_t image, group;
@@ -649,9 +651,10 @@ static int64_t begin_item(struct item *i, int64_t number) {
     }
     i->group = rest % p->groups;
     i->image = rest / p->groups;
-    dmlk_view input = c->input;
-    input.base += (i->image * input.strides[N] + i->group * p->channels * input.strides[CHANNEL]) * dmlk_type_bytes(input.type);
-    i->stage.input = &input;
+    const int64_t *steps = c->input.strides, at = i->image * steps[N] + i->group * p->channels * steps[CHANNEL];
+    i->input = c->input;
+    i->input.base += at * dmlk_type_bytes(c->input.type);
+    i->stage.input = &i->input;
     dmlk_fill_stage(&i->stage, 0, dmlk_stage_lines(&i->stage));
     const int64_t *strides = i->stage.view.strides;
     for (int64_t z = 0; z < i->count[0] && !p->lanes_are_positions; z++) {
@@ -684,8 +687,8 @@ static bool run_item(struct item *i, int64_t number) {
     return true;
 }
 
-/* The memory of an item: sizes of its arrays, each a multiple of a line of the cache. */
-static int64_t lines_of(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+/* In whole lines of the cache. */
+static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 static void run_items(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
@@ -694,9 +697,9 @@ static void run_items(int64_t begin, int64_t end, int part, void *context) {
     const int64_t sums = p->lanes_are_positions ? p->phases * p->filters * p->pitch : outputs * p->width;
     const int64_t lined = p->in_place ? 0 : p->piece * p->taps * p->width;
     const int64_t halves = dmlk_max(p->piece * p->taps * DMLK_F32_BLOCK, p->axes[2].box * p->axes[2].phases * p->width) * (int64_t)sizeof(uint16_t);
-    const int64_t sizes[] = {lines_of(p->stage.view.strides[N] * floats), lines_of(sums * floats),
-                             lines_of(p->piece * p->most_taps * p->width * floats), lines_of(lined * floats),
-                             lines_of(outputs / p->phases * (int64_t)sizeof(int64_t)), lines_of(halves)};
+    const int64_t sizes[] = {rounded(p->stage.view.strides[N] * floats), rounded(sums * floats),
+                             rounded(p->piece * p->most_taps * p->width * floats), rounded(lined * floats),
+                             rounded(outputs / p->phases * (int64_t)sizeof(int64_t)), rounded(halves)};
     uint8_t *memory = dmlk_take(sizes[0] + sizes[1] + sizes[2] + sizes[3] + sizes[4] + sizes[5]), *next = memory;
     if (memory == NULL) {
         atomic_store(&p->failed, true);

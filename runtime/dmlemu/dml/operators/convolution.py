@@ -194,7 +194,7 @@ class Convolution(AnyConvolution, of="CONVOLUTION"):
     def _kept(self, filters: int, channels: int, spatial: int) -> Kept | None:
         """Blocks of 16 filters, which the kernel reads in place.
 
-        It has other ways: forward for FLOAT16, for a group of one channel and for few positions, and backward for
+        It has other ways: forward for FLOAT16, a group of one channel and few positions, backward for
         windows of one element without a stride.
         """
         desc = self.desc
