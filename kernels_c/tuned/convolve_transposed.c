@@ -11,8 +11,6 @@
  * which it finds by tables.  Its lanes are the filters of the panel; if a group has few filters, they are positions. */
 #include "convolve_transposed.h"
 
-#include <stdatomic.h>
-
 #include "cancellation.h"
 #include "cpu.h"
 #include "float16.h"
@@ -21,63 +19,18 @@
 #include "microkernel_f32.h"
 #include "scratch.h"
 #include "singles.h"
-#include "slices.h"
-#include "staged_input.h"
 #include "transpose.h"
-#include "windows.h"
+#include "transposed_plan.h"
 
 enum { N, CHANNEL, Z, Y, X };
 enum { GROUP, FILTER, OF_GROUP, WINDOW };
 
-#define FEW_FILTERS 6         /* in a group: as lanes, they would leave too much of a tile idle */
-#define DEPTH 256             /* lines at a time: they fit into a first-level cache */
-#define MOST_LINES 2048       /* of all phases, where they are transposed at once */
-#define AHEAD 8               /* channels that are fetched before they are transposed */
-#define MOST_TAPS (1 << 16)   /* of a filter and a channel */
-#define MOST_PHASES 4096
-#define MOST_STEPS (1 << 20)  /* of all phases: numbers of a table */
-#define MOST_SEPARATE 12      /* outputs of an axis with one place */
-#define MOST_SUMS (1 << 15)   /* of a box, and a block of filters */
-#define STAGED (1 << 17)      /* floats of a box: a second-level cache holds them */
-#define LEAST_STAGED 128      /* places of a box: with fewer, packing filters takes too long */
-#define MOST_STAGED (1 << 22) /* floats of a box */
-
-/* Outputs o, o + spread, ... of an axis meet taps first, first + step, ... only: number j of these taps meets number i of
- * these outputs at place i + j * tap + place of the input.  Taps that meet none inside of it are left out. */
-struct phase {
-    int64_t outputs;
-    int64_t first, step, taps; /* taps: their number, perhaps 0 */
-    int64_t place, tap;
-};
-
-struct axis {
-    int64_t phases, periods;
-    int64_t box, boxes; /* periods at a time */
-    int64_t low, reach; /* the first place that period 0 meets, and how many more it meets */
-    struct phase *phase;
-};
-
-struct plan {
-    const dmlk_float_convolution *c;
-    struct axis axes[DMLK_SPATIAL];
-    int64_t groups, channels, filters; /* of a group */
-    int64_t width, panels, parts;      /* filters of a panel; panels of a group; parts that panels are split into */
-    int64_t taps, most_taps;           /* of a filter and a channel; of a phase */
-    int64_t piece;                     /* channels at a time */
-    int64_t phases;
-    bool lanes_are_positions; /* of a tile; otherwise its lanes are filters */
-    int64_t pitch;  /* lanes of a phase and a filter, if they are positions */
-    bool in_place;  /* elements of a block of filters are lines of floats, which need not be lined up */
-    bool pads;      /* some taps meet places outside of the input */
-    dmlk_stage stage;
-    int64_t *step_at; /* of each phase: [piece][taps], places from that of the first tap */
-    int64_t *line_at; /* of each phase: [taps], elements of the filter from its first one */
-    atomic_bool failed;
-};
+#define AHEAD 8 /* channels that are fetched before they are transposed */
+#define WORTH_THREADS 4e6 /* products */
 
 /* What one thread works on, and its memory. */
 struct item {
-    const struct plan *p;
+    const dmlk_transposed_plan *p;
     dmlk_view input; /* from its first image and channel on */
     dmlk_stage stage;
     int64_t first[DMLK_SPATIAL], count[DMLK_SPATIAL]; /* periods */
@@ -90,227 +43,12 @@ struct item {
     int64_t work;
 };
 
-/* --- phases --- */
-
-/* Leaves out the taps that meet no place of the input. */
-static void trim(const dmlk_taps_axis *axis, struct phase *p) {
-    const int64_t tap = p->tap < 0 ? -p->tap : p->tap;
-    const int64_t low = 1 - p->outputs - p->place, high = axis->input - 1 - p->place; /* of j * tap */
-    const int64_t from = p->tap < 0 ? -high : low, to = p->tap < 0 ? -low : high;
-    const int64_t skipped = from > 0 ? dmlk_ceil_div(from, tap) : 0;
-    const int64_t end = to < 0 ? 0 : dmlk_min(p->taps, to / tap + 1);
-    p->first += skipped * p->step;
-    p->place += skipped * p->tap;
-    p->taps = dmlk_max(0, end - skipped);
-}
-
-/* The phases of an axis.  (Its step is 1.) */
-static void find_phases(const dmlk_taps_axis *axis, struct phase *phases, int64_t count) {
-    const int64_t spread = axis->spread, apart = axis->tap < 0 ? -axis->tap : axis->tap;
-    const int64_t q = spread / (int64_t)dmlk_gcd((uint64_t)spread, (uint64_t)apart);
-    for (int64_t o = 0; o < count; o++) {
-        phases[o] = (struct phase){.outputs = (axis->output - o + spread - 1) / spread, .step = q, .tap = q * axis->tap / spread};
-    }
-    for (int64_t t = 0; t < dmlk_min(q, axis->window); t++) { /* the first tap of a phase */
-        const int64_t at = t * axis->tap + axis->origin, rest = at % spread, o = rest > 0 ? spread - rest : -rest;
-        if (o < count) {
-            struct phase *phase = &phases[o];
-            phase->first = t;
-            phase->taps = (axis->window - t + q - 1) / q;
-            phase->place = (o + at) / spread;
-            trim(axis, phase);
-        }
-    }
-}
-
-/* --- the plan --- */
-
-static int64_t outputs_of(const struct plan *p) {
-    int64_t outputs = 1;
-    for (int k = 0; k < DMLK_SPATIAL; k++) {
-        outputs *= p->axes[k].box * p->axes[k].phases;
-    }
-    return outputs;
-}
-
-/* Whether boxes are small enough, with `count` periods along axis k. */
-static bool fits(struct plan *p, int k, int64_t count) {
-    const int64_t before = p->axes[k].box;
-    p->axes[k].box = count;
-    double staged = (double)p->channels;
-    for (int a = 0; a < DMLK_SPATIAL; a++) {
-        staged *= (double)(p->axes[a].box + p->axes[a].reach);
-    }
-    const int64_t lanes = p->lanes_are_positions ? p->filters : DMLK_F32_BLOCK;
-    const bool fit = outputs_of(p) * lanes <= MOST_SUMS && staged <= (double)dmlk_max(STAGED, p->channels * LEAST_STAGED);
-    p->axes[k].box = before;
-    return fit;
-}
-
-/* Boxes as large as they fit, of about the same size; first along the last axis. */
-static void plan_boxes(struct plan *p) {
-    for (int k = 0; k < DMLK_SPATIAL; k++) {
-        p->axes[k].box = 1;
-    }
-    for (int k = DMLK_SPATIAL - 1; k >= 0; k--) {
-        struct axis *axis = &p->axes[k];
-        int64_t most = 1;
-        while (most < axis->periods && fits(p, k, most + 1)) {
-            most++;
-        }
-        axis->boxes = (axis->periods + most - 1) / most;
-        axis->box = (axis->periods + axis->boxes - 1) / axis->boxes;
-        axis->boxes = (axis->periods + axis->box - 1) / axis->box;
-    }
-}
-
-/* The phases of axis k. */
-static void plan_axis(struct plan *p, int k) {
-    const dmlk_taps_axis *along = &p->c->axes[k];
-    struct axis *axis = &p->axes[k];
-    int64_t high = INT64_MIN;
-    axis->low = INT64_MAX;
-    find_phases(along, axis->phase, axis->phases);
-    for (int64_t o = 0; o < axis->phases; o++) {
-        const struct phase phase = axis->phase[o];
-        const int64_t last = phase.place + (phase.taps - 1) * phase.tap;
-        if (phase.taps > 0) {
-            axis->low = dmlk_min(axis->low, dmlk_min(phase.place, last));
-            high = dmlk_max(high, dmlk_max(phase.place, last));
-        }
-    }
-    if (high == INT64_MIN) {
-        axis->low = high = 0;
-    }
-    axis->reach = high - axis->low;
-    p->pads = p->pads || axis->low < 0 || high + axis->periods > along->input;
-}
-
-static int64_t taps_of(const struct plan *p, int64_t phase, const struct phase *along[DMLK_SPATIAL]) {
-    const int64_t y = p->axes[1].phases, x = p->axes[2].phases;
-    const int64_t each[DMLK_SPATIAL] = {phase / x / y, phase / x % y, phase % x};
-    int64_t taps = 1;
-    for (int k = 0; k < DMLK_SPATIAL; k++) {
-        along[k] = &p->axes[k].phase[each[k]];
-        taps *= along[k]->taps;
-    }
-    return taps;
-}
-
-static void fill_tables(struct plan *p) {
-    const int64_t *steps = p->stage.view.strides, *strides = p->c->filter.strides;
-    for (int64_t i = 0; i < p->phases; i++) {
-        const struct phase *along[DMLK_SPATIAL];
-        const int64_t taps = taps_of(p, i, along);
-        int64_t *step_at = p->step_at + i * p->piece * p->most_taps, *line_at = p->line_at + i * p->most_taps;
-        for (int64_t t = 0; t < taps; t++) {
-            const int64_t y = along[1]->taps, x = along[2]->taps, tap[DMLK_SPATIAL] = {t / x / y, t / x % y, t % x};
-            step_at[t] = line_at[t] = 0;
-            for (int k = 0; k < DMLK_SPATIAL; k++) {
-                step_at[t] += tap[k] * along[k]->tap * steps[Z + k];
-                line_at[t] += (along[k]->first + tap[k] * along[k]->step) * strides[WINDOW + k];
-            }
-            if (!p->in_place) { /* they are lined up, one after the other */
-                const int64_t *sizes = p->c->filter.sizes + WINDOW;
-                line_at[t] = 0;
-                for (int k = 0; k < DMLK_SPATIAL; k++) {
-                    line_at[t] = line_at[t] * sizes[k] + along[k]->first + tap[k] * along[k]->step;
-                }
-                line_at[t] *= DMLK_F32_BLOCK;
-            }
-        }
-        for (int64_t t = taps; t < p->piece * taps; t++) {
-            step_at[t] = step_at[t - taps] + steps[CHANNEL];
-        }
-    }
-}
-
-/* Whether elements of a block of filters are lines that follow each other. */
-static bool are_lines(const dmlk_float_convolution *c) {
-    const int64_t *sizes = c->filter.sizes, *strides = c->filter.strides;
-    int64_t step = DMLK_F32_BLOCK;
-    bool follow = c->block == DMLK_F32_BLOCK && strides[FILTER] == 1;
-    for (int axis = WINDOW + 2; axis >= OF_GROUP; axis--) {
-        follow = follow && (sizes[axis] == 1 || strides[axis] == step);
-        step *= sizes[axis];
-    }
-    return follow;
-}
-
-/* false: not applicable. */
-static bool plan_sizes(struct plan *p) {
-    const dmlk_float_convolution *c = p->c;
-    const dmlk_view *filter = &c->filter;
-    p->groups = filter->sizes[GROUP];
-    p->channels = filter->sizes[OF_GROUP];
-    p->filters = filter->sizes[FILTER];
-    p->lanes_are_positions = p->filters <= FEW_FILTERS;
-    p->width = p->lanes_are_positions ? DMLK_F32_BLOCK : dmlk_f32_width(true);
-    p->panels = (p->filters + p->width - 1) / p->width;
-    p->in_place = filter->type == DMLK_FLOAT32 && c->block != 0;
-    p->phases = p->taps = 1;
-    for (int k = 0; k < DMLK_SPATIAL; k++) {
-        struct axis *axis = &p->axes[k];
-        axis->phases = dmlk_min(c->axes[k].spread, c->axes[k].output);
-        axis->periods = (c->axes[k].output + c->axes[k].spread - 1) / c->axes[k].spread;
-        if (c->axes[k].step != 1 || c->axes[k].spread > MOST_PHASES || c->axes[k].window > MOST_TAPS) {
-            return false;
-        }
-        p->phases *= axis->phases;
-        p->taps *= c->axes[k].window;
-    }
-    const bool is_product = p->phases * p->taps == 1; /* of matrices in place */
-    return p->phases <= MOST_PHASES && p->taps <= MOST_TAPS && !c->pads && (!is_product || c->block != 0) &&
-           (c->block == 0 || are_lines(c));
-}
-
-/* Places of the stage from the first position of a box to the last one. */
-static int64_t lanes_of(const struct plan *p, const int64_t *box) {
-    const int64_t *strides = p->stage.view.strides;
-    return (box[0] - 1) * strides[Z] + (box[1] - 1) * strides[Y] + (box[2] - 1) * strides[X] + 1;
-}
-
-/* The rest, with memory for the phases of axes; false: not applicable. */
-static bool plan_rest(struct plan *p, struct phase *phases) {
-    const dmlk_float_convolution *c = p->c;
-    for (int k = 0; k < DMLK_SPATIAL; k++) {
-        p->axes[k].phase = phases;
-        phases += p->axes[k].phases;
-        plan_axis(p, k);
-    }
-    p->most_taps = 1;
-    for (int64_t i = 0; i < p->phases; i++) {
-        const struct phase *along[DMLK_SPATIAL];
-        p->most_taps = dmlk_max(p->most_taps, taps_of(p, i, along));
-    }
-    p->piece = dmlk_min(p->channels, dmlk_max(1, DEPTH / p->most_taps));
-    if (!p->in_place) {
-        p->piece = dmlk_min(p->piece, dmlk_max(1, MOST_LINES / p->taps));
-    }
-    plan_boxes(p);
-    p->stage.view = c->input;
-    p->stage.view.sizes[N] = 1;
-    p->stage.view.sizes[CHANNEL] = p->channels;
-    for (int k = 0; k < DMLK_SPATIAL; k++) {
-        p->stage.view.sizes[Z + k] = p->axes[k].box + p->axes[k].reach;
-    }
-    p->stage.last = c->input.strides[CHANNEL] == 1 && c->input.strides[X] != 1 && !p->lanes_are_positions;
-    if (dmlk_stage_floats(&p->stage) > (double)MOST_STAGED ||
-        (double)p->phases * (double)p->piece * (double)p->most_taps > (double)MOST_STEPS) {
-        return false;
-    }
-    dmlk_lay_out_stage(&p->stage);
-    const int64_t box[DMLK_SPATIAL] = {p->axes[0].box, p->axes[1].box, p->axes[2].box};
-    p->pitch = (lanes_of(p, box) + DMLK_F32_BLOCK - 1) / DMLK_F32_BLOCK * DMLK_F32_BLOCK;
-    return true;
-}
-
 /* --- filters --- */
 
 /* The elements of a block of filters and of the item's channels as [channel][tap][filter], bit by bit. */
 static void turn(const struct item *i, int64_t filter, int64_t filters, uint8_t *to) {
-    const struct plan *p = i->p;
-    const dmlk_view *f = &p->c->filter;
+    const dmlk_transposed_plan *p = i->p;
+    const dmlk_view *f = &p->c.filter;
     const int64_t bytes = dmlk_type_bytes(f->type), *sizes = f->sizes + WINDOW, *strides = f->strides + WINDOW;
     const bool in_line = strides[1] == strides[2] * sizes[2] && strides[0] == strides[1] * sizes[1];
     const int64_t rows = in_line ? p->taps : sizes[2], line_bytes = DMLK_F32_BLOCK * bytes;
@@ -326,15 +64,15 @@ static void turn(const struct item *i, int64_t filter, int64_t filters, uint8_t 
 
 /* The elements of the panel, of the item's channels: of each block of filters [channel][tap][filter]. */
 static void line_up(struct item *i) {
-    const struct plan *p = i->p;
-    const dmlk_view *f = &p->c->filter;
+    const dmlk_transposed_plan *p = i->p;
+    const dmlk_view *f = &p->c.filter;
     const bool half = f->type == DMLK_FLOAT16;
     const int64_t count = i->channels * p->taps * DMLK_F32_BLOCK;
     for (int64_t k = 0; k < i->columns; k += DMLK_F32_BLOCK) {
         const int64_t filter = i->filter + k, filters = dmlk_min(DMLK_F32_BLOCK, i->columns - k);
         float *to = i->lined + k * p->piece * p->taps;
-        if (p->c->block != 0) { /* halves, which lie as lines do */
-            const int64_t at = i->group * f->strides[GROUP] + dmlk_float_filter_at(p->c, filter) + i->channel * f->strides[OF_GROUP];
+        if (p->c.block != 0) { /* halves, which lie as lines do */
+            const int64_t at = i->group * f->strides[GROUP] + dmlk_float_filter_at(&p->c, filter) + i->channel * f->strides[OF_GROUP];
             dmlk_widen_float16((const uint16_t *)(const void *)f->base + at, count, to);
             continue;
         }
@@ -390,8 +128,8 @@ DMLK_EACH_ISA(copy_lines, (struct lines *l), (l)) {
 /* The lines of a phase and the item's channels, of which `before` were packed of other phases; false: one of its elements
  * is not finite. */
 static bool pack(struct item *i, int64_t phase, int64_t taps, int64_t before) {
-    const struct plan *p = i->p;
-    const dmlk_view *f = &p->c->filter;
+    const dmlk_transposed_plan *p = i->p;
+    const dmlk_view *f = &p->c.filter;
     struct lines lines = {.from = (const uint32_t *)(const void *)i->lined,
                           .line_at = p->line_at + phase * p->most_taps,
                           .channels = i->channels,
@@ -405,9 +143,9 @@ static bool pack(struct item *i, int64_t phase, int64_t taps, int64_t before) {
                           .finite = true};
     if (p->in_place) {
         lines.from = (const uint32_t *)(const void *)f->base + i->group * f->strides[GROUP] +
-                     i->filter / DMLK_F32_BLOCK * p->c->block_step + i->channel * f->strides[OF_GROUP];
+                     i->filter / DMLK_F32_BLOCK * p->c.block_step + i->channel * f->strides[OF_GROUP];
         lines.channel_step = f->strides[OF_GROUP];
-        lines.block_step = p->c->block_step;
+        lines.block_step = p->c.block_step;
         lines.ahead = lines.from + (i->channels * p->taps + before) * DMLK_F32_BLOCK; /* of the next channels, or block */
     }
     copy_lines(&lines);
@@ -419,14 +157,14 @@ static bool pack(struct item *i, int64_t phase, int64_t taps, int64_t before) {
 /* Those of a phase along the first two axes and of a line of periods z, y of the box: of each period, all phases along the
  * last axis.  (If lanes are filters.) */
 static float *sums_at(const struct item *i, const int64_t *o, int64_t z, int64_t y) {
-    const struct axis *axes = i->p->axes;
+    const dmlk_transposed_axis *axes = i->p->axes;
     const int64_t area = (o[0] * axes[1].phases + o[1]) * i->count[0] + z;
     return i->sums + (area * i->count[1] + y) * i->count[2] * axes[2].phases * i->p->width;
 }
 
 /* Those of a phase.  (If lanes are positions.) */
 static float *lanes_at(const struct item *i, const int64_t *o) {
-    const struct axis *axes = i->p->axes;
+    const dmlk_transposed_axis *axes = i->p->axes;
     const int64_t phase = (o[0] * axes[1].phases + o[1]) * axes[2].phases + o[2];
     return i->sums + phase * i->p->filters * i->p->pitch;
 }
@@ -437,8 +175,8 @@ static int64_t periods_of(const struct item *i, int k, int64_t o) {
 }
 
 /* Adds the products of a phase and the item's channels. */
-static void add_products(struct item *i, const struct phase *const *along, const int64_t *o, int64_t depth, const int64_t *step_at) {
-    const struct plan *p = i->p;
+static void add_products(struct item *i, const dmlk_phase *const *along, const int64_t *o, int64_t depth, const int64_t *step_at) {
+    const dmlk_transposed_plan *p = i->p;
     const int64_t *strides = i->stage.view.strides, nz = periods_of(i, 0, o[0]), ny = periods_of(i, 1, o[1]);
     const float *place = (const float *)(const void *)i->stage.view.base + i->channel * strides[CHANNEL];
     for (int k = 0; k < DMLK_SPATIAL; k++) {
@@ -448,7 +186,7 @@ static void add_products(struct item *i, const struct phase *const *along, const
     if (p->lanes_are_positions) {
         tile.rows = i->columns;
         tile.row = i->lines, tile.row_stride = 1, tile.row_step = p->width;
-        tile.columns = lanes_of(p, i->count);
+        tile.columns = dmlk_box_lanes(p, i->count);
         tile.column = place, tile.column_at = step_at;
         tile.sums = lanes_at(i, o), tile.sums_stride = p->pitch;
         dmlk_f32_tile(&tile);
@@ -469,7 +207,7 @@ static void add_products(struct item *i, const struct phase *const *along, const
 
 /* Outputs without taps are 0. */
 static void clear_phase(struct item *i, const int64_t *o) {
-    const struct plan *p = i->p;
+    const dmlk_transposed_plan *p = i->p;
     const int64_t width = p->width, step = p->axes[2].phases * width;
     if (p->lanes_are_positions) {
         memset(lanes_at(i, o), 0, (size_t)(p->filters * p->pitch) * sizeof *i->sums);
@@ -483,16 +221,16 @@ static void clear_phase(struct item *i, const int64_t *o) {
 
 /* All phases of the item's channels; false: a filter is not finite. */
 static bool add_channels(struct item *i) {
-    const struct plan *p = i->p;
+    const dmlk_transposed_plan *p = i->p;
     if (!p->in_place) {
         line_up(i);
     }
     int64_t before = 0;
     for (int64_t phase = 0; phase < p->phases; phase++) {
-        const struct phase *along[DMLK_SPATIAL];
-        const int64_t taps = taps_of(p, phase, along), y = p->axes[1].phases, x = p->axes[2].phases;
+        const dmlk_phase *along[DMLK_SPATIAL];
+        const int64_t taps = dmlk_taps_of(p, phase, along), y = p->axes[1].phases, x = p->axes[2].phases;
         const int64_t o[DMLK_SPATIAL] = {phase / x / y, phase / x % y, phase % x};
-        if (dmlk_stopped(&i->work, outputs_of(p) / p->phases * p->width * (taps * i->channels + 1) / 16)) {
+        if (dmlk_stopped(&i->work, dmlk_box_outputs(p) / p->phases * p->width * (taps * i->channels + 1) / 16)) {
             return true;
         }
         if (taps == 0) {
@@ -528,7 +266,7 @@ DMLK_EACH_ISA(finish_lanes, (float *sums, int64_t count, float bias), (sums, cou
 
 /* Results as elements of the output. */
 static const uint8_t *as_elements(struct item *i, const float *results, int64_t count) {
-    if (i->p->c->output.type == DMLK_FLOAT32) {
+    if (i->p->c.output.type == DMLK_FLOAT32) {
         return (const uint8_t *)results;
     }
     dmlk_narrow_floats(results, count, i->halves);
@@ -537,8 +275,8 @@ static const uint8_t *as_elements(struct item *i, const float *results, int64_t 
 
 /* `count` outputs that follow each other along the last axis, of the panel. */
 static void store_line(struct item *i, float *sums, int64_t count, uint8_t *to) {
-    const struct plan *p = i->p;
-    const dmlk_view *out = &p->c->output;
+    const dmlk_transposed_plan *p = i->p;
+    const dmlk_view *out = &p->c.output;
     const int64_t bytes = dmlk_type_bytes(out->type), step = out->strides[X] * bytes, apart = out->strides[CHANNEL] * bytes;
     const int64_t from_step = p->width * bytes;
     finish(sums, count, p->width, i->bias);
@@ -569,8 +307,8 @@ DMLK_EACH_ISA(by_turns, (const float *first, const float *second, int64_t count,
 
 /* The same where lanes are positions: those of line `at` of the stage, beside its first place. */
 static void store_lanes(struct item *i, const int64_t *o, int64_t at, int64_t count, uint8_t *to) {
-    const struct plan *p = i->p;
-    const dmlk_view *out = &p->c->output;
+    const dmlk_transposed_plan *p = i->p;
+    const dmlk_view *out = &p->c.output;
     const int64_t bytes = dmlk_type_bytes(out->type), step = out->strides[X] * bytes, apart = p->filters * p->pitch;
     const bool in_pairs = p->axes[2].phases == 2 && out->type == DMLK_FLOAT32 && out->strides[X] == 1;
     float *sums = lanes_at(i, (int64_t[]){o[0], o[1], 0}) + at;
@@ -582,7 +320,7 @@ static void store_lanes(struct item *i, const int64_t *o, int64_t at, int64_t co
             }
             if (periods > 0 && !in_pairs) {
                 const uint8_t *from = as_elements(i, sums + x * apart, periods);
-                dmlk_scatter(from, bytes, periods, to + x * step, p->c->axes[2].spread * step);
+                dmlk_scatter(from, bytes, periods, to + x * step, p->c.axes[2].spread * step);
             }
         }
         if (in_pairs) {
@@ -592,7 +330,7 @@ static void store_lanes(struct item *i, const int64_t *o, int64_t at, int64_t co
 }
 
 static void load_bias(struct item *i, int64_t channel) {
-    const dmlk_view *bias = &i->p->c->bias;
+    const dmlk_view *bias = &i->p->c.bias;
     memset(i->bias, 0, sizeof i->bias);
     if (bias->base != NULL) {
         dmlk_load_singles(bias->type, bias->base + channel * bias->strides[0] * dmlk_type_bytes(bias->type), bias->strides[0],
@@ -602,9 +340,9 @@ static void load_bias(struct item *i, int64_t channel) {
 
 /* The lines of a phase along the first two axes; `to`: the first one. */
 static void store_phase(struct item *i, const int64_t *o, int64_t count, uint8_t *to) {
-    const struct plan *p = i->p;
-    const dmlk_taps_axis *axes = p->c->axes;
-    const int64_t *strides = p->c->output.strides, *steps = p->stage.view.strides, bytes = dmlk_type_bytes(p->c->output.type);
+    const dmlk_transposed_plan *p = i->p;
+    const dmlk_taps_axis *axes = p->c.axes;
+    const int64_t *strides = p->c.output.strides, *steps = p->stage.view.strides, bytes = dmlk_type_bytes(p->c.output.type);
     const int64_t nz = periods_of(i, 0, o[0]), ny = periods_of(i, 1, o[1]);
     for (int64_t z = 0; z < nz; z++) {
         for (int64_t y = 0; y < ny; y++) {
@@ -614,21 +352,21 @@ static void store_phase(struct item *i, const int64_t *o, int64_t count, uint8_t
             } else {
                 store_line(i, sums_at(i, o, z, y), count, line);
             }
-            dmlk_follow(p->c->followers, line, i->columns, strides[CHANNEL], count, strides[X]);
+            dmlk_follow(p->c.followers, line, i->columns, strides[CHANNEL], count, strides[X]);
         }
     }
 }
 
 static void store_box(struct item *i) {
-    const struct plan *p = i->p;
-    const dmlk_view *out = &p->c->output;
+    const dmlk_transposed_plan *p = i->p;
+    const dmlk_view *out = &p->c.output;
     const int64_t *strides = out->strides, channel = i->group * p->filters + i->filter, *first = i->first;
-    const int64_t x = first[2] * p->c->axes[2].spread, count = dmlk_min(i->count[2] * p->axes[2].phases, out->sizes[X] - x);
+    const int64_t x = first[2] * p->c.axes[2].spread, count = dmlk_min(i->count[2] * p->axes[2].phases, out->sizes[X] - x);
     int64_t o[2];
     load_bias(i, channel);
     for (o[0] = 0; o[0] < p->axes[0].phases; o[0]++) {
         for (o[1] = 0; o[1] < p->axes[1].phases; o[1]++) {
-            const int64_t z = first[0] * p->c->axes[0].spread + o[0], y = first[1] * p->c->axes[1].spread + o[1];
+            const int64_t z = first[0] * p->c.axes[0].spread + o[0], y = first[1] * p->c.axes[1].spread + o[1];
             const int64_t at = i->image * strides[N] + channel * strides[CHANNEL] + z * strides[Z] + y * strides[Y] + x * strides[X];
             store_phase(i, o, count, out->base + at * dmlk_type_bytes(out->type));
         }
@@ -639,8 +377,8 @@ static void store_box(struct item *i) {
 
 /* Box, image, group and panels of an item; returns the last panel, exclusive. */
 static int64_t begin_item(struct item *i, int64_t number) {
-    const struct plan *p = i->p;
-    const dmlk_float_convolution *c = p->c;
+    const dmlk_transposed_plan *p = i->p;
+    const dmlk_float_convolution *c = &p->c;
     const int64_t part = number % p->parts;
     int64_t rest = number / p->parts, *row_at = i->row_at;
     for (int k = DMLK_SPATIAL - 1; k >= 0; k--) {
@@ -669,7 +407,7 @@ static int64_t begin_item(struct item *i, int64_t number) {
 }
 
 static bool run_item(struct item *i, int64_t number) {
-    const struct plan *p = i->p;
+    const dmlk_transposed_plan *p = i->p;
     const int64_t end = begin_item(i, number);
     for (; i->filter < end; i->filter += p->width) {
         i->columns = dmlk_min(p->width, p->filters - i->filter);
@@ -692,8 +430,8 @@ static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 static void run_items(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
-    struct plan *p = context;
-    const int64_t outputs = outputs_of(p), floats = (int64_t)sizeof(float);
+    dmlk_transposed_plan *p = context;
+    const int64_t outputs = dmlk_box_outputs(p), floats = (int64_t)sizeof(float);
     const int64_t sums = p->lanes_are_positions ? p->phases * p->filters * p->pitch : outputs * p->width;
     const int64_t lined = p->in_place ? 0 : p->piece * p->taps * p->width;
     const int64_t halves = dmlk_max(p->piece * p->taps * DMLK_F32_BLOCK, p->axes[2].box * p->axes[2].phases * p->width) * (int64_t)sizeof(uint16_t);
@@ -720,42 +458,18 @@ static void run_items(int64_t begin, int64_t end, int part, void *context) {
     dmlk_give(memory);
 }
 
-static bool run_plan(struct plan *p) {
-    const int64_t steps = p->phases * p->piece * p->most_taps, lines = p->phases * p->most_taps;
-    p->step_at = dmlk_take((steps + lines) * (int64_t)sizeof *p->step_at);
-    if (p->step_at == NULL) {
-        return false;
-    }
-    p->line_at = p->step_at + steps;
-    fill_tables(p);
-    const int64_t boxes = p->axes[0].boxes * p->axes[1].boxes * p->axes[2].boxes * p->groups * p->c->output.sizes[N];
-    const double work = (double)dmlk_view_elements(&p->c->output) * (double)p->channels * (double)p->taps / (double)p->phases;
-    const int threads = dmlk_parts(INT64_MAX, work < 4e6 ? INT64_MAX : 1);
+static bool run_plan(dmlk_transposed_plan *p) {
+    const int64_t boxes = p->axes[0].boxes * p->axes[1].boxes * p->axes[2].boxes * p->groups * p->c.output.sizes[N];
+    const double work = (double)dmlk_view_elements(&p->c.output) * (double)p->channels * (double)p->taps / (double)p->phases;
+    const int threads = dmlk_parts(INT64_MAX, work < WORTH_THREADS ? INT64_MAX : 1);
     p->parts = boxes >= 4 * threads ? 1 : dmlk_min(p->panels, threads);
     dmlk_parallel(boxes * p->parts, (int)dmlk_min(threads, boxes * p->parts), run_items, p);
-    dmlk_give(p->step_at);
     return !atomic_load(&p->failed);
 }
 
-/* Along an axis with one place each output meets at most one tap: as phases they meet no others. */
-static void separate(dmlk_float_convolution *c) {
-    for (int k = 0; k < DMLK_SPATIAL; k++) {
-        dmlk_taps_axis *axis = &c->axes[k];
-        if (axis->input == 1 && axis->output <= MOST_SEPARATE) {
-            axis->spread = dmlk_max(axis->spread, axis->output);
-        }
-    }
-}
-
 bool dmlk_convolve_transposed(const dmlk_float_convolution *convolution) {
-    dmlk_float_convolution c = *convolution;
-    struct plan p = {.c = &c};
-    separate(&c);
-    if (!plan_sizes(&p)) {
-        return false;
-    }
-    struct phase *phases = dmlk_take((p.axes[0].phases + p.axes[1].phases + p.axes[2].phases) * (int64_t)sizeof *phases);
-    const bool done = phases != NULL && plan_rest(&p, phases) && run_plan(&p);
-    dmlk_give(phases);
+    dmlk_transposed_plan p;
+    const bool done = dmlk_plan_transposed(&p, convolution) && run_plan(&p);
+    dmlk_free_transposed(&p);
     return done;
 }
