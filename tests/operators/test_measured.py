@@ -7,13 +7,11 @@ from pathlib import Path
 import measured
 import pytest
 from examples import EXAMPLES, tensor
-from test_every_operator import places
 
 from dmlemu import dml
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType, operator_page
 from dmlemu.dml import TensorDataType as T
 from dmlemu.dml.declared.definition import emulated
-from dmlemu.dml.declared.schema import camel, level_name
 
 GEMM = EXAMPLES[OperatorType.GEMM]
 
@@ -62,23 +60,37 @@ def test_what_is_compared_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "| from level | field | data types | packed | broadcast |\n" in page
     assert "| 1_0 | ATensor | FLOAT32 | 4 | |\n" in page
     assert "| 1_0 | CTensor | FLOAT32 | | 4 |\n" in page
-    assert "Not measured yet" in operator_page.describe(dml.CastOperatorDesc)
+    assert "Not measured here" in operator_page.describe(dml.CastOperatorDesc)
     monkeypatch.setattr(operator_page, "definition_class", lambda type: None)  # as if it was not emulated
     assert "## Tested" not in operator_page.describe(dml.CastOperatorDesc)
 
 
-def test_each_type_at_each_level_of_each_operator_was_compared() -> None:
-    """What the package says of its tests; :func:`test_each_type_at_each_level` compares them."""
-    rows = [line.split(";")[:4] for line in operator_page.MEASURED.read_text().splitlines()[1:]]
-    found = {(*row, each) for *row, types in rows for each in types.split(",")}
-    wanted = {
-        (operator.name, level_name(place.level), camel(place.field), place.data_type.name)
-        for operator in emulated()
-        for place in places(operator)
-    }
+def test_without_the_file_pages_say_how_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator_page, "MEASURED", tmp_path / "measured.txt")
 
-    assert len({name for name, *_ in wanted}) == 177 and len(wanted) > 4500
-    assert not sorted(wanted - found)
+    assert operator_page.measured_rows() == []
+    assert "## Tested\n\nNot measured here: `make measured`" in operator_page.describe(dml.GemmOperatorDesc)
+
+
+def test_an_operator_that_was_not_compared_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "measured.txt"
+    monkeypatch.setattr(measured, "MEASURED", file)
+    monkeypatch.setattr("sys.argv", ["measured.py", str(tmp_path / "parts")])
+    (tmp_path / "parts").mkdir()
+    rows = {each: f"{each.name},1_0,InputTensor,FLOAT32,packed,4\n" for each in emulated()}
+    (tmp_path / "parts" / "1.txt").write_text(
+        "".join(rows[each] for each in rows if each != OperatorType.GEMM)
+    )
+
+    assert measured.main() == 1
+    assert capsys.readouterr().err == "nothing was compared with the references of GEMM\n"
+    assert not file.exists()
+
+    (tmp_path / "parts" / "2.txt").write_text(rows[OperatorType.GEMM])
+    assert measured.main() == 0
+    assert "GEMM;1_0;InputTensor;FLOAT32;4;;;;;;;\n" in file.read_text()
 
 
 def test_nothing_is_recorded_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,17 +99,3 @@ def test_nothing_is_recorded_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPa
     measured.record(GEMM, 0, None)
 
     assert not measured._cells
-
-
-def test_cells_undo_merged(tmp_path: Path) -> None:
-    rows = {
-        ("GATHER", "1_0", "InputTensor", "FLOAT32", "packed", 4),
-        ("GATHER", "1_0", "InputTensor", "FLOAT16", "packed", 4),
-        ("GATHER", "3_0", "InputTensor", "INT8", "at an offset", 1),
-        ("GATHER", "3_0", "InputTensor", "INT8", "at an offset", 2),
-        ("GATHER", "3_0", "InputTensor", "INT8", "at an offset", 5),
-    }
-    part = tmp_path / "1.txt"
-    part.write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
-
-    assert measured.cells(measured.merged([part])) == rows

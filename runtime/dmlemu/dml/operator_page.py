@@ -27,10 +27,11 @@ from .declared.schema import (
 from .enums import FeatureLevel, TensorDataType
 from .operator_example import example_lines
 
-__all__ = ["LAYOUTS", "MEASURED", "describe", "documentation", "summary"]
+__all__ = ["LAYOUTS", "MEASURED", "describe", "documentation", "measured_rows", "summary"]
 
 MEASURED = Path(__file__).parent / "operators" / "measured.txt"
-"""What the tests compared with the references: operator; level; tensor; data types; ranks by layout."""
+"""What the tests compared with the references: operator; level; tensor; data types; ranks by layout.  ``make
+measured`` writes it, which takes an hour: a clone does not have it before."""
 
 LAYOUTS = (
     *("packed", "permuted", "padded", "broadcast", "overlapping", "longer than needed"),
@@ -47,6 +48,12 @@ _KINDS = {
 def documentation(desc: type[OperatorDesc]) -> str:
     """The URL of Microsoft's documentation of the operator."""
     return (desc.__doc__ or "").split()[-1]
+
+
+def measured_rows() -> list[list[str]]:
+    """The columns of each row of ``MEASURED``; no rows where it was not made."""
+    lines = MEASURED.read_text(encoding="utf-8").splitlines() if MEASURED.exists() else []
+    return [line.split(";") for line in lines]
 
 
 def describe(desc: type[OperatorDesc]) -> str:
@@ -228,10 +235,9 @@ def _measured(desc: type[OperatorDesc]) -> Iterator[str]:
     if definition_class(desc.TYPE) is None:
         return
     yield "## Tested"
-    own, lines = f"{desc.TYPE.name};", MEASURED.read_text().splitlines()
-    rows = [line.removeprefix(own).split(";") for line in lines if line.startswith(own)]
+    rows = [row for name, *row in measured_rows() if name == desc.TYPE.name]
     if not rows:
-        yield "Not measured yet: `make measured` does."
+        yield "Not measured here: `make measured` in a clone adds the table, in about an hour."
         return
     yield "The tests compare with the reference, by the layout of a tensor, these numbers of dimensions:"
     used = [i for i, _ in enumerate(LAYOUTS, 3) if any(row[i] for row in rows)]
