@@ -13,19 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from warnings import catch_warnings, simplefilter
 
-from dmlemu import d3d12
-from dmlemu.debugger.command import add_command as add_step_command
 from dmlemu.errors import Error, Severity, Strictness, printable, shorten
 from dmlemu.files import Output
-from dmlemu.frontends import catalogue, dxdispatch
 from dmlemu.frontends.capi.command import add_commands
-from dmlemu.frontends.layout import add_command as add_layout_command
-from dmlemu.frontends.onnx_models import diff_onnx, run_onnx
 from dmlemu.frontends.usage import UsageError, check_distinct, report_file
 from dmlemu.reporting import ReportFile, Stored, defaults, forget, how_to_see, print_annotation, print_reports
-from dmlemu_hw import kernels
 
 if TYPE_CHECKING:
+    from dmlemu import d3d12
+    from dmlemu.frontends.dxdispatch import ModelError, Options
     from dmlemu.recording import Comparison, Progress
 
 __all__ = ["main"]
@@ -44,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = 1
     try:
         code = _command(arguments)
-    except (Error, dxdispatch.ModelError, UsageError) as error:
+    except (Error, _model_error(), UsageError) as error:
         _print_error(str(error))
     except KeyboardInterrupt:
         code = 130
@@ -60,15 +56,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def _model_error() -> type[ModelError]:
+    """What a front end raises; imported when something was raised."""
+    from dmlemu.frontends.dxdispatch import ModelError
+
+    return ModelError
+
+
 def _command(arguments: Sequence[str] | None) -> int:
     try:
-        parser = _parser()
+        given = sys.argv[1:] if arguments is None else arguments
+        parser = _parser(given[0] if given else "")
         if "_ARGCOMPLETE" in os.environ:  # a shell asks how the line may go on
             with suppress(ImportError):
                 import argcomplete
 
                 argcomplete.autocomplete(parser)
-        parsed = parser.parse_args(arguments)
+        parsed = parser.parse_args(given)
         code: int = parsed.run(parsed)
     except SystemExit:  # of argparse, which may have printed help
         sys.stdout.flush()
@@ -126,13 +130,27 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(command: str) -> argparse.ArgumentParser:
+    """With all commands, or, for one of C++ programs, only with theirs: the others import most of dmlemu, as
+    the program does itself, and starting it would take twice as long."""
     parser = _Parser(
         prog="dmlemu", description="A hardware emulator of the DirectML / Direct3D 12 compute API."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(metavar="COMMAND")
     parser.set_defaults(run=partial(_list_commands, parser))
+    if command not in ("exec", "capi"):
+        _add_run(commands)
+        _add_records(commands)
+    add_commands(commands)
+    if command not in ("exec", "capi"):
+        _add_others(commands)
+    return parser
+
+
+def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from dmlemu.frontends import dxdispatch
+
     run = commands.add_parser(
         "run",
         allow_abbrev=False,
@@ -175,12 +193,16 @@ def _parser() -> argparse.ArgumentParser:
         help="most bytes of elements in the record: 64M, 2G (default: 1G); a warning lists what was left out",
     )
     run.set_defaults(run=_run)
-    _add_records(commands)
-    add_commands(commands)
+
+
+def _add_others(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from dmlemu.debugger.command import add_command as add_step_command
+    from dmlemu.frontends import catalogue
+    from dmlemu.frontends.layout import add_command as add_layout_command
+
     add_layout_command(commands)
     add_step_command(commands)
     catalogue.add_commands(commands)
-    return parser
 
 
 def _list_commands(parser: argparse.ArgumentParser, _: argparse.Namespace) -> int:
@@ -200,6 +222,9 @@ def _bytes(text: str) -> int:
 
 def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
     """The commands on records of dispatches."""
+    from dmlemu.frontends.dxdispatch import add_onnx_inputs
+    from dmlemu_hw import kernels
+
     diff = commands.add_parser(
         "diff",
         allow_abbrev=False,
@@ -218,7 +243,7 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
         default="reference",
         help="compare with the onnx package's implementation (default), or with ONNX Runtime",
     )
-    dxdispatch.add_onnx_inputs(onnx)
+    add_onnx_inputs(onnx)
     onnx.add_argument(
         "--layouts", type=int, metavar="SEED", help="lay out the tensors between operators at random"
     )
@@ -396,6 +421,8 @@ def _compare(compare: Callable[[argparse.Namespace], Comparison], parsed: argpar
 def _diff_command(parsed: argparse.Namespace) -> int:
     if parsed.a.suffix.lower() != ".onnx":
         return _compare(_diff, parsed)
+    from dmlemu.frontends.onnx_models import diff_onnx
+
     inputs = (parsed.binding_shape, parsed.onnx_free_dim_name_override)
     return diff_onnx(parsed.a, *inputs, parsed.against, parsed.layouts, _log)
 
@@ -433,6 +460,8 @@ def _replay_elsewhere(parsed: argparse.Namespace) -> int:
 
 
 def _run(parsed: argparse.Namespace) -> int:
+    from dmlemu.frontends import catalogue, dxdispatch
+
     options = dxdispatch.options_from(parsed)
     if options.show_adapters:
         catalogue.print_adapters()
@@ -445,26 +474,33 @@ def _run(parsed: argparse.Namespace) -> int:
         failures = _Failures()
         file = _Reports(parsed.report, str(options.model), failures)
         with _reports_written(file):
-            is_onnx = options.model.suffix.lower() == ".onnx"
-            model = None
-            if not is_onnx:
-                model = dxdispatch.read_model(
-                    options.model, options.input_path, options.output_path, allow_paths=options.allow_paths
-                )
+            program = _program(options)
             adapter = _adapter(options.adapter)
             with (  # only now: a run that cannot begin leaves the files of an earlier one alone
                 _traced(parsed.trace, failures),
                 _shown(parsed.html, options.model, failures),
                 _recorded(parsed.record, parsed.record_only, parsed.record_limit, failures),
             ):
-                if model is not None:
-                    dxdispatch.run_model(model, adapter, options, _log)
-                else:
-                    run_onnx(options.model, adapter, options, _log)
+                program(adapter)
         if options.strictness is Strictness.RUNTIME:
             _print_error("dmlemu: no checks ran at strictness runtime; strict looks for mistakes.")
         return 1 if failures.were_told else 0
     return 0
+
+
+def _program(options: Options) -> Callable[[d3d12.Adapter], None]:
+    """What runs the model on an adapter; a JSON model is read and checked first."""
+    from dmlemu.frontends import dxdispatch
+    from dmlemu.frontends.onnx_models import run_onnx
+
+    path = options.model
+    assert path is not None
+    if path.suffix.lower() == ".onnx":
+        return lambda adapter: run_onnx(path, adapter, options, _log)
+    model = dxdispatch.read_model(
+        path, options.input_path, options.output_path, allow_paths=options.allow_paths
+    )
+    return lambda adapter: dxdispatch.run_model(model, adapter, options, _log)
 
 
 def _check_model_name(path: Path) -> None:
@@ -595,7 +631,7 @@ def _reports_written(file: _Reports) -> Iterator[None]:
     defaults.sinks.append(take)
     try:
         yield
-    except (Error, dxdispatch.ModelError) as error:
+    except (Error, _model_error()) as error:
         raised = (error.report.id, error.report.message)
         if raised not in printed:
             take(Stored(error.report, hresult=error.hresult if isinstance(error, Error) else None))
@@ -620,6 +656,8 @@ def _log(line: str) -> None:
 
 
 def _adapter(part: str) -> d3d12.Adapter:
+    from dmlemu import d3d12
+
     adapters = d3d12.create_adapter_list()
     for adapter in adapters:
         if part in adapter.driver_description:

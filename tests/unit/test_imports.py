@@ -57,17 +57,19 @@ def test_a_definition_loads_its_own_module_alone(operator: str, module: str) -> 
     assert definitions(loaded(f"{code}find(OperatorType.{operator})")) == {module}
 
 
-def test_the_command_line_loads_no_debugger() -> None:
+def test_a_model_loads_what_it_runs() -> None:
+    """The command line knows the debugger's options, and loads neither it nor what draws it."""
     found = loaded(f"from dmlemu.cli import main; main(['run', {str(MODEL)!r}])")
-    assert "dmlemu.debugger.command" in found
+    assert {"dmlemu.dml.operators.element_wise_add", "dmlemu.debugger.command"} <= found
+    heavy = {"difflib", "email", "importlib.metadata", "numpy.random", "dmlemu.dml.operator_page"}
+    assert not found & {*heavy, "dmlemu.dml.operators.activation", "dmlemu.dml.operators.reduce"}
     assert not [each for each in found if each.startswith(("textual", "rich", "dmlemu.stepping"))]
 
 
-def test_a_model_loads_what_it_runs() -> None:
-    found = loaded(f"from dmlemu.cli import main; main(['run', {str(MODEL)!r}])")
-    assert "dmlemu.dml.operators.element_wise_add" in found
-    heavy = {"difflib", "email", "importlib.metadata", "numpy.random", "dmlemu.dml.operator_page"}
-    assert not found & {*heavy, "dmlemu.dml.operators.activation", "dmlemu.dml.operators.reduce"}
+def test_what_starts_cpp_programs_leaves_the_emulator_to_them() -> None:
+    found = loaded("from dmlemu.cli import main; main(['exec', 'true'])")
+    assert "dmlemu.frontends.capi.command" in found
+    assert not [each for each in found if each.startswith(("dmlemu.d3d12", "dmlemu.dml", "dmlemu_hw"))]
 
 
 ROOT = Path(__file__).parents[2]
