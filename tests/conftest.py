@@ -29,7 +29,7 @@ def no_devices_of_other_tests() -> None:
     gc.collect()
 
 
-PARTS = 40  # of the long tests
+PARTS = 80  # of the long tests
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 from inspect import signature
 from pathlib import Path
@@ -55,9 +54,11 @@ def breaches_in(value: ast.expr) -> list[tuple[type[Rule], str]]:
     return [(rule, value.attr)] if rule is not None and hasattr(rule, value.attr) else []
 
 
-def calls() -> Iterator[tuple[type[Rule], str, ast.Call]]:
+@cache
+def calls() -> list[tuple[type[Rule], str, ast.Call]]:
     """The calls ``Q2.open(...)`` of the source, and those of methods ``error(Q2.open, ...)``, which add what
     several breaches share.  The breach may also be a variable that the function chooses."""
+    found = []
     for tree in trees():
         for scope in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
             chosen = {
@@ -73,8 +74,8 @@ def calls() -> Iterator[tuple[type[Rule], str, ast.Call]]:
                     value = node.args[0] if is_helped and node.args else node.func
                     if isinstance(value, ast.Name):
                         value = chosen.get(value.id, value)
-                    for rule, name in breaches_in(value):
-                        yield rule, name, node
+                    found += [(rule, name, node) for rule, name in breaches_in(value)]
+    return found
 
 
 @cache
