@@ -114,7 +114,9 @@ def evaluate(  # type: ignore[misc]  # an array may not be named like a paramete
     """
     if isinstance(desc, (Evaluable, Sequence)):
         if device is not None or feature_level is not None or offset:
-            raise TypeError("device, feature_level and offset are for operator descs, not for expressions")
+            raise TypeError(
+                "device, feature_level and offset must be left out for expressions: their graph has a device"
+            )
         return _evaluate_expressions(desc, {**(inputs or {}), **arrays}, execution_flags)
     if inputs is not None:
         raise TypeError("inputs are for expressions; those of an operator desc are named by its fields")

@@ -49,7 +49,7 @@ def cases() -> list[Any]:
 
 @cache
 def device() -> dml.Device:
-    """One for all cases, on an adapter of its own: the default adapter has no second device while one lives."""
+    """One for all cases, on an adapter of its own: the default adapter has one device at a time."""
     return dml.create_device(d3d12.create_device(d3d12.Adapter()))
 
 

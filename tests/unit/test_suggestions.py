@@ -64,10 +64,13 @@ def test_a_question_has_all_of_them() -> None:
             "no operator, check or rule is called XYZZY; 'dmlemu explain' lists the operators",
         ),
         (["checks", "TILE"], "no check is called TILE; did you mean TILE_"),
-        (["run", "py1.py"], "py1.py is not a JSON model, which 'dmlemu run' runs; try: python py1.py"),
+        (
+            ["run", "py1.py"],
+            "py1.py is not a JSON or ONNX model, which 'dmlemu run' runs; try: python py1.py",
+        ),
         (
             ["run", "a.dmlrec"],
-            "a.dmlrec is not a JSON model, which 'dmlemu run' runs; try: dmlemu replay a.dmlrec",
+            "a.dmlrec is not a JSON or ONNX model, which 'dmlemu run' runs; try: dmlemu replay a.dmlrec",
         ),
     ],
 )
@@ -81,7 +84,7 @@ def test_the_command_line_says_what_may_be_meant(
 def test_without_a_command_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     said = capsys.readouterr().err
-    assert "\n    run       run a DxDispatch JSON model\n" in said
+    assert "\n    run       run a DxDispatch JSON model or an ONNX model\n" in said
     assert "\n    checks    list the checks, or explain one\n" in said
     assert said.endswith("\ndmlemu: error: a COMMAND is missing\n")
 

@@ -109,7 +109,7 @@ def _missing(error: ModuleNotFoundError) -> Exception:
     """What to raise where a module is missing."""
     if (error.name or "").partition(".")[0] != "onnx":
         return error
-    return UsageError("ONNX models need the onnx package: pip install 'dmlemu[onnx]'")
+    return UsageError("ONNX models need the package onnx, which the extra 'onnx' of dmlemu brings")
 
 
 # --- inputs ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -11,9 +11,6 @@ import onnx
 from ..dml.enums import TensorDataType
 from ..graph import Expression, Graph, broadcast
 from .tensors import Array, Tensor, data_type_of, fitted, sizes_of
-
-if TYPE_CHECKING:
-    from .points import Builder
 
 __all__ = ["LOWERINGS", "Call", "Made", "NeedsValue", "NotOnDevice", "lowers"]
 
@@ -62,19 +59,15 @@ class Call:
     """A node, with its inputs as tensors."""
 
     def __init__(
-        self, builder: Builder, node: onnx.NodeProto, opset: int, inputs: Sequence[Tensor | None]
+        self, graph: Graph, node: onnx.NodeProto, opset: int, inputs: Sequence[Tensor | None]
     ) -> None:
-        self.builder = builder
+        self.graph = graph
         self.node = node
         self.opset = opset
         self.inputs = list(inputs)
         self._attributes: Mapping[str, Any] = {
             each.name: onnx.helper.get_attribute_value(each) for each in node.attribute
         }
-
-    @property
-    def graph(self) -> Graph:
-        return self.builder.graph
 
     @property
     def op(self) -> str:

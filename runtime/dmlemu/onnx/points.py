@@ -218,7 +218,7 @@ class Builder:
         reason = f"no DirectML operators are known for {node.op_type}"
         if lowering is not None:
             try:
-                made = lowering(Call(self, node, work.opset, inputs))
+                made = lowering(Call(self.graph, node, work.opset, inputs))
                 return self._made(work, inputs, made)
             except (NotOnDevice, Error) as refused:
                 reason = str(refused).splitlines()[0]

@@ -63,7 +63,7 @@ def test_flags(flags: Any) -> None:
 
 
 def test_flags_are_not_joined_in_one_string() -> None:
-    with pytest.raises(ModelError, match="no DML_TENSOR_FLAG"):
+    with pytest.raises(ModelError, match="is not a DML_TENSOR_FLAG"):
         tensor({**T, "Flags": "NONE | OWNED_BY_DML"})
 
 

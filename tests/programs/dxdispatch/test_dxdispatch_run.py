@@ -310,7 +310,7 @@ def test_exit_codes(add: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (["-r", "0"], "0 dispatches cannot be measured"),
         (["-q", "copy"], "invalid choice: 'copy'"),
         (["-c", "gpu"], "--pix_capture_type: PIX captures are not supported"),
-        (["-f", "N:5"], "--onnx_free_dim_name_override: ONNX dispatchables are not supported"),
+        (["-x"], "--enable_ort_extensions: these options of ONNX Runtime are not supported"),
         (["--present_separator"], "--present_separator: swap chains are not supported"),
         (["--xbox_allow_precompile"], "Xbox"),
         (["-S"], "--show_dependencies: DirectX components are not supported"),

@@ -8,7 +8,7 @@ from dmlemu.graph import Graph
 
 @pytest.fixture(scope="session")
 def device() -> dml.Device:
-    return dml.create_device(d3d12.create_device())
+    return dml.create_device(d3d12.create_device(d3d12.Adapter()))
 
 
 @pytest.fixture

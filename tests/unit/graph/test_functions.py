@@ -102,7 +102,7 @@ def test_any_legal_desc_can_be_built(operator: dml.OperatorType, device: dml.Dev
 @each_operator("operator")
 def test_older_levels_have_other_types_and_ranks(operator: dml.OperatorType) -> None:
     level = declared()[operator].INTRODUCED
-    device = dml.create_device(dmlemu.d3d12.create_device(), feature_level=level)
+    device = dml.create_device(dmlemu.d3d12.create_device(dmlemu.d3d12.Adapter()), feature_level=level)
 
     @hypothesis.settings(max_examples=part_of(6), suppress_health_check=list(hypothesis.HealthCheck))
     @hypothesis.given(operator_descs(operator, kinds=["packed"], feature_level=level))
@@ -214,7 +214,9 @@ def test_types_that_the_inputs_do_not_say(graph: Graph) -> None:
     assert element_wise_logical_equals(x, x).data_type is T.UINT8
     assert element_wise_logical_equals(x, x, output_data_type=T.UINT32).data_type is T.UINT32
     assert cast(x, output_data_type=T.INT8).data_type is T.INT8
-    with pytest.raises(TypeError, match=r"cast\(\): missing a required argument: 'output_data_type'"):
+    with pytest.raises(
+        TypeError, match=r"cast\(\): missing a required (keyword-only )?argument: 'output_data_type'"
+    ):
         cast(x)
 
 
@@ -267,7 +269,9 @@ def test_tensors_that_must_not_be_owned(graph: Graph) -> None:
 def test_errors_name_the_argument(graph: Graph) -> None:
     x = graph.input([1, 2, 5, 6])
 
-    with pytest.raises(TypeError, match=r"^average_pooling\(\): missing a required argument: 'window_size'"):
+    with pytest.raises(
+        TypeError, match=r"^average_pooling\(\): missing a required (keyword-only )?argument: 'window_size'"
+    ):
         average_pooling(x)
     with pytest.raises(TypeError, match=r"^gemm\(\): got an unexpected keyword argument 'trans'"):
         gemm(x, x, trans=1)
