@@ -180,6 +180,7 @@ clean:
 
 .venv/tools: .venv/installed pyproject.toml
 	$(PIP) "dmlemu[cli,step,test,site,dev]"
+	$(PIP) --no-deps rapidocr-onnxruntime==1.4.4 rapidocr==3.10.0 magika==1.0.3  # their models alone are used
 	@touch $@
 
 .venv/bench: .venv/installed

@@ -1,0 +1,89 @@
+"""Reads a line of printed text with a recogniser of PP-OCR, an ONNX model, on the emulated device.
+
+    pip install pillow
+    pip download --no-deps rapidocr-onnxruntime==1.4.4      # a wheel that contains the models
+    unzip -j rapidocr_onnxruntime-*.whl 'rapidocr_onnxruntime/models/*rec_infer.onnx'
+    python examples/text_recognition/text_recognition.py ch_PP-OCRv4_rec_infer.onnx
+
+draws the text that ``--text`` says and reads it; with an image it reads that one.  The width of the image is
+the model's free dimension: the model is compiled for each width that it meets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dmlemu.onnx import InferenceSession
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+HEIGHT = 48  # of the lines that the network was trained with
+
+
+def drawn(text: str) -> Any:
+    """Black on white, in Pillow's own font."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.load_default(32)
+    left, top, right, bottom = font.getbbox(text)
+    image = Image.new("RGB", (int(right - left) + 24, int(bottom - top) + 20), "white")
+    ImageDraw.Draw(image).text((12 - left, 10 - top), text, "black", font)
+    return image
+
+
+def tensor_of(image: Any) -> Array:
+    """[1, 3, HEIGHT, width], blue first, from -1 to 1."""
+    width = max(1, round(image.width * HEIGHT / image.height))
+    pixels = np.asarray(image.convert("RGB").resize((width, HEIGHT)), np.float32)
+    return np.ascontiguousarray((pixels[:, :, ::-1] / 127.5 - 1).transpose(2, 0, 1)[None])
+
+
+def characters_of(session: InferenceSession) -> list[str]:
+    """By class: a blank, those that the model's metadata lists, a space."""
+    metadata = {each.key: each.value for each in session.model.metadata_props}
+    return ["", *metadata["character"].splitlines(), " "]
+
+
+def decoded(scores: Array, characters: Sequence[str]) -> str:
+    """The likeliest class of each column; equal neighbours are one character."""
+    return "".join(characters[index] for index, _ in groupby(scores.argmax(-1))).strip()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
+    parser.add_argument("image", type=Path, nargs="?", metavar="IMAGE", help="a picture of one line of text")
+    parser.add_argument("--text", default="DirectML on Linux 2026", help="what is drawn without an image")
+    parsed = parser.parse_args(arguments)
+    if parsed.image is None:
+        image = drawn(parsed.text)
+    else:
+        from PIL import Image
+
+        image = Image.open(parsed.image)
+    session = InferenceSession(parsed.model, host="error")
+    [argument] = session.get_inputs()
+    feeds = {argument.name: tensor_of(image)}
+    start = time.perf_counter()
+    session.run(None, feeds)
+    compiled = time.perf_counter()
+    [scores] = session.run(None, feeds)
+    print(decoded(scores[0], characters_of(session)))
+    print(
+        f"{feeds[argument.name].shape[3]} columns; compiled and run in {compiled - start:.1f} s, "
+        f"run again in {time.perf_counter() - compiled:.2f} s"
+    )
+    print(session.describe())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Whole networks: the architectures that the onnx package ships, with weights that show a mistake.
+
+As shipped, all weights are one number and so are all outputs, whatever an implementation mixes up.  Here they
+are random numbers, the same in each run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.backend.test
+import pytest
+from onnx.numpy_helper import from_array, to_array
+from onnx.reference import ReferenceEvaluator
+
+from dmlemu.graph import random_layouts
+from dmlemu.onnx import InferenceSession
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FOLDER = Path(onnx.backend.test.__file__).parent / "data" / "light"
+NAMES = sorted(path.stem for path in FOLDER.glob("light_*.onnx"))
+QUICK = "light_squeezenet"
+
+
+def network(name: str) -> onnx.ModelProto:
+    """With random weights instead of ConstantOfShape nodes, scaled so that the numbers keep their size."""
+    model = onnx.load(FOLDER / f"{name}.onnx")
+    model.ir_version = 8  # from version 4 on, initialisers need not be inputs
+    graph, rng = model.graph, np.random.default_rng(0)
+    shapes = {each.name: to_array(each) for each in graph.initializer}
+    kept = []
+    for node in graph.node:
+        if node.op_type != "ConstantOfShape" or node.input[0] not in shapes:
+            kept.append(node)
+            continue
+        sizes = tuple(int(each) for each in shapes[node.input[0]])
+        if len(sizes) > 1:
+            weights = rng.normal(0, (2 / np.prod(sizes[1:])) ** 0.5, sizes)
+        else:
+            weights = rng.uniform(0.5, 1.5, sizes)
+        graph.initializer.append(from_array(weights.astype(np.float32), node.output[0]))
+    del graph.node[:]
+    graph.node.extend(kept)
+    return model
+
+
+def image_of(session: InferenceSession) -> dict[str, Array]:
+    [argument] = session.get_inputs()
+    shape = [size if isinstance(size, int) else 1 for size in argument.shape]
+    return {argument.name: np.random.default_rng(3).normal(0, 1, shape).astype(np.float32)}
+
+
+def expected(model: onnx.ModelProto, feeds: dict[str, Array]) -> Array:
+    """By ONNX Runtime where it is installed, else by the reference implementation, which takes longer."""
+    try:
+        import onnxruntime
+    except ImportError:
+        with np.errstate(all="ignore"):
+            found: Array = ReferenceEvaluator(model).run(None, feeds)[0]
+        return found
+    runtime = onnxruntime.InferenceSession(model.SerializeToString())
+    made: Array = runtime.run(None, feeds)[0]
+    return made
+
+
+def test_the_package_ships_nine() -> None:
+    assert len(NAMES) == 9 and QUICK in NAMES
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "name", [name if name == QUICK else pytest.param(name, marks=pytest.mark.long) for name in NAMES]
+)
+def test_a_network_is_right_in_any_layout(name: str) -> None:
+    model = network(name)
+    session = InferenceSession(model, host="error")  # all of it runs on the device
+    feeds = image_of(session)
+    reference = expected(model, feeds)
+    assert len(np.unique(reference.round(8))) > 100, "the outputs are all alike, and show no mistake"
+    (made,) = session.run(None, feeds)
+    np.testing.assert_allclose(made, reference, rtol=2e-3, atol=1e-5 * float(np.abs(reference).max()))
+    (other,) = InferenceSession(model, policy=random_layouts(1)).run(None, feeds)
+    np.testing.assert_allclose(other, made, rtol=1e-3, atol=1e-5 * float(np.abs(reference).max()))
