@@ -26,6 +26,7 @@ from pathlib import Path
 import cases
 import index_cases
 import line_cases
+import model_cases
 import network_cases
 import normalization_cases
 import overheads
@@ -57,6 +58,7 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     pooling_cases.pooling_cases,
     sequence_cases.sequence_cases,
     network_cases.network_cases,
+    model_cases.model_cases,
     *(overheads.dispatch_cases, overheads.start_cases, overheads.subscriber_cases),
     *(overheads.check_cases, overheads.rewrite_cases, overheads.thread_cases, overheads.abi_cases),
 )

@@ -166,6 +166,15 @@ class Model:
         return found
 
 
+def loaded_model(model: onnx.ModelProto) -> Callable[[dict[str, Array]], list[Array]]:
+    """A session of a model: from arrays by name to its results."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = _threads
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    return lambda feeds: session.run(None, feeds)
+
+
 def onnx_model(
     nodes: Sequence[onnx.NodeProto],
     weights: Sequence[onnx.TensorProto],

@@ -1,0 +1,39 @@
+"""The architectures that the onnx package ships, with weights that show a mistake.
+
+As shipped, all weights are one number and so are all outputs, whatever an implementation mixes up.  Here they
+are random numbers, the same in each run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.backend.test
+from onnx.numpy_helper import from_array, to_array
+
+FOLDER = Path(onnx.backend.test.__file__).parent / "data" / "light"
+NAMES = sorted(path.stem for path in FOLDER.glob("light_*.onnx"))
+
+
+def network(name: str) -> onnx.ModelProto:
+    """With random weights instead of ConstantOfShape nodes, scaled so that the numbers keep their size."""
+    model = onnx.load(FOLDER / f"{name}.onnx")
+    model.ir_version = 8  # from version 4 on, initialisers need not be inputs
+    graph, rng = model.graph, np.random.default_rng(0)
+    shapes = {each.name: to_array(each) for each in graph.initializer}
+    kept = []
+    for node in graph.node:
+        if node.op_type != "ConstantOfShape" or node.input[0] not in shapes:
+            kept.append(node)
+            continue
+        sizes = tuple(int(each) for each in shapes[node.input[0]])
+        if len(sizes) > 1:
+            weights = rng.normal(0, (2 / np.prod(sizes[1:])) ** 0.5, sizes)
+        else:
+            weights = rng.uniform(0.5, 1.5, sizes)
+        graph.initializer.append(from_array(weights.astype(np.float32), node.output[0]))
+    del graph.node[:]
+    graph.node.extend(kept)
+    return model
