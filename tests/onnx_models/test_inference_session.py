@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from models import Array, model, node
 from onnx import TensorProto as T
 from onnx import helper
 
 from dmlemu.graph import interleaved_channel, random_layouts
 from dmlemu.onnx import InferenceSession, ModelError
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def model(
-    nodes: Sequence[onnx.NodeProto],
-    inputs: Sequence[tuple[str, int, Sequence[Any] | None]],
-    outputs: Sequence[tuple[str, int, Sequence[Any] | None]],
-    constants: dict[str, Array] | None = None,
-    opset: int = 21,
-) -> onnx.ModelProto:
-    graph = helper.make_graph(
-        list(nodes),
-        "test",
-        [helper.make_tensor_value_info(*each) for each in inputs],
-        [helper.make_tensor_value_info(*each) for each in outputs],
-        [onnx.numpy_helper.from_array(value, name) for name, value in (constants or {}).items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
-
-
-def node(op: str, inputs: Sequence[str], *outputs: str, **attributes: Any) -> onnx.NodeProto:
-    return helper.make_node(op, inputs, outputs, **attributes)
 
 
 def relu() -> onnx.ModelProto:

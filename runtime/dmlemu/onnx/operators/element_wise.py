@@ -66,12 +66,14 @@ _with_attributes(
 
 @lowers("Shrink")
 def _shrink(c: Call) -> Expression:
-    if c.x().data_type not in _FLOATS:
-        raise NotOnDevice("ACTIVATION_SHRINK cuts the bias of integers before it is applied")
+    """Of whole numbers in FLOAT32: ACTIVATION_SHRINK cuts the bias before it applies it."""
+    x = c.x()
+    is_whole = x.data_type not in _FLOATS
+    values = g.cast(x, output_data_type=TensorDataType.FLOAT32) if is_whole else x
     made: Expression = g.activation_shrink(
-        c.x(), bias=c.attribute("bias", 0.0), threshold=c.attribute("lambd", 0.5)
+        values, bias=c.attribute("bias", 0.0), threshold=c.attribute("lambd", 0.5)
     )
-    return made
+    return g.cast(made, output_data_type=x.data_type) if is_whole else made
 
 
 @lowers("Relu")

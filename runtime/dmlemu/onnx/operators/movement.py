@@ -120,16 +120,13 @@ def _slice(c: Call) -> Expression:
 
 def _window(start: int, end: int, step: int, size: int) -> tuple[int, int, int]:
     """Offset, size and stride of the window; with a negative step it is read from its end."""
-    taken = range(*slice(start, _end(end, step, size), step).indices(size))
+    start = start + size if start < 0 else start
+    start = max(0, start)  # unlike Python's, with a negative step, too
+    taken = range(*slice(start, end, step).indices(size))
     if len(taken) == 0:
         raise NotOnDevice("Slice makes an empty tensor, and DirectML has no sizes of 0")
     low, high = min(taken[0], taken[-1]), max(taken[0], taken[-1])
     return low, high - low + 1, step
-
-
-def _end(end: int, step: int, size: int) -> int | None:
-    """ONNX counts an end from the back only down to -size; below, a negative step takes all elements."""
-    return None if step < 0 and end < -size else end
 
 
 @lowers("Pad")

@@ -71,22 +71,37 @@ def _gemm(c: Call) -> Made:
     return Made(made, (rows, columns))
 
 
-def _of_rows(c: Call, number: int, columns: bool) -> Expression | None:
-    """A zero point or scale: one, or one for each row (or column) of a matrix."""
+def _parameter(c: Call, number: int) -> Expression | None:
+    """A zero point or scale."""
     if not c.has(number):
         return None
     x = c.x(number)
-    if x.data_type is TensorDataType.FLOAT16:  # a scale
-        x = g.cast(x, output_data_type=TensorDataType.FLOAT32)
+    return g.cast(x, output_data_type=TensorDataType.FLOAT32) if x.data_type is TensorDataType.FLOAT16 else x
+
+
+def _of_columns(c: Call, number: int) -> Expression | None:
+    """One, or one for each column of a matrix."""
+    x = _parameter(c, number)
+    return None if x is None else fitted(x, (1, 1, 1, int(np.prod(x.sizes))))
+
+
+def _of_rows(c: Call, number: int, product: Product) -> Expression | None:
+    """One, or one for each row of a matrix, which may be a row of one matrix of many."""
+    x = _parameter(c, number)
+    if x is None:
+        return None
     count = int(np.prod(x.sizes))
-    return fitted(x, (1, 1, 1, count) if columns else (1, 1, count, 1))
+    if count > 1 and product.joined:
+        x = repeated(fitted(x, (*x.sizes, 1)) if x.rank == 1 else x, (*product.full_a[:-1], 1))
+        count = int(np.prod(x.sizes))
+    return fitted(x, (1, 1, count, 1))
 
 
 @lowers("MatMulInteger")
 def _matmul_integer(c: Call) -> Made:
     product = Product(c.shape(0), c.shape(1))
     made: Expression = g.matrix_multiply_integer(
-        product.a(c.x(0)), product.b(c.x(1)), _of_rows(c, 2, False), _of_rows(c, 3, True)
+        product.a(c.x(0)), product.b(c.x(1)), _of_rows(c, 2, product), _of_columns(c, 3)
     )
     return Made(made, product.shape)
 
@@ -96,13 +111,13 @@ def _quantized_matmul(c: Call) -> Made:
     product = Product(c.shape(0), c.shape(3))
     made: Expression = g.quantized_linear_matrix_multiply(
         product.a(c.x(0)),
-        _of_rows(c, 1, False),
+        _of_rows(c, 1, product),
         product.b(c.x(3)),
-        _of_rows(c, 4, True),
-        _of_rows(c, 6, True),
-        _of_rows(c, 2, False),
-        _of_rows(c, 5, True),
-        _of_rows(c, 7, True),
+        _of_columns(c, 4),
+        _of_columns(c, 6),
+        _of_rows(c, 2, product),
+        _of_columns(c, 5),
+        _of_columns(c, 7),
         output_data_type=c.x(7).data_type,
     )
     return Made(made, product.shape)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import graph as g
 from ...dml.enums import AxisDirection, ReduceFunction, TensorDataType
-from ...graph import Expression
+from ...graph import Expression, broadcast
 from ..calls import Call, NotOnDevice, lowers
 from ..tensors import fitted
 
@@ -38,7 +38,21 @@ def reduced(x: Expression, function: ReduceFunction, axes: list[int]) -> Express
             g.cast(x, output_data_type=wide), function=function, axes=axes, output_data_type=wide
         )
         return g.cast(made, output_data_type=x.data_type)  # type: ignore[no-any-return]
+    if function is ReduceFunction.AVERAGE and np.dtype(x.dtype).kind in "iu":
+        return _whole_mean(x, axes)
     made = g.reduce(x, function=function, axes=axes, output_data_type=x.data_type)
+    return made
+
+
+def _whole_mean(x: Expression, axes: list[int]) -> Expression:
+    """The mean of whole numbers, cut toward 0, which REDUCE does not have."""
+    wide = TensorDataType.UINT64 if np.dtype(x.dtype).kind == "u" else TensorDataType.INT64
+    total = g.reduce(
+        g.cast(x, output_data_type=wide), function=ReduceFunction.SUM, axes=axes, output_data_type=wide
+    )
+    count = np.full([1] * x.rank, np.prod([x.sizes[axis] for axis in axes], dtype=np.int64), total.dtype)
+    mean = total / broadcast(x.graph.constant(count), total.sizes)
+    made: Expression = g.cast(mean, output_data_type=x.data_type)
     return made
 
 

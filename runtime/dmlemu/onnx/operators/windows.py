@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import graph as g
-from ...dml.enums import ConvolutionDirection, ConvolutionMode, TensorDataType
+from ...dml.enums import ConvolutionDirection, ConvolutionMode, PaddingMode, TensorDataType
 from ...graph import Expression
 from ..calls import Call, Made, NotOnDevice, lowers
 from ..tensors import fitted
@@ -235,8 +235,6 @@ def _max_pool(c: Call) -> tuple[Made, Made | None]:
     w = _padding_of(_pool_windows(c), shape[2:])
     padded = w.padded(max(len(shape), 4) - 2)
     indexed = c.wants(1)
-    if indexed and c.attribute("storage_order", 0):
-        raise NotOnDevice("MAX_POOLING2 counts indices row by row, and storage_order is 1")
     made = g.max_pooling2(
         _image(c.x(), shape),
         window_size=padded.sizes,
@@ -247,15 +245,20 @@ def _max_pool(c: Call) -> tuple[Made, Made | None]:
     out = (*shape[:2], *w.outputs)
     if not indexed:
         return Made(made, out), None
-    indices = _over_all(c, g.cast(made[1], output_data_type=TensorDataType.INT64), shape)
-    return Made(made[0], out), Made(indices, out)
+    indices = _by_columns(c, made[1], shape[2:]) if c.attribute("storage_order", 0) else made[1]
+    return Made(made[0], out), Made(g.cast(indices, output_data_type=TensorDataType.INT64), out)
 
 
-def _over_all(c: Call, indices: Expression, shape: Sizes) -> Expression:
-    """Indices of a plane as indices of the whole tensor."""
-    planes = np.arange(shape[0] * shape[1], dtype=np.int64) * int(np.prod(shape[2:]))
-    starts = planes.reshape(*shape[:2], *(1,) * (indices.rank - 2))
-    return indices + c.graph.constant(starts) if planes.size > 1 else indices
+def _by_columns(c: Call, indices: Expression, spatial: Sizes) -> Expression:
+    """Indices that count the elements of a plane row by row, counted with its first dimension innermost."""
+    plane = int(np.prod(spatial))
+    rest = indices % c.scalar(plane, indices)
+    made = indices - rest
+    for axis in reversed(range(len(spatial))):
+        size = c.scalar(spatial[axis], indices)
+        made = made + rest % size * c.scalar(int(np.prod(spatial[:axis])), indices)
+        rest = rest / size
+    return made
 
 
 @lowers("LpPool")
@@ -275,27 +278,35 @@ def _lp_pool(c: Call) -> Made:
 
 @lowers("MaxUnpool")
 def _max_unpool(c: Call) -> Made:
+    """Indices count all elements of the output, whose dimensions need not be four, therefore."""
     shape = c.shape()
-    if len(shape) != 4:
-        raise NotOnDevice("MAX_UNPOOLING has four dimensions")
     kernel, count = c.attribute("kernel_shape"), len(shape) - 2
     strides, pads = c.attribute("strides", [1] * count), c.attribute("pads", [0] * 2 * count)
     inferred = tuple(
         (size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + count]
         for axis, size in enumerate(shape[2:])
     )
-    out = (*shape[:2], *inferred)
-    if c.has(2) and tuple(c.numbers(2)) != out:
-        raise NotOnDevice("the indices count the elements of the shape without output_shape")
+    own = (*shape[:2], *inferred)
     indices = g.cast(c.x(1), output_data_type=TensorDataType.UINT32)
-    made: Expression = g.max_unpooling(c.x(), _in_plane(c, indices, out), output_sizes=out)
-    return Made(made, out)
+    line = (1, 1, 1, int(np.prod(shape)))
+    made: Expression = g.max_unpooling(
+        fitted(c.x(), line), fitted(indices, line), output_sizes=(1, 1, 1, int(np.prod(own)))
+    )
+    out = tuple(c.numbers(2)) if c.has(2) else own
+    return Made(_enlarged(fitted(made, own), out), out)
 
 
-def _in_plane(c: Call, indices: Expression, out: Sizes) -> Expression:
-    """Indices of the whole tensor as indices of a plane."""
-    plane = int(np.prod(out[2:]))
-    return indices % c.scalar(plane, indices) if out[0] * out[1] > 1 else indices
+def _enlarged(x: Expression, sizes: Sizes) -> Expression:
+    """With zeros behind its elements: indices count those of the output without ``output_shape``."""
+    more = [new - size for new, size in zip(sizes, x.sizes, strict=True)]
+    if min(more) < 0:
+        raise NotOnDevice("output_shape is smaller than what the windows give")
+    if not any(more):
+        return x
+    made: Expression = g.padding1(
+        x, padding_mode=PaddingMode.CONSTANT, padding_value=0, start_padding=[0] * x.rank, end_padding=more
+    )
+    return made
 
 
 @lowers("GlobalLpPool")
