@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from models import Array, model, node
 from onnx import TensorProto as T
@@ -53,7 +56,7 @@ def test_a_graph_is_compiled_once_for_each_shape() -> None:
         for rows in (1, 2):
             x = np.repeat(X, rows, 0)
             assert session.run(["y"], {"x": x})[0].tolist() == [[0, 0, 2]] * rows
-    assert len(session._start.segments) == 2
+    assert len(session._starts[frozenset()].segments) == 2
 
 
 @pytest.mark.parametrize("policy", [interleaved_channel, random_layouts(1), random_layouts(2)])
@@ -234,3 +237,253 @@ def test_external_data_is_read(tmp_path: Path) -> None:
     onnx.save_model(made, tmp_path / "net.onnx", save_as_external_data=True, size_threshold=0)
     session = InferenceSession(tmp_path / "net.onnx")
     assert session.run(None, {"x": X[0]})[0].tolist() == [0, 1, 3]
+
+
+# --- initialisers, names, branches and loops ---
+
+
+def parsed(text: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21, "own" : 1]>\n{text}')
+
+
+def test_an_input_with_an_initialiser_may_be_given_or_left_out() -> None:
+    session = InferenceSession(
+        parsed(
+            "g (float[1, 3] x, float[1, 3] w) => (float[1, 3] y) <float[1, 3] w = {1, 2, 3}> {y = Add(x, w)}"
+        )
+    )
+    assert [each.name for each in session.get_inputs()] == ["x"]
+    assert [each.name for each in session.get_overridable_initializers()] == ["w"]
+    for _ in range(2):
+        assert session.run(None, {"x": X})[0].tolist() == [[0, 2, 5]]
+        assert session.run(None, {"x": X, "w": X})[0].tolist() == [[-2, 0, 4]]
+    with pytest.raises(ModelError, match=r"The input 'w' has shape \[3\]"):
+        session.run(None, {"x": X, "w": X[0]})
+
+
+def test_a_sparse_initialiser_is_an_initialiser() -> None:
+    made = parsed("g (float[1, 3] x) => (float[1, 3] y) <float[1, 3] w = {1, 2, 3}> {y = Add(x, w)}")
+    del made.graph.initializer[:]
+    sparse = made.graph.sparse_initializer.add(dims=[1, 3])
+    sparse.values.CopyFrom(helper.make_tensor("w", T.FLOAT, [1], [5.0]))
+    sparse.indices.CopyFrom(helper.make_tensor("", T.INT64, [1, 2], [0, 1]))
+    assert InferenceSession(made).run(None, {"x": X})[0].tolist() == [[-1, 5, 2]]
+    sparse.dims[:] = [1, 1 << 40]
+    with pytest.raises(ModelError, match="larger than any buffer"):
+        InferenceSession(made)
+
+
+def test_branches_may_make_tensors_of_the_same_names() -> None:
+    """k is a constant of one branch, and computed in another one behind a node of the host."""
+    text = """
+    g (float[3] x, bool c) => (float[3] y, float[k, m] z) {
+        y = If (c) <
+            then_branch = a () => (float[3] t) <float[3] k = {5, 5, 5}> {t = Add(x, k)},
+            else_branch = b () => (float[3] t) {t = Neg(x)}
+        >
+        n = NonZero(y)
+        f = Cast<to = 1>(n)
+        z = If (c) <
+            then_branch = d () => (float[1, 3] t) {k = Mul(f, f) t = Add(k, k)},
+            else_branch = e () => (float[1, 3] t) {t = Neg(f)}
+        >
+    }"""
+    session = InferenceSession(parsed(text))
+    for condition in (True, False, True):
+        y, z = session.run(None, {"x": np.float32([1, 2, 3]), "c": np.array(condition)})
+        assert y.tolist() == ([6, 7, 8] if condition else [-1, -2, -3])
+        assert z.tolist() == ([[0, 2, 8]] if condition else [[0, -1, -2]])
+
+
+def test_loops_may_have_initialisers_of_the_same_name() -> None:
+    turn = (
+        "(int64 i, bool c, float[3] v) => (bool d, float[3] w) "
+        "<float[3] k = {%s}> {d = Identity(c) w = %s(v, k)}"
+    )
+    text = f"""
+    g (float[3] x, int64 n, bool c) => (float[3] z) {{
+        y = Loop(n, c, x) <body = a {turn % ("1, 2, 3", "Add")}>
+        z = Loop(n, c, y) <body = b {turn % ("4, 5, 6", "Mul")}>
+    }}"""
+    session = InferenceSession(parsed(text))
+    feed = {"x": np.float32([1, 1, 1]), "n": np.array(2), "c": np.array(True)}
+    assert session.run(None, feed)[0].tolist() == [3 * 16, 5 * 25, 7 * 36]
+
+
+@pytest.mark.parametrize(("turns", "condition"), [(0, True), (-1, True), (3, False)])
+def test_a_loop_of_no_turns_has_empty_scan_outputs(turns: int, condition: bool) -> None:
+    text = """
+    g (float[3] x, int64 n, bool c) => (float[3] y, float[k, 3] s) {
+        y, s = Loop(n, c, x) <body = b (int64 i, bool d, float[3] v) => (bool e, float[3] w, float[3] u) {
+            e = Identity(d) w = Add(v, v) u = Identity(w)
+        }>
+    }"""
+    session = InferenceSession(parsed(text))
+    y, s = session.run(None, {"x": X[0], "n": np.array(turns), "c": np.array(condition)})
+    assert y.tolist() == X[0].tolist() and s.shape == (0, 3) and s.dtype == np.float32
+
+
+def test_a_scan_of_no_turns_has_empty_scan_outputs() -> None:
+    text = """
+    g (float[3] x, float[t, 3] s) => (float[3] y, float[t, 3] o) {
+        y, o = Scan <num_scan_inputs = 1, body = b (float[3] v, float[3] e) => (float[3] w, float[3] f) {
+            w = Add(v, e) f = Mul(w, x)
+        }>(x, s)
+    }"""
+    y, o = InferenceSession(parsed(text)).run(None, {"x": X[0], "s": np.zeros((0, 3), np.float32)})
+    assert y.tolist() == X[0].tolist() and o.shape == (0, 3)
+
+
+def test_functions_that_become_very_many_nodes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlemu.onnx.points._MOST_NODES", 500)
+    bodies = "".join(
+        f'<domain: "own", opset_import: ["" : 21, "own" : 1]> '
+        f"f{i} (a) => (b) {{t = own.f{i + 1}(a) b = own.f{i + 1}(t)}}\n"
+        for i in range(30)
+    )
+    last = '<domain: "own", opset_import: ["" : 21]> f30 (a) => (b) {b = Relu(a)}'
+    session = InferenceSession(
+        parsed(f"g (float[1, 3] x) => (float[1, 3] y) {{y = own.f0(x)}}\n{bodies}{last}")
+    )
+    with pytest.raises(ModelError, match="become more than 500 nodes"):
+        session.run(None, {"x": X})
+
+
+# --- models that are valid, but not what they should be ---
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("y = own.Unknown(x)", "Unknown 'y' cannot run on the host"),
+        ("y = Transpose <perm = [5, 0]>(x)", "Transpose 'y' cannot run on the host: .*out of bounds"),
+        (
+            "s = Constant <value_ints = [2, 2]>() y = Reshape(x, s)",
+            r"Its inputs: x float32 \[1, 3\], s int64",
+        ),
+        ("z = Constant <value_floats = [1.0, 2.0]>() y = Add(x, z)", r"Its inputs: x .*, z float32 \[2\]"),
+        (
+            "s = Constant <value_ints = [1099511627776]>() y = ConstantOfShape(s)",
+            "ConstantOfShape 'y': its output 'y' of shape .* has 4398046511104 bytes",
+        ),
+        ("s = Constant <value_ints = [1099511627776, 3]>() y = Expand(x, s)", "Expand 'y': its output 'y'"),
+        ("a = Constant <value_int = 0>() y = Range(a, a, a)", "^Range 'y' cannot run on the host: division"),
+        ("y = Cast <to = 99>(x)", "Cast 'y'"),
+    ],
+)
+def test_what_cannot_be_computed_is_a_model_error(body: str, message: str) -> None:
+    session = InferenceSession(parsed(f"g (float[1, 3] x) => (float y) {{{body}}}"))
+    for _ in range(2):
+        with pytest.raises(ModelError, match=message):
+            session.run(None, {"x": X})
+
+
+def test_an_element_type_that_onnx_does_not_have_is_refused() -> None:
+    made = relu()
+    made.graph.input[0].type.tensor_type.elem_type = 99
+    with pytest.raises(ModelError, match="'x' has the element type 99"):
+        InferenceSession(made)
+
+
+def test_control_characters_of_a_model_are_escaped() -> None:
+    made = relu()
+    made.graph.output[0].name = "\x1b[2J"
+    with pytest.raises(ModelError) as caught:
+        InferenceSession(made)
+    assert str(caught.value).isprintable()
+
+
+def test_bytes_of_a_model_that_are_changed_raise_model_errors_only() -> None:
+    whole = relu().SerializeToString()
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        data = bytearray(whole)
+        for place in rng.integers(len(data), size=rng.integers(1, 4)):
+            data[place] = rng.integers(256)
+        try:
+            session = InferenceSession(bytes(data))
+            session.run(None, {each.name: X for each in session.get_inputs()})
+        except ModelError as error:
+            assert str(error).isprintable()
+
+
+# --- arguments that are not what they should be ---
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([[1.0], 2.0], "The input 'x' is not an array"),
+        (None, "The input 'x' is of type object"),
+        (X.astype(">f4"), "is of the NumPy type >f4"),
+        (np.zeros((1, 3), "M8[s]"), r"is of the NumPy type <M8\[s\]"),
+    ],
+)
+def test_values_that_are_no_arrays_of_the_type_are_refused(value: Any, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        InferenceSession(relu()).run(None, {"x": value})
+
+
+def test_arguments_of_other_kinds_are_refused_by_name() -> None:
+    session = InferenceSession(relu())
+    with pytest.raises(TypeError, match="input_feed must be a dict of arrays, not ndarray"):
+        session.run(None, X)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="output_names must be a list of names or None, not 'y'"):
+        session.run("y", {"x": X})
+    with pytest.raises(TypeError, match="model must be a file, bytes or a ModelProto, not int"):
+        InferenceSession(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="free_dimensions must be a dict of sizes, not list"):
+        InferenceSession(relu(), free_dimensions=[3])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("free", "message"),
+    [({"m": 3}, "The model names no dimension 'm'; it names 'n'"), ({"n": "a"}, "the size of 'n' is 'a'")],
+)
+def test_free_dimensions_that_do_not_fit_are_refused(free: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        InferenceSession(relu(), free_dimensions=free)
+
+
+def test_a_sequence_is_a_list() -> None:
+    session = InferenceSession(
+        parsed("g (seq(float[3]) s) => (float[n] y) {a = ConcatFromSequence<axis = 0>(s) y = Relu(a)}")
+    )
+    with pytest.raises(ModelError, match="The input 's' is a int; expected a list"):
+        session.run(None, {"s": 3})
+    assert session.run(None, {"s": [X[0], X[0]]})[0].tolist() == [0, 0, 2, 0, 0, 2]
+
+
+# --- many runs ---
+
+
+def test_segments_of_very_many_values_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlemu.onnx.points._KEPT_SEGMENTS", 4)
+    session = InferenceSession(relu())
+    for rows in (*range(1, 8), 1, 7):
+        assert session.run(None, {"x": np.repeat(X, rows, 0)})[0].tolist() == [[0, 0, 2]] * rows
+        assert len(session._starts[frozenset()].segments) <= 4
+
+
+def test_threads_may_share_a_session() -> None:
+    session = InferenceSession(network())
+    feeds = [{"x": np.full((1, 3, 8, 8), number, np.float32)} for number in range(4)]
+    expected = [session.run(None, feed)[0].tolist() for feed in feeds]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda feed: session.run(None, feed)[0].tolist(), feeds * 5))
+    assert found == expected * 5
+
+
+def test_a_session_runs_again_after_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = InferenceSession(network())
+    feed = {"x": np.ones((1, 3, 8, 8), np.float32)}
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    for target in ("dmlemu.graph.Graph.compile", "dmlemu.Session.run"):
+        for _ in range(2):  # the first time, and when the graph is compiled
+            with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+                patch.setattr(target, interrupted)
+                session.run(None, feed)
+            assert session.run(None, feed)[0].shape == (1, 5)

@@ -10,6 +10,8 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
+from ..errors import shorten
+from .loading import ModelError, sentence
 from .nodes import Work, reads
 
 __all__ = ["Host"]
@@ -23,11 +25,21 @@ class Host:
         self._made: dict[int, tuple[onnx.NodeProto, ReferenceEvaluator]] = {}
 
     def run(self, work: Work, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs of a node, by name."""
+        """The outputs of a node, by name.
+
+        ModelError: the reference implementation does not know it, or fails.
+        """
         names = reads(work.node)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # results out of a type's range are the model's business
-            results = self._evaluator(work, names).run(None, {name: values[name] for name in names})
+        given = {name: values[name] for name in names}
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")  # results out of a type's range are the model's business
+                results = self._evaluator(work, names).run(None, given)
+        except Exception as error:  # of many types
+            inputs = ", ".join(_described(name, value) for name, value in given.items()) or "none"
+            raise ModelError(
+                f"{work.title} cannot run on the host: {sentence(error)} Its inputs: {inputs}."
+            ) from error
         outputs = [name for name in work.node.output if name]
         return dict(zip(outputs, results, strict=True))
 
@@ -42,3 +54,9 @@ class Host:
             model = onnx.helper.make_model(graph, opset_imports=imports, functions=self.functions)
             found = self._made[id(work.node)] = (work.node, ReferenceEvaluator(model))
         return found[1]
+
+
+def _described(name: str, value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return f"{shorten(name)} {type(value).__name__}"
+    return f"{shorten(name)} {value.dtype} {list(value.shape)}"

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 
-__all__ = ["ModelError", "load_model"]
+from ..errors import shorten
+
+__all__ = ["MOST_BYTES", "ModelError", "known_values", "load_model", "names_of", "sentence"]
+
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_BYTES = (1 << 32) - 4
+"""What a tensor of DirectML may have."""
 
 
 class ModelError(ValueError):
@@ -27,13 +37,18 @@ def load_model(model: onnx.ModelProto | bytes | str | os.PathLike[str]) -> onnx.
         name, loaded = "the model", model
     elif isinstance(model, bytes):
         name, loaded = "the model", _parsed(model, "the model")
+    elif not isinstance(model, str | os.PathLike):
+        raise TypeError(f"model must be a file, bytes or a ModelProto, not {type(model).__name__}.")
     else:
         name, loaded = str(model), _read(Path(model))
+    if not _is_text(loaded):
+        raise ModelError(f"{name} is not an ONNX model: it has names that are not UTF-8.")
     _check_opsets(loaded, name)
     try:
         onnx.checker.check_model(loaded)
+        _check_types(loaded.graph)
     except (onnx.checker.ValidationError, ValueError) as error:
-        raise ModelError(f"{name} is not a valid ONNX model: {_sentence(error)}") from None
+        raise ModelError(f"{name} is not a valid ONNX model: {sentence(error)}") from None
     return loaded
 
 
@@ -46,7 +61,7 @@ def _read(path: Path) -> onnx.ModelProto:
     try:
         onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent))
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise ModelError(f"External data of {path} cannot be read: {_sentence(error)}") from None
+        raise ModelError(f"External data of {path} cannot be read: {sentence(error)}") from None
     return loaded
 
 
@@ -55,10 +70,38 @@ def _parsed(data: bytes, name: str) -> onnx.ModelProto:
     try:
         loaded.ParseFromString(data)
     except Exception as error:  # the exception's type differs between implementations of protobuf
-        raise ModelError(f"{name} is not an ONNX model: {_sentence(error)}") from None
+        raise ModelError(f"{name} is not an ONNX model: {sentence(error)}") from None
     if not loaded.graph.node and not loaded.graph.output:
         raise ModelError(f"{name} is not an ONNX model: it has no graph.")
     return loaded
+
+
+def _check_types(graph: onnx.GraphProto) -> None:
+    """ValueError: an input or output has an element type that ONNX does not have."""
+    known = onnx.TensorProto.DataType.values()
+    for each in (*graph.input, *graph.output):
+        given = each.type.tensor_type.elem_type
+        if given not in known:
+            raise ValueError(f"{each.name!r} has the element type {given}, which ONNX does not have")
+
+
+def known_values(graph: onnx.GraphProto) -> dict[str, Array]:
+    """The initialisers by name; sparse ones as arrays."""
+    known = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
+    for each in graph.sparse_initializer:
+        known[each.values.name] = _dense(each)
+    return known
+
+
+def _dense(sparse: onnx.SparseTensorProto) -> Array:
+    values, indices = (onnx.numpy_helper.to_array(each) for each in (sparse.values, sparse.indices))
+    name, shape = sparse.values.name, tuple(sparse.dims)
+    if math.prod(shape) * values.itemsize > MOST_BYTES:
+        raise ModelError(f"The sparse initialiser {name!r} of shape {list(shape)} is larger than any buffer.")
+    made: Array = np.zeros(math.prod(shape), values.dtype)
+    places = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), shape)
+    made[places] = values
+    return made.reshape(shape)
 
 
 def _check_opsets(model: onnx.ModelProto, name: str) -> None:
@@ -71,10 +114,23 @@ def _check_opsets(model: onnx.ModelProto, name: str) -> None:
             )
 
 
-def _sentence(error: BaseException) -> str:
+def _is_text(message: Any) -> bool:
+    """Whether all names are: protocol buffers give those that are not UTF-8 as bytes."""
+    if isinstance(message, onnx.TensorProto):  # its elements may be very many
+        return isinstance(message.name, str)
+    for field, value in message.ListFields():
+        each = value if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
+        if field.type == field.TYPE_STRING and any(isinstance(one, bytes) for one in each):
+            return False
+        if field.type == field.TYPE_MESSAGE and not all(map(_is_text, each)):
+            return False
+    return True
+
+
+def sentence(error: BaseException) -> str:
     """The first line of an exception's text."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = lines[0] if lines else type(error).__name__
+    text = shorten(lines[0], 500) if lines else type(error).__name__
     return text if text.endswith(".") else f"{text}."
 
 

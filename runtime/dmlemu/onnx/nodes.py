@@ -8,9 +8,20 @@ from typing import Any, NamedTuple
 
 import onnx
 
+from ..errors import shorten
 from .calls import NotOnDevice
 
-__all__ = ["Work", "branch_work", "free_names", "function_work", "reads", "renamed", "schema_of"]
+__all__ = [
+    "Work",
+    "branch_work",
+    "free_names",
+    "function_work",
+    "initialisers",
+    "own_names",
+    "reads",
+    "renamed",
+    "schema_of",
+]
 
 Opsets = Mapping[str, int]
 
@@ -26,6 +37,16 @@ class Work(NamedTuple):
     @property
     def domain(self) -> str:
         return "" if self.node.domain == "ai.onnx" else self.node.domain
+
+    @property
+    def name(self) -> str:
+        """The node's, or that of its first output."""
+        return self.node.name or (self.node.output[0] if self.node.output else "")
+
+    @property
+    def title(self) -> str:
+        """How errors name it."""
+        return f"{shorten(self.node.op_type)} '{shorten(self.name)}'"
 
     @property
     def opset(self) -> int:
@@ -177,13 +198,34 @@ def _with_attributes(node: onnx.NodeProto, given: Mapping[str, onnx.AttributePro
 
 
 def branch_work(work: Work, condition: bool) -> tuple[list[Work], list[onnx.TensorProto]]:
-    """The nodes of the branch that an If takes, and its initialisers."""
+    """The nodes of the branch that an If takes, and its initialisers.
+
+    What the branch makes gets names of its own: other branches may make tensors of the same names.
+    """
     name = "then_branch" if condition else "else_branch"
     graph = next(each.g for each in work.node.attribute if each.name == name)
-    nodes = [Work(each, work.opsets) for each in graph.node]
+    names = own_names(graph, f"{work.node.output[0]}/{next(_serials)}")
+    nodes = [Work(renamed(each, names), work.opsets) for each in graph.node]
     nodes += [
-        _identity(inner.name, outer, work.opsets)
+        _identity(names.get(inner.name, inner.name), outer, work.opsets)
         for inner, outer in zip(graph.output, work.node.output, strict=True)
         if outer
     ]
-    return nodes, list(graph.initializer)
+    return nodes, initialisers(graph, names)
+
+
+def own_names(graph: onnx.GraphProto, prefix: str) -> dict[str, str]:
+    """Names for what a subgraph makes and for its initialisers, which are those of nothing else."""
+    made = [name for node in graph.node for name in node.output if name]
+    made += [each.name for each in graph.initializer]
+    return {name: f"{prefix}/{name}" for name in made}
+
+
+def initialisers(graph: onnx.GraphProto, names: Mapping[str, str]) -> list[onnx.TensorProto]:
+    """Those of a subgraph, by their new names."""
+    found = []
+    for each in graph.initializer:
+        found.append(onnx.TensorProto())
+        found[-1].CopyFrom(each)
+        found[-1].name = names[each.name]
+    return found

@@ -8,6 +8,7 @@ At the latter the next point begins, where those elements are known.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from ..diagnostics.report import Error
 from ..graph import CompiledGraph, Expression, Graph, Policy
 from .calls import LOWERINGS, Call, Made, NeedsValue, NotOnDevice
 from .hosting import Host
-from .loading import ModelError
+from .loading import MOST_BYTES, ModelError, sentence
 from .nodes import Work, branch_work, function_work, reads, schema_of
 from .tensors import DATA_TYPES, Array, Tensor, device_array, element_type_of, fitted, sizes_of
 from .unrolling import loop_work, scan_work
@@ -50,6 +51,25 @@ _NOT_FOLDED = {
     "LogSoftmax",
     "Hardmax",
 }
+
+# Their outputs may be of any size, however small the inputs are.
+_GROWS = {
+    "ConstantOfShape",
+    "Expand",
+    "EyeLike",
+    "OneHot",
+    "Pad",
+    "RandomNormal",
+    "RandomUniform",
+    "Range",
+    "Resize",
+    "Tile",
+    "Upsample",
+}
+_MOST_NODES = 20_000  # that a segment makes of functions, branches and loops
+# What reading a model's attributes and values raises where they are wrong.
+_WRONG = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
+_KEPT_SEGMENTS = 64  # of a point, those that ran last
 
 
 @dataclass(frozen=True)
@@ -130,17 +150,27 @@ class Point:
         """The segment for the shapes, and where it depends on them the elements, of these values."""
         given = {name: values[name] for name in self.needs if name in values}
         key = tuple(sorted((name, *_shape_of(value)) for name, value in given.items()))
-        built = self._segments.setdefault(key, [])
-        for each in built:
+        for each in self._segments.get(key, []):
             if each.fits(values):
                 return each
         required: dict[str, Array] = {}
         while True:
             try:
-                built.append(Builder(self, given, required).build())
-                return built[-1]
+                made = Builder(self, given, required).build()
             except NeedsValue as needed:
                 required[needed.name] = np.array(given[needed.name])
+                continue
+            self._keep(key, made)
+            return made
+
+    def _keep(self, key: Any, made: Segment) -> None:
+        """For the next runs; forgets the oldest one where very many shapes and values were given."""
+        if len(self.segments) >= _KEPT_SEGMENTS:
+            oldest = next(iter(self._segments))
+            del self._segments[oldest][0]
+            if not self._segments[oldest]:
+                del self._segments[oldest]
+        self._segments.setdefault(key, []).append(made)
 
     @property
     def segments(self) -> list[Segment]:
@@ -179,6 +209,7 @@ class Builder:
         for name, value in given.items():
             self.tensors[name] = _tensor(_Given, name, value, known=name in required)
         self.work = deque(point.work)
+        self._expanded = 0
         self.placed: list[Placed] = []
 
     def build(self) -> Segment:
@@ -194,10 +225,15 @@ class Builder:
                 break
             except NotOnDevice as reason:
                 if self.program.refuses_host:
-                    raise ModelError(f"{_called(each)} cannot run on the device: {reason}.") from None
+                    raise ModelError(f"{each.title} cannot run on the device: {reason}.") from None
+                self._check_size(each)
                 self._place(each, "host", str(reason))
                 host = each
                 break
+            except ModelError:
+                raise
+            except (*_WRONG, RecursionError) as error:
+                raise ModelError(f"{each.title} is not what it should be: {sentence(error)}") from error
         return self._finish(host)
 
     # --- one node ---
@@ -220,8 +256,8 @@ class Builder:
             try:
                 made = lowering(Call(self.graph, node, work.opset, inputs))
                 return self._made(work, inputs, made)
-            except (NotOnDevice, Error) as refused:
-                reason = str(refused).splitlines()[0]
+            except (NotOnDevice, Error, *_WRONG) as refused:  # the latter: the host says what is wrong
+                reason = sentence(refused).removesuffix(".")
         self._ask_beside_empty(inputs)
         if not all(each is None or each.can_be_on_device for each in inputs):
             raise NotOnDevice(reason)  # its parts could not run there either
@@ -229,8 +265,15 @@ class Builder:
             body = function_work(work, self.program.functions, [_type(each) for each in inputs])
         except NotOnDevice:
             raise NotOnDevice(reason) from None
-        self.work.extendleft(reversed(body))
+        self._put(body)
         return None
+
+    def _put(self, nodes: Sequence[Work]) -> None:
+        """Puts nodes in the place of the one that is taken."""
+        self._expanded += len(nodes)
+        if self._expanded > _MOST_NODES:
+            raise ModelError(f"Functions, branches and loops become more than {_MOST_NODES} nodes.")
+        self.work.extendleft(reversed(nodes))
 
     def _ask_beside_empty(self, inputs: Sequence[Tensor | None]) -> None:
         """An operator that reads an empty tensor is computed when compiled: asks for its other values."""
@@ -246,28 +289,34 @@ class Builder:
         nodes, initialisers = branch_work(work, bool(np.ravel(condition.array)[0]))
         for each in initialisers:
             self.tensors[each.name] = Tensor.known(each.name, onnx.numpy_helper.to_array(each))
-        self.work.extendleft(reversed(nodes))
+        self._put(nodes)
 
     def _unroll(self, work: Work, inputs: Sequence[Tensor | None]) -> bool:
         """Puts the nodes of all turns in the place of a loop; False: all is known, and it is folded."""
-        if self._folds(work):
-            return False
         if work.node.op_type == "Scan":
+            if self._folds(work):
+                return False
             nodes, constants = scan_work(work, [None if each is None else each.shape for each in inputs])
         else:
-            count, condition = inputs[:2]
-            for each in (count, condition):
-                if each is not None and each.array is None:
-                    raise NeedsValue(each.name)
-            if count is None:
+            turns = self._turns(*inputs[:2])
+            if turns != 0 and self._folds(work):
+                return False
+            if turns is None:
                 raise NotOnDevice("Loop runs until its condition is false")
-            runs = condition is None or bool(np.ravel(condition.array)[0])  # type: ignore[arg-type]
-            turns = int(np.ravel(count.array)[0]) if runs else 0  # type: ignore[arg-type]
             nodes, constants = loop_work(work, turns)
         for each in constants:
             self.tensors[each.name] = Tensor.known(each.name, onnx.numpy_helper.to_array(each))
-        self.work.extendleft(reversed(nodes))
+        self._put(nodes)
         return True
+
+    def _turns(self, count: Tensor | None, condition: Tensor | None) -> int | None:
+        """How often a Loop runs at most; None: until its condition is false."""
+        for each in (condition, count):
+            if each is not None and each.array is None:
+                raise NeedsValue(each.name)
+        if condition is not None and not np.ravel(condition.array)[0]:  # type: ignore[arg-type]
+            return 0
+        return None if count is None else max(0, int(np.ravel(count.array)[0]))  # type: ignore[arg-type]
 
     def _folds(self, work: Work) -> bool:
         """Whether a node's outputs are known from what is known now."""
@@ -280,7 +329,23 @@ class Builder:
             return False
         return all(self.tensors[name].is_known for name in reads(node))
 
+    def _check_size(self, work: Work) -> None:
+        """Before the host makes it: ModelError if an output is larger than any buffer."""
+        inputs = [self.tensors[name] if name else None for name in work.node.input]
+        given = sum(each.array.nbytes for each in inputs if each is not None and each.array is not None)
+        if work.node.op_type not in _GROWS and given < 1 << 20:
+            return
+        for name, (element_type, shape) in _inferred(work, inputs).items():
+            if element_type in DATA_TYPES and shape is not None:
+                size = math.prod(shape) * onnx.helper.tensor_dtype_to_np_dtype(element_type).itemsize
+                if size > MOST_BYTES:
+                    raise ModelError(
+                        f"{work.title}: its output {name!r} of shape {list(shape)} has {size} bytes, more "
+                        f"than the {MOST_BYTES} of the largest tensor."
+                    )
+
     def _fold(self, work: Work) -> None:
+        self._check_size(work)
         values = {}
         for name in reads(work.node):
             tensor = self.tensors[name]
@@ -303,7 +368,9 @@ class Builder:
             shape = made_of.shape if made_of.shape is not None else shape
             shape = made_of.expression.sizes if shape is None else shape
             if np.prod(shape, dtype=np.int64) != np.prod(made_of.expression.sizes, dtype=np.int64):
-                raise AssertionError(f"{work.node.op_type}: {made_of.expression.sizes} instead of {shape}")
+                raise ValueError(
+                    f"it makes sizes {list(made_of.expression.sizes)}; its inputs say {list(shape)}"
+                )
             if not element_type:
                 element_type = element_type_of(np.empty(0, made_of.expression.dtype))
             fits = fitted(made_of.expression, shape)
@@ -319,7 +386,7 @@ class Builder:
         self.tensors[name] = made
 
     def _place(self, work: Work, where: str, reason: str = "") -> None:
-        self.placed.append(Placed(work.node.op_type, _name(work.node), where, reason))
+        self.placed.append(Placed(work.node.op_type, work.name, where, reason))
 
     # --- the end ---
 
@@ -361,14 +428,6 @@ class Builder:
             following,
             self.placed,
         )
-
-
-def _name(node: onnx.NodeProto) -> str:
-    return node.name or (node.output[0] if node.output else "")
-
-
-def _called(work: Work) -> str:
-    return f"{work.node.op_type} {_name(work.node)!r}"
 
 
 class _Alias(_Given):

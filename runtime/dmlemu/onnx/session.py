@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,10 +11,11 @@ import numpy as np
 import onnx
 
 from .. import d3d12, dml
+from ..errors import as_integer
 from ..graph import Policy, packed
 from . import operators  # noqa: F401  (fills the table of lowerings)
 from .hosting import Host
-from .loading import ModelError, load_model, names_of
+from .loading import ModelError, known_values, load_model, names_of, sentence
 from .nodes import Work
 from .points import Placed, Point, Program
 from .tensors import element_type_of
@@ -67,9 +69,10 @@ class InferenceSession:
             device = dml.create_device(d3d12.create_device(d3d12.create_adapter_list()[0]))
         graph = self.model.graph
         opsets = {_domain(each.domain): each.version for each in self.model.opset_import}
-        known = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
-        self._inputs = [each for each in graph.input if each.name not in known]
-        self._free = dict(free_dimensions or {})
+        self._known = known_values(graph)
+        self._inputs = [each for each in graph.input if each.name not in self._known]
+        self._overridable = [each for each in graph.input if each.name in self._known]
+        self._free = _checked_sizes(free_dimensions or {}, graph)
         self._program = Program(
             device,
             tuple(each.name for each in graph.output),
@@ -80,8 +83,9 @@ class InferenceSession:
             refuses_host=host == "error",
             keeps=keep_intermediates,
         )
-        work = [Work(node, opsets) for node in graph.node]
-        self._start = Point(self._program, work, known)
+        self._work = [Work(node, opsets) for node in graph.node]
+        self._starts: dict[frozenset[str], Point] = {}  # by the initialisers that are given
+        self._lock = threading.RLock()
         self._placed: list[list[Placed]] = []
         self.values: dict[str, Any] = {}
 
@@ -94,6 +98,10 @@ class InferenceSession:
         """The inputs that have no initialiser."""
         return [_argument(each, self._free) for each in self._inputs]
 
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """The inputs that have an initialiser: :meth:`run` takes an array for them, too."""
+        return [_argument(each, self._free) for each in self._overridable]
+
     def get_outputs(self) -> list[NodeArg]:
         return [_argument(each, self._free) for each in self.model.graph.output]
 
@@ -104,10 +112,18 @@ class InferenceSession:
         type and shape; for an output that the model does not have; with ``host="error"`` for a node that
         cannot run on the device.  :class:`dmlemu.Error` when a DirectML call fails.
         """
+        if isinstance(output_names, str):
+            raise TypeError(f"output_names must be a list of names or None, not {output_names!r}.")
+        if not isinstance(input_feed, Mapping):
+            raise TypeError(f"input_feed must be a dict of arrays, not {type(input_feed).__name__}.")
+        with self._lock:  # the graphs have one set of buffers each
+            return self._run(output_names, input_feed)
+
+    def _run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]:
         self.values = values = self._checked(input_feed)
         names = list(self._program.outputs if output_names is None else output_names)
         self._placed = []
-        point: Point | None = self._start
+        point: Point | None = self._start(values)
         while point is not None:
             values.update(point.known)
             segment = point.segment(values)
@@ -122,8 +138,18 @@ class InferenceSession:
             )
         return [values[name] for name in names]
 
+    def _start(self, values: Mapping[str, Any]) -> Point:
+        """Where the model begins, with the initialisers that no value replaces."""
+        replaced = frozenset(self._known).intersection(values)
+        if replaced not in self._starts:
+            known = {name: value for name, value in self._known.items() if name not in replaced}
+            self._starts[replaced] = Point(self._program, self._work, known)
+        return self._starts[replaced]
+
     def _checked(self, feed: Mapping[str, Any]) -> dict[str, Any]:
         arguments = {each.name: each for each in self.get_inputs()}
+        given = {each.name: each for each in self.get_overridable_initializers() if each.name in feed}
+        arguments |= given
         for name in feed:
             if name not in arguments:
                 raise ModelError(f"The model has no input {name!r}; it has {names_of(self._inputs)}.")
@@ -134,8 +160,10 @@ class InferenceSession:
                 raise ModelError(f"The input {name!r} is missing; the model has {names_of(self._inputs)}.")
             value = feed[name]
             if argument.type.startswith("tensor"):
-                value = np.asarray(value)
+                value = _array(name, value)
                 _check_array(argument, value, sizes)
+            elif argument.type == "sequence_type" and not isinstance(value, list | tuple):
+                raise ModelError(f"The input {name!r} is a {type(value).__name__}; expected a list.")
             values[name] = value
         return values
 
@@ -186,10 +214,40 @@ def _argument(value: onnx.ValueInfoProto, free: Mapping[str, int]) -> NodeArg:
     return NodeArg(value.name, f"tensor({name})", shape)
 
 
+def _checked_sizes(given: Mapping[str, int], graph: onnx.GraphProto) -> dict[str, int]:
+    """Sizes by the names of dimensions; ModelError: the model names no such one."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"free_dimensions must be a dict of sizes, not {type(given).__name__}.")
+    values = (*graph.input, *graph.output)
+    named = {each.dim_param for value in values for each in value.type.tensor_type.shape.dim} - {""}
+    for name, size in given.items():
+        if name not in named:
+            names = ", ".join(map(repr, sorted(named))) or "none"
+            raise ModelError(f"The model names no dimension {name!r}; it names {names}.")
+        if as_integer(size) is None or size < 0:
+            raise ModelError(f"free_dimensions: the size of {name!r} is {size!r}; expected a whole number.")
+    return dict(given)
+
+
+def _array(name: str, value: Any) -> Any:
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ModelError(f"The input {name!r} is not an array: {sentence(error)}") from None
+
+
+def _element_type(name: str, array: Any) -> int:
+    if array.dtype.byteorder == ">" or array.dtype.kind not in "biufcOSUV":
+        raise ModelError(
+            f"The input {name!r} is of the NumPy type {array.dtype.str}, which ONNX does not have."
+        )
+    return element_type_of(array)
+
+
 def _check_array(argument: NodeArg, array: Any, sizes: dict[str, int]) -> None:
     """Type and shape; the same name is the same size in all inputs."""
     if argument.type != "tensor(string)":
-        given = onnx.helper.tensor_dtype_to_np_dtype(element_type_of(array))
+        given = onnx.helper.tensor_dtype_to_np_dtype(_element_type(argument.name, array))
         name = _TYPES.get(str(given), str(given))
         if argument.type not in (f"tensor({name})", "tensor(undefined)"):
             raise ModelError(

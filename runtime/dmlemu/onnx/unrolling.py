@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from .calls import NotOnDevice
-from .nodes import Work, renamed
+from .nodes import Work, initialisers, own_names, renamed
 
 __all__ = ["loop_work", "scan_work"]
 
@@ -32,7 +32,10 @@ class _Turns:
         self.count = count
         self.prefix = f"{work.node.output[0]}/{next(_serials)}"
         self.made: list[Work] = []
-        self.constants: list[onnx.TensorProto] = list(self.body.initializer)
+        inner = {each.name for each in self.body.initializer}
+        names = own_names(self.body, self.prefix)
+        self.names = {name: new for name, new in names.items() if name in inner}
+        self.constants = initialisers(self.body, self.names)
 
     def constant(self, name: str, value: object, dtype: Any = np.int64) -> str:
         name = f"{self.prefix}/{name}"
@@ -45,11 +48,21 @@ class _Turns:
 
     def turn(self, number: int, given: Mapping[str, str]) -> list[str]:
         """Adds the body's nodes; returns the names of its outputs."""
-        names = dict(given)
+        names = {**self.names, **given}
         for node in self.body.node:
             names.update((name, f"{self.prefix}/{number}/{name}") for name in node.output if name)
         self.made += [Work(renamed(node, names), self.work.opsets) for node in self.body.node]
         return [names.get(each.name, each.name) for each in self.body.output]
+
+    def empty(self, number: int, axis: int, output: str) -> None:
+        """A scan output of no turns: sizes that the body does not declare are taken as 0, too."""
+        tensor = self.body.output[number].type.tensor_type
+        if not tensor.elem_type:
+            raise NotOnDevice(f"{self.work.node.op_type} has no turns, and its body declares no types")
+        sizes = [max(0, each.dim_value) for each in tensor.shape.dim]
+        sizes.insert(axis + len(sizes) + 1 if axis < 0 else axis, 0)
+        value = np.empty(sizes, onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+        self.constants.append(onnx.numpy_helper.from_array(value, output))
 
     def stack(self, parts: Sequence[str], axis: int, output: str) -> None:
         """The values of a scan output, one turn after the other along a new axis."""
@@ -68,8 +81,13 @@ class _Turns:
         for state, output in zip(states, outputs, strict=False):
             if output:
                 self.add("Identity", [state], [output])
-        for parts, output, axis in zip(stacked, outputs[len(states) :], axes, strict=True):
-            if output:
+        first = len(self.body.output) - len(stacked)
+        for number, (parts, output, axis) in enumerate(
+            zip(stacked, outputs[len(states) :], axes, strict=True), first
+        ):
+            if output and self.count == 0:
+                self.empty(number, axis, output)
+            elif output:
                 self.stack(parts, axis, output)
 
 
@@ -124,12 +142,10 @@ def loop_work(work: Work, count: int) -> tuple[list[Work], list[onnx.TensorProto
     turns = _Turns(work, count)
     body = turns.body
     inputs = [each.name for each in body.input]
-    if not _stays_true(body):
+    if count > 0 and not _stays_true(body):
         raise NotOnDevice("the condition of Loop is computed in each turn")
     states = list(work.node.input[2:])
     results = len(body.output) - 1 - len(states)
-    if count == 0 and results:
-        raise NotOnDevice("Loop makes an empty tensor, and DirectML has no sizes of 0")
     true = turns.constant("condition", True, np.bool_)
     parts: list[list[str]] = [[] for _ in range(results)]
     for number in range(count):
