@@ -240,7 +240,6 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
     onnx.add_argument(
         "--against",
         choices=("reference", "onnxruntime"),
-        default="reference",
         help="compare with the onnx package's implementation (default), or with ONNX Runtime",
     )
     add_onnx_inputs(onnx)
@@ -419,12 +418,29 @@ def _compare(compare: Callable[[argparse.Namespace], Comparison], parsed: argpar
 
 
 def _diff_command(parsed: argparse.Namespace) -> int:
-    if parsed.a.suffix.lower() != ".onnx":
+    of_onnx = {
+        "-b": parsed.binding_shape,
+        "-f": parsed.onnx_free_dim_name_override,
+        "--against": parsed.against,
+        "--layouts": parsed.layouts,
+    }
+    is_onnx = parsed.a.suffix.lower() == ".onnx"
+    others = {"B": parsed.b, "--reference": parsed.reference} if is_onnx else of_onnx
+    for option, value in others.items():
+        if value is not None and value is not False and value != []:
+            kind = ("records", "an ONNX model") if is_onnx else ("ONNX models", "a record")
+            _print_error(str(UsageError(f"{option} is for {kind[0]}, and {parsed.a} is {kind[1]}")))
+            return 2
+    if not is_onnx:
         return _compare(_diff, parsed)
     from dmlemu.frontends.onnx_models import diff_onnx
 
     inputs = (parsed.binding_shape, parsed.onnx_free_dim_name_override)
-    return diff_onnx(parsed.a, *inputs, parsed.against, parsed.layouts, _log)
+    try:
+        return diff_onnx(parsed.a, *inputs, parsed.against or "reference", parsed.layouts, _log)
+    except (Error, UsageError) as error:  # 1 is for a difference
+        _print_error(str(error))
+        return 2
 
 
 def _diff(parsed: argparse.Namespace) -> Comparison:
@@ -497,6 +513,8 @@ def _program(options: Options) -> Callable[[d3d12.Adapter], None]:
     assert path is not None
     if path.suffix.lower() == ".onnx":
         return lambda adapter: run_onnx(path, adapter, options, _log)
+    if options.bindings or options.free_dimensions or options.print_onnx_bindings:
+        raise UsageError(f"-b, -f and -p are options of ONNX models, and {path} is a JSON model")
     model = dxdispatch.read_model(
         path, options.input_path, options.output_path, allow_paths=options.allow_paths
     )

@@ -15,6 +15,8 @@ from models import Array, model, node
 from onnx import TensorProto as T
 from onnx import helper
 
+import dmlemu
+from dmlemu import d3d12, dml
 from dmlemu.graph import interleaved_channel, random_layouts
 from dmlemu.onnx import InferenceSession, ModelError
 
@@ -487,3 +489,14 @@ def test_a_session_runs_again_after_an_interruption(monkeypatch: pytest.MonkeyPa
                 patch.setattr(target, interrupted)
                 session.run(None, feed)
             assert session.run(None, feed)[0].shape == (1, 5)
+
+
+def test_a_device_that_was_removed_is_not_replaced_by_the_host() -> None:
+    device = dml.create_device(d3d12.create_device(d3d12.Adapter()))
+    session = InferenceSession(
+        model([node("Neg", ["x"], "y")], [("x", T.FLOAT, [1, 3])], [("y", T.FLOAT, [1, 3])]), device=device
+    )
+    device.get_parent_device().remove_device()
+    for _ in range(2):
+        with pytest.raises(dmlemu.Error, match="DEVICE_REMOVED"):
+            session.run(None, {"x": X})

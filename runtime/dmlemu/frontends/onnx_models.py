@@ -38,10 +38,16 @@ def run_onnx(path: Path, adapter: d3d12.Adapter, options: Options, log: Callable
         from dmlemu.onnx import InferenceSession, ModelError
     except ModuleNotFoundError as error:
         raise _missing(error) from None
-    free = {name: _size(size, text) for text in options.free_dimensions for name, size in [_pair(text, "-f")]}
+    _refuse_options(options)
+    free = _sizes(options.free_dimensions)
+    flags = dml.CreateDeviceFlags.DEBUG if options.debug else dml.CreateDeviceFlags.NONE
     device = d3d12.create_device(adapter, strictness=options.strictness)
     try:
-        session = InferenceSession(path, device=dml.create_device(device), free_dimensions=free)
+        session = InferenceSession(
+            path,
+            device=dml.create_device(device, flags, options.dml_feature_level),
+            free_dimensions=free,
+        )
         feeds = _feeds(session, options.bindings, log)
         log(f"Running on '{adapter.driver_description}'")
         results = _repeated(session, feeds, path, options, log)
@@ -73,6 +79,7 @@ def _repeated(
         times.append((time.perf_counter() - begin) * 1000)
         if limit is not None and (time.perf_counter() - start) * 1000 > limit:
             break
+        time.sleep(max(0, options.dispatch_interval - times[-1]) / 1000)
     for line in dispatch_lines(
         path.name, Samples(times), Samples([]), options.warmup_samples, options.timing_verbosity
     ):
@@ -95,8 +102,7 @@ def diff_onnx(
     except ModuleNotFoundError as error:
         raise _missing(error) from None
     try:
-        free = {name: _size(size, text) for text in free_dimensions for name, size in [_pair(text, "-f")]}
-        session = InferenceSession(path, free_dimensions=free)
+        session = InferenceSession(path, free_dimensions=_sizes(free_dimensions))
         policy = packed if layouts is None else random_layouts(layouts)
         found = compare(session.model, _feeds(session, bindings, log), against=against, policy=policy)
     except ModelError as error:
@@ -112,6 +118,27 @@ def _missing(error: ModuleNotFoundError) -> Exception:
     return UsageError("ONNX models need the package onnx, which the extra 'onnx' of dmlemu brings")
 
 
+_OF_JSON_MODELS = {
+    "input_path": "--input_path",
+    "output_path": "--output_path",
+    "allow_paths": "--allow-paths",
+    "print_commands": "--print_commands",
+    "queue_type": "-q",
+    "uav_barrier": "--post_dispatch_barriers",
+    "aliasing_barrier": "--post_dispatch_barriers",
+    "disable_gpu_timeout": "--disable_gpu_timeout",
+    "dispatch_repeat": "-r",
+    "max_gpu_time_measurements": "--max_gpu_time_measurements",
+}
+
+
+def _refuse_options(options: Options) -> None:
+    """UsageError: one is given that changes nothing for an ONNX model."""
+    for name, option in _OF_JSON_MODELS.items():
+        if getattr(options, name) != getattr(Options(), name):
+            raise UsageError(f"{option} is an option of JSON models; an ONNX model runs without it")
+
+
 # --- inputs ---
 
 
@@ -123,17 +150,34 @@ def _pair(text: str, option: str) -> tuple[str, str]:
     return parts[0], parts[1]
 
 
+def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, value = _pair(text, option)
+        if name in found:
+            raise UsageError(f"{option} {text}: {name} is given twice, {found[name]} before")
+        found[name] = value
+    return found
+
+
+def _sizes(texts: Sequence[str]) -> dict[str, int]:
+    """The options ``-f``."""
+    return {name: _size(size, f"{name}={size}") for name, size in _pairs(texts, "-f").items()}
+
+
 def _size(text: str, option: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise UsageError(f"-f {option}: expected a size of at least 1")
+    if not text.isdecimal() or len(text) > 10 or not int(text):
+        raise UsageError(f"-f {option}: expected a size of at least 1, of at most 10 digits")
     return int(text)
 
 
 def _feeds(
     session: InferenceSession, bindings: Sequence[str], log: Callable[[str], None]
 ) -> dict[str, Array]:
-    given = dict(_pair(text, "-b") for text in bindings)
+    given = _pairs(bindings, "-b")
     arguments = {each.name: each for each in session.get_inputs()}
+    overridable = session.get_overridable_initializers()
+    arguments.update((each.name, each) for each in overridable if each.name in given)
     for name in given:
         if name not in arguments:
             raise UsageError(
@@ -144,17 +188,28 @@ def _feeds(
 
 def _feed(argument: NodeArg, given: str, log: Callable[[str], None]) -> Array:
     """The array of a file, or one made by rule of a shape that is given or the model's."""
-    if given and not re.fullmatch(r"\[?\d+(,\d+)*\]?", given):
-        try:
-            found: Array = np.load(given, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"-b {argument.name}: {given} cannot be read as .npy: {error}") from None
-        return found
+    if not argument.type.startswith("tensor"):
+        raise UsageError(f"the input {argument.name!r} is no tensor: run the model from Python")
+    if given and not re.fullmatch(r"(\[)?\d{1,18}(,\d{1,18})*(?(1)\])", given):
+        return _read(given, argument.name)
     if given:
         shape = [int(each) for each in given.strip("[]").split(",")]
     else:
         shape = [_fixed(argument, each, log) for each in argument.shape]
     return _made(argument, shape)
+
+
+def _read(path: str, name: str) -> Array:
+    """The array of an .npy file; never a pickled one."""
+    try:
+        with open(path, "rb") as file:
+            found: Array = np.lib.format.read_array(file, allow_pickle=False)
+    except OSError as error:
+        raise UsageError(f"-b {name}: {path} cannot be read: {error.strerror}") from None
+    except (ValueError, EOFError, MemoryError) as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise UsageError(f"-b {name}: {path} cannot be read as .npy: {lines[0]}") from None
+    return found
 
 
 def _fixed(argument: NodeArg, size: int | str | None, log: Callable[[str], None]) -> int:
@@ -174,9 +229,11 @@ def _made(argument: NodeArg, shape: Sequence[int]) -> Array:
             f"the input {argument.name!r} is {argument.type}: give an array with -b NAME=FILE.npy"
         ) from None
     rng = np.random.default_rng(0)
-    if dtype.kind == "f":
-        return rng.uniform(-1, 1, shape).astype(dtype)
-    return rng.integers(0, 2, shape).astype(dtype)
+    try:
+        made = rng.uniform(-1, 1, shape) if dtype.kind == "f" else rng.integers(0, 2, shape)
+        return np.asarray(made, dtype)
+    except (ValueError, OverflowError, MemoryError):
+        raise UsageError(f"the input {argument.name!r} of shape {list(shape)} is too large") from None
 
 
 # --- outputs ---

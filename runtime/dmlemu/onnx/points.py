@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 
 from .. import dml
-from ..diagnostics.report import Error
+from ..diagnostics.report import Error, HResult
 from ..graph import CompiledGraph, Expression, Graph, Policy
 from .calls import LOWERINGS, Call, Made, NeedsValue, NotOnDevice
 from .hosting import Host
@@ -69,6 +69,7 @@ _GROWS = {
 _MOST_NODES = 20_000  # that a segment makes of functions, branches and loops
 # What reading a model's attributes and values raises where they are wrong.
 _WRONG = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
+_LOST = (HResult.DXGI_ERROR_DEVICE_REMOVED, HResult.E_OUTOFMEMORY)  # not the operator's fault
 _KEPT_SEGMENTS = 64  # of a point, those that ran last
 
 
@@ -257,6 +258,8 @@ class Builder:
                 made = lowering(Call(self.graph, node, work.opset, inputs))
                 return self._made(work, inputs, made)
             except (NotOnDevice, Error, *_WRONG) as refused:  # the latter: the host says what is wrong
+                if isinstance(refused, Error) and refused.hresult in _LOST:
+                    raise
                 reason = sentence(refused).removesuffix(".")
         self._ask_beside_empty(inputs)
         if not all(each is None or each.can_be_on_device for each in inputs):
