@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from models import Array, model, node
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
-from thorough import part_of
 
 from dmlemu.graph import packed, random_layouts
 from dmlemu.onnx import InferenceSession
+from thorough import part_of
 
 Shape = tuple[int, ...]
 Draw = Any

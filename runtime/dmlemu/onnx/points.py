@@ -353,7 +353,9 @@ class Builder:
         for name in reads(work.node):
             tensor = self.tensors[name]
             values[name] = tensor.array if tensor.is_known else np.empty(tensor.shape or (), np.bool_)
-        for name, value in self.program.host.run(work, values).items():
+        constant = _constant(work)
+        found = self.program.host.run(work, values) if constant is None else {work.node.output[0]: constant}
+        for name, value in found.items():
             self.tensors[name] = _tensor(Tensor, name, value, known=True)
         self._place(work, "folded")
 
@@ -431,6 +433,20 @@ class Builder:
             following,
             self.placed,
         )
+
+
+def _constant(work: Work) -> Array | None:
+    """The array of a Constant, without making an evaluator: a model may have hundreds."""
+    attributes = work.node.attribute
+    if (
+        work.node.op_type != "Constant"
+        or work.domain
+        or len(attributes) != 1
+        or attributes[0].name != "value"
+    ):
+        return None
+    array: Array = onnx.numpy_helper.to_array(attributes[0].t)
+    return array
 
 
 class _Alias(_Given):
