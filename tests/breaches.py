@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from tempfile import mkstemp
 from typing import Any
@@ -40,6 +41,7 @@ def on_breach(note: Callable[[Breach, Error], None]) -> None:
     """Calls ``note`` with each error that a breach makes."""
     make: Callable[..., Error] = Breach.__call__
 
+    @wraps(make)
     def noting(breach: Breach, *arguments: Any, **named: Any) -> Error:
         error = make(breach, *arguments, **named)
         note(breach, error)

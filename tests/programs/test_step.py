@@ -281,7 +281,7 @@ def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["step", str(PROGRAMS / "wrong_offset.py"), "--html", "a.html"]) == 1
     message = capsys.readouterr().err
     assert "needs a terminal, or one of --script and --html before PROGRAM" in message
-    assert "(--html a.html) belongs to it" in message
+    assert "(--html a.html) are its own" in message
 
 
 def test_a_page_stays_when_there_is_no_run(tmp_path: Path) -> None:

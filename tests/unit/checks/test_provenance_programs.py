@@ -283,7 +283,7 @@ def test_padding_that_is_read(is_copied: bool) -> None:
     assert (
         f"element (1) of ATensor from bytes [4, 8) of buffer '{'other' if is_copied else 'act'}'" in message
     )
-    assert "OutputTensor UINT32 [1] with strides [1], that" in message and "'start'" in message
+    assert "OutputTensor UINT32 [1] with strides [1], which" in message and "'start'" in message
     assert not said(stage, "MEM_UNINIT_READ", "READ_MIXED", "LAYOUT_HANDOVER")
 
 
