@@ -188,6 +188,19 @@ def test_nearest_prefers_the_floor(scale: float, expected: list[int]) -> None:
     check_node("Resize", [f32(0, 1, 2, 3, 4), None, f32(scale)], f32(*expected), mode="nearest")
 
 
+@pytest.mark.parametrize(("mode", "expected"), [("nearest", [1, 1, 3, 3]), ("linear", [1, 1.5, 2.5, 3])])
+def test_a_resize_of_many_dimensions_some_of_which_change(mode: str, expected: list[float]) -> None:
+    x = np.zeros((2, 3, 2, 2, 2), np.float32) + f32([[1]], [[3]])
+    wanted = np.zeros((2, 3, 4, 4, 4), np.float32) + f32(*expected).reshape(4, 1, 1)
+    check_node("Resize", [x, None, None, i64(2, 3, 4, 4, 4)], wanted, mode=mode)
+
+
+def test_the_filter_of_a_resize_is_stretched_by_its_scale() -> None:
+    inputs = [f32(4.25, 1.75), None, f32(0.5)]  # its corners give positions another scale
+    attributes = {"coordinate_transformation_mode": "align_corners", "antialias": 1, "mode": "linear"}
+    check_node("Resize", inputs, f32((1.5 * 4.25 + 0.5 * 1.75) / 2), **attributes)
+
+
 # --- windows ---
 
 
@@ -364,6 +377,13 @@ def test_a_zero_point_of_each_row(
     b = np.broadcast_to(u8([1, 2], [1, 1]), (*batch_of_b, 2, 2))
     expected = np.broadcast_to(i32([5, 7], [13, 19]), (*(batch_of_a or batch_of_b), 2, 2))
     check_node("MatMulInteger", [a, b, u8(3, 1).reshape(shape)], expected)
+
+
+@pytest.mark.parametrize(("dtype", "zero"), [(np.int16, -32768), (np.uint16, 65535)])
+def test_numbers_of_16_bits_are_dequantized(dtype: Any, zero: int) -> None:
+    x = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    expected = f32(0, 32767.5) if dtype is np.int16 else f32(-32767.5, 0)
+    check_node("DequantizeLinear", [x, np.float32(0.5), dtype(zero)], expected)
 
 
 # --- recurrent ---

@@ -77,10 +77,19 @@ def _dequantize(c: Call) -> Made:
     x = fitted(c.x(), whole)
     if zero is None:
         zero = repeated(c.constant(0, x), whole)
+    if x.data_type in (_T.INT16, _T.UINT16):
+        return Made(_dequantize_wide(x, scale, zero), c.shape())
     if x.data_type not in (*_QUANTIZED, _T.INT32):
         raise NotOnDevice(f"DEQUANTIZE_LINEAR reads UINT8, INT8 and INT32, not {x.data_type.name}")
     made: Expression = g.element_wise_dequantize_linear(x, scale, zero)
     return Made(made, c.shape())
+
+
+def _dequantize_wide(x: Expression, scale: Expression, zero: Expression) -> Expression:
+    """From 16 bits, which ELEMENT_WISE_DEQUANTIZE_LINEAR does not have; FLOAT32 has all their differences."""
+    a, b, by = (g.cast(each, output_data_type=_T.FLOAT32) for each in (x, zero, scale))
+    made: Expression = g.cast((a - b) * by, output_data_type=scale.data_type)
+    return made
 
 
 @lowers("DynamicQuantizeLinear")

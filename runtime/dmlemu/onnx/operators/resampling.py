@@ -67,7 +67,9 @@ def _resize(c: Call) -> Made:
     axes = [_axis(transformation, *each) for each in zip(c.shape(), sizes, scales, regions, strict=True)]
     mode, antialiased = c.attribute("mode", "nearest"), bool(c.attribute("antialias", 0))
     nearest = c.attribute("nearest_mode", "round_prefer_floor")
-    if mode == "cubic" or transformation == "tf_crop_and_resize":
+    # RESAMPLE3 stretches its filter by the scale of the positions, which these corners change.
+    is_stretched = antialiased and any(each.used != each.scale for each in axes)
+    if mode == "cubic" or transformation == "tf_crop_and_resize" or (mode == "linear" and is_stretched):
         return _by_products(c, axes, mode, nearest, antialiased)
     return _native(c, axes, mode, nearest, antialiased and mode == "linear")
 
@@ -132,8 +134,9 @@ def _native(c: Call, axes: list[_Axis], mode: str, nearest: str, antialiased: bo
     shift, direction = _ROUNDING[nearest] if mode == "nearest" else (0.0, AxisDirection.INCREASING)
     is_nearest = mode == "nearest"
     sizes = tuple(each.new for each in axes)
+    axes = _joined(axes) if len(axes) > 4 else axes
     made: Expression = g.resample3(
-        c.x(),
+        fitted(c.x(), [each.size for each in axes]),
         interpolation_mode=InterpolationMode.NEAREST_NEIGHBOR if is_nearest else InterpolationMode.LINEAR,
         rounding_direction=direction,
         scales=[each.used for each in axes],
@@ -141,9 +144,20 @@ def _native(c: Call, axes: list[_Axis], mode: str, nearest: str, antialiased: bo
         input_pixel_offsets=[each.inner + shift * (each.size != each.new or each.used != 1) for each in axes],
         output_pixel_offsets=[each.outer for each in axes],
         antialiased=antialiased,
-        output_sizes=sizes,
+        output_sizes=[each.new for each in axes],
     )
     return Made(made, sizes)
+
+
+def _joined(axes: list[_Axis]) -> list[_Axis]:
+    """Neighbours that keep their elements as one dimension: RESAMPLE has four at most."""
+    made: list[_Axis] = []
+    for axis in axes:
+        if made and all(np.array_equal(each.positions, np.arange(each.size)) for each in (made[-1], axis)):
+            size = made.pop().size * axis.size
+            axis = _Axis(size, size, 1.0, 1.0, 0.0, 0.0)
+        made.append(axis)
+    return made
 
 
 # --- interpolations that DirectML does not have: a product with the weights of each dimension ---
