@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -77,11 +78,15 @@ class Graph(GraphBase):
         """
         if not isinstance(desc, BufferTensorDesc):
             desc = BufferTensorDesc(data_type, desc)
-        name = instance(name, str, "name") or f"input{len(self._names)}"
+        name = instance(name, str, "name") or self._free_name()
         if name in self._names:
             raise ValueError(f"The graph has an input named {name!r} already.")
         self._names.add(name)
         return Expression(InputNode(self, name, [desc]))
+
+    def _free_name(self) -> str:
+        numbers = itertools.count(len(self._names))
+        return next(name for name in map("input{}".format, numbers) if name not in self._names)
 
     def constant(
         self,

@@ -90,7 +90,7 @@ class CompiledGraph:
 
     def run(self, arrays: Mapping[Any, Any]) -> Any:
         """As a call, with the arrays by input or by name."""
-        given = {key.name if isinstance(key, Expression) else key: array for key, array in arrays.items()}
+        given = self._by_name(arrays)
         asked = self._asked()
         names = [source.node.name for _, source in asked]
         for name in given:
@@ -105,6 +105,21 @@ class CompiledGraph:
         found = self.run_memory(memory)
         values = [unpack_tensor(each.desc, data) for each, data in zip(self.outputs, found, strict=True)]
         return values[0] if self._single else values
+
+    def _by_name(self, arrays: Mapping[Any, Any]) -> dict[Any, Any]:
+        """TypeError: a key is a tensor that is no input of this graph, or an input is given twice."""
+        if not isinstance(arrays, Mapping):
+            raise TypeError(f"arrays must be a dict by input or name, not {type(arrays).__name__}.")
+        nodes = [source.node for source in self.sources]
+        given: dict[Any, Any] = {}
+        for key, array in arrays.items():
+            name = key.name if isinstance(key, Expression) else key
+            if isinstance(key, Expression) and key.node not in nodes:
+                raise TypeError(f"{key!r} is no input of this graph.")
+            if name in given:
+                raise TypeError(f"The input {name!r} is given twice, by its expression and by its name.")
+            given[name] = array
+        return given
 
     def run_memory(self, memory: Mapping[int, Array]) -> list[Array]:
         """The bytes of the outputs, from those of the inputs by their numbers among ``sources``.

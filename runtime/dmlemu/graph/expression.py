@@ -222,6 +222,16 @@ def reachable(expressions: Iterable[Expression]) -> list[Node]:
 # --- views ---
 
 
+def _checked(x: Expression, **sequences: Any) -> Expression:
+    """TypeError: it is no expression, or what is given with it is neither a sequence nor None."""
+    if not isinstance(x, Expression):
+        raise TypeError(f"x must be an Expression, not {type(x).__name__}.")
+    for name, value in sequences.items():
+        if value is not None and not isinstance(value, Iterable):
+            raise TypeError(f"{name} must be a sequence of integers, not {value!r}.")
+    return x
+
+
 def reinterpret(
     x: Expression,
     sizes: Sequence[int] | None = None,
@@ -236,7 +246,7 @@ def reinterpret(
     Raises ValueError when the tensor reaches past the bytes of ``x``, and when ``x`` is not packed but would
     be read as if it were.
     """
-    old = x.desc
+    old = _checked(x, sizes=sizes, strides=strides).desc
     new_type = old.data_type if data_type is None else data_type
     new_sizes = old.sizes if sizes is None else tuple(sizes)
     if strides is None and old.strides is not None:
@@ -276,8 +286,9 @@ def broadcast(x: Expression, sizes: Sequence[int]) -> Expression:
 
     Dimensions are matched from the last one on.  ValueError: a size of ``x`` is neither 1 nor the new one.
     """
+    rank = _checked(x, sizes=sizes).rank
     sizes = tuple(sizes)
-    new = len(sizes) - x.rank
+    new = len(sizes) - rank
     if new < 0 or any(old not in (1, size) for old, size in zip(x.sizes, sizes[new:], strict=True)):
         raise ValueError(f"{x!r} cannot be repeated to sizes {list(sizes)}.")
     if sizes == x.sizes:
@@ -294,7 +305,8 @@ def transpose(x: Expression, order: Sequence[int] | None = None) -> Expression:
 
     ValueError: ``order`` does not name each dimension once.
     """
-    order = tuple(reversed(range(x.rank))) if order is None else tuple(order)
+    rank = _checked(x, order=order).rank
+    order = tuple(reversed(range(rank))) if order is None else tuple(order)
     if sorted(order) != list(range(x.rank)):
         raise ValueError(f"order ({list(order)}) does not name each dimension of {x!r} once.")
     return reinterpret(x, [x.sizes[i] for i in order], [x.strides[i] for i in order])

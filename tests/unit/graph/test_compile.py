@@ -175,6 +175,28 @@ def test_arrays_that_do_not_fit(graph: Graph) -> None:
     assert run(x=np.float32([1, 2])).tolist() == [2, 3]
 
 
+def test_inputs_are_given_once_and_by_expressions_of_the_graph(graph: Graph) -> None:
+    x, array = graph.input([2], name="x"), np.float32([1, 2])
+    y = x + 1
+    run = graph.compile(y)
+
+    with pytest.raises(TypeError, match="arrays must be a dict by input or name, not list"):
+        run.run([array])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="The input 'x' is given twice"):
+        run.run({x: array, "x": array})
+    for other in (Graph(graph.device).input([2], name="x"), y):
+        with pytest.raises(TypeError, match=r"<Expression .*> is no input of this graph\."):
+            run.run({other: array})
+    assert run.run({x: array}).tolist() == [2, 3]
+
+
+def test_inputs_without_names_get_free_ones(graph: Graph) -> None:
+    graph.input([1], name="input1")
+    assert [graph.input([1]).name for _ in range(2)] == ["input2", "input3"]
+    graph.input([1], name="input4")
+    assert graph.input([1]).name == "input5"
+
+
 # --- evaluate ---
 
 

@@ -236,3 +236,19 @@ def test_broadcasting_is_numpys(data: st.DataObject) -> None:
 
 
 DEVICE = dml.create_device(dmlemu.d3d12.create_device(dmlemu.d3d12.Adapter()))  # the default one stays free
+
+
+def test_views_refuse_what_is_no_tensor_and_no_sequence(graph: Graph) -> None:
+    x = graph.input([2, 3])
+
+    for view in (reinterpret, transpose, broadcast):
+        with pytest.raises(TypeError, match="x must be an Expression, not ndarray"):
+            view(np.zeros((2, 3), np.float32), [2, 3])
+    with pytest.raises(TypeError, match="sizes must be a sequence of integers, not 6"):
+        reinterpret(x, 6)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="strides must be a sequence of integers, not 1"):
+        reinterpret(x, [6], 1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="sizes must be a sequence of integers, not 3"):
+        broadcast(x, 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="order must be a sequence of integers, not 1"):
+        transpose(x, 1)  # type: ignore[arg-type]
