@@ -15,6 +15,7 @@ import pytest
 
 from dmlemu.cli import main
 from dmlemu.onnx import InferenceSession
+from dmlemu.onnx.comparison import _difference
 
 NET = "net (float[n, 3] x) => (float[n, 3] y) {r = Relu(x) y = Softmax <axis = 1>(r)}"
 
@@ -254,3 +255,21 @@ def test_the_first_tensor_that_differs(
 )
 def test_what_diff_refuses(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     assert message in refused(capsys, "diff", *arguments, code=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "differ"),
+    [
+        ([np.nan, 1], [np.nan, 1], 0),
+        ([np.nan, 1], [2, 1], 1),
+        ([3, 1], [np.inf, 1], 1),
+        ([np.inf, 1], [3, 1], 1),
+        ([np.inf, 1], [-np.inf, 1], 1),
+        ([np.inf, -np.inf], [np.inf, -np.inf], 0),
+        ([1 + 1e-4, 0], [1, 0], 0),
+        ([1 + 1e-2, 0], [1, 0], 1),
+    ],
+)
+def test_which_elements_differ(given: list[float], expected: list[float], differ: int) -> None:
+    found = _difference(np.float32(given), np.float32(expected), 1e-3, 1e-5)
+    assert (0 if found is None else found[-2]) == differ

@@ -369,6 +369,12 @@ def test_functions_that_become_very_many_nodes_are_refused(monkeypatch: pytest.M
             "ConstantOfShape 'y': its output 'y' of shape .* has 4398046511104 bytes",
         ),
         ("s = Constant <value_ints = [1099511627776, 3]>() y = Expand(x, s)", "Expand 'y': its output 'y'"),
+        (
+            "s = Constant <value_ints = [90000, 1]>() t = Constant <value_ints = [1, 90000]>() "
+            "i = Constant <value_ints = [0]>() a = Gather <axis = 1>(x, i) "
+            "b = Expand(a, s) c = Expand(a, t) y = Mul(b, c)",
+            "Mul 'y': its output 'y' of shape .* bytes",
+        ),
         ("a = Constant <value_int = 0>() y = Range(a, a, a)", "^Range 'y' cannot run on the host: division"),
         ("y = Cast <to = 99>(x)", "Cast 'y'"),
     ],

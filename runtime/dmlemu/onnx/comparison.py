@@ -121,11 +121,12 @@ def _difference(
     wide = 10 if given.dtype == np.float16 else 1
     limit = 0 if exact else wide * (atol + rtol * np.abs(b))
     with np.errstate(invalid="ignore"):
-        distance = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b))
-        differs = ~(distance <= limit)
+        equal = (a == b) | (np.isnan(a) & np.isnan(b))
+        distance = np.where(equal, 0, np.abs(a - b))
+        differs = ~(equal | (np.isfinite(a) & np.isfinite(b) & (distance <= limit)))
+        excess = np.where(differs, np.nan_to_num(distance - limit, nan=np.inf, posinf=np.inf), -1)
     if not differs.any():
         return None
-    excess = np.where(differs, np.nan_to_num(distance - limit, nan=np.inf, posinf=np.inf), -1)
     worst = np.unravel_index(int(np.argmax(excess)), given.shape)
     index = tuple(int(each) for each in worst)
     ulps = None if exact else _ulps(given[worst], expected[worst])

@@ -333,10 +333,10 @@ class Builder:
         return all(self.tensors[name].is_known for name in reads(node))
 
     def _check_size(self, work: Work) -> None:
-        """Before the host makes it: ModelError if an output is larger than any buffer."""
+        """Before the host makes it: ModelError if an output is larger than any tensor of the device."""
         inputs = [self.tensors[name] if name else None for name in work.node.input]
-        given = sum(each.array.nbytes for each in inputs if each is not None and each.array is not None)
-        if work.node.op_type not in _GROWS and given < 1 << 20:
+        given = sum(math.prod(each.shape) for each in inputs if each is not None and each.shape is not None)
+        if work.node.op_type not in _GROWS and given < 1 << 16:  # their product is small enough
             return
         for name, (element_type, shape) in _inferred(work, inputs).items():
             if element_type in DATA_TYPES and shape is not None:
