@@ -229,6 +229,16 @@ def test_external_data_is_read_in_the_models_folder_alone(tmp_path: Path, locati
         InferenceSession(folder / "net.onnx")
 
 
+def test_external_data_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    made = model([node("Add", ["x", "w"], "y")], [("x", T.FLOAT, [3])], [("y", T.FLOAT, [3])])
+    weights = made.graph.initializer.add(name="w", data_type=T.FLOAT, dims=[3], data_location=T.EXTERNAL)
+    weights.external_data.add(key="location", value="weights.bin")
+    (tmp_path / "weights.bin").write_bytes(bytes(17))
+    (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
+    with pytest.raises(ModelError, match="The initialiser 'w' cannot be read: buffer size"):
+        InferenceSession(tmp_path / "net.onnx")
+
+
 def test_external_data_is_read(tmp_path: Path) -> None:
     made = model(
         [node("Add", ["x", "w"], "y")],
@@ -270,6 +280,9 @@ def test_a_sparse_initialiser_is_an_initialiser() -> None:
     sparse.values.CopyFrom(helper.make_tensor("w", T.FLOAT, [1], [5.0]))
     sparse.indices.CopyFrom(helper.make_tensor("", T.INT64, [1, 2], [0, 1]))
     assert InferenceSession(made).run(None, {"x": X})[0].tolist() == [[-1, 5, 2]]
+    sparse.dims[:] = [1, 1]
+    with pytest.raises(ModelError, match=r"(The initialiser 'w' cannot be read|is not a valid ONNX model)"):
+        InferenceSession(made)
     sparse.dims[:] = [1, 1 << 40]
     with pytest.raises(ModelError, match="larger than any buffer"):
         InferenceSession(made)

@@ -86,10 +86,23 @@ def _check_types(graph: onnx.GraphProto) -> None:
 
 
 def known_values(graph: onnx.GraphProto) -> dict[str, Array]:
-    """The initialisers by name; sparse ones as arrays."""
-    known = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
-    for each in graph.sparse_initializer:
-        known[each.values.name] = _dense(each)
+    """The initialisers by name; sparse ones as arrays.
+
+    ModelError: the elements of one are not those of its shape.
+    """
+    known: dict[str, Array] = {}
+    name = ""
+    try:
+        for each in graph.initializer:
+            name = each.name
+            known[name] = onnx.numpy_helper.to_array(each)
+        for sparse in graph.sparse_initializer:
+            name = sparse.values.name
+            known[name] = _dense(sparse)
+    except ModelError:
+        raise
+    except (ValueError, TypeError, IndexError) as error:
+        raise ModelError(f"The initialiser {name!r} cannot be read: {sentence(error)}") from error
     return known
 
 
