@@ -353,6 +353,15 @@ def test_a_region_without_half_pixels_has_one_element_at_least() -> None:
     )
 
 
+@pytest.mark.parametrize(("position", "expected"), [(-0.3, 0.669251), (-0.8, 1), (3.2, 8.576003), (3.9, 8)])
+def test_cubic_samples_up_to_half_an_element_outside_are_not_on_the_border(
+    position: float, expected: float
+) -> None:
+    grid = f32([[[(2 * position + 1) / 4 - 1, 0]]])
+    attributes = {"mode": "cubic", "padding_mode": "border", "opset": 20}
+    check_node("GridSample", [f32([[[1, 4, 2, 8]]]), grid], f32([[[expected]]]), **attributes)
+
+
 # --- quantization ---
 
 

@@ -30,7 +30,7 @@ class _Axis:
         if self.mode == "nearest":
             position = _F["element_wise_round"](position)
         if self.padding == "border":
-            position = self._clamped(position)
+            position = self._on_border(position)
         elif self.padding == "reflection":
             position = self._reflected(position)
         self.position = position
@@ -38,6 +38,15 @@ class _Axis:
 
     def _clamped(self, x: Expression) -> Expression:
         made: Expression = _F["element_wise_clip"](x, min=0.0, max=self.size - 1.0)
+        return made
+
+    def _on_border(self, x: Expression) -> Expression:
+        """Up to half an element outside of the image a position keeps its own cubic weights."""
+        clamped = self._clamped(x)
+        if self.mode != "cubic":
+            return clamped
+        low, high = (self.c.scalar(each, x) for each in (self.low, self.high))
+        made: Expression = _F["element_wise_if"](_F["element_wise_logical_or"](x < low, x > high), clamped, x)
         return made
 
     def _reflected(self, x: Expression) -> Expression:
