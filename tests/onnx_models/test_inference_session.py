@@ -349,6 +349,17 @@ def test_a_scan_of_no_turns_has_empty_scan_outputs() -> None:
     assert y.tolist() == X[0].tolist() and o.shape == (0, 3)
 
 
+def test_functions_may_be_in_any_order() -> None:
+    """The outer one reads what the host computes, and calls one that is defined behind it."""
+    functions = """
+    <domain: "own", opset_import: ["" : 21, "own" : 1]> outer (a) => (o) {n = NonZero(a) o = own.inner(n)}
+    <domain: "own", opset_import: ["" : 21]> inner (a) => (o) {f = Cast<to = 1>(a) o = Neg(f)}"""
+    session = InferenceSession(
+        parsed(f"g (float[1, 3] x) => (float[k, m] y) {{y = own.outer(x)}}\n{functions}")
+    )
+    assert session.run(None, {"x": X})[0].tolist() == [[0, 0], [0, -2]]
+
+
 def test_functions_that_become_very_many_nodes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dmlemu.onnx.points._MOST_NODES", 500)
     bodies = "".join(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 
 from ..errors import shorten
 from .loading import ModelError, sentence
-from .nodes import Work, reads
+from .nodes import Work, reads, subgraphs
 
 __all__ = ["Host"]
 
@@ -21,7 +21,7 @@ class Host:
     """Evaluators, one for each node that has run."""
 
     def __init__(self, functions: Sequence[onnx.FunctionProto]) -> None:
-        self.functions = list(functions)
+        self.functions = {(each.domain, each.name): each for each in functions}
         self._made: dict[int, tuple[onnx.NodeProto, ReferenceEvaluator]] = {}
 
     def run(self, work: Work, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,6 +43,16 @@ class Host:
         outputs = [name for name in work.node.output if name]
         return dict(zip(outputs, results, strict=True))
 
+    def _add_called(self, nodes: Iterable[onnx.NodeProto], called: dict[int, onnx.FunctionProto]) -> None:
+        """Adds the functions that nodes call, each behind those that it calls itself."""
+        for node in nodes:
+            function = self.functions.get((node.domain, node.op_type))
+            if function is not None and id(function) not in called:
+                self._add_called(function.node, called)
+                called[id(function)] = function
+            for graph in subgraphs(node):
+                self._add_called(graph.node, called)
+
     def _evaluator(self, work: Work, names: Sequence[str]) -> ReferenceEvaluator:
         found = self._made.get(id(work.node))
         if found is None:
@@ -51,7 +61,9 @@ class Host:
             graph.input.extend(onnx.ValueInfoProto(name=name) for name in names)
             graph.output.extend(onnx.ValueInfoProto(name=name) for name in work.node.output if name)
             imports = [onnx.helper.make_opsetid(domain, version) for domain, version in work.opsets.items()]
-            model = onnx.helper.make_model(graph, opset_imports=imports, functions=self.functions)
+            called: dict[int, onnx.FunctionProto] = {}
+            self._add_called(graph.node, called)
+            model = onnx.helper.make_model(graph, opset_imports=imports, functions=list(called.values()))
             found = self._made[id(work.node)] = (work.node, ReferenceEvaluator(model))
         return found[1]
 

@@ -21,6 +21,7 @@ __all__ = [
     "reads",
     "renamed",
     "schema_of",
+    "subgraphs",
 ]
 
 Opsets = Mapping[str, int]
