@@ -497,6 +497,16 @@ def test_segments_of_very_many_values_are_forgotten(monkeypatch: pytest.MonkeyPa
         assert len(session._starts[frozenset()].segments) <= 4
 
 
+def test_evaluators_of_the_host_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlemu.onnx.hosting._KEPT", 3)
+    session = InferenceSession(
+        parsed("g (float[n, 3] x) => (int64[2, m] y) {s = Shape(x) a = Expand(x, s) y = NonZero(a)}")
+    )
+    for rows in (*range(1, 8), 1, 7):
+        assert session.run(None, {"x": np.repeat(X, rows, 0)})[0].shape == (2, 2 * rows)
+        assert len(session._program.host._made) <= 3
+
+
 def test_threads_may_share_a_session() -> None:
     session = InferenceSession(network())
     feeds = [{"x": np.full((1, 3, 8, 8), number, np.float32)} for number in range(4)]

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from ..graph import Policy, packed
-from .loading import ModelError, load_model
+from .loading import ModelError, load_model, sentence
 from .session import InferenceSession
 
 __all__ = ["Difference", "compare"]
@@ -85,7 +85,11 @@ def _expected(
     whole = onnx.ModelProto()
     whole.CopyFrom(model)
     outputs = {each.name for each in whole.graph.output}
-    known = {each.name: each for each in onnx.shape_inference.infer_shapes(model).graph.value_info}
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model).graph.value_info
+    except (onnx.shape_inference.InferenceError, ValueError) as error:
+        raise ModelError(f"The shapes of the model cannot be inferred: {sentence(error)}") from None
+    known = {each.name: each for each in inferred}
     for name in names:
         if name not in outputs:
             whole.graph.output.add().CopyFrom(known.get(name, onnx.ValueInfoProto(name=name)))
@@ -103,7 +107,7 @@ def _expected(
     except ModuleNotFoundError:
         raise ModelError("onnxruntime is not installed: pip install onnxruntime") from None
     except Exception as error:  # of many types
-        raise ModelError(f"{against} cannot run the model: {str(error).splitlines()[0]}") from None
+        raise ModelError(f"{against} cannot run the model: {sentence(error)}") from None
     return dict(zip(wanted, results, strict=True))
 
 

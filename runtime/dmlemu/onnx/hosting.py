@@ -16,9 +16,11 @@ from .nodes import Work, reads, subgraphs
 
 __all__ = ["Host"]
 
+_KEPT = 1000
+
 
 class Host:
-    """Evaluators, one for each node that has run."""
+    """Evaluators, one for each node that has run, of the latest ones."""
 
     def __init__(self, functions: Sequence[onnx.FunctionProto]) -> None:
         self.functions = {(each.domain, each.name): each for each in functions}
@@ -64,6 +66,8 @@ class Host:
             called: dict[int, onnx.FunctionProto] = {}
             self._add_called(graph.node, called)
             model = onnx.helper.make_model(graph, opset_imports=imports, functions=list(called.values()))
+            if len(self._made) >= _KEPT:
+                del self._made[next(iter(self._made))]
             found = self._made[id(work.node)] = (work.node, ReferenceEvaluator(model))
         return found[1]
 
