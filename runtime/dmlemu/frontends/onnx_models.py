@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ __all__ = ["diff_onnx", "run_onnx"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _DTYPES = {"float": "float32", "double": "float64"}
+_MAX_ELEMENTS = 2**32 - 1  # of an input that is made by rule; larger ones fit no tensor
 _MOST_PRINTED = 1000  # elements of an output
 
 
@@ -230,6 +232,8 @@ def _made(argument: NodeArg, shape: Sequence[int]) -> Array:
         ) from None
     rng = np.random.default_rng(0)
     try:
+        if prod(shape) > _MAX_ELEMENTS:
+            raise MemoryError
         made = rng.uniform(-1, 1, shape) if dtype.kind == "f" else rng.integers(0, 2, shape)
         return np.asarray(made, dtype)
     except (ValueError, OverflowError, MemoryError):
