@@ -96,7 +96,7 @@ def _expected(
     wanted = [each.name for each in whole.graph.output]
     try:
         if against == "onnxruntime":
-            import onnxruntime  # type: ignore[import-not-found]
+            import onnxruntime  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
             results = onnxruntime.InferenceSession(whole.SerializeToString()).run(wanted, dict(feeds))
         else:
