@@ -540,3 +540,31 @@ def test_a_device_that_was_removed_is_not_replaced_by_the_host() -> None:
     for _ in range(2):
         with pytest.raises(dmlemu.Error, match="DEVICE_REMOVED"):
             session.run(None, {"x": X})
+
+
+def test_a_loop_without_a_condition_runs_its_turns_on_the_host_too() -> None:
+    """More turns than are unrolled; the reference implementation would run none."""
+    body = helper.make_graph(
+        [node("Identity", ["go"], "on"), *(node("Add", [f"s{i}", "one"], f"s{i + 1}") for i in range(3))],
+        "body",
+        [
+            helper.make_tensor_value_info("turn", T.INT64, []),
+            helper.make_tensor_value_info("go", T.BOOL, []),
+            helper.make_tensor_value_info("s0", T.FLOAT, [1]),
+        ],
+        [
+            helper.make_tensor_value_info("on", T.BOOL, []),
+            helper.make_tensor_value_info("s3", T.FLOAT, [1]),
+        ],
+    )
+    made = model(
+        [node("Loop", ["turns", "", "x"], "y", body=body)],
+        [("turns", T.INT64, []), ("x", T.FLOAT, [1])],
+        [("y", T.FLOAT, [1])],
+        {"one": np.ones(1, np.float32)},
+    )
+    session = InferenceSession(made)
+    for turns, where in ((2, "device"), (1000, "host")):
+        feeds = {"turns": np.array(turns), "x": np.zeros(1, np.float32)}
+        assert session.run(None, feeds)[0].tolist() == [3 * turns]
+        assert {each.where for each in session.placed} == {where}

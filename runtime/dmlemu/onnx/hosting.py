@@ -17,6 +17,7 @@ from .nodes import Work, reads, subgraphs
 __all__ = ["Host"]
 
 _KEPT = 1000
+_TRUE = "dmlemu/true"
 
 
 class Host:
@@ -66,10 +67,28 @@ class Host:
             called: dict[int, onnx.FunctionProto] = {}
             self._add_called(graph.node, called)
             model = onnx.helper.make_model(graph, opset_imports=imports, functions=list(called.values()))
+            for nodes in (model.graph.node, *(each.node for each in model.functions)):
+                _add_conditions(nodes)
             if len(self._made) >= _KEPT:
                 del self._made[next(iter(self._made))]
             found = self._made[id(work.node)] = (work.node, ReferenceEvaluator(model))
         return found[1]
+
+
+def _add_conditions(nodes: Any) -> None:
+    """Gives each Loop a condition: without one, the reference implementation runs no turn, silently."""
+    bare = [node for node in nodes if node.op_type == "Loop" and not "".join(node.input[1:2])]
+    for node in nodes:
+        for graph in subgraphs(node):
+            _add_conditions(graph.node)
+    for node in bare:
+        given = [*node.input, "", ""]
+        node.input[:] = [given[0], _TRUE, *node.input[2:]]
+    if bare:
+        true = onnx.numpy_helper.from_array(np.array(True))
+        rest = [onnx.helper.make_node("Constant", [], [_TRUE], value=true), *nodes]
+        del nodes[:]
+        nodes.extend(rest)
 
 
 def _described(name: str, value: Any) -> str:
