@@ -10,6 +10,7 @@ import pytest
 from light_models import NAMES, network
 from onnx.reference import ReferenceEvaluator
 
+from dmlemu import d3d12, dml
 from dmlemu.graph import random_layouts
 from dmlemu.onnx import InferenceSession
 
@@ -47,11 +48,12 @@ def test_the_package_ships_nine() -> None:
 )
 def test_a_network_is_right_in_any_layout(name: str) -> None:
     model = network(name)
-    session = InferenceSession(model, host="error")  # all of it runs on the device
+    device = dml.create_device(d3d12.create_device(d3d12.Adapter()))
+    session = InferenceSession(model, device=device, host="error")  # all of it runs on the device
     feeds = image_of(session)
     reference = expected(model, feeds)
     assert len(np.unique(reference.round(8))) > 100, "the outputs are all alike, and show no mistake"
     (made,) = session.run(None, feeds)
     np.testing.assert_allclose(made, reference, rtol=2e-3, atol=1e-5 * float(np.abs(reference).max()))
-    (other,) = InferenceSession(model, policy=random_layouts(1)).run(None, feeds)
+    (other,) = InferenceSession(model, device=device, policy=random_layouts(1)).run(None, feeds)
     np.testing.assert_allclose(other, made, rtol=1e-3, atol=1e-5 * float(np.abs(reference).max()))
