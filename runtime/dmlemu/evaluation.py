@@ -138,7 +138,7 @@ def _evaluate_expressions(
 ) -> Any:
     each = [wanted] if isinstance(wanted, Evaluable) else list(wanted)
     if not each or not isinstance(each[0], Evaluable):
-        raise TypeError("evaluate() runs an operator desc, an expression, or a list of expressions")
+        raise TypeError("desc must be an operator desc, an expression of a graph, or a list of expressions")
     values = each[0].evaluate_all(each, arrays, flags)
     return values[0] if isinstance(wanted, Evaluable) else values
 

@@ -220,7 +220,7 @@ def test_what_evaluate_refuses(graph: Graph) -> None:
 
     with pytest.raises(TypeError, match="must be left out for expressions"):
         dmlemu.evaluate(y, {}, device=graph.device)  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match="an expression, or a list of expressions"):
+    with pytest.raises(TypeError, match="desc must be an operator desc, an expression"):
         dmlemu.evaluate([1], {})  # type: ignore[list-item]
     with pytest.raises(TypeError, match="inputs are for expressions"):
         desc = y.node.operator.desc  # type: ignore[attr-defined]
