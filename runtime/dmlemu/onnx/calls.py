@@ -103,12 +103,6 @@ class Call:
             raise NotOnDevice(_why_not(tensor))
         return tensor.on_device(self.graph)
 
-    def all(self) -> list[Expression]:
-        return [self.x(number) for number in range(len(self.inputs))]
-
-    def optional(self, number: int) -> Expression | None:
-        return self.x(number) if self.has(number) else None
-
     def type_of(self, number: int = 0) -> int:
         return self.tensor(number).element_type
 

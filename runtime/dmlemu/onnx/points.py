@@ -383,12 +383,12 @@ class Builder:
         self._place(work, "device")
 
     def _alias(self, name: str, source: Tensor) -> None:
-        made = Tensor(
+        if isinstance(source, _Given) and source.array is None:
+            self.tensors[name] = _Alias(name, source)
+            return
+        self.tensors[name] = Tensor(
             name, source.element_type, source.shape, array=source.array, expression=source.expression
         )
-        if isinstance(source, _Given) and source.array is None:
-            made = _Alias(name, source)
-        self.tensors[name] = made
 
     def _place(self, work: Work, where: str, reason: str = "") -> None:
         self.placed.append(Placed(work.node.op_type, work.name, where, reason))
@@ -479,14 +479,13 @@ def _inferred(work: Work, inputs: Sequence[Tensor | None]) -> dict[str, tuple[in
     schema = schema_of(work)
     if schema is None:
         return {}
-    types = {each.name: _type(each) for each in inputs if each is not None}
     node = work.node
-    if any(each is not None and name != each.name for name, each in zip(node.input, inputs, strict=True)):
-        types = {name: _type(each) for name, each in zip(node.input, inputs, strict=True) if each is not None}
+    given = {name: each for name, each in zip(node.input, inputs, strict=True) if each is not None}
+    types = {name: _type(each) for name, each in given.items()}
     data = {
         name: onnx.numpy_helper.from_array(each.array, name)
-        for name, each in zip(node.input, inputs, strict=True)
-        if each is not None and each.array is not None and each.array.size < 1000
+        for name, each in given.items()
+        if each.array is not None and each.array.size < 1000
     }
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in work.opsets.items()]
     try:

@@ -66,7 +66,7 @@ class InferenceSession:
             raise ValueError(f"host ({host!r}) must be 'run' or 'error'.")
         self.model = load_model(model)
         if device is None:
-            device = dml.create_device(d3d12.create_device(d3d12.create_adapter_list()[0]))
+            device = dml.create_device(d3d12.create_device())
         graph = self.model.graph
         opsets = {_domain(each.domain): each.version for each in self.model.opset_import}
         self._known = known_values(graph)

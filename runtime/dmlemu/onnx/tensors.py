@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import onnx
 from ..dml.enums import TensorDataType
 from ..graph import Expression, Graph, element_wise_identity, packed, reinterpret
 
-__all__ = ["DATA_TYPES", "Array", "Tensor", "copied", "data_type_of", "fitted", "sizes_of"]
+__all__ = ["DATA_TYPES", "Array", "Tensor", "by_channel", "copied", "data_type_of", "fitted", "sizes_of"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -126,6 +127,11 @@ def copied(x: Expression) -> Expression:
     finally:
         graph.policy = policy
     return made
+
+
+def by_channel(x: Expression, rank: int) -> Expression:
+    """Numbers for the channels of a tensor of ``rank`` dimensions."""
+    return fitted(x, (1, math.prod(x.sizes), *(1,) * (rank - 2)))
 
 
 def fitted(x: Expression, shape: Sequence[int]) -> Expression:

@@ -36,6 +36,7 @@ _alias("IsNaN", "element_wise_is_nan")
 _alias("Sigmoid", "activation_sigmoid")
 _alias("Softplus", "activation_softplus")
 _alias("Softsign", "activation_softsign")
+_alias("HardSwish", "activation_hard_swish", alpha=1 / 6, beta=0.5)
 
 
 def _with_attributes(op: str, name: str, **attributes: tuple[str, float]) -> None:
@@ -53,7 +54,6 @@ _with_attributes("Elu", "activation_elu", alpha=("alpha", 1.0))
 _with_attributes("Celu", "activation_celu", alpha=("alpha", 1.0))
 _with_attributes("LeakyRelu", "activation_leaky_relu", alpha=("alpha", 0.01))
 _with_attributes("HardSigmoid", "activation_hard_sigmoid", alpha=("alpha", 0.2), beta=("beta", 0.5))
-_with_attributes("HardSwish", "activation_hard_swish", alpha=("", 1 / 6), beta=("", 0.5))
 _with_attributes("ThresholdedRelu", "activation_thresholded_relu", alpha=("alpha", 1.0))
 _with_attributes("Swish", "activation_swish", sigmoid_input_scale=("alpha", 1.0))
 _with_attributes(

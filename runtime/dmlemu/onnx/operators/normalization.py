@@ -8,7 +8,7 @@ from ... import graph as g
 from ...dml.enums import ReduceFunction
 from ...graph import Expression
 from ..calls import Call, Made, NotOnDevice, lowers, repeated
-from ..tensors import fitted
+from ..tensors import by_channel, fitted
 
 
 @lowers("Softmax", "LogSoftmax", "Hardmax")
@@ -24,11 +24,6 @@ def _softmax(c: Call) -> Expression:
     return made
 
 
-def _by_channel(c: Call, number: int) -> Expression:
-    rank = max(c.rank(), 2)
-    return fitted(c.x(number), (1, int(np.prod(c.shape(number))), *(1,) * (rank - 2)))
-
-
 @lowers("BatchNormalization")
 def _batch_normalization(c: Call) -> Expression | list[Expression]:
     if c.attribute("training_mode", 0):
@@ -39,9 +34,7 @@ def _batch_normalization(c: Call) -> Expression | list[Expression]:
     if len(shape) < 2:
         raise NotOnDevice("BatchNormalization of a vector")
     whole = (*shape, *(1,) * (4 - len(shape)))
-    scale, bias, mean, variance = (
-        fitted(c.x(number), (1, shape[1], *(1,) * (len(whole) - 2))) for number in (1, 2, 3, 4)
-    )
+    scale, bias, mean, variance = (by_channel(c.x(number), len(whole)) for number in (1, 2, 3, 4))
     made: Expression = g.batch_normalization(
         fitted(c.x(), whole), mean, variance, scale, bias, spatial=True, epsilon=c.attribute("epsilon", 1e-5)
     )
@@ -50,7 +43,7 @@ def _batch_normalization(c: Call) -> Expression | list[Expression]:
 
 @lowers("InstanceNormalization")
 def _instance_normalization(c: Call) -> Expression:
-    scale, bias = (repeated(_by_channel(c, number), c.shape()) for number in (1, 2))
+    scale, bias = (repeated(by_channel(c.x(number), c.rank()), c.shape()) for number in (1, 2))
     made: Expression = g.mean_variance_normalization1(
         c.x(),
         scale,
@@ -143,7 +136,7 @@ def _training(c: Call) -> list[Expression]:
     variance = g.reduce(
         centred * centred, function=ReduceFunction.AVERAGE, axes=axes, output_data_type=x.data_type
     )
-    scale, bias = (_by_channel(c, number) for number in (1, 2))
+    scale, bias = (by_channel(c.x(number), len(shape)) for number in (1, 2))
     made = centred / g.element_wise_sqrt(variance + c.attribute("epsilon", 1e-5)) * scale + bias
     momentum = c.attribute("momentum", 0.9)
     moved = [

@@ -39,11 +39,7 @@ class Product:
     def _batched(self, x: Expression, full: Shape) -> Expression:
         whole = repeated(fitted(x, full), (*self.batch, *full[-2:]))
         if len(self.batch) <= 2:
-            return (
-                repeated(whole, (*(1,) * (2 - len(self.batch)), *whole.sizes))
-                if len(self.batch) < 2
-                else whole
-            )
+            return repeated(whole, (*(1,) * (2 - len(self.batch)), *whole.sizes))
         return fitted(whole, (1, int(np.prod(self.batch)), *full[-2:]))
 
 

@@ -62,9 +62,7 @@ def _reduce(c: Call) -> Expression:
     axes = c.numbers(1, "axes")
     if not axes and not c.attribute("noop_with_empty_axes", 0):
         axes = list(range(rank))
-    axes = [c.positive(axis, rank) for axis in axes or ()] if rank else [0] * bool(axes)
-    if rank == 0:
-        axes = [0]
+    axes = [c.positive(axis, rank) for axis in axes or ()] if rank else [0]
     kept = dict.fromkeys(axes, 1)
     shape = tuple(kept.get(axis, size) for axis, size in enumerate(c.shape()))
     made = reduced(x, _FUNCTIONS[c.op], axes)

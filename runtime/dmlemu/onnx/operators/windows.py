@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from ... import graph as g
 from ...dml.enums import ConvolutionDirection, ConvolutionMode, PaddingMode, TensorDataType
 from ...graph import Expression
 from ..calls import Call, Made, NotOnDevice, lowers
-from ..tensors import fitted
+from ..tensors import by_channel, fitted
 
 Sizes = tuple[int, ...]
 
@@ -69,9 +69,9 @@ def _image(x: Expression, shape: Sizes) -> Expression:
     return x if len(shape) > 3 else fitted(x, (*shape[:2], *(1,) * (4 - len(shape)), *shape[2:]))
 
 
-def _by_channel(x: Expression | None, rank: int) -> Expression | None:
-    """One number for each channel."""
-    return None if x is None else fitted(x, (1, int(np.prod(x.sizes)), *(1,) * (rank - 2)))
+def _by_channel(c: Call, number: int, rank: int) -> Expression | None:
+    """An input that may be absent: one number for each channel, or one for all."""
+    return by_channel(c.x(number), rank) if c.has(number) else None
 
 
 def _fields(w: Windows, rank: int) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _convolution(c: Call) -> Made:
     made: Expression = g.convolution(
         _image(c.x(0), shape),
         _image(c.x(1), filters),
-        _by_channel(c.optional(2), rank),
+        _by_channel(c, 2, rank),
         mode=ConvolutionMode.CROSS_CORRELATION,
         direction=ConvolutionDirection.FORWARD,
         output_padding=[0] * (rank - 2),
@@ -139,7 +139,7 @@ def _convolution_transpose(c: Call) -> Made:
     made: Expression = g.convolution(
         _image(c.x(0), shape),
         _image(c.x(1), filters),
-        _by_channel(c.optional(2), rank),
+        _by_channel(c, 2, rank),
         mode=ConvolutionMode.CROSS_CORRELATION,
         direction=ConvolutionDirection.BACKWARD,
         output_padding=[*(0,) * (rank - 2 - count), *more],
@@ -150,15 +150,6 @@ def _convolution_transpose(c: Call) -> Made:
     return Made(made, (shape[0], channels, *outputs))
 
 
-def zero_point(c: Call, number: int, rank: int) -> Expression | None:
-    """One for each channel, or one for all."""
-    if not c.has(number):
-        return None
-    x = c.x(number)
-    count = int(np.prod(x.sizes))
-    return fitted(x, (1, count, *(1,) * (rank - 2)))
-
-
 @lowers("ConvInteger")
 def _convolution_integer(c: Call) -> Made:
     shape, filters = c.shape(0), c.shape(1)
@@ -167,8 +158,8 @@ def _convolution_integer(c: Call) -> Made:
     made: Expression = g.convolution_integer(
         _image(c.x(0), shape),
         _image(c.x(1), filters),
-        zero_point(c, 2, rank),
-        zero_point(c, 3, rank),
+        _by_channel(c, 2, rank),
+        _by_channel(c, 3, rank),
         group_count=c.attribute("group", 1),
         **_fields(w, len(shape)),
     )
@@ -180,17 +171,16 @@ def _quantized_convolution(c: Call) -> Made:
     shape, filters = c.shape(0), c.shape(3)
     w = find_windows(c, filters[2:], shape)
     rank = max(len(shape), 4)
-    bias = c.optional(8)
     made: Expression = g.quantized_linear_convolution(
         _image(c.x(0), shape),
-        zero_point(c, 1, rank),
+        _by_channel(c, 1, rank),
         _image(c.x(3), filters),
-        zero_point(c, 4, rank),
-        zero_point(c, 6, rank),
-        zero_point(c, 2, rank),
-        zero_point(c, 5, rank),
-        _by_channel(bias, rank),
-        zero_point(c, 7, rank),
+        _by_channel(c, 4, rank),
+        _by_channel(c, 6, rank),
+        _by_channel(c, 2, rank),
+        _by_channel(c, 5, rank),
+        _by_channel(c, 8, rank),
+        _by_channel(c, 7, rank),
         group_count=c.attribute("group", 1),
         output_data_type=c.x(7).data_type,
         **_fields(w, len(shape)),
@@ -199,10 +189,6 @@ def _quantized_convolution(c: Call) -> Made:
 
 
 # --- poolings ---
-
-
-def _pool_windows(c: Call) -> Windows:
-    return find_windows(c, c.attribute("kernel_shape"), c.shape())
 
 
 def _padding_of(w: Windows, spatial: Sizes) -> Windows:
@@ -214,38 +200,34 @@ def _padding_of(w: Windows, spatial: Sizes) -> Windows:
     return w._replace(end=tuple(end))
 
 
-@lowers("AveragePool")
-def _average_pool(c: Call) -> Made:
+def _pooled(c: Call, function: Callable[..., Any], **fields: Any) -> tuple[Any, Sizes]:
+    """What a pooling operator makes of the node's windows, and the shape of its outputs."""
     shape = c.shape()
-    w = _padding_of(_pool_windows(c), shape[2:])
+    w = _padding_of(find_windows(c, c.attribute("kernel_shape"), shape), shape[2:])
     padded = w.padded(max(len(shape), 4) - 2)
-    made: Expression = g.average_pooling1(
+    made = function(
         _image(c.x(), shape),
         window_size=padded.sizes,
-        include_padding=bool(c.attribute("count_include_pad", 0)),
         output_sizes=(*shape[:2], *padded.outputs),
         **_fields(w, len(shape)),
+        **fields,
     )
-    return Made(made, (*shape[:2], *w.outputs))
+    return made, (*shape[:2], *w.outputs)
+
+
+@lowers("AveragePool")
+def _average_pool(c: Call) -> Made:
+    include = bool(c.attribute("count_include_pad", 0))
+    return Made(*_pooled(c, g.average_pooling1, include_padding=include))
 
 
 @lowers("MaxPool")
 def _max_pool(c: Call) -> tuple[Made, Made | None]:
-    shape = c.shape()
-    w = _padding_of(_pool_windows(c), shape[2:])
-    padded = w.padded(max(len(shape), 4) - 2)
     indexed = c.wants(1)
-    made = g.max_pooling2(
-        _image(c.x(), shape),
-        window_size=padded.sizes,
-        output_indices_tensor=indexed,
-        output_sizes=(*shape[:2], *padded.outputs),
-        **_fields(w, len(shape)),
-    )
-    out = (*shape[:2], *w.outputs)
+    made, out = _pooled(c, g.max_pooling2, output_indices_tensor=indexed)
     if not indexed:
         return Made(made, out), None
-    indices = _by_columns(c, made[1], shape[2:]) if c.attribute("storage_order", 0) else made[1]
+    indices = _by_columns(c, made[1], c.shape()[2:]) if c.attribute("storage_order", 0) else made[1]
     return Made(made[0], out), Made(g.cast(indices, output_data_type=TensorDataType.INT64), out)
 
 
@@ -263,17 +245,7 @@ def _by_columns(c: Call, indices: Expression, spatial: Sizes) -> Expression:
 
 @lowers("LpPool")
 def _lp_pool(c: Call) -> Made:
-    shape = c.shape()
-    w = _padding_of(_pool_windows(c), shape[2:])
-    padded = w.padded(max(len(shape), 4) - 2)
-    made: Expression = g.lp_pooling1(
-        _image(c.x(), shape),
-        window_size=padded.sizes,
-        p=c.attribute("p", 2),
-        output_sizes=(*shape[:2], *padded.outputs),
-        **_fields(w, len(shape)),
-    )
-    return Made(made, (*shape[:2], *w.outputs))
+    return Made(*_pooled(c, g.lp_pooling1, p=c.attribute("p", 2)))
 
 
 @lowers("MaxUnpool")
