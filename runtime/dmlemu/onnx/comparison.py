@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from ..graph import Policy, packed
+from ..ulps import ulp_distance
 from .loading import ModelError, load_model, sentence
 from .session import InferenceSession
 
@@ -133,15 +134,6 @@ def _difference(
         return None
     worst = np.unravel_index(int(np.argmax(excess)), given.shape)
     index = tuple(int(each) for each in worst)
-    ulps = None if exact else _ulps(given[worst], expected[worst])
+    finite = np.isfinite(a[worst]) and np.isfinite(b[worst])
+    ulps = ulp_distance(given[worst], expected[worst]) if finite else None
     return index, given[worst], expected[worst], ulps, int(differs.sum()), given.size
-
-
-def _ulps(a: Any, b: Any) -> int | None:
-    """How many numbers of the type lie between two."""
-    if not (np.isfinite(a) and np.isfinite(b)):
-        return None
-    bits = np.dtype(f"i{a.dtype.itemsize}")
-    x, y = (int(np.asarray(each, a.dtype).view(bits)) for each in (a, b))
-    lowest = int(np.iinfo(bits).min)
-    return abs((lowest - x if x < 0 else x) - (lowest - y if y < 0 else y))

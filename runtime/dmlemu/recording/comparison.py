@@ -15,9 +15,10 @@ import numpy as np
 
 from ..dml.declared.schema import OperatorDesc
 from ..errors import elide, shorten
+from ..ulps import ulp_distance
 from .file import RecordError, open_file, read
 from .model import Array, Dispatch, Record, RecordedTensor
-from .tolerance import Tolerance, pick, recorded_inputs, tolerance_of, ulp_distance
+from .tolerance import Tolerance, pick, recorded_inputs, tolerance_of
 
 __all__ = ["Comparison", "Difference", "compare_arrays", "diff"]
 

@@ -14,7 +14,7 @@ from ..dml.enums import TensorDataType
 from ..dml.tensor_desc import BufferTensorDesc
 from .model import Array, Dispatch, Record
 
-__all__ = ["Tolerance", "pick", "recorded_inputs", "tolerance_of", "ulp_distance"]
+__all__ = ["Tolerance", "pick", "recorded_inputs", "tolerance_of"]
 
 
 class Tolerance(NamedTuple):
@@ -98,16 +98,3 @@ def pick(found: Mapping[str, Any], desc: OperatorDesc, path: str) -> Any:
     name, _, index = path.removesuffix("]").partition("[")
     own = next(each.name for each in operator_fields(type(desc)) if each.c_name == name)
     return found[own][int(index)] if index else found[own]
-
-
-def ulp_distance(a: Any, b: Any) -> int | None:
-    """How many steps from number to number lie between two floats; None for NaNs and integers."""
-    if a.dtype.kind != "f" or np.isnan(a) or np.isnan(b):
-        return None
-    return abs(_ordered(a) - _ordered(b))
-
-
-def _ordered(value: Any) -> int:
-    """Integers in the order of the floats, without a gap; 0 and -0 are the same."""
-    bits = int(value.view(np.dtype(f"i{value.dtype.itemsize}")))
-    return bits if bits >= 0 else -(bits & (1 << value.dtype.itemsize * 8 - 1) - 1)
