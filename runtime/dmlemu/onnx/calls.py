@@ -12,7 +12,7 @@ from ..dml.enums import TensorDataType
 from ..graph import Expression, Graph, broadcast
 from .tensors import Array, Tensor, data_type_of, fitted, sizes_of
 
-__all__ = ["LOWERINGS", "Call", "Made", "NeedsValue", "NotOnDevice", "lowers"]
+__all__ = ["LOWERINGS", "MICROSOFT", "Call", "Made", "NeedsValue", "NotOnDevice", "lowers"]
 
 
 class NotOnDevice(Exception):
@@ -38,6 +38,9 @@ Lowering = Callable[["Call"], Any]
 
 LOWERINGS: dict[tuple[str, str], Lowering] = {}
 """By domain and operator."""
+
+MICROSOFT = "com.microsoft"
+"""The domain of ONNX Runtime's own operators."""
 
 
 def lowers(*names: str, domain: str = "") -> Callable[[Lowering], Lowering]:

@@ -4,6 +4,7 @@ Importing this package fills :data:`dmlemu.onnx.calls.LOWERINGS`.
 """
 
 from . import (
+    contrib,
     einsum,
     element_wise,
     indexing,
@@ -20,6 +21,7 @@ from . import (
 )
 
 __all__ = [
+    "contrib",
     "einsum",
     "element_wise",
     "indexing",

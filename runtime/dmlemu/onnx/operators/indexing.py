@@ -23,6 +23,15 @@ def _gather(c: Call) -> Made:
     return Made(made, (*shape[:axis], *indices, *shape[axis + 1 :]))
 
 
+def rows_of(table: Expression, indices: Expression) -> Expression:
+    """Rows of a matrix, for each index one."""
+    count = int(np.prod(indices.sizes))
+    made: Expression = g.gather(
+        fitted(table, (1, 1, *table.sizes)), fitted(indices, (1, 1, 1, count)), axis=2, index_dimensions=1
+    )
+    return fitted(made, (count, table.sizes[1]))
+
+
 @lowers("GatherElements")
 def _gather_elements(c: Call) -> Expression:
     made: Expression = g.gather_elements(c.x(0), c.x(1), axis=c.axis(0))

@@ -106,27 +106,6 @@ def _local_response_normalization(c: Call) -> Made:
     return Made(made, shape)
 
 
-@lowers("SkipLayerNormalization", domain="com.microsoft")
-def _skip_layer_normalization(c: Call) -> Expression:
-    if any(c.wants(number) for number in (1, 2)):
-        raise NotOnDevice("SkipLayerNormalization with statistics as outputs")
-    x = c.x(0) + repeated(c.x(1), c.shape(0))
-    if c.has(4):
-        x = x + repeated(c.x(4), c.shape(0))
-    scale = repeated(c.x(2), c.shape(0))
-    bias = repeated(c.x(3), c.shape(0)) if c.has(3) else c.scalar(0, x)
-    made: Expression = g.mean_variance_normalization1(
-        x, scale, bias, axes=[c.rank() - 1], normalize_variance=True, epsilon=c.attribute("epsilon", 1e-12)
-    )
-    return made
-
-
-@lowers("Gelu", domain="com.microsoft")
-def _gelu(c: Call) -> Expression:
-    made: Expression = g.activation_gelu(c.x())
-    return made
-
-
 def _training(c: Call) -> list[Expression]:
     """With the statistics of the batch, which also move the running ones."""
     x, shape = c.x(), c.shape()

@@ -51,7 +51,7 @@ def _matmul(c: Call) -> Made:
 
 
 @lowers("Gemm")
-def _gemm(c: Call) -> Made:
+def gemm(c: Call) -> Made:
     a, b = (fitted(c.x(i), (1, 1, *c.shape(i))) for i in (0, 1))
     trans = [
         MatrixTransform.TRANSPOSE if c.attribute(name, 0) else MatrixTransform.NONE
@@ -75,13 +75,13 @@ def _parameter(c: Call, number: int) -> Expression | None:
     return g.cast(x, output_data_type=TensorDataType.FLOAT32) if x.data_type is TensorDataType.FLOAT16 else x
 
 
-def _of_columns(c: Call, number: int) -> Expression | None:
+def of_columns(c: Call, number: int) -> Expression | None:
     """One, or one for each column of a matrix."""
     x = _parameter(c, number)
     return None if x is None else fitted(x, (1, 1, 1, int(np.prod(x.sizes))))
 
 
-def _of_rows(c: Call, number: int, product: Product) -> Expression | None:
+def of_rows(c: Call, number: int, product: Product) -> Expression | None:
     """One, or one for each row of a matrix, which may be a row of one matrix of many."""
     x = _parameter(c, number)
     if x is None:
@@ -97,7 +97,7 @@ def _of_rows(c: Call, number: int, product: Product) -> Expression | None:
 def _matmul_integer(c: Call) -> Made:
     product = Product(c.shape(0), c.shape(1))
     made: Expression = g.matrix_multiply_integer(
-        product.a(c.x(0)), product.b(c.x(1)), _of_rows(c, 2, product), _of_columns(c, 3)
+        product.a(c.x(0)), product.b(c.x(1)), of_rows(c, 2, product), of_columns(c, 3)
     )
     return Made(made, product.shape)
 
@@ -107,31 +107,13 @@ def _quantized_matmul(c: Call) -> Made:
     product = Product(c.shape(0), c.shape(3))
     made: Expression = g.quantized_linear_matrix_multiply(
         product.a(c.x(0)),
-        _of_rows(c, 1, product),
+        of_rows(c, 1, product),
         product.b(c.x(3)),
-        _of_columns(c, 4),
-        _of_columns(c, 6),
-        _of_rows(c, 2, product),
-        _of_columns(c, 5),
-        _of_columns(c, 7),
+        of_columns(c, 4),
+        of_columns(c, 6),
+        of_rows(c, 2, product),
+        of_columns(c, 5),
+        of_columns(c, 7),
         output_data_type=c.x(7).data_type,
-    )
-    return Made(made, product.shape)
-
-
-@lowers("FusedMatMul", domain="com.microsoft")
-def _fused_matmul(c: Call) -> Made:
-    if any(c.attribute(name, 0) for name in ("transBatchA", "transBatchB")):
-        raise NotOnDevice("FusedMatMul with transposed batches")
-    inputs = []
-    for number, name in enumerate(("transA", "transB")):
-        x, shape = c.x(number), c.shape(number)
-        if c.attribute(name, 0):
-            order = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
-            x, shape = g.transpose(x, order), tuple(shape[i] for i in order)
-        inputs.append((x, shape))
-    product = Product(inputs[0][1], inputs[1][1])
-    made: Expression = g.gemm(
-        product.a(inputs[0][0]), product.b(inputs[1][0]), alpha=c.attribute("alpha", 1.0)
     )
     return Made(made, product.shape)

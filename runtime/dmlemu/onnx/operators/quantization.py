@@ -7,7 +7,7 @@ import numpy as np
 from ... import graph as g
 from ...dml.enums import TensorDataType
 from ...graph import Expression
-from ..calls import Call, Made, NotOnDevice, lowers, repeated
+from ..calls import MICROSOFT, Call, Made, NotOnDevice, lowers, repeated
 from ..tensors import fitted
 
 _T = TensorDataType
@@ -45,6 +45,7 @@ def _parameters(c: Call) -> tuple[Expression, Expression | None, tuple[int, ...]
 
 
 @lowers("QuantizeLinear")
+@lowers("QuantizeLinear", domain=MICROSOFT)
 def _quantize(c: Call) -> Made:
     scale, zero, whole = _parameters(c)
     data_type = zero.data_type if zero is not None else c.device_type(c.attribute("output_dtype", 0) or 2)
@@ -72,6 +73,7 @@ def _quantize_wide(c: Call, x: Expression, scale: Expression, zero: Expression) 
 
 
 @lowers("DequantizeLinear")
+@lowers("DequantizeLinear", domain=MICROSOFT)
 def _dequantize(c: Call) -> Made:
     scale, zero, whole = _parameters(c)
     x = fitted(c.x(), whole)

@@ -14,6 +14,7 @@ from ..calls import Call, Made, NotOnDevice, lowers
 from ..tensors import by_channel, fitted
 
 Sizes = tuple[int, ...]
+Image = tuple[Expression, Sizes]
 
 
 class Windows(NamedTuple):
@@ -89,12 +90,17 @@ def _fields(w: Windows, rank: int) -> dict[str, Any]:
 
 @lowers("Conv")
 def _convolution(c: Call) -> Made:
-    shape, filters = c.shape(0), c.shape(1)
-    w = find_windows(c, filters[2:], shape)
+    return convolved(c, (c.x(0), c.shape(0)), (c.x(1), c.shape(1)))
+
+
+def convolved(c: Call, image: Image, filters: Image) -> Made:
+    """A convolution by the attributes of a node, whose input 2 is the bias."""
+    (x, shape), (weights, sizes) = image, filters
+    w = find_windows(c, sizes[2:], shape)
     rank = max(len(shape), 4)
     made: Expression = g.convolution(
-        _image(c.x(0), shape),
-        _image(c.x(1), filters),
+        _image(x, shape),
+        _image(weights, sizes),
         _by_channel(c, 2, rank),
         mode=ConvolutionMode.CROSS_CORRELATION,
         direction=ConvolutionDirection.FORWARD,
@@ -102,17 +108,22 @@ def _convolution(c: Call) -> Made:
         group_count=c.attribute("group", 1),
         **_fields(w, len(shape)),
     )
-    return Made(made, (shape[0], filters[0], *w.outputs))
+    return Made(made, (shape[0], sizes[0], *w.outputs))
 
 
 @lowers("ConvTranspose")
 def _convolution_transpose(c: Call) -> Made:
+    return transposed_convolution(c, c.attribute("pads"), bias=2)
+
+
+def transposed_convolution(c: Call, pads: Sequence[int] | None, bias: int) -> Made:
+    """``bias``: the number of the input that it is."""
     shape, filters = c.shape(0), c.shape(1)
     count, rank = len(shape) - 2, max(len(shape), 4)
     strides = list(c.attribute("strides", [1] * count))
     dilations = list(c.attribute("dilations", [1] * count))
     more = list(c.attribute("output_padding", [0] * count))
-    pads = list(c.attribute("pads", [0] * 2 * count))
+    pads = list(pads or [0] * 2 * count)
     start, end = pads[:count], pads[count:]
     auto, asked = c.attribute("auto_pad", "NOTSET"), c.attribute("output_shape")
     outputs = []
@@ -139,7 +150,7 @@ def _convolution_transpose(c: Call) -> Made:
     made: Expression = g.convolution(
         _image(c.x(0), shape),
         _image(c.x(1), filters),
-        _by_channel(c, 2, rank),
+        _by_channel(c, bias, rank),
         mode=ConvolutionMode.CROSS_CORRELATION,
         direction=ConvolutionDirection.BACKWARD,
         output_padding=[*(0,) * (rank - 2 - count), *more],
@@ -168,11 +179,16 @@ def _convolution_integer(c: Call) -> Made:
 
 @lowers("QLinearConv")
 def _quantized_convolution(c: Call) -> Made:
-    shape, filters = c.shape(0), c.shape(3)
+    return quantized_convolution(c, c.x(0), c.shape(0))
+
+
+def quantized_convolution(c: Call, x: Expression, shape: Sizes) -> Made:
+    """``x``: the image, with its channels first."""
+    filters = c.shape(3)
     w = find_windows(c, filters[2:], shape)
     rank = max(len(shape), 4)
     made: Expression = g.quantized_linear_convolution(
-        _image(c.x(0), shape),
+        _image(x, shape),
         _by_channel(c, 1, rank),
         _image(c.x(3), filters),
         _by_channel(c, 4, rank),
@@ -200,13 +216,13 @@ def _padding_of(w: Windows, spatial: Sizes) -> Windows:
     return w._replace(end=tuple(end))
 
 
-def _pooled(c: Call, function: Callable[..., Any], **fields: Any) -> tuple[Any, Sizes]:
+def pooled(c: Call, image: Image, function: Callable[..., Any], **fields: Any) -> tuple[Any, Sizes]:
     """What a pooling operator makes of the node's windows, and the shape of its outputs."""
-    shape = c.shape()
+    x, shape = image
     w = _padding_of(find_windows(c, c.attribute("kernel_shape"), shape), shape[2:])
     padded = w.padded(max(len(shape), 4) - 2)
     made = function(
-        _image(c.x(), shape),
+        _image(x, shape),
         window_size=padded.sizes,
         output_sizes=(*shape[:2], *padded.outputs),
         **_fields(w, len(shape)),
@@ -218,13 +234,13 @@ def _pooled(c: Call, function: Callable[..., Any], **fields: Any) -> tuple[Any, 
 @lowers("AveragePool")
 def _average_pool(c: Call) -> Made:
     include = bool(c.attribute("count_include_pad", 0))
-    return Made(*_pooled(c, g.average_pooling1, include_padding=include))
+    return Made(*pooled(c, (c.x(), c.shape()), g.average_pooling1, include_padding=include))
 
 
 @lowers("MaxPool")
 def _max_pool(c: Call) -> tuple[Made, Made | None]:
     indexed = c.wants(1)
-    made, out = _pooled(c, g.max_pooling2, output_indices_tensor=indexed)
+    made, out = pooled(c, (c.x(), c.shape()), g.max_pooling2, output_indices_tensor=indexed)
     if not indexed:
         return Made(made, out), None
     indices = _by_columns(c, made[1], c.shape()[2:]) if c.attribute("storage_order", 0) else made[1]
@@ -245,7 +261,7 @@ def _by_columns(c: Call, indices: Expression, spatial: Sizes) -> Expression:
 
 @lowers("LpPool")
 def _lp_pool(c: Call) -> Made:
-    return Made(*_pooled(c, g.lp_pooling1, p=c.attribute("p", 2)))
+    return Made(*pooled(c, (c.x(), c.shape()), g.lp_pooling1, p=c.attribute("p", 2)))
 
 
 @lowers("MaxUnpool")

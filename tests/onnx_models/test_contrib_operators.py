@@ -1,0 +1,671 @@
+"""Operators of the domain ``com.microsoft`` against ONNX Runtime, and against NumPy where it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import pytest
+from models import Array, model, node
+from onnx import helper
+
+from dmlemu.graph import packed, random_layouts
+from dmlemu.onnx import InferenceSession
+
+ort = pytest.importorskip("onnxruntime")
+
+MICROSOFT = "com.microsoft"
+Inputs = list[Array | None]
+Rng = np.random.Generator
+
+
+class Case(NamedTuple):
+    """A node; ``known``: the inputs that are constants of the model; ``outputs``: what is wanted of them.
+
+    ``unit``: by how much whole numbers may differ, where two quotients lie on either side of a half.
+    """
+
+    inputs: Inputs
+    attributes: dict[str, Any] = {}  # noqa: RUF012
+    outputs: tuple[int, ...] = (0,)
+    known: tuple[int, ...] = ()
+    rtol: float = 1e-4
+    atol: float = 1e-5
+    unit: int = 0
+
+
+CASES: dict[str, Callable[[Rng], Case]] = {}
+
+
+def case(*names: str) -> Callable[[Callable[[Rng], Case]], Callable[[Rng], Case]]:
+    def enter(function: Callable[[Rng], Case]) -> Callable[[Rng], Case]:
+        for name in names:
+            CASES[name] = function
+        return function
+
+    return enter
+
+
+def floats(rng: Rng, *shape: int, dtype: Any = np.float32, size: float = 1.0) -> Array:
+    return (rng.standard_normal(shape) * size).astype(dtype)
+
+
+def sizes(rng: Rng, count: int, most: int = 5) -> list[int]:
+    return [int(each) for each in rng.integers(1, most + 1, count)]
+
+
+def maybe(rng: Rng, value: Array) -> Array | None:
+    return value if rng.integers(2) else None
+
+
+# --- models ---
+
+
+def single(op: str, made: Case, expected: list[Array]) -> onnx.ModelProto:
+    """A model of one node; its outputs have the shapes of what is expected."""
+    names = ["" if each is None else f"x{number}" for number, each in enumerate(made.inputs)]
+    results = [f"y{number}" if number in made.outputs else "" for number in range(max(made.outputs) + 1)]
+    constants = {f"x{number}": made.inputs[number] for number in made.known}
+    domain = "" if op == "SimplifiedLayerNormalization" else MICROSOFT
+
+    def value(name: str, array: Array) -> tuple[str, int, tuple[int, ...]]:
+        return name, int(helper.np_dtype_to_tensor_dtype(array.dtype)), array.shape
+
+    built = model(
+        [node(op, names, *results, domain=domain, **made.attributes)],
+        [
+            value(name, each)
+            for name, each in zip(names, made.inputs, strict=True)
+            if each is not None and name not in constants
+        ],
+        [value(name, each) for name, each in zip(filter(None, results), expected, strict=True)],
+        {name: each for name, each in constants.items() if each is not None},
+    )
+    built.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+    return built
+
+
+def feeds(made: Case) -> dict[str, Array]:
+    return {
+        f"x{number}": each
+        for number, each in enumerate(made.inputs)
+        if each is not None and number not in made.known
+    }
+
+
+def by_onnxruntime(op: str, made: Case) -> list[Array]:
+    built = single(op, made, [np.zeros(0, np.float32)] * len(made.outputs))
+    for each in built.graph.output:
+        each.type.Clear()  # ONNX Runtime finds it
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    session = ort.InferenceSession(built.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    found: list[Array] = session.run(None, feeds(made))
+    return found
+
+
+def check(op: str, made: Case, expected: list[Array], seed: int = 0) -> None:
+    session = InferenceSession(
+        single(op, made, expected), host="error", policy=random_layouts(seed) if seed % 2 else packed
+    )
+    found = session.run(None, feeds(made))
+    for got, want in zip(found, expected, strict=True):
+        assert got.dtype == want.dtype and got.shape == want.shape, (got.dtype, got.shape)
+        if want.dtype.kind in "iu":
+            assert np.abs(got.astype(np.int64) - want.astype(np.int64)).max() <= made.unit
+        else:
+            np.testing.assert_allclose(got, want, made.rtol, made.atol)
+
+
+# --- activations ---
+
+
+@case("Gelu")
+def _gelu(rng: Rng) -> Case:
+    return Case([floats(rng, *sizes(rng, int(rng.integers(1, 5))), size=3)])
+
+
+@case("BiasGelu", "FastGelu")
+def _bias_gelu(rng: Rng) -> Case:
+    shape = sizes(rng, int(rng.integers(2, 4)), 9)
+    return Case([floats(rng, *shape, size=3), floats(rng, shape[-1])])
+
+
+@case("QuickGelu")
+def _quick_gelu(rng: Rng) -> Case:
+    alpha = {"alpha": 1.0} if rng.integers(2) else {}
+    return Case([floats(rng, *sizes(rng, 3), size=3)], alpha)
+
+
+# --- normalizations ---
+
+
+@case("SkipLayerNormalization")
+def _skip_layer_norm(rng: Rng) -> Case:
+    b, s, h = sizes(rng, 3, 6)
+    h += 2
+    dtype = [np.float32, np.float16][rng.integers(2)]
+    skip = [(b, s, h), (1, s, h), (s, h)][rng.integers(3)]
+    return Case(
+        [
+            floats(rng, b, s, h, dtype=dtype),
+            floats(rng, *skip, dtype=dtype),
+            floats(rng, h, dtype=dtype),
+            maybe(rng, floats(rng, h, dtype=dtype)),
+            maybe(rng, floats(rng, h, dtype=dtype)),
+        ],
+        {"epsilon": 1e-5},
+        (0, 3) if rng.integers(2) else (0,),
+        **_near(dtype),
+    )
+
+
+def _near(dtype: Any) -> dict[str, float]:
+    return {"rtol": 1e-4, "atol": 1e-5} if dtype == np.float32 else {"rtol": 1e-2, "atol": 1e-2}
+
+
+@case("SkipSimplifiedLayerNormalization")
+def _skip_simplified(rng: Rng) -> Case:
+    shape = sizes(rng, int(rng.integers(2, 4)), 6)
+    dtype = [np.float32, np.float16][rng.integers(2)]
+    return Case(
+        [
+            floats(rng, *shape, dtype=dtype),
+            floats(rng, *shape, dtype=dtype),
+            floats(rng, shape[-1], dtype=dtype),
+            maybe(rng, floats(rng, shape[-1], dtype=dtype)),
+        ],
+        {"epsilon": 1e-5},
+        (0, 3) if rng.integers(2) else (0,),
+        **_near(dtype),
+    )
+
+
+@case("SimplifiedLayerNormalization")
+def _simplified(rng: Rng) -> Case:
+    shape = sizes(rng, int(rng.integers(2, 5)), 6)
+    axis = int(rng.integers(-len(shape), len(shape)))
+    return Case([floats(rng, *shape), floats(rng, *shape[axis:])], {"axis": axis, "epsilon": 1e-5})
+
+
+@case("EmbedLayerNormalization")
+def _embed(rng: Rng) -> Case:
+    b, s, h = sizes(rng, 3, 6)
+    words, places, segments = 11, s + 3, 3
+    segment = bool(rng.integers(2))
+    position = [None, rng.integers(0, places, (b, s)), rng.integers(0, places, (1, s))][rng.integers(3)]
+    return Case(
+        [
+            rng.integers(0, words, (b, s)).astype(np.int32),
+            rng.integers(0, segments, (b, s)).astype(np.int32) if segment else None,
+            floats(rng, words, h),
+            floats(rng, places, h),
+            floats(rng, segments, h) if segment else None,
+            floats(rng, h),
+            floats(rng, h),
+            maybe(rng, (np.arange(s) < rng.integers(1, s + 1, (b, 1))).astype(np.int32)),
+            None if position is None else position.astype(np.int32),
+        ],
+        {"epsilon": 1e-5},
+        (0, 1, 2),
+    )
+
+
+# --- products ---
+
+
+@case("FusedMatMul")
+def _fused_matmul(rng: Rng) -> Case:
+    m, k, n = sizes(rng, 3, 6)
+    batch = sizes(rng, int(rng.integers(0, 3)), 3)
+    flags = {name: int(rng.integers(2)) for name in ("transA", "transB")}
+    a = [k, m] if flags["transA"] else [m, k]
+    b = [n, k] if flags["transB"] else [k, n]
+    a, b = [*batch, *a], [*batch, *b]
+    for name, shape in (("transBatchA", a), ("transBatchB", b)):
+        if batch and rng.integers(2):
+            flags[name] = 1
+            shape.insert(0, shape.pop(-2))
+    return Case([floats(rng, *a), floats(rng, *b)], {**flags, "alpha": 0.5})
+
+
+@case("FusedGemm")
+def _fused_gemm(rng: Rng) -> Case:
+    m, k, n = sizes(rng, 3, 6)
+    attributes = [
+        {"activation": "Relu"},
+        {"activation": "LeakyRelu", "activation_alpha": 0.2},
+        {"activation": "Tanh"},
+        {"activation": "HardSigmoid", "activation_alpha": 0.3, "activation_beta": 0.4},
+        {"activation": "Sigmoid", "transB": 1, "alpha": 0.5, "beta": 2.0},
+    ][rng.integers(5)]
+    b = (n, k) if attributes.get("transB") else (k, n)
+    return Case([floats(rng, m, k), floats(rng, *b), maybe(rng, floats(rng, n))], attributes)
+
+
+@case("MatMulNBits")
+def _matmul_n_bits(rng: Rng) -> Case:
+    bits = [4, 8][rng.integers(2)]
+    block = [16, 32][rng.integers(2)]
+    k, n = int(rng.integers(1, 80)), int(rng.integers(1, 10))
+    blocks = -(-k // block)
+    dtype = [np.float32, np.float16][rng.integers(2)]
+    zero = [
+        None,
+        rng.integers(0, 256, (n, -(-blocks * bits // 8))).astype(np.uint8),
+        rng.uniform(0, 1 << bits, (n, blocks)).astype(dtype),
+    ][rng.integers(3 if bits == 4 else 2)]
+    return Case(
+        [
+            floats(rng, *sizes(rng, int(rng.integers(1, 3)), 4), k, dtype=dtype),
+            rng.integers(0, 256, (n, blocks, block * bits // 8)).astype(np.uint8),
+            (floats(rng, n, blocks) / 16).astype(dtype),
+            zero,
+            None,
+            maybe(rng, floats(rng, n, dtype=dtype)),
+        ],
+        {"K": k, "N": n, "bits": bits, "block_size": block},
+        known=tuple(number for number in (1, 2, 3) if number != 3 or zero is not None),
+        rtol=1e-4 if dtype == np.float32 else 1e-2,
+        atol=1e-4 if dtype == np.float32 else 0.3,
+    )
+
+
+# --- convolutions ---
+
+
+@case("FusedConv")
+def _fused_conv(rng: Rng) -> Case:
+    n, c, m = sizes(rng, 3, 3)
+    attributes = [
+        {"activation": "Relu"},
+        {"activation": "LeakyRelu", "activation_params": [0.2]},
+        {"activation": "Clip", "activation_params": [-0.5, 0.75]},
+        {"activation": "HardSigmoid", "activation_params": [0.3, 0.4]},
+        {"activation": "Tanh"},
+    ][rng.integers(5)]
+    return Case(
+        [
+            floats(rng, n, c, 6, 5),
+            floats(rng, m, c, 3, 2),
+            maybe(rng, floats(rng, m)),
+            maybe(rng, floats(rng, n, m, 6, 4)),
+        ],
+        {**attributes, "pads": [1, 0, 1, 0], "kernel_shape": [3, 2]},
+    )
+
+
+@case("ConvTransposeWithDynamicPads")
+def _dynamic_pads(rng: Rng) -> Case:
+    n, c, m = sizes(rng, 3, 3)
+    pads = rng.integers(0, 2, 4)
+    return Case(
+        [floats(rng, n, c, 4, 3), floats(rng, c, m, 3, 3), pads, maybe(rng, floats(rng, m))],
+        {"strides": [2, 1], "kernel_shape": [3, 3]},
+    )
+
+
+# --- quantized ---
+
+
+class Quantized(NamedTuple):
+    x: Array
+    scale: Array
+    zero: Array | None
+
+
+def quantized(rng: Rng, *shape: int, dtype: Any, optional: bool = False) -> Quantized:
+    info = np.iinfo(dtype)
+    x = rng.integers(info.min, info.max + 1, shape).astype(dtype)
+    zero = np.array(rng.integers(info.min, info.max + 1), dtype)
+    scale = np.array(rng.uniform(0.005, 0.1), np.float32)
+    return Quantized(x, scale, maybe(rng, zero) if optional else zero)
+
+
+def parameters(rng: Rng, dtype: Any, optional: bool = False) -> tuple[Array, Array | None]:
+    return quantized(rng, dtype=dtype, optional=optional)[1:]
+
+
+def eight_bits(rng: Rng) -> Any:
+    return [np.uint8, np.int8][rng.integers(2)]
+
+
+@case("QLinearAdd", "QLinearMul")
+def _qlinear_binary(rng: Rng) -> Case:
+    dtype = eight_bits(rng)
+    shape = sizes(rng, int(rng.integers(0, 5)))
+    other = [1 if rng.integers(2) else each for each in shape][int(rng.integers(len(shape) + 1)) :]
+    a, b = (quantized(rng, *each, dtype=dtype, optional=True) for each in (shape, other))
+    return Case([*a, *b, *parameters(rng, dtype, optional=True)], unit=1)
+
+
+@case("QLinearSigmoid", "QLinearLeakyRelu")
+def _qlinear_unary(rng: Rng) -> Case:
+    dtype = eight_bits(rng)
+    x = quantized(rng, *sizes(rng, int(rng.integers(0, 5))), dtype=dtype, optional=True)
+    return Case([*x, *parameters(rng, dtype, optional=True)], unit=1)
+
+
+@case("QLinearSoftmax")
+def _qlinear_softmax(rng: Rng) -> Case:
+    dtype = eight_bits(rng)
+    rank = int(rng.integers(1, 5))
+    x = quantized(rng, *sizes(rng, rank), dtype=dtype)
+    scale, zero = np.array(1 / 256, np.float32), np.array(np.iinfo(dtype).min, dtype)
+    opset = [12, 13][rng.integers(2)]
+    return Case([*x, scale, zero], {"opset": opset, "axis": int(rng.integers(-rank, rank))}, unit=1)
+
+
+@case("QLinearWhere")
+def _qlinear_where(rng: Rng) -> Case:
+    dtype = eight_bits(rng)
+    shape = sizes(rng, 3)
+    x, y = (quantized(rng, *each, dtype=dtype) for each in (shape, shape[1:]))
+    return Case([rng.integers(0, 2, shape).astype(np.bool_), *x, *y, *parameters(rng, dtype)], unit=1)
+
+
+@case("QLinearConcat")
+def _qlinear_concat(rng: Rng) -> Case:
+    dtype = eight_bits(rng)
+    shape = sizes(rng, 3)
+    axis = int(rng.integers(-3, 3))
+    inputs: Inputs = [*parameters(rng, dtype)]
+    for _ in range(int(rng.integers(1, 4))):
+        shape[axis] = int(rng.integers(1, 5))
+        inputs += quantized(rng, *shape, dtype=dtype)
+    return Case(inputs, {"axis": axis}, unit=1)
+
+
+@case("QLinearAveragePool")
+def _qlinear_average_pool(rng: Rng) -> Case:
+    dtype = eight_bits(rng)
+    n, c = sizes(rng, 2, 3)
+    last = int(rng.integers(2))
+    x = quantized(rng, *((n, 7, 6, c) if last else (n, c, 7, 6)), dtype=dtype)
+    attributes = {
+        "kernel_shape": [3, 2],
+        "strides": [2, 1],
+        "pads": [1, 0, 1, 1],
+        "channels_last": last,
+        "count_include_pad": int(rng.integers(2)),
+        "ceil_mode": int(rng.integers(2)),
+    }
+    return Case([*x, *parameters(rng, dtype)], attributes, unit=1)
+
+
+@case("QLinearGlobalAveragePool")
+def _qlinear_global_average_pool(rng: Rng) -> Case:
+    dtype = eight_bits(rng)
+    n, c, *spatial = sizes(rng, int(rng.integers(3, 6)))
+    last = int(rng.integers(2))
+    x = quantized(rng, *((n, *spatial, c) if last else (n, c, *spatial)), dtype=dtype)
+    return Case([*x, *parameters(rng, dtype)], {"channels_last": last}, unit=1)
+
+
+@case("QLinearConv")
+def _qlinear_conv(rng: Rng) -> Case:
+    dtype = eight_bits(rng)
+    n, c, m = sizes(rng, 3, 3)
+    last = int(rng.integers(2))
+    x = quantized(rng, *((n, 5, 6, c) if last else (n, c, 5, 6)), dtype=dtype)
+    w = quantized(rng, m, c, 3, 3, dtype=np.int8)
+    y = np.array(5.0, np.float32), np.array(3, dtype)
+    bias = maybe(rng, rng.integers(-1000, 1000, m).astype(np.int32))
+    return Case(
+        [*x, w.x, w.scale, np.array(0, np.int8), *y, bias],
+        {"channels_last": last, "pads": [1, 0, 0, 1], "kernel_shape": [3, 3]},
+        unit=1,
+    )
+
+
+def _columns(rng: Rng, n: int, dtype: Any) -> tuple[Array, Array | None]:
+    """A scale and a zero point, for all columns or one for each."""
+    shape = (n,) if rng.integers(2) else ()
+    info = np.iinfo(dtype)
+    zero = np.array(rng.integers(info.min, info.max + 1, shape), dtype)
+    return np.array(rng.uniform(0.01, 0.1, shape), np.float32), maybe(rng, zero)
+
+
+@case("MatMulIntegerToFloat")
+def _matmul_integer_to_float(rng: Rng) -> Case:
+    a_type, b_type = [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)][rng.integers(3)]
+    m, k, n = sizes(rng, 3, 8)
+    batch = sizes(rng, int(rng.integers(0, 3)), 3)
+    a = quantized(rng, *batch, m, k, dtype=a_type, optional=True)
+    b = quantized(rng, k, n, dtype=b_type)
+    scale, zero = _columns(rng, n, b_type)
+    return Case([a.x, b.x, a.scale, scale, a.zero, zero, maybe(rng, floats(rng, n))], atol=1e-3)
+
+
+@case("DynamicQuantizeMatMul")
+def _dynamic_quantize_matmul(rng: Rng) -> Case:
+    dtype = eight_bits(rng)
+    m, k, n = sizes(rng, 3, 8)
+    scale, zero = _columns(rng, n, dtype)
+    b = quantized(rng, k, n, dtype=dtype)
+    x = floats(rng, *sizes(rng, int(rng.integers(0, 3)), 3), m, k)
+    return Case([x, b.x, scale, zero, maybe(rng, floats(rng, n))], atol=0.2)
+
+
+@case("QGemm")
+def _qgemm(rng: Rng) -> Case:
+    a_type, b_type = [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)][rng.integers(3)]
+    m, k, n = sizes(rng, 3, 8)
+    flags = {name: int(rng.integers(2)) for name in ("transA", "transB")}
+    a = quantized(rng, *((k, m) if flags["transA"] else (m, k)), dtype=a_type)
+    b = quantized(rng, *((n, k) if flags["transB"] else (k, n)), dtype=b_type)
+    scale, _ = _columns(rng, n, b_type)
+    zero = np.array(rng.integers(0, 100, scale.shape), b_type)
+    bias = maybe(rng, rng.integers(-1000, 1000, n).astype(np.int32))
+    y: Inputs = [np.array(2.5, np.float32), np.array(7, a_type)] if rng.integers(2) else []
+    return Case([*a, b.x, scale, zero, bias, *y], {**flags, "alpha": 0.5}, unit=1, atol=1e-2)
+
+
+@case("QuantizeLinear")
+def _quantize(rng: Rng) -> Case:
+    shape, dtype = sizes(rng, 3), [np.uint8, np.int8, np.uint16, np.int16][rng.integers(4)]
+    along = int(rng.integers(2))
+    size = (shape[1],) if along else ()
+    scale = np.array(rng.uniform(0.01, 0.1, size), np.float32)
+    zero = np.array(rng.integers(0, 100, size), dtype)
+    return Case([floats(rng, *shape, size=3), scale, zero], {"axis": 1} if along else {}, unit=1)
+
+
+@case("DequantizeLinear")
+def _dequantize(rng: Rng) -> Case:
+    shape, dtype = sizes(rng, 3), [np.uint8, np.int8, np.uint16, np.int16][rng.integers(4)]
+    along = int(rng.integers(2))
+    size = (shape[1],) if along else ()
+    scale = np.array(rng.uniform(0.01, 0.1, size), np.float32)
+    zero = np.array(rng.integers(0, 100, size), dtype)
+    x = rng.integers(0, 120, shape).astype(dtype)
+    return Case([x, scale, zero], {"axis": 1} if along else {})
+
+
+# --- attention ---
+
+
+def _lengths(rng: Rng, b: int, keys: int) -> Array:
+    return rng.integers(1, keys + 1, b).astype(np.int32)
+
+
+def _bits(rng: Rng, *shape: int) -> Array:
+    """A mask, each of whose rows has a 1."""
+    mask = rng.integers(0, 2, shape).astype(np.int32)
+    mask[..., 0] = 1
+    return mask
+
+
+def _attention_mask(rng: Rng, b: int, s: int, t: int) -> Array | None:
+    starts = rng.integers(0, t, b)
+    ends = starts + 1 + rng.integers(0, t, b) % (t - starts)
+    return [
+        None,
+        _lengths(rng, b, t),
+        np.concatenate([ends, starts]).astype(np.int32),
+        _bits(rng, b, t),
+        _bits(rng, b, s, t),
+    ][rng.integers(5)]
+
+
+@case("Attention")
+def _attention(rng: Rng) -> Case:
+    b, s, n, e = sizes(rng, 4, 4)
+    width, past = int(rng.integers(1, 6)), int(rng.integers(0, 4))
+    h = n * e
+    attributes: dict[str, Any] = {"num_heads": n, "unidirectional": int(rng.integers(2))}
+    columns, v = 3 * h, h
+    with_past = bool(rng.integers(2)) and past > 0
+    if not with_past and rng.integers(2):
+        v = n * int(rng.integers(1, 4))
+        columns = 2 * h + v
+        attributes["qkv_hidden_sizes"] = [h, h, v]
+    if rng.integers(2):
+        attributes["scale"] = 0.3
+    t = s + (past if with_past else 0)
+    return Case(
+        [
+            floats(rng, b, s, width),
+            floats(rng, width, columns),
+            floats(rng, columns),
+            _attention_mask(rng, b, s, t),
+            floats(rng, 2, b, n, past, e) if with_past else None,
+            maybe(rng, floats(rng, [1, b][rng.integers(2)], [1, n][rng.integers(2)], s, t)),
+        ],
+        attributes,
+        (0, 1) if with_past else (0,),
+    )
+
+
+@case("QAttention")
+def _qattention(rng: Rng) -> Case:
+    b, s, n, e = sizes(rng, 4, 4)
+    width, past = int(rng.integers(1, 6)), int(rng.integers(1, 4))
+    h = n * e
+    with_past = bool(rng.integers(2))
+    dtype = eight_bits(rng)
+    x, w = quantized(rng, b, s, width, dtype=np.uint8), quantized(rng, width, 3 * h, dtype=dtype)
+    t = s + (past if with_past else 0)
+    return Case(
+        [
+            x.x,
+            w.x,
+            floats(rng, 3 * h),
+            x.scale,
+            w.scale,
+            maybe(rng, _lengths(rng, b, t)),
+            x.zero,
+            w.zero,
+            floats(rng, 2, b, n, past, e) if with_past else None,
+        ],
+        {"num_heads": n, "unidirectional": int(rng.integers(2))},
+        (0, 1) if with_past else (0,),
+        rtol=1e-3,
+        atol=1e-3,
+    )
+
+
+@case("MultiHeadAttention")
+def _multi_head_attention(rng: Rng) -> Case:
+    b, s, n, e = sizes(rng, 4, 4)
+    keys, v, past = int(rng.integers(1, 5)), int(rng.integers(1, 4)), 0
+    form = ["separate", "past", "all stacked", "keys stacked", "heads first"][rng.integers(5)]
+    inputs: Inputs = [None] * 8
+    outputs: tuple[int, ...] = (0,)
+    if form == "all stacked":
+        keys, v = s, e
+        inputs[0] = floats(rng, b, s, n, 3, e)
+    elif form == "keys stacked":
+        v = e
+        inputs[:2] = floats(rng, b, s, n * e), floats(rng, b, keys, n, 2, e)
+    elif form == "heads first":
+        inputs[:3] = floats(rng, b, s, n * e), floats(rng, b, n, keys, e), floats(rng, b, n, keys, v)
+    else:
+        inputs[:3] = floats(rng, b, s, n * e), floats(rng, b, keys, n * e), floats(rng, b, keys, n * v)
+    if form in ("separate", "past"):
+        inputs[3] = maybe(rng, floats(rng, n * (2 * e + v)))
+        outputs = (0, 1, 2)
+    if form == "past":
+        past = int(rng.integers(1, 4))
+        inputs[6:8] = floats(rng, b, n, past, e), floats(rng, b, n, past, v)
+    t = keys + past
+    mask = [None, _lengths(rng, b, t), _bits(rng, b, t), _bits(rng, b, s, t)][rng.integers(4)]
+    inputs[4] = mask
+    inputs[5] = maybe(rng, floats(rng, [1, b][rng.integers(2)], [1, n][rng.integers(2)], s, t))
+    attributes: dict[str, Any] = {"num_heads": n}
+    if keys == s:  # otherwise ONNX Runtime lets the last query read all keys
+        attributes["unidirectional"] = int(rng.integers(2))
+    return Case(inputs, attributes, outputs)
+
+
+@case("RotaryEmbedding")
+def _rotary(rng: Rng) -> Case:
+    b, s, n = sizes(rng, 3, 4)
+    e, most = 2 * int(rng.integers(1, 5)), s + 4
+    dtype = [np.float32, np.float16][rng.integers(2)]
+    half = e // 2
+    attributes: dict[str, Any] = {"interleaved": int(rng.integers(2))}
+    if half > 1 and rng.integers(2):
+        half = int(rng.integers(1, half))
+        attributes |= {"rotary_embedding_dim": 2 * half, "num_heads": n}
+    angles = rng.uniform(0, 6, (most, half))
+    shape = (b, n, s, e) if rng.integers(2) else (b, s, n * e)
+    positions = [np.array([3]), rng.integers(0, most, (b, s))][rng.integers(2)]
+    return Case(
+        [
+            floats(rng, *shape, dtype=dtype),
+            positions.astype(np.int64),
+            np.cos(angles).astype(dtype),
+            np.sin(angles).astype(dtype),
+        ],
+        attributes,
+        **_near(dtype),
+    )
+
+
+@case("GroupQueryAttention")
+def _group_query(rng: Rng) -> Case:
+    """A prompt, or new tokens behind a past of its own length, or in a buffer of a maximum length."""
+    b, s, groups = sizes(rng, 3, 3)
+    n, e = groups * int(rng.integers(1, 4)), 8 * int(rng.integers(1, 3))
+    form = ["prompt", "past", "buffer"][rng.integers(3)]
+    past = int(rng.integers(1, 5)) if form != "prompt" else 0
+    b = 1 if s > 1 and past else b
+    total, room = past + s, past + s + (3 if form == "buffer" else 0)
+    attributes: dict[str, Any] = {"num_heads": n, "kv_num_heads": groups}
+    lengths = np.full(b, total - 1, np.int32)
+    if rng.integers(2):
+        attributes["local_window_size"] = int(rng.integers(1, 5))
+    inputs: Inputs = [None] * 11
+    inputs[0] = floats(rng, b, s, n * e)
+    inputs[1], inputs[2] = floats(rng, b, s, groups * e), floats(rng, b, s, groups * e)
+    if rng.integers(2):
+        inputs[0] = np.concatenate([each for each in inputs[:3] if each is not None], axis=2)
+        inputs[1] = inputs[2] = None
+    held = room if form == "buffer" else past
+    inputs[3], inputs[4] = floats(rng, b, groups, held, e), floats(rng, b, groups, held, e)
+    inputs[5], inputs[6] = lengths, np.array(total, np.int32)
+    if rng.integers(2):
+        angles = rng.uniform(0, 6, (room + 2, e // 2))
+        inputs[7], inputs[8] = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+        attributes |= {"do_rotary": 1, "rotary_interleaved": int(rng.integers(2))}
+    inputs[10] = maybe(rng, floats(rng, [1, b][rng.integers(2)], [1, n][rng.integers(2)], s, total))
+    return Case(inputs, attributes, (0, 1, 2))
+
+
+@pytest.mark.parametrize("op", sorted(CASES))
+def test_operators_agree_with_onnxruntime(op: str) -> None:
+    for seed in range(4):
+        made = CASES[op](np.random.default_rng(seed))
+        check(op, made, by_onnxruntime(op, made), seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("op", sorted(CASES))
+def test_operators_agree_with_onnxruntime_at_length(op: str) -> None:
+    for seed in range(100, 180):
+        made = CASES[op](np.random.default_rng(seed))
+        check(op, made, by_onnxruntime(op, made), seed)
