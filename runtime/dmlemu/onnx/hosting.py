@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 
 from ..errors import shorten
 from .loading import ModelError, sentence
-from .nodes import Work, reads, subgraphs
+from .nodes import Work, reads, schema_of, subgraphs
 
 __all__ = ["Host"]
 
@@ -26,6 +26,17 @@ class Host:
     def __init__(self, functions: Sequence[onnx.FunctionProto]) -> None:
         self.functions = {(each.domain, each.name): each for each in functions}
         self._made: dict[int, tuple[onnx.NodeProto, ReferenceEvaluator]] = {}
+
+    def check(self, work: Work, reason: str) -> None:
+        """ModelError for a node that the device does not run for a reason, and the host does not know."""
+        known = not work.domain or schema_of(work) is not None
+        if known or (work.domain, work.node.op_type) in self.functions:
+            return
+        raise ModelError(
+            f"{work.title} cannot run on the device: {reason}; and it cannot run on the host: the onnx "
+            f"package has no operators of the domain {shorten(work.domain)!r}. A function of the model can "
+            "define it."
+        )
 
     def run(self, work: Work, values: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs of a node, by name.

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 
 from ..errors import shorten
+from .calls import MICROSOFT
 
 __all__ = ["MOST_BYTES", "ModelError", "known_values", "load_model", "names_of", "sentence"]
 
@@ -44,6 +45,7 @@ def load_model(model: onnx.ModelProto | bytes | str | os.PathLike[str]) -> onnx.
     if not _is_text(loaded):
         raise ModelError(f"{name} is not an ONNX model: it has names that are not UTF-8.")
     _check_opsets(loaded, name)
+    loaded = _with_domains(loaded)
     try:
         onnx.checker.check_model(loaded)
         _check_types(loaded.graph)
@@ -125,6 +127,30 @@ def _check_opsets(model: onnx.ModelProto, name: str) -> None:
                 f"{name} uses operator set {each.version}; onnx {onnx.__version__} knows those up to "
                 f"{newest}. Install a newer onnx package."
             )
+
+
+_UNKNOWN_BEFORE = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 1 << 30}
+"""Operators that ONNX Runtime writes without its domain, and the operator sets that have them."""
+
+
+def _with_domains(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, or a copy, whose operators of ONNX Runtime all have its domain."""
+    versions = [each.version for each in model.opset_import if each.domain in ("", "ai.onnx")]
+
+    def lacks(node: onnx.NodeProto) -> bool:
+        known_from = _UNKNOWN_BEFORE.get(node.op_type, 0)
+        return node.domain in ("", "ai.onnx") and any(version < known_from for version in versions)
+
+    if not any(map(lacks, model.graph.node)):
+        return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    for node in made.graph.node:
+        if lacks(node):
+            node.domain = MICROSOFT
+    if all(each.domain != MICROSOFT for each in made.opset_import):
+        made.opset_import.append(onnx.helper.make_opsetid(MICROSOFT, 1))
+    return made
 
 
 def _is_text(message: Any) -> bool:

@@ -227,6 +227,7 @@ class Builder:
             except NotOnDevice as reason:
                 if self.program.refuses_host:
                     raise ModelError(f"{each.title} cannot run on the device: {reason}.") from None
+                self.program.host.check(each, str(reason))
                 self._check_size(each)
                 self._place(each, "host", str(reason))
                 host = each

@@ -178,7 +178,7 @@ def _multi_head_attention(c: Call) -> Any:
         keys += c.shape(6)[2]
     sizes = (items, heads, queries, keys)
     allowed = _mask(c, 4, sizes)
-    return g.multihead_attention(
+    made = g.multihead_attention(
         **given,
         bias_tensor=c.x(3) if c.has(3) else None,
         mask_tensor=allowed,
@@ -190,6 +190,9 @@ def _multi_head_attention(c: Call) -> Any:
         output_present_key_tensor=c.wants(1),
         output_present_value_tensor=c.wants(2),
     )
+    output, *present = made if isinstance(made, tuple) else (made,)
+    shape = (items, queries, output.sizes[-1])  # stacked ones give it five dimensions
+    return [Made(output, shape), *present]
 
 
 def _sources(c: Call, heads: int) -> tuple[dict[str, Expression], int, int]:
