@@ -10,7 +10,7 @@ import onnx
 
 from ..dml.enums import TensorDataType
 from ..graph import Expression, Graph, broadcast
-from .tensors import Array, Tensor, data_type_of, fitted, sizes_of
+from .tensors import NARROW, Array, Tensor, data_type_of, fitted, sizes_of
 
 __all__ = ["LOWERINGS", "MICROSOFT", "Call", "Made", "NeedsValue", "NotOnDevice", "lowers"]
 
@@ -99,9 +99,11 @@ class Call:
     def rank(self, number: int = 0) -> int:
         return len(self.shape(number))
 
-    def x(self, number: int = 0) -> Expression:
-        """An input on the device."""
+    def x(self, number: int = 0, *, narrow: bool = False) -> Expression:
+        """An input on the device.  ``narrow``: its elements may have 4 bits, as two operators take them."""
         tensor = self.tensor(number)
+        if data_type_of(tensor.element_type) in NARROW and not narrow:
+            raise NotOnDevice(f"only QUANTIZE and DEQUANTIZE have elements of 4 bits, as {tensor.name} has")
         if not tensor.can_be_on_device:
             raise NotOnDevice(_why_not(tensor))
         return tensor.on_device(self.graph)

@@ -24,7 +24,7 @@ from .calls import LOWERINGS, Call, Made, NeedsValue, NotOnDevice
 from .hosting import Host
 from .loading import MOST_BYTES, ModelError, sentence
 from .nodes import Work, branch_work, function_work, reads, schema_of
-from .tensors import DATA_TYPES, Array, Tensor, device_array, element_type_of, fitted, sizes_of
+from .tensors import DATA_TYPES, Array, Tensor, device_array, element_type_of, fitted, host_array, sizes_of
 from .unrolling import loop_work, scan_work
 
 __all__ = ["Builder", "Placed", "Point", "Program", "Segment"]
@@ -126,8 +126,7 @@ class Segment:
             for (name, element_type, shape), array in zip(
                 self.outputs, self.compiled.run(given), strict=True
             ):
-                dtype = onnx.helper.tensor_dtype_to_np_dtype(element_type)
-                values[name] = (array.view(np.bool_) if dtype == np.bool_ else array).reshape(shape)
+                values[name] = host_array(array, element_type).reshape(shape)
         if self.host is not None:
             values.update(host.run(self.host, values))
 

@@ -10,9 +10,20 @@ import numpy as np
 import onnx
 
 from ..dml.enums import TensorDataType
+from ..dml.tensor_desc import BufferTensorDesc
 from ..graph import Expression, Graph, element_wise_identity, packed, reinterpret
 
-__all__ = ["DATA_TYPES", "Array", "Tensor", "by_channel", "copied", "data_type_of", "fitted", "sizes_of"]
+__all__ = [
+    "DATA_TYPES",
+    "NARROW",
+    "Array",
+    "Tensor",
+    "by_channel",
+    "copied",
+    "data_type_of",
+    "fitted",
+    "sizes_of",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -21,10 +32,12 @@ DATA_TYPES: dict[int, TensorDataType] = {
     _ONNX.FLOAT: TensorDataType.FLOAT32,
     _ONNX.FLOAT16: TensorDataType.FLOAT16,
     _ONNX.DOUBLE: TensorDataType.FLOAT64,
+    _ONNX.INT4: TensorDataType.INT4,
     _ONNX.INT8: TensorDataType.INT8,
     _ONNX.INT16: TensorDataType.INT16,
     _ONNX.INT32: TensorDataType.INT32,
     _ONNX.INT64: TensorDataType.INT64,
+    _ONNX.UINT4: TensorDataType.UINT4,
     _ONNX.UINT8: TensorDataType.UINT8,
     _ONNX.UINT16: TensorDataType.UINT16,
     _ONNX.UINT32: TensorDataType.UINT32,
@@ -32,6 +45,9 @@ DATA_TYPES: dict[int, TensorDataType] = {
     _ONNX.BOOL: TensorDataType.UINT8,
 }
 """DirectML's types of ONNX's; BOOL is a UINT8 of 0 or 1."""
+
+NARROW = (TensorDataType.INT4, TensorDataType.UINT4)
+"""Of 4 bits; an array has an int8 or uint8 for each element."""
 
 MAX_RANK = 8
 
@@ -99,13 +115,26 @@ class Tensor:
         if self.expression is None:
             assert self.array is not None and self.shape is not None
             array = np.ascontiguousarray(self.array).reshape(sizes_of(self.shape))
-            self.expression = graph.constant(device_array(array), name=self.name)
+            desc = BufferTensorDesc(DATA_TYPES[self.element_type], array.shape)
+            self.expression = graph.constant(device_array(array), desc, name=self.name)
         return self.expression
 
 
 def device_array(array: Array) -> Array:
-    """With the bytes of the device's type."""
-    return array.view(np.uint8) if array.dtype == np.bool_ else array
+    """With elements of the type that the device's tensors have in NumPy."""
+    if array.dtype == np.bool_:
+        return array.view(np.uint8)
+    if array.dtype.kind == "V" and array.dtype.name in ("int4", "uint4"):
+        return array.astype(np.int8 if array.dtype.name == "int4" else np.uint8)
+    return array
+
+
+def host_array(array: Array, element_type: int) -> Array:
+    """The reverse, of an array of the device: with elements of ONNX's type."""
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(element_type)
+    if dtype == np.bool_:
+        return array.view(np.bool_)
+    return array if array.dtype == dtype else array.astype(dtype)
 
 
 def element_type_of(array: Array) -> int:

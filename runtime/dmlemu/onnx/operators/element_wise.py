@@ -13,6 +13,8 @@ from ... import graph as g
 from ...dml.enums import IsInfinityMode, RoundingMode, TensorDataType
 from ...graph import Expression, reinterpret
 from ..calls import Call, NotOnDevice, lowers, repeated
+from ..tensors import NARROW
+from .quantization import dequantized_from_narrow, narrow_zeros, quantized_to_narrow
 
 _F = g.FUNCTIONS
 _FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
@@ -250,23 +252,51 @@ def _clip(c: Call) -> Expression:
 
 def cast(c: Call, x: Expression, source: int, target: int) -> Expression:
     """A tensor as another of ONNX's types."""
+    if x.data_type in NARROW:
+        x = _cast_from_narrow(c, x)
     if target == onnx.TensorProto.BOOL and source != onnx.TensorProto.BOOL:
         equal = _F["element_wise_logical_equals"](x, c.scalar(0, x))
         made: Expression = _F["element_wise_logical_not"](equal)
         return made
     data_type = c.device_type(target)
+    if data_type in NARROW:
+        return _cast_to_narrow(c, x, data_type)
     made = x if data_type is x.data_type else g.cast(x, output_data_type=data_type)
     return made
 
 
+def _cast_from_narrow(c: Call, x: Expression) -> Expression:
+    """As INT32: casts from there keep the lowest bits, those from floats saturate."""
+    one = [1] * x.rank
+    unit = c.constant(np.ones(one), dtype=np.float32)
+    whole = dequantized_from_narrow(x, [unit, narrow_zeros(c, x.data_type, one)])
+    made: Expression = g.cast(whole, output_data_type=TensorDataType.INT32)
+    return made
+
+
+def _cast_to_narrow(c: Call, x: Expression, data_type: TensorDataType) -> Expression:
+    """The lowest four bits of a whole number; a fraction is cut off."""
+    one = [1] * x.rank
+    bits = _F["element_wise_bit_and"](
+        g.cast(x, output_data_type=TensorDataType.INT32),
+        repeated(c.constant(np.full(one, 15), dtype=np.int32), x.sizes),
+    )
+    if data_type is TensorDataType.INT4:
+        negative = bits > c.scalar(7, bits)
+        bits = _F["element_wise_if"](negative, bits - c.scalar(16, bits), bits)
+    unit = c.constant(np.ones(one), dtype=np.float32)
+    whole = g.cast(bits, output_data_type=TensorDataType.FLOAT32)
+    return quantized_to_narrow(whole, [unit, narrow_zeros(c, data_type, one)])
+
+
 @lowers("Cast")
 def _cast(c: Call) -> Expression:
-    return cast(c, c.x(), c.type_of(), c.attribute("to"))
+    return cast(c, c.x(narrow=True), c.type_of(), c.attribute("to"))
 
 
 @lowers("CastLike")
 def _cast_like(c: Call) -> Expression:
-    return cast(c, c.x(), c.type_of(), c.type_of(1))
+    return cast(c, c.x(narrow=True), c.type_of(), c.type_of(1))
 
 
 @lowers("Dropout")

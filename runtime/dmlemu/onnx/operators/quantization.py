@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import onnx
 
 from ... import graph as g
-from ...dml.enums import TensorDataType
-from ...graph import Expression
+from ...dml.enums import QuantizationType, TensorDataType
+from ...dml.tensor_desc import BufferTensorDesc
+from ...graph import Expression, reinterpret
 from ..calls import MICROSOFT, Call, Made, NotOnDevice, lowers, repeated
-from ..tensors import fitted
+from ..tensors import NARROW, data_type_of, fitted
 
 _T = TensorDataType
 _QUANTIZED = (_T.INT8, _T.UINT8)
@@ -24,14 +28,73 @@ def _parameter(
         return repeated(fitted(x, (1,)), shape), shape
     if block == 0:
         return repeated(fitted(x, [size if i == axis else 1 for i, size in enumerate(shape)]), shape), shape
-    if shape[axis] % block:
-        raise NotOnDevice(f"blocks of {block} do not divide {shape[axis]} elements")
-    divided = (*shape[: axis + 1], block, *shape[axis + 1 :])
-    divided = (*divided[:axis], shape[axis] // block, *divided[axis + 1 :])
     if rank + 1 > 8:
         raise NotOnDevice("blocks need one more dimension than 8")
-    spread = fitted(x, [1 if i == axis + 1 else size for i, size in enumerate(divided)])
-    return repeated(spread, divided), divided
+    blocks = -(-shape[axis] // block)
+    divided = (*shape[:axis], blocks, block, *shape[axis + 1 :])
+    spread = repeated(fitted(x, [1 if i == axis + 1 else size for i, size in enumerate(divided)]), divided)
+    if blocks * block == shape[axis]:
+        return spread, divided
+    longer = fitted(spread, (*shape[:axis], blocks * block, *shape[axis + 1 :]))
+    return reinterpret(longer, shape, longer.strides), shape
+
+
+# --- of 4 bits ---
+
+
+def narrow_zeros(c: Call, data_type: TensorDataType, sizes: Sequence[int]) -> Expression:
+    """Zero points, given because QUANTIZE and DEQUANTIZE take the middle of unsigned numbers without them."""
+    dtype = np.int8 if data_type is _T.INT4 else np.uint8
+    return c.graph.constant(np.zeros(sizes, dtype), BufferTensorDesc(data_type, sizes))
+
+
+def _narrow_parameters(c: Call, data_type: TensorDataType, scale: Expression) -> list[Expression]:
+    """Scale and zero point, with the sizes by which QUANTIZE and DEQUANTIZE find the blocks."""
+    shape = c.shape() or (1,)
+    axis = c.attribute("axis", 1)
+    axis = axis + len(shape) if axis < 0 else axis
+    sizes = list(scale.sizes)
+    if np.prod(sizes) == 1:
+        sizes = [1] * len(shape)
+    elif c.attribute("block_size", 0) == 0:
+        sizes = [size if number == axis else 1 for number, size in enumerate(shape)]
+    elif shape[axis] != sizes[axis] * c.attribute("block_size"):
+        raise NotOnDevice(f"blocks of {c.attribute('block_size')} do not divide {shape[axis]} elements")
+    zero = c.x(2, narrow=True) if c.has(2) else narrow_zeros(c, data_type, sizes)
+    return [fitted(each, sizes) for each in (scale, zero)]
+
+
+def quantized_to_narrow(x: Expression, parameters: Sequence[Expression]) -> Expression:
+    """``parameters``: scale and zero point."""
+    made: Expression = g.quantize(
+        x,
+        parameters,
+        quantization_type=QuantizationType.SCALE_ZERO_POINT,
+        output_data_type=parameters[1].data_type,
+    )
+    return made
+
+
+def dequantized_from_narrow(x: Expression, parameters: Sequence[Expression]) -> Expression:
+    made: Expression = g.dequantize(x, parameters, quantization_type=QuantizationType.SCALE_ZERO_POINT)
+    return made
+
+
+def _quantize_narrow(c: Call, data_type: TensorDataType) -> Expression:
+    x, scale = c.x(), c.x(1)
+    if x.data_type is _T.INT32:
+        x = g.cast(x, output_data_type=_T.FLOAT32)
+    if scale.data_type is not x.data_type:
+        scale = g.cast(scale, output_data_type=x.data_type)
+    return quantized_to_narrow(x, _narrow_parameters(c, data_type, scale))
+
+
+def _dequantize_narrow(c: Call) -> Expression:
+    x = c.x(narrow=True)
+    return dequantized_from_narrow(x, _narrow_parameters(c, x.data_type, c.x(1)))
+
+
+# --- of 8 bits and more ---
 
 
 def _parameters(c: Call) -> tuple[Expression, Expression | None, tuple[int, ...]]:
@@ -47,15 +110,18 @@ def _parameters(c: Call) -> tuple[Expression, Expression | None, tuple[int, ...]
 @lowers("QuantizeLinear")
 @lowers("QuantizeLinear", domain=MICROSOFT)
 def _quantize(c: Call) -> Made:
+    element_type = c.type_of(2) if c.has(2) else c.attribute("output_dtype", 0) or onnx.TensorProto.UINT8
+    data_type = c.device_type(element_type)
+    if data_type in NARROW:
+        return Made(_quantize_narrow(c, data_type), c.shape())
     scale, zero, whole = _parameters(c)
-    data_type = zero.data_type if zero is not None else c.device_type(c.attribute("output_dtype", 0) or 2)
-    if data_type in (_T.INT16, _T.UINT16) and zero is not None:
+    if zero is None:
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(element_type)
+        zero = repeated(c.constant(0, dtype=dtype), whole)
+    if data_type in (_T.INT16, _T.UINT16):
         return Made(_quantize_wide(c, fitted(c.x(), whole), scale, zero), c.shape())
     if data_type not in _QUANTIZED:
         raise NotOnDevice(f"QUANTIZE_LINEAR makes UINT8 and INT8, not {data_type.name}")
-    if zero is None:
-        dtype = np.uint8 if data_type is _T.UINT8 else np.int8
-        zero = repeated(c.constant(0, dtype=dtype), whole)
     x = fitted(c.x(), whole)
     if scale.data_type is not x.data_type:
         scale = g.cast(scale, output_data_type=x.data_type)
@@ -75,6 +141,8 @@ def _quantize_wide(c: Call, x: Expression, scale: Expression, zero: Expression) 
 @lowers("DequantizeLinear")
 @lowers("DequantizeLinear", domain=MICROSOFT)
 def _dequantize(c: Call) -> Made:
+    if data_type_of(c.type_of()) in NARROW:
+        return Made(_dequantize_narrow(c), c.shape())
     scale, zero, whole = _parameters(c)
     x = fitted(c.x(), whole)
     if zero is None:
