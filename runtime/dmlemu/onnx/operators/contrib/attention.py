@@ -80,13 +80,16 @@ def _from_lengths(c: Call, x: Expression, items: int, keys: int) -> Expression:
     return made
 
 
-def _score_bias(c: Call, number: int, sizes: Sizes, like: Expression) -> Expression | None:
-    """What is added to the scores; of later keys so little that a query does not read them."""
+def _score_bias(c: Call, number: int, sizes: Sizes, past: int, like: Expression) -> Expression | None:
+    """What is added to the scores; of later keys so little that a query does not read them.
+
+    ``past``: how many keys lie before the first query.
+    """
     bias = repeated(c.x(number), sizes) if c.has(number) else None
     if not c.attribute("unidirectional", 0):
         return bias
     _, _, queries, keys = sizes
-    later = np.triu(np.ones((1, 1, queries, keys), np.bool_), keys - queries + 1)
+    later = np.triu(np.ones((1, 1, queries, keys), np.bool_), past + 1)
     causal = repeated(c.constant(np.where(later, np.finfo(like.dtype).min, 0), like), sizes)
     return causal if bias is None else bias + causal
 
@@ -106,15 +109,15 @@ def _self_attention(
     if _has(c, past):
         halves = g.split(c.x(past), axis=0, output_axis_sizes=[1, 1])
         past_key, past_value = (fitted(each, c.shape(past)[1:]) for each in halves)
-    keys = queries + (past_key.sizes[2] if past_key is not None else 0)
-    sizes = (items, heads, queries, keys)
+    before = past_key.sizes[2] if past_key is not None else 0
+    sizes = (items, heads, queries, before + queries)
     allowed = _mask(c, mask, sizes)
     made = g.multihead_attention(
         query,
         key,
         value,
         mask_tensor=allowed,
-        relative_position_bias_tensor=_score_bias(c, bias, sizes, query),
+        relative_position_bias_tensor=_score_bias(c, bias, sizes, before, query),
         past_key_tensor=past_key,
         past_value_tensor=past_value,
         scale=_scale(c, size),
@@ -172,17 +175,17 @@ def _multi_head_attention(c: Call) -> Any:
         raise NotOnDevice("MultiHeadAttention with the scores as an output")
     heads = c.attribute("num_heads")
     given, keys, size = _sources(c, heads)
-    items, queries = c.shape(0)[:2]
+    (items, queries), before = c.shape(0)[:2], 0
     if _has(c, 6):
         given |= {"past_key_tensor": c.x(6), "past_value_tensor": c.x(7)}
-        keys += c.shape(6)[2]
-    sizes = (items, heads, queries, keys)
+        before = c.shape(6)[2]
+    sizes = (items, heads, queries, before + keys)
     allowed = _mask(c, 4, sizes)
     made = g.multihead_attention(
         **given,
         bias_tensor=c.x(3) if c.has(3) else None,
         mask_tensor=allowed,
-        relative_position_bias_tensor=_score_bias(c, 5, sizes, c.x(0)),
+        relative_position_bias_tensor=_score_bias(c, 5, sizes, before, c.x(0)),
         scale=_scale(c, size),
         mask_filter_value=c.attribute("mask_filter_value", -10000.0),
         head_count=heads,
