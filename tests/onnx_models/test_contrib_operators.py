@@ -39,6 +39,9 @@ class Case(NamedTuple):
     unit: int = 0
 
 
+STANDARD = ("SimplifiedLayerNormalization", "ConvInteger", "MatMulInteger", "QLinearMatMul")
+"""Those without ONNX Runtime's domain."""
+
 CASES: dict[str, Callable[[Rng], Case]] = {}
 
 
@@ -71,7 +74,7 @@ def single(op: str, made: Case, expected: list[Array]) -> onnx.ModelProto:
     names = ["" if each is None else f"x{number}" for number, each in enumerate(made.inputs)]
     results = [f"y{number}" if number in made.outputs else "" for number in range(max(made.outputs) + 1)]
     constants = {f"x{number}": made.inputs[number] for number in made.known}
-    domain = "" if op == "SimplifiedLayerNormalization" else MICROSOFT
+    domain = "" if op in STANDARD else MICROSOFT
 
     def value(name: str, array: Array) -> tuple[str, int, tuple[int, ...]]:
         return name, int(helper.np_dtype_to_tensor_dtype(array.dtype)), array.shape
@@ -425,6 +428,49 @@ def _qlinear_conv(rng: Rng) -> Case:
     )
 
 
+def _mixed(rng: Rng) -> tuple[Any, Any]:
+    """Types of two factors; ONNX Runtime has no product of int8 with uint8 for all operators."""
+    pairs: list[tuple[Any, Any]] = [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)]
+    return pairs[rng.integers(3)]
+
+
+@case("MatMulInteger")
+def _matmul_integer(rng: Rng) -> Case:
+    a_type, b_type = _mixed(rng)
+    m, k, n = sizes(rng, 3)
+    batch = sizes(rng, int(rng.integers(0, 3)), 3)
+    a = quantized(rng, *batch, m, k, dtype=a_type, optional=True)
+    b = quantized(rng, *batch[int(rng.integers(len(batch) + 1)) :], k, n, dtype=b_type, optional=True)
+    zero = b.zero
+    if zero is not None and b.x.ndim == 2 and rng.integers(2):
+        zero = rng.integers(0, 100, n).astype(b_type)
+    return Case([a.x, b.x, a.zero, zero])
+
+
+@case("QLinearMatMul")
+def _qlinear_matmul(rng: Rng) -> Case:
+    a_type, b_type = _mixed(rng)
+    m, k, n = sizes(rng, 3)
+    batch = sizes(rng, int(rng.integers(0, 3)), 3)
+    a = quantized(rng, *batch, m, k, dtype=a_type)
+    b = quantized(rng, k, n, dtype=b_type)
+    scale, _ = _columns(rng, n, b_type)
+    zero = rng.integers(0, 100, scale.shape).astype(b_type)
+    return Case([*a, b.x, scale, zero, *parameters(rng, a_type)], unit=1)
+
+
+@case("ConvInteger")
+def _conv_integer(rng: Rng) -> Case:
+    x_type, w_type = _mixed(rng)
+    spatial = int(rng.integers(1, 3))
+    groups = int(rng.integers(1, 3))
+    c, m = (groups * each for each in sizes(rng, 2, 3))
+    x = quantized(rng, 2, c, *[5] * spatial, dtype=x_type, optional=True)
+    w = quantized(rng, m, c // groups, *[3] * spatial, dtype=w_type, optional=True)
+    attributes = {"group": groups, "pads": [1, 0] * spatial, "strides": [2] * spatial}
+    return Case([x.x, w.x, x.zero, w.zero], attributes)
+
+
 def _columns(rng: Rng, n: int, dtype: Any) -> tuple[Array, Array | None]:
     """A scale and a zero point, for all columns or one for each."""
     shape = (n,) if rng.integers(2) else ()
@@ -435,7 +481,7 @@ def _columns(rng: Rng, n: int, dtype: Any) -> tuple[Array, Array | None]:
 
 @case("MatMulIntegerToFloat")
 def _matmul_integer_to_float(rng: Rng) -> Case:
-    a_type, b_type = [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)][rng.integers(3)]
+    a_type, b_type = _mixed(rng)
     m, k, n = sizes(rng, 3, 8)
     batch = sizes(rng, int(rng.integers(0, 3)), 3)
     a = quantized(rng, *batch, m, k, dtype=a_type, optional=True)
@@ -456,7 +502,7 @@ def _dynamic_quantize_matmul(rng: Rng) -> Case:
 
 @case("QGemm")
 def _qgemm(rng: Rng) -> Case:
-    a_type, b_type = [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)][rng.integers(3)]
+    a_type, b_type = _mixed(rng)
     m, k, n = sizes(rng, 3, 8)
     flags = {name: int(rng.integers(2)) for name in ("transA", "transB")}
     a = quantized(rng, *((k, m) if flags["transA"] else (m, k)), dtype=a_type)
@@ -654,6 +700,12 @@ def _group_query(rng: Rng) -> Case:
         inputs[7], inputs[8] = np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
         attributes |= {"do_rotary": 1, "rotary_interleaved": int(rng.integers(2))}
     inputs[10] = maybe(rng, _score_bias(rng, b, n, s, total))
+    if rng.integers(3) == 0:
+        attributes["softcap"] = 2.0
+    if rng.integers(3) == 0:
+        attributes["smooth_softmax"] = 1
+    elif rng.integers(3) == 0:
+        inputs += [floats(rng, n)]
     return Case(inputs, attributes, (0, 1, 2))
 
 

@@ -3,12 +3,13 @@
 They are those that its DirectML provider has, and a few more that its quantiser and its optimiser write.
 """
 
-from . import activations, attention, convolutions, normalization, products, quantized, rotation
+from . import activations, attention, convolutions, group_query, normalization, products, quantized, rotation
 
 __all__ = [
     "activations",
     "attention",
     "convolutions",
+    "group_query",
     "normalization",
     "products",
     "quantized",

@@ -1,4 +1,4 @@
-"""Attention, by MULTIHEAD_ATTENTION and MULTIHEAD_ATTENTION1."""
+"""Attention, by MULTIHEAD_ATTENTION."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ from ...calls import MICROSOFT, Call, Made, NotOnDevice, lowers, repeated
 from ...tensors import fitted
 from ..products import Product, of_columns
 from .quantized import integer_product
-from .rotation import angles_at, rotated
 
 Sizes = tuple[int, int, int, int]  # items, heads, queries, keys with those of the past
 
 
-def _refuse(c: Call, *names: str) -> None:
+def refuse(c: Call, *names: str) -> None:
     for name in names:
-        if c.attribute(name, 0) not in (0, -1, b"NONE", "NONE"):
+        if c.attribute(name, 0) not in (0, -1, "NONE"):
             raise NotOnDevice(f"{c.op} with {name} {c.attribute(name)}")
 
 
-def _refuse_inputs(c: Call, **names: int) -> None:
+def refuse_inputs(c: Call, **names: int) -> None:
     for name, number in names.items():
         if c.has(number):
             raise NotOnDevice(f"{c.op} with {name}")
 
 
-def _has(c: Call, number: int) -> bool:
+def has(c: Call, number: int) -> bool:
     """Whether an input is there; a past of no elements is none."""
     return c.has(number) and 0 not in c.shape(number)
 
 
-def _scale(c: Call, size: int) -> float:
+def scale_of(c: Call, size: int) -> float:
     scale: float = c.attribute("scale", 0.0)
     return scale or 1 / math.sqrt(size)
 
@@ -106,7 +105,7 @@ def _self_attention(
     items, queries = projected.sizes[:2]
     query, key, value = g.split(projected, axis=2, output_axis_sizes=widths)
     past_key = past_value = None
-    if _has(c, past):
+    if has(c, past):
         halves = g.split(c.x(past), axis=0, output_axis_sizes=[1, 1])
         past_key, past_value = (fitted(each, c.shape(past)[1:]) for each in halves)
     before = past_key.sizes[2] if past_key is not None else 0
@@ -120,7 +119,7 @@ def _self_attention(
         relative_position_bias_tensor=_score_bias(c, bias, sizes, before, query),
         past_key_tensor=past_key,
         past_value_tensor=past_value,
-        scale=_scale(c, size),
+        scale=scale_of(c, size),
         mask_filter_value=c.attribute("mask_filter_value", -10000.0),
         head_count=heads,
         mask_type=_mask_type(allowed),
@@ -139,7 +138,7 @@ def _mask_type(mask: Expression | None) -> MultiheadAttentionMaskType:
 
 @lowers("Attention", domain=MICROSOFT)
 def _attention(c: Call) -> Any:
-    _refuse(c, "do_rotary", "past_present_share_buffer")
+    refuse(c, "do_rotary", "past_present_share_buffer")
     (items, length, width), columns = c.shape(0), c.shape(1)[1]
     rows = (1, 1, items * length)
     bias = repeated(c.x(2), (*rows, columns)) if c.has(2) else None
@@ -153,7 +152,7 @@ _ABSENT = 99
 
 @lowers("QAttention", domain=MICROSOFT)
 def _quantized_attention(c: Call) -> Any:
-    _refuse(c, "do_rotary", "past_present_share_buffer")
+    refuse(c, "do_rotary", "past_present_share_buffer")
     product = Product(c.shape(0), c.shape(1))
     scale, zero = (fitted(c.x(number), (1, 1, 1, 1)) if c.has(number) else None for number in (3, 6))
     weight_scale = of_columns(c, 4)
@@ -170,13 +169,13 @@ def _quantized_attention(c: Call) -> Any:
 
 @lowers("MultiHeadAttention", domain=MICROSOFT)
 def _multi_head_attention(c: Call) -> Any:
-    _refuse_inputs(c, past_sequence_length=8, cache_indirection=9)
+    refuse_inputs(c, past_sequence_length=8, cache_indirection=9)
     if c.wants(3):
         raise NotOnDevice("MultiHeadAttention with the scores as an output")
     heads = c.attribute("num_heads")
     given, keys, size = _sources(c, heads)
     (items, queries), before = c.shape(0)[:2], 0
-    if _has(c, 6):
+    if has(c, 6):
         given |= {"past_key_tensor": c.x(6), "past_value_tensor": c.x(7)}
         before = c.shape(6)[2]
     sizes = (items, heads, queries, before + keys)
@@ -186,7 +185,7 @@ def _multi_head_attention(c: Call) -> Any:
         bias_tensor=c.x(3) if c.has(3) else None,
         mask_tensor=allowed,
         relative_position_bias_tensor=_score_bias(c, 5, sizes, before, c.x(0)),
-        scale=_scale(c, size),
+        scale=scale_of(c, size),
         mask_filter_value=c.attribute("mask_filter_value", -10000.0),
         head_count=heads,
         mask_type=_mask_type(allowed),
@@ -207,122 +206,7 @@ def _sources(c: Call, heads: int) -> tuple[dict[str, Expression], int, int]:
     if c.rank(1) == 5:
         return {**query, "stacked_key_value_tensor": c.x(1)}, c.shape(1)[1], size
     if c.rank(1) == 4:
-        if c.has(3) or _has(c, 6):
+        if c.has(3) or has(c, 6):
             raise NotOnDevice("MultiHeadAttention with a bias or a past beside keys with heads before them")
         return {**query, "past_key_tensor": c.x(1), "past_value_tensor": c.x(2)}, c.shape(1)[2], size
     return {**query, "key_tensor": c.x(1), "value_tensor": c.x(2)}, c.shape(1)[1], size
-
-
-# --- with a cache of keys and values ---
-
-
-@lowers("GroupQueryAttention", domain=MICROSOFT)
-def _group_query_attention(c: Call) -> list[Any]:
-    """Past and new tokens lie in a cache, whose size is the longest length or that of the past, if larger."""
-    _refuse(
-        c, "softcap", "smooth_softmax", "qk_output", "sliding_window_cache", "k_quant_type", "v_quant_type"
-    )
-    _refuse_inputs(c, head_sink=11, k_scale=12, v_scale=13, q_norm_weight=14, query_seqlens=16)
-    if c.attribute("causal", 1) != 1:
-        raise NotOnDevice("GroupQueryAttention that is not causal")
-    heads, groups = c.attribute("num_heads"), c.attribute("kv_num_heads")
-    query, key, value = _of_groups(c, heads, groups)
-    (items, length), size = query.sizes[:2], query.sizes[2] // heads
-    total = int(np.ravel(c.value(6))[0])
-    lengths = _past_lengths(c, items, length, total)
-    if c.attribute("do_rotary", 0):
-        query, key = _turned(c, query, key, size, lengths)
-    room = max(total, c.shape(3)[2] if c.has(3) else 0)
-    past_key, past_value = (_with_room(c, number, (items, groups, room, size), query) for number in (3, 4))
-    made = g.multihead_attention1(
-        query,
-        key,
-        value,
-        relative_position_bias_tensor=_window_bias(c, lengths, (items, heads, length, room), query),
-        past_key_tensor=past_key,
-        past_value_tensor=past_value,
-        past_sequence_lengths_tensor=lengths,
-        scale=_scale(c, size),
-        mask_filter_value=-10000.0,
-        query_head_count=heads,
-        key_value_head_count=groups,
-        mask_type=MultiheadAttentionMaskType.NONE,
-        output_present_key_tensor=True,
-        output_present_value_tensor=True,
-    )
-    return list(made)
-
-
-def _of_groups(c: Call, heads: int, groups: int) -> list[Expression]:
-    """Queries, keys and values, which may be one tensor."""
-    if c.has(1):
-        return [c.x(0), c.x(1), c.x(2)]
-    size = c.shape(0)[2] // (heads + 2 * groups)
-    made: list[Expression] = list(
-        g.split(c.x(0), axis=2, output_axis_sizes=[heads * size, groups * size, groups * size])
-    )
-    return made
-
-
-def _past_lengths(c: Call, items: int, length: int, total: int) -> Expression:
-    """How many tokens of each item are in the cache: none before a prompt."""
-    last = fitted(c.x(5), (items,))
-    return c.scalar(0, last) if length == total else last - c.scalar(length - 1, last)
-
-
-def _with_room(c: Call, number: int, sizes: Sizes, like: Expression) -> Expression:
-    """The past with room behind it for the new tokens."""
-    if not _has(c, number):
-        return repeated(c.constant(np.zeros((1, 1, 1, 1)), like), sizes)
-    past = c.x(number)
-    more = (*sizes[:2], sizes[2] - past.sizes[2], sizes[3])
-    if not more[2]:
-        return past
-    made: Expression = g.join([past, repeated(c.constant(np.zeros((1, 1, 1, 1)), like), more)], axis=2)
-    return made
-
-
-def _turned(
-    c: Call, query: Expression, key: Expression, size: int, lengths: Expression
-) -> tuple[Expression, Expression]:
-    """With the positions that follow those of the past, or those that are given."""
-    items, length = query.sizes[:2]
-    if c.has(9):
-        positions = repeated(c.x(9), (items, length))
-    else:
-        steps = repeated(c.constant(np.arange(length).reshape(1, length), lengths), (items, length))
-        positions = repeated(fitted(lengths, (items, 1)), (items, length)) + steps
-    angles = angles_at(c, (7, 8), positions, items, length)
-    interleaved = bool(c.attribute("rotary_interleaved", 0))
-
-    def turn(x: Expression) -> Expression:
-        by_head = fitted(x, (items, length, x.sizes[2] // size, size))
-        return fitted(rotated(by_head, angles, interleaved=interleaved), x.sizes)
-
-    return turn(query), turn(key)
-
-
-def _window_bias(c: Call, lengths: Expression, sizes: Sizes, like: Expression) -> Expression | None:
-    """What is added to the scores; of keys before a local window so little that no query reads them."""
-    items, _, length, room = sizes
-    bias, window = None, c.attribute("local_window_size", -1)
-    if c.has(10):
-        given = c.x(10)
-        if given.sizes[3] < room:
-            zeros = (*given.sizes[:3], room - given.sizes[3])
-            given = g.join([given, repeated(c.constant(np.zeros((1, 1, 1, 1)), like), zeros)], axis=3)
-        bias = repeated(given, sizes)
-    if window < 0:
-        return bias
-    columns = (items, 1, length, room)
-    steps = np.arange(length).reshape(1, 1, length, 1) - np.arange(room).reshape(1, 1, 1, room)
-    before = repeated(fitted(lengths, (items, 1, 1, 1)), columns) + repeated(
-        c.constant(steps, lengths), columns
-    )
-    lowest = c.constant(np.full((1, 1, 1, 1), np.finfo(like.dtype).min), like)
-    zero = c.constant(np.zeros((1, 1, 1, 1)), like)
-    hidden = g.element_wise_if(
-        before >= c.scalar(window, before), repeated(lowest, columns), repeated(zero, columns)
-    )
-    hidden = repeated(hidden, sizes)
-    return hidden if bias is None else bias + hidden
