@@ -737,6 +737,57 @@ def test_operators_agree_with_onnxruntime_at_length(op: str) -> None:
         check(op, made, by_onnxruntime(op, made), seed)
 
 
+# --- extremes ---
+
+
+def agree(op: str, made: Case) -> None:
+    check(op, made, by_onnxruntime(op, made))
+
+
+@pytest.mark.parametrize("op", ["Gelu", "FastGelu", "QuickGelu"])
+def test_activations_of_extreme_numbers(op: str) -> None:
+    values = [0, -0.0, 1e4, -1e4, 1e38, -1e38, np.inf, -np.inf, np.nan, 1e-40, 10, -10]
+    agree(op, Case([np.array([values], np.float32)]))
+
+
+def test_attention_of_extreme_scores() -> None:
+    x = np.array([[[1e10, -1e10], [3e4, 2e4], [1, 2]]], np.float32)
+    mask = np.array([[1, 0, 1]], np.int32)
+    agree("MultiHeadAttention", Case([x, x, x], {"num_heads": 1}))
+    for more in ({}, {"mask_filter_value": -3.4e38, "unidirectional": 1}):
+        agree("MultiHeadAttention", Case([x, x, x, None, mask], {"num_heads": 1, **more}))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("scale", [1e-6, 1e4])
+def test_extremes_of_quantized_numbers(dtype: Any, scale: float) -> None:
+    info = np.iinfo(dtype)
+    x = np.array([info.min, info.max, 0, 1, info.min + 1, info.max - 1], dtype)
+    by, one = np.array(scale, np.float32), np.array(1, np.float32)
+    for zero in (np.array(info.min, dtype), np.array(info.max, dtype)):
+        agree("QLinearAdd", Case([x, by, zero, x[::-1].copy(), by, zero, one, zero]))
+        agree("QLinearSigmoid", Case([x, by, zero, one, zero]))
+        agree("QLinearLeakyRelu", Case([x, by, zero, one, zero]))
+        least = [np.array(1 / 256, np.float32), np.array(info.min, dtype)]
+        agree("QLinearSoftmax", Case([x[None], by, zero, *least], {"opset": 13, "axis": -1}))
+
+
+def test_a_product_that_is_far_too_large_saturates() -> None:
+    """ONNX Runtime 1.32 gives the least number for products above 2 to the power of 31."""
+    a, b = np.array([255, 255, 0], np.uint8), np.array([255, 0, 0], np.uint8)
+    by, zero = np.array(1e4, np.float32), np.array(128, np.uint8)
+    made = Case([a, by, zero, b, by, zero, np.array(1, np.float32), zero])
+    run("QLinearMul", made, np.array([255, 0, 255], np.uint8))
+
+
+def test_weights_of_one_byte_throughout() -> None:
+    for bits, byte in ((4, 0), (4, 255), (8, 0), (8, 255)):
+        weights = np.full((2, 1, 2 * bits), byte, np.uint8)
+        scales = np.array([[1e4], [1e-4]], np.float32)
+        attributes = {"K": 16, "N": 2, "bits": bits, "block_size": 16}
+        agree("MatMulNBits", Case([np.ones((1, 16), np.float32), weights, scales], attributes))
+
+
 # --- what it does not run, or not as it should ---
 
 
