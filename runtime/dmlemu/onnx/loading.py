@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import onnx
 
 from ..errors import shorten
 from .calls import MICROSOFT
+from .nodes import subgraphs
 
 __all__ = ["MOST_BYTES", "ModelError", "known_values", "load_model", "names_of", "sentence"]
 
@@ -141,16 +142,23 @@ def _with_domains(model: onnx.ModelProto) -> onnx.ModelProto:
         known_from = _UNKNOWN_BEFORE.get(node.op_type, 0)
         return node.domain in ("", "ai.onnx") and any(version < known_from for version in versions)
 
-    if not any(map(lacks, model.graph.node)):
+    if not any(map(lacks, _all_nodes(model.graph))):
         return model
     made = onnx.ModelProto()
     made.CopyFrom(model)
-    for node in made.graph.node:
-        if lacks(node):
-            node.domain = MICROSOFT
+    for node in filter(lacks, _all_nodes(made.graph)):
+        node.domain = MICROSOFT
     if all(each.domain != MICROSOFT for each in made.opset_import):
         made.opset_import.append(onnx.helper.make_opsetid(MICROSOFT, 1))
     return made
+
+
+def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """Those of branches and loops, too."""
+    for node in graph.node:
+        yield node
+        for inner in subgraphs(node):
+            yield from _all_nodes(inner)
 
 
 def _is_text(message: Any) -> bool:
