@@ -962,6 +962,11 @@ def test_optional_zero_points_may_be_absent() -> None:
     run("QLinearMul", Case([a, half, None, b, half, None, one]), np.array([0, 0, 255], np.uint8))
 
 
+def test_an_operator_without_a_domain_may_have_constants_only() -> None:
+    made = Case([np.float32([[3, 4]]), np.float32([1, 2])], {"epsilon": 0.0}, known=(0, 1))
+    run("SimplifiedLayerNormalization", made, np.float32([[3, 8]]) / np.float32(12.5**0.5))
+
+
 # --- what cannot run ---
 
 
@@ -1005,4 +1010,4 @@ def test_the_guide_lists_the_operators() -> None:
     assert untested <= {
         "LayerNormalization",
         "TransposeMatMul",
-    }  # of test_optimised_models.py; a name of FusedMatMul
+    }  # FusedMatMul was named so

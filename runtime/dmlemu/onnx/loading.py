@@ -46,9 +46,8 @@ def load_model(model: onnx.ModelProto | bytes | str | os.PathLike[str]) -> onnx.
     if not _is_text(loaded):
         raise ModelError(f"{name} is not an ONNX model: it has names that are not UTF-8.")
     _check_opsets(loaded, name)
-    loaded = _with_domains(loaded)
     try:
-        onnx.checker.check_model(loaded)
+        onnx.checker.check_model(_checkable(loaded))
         _check_types(loaded.graph)
     except (onnx.checker.ValidationError, ValueError) as error:
         raise ModelError(f"{name} is not a valid ONNX model: {sentence(error)}") from None
@@ -134,8 +133,8 @@ _UNKNOWN_BEFORE = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 1 <
 """Operators that ONNX Runtime writes without its domain, and the operator sets that have them."""
 
 
-def _with_domains(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model, or a copy, whose operators of ONNX Runtime all have its domain."""
+def _checkable(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, or a copy in which those operators have a domain that the checker does not know."""
     versions = [each.version for each in model.opset_import if each.domain in ("", "ai.onnx")]
 
     def lacks(node: onnx.NodeProto) -> bool:

@@ -330,7 +330,8 @@ class Builder:
             return self.tensors[node.input[0]].is_tensor
         if node.op_type in _NOT_FOLDED and (work.domain, node.op_type) in LOWERINGS:
             return False
-        return all(self.tensors[name].is_known for name in reads(node))
+        known = all(self.tensors[name].is_known for name in reads(node))
+        return known and schema_of(work) is not None  # ONNX Runtime has operators without a domain
 
     def _check_size(self, work: Work) -> None:
         """Before the host makes it: ModelError if an output is larger than any tensor of the device."""

@@ -7,7 +7,7 @@ import numpy as np
 from ... import graph as g
 from ...dml.enums import ReduceFunction
 from ...graph import Expression
-from ..calls import MICROSOFT, Call, Made, NotOnDevice, lowers, repeated
+from ..calls import Call, Made, NotOnDevice, lowers, repeated
 from ..tensors import by_channel, fitted
 
 
@@ -56,7 +56,6 @@ def _instance_normalization(c: Call) -> Expression:
 
 
 @lowers("LayerNormalization")
-@lowers("LayerNormalization", domain=MICROSOFT)
 def _layer_normalization(c: Call) -> Expression:
     if c.wants(1) or c.wants(2):
         raise NotOnDevice("MEAN_VARIANCE_NORMALIZATION does not return mean and deviation")

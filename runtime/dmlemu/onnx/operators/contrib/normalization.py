@@ -75,8 +75,9 @@ def _skip_simplified_layer_normalization(c: Call) -> list[Made | None]:
     return _and_sum(c, made, x)
 
 
-@lowers("SimplifiedLayerNormalization", domain=MICROSOFT)
+@lowers("SimplifiedLayerNormalization")
 def _simplified_layer_normalization(c: Call) -> Made:
+    """ONNX Runtime has it without its domain."""
     _no_statistics(c)
     made = _by_root_mean_square(c, c.x(0), c.x(1), c.axis(-1), c.attribute("epsilon", 1e-5))
     return Made(made, c.shape())
