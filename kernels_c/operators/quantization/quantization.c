@@ -54,6 +54,10 @@ static const uint8_t *load_bytes(bool is_half, const uint8_t *at, int64_t stride
     if (stride == 1) {
         return at;
     }
+    if (stride == 0) {
+        memset(piece, *at, (size_t)count);
+        return piece;
+    }
 #endif
     for (int64_t i = 0; i < count; i++) {
         piece[i] = DMLK_LOAD(at, i * stride);
@@ -70,6 +74,13 @@ static const float *load_floats(uint32_t type, const uint8_t *at, int64_t stride
     }
     if (stride == 1) {
         dmlk_widen_float16(halves, count, piece);
+        return piece;
+    }
+    if (stride == 0) {
+        const float one = type == DMLK_FLOAT32 ? *floats : dmlk_float16_to_float(*halves);
+        for (int64_t i = 0; i < count; i++) {
+            piece[i] = one;
+        }
         return piece;
     }
 #endif
@@ -531,6 +542,24 @@ struct scaling {
     bool quantizes, joint;
 };
 
+#ifndef DMLK_CHECKED
+/* Contiguous sums, plus one bias for all (with `step` 0) or one for each, rounded to floats. */
+DMLK_EACH_ISA(add_bias, (const uint32_t *restrict sums, const uint32_t *restrict bias, int64_t step, int64_t count,
+                         float *restrict to),
+              (sums, bias, step, count, to)) {
+    if (step == 0) {
+        const uint32_t all = *bias;
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = (float)(int32_t)(sums[i] + all);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = (float)(int32_t)(sums[i] + bias[i]);
+    }
+}
+#endif
+
 /* Loads the sums, plus a bias of integers, and rounds them to floats.  Sums of INT32 wrap. */
 static void load_sums(const struct scaling *s, uint8_t *const *at, const int64_t *strides, int64_t count, float *to) {
     if (s->types[SUMS] != DMLK_INT32) {
@@ -543,6 +572,14 @@ static void load_sums(const struct scaling *s, uint8_t *const *at, const int64_t
     }
     const uint32_t *sums = (const uint32_t *)at[SUMS], *bias = (const uint32_t *)at[SUM_BIAS];
     const bool has_bias = s->types[SUM_BIAS] == DMLK_INT32;
+#ifndef DMLK_CHECKED
+    const int64_t step = has_bias ? strides[SUM_BIAS] : 0;
+    if (strides[SUMS] == 1 && (step == 0 || step == 1)) {
+        static const uint32_t none = 0;
+        add_bias(sums, has_bias ? bias : &none, step, count, to);
+        return;
+    }
+#endif
     for (int64_t i = 0; i < count; i++) {
         const uint32_t more = has_bias ? DMLK_LOAD(bias, i * strides[SUM_BIAS]) : 0;
         to[i] = (float)(int32_t)(DMLK_LOAD(sums, i * strides[SUMS]) + more);
@@ -567,10 +604,38 @@ DMLK_EACH_ISA(quantize_sums, (float *restrict x, const float *restrict a, const 
     }
 }
 
+#ifndef DMLK_CHECKED
+/* Contiguous sums with one bias, one factor and one zero point: a row of a channel. */
+DMLK_EACH_ISA(quantize_channel, (const uint32_t *restrict sums, uint32_t bias, float factor, uint8_t zero,
+                                 const struct integers *type, int64_t count, uint8_t *restrict out),
+              (sums, bias, factor, zero, type, count, out)) {
+    const struct integers limits = *type;
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = quantized_float((float)(int32_t)(sums[i] + bias) * factor, zero, &limits);
+    }
+}
+
+static bool is_of_channel(const struct scaling *s, const int64_t *strides) {
+    return s->quantizes && s->joint && s->types[SUMS] == DMLK_INT32 && s->types[FIRST_SCALE] == DMLK_FLOAT32 &&
+           s->types[SECOND_SCALE] == DMLK_FLOAT32 && s->types[OUT_SCALE] == DMLK_FLOAT32 && strides[SUMS] == 1 &&
+           strides[SCALED] == 1 && strides[SUM_BIAS] == 0 && strides[FIRST_SCALE] == 0 && strides[SECOND_SCALE] == 0 &&
+           strides[OUT_SCALE] == 0 && strides[OUT_ZERO] == 0;
+}
+#endif
+
 static void scale_sums_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     const struct scaling *s = context;
     float x[DMLK_CHUNK], first[DMLK_CHUNK], second[DMLK_CHUNK], third[DMLK_CHUNK];
     uint8_t zero_piece[DMLK_CHUNK], bytes[DMLK_CHUNK], *from[SCALED_OPERANDS];
+#ifndef DMLK_CHECKED
+    if (is_of_channel(s, strides)) {
+        const float *a = (const float *)at[FIRST_SCALE], *b = (const float *)at[SECOND_SCALE];
+        const uint32_t bias = s->types[SUM_BIAS] == DMLK_INT32 ? *(const uint32_t *)at[SUM_BIAS] : 0;
+        quantize_channel((const uint32_t *)at[SUMS], bias, *a * *b / *(const float *)at[OUT_SCALE], *at[OUT_ZERO],
+                         &s->out, count, at[SCALED]);
+        return;
+    }
+#endif
     memcpy(from, at, sizeof from);
     for (int64_t done = 0; done < count; done += DMLK_CHUNK) {
         const int64_t n = dmlk_min(count - done, DMLK_CHUNK);
