@@ -17,6 +17,8 @@ from .nodes import Work, reads, schema_of, subgraphs
 __all__ = ["Host"]
 
 _KEPT = 1000
+# The first operator sets of which it has them; what they did before, they still do.
+_FIRST = {"DequantizeLinear": 19}
 _TRUE = "dmlemu/true"
 
 
@@ -74,7 +76,10 @@ class Host:
             graph.node.add().CopyFrom(work.node)
             graph.input.extend(onnx.ValueInfoProto(name=name) for name in names)
             graph.output.extend(onnx.ValueInfoProto(name=name) for name in work.node.output if name)
-            imports = [onnx.helper.make_opsetid(domain, version) for domain, version in work.opsets.items()]
+            opsets = {**work.opsets}
+            if not work.domain:
+                opsets[""] = max(opsets.get("", 1), _FIRST.get(work.node.op_type, 1))
+            imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
             called: dict[int, onnx.FunctionProto] = {}
             self._add_called(graph.node, called)
             model = onnx.helper.make_model(graph, opset_imports=imports, functions=list(called.values()))

@@ -30,10 +30,14 @@ _serials = itertools.count()
 
 
 class Work(NamedTuple):
-    """A node, and the operator sets by which it is understood."""
+    """A node, and the operator sets by which it is understood.
+
+    ``parts``: the nodes in whose place it stands, which run if the device cannot run it.
+    """
 
     node: onnx.NodeProto
     opsets: Opsets
+    parts: tuple[Work, ...] = ()
 
     @property
     def domain(self) -> str:
@@ -52,6 +56,12 @@ class Work(NamedTuple):
     @property
     def opset(self) -> int:
         return self.opsets.get(self.domain, 1)
+
+    @property
+    def needs(self) -> set[str]:
+        """The names that it reads, or its parts do."""
+        made = {name for part in self.parts for name in part.node.output}
+        return set(reads(self.node)).union(*(reads(part.node) for part in self.parts)) - made
 
 
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:

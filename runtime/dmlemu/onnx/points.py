@@ -81,6 +81,7 @@ class Placed:
     name: str
     where: str  # "device", "folded" or "host"
     reason: str = ""
+    parts: tuple[str, ...] = ()  # the operators in whose place it stands
 
 
 @dataclass
@@ -141,7 +142,7 @@ class Point:
     def __init__(self, program: Program, work: Sequence[Work], known: Mapping[str, Any]) -> None:
         self.program = program
         self.work = tuple(work)
-        needed = {name for each in self.work for name in reads(each.node)} | set(program.outputs)
+        needed = set(program.outputs).union(*(each.needs for each in self.work))
         self.known = {name: value for name, value in known.items() if name in needed}
         self.needs = needed - set(self.known)
         self._segments: dict[Any, list[Segment]] = {}
@@ -261,6 +262,9 @@ class Builder:
                 if isinstance(refused, Error) and refused.hresult in _LOST:
                     raise
                 reason = sentence(refused).removesuffix(".")
+        if work.parts:
+            self._put([part for part in work.parts if not self.tensors.keys() >= set(part.node.output)])
+            return None
         self._ask_beside_empty(inputs)
         if not all(each is None or each.can_be_on_device for each in inputs):
             raise NotOnDevice(reason)  # its parts could not run there either
@@ -392,13 +396,14 @@ class Builder:
         )
 
     def _place(self, work: Work, where: str, reason: str = "") -> None:
-        self.placed.append(Placed(work.node.op_type, work.name, where, reason))
+        parts = tuple(part.node.op_type for part in work.parts)
+        self.placed.append(Placed(work.node.op_type, work.name, where, reason, parts))
 
     # --- the end ---
 
     def _finish(self, host: Work | None) -> Segment:
         rest = list(self.work)
-        needed = {name for each in rest for name in reads(each.node)} | set(self.program.outputs)
+        needed = set(self.program.outputs).union(*(each.needs for each in rest))
         read_by_host = set() if host is None else set(reads(host.node))
         wanted = [
             each

@@ -14,6 +14,7 @@ from .. import d3d12, dml
 from ..errors import as_integer
 from ..graph import Policy, packed
 from . import operators  # noqa: F401  (fills the table of lowerings)
+from .fusing import fuse
 from .hosting import Host
 from .loading import ModelError, known_values, load_model, names_of, sentence
 from .nodes import Work
@@ -47,6 +48,9 @@ class InferenceSession:
     ``policy``: how tensors between operators are laid out in memory, see :mod:`dmlemu.graph.policies`.
     ``host="error"``: a node that cannot run on the device is an error instead.  ``keep_intermediates``:
     :meth:`run` can return all tensors of the model. ``values`` has the tensors of the last run by name.
+    ``fuse_quantized``: of a quantized model, DequantizeLinear, an operator and QuantizeLinear become one
+    operator on the bytes, whose results may differ by one step of the output's scale; False, or
+    ``keep_intermediates``: they run one by one, in floats.
 
     Raises :class:`ModelError`, a ValueError, for a model that cannot be read or is not valid.
     """
@@ -61,6 +65,7 @@ class InferenceSession:
         execution_flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE,
         host: str = "run",
         keep_intermediates: bool = False,
+        fuse_quantized: bool = True,
     ) -> None:
         if host not in ("run", "error"):
             raise ValueError(f"host ({host!r}) must be 'run' or 'error'.")
@@ -84,6 +89,7 @@ class InferenceSession:
             keeps=keep_intermediates,
         )
         self._work = [Work(node, opsets) for node in graph.node]
+        self._fuses = fuse_quantized and not keep_intermediates
         self._starts: dict[frozenset[str], Point] = {}  # by the initialisers that are given
         self._lock = threading.RLock()
         self._placed: list[list[Placed]] = []
@@ -143,7 +149,10 @@ class InferenceSession:
         replaced = frozenset(self._known).intersection(values)
         if replaced not in self._starts:
             known = {name: value for name, value in self._known.items() if name not in replaced}
-            self._starts[replaced] = Point(self._program, self._work, known)
+            work, more = self._work, {}
+            if self._fuses:
+                work, more = fuse(work, known, self._program.outputs)
+            self._starts[replaced] = Point(self._program, work, {**known, **more})
         return self._starts[replaced]
 
     def _checked(self, feed: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,6 +191,7 @@ class InferenceSession:
             if counts:
                 text = ", ".join(op if count == 1 else f"{op} x{count}" for op, count in counts.items())
                 lines.append(f"device: {sum(counts.values())} nodes: {text}")
+            lines += _fused_lines(placed)
             folded = sum(each.where == "folded" for each in placed)
             if folded:
                 lines.append(f"computed when compiled: {folded} nodes")
@@ -194,6 +204,19 @@ class InferenceSession:
     def placed(self) -> list[Placed]:
         """Where each node of the last run ran."""
         return [each for placed in self._placed for each in placed]
+
+
+def _fused_lines(placed: Sequence[Placed]) -> list[str]:
+    """Which operators stand for several, and for which."""
+    counts: dict[tuple[str, tuple[str, ...]], int] = {}
+    for each in placed:
+        if each.parts and each.where == "device":
+            key = each.op, tuple(dict.fromkeys(each.parts))
+            counts[key] = counts.get(key, 0) + 1
+    return [
+        f"fused: {', '.join(parts)} to {op}" + (f" x{count}" if count > 1 else "")
+        for (op, parts), count in counts.items()
+    ]
 
 
 def _domain(domain: str) -> str:

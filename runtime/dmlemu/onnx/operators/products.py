@@ -103,7 +103,7 @@ def _matmul_integer(c: Call) -> Made:
 
 
 @lowers("QLinearMatMul")
-def _quantized_matmul(c: Call) -> Made:
+def quantized_matmul(c: Call) -> Made:
     product = Product(c.shape(0), c.shape(3))
     made: Expression = g.quantized_linear_matrix_multiply(
         product.a(c.x(0)),

@@ -9,9 +9,9 @@ import numpy as np
 
 from .... import graph as g
 from ....dml.enums import TensorDataType
-from ....graph import Expression
+from ....graph import Expression, interleaved_channel
 from ...calls import MICROSOFT, Call, Made, lowers, repeated
-from ...tensors import fitted
+from ...tensors import by_channel, fitted
 from ..products import Product, of_columns, of_rows
 from ..windows import pooled
 from .convolutions import channels_first, channels_last
@@ -48,10 +48,10 @@ def _add(c: Call) -> Made:
     shape = np.broadcast_shapes(c.shape(0), c.shape(3))
     a, b = repeated(c.x(0), shape), repeated(c.x(3), shape)
     one = (1,) * a.rank
-    zeros = [fitted(_zero_point(c, number, a), one) for number in (2, 5, 7)]
+    zeros = [fitted(_zero_point(c, number, x), one) for number, x in ((2, a), (5, b), (7, a))]
     scales = [fitted(c.x(number), one) for number in (1, 4, 6)]
     made: Expression = g.element_wise_quantized_linear_add(
-        a, scales[0], b, scales[1], scales[2], *zeros, output_data_type=a.data_type
+        a, scales[0], b, scales[1], scales[2], *zeros, output_data_type=zeros[2].data_type
     )
     return Made(made, shape)
 
@@ -110,10 +110,11 @@ def _pooling(c: Call) -> partial[Expression]:
         "output_scale_tensor": c.x(3),
         "output_zero_point_tensor": _zero_point(c, 4, x),
     }
+    one = (1,) * max(c.rank(), 4)
     return partial(
         g.quantized_linear_average_pooling,
-        output_data_type=x.data_type,
-        **{name: fitted(each, (1, 1, 1, 1)) for name, each in parameters.items()},
+        output_data_type=parameters["output_zero_point_tensor"].data_type,
+        **{name: fitted(each, one) for name, each in parameters.items()},
     )
 
 
@@ -183,8 +184,37 @@ def _dynamic_quantize_matmul(c: Call) -> Made:
     return integer_product(product, (x, scale, zero), (c.x(1), b_scale, of_columns(c, 3)), of_columns(c, 4))
 
 
+def _linear_layer(c: Call) -> Made:
+    """A quantized product as a convolution of one row: DirectML's product of bytes has no bias."""
+    rows, depth = c.shape(0)
+    w = c.x(3) if c.attribute("transB", 0) else g.transpose(c.x(3), [1, 0])
+    columns = w.sizes[0]
+    graph = c.graph
+    policy, graph.policy = graph.policy, interleaved_channel  # the rows of the result, as those of x
+    try:
+        made: Expression = g.quantized_linear_convolution(
+            g.transpose(fitted(c.x(0), (1, 1, rows, depth)), [0, 3, 1, 2]),
+            by_channel(c.x(1), 4),
+            fitted(w, (columns, depth, 1, 1)),
+            by_channel(c.x(4), 4),
+            by_channel(c.x(7), 4),
+            by_channel(c.x(2), 4) if c.has(2) else None,
+            by_channel(c.x(5), 4) if c.has(5) else None,
+            by_channel(c.x(6), 4) if c.has(6) else None,
+            by_channel(c.x(8), 4),
+            output_data_type=c.x(8).data_type,
+        )
+    finally:
+        graph.policy = policy
+    return Made(g.transpose(made, [0, 2, 3, 1]), (rows, columns))
+
+
 @lowers("QGemm", domain=MICROSOFT)
 def _gemm(c: Call) -> Made:
+    biases = math.prod(c.shape(6)) if c.has(6) else 0
+    is_layer = not c.attribute("transA", 0) and c.attribute("alpha", 1.0) == 1 and c.has(8)
+    if is_layer and biases in (0, c.shape(3)[0 if c.attribute("transB", 0) else 1]):
+        return _linear_layer(c)
     a, b = (fitted(c.x(number), (1, 1, *c.shape(number))) for number in (0, 3))
     a, b = (
         g.transpose(x, [0, 1, 3, 2]) if c.attribute(name, 0) else x
