@@ -73,9 +73,14 @@ class Match(NamedTuple):
             for each in (self.output, *self.inputs.values())
         ]
         scale, zero = parameters[0]
+        if scale is None or zero is None or scale.size != 1 or zero.size != 1 or not (scale > 0).all():
+            return False
         return all(
-            a is not None and b is not None and a.size == b.size == 1 and a > 0  # for type checkers, too
-            and scale is not None and zero is not None and a == scale and b == zero and b.dtype == zero.dtype
+            a is not None
+            and b is not None
+            and (a == scale).all()
+            and (b == zero).all()
+            and b.dtype == zero.dtype
             for a, b in parameters
         )
 
@@ -155,12 +160,13 @@ class _Model:
 
     def value(self, name: str) -> Array | None:
         """Of an initialiser or a Constant."""
-        found = self.known.get(name, self.made.get(name))
+        found: Any = self.known.get(name, self.made.get(name))
         maker = self.makers.get(name)
         if maker is not None and _is(maker, "Constant"):
-            found = _attribute(maker.node, "value")
-            found = None if found is None else onnx.numpy_helper.to_array(found)
-        return found if isinstance(found, np.ndarray) else None
+            tensor = _attribute(maker.node, "value")
+            found = None if tensor is None else onnx.numpy_helper.to_array(tensor)
+        array: Array | None = found if isinstance(found, np.ndarray) else None
+        return array
 
     def numbers(self, tensor: Quantized) -> Array | None:
         """What known small integers with one scale stand for."""
@@ -258,7 +264,13 @@ class _Model:
             return None
         type_limits = np.iinfo(zero.dtype)
         least, most = (
-            int(np.clip(np.rint(np.float32(value) / scale.astype(np.float32)) + zero, type_limits.min, type_limits.max).item())
+            int(
+                np.clip(
+                    np.rint(np.float32(value) / scale.astype(np.float32)) + zero,
+                    type_limits.min,
+                    type_limits.max,
+                ).item()
+            )
             for value in (low, high)
         )
         return (least if least > type_limits.min else None), (most if most < type_limits.max else None)
@@ -294,8 +306,10 @@ def _convolution(m: Match) -> Replacement | None:
     return Replacement("QLinearConv", [*x[:3], *w[:3], y.scale, m.zero(y), *bias], m.limits())
 
 
-def _product(m: Match) -> Replacement:
+def _product(m: Match) -> Replacement | None:
     a, b, y = m.inputs[0], m.inputs[1], m.output
+    if not _is_along(m, b, -1) or not _is_along(m, a, None):
+        return None
     return Replacement("QLinearMatMul", [*a[:3], *b[:3], y.scale, m.zero(y)], m.limits())
 
 
@@ -397,16 +411,18 @@ def _has_sum_scale(m: Match, number: int) -> bool:
     scales = [m.model.value(each.scale) for each in (bias, m.inputs[0], m.inputs[1])]
     if zero is None or zero.any() or any(each is None for each in scales):
         return False
-    own, x, w = (np.ravel(each).astype(np.float64) for each in scales)  # type: ignore[arg-type, union-attr]
+    own, x, w = (np.ravel(each).astype(np.float64) for each in scales)  # type: ignore[arg-type]
     if x.size != 1 or own.size not in (1, w.size):
         return False
     return bool(np.allclose(own, x * w, rtol=_BIAS_SCALE, atol=0))
 
 
-def _is_along(m: Match, tensor: Quantized, axis: int) -> bool:
-    """Whether a tensor of two or more dimensions has one scale, or one for each index of an axis."""
-    scale = m.model.value(tensor.scale)
-    return scale is not None and (scale.size == 1 or tensor.axis == axis)
+def _is_along(m: Match, tensor: Quantized, axis: int | None) -> bool:
+    """Whether a tensor has one scale or, unless ``axis`` is None, one for each index there."""
+    scale, values = m.model.value(tensor.scale), m.model.value(tensor.name)
+    if scale is None or scale.size == 1 or axis is None:
+        return scale is not None and scale.size == 1
+    return tensor.axis == axis or (values is not None and (tensor.axis - axis) % values.ndim == 0)
 
 
 _KEPT = (

@@ -14,7 +14,7 @@ from .. import d3d12, dml
 from ..errors import as_integer
 from ..graph import Policy, packed
 from . import operators  # noqa: F401  (fills the table of lowerings)
-from .fusing import fuse
+from .fusing import Fused, fuse
 from .hosting import Host
 from .loading import ModelError, known_values, load_model, names_of, sentence
 from .nodes import Work
@@ -149,10 +149,10 @@ class InferenceSession:
         replaced = frozenset(self._known).intersection(values)
         if replaced not in self._starts:
             known = {name: value for name, value in self._known.items() if name not in replaced}
-            work, more = self._work, {}
+            fused = Fused(self._work, {})
             if self._fuses:
-                work, more = fuse(work, known, self._program.outputs)
-            self._starts[replaced] = Point(self._program, work, {**known, **more})
+                fused = fuse(self._work, known, self._program.outputs)
+            self._starts[replaced] = Point(self._program, fused.work, {**known, **fused.known})
         return self._starts[replaced]
 
     def _checked(self, feed: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What ``fusing`` makes of operators between DequantizeLinear and QuantizeLinear.
 
-The inputs are those of ONNX's and ONNX Runtime's operators of these names; the attributes ``low`` and ``high``
+The inputs are those of the operators that ONNX and ONNX Runtime call so; the attributes ``low`` and ``high``
 are limits of the output.
 """
 
