@@ -318,6 +318,27 @@ struct loop {
     int64_t strides[OPERANDS];
 };
 
+/* Loops that step evenly through all operands become one; returns the number of those that are left. */
+static uint32_t merge_loops(struct loop *loops, uint32_t count) {
+    uint32_t last = 0;
+    for (uint32_t d = 1; d < count; d++) {
+        struct loop *outer = &loops[last];
+        const struct loop inner = loops[d];
+        bool is_even = true;
+        for (uint32_t k = 0; k < OPERANDS; k++) {
+            is_even = is_even && outer->strides[k] == inner.size * inner.strides[k];
+        }
+        if (is_even) {
+            const int64_t size = outer->size * inner.size;
+            *outer = inner;
+            outer->size = size;
+        } else {
+            loops[++last] = inner;
+        }
+    }
+    return last + 1;
+}
+
 /* Splits dimensions in which an element of the scale applies to a block of several elements.  Returns the number of
  * loops; 0: the sizes of the scale do not divide those of the input. */
 static uint32_t split_into_blocks(const dmlk_view *views, struct loop *loops) {
@@ -338,7 +359,7 @@ static uint32_t split_into_blocks(const dmlk_view *views, struct loop *loops) {
     if (count == 0) {
         loops[count++] = (struct loop){.size = 1};
     }
-    return count;
+    return merge_loops(loops, count);
 }
 
 /* Short rows with one scale each, without the cost of iterating over them: the operands step from row to row. */
