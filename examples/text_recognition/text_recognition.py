@@ -6,7 +6,8 @@
     python examples/text_recognition/text_recognition.py ch_PP-OCRv4_rec_infer.onnx
 
 draws the text that ``--text`` says and reads it; with an image it reads that one.  The width of the image is
-the model's free dimension: the model is compiled for each width that it meets.
+the model's free dimension: the model is compiled for each width that it meets.  ``--precision`` converts the
+model before, with onnxruntime (``precision.py``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+from precision import PRECISIONS, converted
 
 from dmlemu.onnx import InferenceSession
 
@@ -45,6 +48,32 @@ def tensor_of(image: Any) -> Array:
     return np.ascontiguousarray((pixels[:, :, ::-1] / 127.5 - 1).transpose(2, 0, 1)[None])
 
 
+# Text of many shapes, from which the quantiser takes the ranges of tensors.
+SAMPLES = (
+    "Tensor strides: 3, 1",
+    "The quick brown fox",
+    "0123456789 abcdefg",
+    "HIJKLMNOP qrstuvwxyz",
+    "(x + y) * z = 42%",
+    "jumps over the lazy dog",
+    "ONNX, DirectX; LINUX",
+)
+
+
+def in_precision(model: onnx.ModelProto, precision: str) -> onnx.ModelProto:
+    """The recogniser in one of ``PRECISIONS``."""
+    name = model.graph.input[0].name
+    return converted(model, precision, ({name: tensor_of(drawn(text))} for text in SAMPLES))
+
+
+def read(session: InferenceSession, image: Any) -> str:
+    """The text of an image."""
+    [argument] = session.get_inputs()
+    dtype = np.float16 if argument.type == "tensor(float16)" else np.float32
+    [scores] = session.run(None, {argument.name: tensor_of(image).astype(dtype)})
+    return decoded(scores[0], characters_of(session))
+
+
 def characters_of(session: InferenceSession) -> list[str]:
     """By class: a blank, those that the model's metadata lists, a space."""
     metadata = {each.key: each.value for each in session.model.metadata_props}
@@ -63,6 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL.onnx")
     parser.add_argument("image", type=Path, nargs="?", metavar="IMAGE", help="a picture of one line of text")
     parser.add_argument("--text", default="DirectML on Linux 2026", help="what is drawn without an image")
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, default="float32", help="what the model is converted to"
+    )
     parsed = parser.parse_args(arguments)
     if parsed.image is None:
         image = drawn(parsed.text)
@@ -70,16 +102,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from PIL import Image
 
         image = Image.open(parsed.image)
-    session = InferenceSession(parsed.model, host="error")
-    [argument] = session.get_inputs()
-    feeds = {argument.name: tensor_of(image)}
+    model = in_precision(onnx.load(parsed.model), parsed.precision)
+    session = InferenceSession(model, host="error")
     start = time.perf_counter()
-    session.run(None, feeds)
+    read(session, image)
     compiled = time.perf_counter()
-    [scores] = session.run(None, feeds)
-    print(decoded(scores[0], characters_of(session)))
+    print(read(session, image))
     print(
-        f"{feeds[argument.name].shape[3]} columns; compiled and run in {compiled - start:.1f} s, "
+        f"{tensor_of(image).shape[3]} columns; compiled and run in {compiled - start:.1f} s, "
         f"run again in {time.perf_counter() - compiled:.2f} s"
     )
     print(session.describe())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,31 +16,56 @@ import peers
 from cases import Batch, Case
 from dmlemu import d3d12, dml
 
-sys.path.append(str(Path(__file__).parents[1] / "onnx_models"))
-import light_models
+_ROOT = Path(__file__).parents[2]
+sys.path += [str(_ROOT / "tests" / "onnx_models"), str(_ROOT / "examples" / "text_recognition")]
+import light_models  # noqa: E402
+import precision  # noqa: E402
 
 Feeds = dict[str, np.ndarray[Any, np.dtype[Any]]]
+Load = Callable[[], onnx.ModelProto]
+
+_FORMS = {
+    "int8": "int8 QDQ",
+    "int8-operators": "int8 QLinearConv",
+    "int8-dynamic": "int8 ConvInteger",
+}
 
 
 def model_cases(device: d3d12.Device) -> Iterator[Case]:
-    image = {"shape": (1, 3, 224, 224)}
+    image = (1, 3, 224, 224)
     for name in ("light_squeezenet", "light_resnet50"):
-        yield _case(device, f"ONNX {name}", lambda name=name: light_models.network(name), **image)
+        yield _case(device, f"ONNX {name}", partial(light_models.network, name), image)
+    for form, title in _FORMS.items():
+        load = partial(_quantized, light_models.quantizable_resnet50, form, image)
+        yield _case(device, f"ONNX light_resnet50 {title}", load, image, tolerance=0.02)
     spec = importlib.util.find_spec("rapidocr_onnxruntime")
     if spec is not None and spec.origin is not None:
-        path = Path(spec.origin).parent / "models" / "ch_PP-OCRv4_rec_infer.onnx"
-        yield _case(device, "ONNX PP-OCRv4 recogniser", lambda: onnx.load(path), shape=(1, 3, 48, 320))
+        line, path = (1, 3, 48, 320), Path(spec.origin).parent / "models" / "ch_PP-OCRv4_rec_infer.onnx"
+        name, load = "ONNX PP-OCRv4 recogniser", partial(onnx.load, path)
+        yield _case(device, name, load, line)
+        yield _case(device, f"{name} int8 QDQ", partial(_quantized, load, "int8", line), line, tolerance=0.3)
+
+
+def _input_of(model: onnx.ModelProto, shape: tuple[int, ...], seed: int = 1) -> Feeds:
+    known = {each.name for each in model.graph.initializer}
+    [given] = [each.name for each in model.graph.input if each.name not in known]
+    return {given: np.random.default_rng(seed).normal(size=shape).astype(np.float32)}
+
+
+def _quantized(load: Load, form: str, shape: tuple[int, ...]) -> onnx.ModelProto:
+    model = load()
+    return precision.converted(model, form, (_input_of(model, shape, seed) for seed in (2, 3)))
 
 
 def _case(
-    device: d3d12.Device, name: str, load: Callable[[], onnx.ModelProto], shape: tuple[int, ...]
+    device: d3d12.Device, name: str, load: Load, shape: tuple[int, ...], tolerance: float = 1e-3
 ) -> Case:
+    """``tolerance``: of the results, as a part of the greatest; those of bytes may differ by steps."""
+
     @cache
     def model() -> tuple[onnx.ModelProto, Feeds]:
         loaded = load()
-        known = {each.name for each in loaded.graph.initializer}
-        [given] = [each.name for each in loaded.graph.input if each.name not in known]
-        return loaded, {given: np.random.default_rng(1).normal(size=shape).astype(np.float32)}
+        return loaded, _input_of(loaded, shape)
 
     def ours() -> Batch:
         from dmlemu.onnx import InferenceSession
@@ -49,7 +74,7 @@ def _case(
         session = InferenceSession(loaded, device=dml.create_device(device))
         expected = peers.loaded_model(loaded)(feeds)[0]
         found = session.run(None, feeds)[0]
-        if not np.allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max()):
+        if not np.allclose(found, expected, rtol=1e-3, atol=tolerance * np.abs(expected).max()):
             raise AssertionError("the models give different results")
         return Batch(lambda: session.run(None, feeds))
 

@@ -36,9 +36,7 @@ def models_of(package: str) -> Path:
 def test_printed_text_is_read(package: str, model: str, text: str) -> None:
     pytest.importorskip("PIL", reason="Pillow draws the text")
     session = InferenceSession(models_of(package) / model, host="error")
-    [argument] = session.get_inputs()
-    [scores] = session.run(None, {argument.name: text_recognition.tensor_of(text_recognition.drawn(text))})
-    assert text_recognition.decoded(scores[0], text_recognition.characters_of(session)) == text
+    assert text_recognition.read(session, text_recognition.drawn(text)) == text
 
 
 def test_types_of_files_of_this_repository() -> None:

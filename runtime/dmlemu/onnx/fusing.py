@@ -175,7 +175,8 @@ class _Model:
         if values is None or scale is None or zero is None or scale.size != 1 or zero.size != 1:
             return None
         difference = values.astype(np.int32) - zero.astype(np.int32).ravel()[0]
-        return difference.astype(np.float32) * scale.astype(np.float32).ravel()[0]
+        numbers: Array = difference.astype(np.float32) * scale.astype(np.float32).ravel()[0]
+        return numbers
 
     def constant(self, value: Array) -> str:
         """The name of a new constant."""
