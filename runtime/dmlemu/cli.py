@@ -310,8 +310,8 @@ Exits with 0; with 2 when the record does not show WHAT or cannot be used; with 
 after Ctrl-C.
 
 A record has dispatches, what they read, and where; no barriers, fences,
-descriptors, declared layouts, uploads that nobody reads or memory that nobody
-wrote: reports about those cannot be reduced."""
+descriptors, declared layouts, shapes of uploaded arrays, uploads that nobody reads
+or memory that nobody wrote: reports about those cannot be reduced."""
 
 _REDUCE_EXAMPLES = """\
 examples:

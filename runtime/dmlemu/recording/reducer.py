@@ -205,7 +205,8 @@ class _Search:
                 f"The record does not show {name} when it is run again{how}; these checks report something: "
                 f"{ids}{ended}.  "
                 "A record has dispatches and what they read; no barriers, fences, descriptors, "
-                "declared layouts, uploads that nobody reads or memory that nobody wrote."
+                "declared layouts, shapes of uploaded arrays, uploads that nobody reads or memory "
+                "that nobody wrote."
                 f"{''.join(f'  {each}' for each in notes)}"
             )
         self.done, self._allowed = done, _errors(done)
