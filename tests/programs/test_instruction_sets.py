@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -26,16 +27,19 @@ def layer_of(path: str) -> int:
     return max(fitting, key=lambda i: len(LAYERS[i]))
 
 
-def symbols(path: Path) -> tuple[set[str], set[str]]:
-    """The global symbols that an object defines, and those that it needs."""
-    defined, needed = set(), set()
-    for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
-        kind, name = line.split()[-2:]
+def symbols(paths: Iterable[Path]) -> dict[Path, tuple[set[str], set[str]]]:
+    """The global symbols that each object defines, and those that it needs."""
+    done = subprocess.run(["nm", "-A", *paths], capture_output=True, text=True, check=True)
+    found: dict[Path, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+    for line in done.stdout.splitlines():
+        path, _, symbol = line.partition(":")
+        kind, name = symbol.split()[-2:]
+        defined, needed = found[Path(path)]
         if kind in "Uvw":
             needed.add(name)
         elif kind.isupper():
             defined.add(name)
-    return defined, needed
+    return found
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm (the Debian package binutils)")
@@ -43,7 +47,8 @@ def test_folders_call_only_those_below() -> None:
     found = sorted((ROOT / "build").glob("cp*/CMakeFiles/dmlk.dir"))
     if not found:
         pytest.skip("needs the objects of an editable install (make dev)")
-    objects = {str(path.relative_to(found[0])): symbols(path) for path in found[0].rglob("*.o")}
+    each_path = symbols(found[0].rglob("*.o"))
+    objects = {str(path.relative_to(found[0])): each for path, each in each_path.items()}
     objects = {name: each for name, each in objects.items() if (C / name[: -len(".o")]).exists()}
     home = {symbol: name for name, (defined, _) in objects.items() for symbol in defined}
 

@@ -48,7 +48,13 @@ def test_a_notebook_has_the_blocks_of_its_page(page: Path) -> None:
     assert any(cell.metadata.get("jupyter") for cell in code)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=() if page in (PAGES[0], PAGES[-1]) else pytest.mark.long)
+        for page in PAGES  # test_tutorial.py runs the same blocks
+    ],
+)
 def test_a_notebook_prints_what_its_page_shows(page: Path) -> None:
     made = notebook(page)
     expected = [printed(cell) for cell in made.cells if cell.cell_type == "code"]

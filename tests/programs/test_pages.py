@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import code
+import contextlib
+import io
 import re
 import subprocess
 import sys
@@ -80,14 +83,29 @@ def test_the_guides_are_pasted() -> None:
     assert {"find-a-layout-bug.md", "test-your-layouts.md", "write-a-check.md"} <= names
 
 
+def at_a_console(texts: list[str], folder: Path) -> list[tuple[str, str]]:
+    """What a prompt in this process writes to stdout and stderr about each text, followed by Enter.
+
+    It does not show the values of expressions, as a page does not.
+    """
+    console, told = code.InteractiveConsole({"__name__": "__main__"}, "<stdin>"), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "displayhook", lambda value: None)
+        for text in texts:
+            output, errors = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+                for line in f"{text}\n".splitlines():
+                    console.push(line)
+            told.append((output.getvalue(), errors.getvalue()))
+    return told
+
+
 END = "# the end of a block\n"
 
 
 def at_the_prompt(texts: list[str], folder: Path) -> list[tuple[str, str]]:
-    """What ``python -i`` writes to stdout and stderr about each text, which is pasted and followed by Enter.
-
-    It does not show the values of expressions here, as a page does not.
-    """
+    """The same of ``python -i``, to which the text is pasted."""
     end = f"print({END!r}, end='', flush=True); print({END!r}, end='', file=__import__('sys').stderr)\n"
     given = "__import__('sys').displayhook = lambda value: None\n"
     given += "".join(f"{text}\n{end}" for text in texts)
@@ -113,9 +131,13 @@ def shown_after(page: Path, block: Block) -> str:
         for page in PASTED
     ],
 )
+@pytest.mark.dmlemu(expect=["*"])  # the mistakes that pages show
+@pytest.mark.usefixtures("no_devices_of_other_tests")
 def test_blocks_can_be_pasted_into_the_prompt(page: Path, tmp_path: Path) -> None:
     found = pasted(page)
-    told = at_the_prompt([each.text for each in found], tmp_path)
+    # What the second declares would stay here.
+    prompt = at_the_prompt if page.name in ("README.md", "write-a-check.md") else at_a_console
+    told = prompt([each.text for each in found], tmp_path)
     assert len(told) == len(found)
     for block, (output, errors) in zip(found, told, strict=True):
         assert "Traceback" not in errors and "Error: " not in errors, f"{page.name}:{block.line}\n{errors}"
@@ -132,5 +154,6 @@ def test_blocks_can_be_pasted_into_the_prompt(page: Path, tmp_path: Path) -> Non
     ],
 )
 def test_the_prompt_is_a_plain_one(text: str, error: str, tmp_path: Path) -> None:
-    [(_, told)] = at_the_prompt([text], tmp_path)
-    assert error in told
+    for prompt in (at_the_prompt, at_a_console):
+        [(_, told)] = prompt([text], tmp_path)
+        assert error in told

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -205,9 +206,14 @@ def test_a_pipe_that_is_read(add: Any, path: Path) -> None:
 # --- streams ---
 
 
-@pytest.mark.parametrize("good", [True, False])
-@pytest.mark.parametrize("ending", ["| head -n 0", ">&-", "2>&-", ">&- 2>&-", ">/dev/full", "2>/dev/full"])
-def test_closed_and_full_streams(add: Any, path: Path, good: bool, ending: str) -> None:
+@pytest.mark.parametrize(
+    ("ending", "good"),
+    [
+        *product(["| head -n 0", ">&-", "2>&-", ">&- 2>&-", ">/dev/full", "2>/dev/full"], [False]),
+        *product(["| head -n 0", ">/dev/full"], [True]),  # nothing is printed to stderr
+    ],
+)
+def test_closed_and_full_streams(add: Any, path: Path, ending: str, good: bool) -> None:
     if not good:
         put(add, "commands.0.bindings.ATensor", BAD_OFFSET)
     path.write_text(json.dumps(add))
