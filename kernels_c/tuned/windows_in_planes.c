@@ -11,9 +11,12 @@
 #include "float16.h"
 #include "parallel.h"
 #include "scratch.h"
+#include "window_rows.h"
 
 #define BLOCK 64   /* outputs of a strip that are computed at once */
 #define STRIP 3072 /* floats of a copy, if possible: the copy and the sums then fit the first-level cache */
+
+const struct dmlk_window_rows_form *dmlk_window_rows_form;
 
 struct planes {
     const window_taps *w;
@@ -24,6 +27,7 @@ struct planes {
     int64_t rows, pitch;        /* of a phase of the copy (see place_of): rows, and floats from row to row */
     int64_t offset[MOST_TAPS];
     int64_t copied; /* floats of the copy */
+    bool in_place;  /* there is no copy: outputs are computed from the rows of the input, see window_rows.h */
     bool clears;    /* several strips, one below the other, use the same copy: rows outside of the input are filled anew */
 };
 
@@ -356,6 +360,35 @@ INLINE void store_strip_indices(const struct planes *p, const struct strip *s, i
     }
 }
 
+/* Whether outputs are computed from the rows of the input in place. */
+static bool are_in_place(const window_taps *w) {
+    const dmlk_float_convolution *c = w->c;
+    const dmlk_taps_axis *z = &c->axes[0], *y = &c->axes[1], *x = &c->axes[2];
+    return dmlk_window_rows_form != NULL && w->operation == CONVOLVE_FLOATS && c->input.type == c->output.type &&
+           c->input.strides[X] == 1 && c->output.strides[X] == 1 && z->input == 1 && z->output == 1 && z->window == 1 &&
+           z->origin == 0 && y->window == x->window && (x->window == 3 || x->window == 5) && y->step == 1 && x->step == 1 &&
+           y->tap == 1;
+}
+
+static void run_strip_in_place(const struct planes *p, const struct strip *s, int64_t image, int64_t channel) {
+    const window_taps *w = p->w;
+    const dmlk_float_convolution *c = w->c;
+    const dmlk_taps_axis *axes = &c->axes[1];
+    const int64_t *strides = c->input.strides, bytes = dmlk_type_bytes(c->input.type);
+    const int64_t plane = image * strides[N] + channel / c->filter.sizes[FILTER] * strides[CHANNEL];
+    dmlk_window_rows_form->convolve(&(dmlk_window_rows){.axes = axes,
+                                                        .plane = c->input.base + plane * bytes,
+                                                        .halves = c->input.type == DMLK_FLOAT16,
+                                                        .to = c->output.base + s->to * bytes,
+                                                        .row_step = strides[Y],
+                                                        .to_step = c->output.strides[Y],
+                                                        .first = {s->y + axes[0].origin, s->x + axes[1].origin},
+                                                        .weights = w->weights + channel * w->taps,
+                                                        .bias = w->bias[channel],
+                                                        .height = s->height,
+                                                        .width = s->width});
+}
+
 DMLK_EACH_ISA(run_strip, (const struct planes *p, const struct strip *s, int64_t image, int64_t channel, float *memory),
               (p, s, image, channel, memory)) {
     const window_taps *w = p->w;
@@ -407,14 +440,14 @@ static void strips_part(int64_t begin, int64_t end, int part, void *context) {
         const int64_t image = plane / w->channels, channel = plane % w->channels;
         s.to = image * out->strides[N] + channel * out->strides[CHANNEL] + s.z * out->strides[Z] + s.y * out->strides[Y] +
                s.x * out->strides[X];
-        run_strip(p, &s, image, channel, memory);
+        p->in_place ? run_strip_in_place(p, &s, image, channel) : run_strip(p, &s, image, channel, memory);
         dmlk_follow(w->c->followers, out->base + s.to * dmlk_type_bytes(out->type), s.height, out->strides[Y], s.width,
                     out->strides[X]);
     }
 }
 
 bool dmlk_run_windows_in_planes(window_taps *w) {
-    struct planes p = {.w = w, .step_y = w->c->axes[1].step, .step_x = w->c->axes[2].step};
+    struct planes p = {.w = w, .in_place = are_in_place(w), .step_y = w->c->axes[1].step, .step_x = w->c->axes[2].step};
     const bool is_convolution = w->operation == CONVOLVE_FLOATS || w->operation == CONVOLVE_BYTES;
     if (!plan_strips(&p) || (!is_convolution && p.height * p.width < LANES)) { /* most lanes would be empty */
         return false;
