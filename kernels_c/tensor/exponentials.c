@@ -203,7 +203,7 @@ void dmlk_exponentials_of_lines(dmlk_exponentials *e, bool simply, const float *
         exponentials(e, 0, count, x, stride, n, to, to_stride, ahead);
     }
     if (n >= DMLK_SUMS_LONG) {
-        lines_exponentials(to, to_stride, count, n, 0, sums);
+        (dmlk_sum_lines_form != NULL ? dmlk_sum_lines_form->sum : lines_exponentials)(to, to_stride, count, n, 0, sums);
         return;
     }
     for (int64_t line = 0; line < count; line++) {

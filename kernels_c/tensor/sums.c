@@ -22,6 +22,8 @@
 #define SUMS_ROWS
 #include "sums.inc"
 
+const struct dmlk_sum_lines_form *dmlk_sum_lines_form;
+
 void dmlk_sums_start(dmlk_sums *sums, bool is_product, int64_t count, int64_t terms) {
     sums->is_product = is_product;
     sums->along = false;

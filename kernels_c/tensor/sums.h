@@ -43,6 +43,11 @@ static inline double *dmlk_sums_row(dmlk_sums *sums, int64_t index) {
     return &sums->lane[(index & (sums->lanes - 1)) * sums->stride];
 }
 
+/* Forms of `lines` of sums.inc for the plain sums of FLOAT32s (see dispatch/choose.c), with the same bits. */
+extern const struct dmlk_sum_lines_form {
+    void (*sum)(const float *from, int64_t stride, int64_t lines, int64_t n, int64_t ahead, double *results);
+} *dmlk_sum_lines_form;
+
 /* --- for sums.inc --- */
 
 #define DMLK_SUMS_STRIP 32 /* sums whose lane is kept in registers; as floats, two cache lines */

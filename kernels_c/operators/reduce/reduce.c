@@ -455,8 +455,11 @@ static void add_lines(const struct job *job, const dmlk_line_block *lines, doubl
     const int64_t n = job->lines.along.count, stride = lines->strides[0], most = 1 + SEGMENT / n;
     const int64_t ahead = ahead_of_lines(n, stride);
     const float *from = (const float *)lines->at[0];
+    const struct direct *direct = job->function->direct;
+    const bool has_form = direct == &plain && dmlk_sum_lines_form != NULL;
     for (int64_t i = 0; i < lines->count && !dmlk_stopped(lines->work, most * n); i += most) {
-        job->function->direct->lines(from + i * stride, stride, dmlk_min(lines->count - i, most), n, ahead, sums + i);
+        (has_form ? dmlk_sum_lines_form->sum : direct->lines)(from + i * stride, stride, dmlk_min(lines->count - i, most), n, ahead,
+                                                              sums + i);
     }
 }
 
