@@ -26,14 +26,14 @@ static double products_of(const struct convolution *c) {
 }
 
 /* Outputs are about as many as the windows cover. */
-static void random_axis(struct convolution *c, uint32_t i) {
+static void random_axis(struct convolution *c, uint32_t i, bool has_one_place) {
     static const int64_t windows[] = {0, 12, 5, 3}, inputs[] = {0, 40, 9, 5};
     const uint32_t spatial = c->k.spatial;
     c->window[3 + i] = random_between(1, windows[spatial]);
     c->k.strides[i] = (uint32_t)random_between(1, random_between(0, 3) == 0 ? 9 : 3);
     c->k.dilations[i] = (uint32_t)random_between(1, random_between(0, 2) == 0 ? 4 : 1);
     c->k.start_padding[i] = (uint32_t)random_between(0, 4);
-    c->in[2 + i] = random_between(1, inputs[spatial]);
+    c->in[2 + i] = has_one_place ? 1 : random_between(1, inputs[spatial]);
     const int64_t covered = (c->in[2 + i] - 1) * c->k.strides[i] + (c->window[3 + i] - 1) * c->k.dilations[i] + 1;
     const int64_t output = covered - c->k.start_padding[i] + random_between(-3, 3);
     c->out[2 + i] = output < 1 ? 1 : output;
@@ -52,8 +52,9 @@ static void random_convolution(struct convolution *c) {
         c->in[1] = c->groups * c->channels;
         c->out[1] = c->groups * c->filters;
         c->window[0] = c->groups, c->window[1] = c->filters, c->window[2] = c->channels;
+        const bool has_one_place = random_between(0, 7) == 0;
         for (uint32_t i = 0; i < c->k.spatial; i++) {
-            random_axis(c, i);
+            random_axis(c, i, has_one_place);
         }
     } while (products_of(c) > PRODUCTS);
 }

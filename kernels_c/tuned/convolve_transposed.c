@@ -8,11 +8,14 @@
  * places of the input that a box meets are staged.  The sums of a box and a panel of filters, as many as a tile takes at a
  * time, stay in memory until they have all products.  Filters are packed for some channels at a time: what a panel has
  * for a phase becomes lines that follow each other in the order of the sums.  A tile multiplies them with staged places,
- * which it finds by tables.  Its lanes are the filters of the panel; if a group has few filters, they are positions. */
+ * which it finds by tables.  Its lanes are the filters of the panel; if a group has few filters, they are positions.
+ *
+ * If the input has one position, each line is used once: none is packed, and those of all taps are multiplied together. */
 #include "convolve_transposed.h"
 
 #include "cancellation.h"
 #include "cpu.h"
+#include "few_rows.h"
 #include "float16.h"
 #include "gather.h"
 #include "kernel.h"
@@ -38,7 +41,7 @@ struct item {
     int64_t filter, columns; /* the panel */
     int64_t channel, channels;
     int64_t *row_at;
-    float *lines, *lined, *sums, bias[DMLK_F32_COLUMNS];
+    float *lines, *lined, *sums, *products, bias[DMLK_F32_COLUMNS];
     uint16_t *halves;
     int64_t work;
 };
@@ -125,12 +128,20 @@ DMLK_EACH_ISA(copy_lines, (struct lines *l), (l)) {
     }
 }
 
+/* The first of the panel's lines of the item's channels, where they lie. */
+static const float *lines_of(const struct item *i) {
+    const dmlk_transposed_plan *p = i->p;
+    const dmlk_view *f = &p->c.filter;
+    const int64_t at = i->group * f->strides[GROUP] + i->filter / DMLK_F32_BLOCK * p->c.block_step + i->channel * f->strides[OF_GROUP];
+    return p->in_place ? (const float *)(const void *)f->base + at : i->lined;
+}
+
 /* The lines of a phase and the item's channels, of which `before` were packed of other phases; false: one of its elements
  * is not finite. */
 static bool pack(struct item *i, int64_t phase, int64_t taps, int64_t before) {
     const dmlk_transposed_plan *p = i->p;
     const dmlk_view *f = &p->c.filter;
-    struct lines lines = {.from = (const uint32_t *)(const void *)i->lined,
+    struct lines lines = {.from = (const uint32_t *)(const void *)lines_of(i),
                           .line_at = p->line_at + phase * p->most_taps,
                           .channels = i->channels,
                           .channel_step = p->taps * DMLK_F32_BLOCK,
@@ -142,8 +153,6 @@ static bool pack(struct item *i, int64_t phase, int64_t taps, int64_t before) {
                           .to = (uint32_t *)(void *)i->lines,
                           .finite = true};
     if (p->in_place) {
-        lines.from = (const uint32_t *)(const void *)f->base + i->group * f->strides[GROUP] +
-                     i->filter / DMLK_F32_BLOCK * p->c.block_step + i->channel * f->strides[OF_GROUP];
         lines.channel_step = f->strides[OF_GROUP];
         lines.block_step = p->c.block_step;
         lines.ahead = lines.from + (i->channels * p->taps + before) * DMLK_F32_BLOCK; /* of the next channels, or block */
@@ -219,11 +228,59 @@ static void clear_phase(struct item *i, const int64_t *o) {
     }
 }
 
+/* Adds the products of the only position and the item's channels: of each block of filters [tap][filter]. */
+static void add_position(struct item *i) {
+    const dmlk_transposed_plan *p = i->p;
+    const int64_t place_step = i->stage.view.strides[CHANNEL], count = p->taps * DMLK_F32_BLOCK;
+    const int64_t line_step = p->in_place ? p->c.filter.strides[OF_GROUP] : count;
+    const int64_t block_step = p->in_place ? p->c.block_step : p->piece * count;
+    const float *place = (const float *)(const void *)i->stage.view.base + i->channel * place_step;
+    for (int64_t k = 0; k < i->columns; k += DMLK_F32_BLOCK) {
+        const float *line = lines_of(i) + k / DMLK_F32_BLOCK * block_step;
+        float *sums = i->products + k * p->taps, factors[DMLK_FEW_LINES];
+        if (i->channel == 0) {
+            memset(sums, 0, (size_t)count * sizeof *sums);
+        }
+        int64_t c = 0;
+        for (; c + DMLK_FEW_LINES <= i->channels; c += DMLK_FEW_LINES, line += DMLK_FEW_LINES * line_step) {
+            for (int64_t f = 0; f < DMLK_FEW_LINES; f++) {
+                factors[f] = place[(c + f) * place_step];
+            }
+            dmlk_add_lines(factors, line, line_step, count, sums);
+        }
+        for (; c < i->channels; c++, line += line_step) {
+            dmlk_f32_step(place[c * place_step], line, count, sums);
+        }
+    }
+}
+
+/* The products of the only position as sums of the phases. */
+static void take_products(struct item *i) {
+    const dmlk_transposed_plan *p = i->p;
+    const int64_t y = p->axes[1].phases, x = p->axes[2].phases;
+    for (int64_t phase = 0; phase < p->phases; phase++) {
+        const dmlk_phase *along[DMLK_SPATIAL];
+        const int64_t o[DMLK_SPATIAL] = {phase / x / y, phase / x % y, phase % x};
+        if (dmlk_taps_of(p, phase, along) == 0) {
+            clear_phase(i, o);
+            continue;
+        }
+        float *to = sums_at(i, o, 0, 0) + o[2] * p->width;
+        for (int64_t k = 0; k < i->columns; k += DMLK_F32_BLOCK) {
+            memcpy(to + k, i->products + k * p->taps + p->line_at[phase * p->most_taps], DMLK_F32_BLOCK * sizeof *to);
+        }
+    }
+}
+
 /* All phases of the item's channels; false: a filter is not finite. */
 static bool add_channels(struct item *i) {
     const dmlk_transposed_plan *p = i->p;
     if (!p->in_place) {
         line_up(i);
+    }
+    if (p->has_one_place) {
+        add_position(i);
+        return true;
     }
     int64_t before = 0;
     for (int64_t phase = 0; phase < p->phases; phase++) {
@@ -416,9 +473,12 @@ static bool run_item(struct item *i, int64_t number) {
             if (!add_channels(i)) {
                 return false;
             }
-            if (dmlk_stopped(&i->work, 0)) {
+            if (dmlk_stopped(&i->work, p->has_one_place ? i->channels * p->taps * p->width / 16 : 0)) {
                 return true;
             }
+        }
+        if (p->has_one_place) {
+            take_products(i);
         }
         store_box(i);
     }
@@ -437,8 +497,9 @@ static void run_items(int64_t begin, int64_t end, int part, void *context) {
     const int64_t halves = dmlk_max(p->piece * p->taps * DMLK_F32_BLOCK, p->axes[2].box * p->axes[2].phases * p->width) * (int64_t)sizeof(uint16_t);
     const int64_t sizes[] = {rounded(p->stage.view.strides[N] * floats), rounded(sums * floats),
                              rounded(p->piece * p->most_taps * p->width * floats), rounded(lined * floats),
-                             rounded(outputs / p->phases * (int64_t)sizeof(int64_t)), rounded(halves)};
-    uint8_t *memory = dmlk_take(sizes[0] + sizes[1] + sizes[2] + sizes[3] + sizes[4] + sizes[5]), *next = memory;
+                             rounded(outputs / p->phases * (int64_t)sizeof(int64_t)), rounded(halves),
+                             p->has_one_place ? rounded(p->taps * p->width * floats) : 0};
+    uint8_t *memory = dmlk_take(sizes[0] + sizes[1] + sizes[2] + sizes[3] + sizes[4] + sizes[5] + sizes[6]), *next = memory;
     if (memory == NULL) {
         atomic_store(&p->failed, true);
         return;
@@ -449,7 +510,8 @@ static void run_items(int64_t begin, int64_t end, int part, void *context) {
     i.lines = (float *)(void *)(next += sizes[1]);
     i.lined = (float *)(void *)(next += sizes[2]);
     i.row_at = (int64_t *)(void *)(next += sizes[3]);
-    i.halves = (uint16_t *)(void *)(next + sizes[4]);
+    i.halves = (uint16_t *)(void *)(next += sizes[4]);
+    i.products = (float *)(void *)(next + sizes[5]);
     for (int64_t number = begin; number < end && !dmlk_stopped(&i.work, 0) && !atomic_load(&p->failed); number++) {
         if (!run_item(&i, number)) {
             atomic_store(&p->failed, true);

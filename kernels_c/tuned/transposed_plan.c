@@ -191,6 +191,10 @@ static bool plan_rest(dmlk_transposed_plan *p) {
         const dmlk_phase *along[DMLK_SPATIAL];
         p->most_taps = dmlk_max(p->most_taps, dmlk_taps_of(p, i, along));
     }
+    p->has_one_place = !p->lanes_are_positions && !p->pads && p->most_taps == 1;
+    for (int k = 0; k < DMLK_SPATIAL; k++) {
+        p->has_one_place = p->has_one_place && c->axes[k].input == 1 && p->axes[k].periods == 1;
+    }
     p->piece = dmlk_min(p->channels, dmlk_max(1, DEPTH / p->most_taps));
     if (!p->in_place) {
         p->piece = dmlk_min(p->piece, dmlk_max(1, MOST_LINES / p->taps));

@@ -34,6 +34,7 @@ typedef struct dmlk_transposed_plan {
     bool lanes_are_positions; /* of a tile; otherwise its lanes are filters */
     int64_t pitch;  /* lanes of a phase and a filter, if they are positions */
     bool in_place;  /* elements of a block of filters are lines of floats, which need not be lined up */
+    bool has_one_place; /* each output meets at most the same one, by one tap; lanes are filters */
     bool pads;      /* some taps meet places outside of the input */
     dmlk_stage stage;
     int64_t *step_at; /* of each phase: [piece][taps], places from that of the first tap */
