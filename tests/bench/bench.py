@@ -35,7 +35,7 @@ import pooling_cases
 import resampling_cases
 import scaling
 import sequence_cases
-from cases import Batch, Case, Work
+from cases import PER_UNIT, Batch, Case, Work
 from dmlemu import Strictness, d3d12
 from dmlemu_hw import kernels
 from limits import peaks, transfer, transfer_rate
@@ -97,7 +97,7 @@ QUICK = (
 
 @dataclass
 class Row:
-    """Seconds of one piece of work; ``share``: of the limit that is named."""
+    """Seconds of one piece of work, or bytes; ``share``: of the limit that is named."""
 
     case: str
     layout: str
@@ -107,6 +107,7 @@ class Row:
     overhead: bool
     share: float | None
     limit: str
+    unit: str = "ms"
 
 
 WARM_CALLS = 5  # of large operands, before a turn: a cache may not take them at once
@@ -161,6 +162,9 @@ def measure(case: Case, seconds: float) -> Row:
     while rounds < 5 or (time.perf_counter() < end and rounds < 200):
         for name, batch in batches.items():
             # Peers share operands, which would stay in a large cache for them, but not ours.
+            if batch.measured:
+                times[name].append(batch.call())
+                continue
             for _ in range(max(1, WARM_CALLS - repeats[name])):
                 batch.call()
             start = time.perf_counter()
@@ -175,11 +179,13 @@ def measure(case: Case, seconds: float) -> Row:
     transferred = medians.pop("limit", None)
     share = None if case.work is None else _share(case.work, ours, transferred)
     named = "" if case.work is None else case.work.limit
-    return Row(case.name, case.layout, ours, spread, medians, case.overhead, share, named)
+    return Row(case.name, case.layout, ours, spread, medians, case.overhead, share, named, case.unit)
 
 
 def _repeats(batch: Batch) -> int:
     batch.call()
+    if batch.measured:
+        return 1
     start = time.perf_counter()
     batch.call()
     return max(1, int(cases.LIST_SECONDS / max(time.perf_counter() - start, 1e-9)))
@@ -201,10 +207,11 @@ def _share(work: Work, seconds: float, transferred: float | None) -> float | Non
 
 
 def print_row(row: Row) -> None:
-    line = f"{row.case:<46} {row.layout:<19} {row.ours * 1e3:>10.4f} ms +-{row.spread * 50:>3.0f} %"
+    scale, unit = PER_UNIT[row.unit], row.unit
+    line = f"{row.case:<46} {row.layout:<21} {row.ours * scale:>10.4f} {unit} +-{row.spread * 50:>3.0f} %"
     share = "" if row.share is None else f"{100 * row.share:.0f} % of {row.limit}"
     beside = (
-        f"{name} {peer * 1e3:.4f} ms, ratio {row.ours / peer:.3g}" + _extra(row, name, peer)
+        f"{name} {peer * scale:.4f} {unit}, ratio {row.ours / peer:.3g}" + _extra(row, name, peer)
         for name, peer in row.peers.items()
     )
     print("   ".join([line, *filter(None, [share, *beside])]), flush=True)

@@ -23,13 +23,19 @@ from peers import strides_of
 Array = np.ndarray[Any, Any]
 Call = Callable[[], object]
 
+PER_UNIT = {"ms": 1e3, "MiB": 2.0**-20}
+"""How many there are in a second, or in a byte."""
+
 
 @dataclass
 class Batch:
-    """A call that does the same work ``count`` times; measured is one of them."""
+    """A call that does the same work ``count`` times; measured is one of them.
 
-    call: Call
+    ``measured``: the call returns what it measured itself."""
+
+    call: Callable[[], Any]
     count: int = 1
+    measured: bool = False
 
 
 Prepared = Batch | Callable[[], Batch]
@@ -55,6 +61,7 @@ class Case:
     peers: Mapping[str, Prepared]
     work: Work | None = None
     overhead: bool = False  # shows what the API costs, not a kernel
+    unit: str = "ms"  # or MiB, of those that measure memory
 
 
 def tensor(data_type: T, sizes: list[int], strides: list[int] | None = None) -> dml.BufferTensorDesc:

@@ -11,6 +11,7 @@ from typing import Any
 import matplotlib
 import matplotlib.pyplot as plt
 
+from cases import PER_UNIT
 from scaling import CONVOLUTION_ORDERS, COPY_ORDERS
 
 Run = dict[str, Any]  # machine, threads, rows: what bench.py --results wrote
@@ -31,19 +32,19 @@ def rows_of(run: Run, case: str) -> list[dict[str, Any]]:
 
 
 def table(runs: list[Run]) -> Iterator[str]:
-    yield "| case | layout | ms | spread, % | share of the limit | beside: ms, ratio |"
+    yield "| case | layout | ms (or MiB) | spread, % | share of the limit | beside: the same, ratio |"
     yield "| --- " * 6 + "|"
     for rows in zip(*(run["rows"] for run in runs), strict=True):
         ours = [row["ours"] for row in rows]
         shares = [100 * row["share"] for row in rows if row["share"] is not None]
-        beside = []
+        beside, scale = [], PER_UNIT[rows[0]["unit"]]
         for name in rows[0]["peers"]:
             peer = [row["peers"][name] for row in rows]
             ratios = (a / b for a, b in zip(ours, peer, strict=True))
-            beside.append(f"{name} {pair((1e3 * p for p in peer), '{:.3g}')}, {pair(ratios, '{:.2g}')}")
+            beside.append(f"{name} {pair((scale * p for p in peer), '{:.3g}')}, {pair(ratios, '{:.2g}')}")
         cells = [
             *(rows[0]["case"], rows[0]["layout"]),
-            pair((1e3 * each for each in ours), "{:.3g}"),
+            pair((scale * each for each in ours), "{:.3g}"),
             pair((50 * row["spread"] for row in rows), "{:.0f}"),
             f"{pair(shares, '{:.0f}')} % of {rows[0]['limit']}" if shares else "",
             "; ".join(beside),
