@@ -217,8 +217,9 @@ struct chain {
     dmlk_followers followers;
 };
 
-/* Whether the views have the same sizes and strides, apart from axes of size 1. */
-static bool same_layout(const dmlk_view *a, const dmlk_view *b) {
+/* Whether the views have the same sizes and strides, apart from axes of size 1; `is_number`: or the same sizes, and
+ * `a` has strides of 0. */
+static bool same_layout(const dmlk_view *a, const dmlk_view *b, bool is_number) {
     for (uint32_t i = 0, j = 0;; i++, j++) {
         for (; i < a->rank && a->sizes[i] == 1; i++) {
         }
@@ -227,7 +228,7 @@ static bool same_layout(const dmlk_view *a, const dmlk_view *b) {
         if (i == a->rank || j == b->rank) {
             return i == a->rank && j == b->rank;
         }
-        if (a->sizes[i] != b->sizes[j] || a->strides[i] != b->strides[j]) {
+        if (a->sizes[i] != b->sizes[j] || a->strides[i] != (is_number ? 0 : b->strides[j])) {
             return false;
         }
     }
@@ -258,14 +259,18 @@ static enum relation relate(const dmlk_view *view, const dmlk_view *const *writt
  * starts over: it reads an output of the chain, and otherwise only tensors that the chain does not write. */
 static bool can_follow(struct chain *c, const dmlk_call *call) {
     const dmlk_view *out = &call->views[call->view_count - 1];
-    bool follows = false;
+    bool follows = false, has_number = false;
     for (uint32_t k = 0; k < call->view_count; k++) {
         const dmlk_view *view = &call->views[k];
-        if (view->base == NULL || dmlk_type_bytes(view->type) == 0 || !same_layout(view, c->written[0])) {
+        const bool is_alike = same_layout(view, c->written[0], false);
+        const bool is_number = view != out && !is_alike && same_layout(view, c->written[0], true);
+        if (view->base == NULL || dmlk_type_bytes(view->type) == 0 || !(is_alike || is_number) ||
+            (is_number && has_number)) {
             return false;
         }
+        has_number = has_number || is_number;
         const enum relation relation = relate(view, c->written, c->writes);
-        if (relation == OVERLAPPING) {
+        if (relation == OVERLAPPING || (is_number && relation == SAME)) {
             return false;
         }
         if (view != out && relation == APART) {
@@ -297,9 +302,14 @@ static bool add_follower(struct chain *c, const uint8_t *packet, uint64_t size, 
         !kernels[header->kernel].prepare(&call, follower) || !can_follow(c, &call)) {
         return false;
     }
+    follower->number = -1;
     for (uint32_t k = 0; k < follower->operands; k++) {
-        follower->base[k] = call.views[follower->order[k]].base;
-        follower->bytes[k] = dmlk_type_bytes(call.views[follower->order[k]].type);
+        const dmlk_view *view = &call.views[follower->order[k]];
+        follower->base[k] = view->base;
+        follower->bytes[k] = dmlk_type_bytes(view->type);
+        if (!same_layout(view, c->written[0], false)) {
+            dmlk_follow_number(follower, k, view->base);
+        }
     }
     f->count++;
     return true;

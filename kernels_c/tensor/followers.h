@@ -8,7 +8,8 @@
 
 #include "view.h"
 
-#define DMLK_MOST_FOLLOWERS 4 /* of one product */
+#define DMLK_MOST_FOLLOWERS 12 /* of one product */
+#define DMLK_REPEATED 512 /* how often a number is repeated for a row */
 
 /* A row and its context, set by the kernel of a packet (see dmlk_prepare).  Operand k of the row is view order[k] of
  * the packet; the output is the last operand and the last view. */
@@ -18,14 +19,16 @@ typedef struct dmlk_follower {
     uint32_t order[4];
     uint8_t *base[4]; /* of the operands */
     int64_t bytes[4]; /* of an element */
+    int32_t number; /* the operand that is one number for all elements; negative: none is */
+    _Alignas(64) uint8_t numbers[DMLK_REPEATED * 8]; /* the number, again and again: as rows of vectors read it */
     _Alignas(16) uint8_t context[256];
 } dmlk_follower;
 
 /* Sets row, operands, order and context; false: the kernel does not run row by row with these types. */
 typedef bool dmlk_prepare(const dmlk_call *call, dmlk_follower *follower);
 
-/* All tensors of followers have the layout of the product's output: an element has the same offset, in elements, in
- * each. */
+/* The tensors of followers have the layout of the product's output: an element has the same offset, in elements, in
+ * each.  One tensor of each may be a number, repeated to its sizes. */
 typedef struct dmlk_followers {
     uint8_t *base; /* of the product's output */
     int64_t bytes;
@@ -33,6 +36,9 @@ typedef struct dmlk_followers {
     bool done; /* they were run on all elements */
     dmlk_follower each[DMLK_MOST_FOLLOWERS];
 } dmlk_followers;
+
+/* Makes operand k of the follower a number, which `at` points to. */
+void dmlk_follow_number(dmlk_follower *follower, uint32_t k, const uint8_t *at);
 
 /* Runs the followers (NULL: none) on rows x columns elements of the product's output, from `at` on; strides in
  * elements. */

@@ -10,7 +10,7 @@ from dataclasses import _MISSING_TYPE, MISSING, Field, FrozenInstanceError, data
 from enum import Enum
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -22,7 +22,7 @@ else:
         return lambda kind: kind
 
 
-__all__ = ["Frozen", "dataclass_transform"]
+__all__ = ["Frozen", "changed", "dataclass_transform"]
 
 
 _only_fields = partial(dataclass, init=False, repr=False, eq=False)
@@ -146,6 +146,16 @@ class Frozen:
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(map(self.__dict__.__getitem__, self._defaults))
+
+
+_F = TypeVar("_F", bound=Frozen)
+
+
+def changed(value: _F, **fields: Any) -> _F:
+    """As ``dataclasses.replace``, for classes without checks and cached properties: a tenth of the time."""
+    made = object.__new__(type(value))
+    made.__dict__.update(value.__dict__, **fields)
+    return made
 
 
 def _equal(value: object, default: object) -> bool:

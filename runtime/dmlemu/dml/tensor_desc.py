@@ -144,7 +144,8 @@ class BufferTensorDesc(Frozen):
                     expected=number_of(len(self.sizes), "value"),
                     rank=len(self.sizes),
                 )
-        put(self, "flags", TensorFlags(_unsigned("Flags", self.flags, _U32)))
+        if type(self.flags) is not TensorFlags:
+            put(self, "flags", TensorFlags(_unsigned("Flags", self.flags, _U32)))
         align = _unsigned("GuaranteedBaseOffsetAlignment", self.guaranteed_base_offset_alignment, _U32)
         put(self, "guaranteed_base_offset_alignment", align)
         total = self.total_tensor_size_in_bytes
@@ -209,6 +210,11 @@ class BufferTensorDesc(Frozen):
         """From the start of the first element to the end of the last one; the rest is padding."""
         last = sum((n - 1) * stride for n, stride in zip(self.sizes, self.effective_strides, strict=True))
         return ((last + 1) * element_bits(self.data_type) + 7) // 8
+
+    @property
+    def least_size_in_bytes(self) -> int:
+        """The least ``total_tensor_size_in_bytes`` for these sizes and strides."""
+        return _least_size(self.data_type, self.sizes, self.strides)
 
     @property
     def owned_by_dml(self) -> bool:
@@ -395,6 +401,8 @@ class _Rules:
 
 
 def _data_type(value: object) -> TensorDataType:
+    if type(value) is TensorDataType:
+        return value
     try:
         return TensorDataType(as_integer(value))  # type: ignore[arg-type]
     except ValueError:
@@ -435,6 +443,8 @@ def _numpy_type(value: object) -> np.dtype[Any] | None:
 
 def _unsigned(field: str, value: object, most: int) -> int:
     """``value`` as an int of a C field; accepts NumPy integers, not bool."""
+    if type(value) is int and 0 <= value <= most:
+        return value
     number = as_integer(value)
     if number is not None and 0 <= number <= most:
         return number
@@ -450,5 +460,7 @@ def _u32_array(field: str, values: object) -> tuple[int, ...]:
         with suppress(Exception):  # any exception of the value's own method
             items = list(values)
         if items is not None:
+            if all(type(value) is int and 0 <= value <= _U32 for value in items):  # nearly always
+                return tuple(items)
             return tuple(_unsigned(f"{field}[{i}]", value, _U32) for i, value in enumerate(items))
     raise TensorField.not_a_sequence(field=field, given=quote(values))

@@ -106,7 +106,7 @@ def diff_onnx(
     try:
         session = InferenceSession(path, free_dimensions=_sizes(free_dimensions))
         policy = packed if layouts is None else random_layouts(layouts)
-        found = compare(session.model, _feeds(session, bindings, log), against=against, policy=policy)
+        found = compare(path, _feeds(session, bindings, log), against=against, policy=policy)
     except ModelError as error:
         raise UsageError(str(error)) from None
     log(str(found) if found is not None else f"No tensor differs from {against}.")

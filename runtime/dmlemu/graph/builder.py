@@ -47,6 +47,7 @@ class Graph(GraphBase):
             raise TypeError(f"policy must be a function, not {type(policy).__name__}.")
         self.device = device
         self.policy = policy
+        self.operators = {}
         self._names: set[str] = set()
         self._constants = 0
 
@@ -106,11 +107,15 @@ class Graph(GraphBase):
             array = array.reshape(1)
         if array.dtype == np.bool_:
             array = array.astype(np.uint8)
+        is_packed = desc is None
         if desc is None:
             desc = BufferTensorDesc.from_array(np.ascontiguousarray(array))
         instance(desc, BufferTensorDesc, "desc")
         desc = replace(desc, flags=TensorFlags.OWNED_BY_DML if owned_by_dml else TensorFlags.NONE)
-        memory = pack_tensor(desc, array)
+        if is_packed and array.nbytes == desc.size_in_bytes and _never_changes(array):
+            memory = array.reshape(-1).view(np.uint8)
+        else:
+            memory = pack_tensor(desc, array)
         name = instance(name, str, "name") or f"constant{self._constants}"
         self._constants += 1
         return Expression(ConstantNode(self, name, desc, memory))
@@ -144,6 +149,14 @@ class Graph(GraphBase):
         if name:
             operator.set_name(name)
         return CompiledGraph(operator, plan.sources, made, single=single and len(made) == 1)
+
+
+def _never_changes(array: Array) -> bool:
+    """Whether its elements follow each other in a ``bytes`` object."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, bytes) and array.flags.c_contiguous
 
 
 def _listed(name: str, given: Any) -> Sequence[Any]:

@@ -175,8 +175,8 @@ class _Run:
             self.starts.append(size)
             size += _aligned(_made(each).size_in_bytes)
         self.size = size
-        self.kept: dict[int, d3d12.Resource] = {}
-        self._initialised = False
+        self.kept: dict[int, dml.BufferBinding] = {}
+        self._initialised = self._recorded = False
 
     def initialise(self, memory: Mapping[int, Array]) -> None:
         """Creates the buffers and initialises the operator, the first time.
@@ -192,37 +192,65 @@ class _Run:
         self.kept = self._kept(memory)
         self.persistent = session.persistent_buffer(operator)
         self.temporary = session.temporary_buffer(operator)
-        owned = [self.kept.get(i) if source.owned else None for i, source in enumerate(sources)]
+        owned = [self.kept.pop(i) if source.owned else None for i, source in enumerate(sources)]
         session.initialize(operator, inputs=[owned] if any(owned) else None, persistent=[self.persistent])
         session.run()
-        for number, buffer in enumerate(owned):
-            if buffer is not None:
-                del self.kept[number]
-                buffer.release()
+        for buffer in {each.buffer for each in owned if each is not None}:
+            buffer.release()
         self._initialised = True
 
-    def _kept(self, memory: Mapping[int, Array]) -> dict[int, d3d12.Resource]:
-        """Buffers with the constants and the owned inputs, by their numbers."""
-        session, found, uploads = self.session, {}, []
-        for number, source in enumerate(self.graph.sources):
-            node = source.node
-            if number not in self.places:
-                data = node.memory if isinstance(node, ConstantNode) else memory[number]
-                uploads.append(session.upload_buffer(f"{node.name}, upload", data))
-                found[number] = session.buffer(node.name, data.nbytes)
-                session.list.copy_buffer_region(found[number], 0, uploads[-1], 0, data.nbytes)
-        if found:
-            session.run()
-        for each in uploads:
-            each.release()
+    def _kept(self, memory: Mapping[int, Array]) -> dict[int, dml.BufferBinding]:
+        """Where the constants and the owned inputs are, by their numbers.
+
+        Those that are bound in each run are in one buffer; those that are owned in another one, which the
+        initialisation reads where the host wrote them.
+        """
+        found: dict[int, dml.BufferBinding] = {}
+        for owned in (False, True):
+            data = {
+                number: source.node.memory if isinstance(source.node, ConstantNode) else memory[number]
+                for number, source in enumerate(self.graph.sources)
+                if number not in self.places and source.owned == owned
+            }
+            if data:
+                found |= self._uploaded(data, owned)
         return found
 
+    def _uploaded(self, data: Mapping[int, Array], owned: bool) -> dict[int, dml.BufferBinding]:
+        session, starts, size = self.session, {}, 0
+        for number, each in data.items():
+            starts[number] = size
+            size += _aligned(each.nbytes)
+        buffer = session.buffer("graph weights", size, d3d12.HeapType.UPLOAD)
+        with buffer.map(0, d3d12.Range(0, 0)) as mapped:
+            host = np.asarray(mapped)
+            for number, each in data.items():
+                host[starts[number] : starts[number] + each.nbytes] = each
+        if not owned:
+            with buffer as source:
+                buffer = session.buffer("graph constants", size)
+                session.list.copy_buffer_region(buffer, 0, source, 0, size)
+                session.run()
+        return {n: dml.BufferBinding(buffer, starts[n], each.nbytes) for n, each in data.items()}
+
     def __call__(self, memory: Mapping[int, Array]) -> list[Array]:
-        session, states = self.session, d3d12.ResourceStates
+        session = self.session
         with self.upload.map(0, d3d12.Range(0, 0)) as mapped:
             host = np.asarray(mapped)
             for number, place in self.places.items():
                 host[place : place + memory[number].nbytes] = memory[number]
+        if not self._recorded:
+            self._record()
+            self._recorded = True
+        session.queue.execute_command_lists([session.list])
+        session.fence_value += 1
+        session.queue.signal(session.fence, session.fence_value)
+        session.fence.wait(session.fence_value)
+        return self._read()
+
+    def _record(self) -> None:
+        """The list of a run, which is executed in each one."""
+        session, states = self.session, d3d12.ResourceStates
         if self.input_size:
             session.list.copy_buffer_region(self.gpu, 0, self.upload, 0, self.input_size)
             session.transition(states.COPY_DEST, states.UNORDERED_ACCESS, self.gpu)
@@ -240,8 +268,7 @@ class _Run:
         first = self.starts[0]
         session.transition(states.UNORDERED_ACCESS, states.COPY_SOURCE, self.gpu)
         session.list.copy_buffer_region(self.readback, first, self.gpu, first, self.size - first)
-        session.run()
-        return self._read()
+        session.list.close()
 
     def _input(self, number: int) -> Any:
         source = self.graph.sources[number]

@@ -45,6 +45,8 @@ class GraphBase:
 
     device: Device
     policy: Policy
+    operators: dict[Any, Operator]
+    """Those of packed tensors, by their fields."""
 
     def constant(self, array: Any) -> Expression:
         raise NotImplementedError

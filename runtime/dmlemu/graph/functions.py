@@ -12,6 +12,7 @@ import keyword
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from ..d3d12.types.arguments import instance
@@ -20,13 +21,15 @@ from ..dml.declared.definition import definition_class
 from ..dml.declared.rules import NotOwned
 from ..dml.declared.schema import Field, FieldKind, OperatorDesc
 from ..dml.enums import TensorDataType
+from ..dml.lowering.dispatchable import Operator
 from ..dml.structs import ScalarUnion, ScaleBias
 from ..dml.tensor_desc import BufferTensorDesc
 from ..errors import as_integer
+from ..frozen import Frozen
 from .defaults import completed
 from .expression import Expression, GraphBase, OperatorNode, without_flags
 from .inference import Said, inferred
-from .policies import laid_out
+from .policies import laid_out, packed
 from .signatures import Declaration
 
 
@@ -62,11 +65,29 @@ class _Call:
             {name: values[name] for name in declaration.open.more},
             frozenset(item.name for item in declaration.optional if not values[item.name]),
         )
-        desc = inferred(declaration.cls, fields, said, graph.device.feature_level)
-        desc = self._laid_out(desc, graph)
+        operator = self._operator(graph, fields, said)
         flat = [each for found in sources.values() for each in _each(found)]
-        operator = graph.device.create_operator(desc)
-        return self._results(OperatorNode(graph, values["name"] or self.name, operator, flat), desc)
+        return self._results(OperatorNode(graph, values["name"] or self.name, operator, flat), operator.desc)
+
+    def _operator(self, graph: GraphBase, fields: dict[str, Any], said: Said) -> Operator:
+        """The operator with outputs as the rules and the graph's policy have them.
+
+        Nodes with the same fields share one: networks repeat few shapes.
+        """
+        try:
+            rest = tuple(said.more.items()), tuple(sorted(said.absent))
+            key = self.name, _key((*fields.values(), said.sizes, said.data_type, *rest))
+        except TypeError:
+            key = None
+        if graph.policy is not packed:  # another one may say something else each time
+            key = None
+        operator = None if key is None else graph.operators.get(key)
+        if operator is None:
+            desc = inferred(self.declaration.cls, fields, said, graph.device.feature_level)
+            operator = graph.device.create_operator(self._laid_out(desc, graph))
+            if key is not None:
+                graph.operators[key] = operator
+        return operator
 
     # --- inputs ---
 
@@ -157,6 +178,22 @@ class _Call:
         present = iter(made)
         names = [item.name for item in self.declaration.outputs]
         return self._outputs(*(None if getattr(desc, name) is None else next(present) for name in names))
+
+
+def _key(value: Any) -> Any:
+    """What tells fields apart, hashable.  TypeError: one may change, or is of an unknown type.
+
+    Equal numbers of several types, and zeros of both signs, are not the same field.
+    """
+    if isinstance(value, BufferTensorDesc) or value is None:
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_key, value))
+    if isinstance(value, Enum | int | str | float):
+        return type(value), repr(value) if isinstance(value, float) else value
+    if isinstance(value, Frozen):
+        return type(value), tuple(map(_key, vars(value).values()))
+    raise TypeError
 
 
 def _each(found: Any) -> Sequence[Expression | None]:

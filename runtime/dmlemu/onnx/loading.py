@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -15,7 +15,7 @@ from ..errors import shorten
 from .calls import MICROSOFT
 from .nodes import subgraphs
 
-__all__ = ["MOST_BYTES", "ModelError", "known_values", "load_model", "names_of", "sentence"]
+__all__ = ["MOST_BYTES", "Loaded", "ModelError", "load", "load_model", "names_of", "sentence"]
 
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -28,6 +28,16 @@ class ModelError(ValueError):
     """The model, or what it is given, is not what it should be; the text says where."""
 
 
+class Loaded(NamedTuple):
+    """A checked model, and its initialisers as arrays.
+
+    The large ones are not in ``model`` where it was read here: their bytes would be in memory twice.
+    """
+
+    model: onnx.ModelProto
+    known: dict[str, Array]
+
+
 def load_model(model: onnx.ModelProto | bytes | str | os.PathLike[str]) -> onnx.ModelProto:
     """A checked model, with its external data.
 
@@ -35,23 +45,110 @@ def load_model(model: onnx.ModelProto | bytes | str | os.PathLike[str]) -> onnx.
     cannot be read, that is not a model, or that breaks ONNX's rules; for operator sets newer than those of
     the installed onnx package.
     """
+    loaded, name = _opened(model)
+    _check(loaded, name)
+    return loaded
+
+
+def load(model: onnx.ModelProto | bytes | str | os.PathLike[str]) -> Loaded:
+    """As :func:`load_model`, with the initialisers as arrays.
+
+    ModelError, too: the elements of one are not those of its shape.
+    """
+    loaded, name = _opened(model)
+    light = _check(loaded, name)
+    return Loaded(loaded if loaded is model else light, _known_values(loaded.graph))
+
+
+def _opened(model: Any) -> tuple[onnx.ModelProto, str]:
+    """The model as it is, and how errors call it."""
     if isinstance(model, onnx.ModelProto):
-        name, loaded = "the model", model
-    elif isinstance(model, bytes):
-        name, loaded = "the model", _parsed(model, "the model")
-    elif not isinstance(model, str | os.PathLike):
+        return model, "the model"
+    if isinstance(model, bytes):
+        return _parsed(model, "the model"), "the model"
+    if not isinstance(model, str | os.PathLike):
         raise TypeError(f"model must be a file, bytes or a ModelProto, not {type(model).__name__}.")
-    else:
-        name, loaded = str(model), _read(Path(model))
+    return _read(Path(model)), str(model)
+
+
+def _check(loaded: onnx.ModelProto, name: str) -> onnx.ModelProto:
+    """Checks a model; returns it without its large initialisers."""
     if not _is_text(loaded):
         raise ModelError(f"{name} is not an ONNX model: it has names that are not UTF-8.")
     _check_opsets(loaded, name)
+    weights = _weights(loaded)
+    light = _without(weights, loaded) if weights else loaded
+    inputs = {each.name for each in loaded.graph.input}
+    stand_ins = [
+        onnx.helper.make_tensor_value_info(each.name, each.data_type, each.dims)
+        for each in weights
+        if each.name not in inputs
+    ]
     try:
-        onnx.checker.check_model(_checkable(loaded))
-        _check_types(loaded.graph)
+        light.graph.input.extend(stand_ins)
+        onnx.checker.check_model(_checkable(light))  # which copies all that it checks, twice
+        _check_types(light.graph)
     except (onnx.checker.ValidationError, ValueError) as error:
         raise ModelError(f"{name} is not a valid ONNX model: {sentence(error)}") from None
-    return loaded
+    if stand_ins:
+        del light.graph.input[-len(stand_ins) :]
+    return light
+
+
+_LARGE = 1 << 12  # bytes
+_NUMBERS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+
+
+def _weights(model: onnx.ModelProto) -> list[onnx.TensorProto]:
+    """The large initialisers of raw bytes, of which there is nothing to check but the number of bytes."""
+    initialisers = model.graph.initializer
+    if len({each.name for each in initialisers}) < len(initialisers):
+        return []  # the checker says so
+    given = {each.name for each in model.graph.input}
+    return [
+        each
+        for each in initialisers
+        if each.ByteSize() > _LARGE
+        and each.name
+        and (model.ir_version >= 4 or each.name in given)
+        and each.data_type in _KNOWN_TYPES
+        and all(size >= 0 for size in each.dims)
+        and each.HasField("raw_data")
+        and not each.HasField("segment")
+        and not each.external_data
+        and not any(len(getattr(each, name)) for name in _NUMBERS)
+    ]
+
+
+_KNOWN_TYPES = set(onnx.TensorProto.DataType.values()) - {
+    onnx.TensorProto.UNDEFINED,
+    onnx.TensorProto.STRING,
+}
+
+
+def _without(weights: Sequence[onnx.TensorProto], model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy of a model without some of its initialisers."""
+    left_out = {each.name for each in weights}
+    light = onnx.ModelProto()
+    for field, value in model.ListFields():
+        if field.name != "graph":
+            _set(light, field.name, value)
+    for field, value in model.graph.ListFields():
+        if field.name == "initializer":
+            value = [each for each in value if each.name not in left_out]
+        _set(light.graph, field.name, value)
+    return light
+
+
+def _set(message: Any, name: str, value: Any) -> None:
+    """Copies a field of another message of its kind."""
+    target = getattr(message, name)
+    if hasattr(target, "extend"):
+        target.extend(value)
+    elif hasattr(target, "CopyFrom"):
+        target.CopyFrom(value)
+    else:
+        setattr(message, name, value)
 
 
 def _read(path: Path) -> onnx.ModelProto:
@@ -87,7 +184,7 @@ def _check_types(graph: onnx.GraphProto) -> None:
             raise ValueError(f"{each.name!r} has the element type {given}, which ONNX does not have")
 
 
-def known_values(graph: onnx.GraphProto) -> dict[str, Array]:
+def _known_values(graph: onnx.GraphProto) -> dict[str, Array]:
     """The initialisers by name; sparse ones as arrays.
 
     ModelError: the elements of one are not those of its shape.

@@ -16,7 +16,7 @@ from ..graph import Policy, packed
 from . import operators  # noqa: F401  (fills the table of lowerings)
 from .fusing import Fused, fuse
 from .hosting import Host
-from .loading import ModelError, known_values, load_model, names_of, sentence
+from .loading import ModelError, load, names_of, sentence
 from .nodes import Work
 from .points import Placed, Point, Program
 from .tensors import element_type_of
@@ -69,20 +69,20 @@ class InferenceSession:
     ) -> None:
         if host not in ("run", "error"):
             raise ValueError(f"host ({host!r}) must be 'run' or 'error'.")
-        self.model = load_model(model)
+        self._model, self._known = load(model)
         if device is None:
             device = dml.create_device(d3d12.create_device())
-        graph = self.model.graph
-        opsets = {_domain(each.domain): each.version for each in self.model.opset_import}
-        self._known = known_values(graph)
-        self._inputs = [each for each in graph.input if each.name not in self._known]
-        self._overridable = [each for each in graph.input if each.name in self._known]
-        self._free = _checked_sizes(free_dimensions or {}, graph)
+        graph = self._model.graph
+        opsets = {_domain(each.domain): each.version for each in self._model.opset_import}
+        self._free = free = _checked_sizes(free_dimensions or {}, graph)
+        arguments = {each.name: _argument(each, free) for each in graph.input}
+        self._inputs = [each for name, each in arguments.items() if name not in self._known]
+        self._overridable = {name: each for name, each in arguments.items() if name in self._known}
         self._program = Program(
             device,
             tuple(each.name for each in graph.output),
-            tuple(self.model.functions),
-            Host(self.model.functions),
+            tuple(self._model.functions),
+            Host(self._model.functions),
             policy,
             execution_flags,
             refuses_host=host == "error",
@@ -96,20 +96,20 @@ class InferenceSession:
         self.values: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        return f"<InferenceSession {self.model.graph.name}: {names_of(self._inputs)}>"
+        return f"<InferenceSession {self._model.graph.name}: {names_of(self._inputs)}>"
 
     # --- ONNX Runtime's methods ---
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs that have no initialiser."""
-        return [_argument(each, self._free) for each in self._inputs]
+        return list(self._inputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """The inputs that have an initialiser: :meth:`run` takes an array for them, too."""
-        return [_argument(each, self._free) for each in self._overridable]
+        return list(self._overridable.values())
 
     def get_outputs(self) -> list[NodeArg]:
-        return [_argument(each, self._free) for each in self.model.graph.output]
+        return [_argument(each, self._free) for each in self._model.graph.output]
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]:
         """The outputs of these names, or all, for arrays by the names of the inputs.
@@ -139,14 +139,14 @@ class InferenceSession:
         missing = [name for name in names if name not in values]
         if missing:
             raise ModelError(
-                f"The model has no output {missing[0]!r}; it has {names_of(self.model.graph.output)}. "
+                f"The model has no output {missing[0]!r}; it has {names_of(self._model.graph.output)}. "
                 "Other tensors are kept if keep_intermediates is set."
             )
         return [values[name] for name in names]
 
     def _start(self, values: Mapping[str, Any]) -> Point:
         """Where the model begins, with the initialisers that no value replaces."""
-        replaced = frozenset(self._known).intersection(values)
+        replaced = frozenset(name for name in values if name in self._known)
         if replaced not in self._starts:
             known = {name: value for name, value in self._known.items() if name not in replaced}
             fused = Fused(self._work, {})
@@ -156,9 +156,8 @@ class InferenceSession:
         return self._starts[replaced]
 
     def _checked(self, feed: Mapping[str, Any]) -> dict[str, Any]:
-        arguments = {each.name: each for each in self.get_inputs()}
-        given = {each.name: each for each in self.get_overridable_initializers() if each.name in feed}
-        arguments |= given
+        arguments = {each.name: each for each in self._inputs}
+        arguments |= {name: self._overridable[name] for name in feed if name in self._overridable}
         for name in feed:
             if name not in arguments:
                 raise ModelError(f"The model has no input {name!r}; it has {names_of(self._inputs)}.")

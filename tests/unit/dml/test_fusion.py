@@ -145,7 +145,7 @@ def element_wise(chain: Chain, random: np.random.Generator, last: int, earlier: 
     unary: Any = {"input_tensor": alike, "output_tensor": alike}
     binary: Any = {"a_tensor": alike, "b_tensor": alike, "output_tensor": alike}
     other: Any = int(random.choice(earlier)) if random.random() < 0.4 else alike
-    match int(random.integers(5)):
+    match int(random.integers(7)):
         case 0:
             add = dml.ElementWiseAdd1OperatorDesc(**binary, fused_activation=RELU)
             return chain.add(add, [last, other])
@@ -157,10 +157,20 @@ def element_wise(chain: Chain, random: np.random.Generator, last: int, earlier: 
                 **unary, scale_bias=dml.ScaleBias(0.5, 0.25), min=-1.0, max=1.0
             )
             return chain.add(clip, [last])
-        case 3:
+        case 3 | 4:
+            return numbered(chain, dml.ElementWiseMultiplyOperatorDesc, last, first=random.random() < 0.5)
+        case 5:
             return chain.add(dml.ActivationSigmoidOperatorDesc(**unary), [last])
         case _:
             return chain.add(dml.ActivationReluOperatorDesc(**unary), [last])
+
+
+def numbered(chain: Chain, desc: Any, last: int, *, first: bool = False) -> int:
+    """A function of the last node and of one number, a new input that is repeated to all sizes."""
+    alike, number = chain.tensor(), dml.BufferTensorDesc(chain.data_type, chain.sizes, [0] * 4)
+    a, b = (number, alike) if first else (alike, number)
+    reads: list[Any] = [number, last] if first else [last, number]
+    return chain.add(desc(a_tensor=a, b_tensor=b, output_tensor=alike), reads)
 
 
 def drawn(world: World, seed: int) -> Chain:
@@ -204,6 +214,23 @@ def residual(world: World, activation: dml.OperatorDesc | None = None, sizes: An
     )
     chain.outputs = [chain.add(add, [node, alike])]
     return chain
+
+
+@pytest.mark.parametrize("kind", ["convolution", "depthwise", "gemm"])
+def test_numbers(kind: str, threads: int, together: list[int]) -> None:
+    """A hard swish behind a scale and a bias, as networks have them: functions of the product and numbers."""
+    chain = Chain(World(Strictness.RUNTIME), F32, (1, 24, 9, 70), None)
+    node = product(chain, kind, None)
+    for desc in (dml.ElementWiseMultiplyOperatorDesc, dml.ElementWiseAddOperatorDesc):
+        node = numbered(chain, desc, node)
+    shifted = numbered(chain, dml.ElementWiseAddOperatorDesc, node, first=True)
+    for limit in (dml.ElementWiseMaxOperatorDesc, dml.ElementWiseMinOperatorDesc):
+        shifted = numbered(chain, limit, shifted)
+    alike: Any = dict.fromkeys(("a_tensor", "b_tensor", "output_tensor"), chain.tensor())
+    node = chain.add(dml.ElementWiseMultiplyOperatorDesc(**alike), [node, shifted])
+    chain.outputs = [numbered(chain, dml.ElementWiseDivideOperatorDesc, node)]
+    assert chain.results() == chain.results(UNFUSED)
+    assert together == [7]
 
 
 def test_large_outputs(threads: int, together: list[int]) -> None:

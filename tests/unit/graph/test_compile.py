@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dmlemu
-from dmlemu import dml
+from dmlemu import d3d12, dml
 from dmlemu.graph import (
     CompiledGraph,
     Expression,
@@ -336,17 +336,17 @@ def test_a_closed_graph_runs_again(graph: Graph) -> None:
 def test_a_graph_runs_again_after_an_exception(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     _, y = network(graph)
     run = graph.compile(y)
-    first, original = run(x=IMAGE), dmlemu.Session.run
-    for number in (1, 2, 3):  # of what the next call waits for: constants, initialisation, dispatch
-        waits = iter([None] * (number - 1))
+    first, original = run(x=IMAGE), d3d12.CommandQueue.execute_command_lists
+    for number in (1, 2):  # of what the next call executes: initialisation, dispatch
+        turns = iter([None] * (number - 1))
 
-        def interrupted(session: dmlemu.Session, waits: Any = waits) -> None:
-            if next(waits, KeyboardInterrupt) is not None:
+        def interrupted(queue: d3d12.CommandQueue, lists: Any, turns: Any = turns) -> None:
+            if next(turns, KeyboardInterrupt) is not None:
                 raise KeyboardInterrupt
-            original(session)
+            original(queue, lists)
 
         with monkeypatch.context() as patch:
-            patch.setattr(dmlemu.Session, "run", interrupted)
+            patch.setattr(d3d12.CommandQueue, "execute_command_lists", interrupted)
             run.close()
             with pytest.raises(KeyboardInterrupt):
                 run(x=IMAGE)

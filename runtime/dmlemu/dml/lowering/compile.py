@@ -8,13 +8,12 @@ temporary and the persistent resource if it has them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from enum import IntEnum
 from typing import NamedTuple
 
 from dmlemu_hw import kernels, packets
 
-from ...frozen import Frozen
+from ...frozen import Frozen, changed
 from ..enums import TensorDataType
 from ..tensor_desc import (
     PERSISTENT_BUFFER_ALIGNMENT,
@@ -80,10 +79,10 @@ class Kept(Frozen):
         for size, stride, block in zip(operand.sizes, operand.strides, self.blocks, strict=True):
             sizes += [size // block, block] if block > 1 else [size]
             strides += [stride * block, stride] if block > 1 else [stride]
-        return replace(operand, sizes=tuple(sizes), strides=tuple(strides))
+        return changed(operand, sizes=tuple(sizes), strides=tuple(strides))
 
 
-class Operand(Frozen):
+class Operand(Frozen, many=True):
     """A tensor of a kernel call: its location, its layout in elements and its access.
 
     ``slot`` is a descriptor of the table, or TEMPORARY or PERSISTENT until
@@ -113,7 +112,7 @@ class Operand(Frozen):
         if not self.sizes:
             return self
         skipped = offset * BufferTensorDesc(self.data_type, [1]).dtype.itemsize
-        return replace(
+        return changed(
             self,
             offset=self.offset + skipped,
             byte_size=self.byte_size - skipped,
@@ -180,15 +179,15 @@ class Owned(Frozen):
     def place(self, operand: Operand, slot: int) -> Operand:
         """An operand that reads the input, with ``slot`` for the persistent resource."""
         size = min(operand.byte_size, self.size - operand.offset)
-        return replace(operand, slot=slot, offset=self.offset + operand.offset, byte_size=size)
+        return changed(operand, slot=slot, offset=self.offset + operand.offset, byte_size=size)
 
     def copies(self, source: int, target: int, readers: Iterable[Operand]) -> Iterator[KernelCall]:
         """The initializer's calls, given the slots of the bound input and of the persistent resource.
 
         Only bytes that ``readers`` read are copied: the content of gaps is unknown.
         """
-        for layout in dict.fromkeys(replace(each, slot=source, sizes=each.sizes_once) for each in readers):
-            place = replace(self.place(layout, target), access=Access.WRITE)
+        for layout in dict.fromkeys(changed(each, slot=source, sizes=each.sizes_once) for each in readers):
+            place = changed(self.place(layout, target), access=Access.WRITE)
             yield KernelCall("copy", (layout, place))
 
 
@@ -213,9 +212,14 @@ class Lowered:
         """Keeps the first ``size`` bytes of an input in the persistent resource."""
         self.owned[slot] = Owned(self.reserve_persistent(size), size)
 
-    def readers(self, slot: int) -> list[Operand]:
-        """The operands that read the input, one per layout."""
-        return list(dict.fromkeys(each for call in self.calls for each in call.operands if each.slot == slot))
+    def readers(self) -> dict[int, list[Operand]]:
+        """The operands that read each owned input, one per layout."""
+        found: dict[int, dict[Operand, None]] = {slot: {} for slot in self.owned}
+        for call in self.calls:
+            for each in call.operands:
+                if each.slot in found:
+                    found[each.slot][each] = None
+        return {slot: list(each) for slot, each in found.items()}
 
     def reserve_temporary(self, size: int) -> int:
         """Allocates bytes in the temporary resource; returns their offset."""
@@ -245,16 +249,16 @@ class Lowered:
         call, whether the next one may run together with it.
         """
         return tuple(
-            pack(replace(call, operands=tuple(map(self._placed, call.operands))))._replace(fused=together)
+            pack(changed(call, operands=tuple(map(self._placed, call.operands))))._replace(fused=together)
             for call, together in zip(self.calls, fused, strict=True)
         )
 
     def _placed(self, operand: Operand) -> Operand:
         """The operand with its final descriptor slot."""
         if operand.slot == TEMPORARY:
-            return replace(operand, slot=self.temporary_slot)
+            return changed(operand, slot=self.temporary_slot)
         if operand.slot == PERSISTENT:
-            return replace(operand, slot=self.persistent_slot)
+            return changed(operand, slot=self.persistent_slot)
         kept = self.owned.get(operand.slot)
         if kept is None:
             return operand
@@ -336,7 +340,7 @@ def pack(call: KernelCall) -> Call:
 
 def owned_bytes(desc: BufferTensorDesc) -> int:
     """The bytes of an owned input in the persistent resource: up to the end of its last element."""
-    return calc_buffer_tensor_size(desc.data_type, desc.sizes, desc.strides)
+    return desc.least_size_in_bytes
 
 
 _CONSTANT_CHUNK = 2**16  # data bytes per packet

@@ -259,7 +259,7 @@ class CompiledOperator(Dispatchable):
         self.calls = lowered.pack(fused)
         self.descriptor_count = lowered.persistent_slot + bool(lowered.persistent_size)
         self.owned = lowered.owned
-        self.readers = {slot: lowered.readers(slot) for slot in lowered.owned}
+        self.readers = lowered.readers()
         self.constants = tuple(lowered.constants)
         self.fields = lowered.fields
         self.initialized_at: int | None = None

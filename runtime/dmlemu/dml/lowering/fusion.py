@@ -11,11 +11,11 @@ import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 
 from dmlemu_hw import kernels
 
+from ...frozen import changed
 from ..enums import ExecutionFlags
 from .compile import TEMPORARY, KernelCall, Lowered, Operand
 
@@ -83,22 +83,26 @@ class _Tensors:
             if self._of(each) != source:
                 return each
             name = each.name if target.slot == TEMPORARY else target.name
-            return replace(
+            return changed(
                 each, slot=target.slot, offset=target.offset, byte_size=target.byte_size, name=name
             )
 
         for at, call in enumerate(calls, first):
-            self._calls[at] = replace(call, operands=tuple(map(moved, call.operands)))
+            self._calls[at] = changed(call, operands=tuple(map(moved, call.operands)))
         users[:0] = self._users.pop(source)
 
 
 def _follows(call: KernelCall, before: Operand) -> bool:
-    """Whether it computes elements from those of the same index of a tensor, and of others in its layout."""
+    """Whether it computes elements from those of the same index of a tensor, of others in its layout, and
+    of numbers that are the same for all elements."""
     tensors = [(each.slot, each.offset) for each in call.operands[:-1]]
+    alike = _layout(before)
+    layouts = (alike, [(size, 0) for size, _ in alike])
     return (
         _is_element_wise(call.kernel)
         and (before.slot, before.offset) in tensors
-        and all(_layout(each) == _layout(before) for each in call.operands)
+        and all(_layout(each) in layouts for each in call.operands[:-1])
+        and _layout(call.operands[-1]) == layouts[0]
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...frozen import changed
 from ..tensor_desc import BufferTensorDesc
 from .compile import (
     ABSENT,
@@ -121,10 +122,10 @@ def _lower_node(
             return operand
         slot, offset = moved[operand.slot]
         name = names.get(operand.slot, operand.name)
-        return replace(operand, slot=slot, offset=operand.offset + offset, name=name)
+        return changed(operand, slot=slot, offset=operand.offset + offset, name=name)
 
     for call in program.calls:
-        lowered.calls.append(replace(call, operands=tuple(map(move, call.operands))))
+        lowered.calls.append(changed(call, operands=tuple(map(move, call.operands))))
 
 
 def _name(graph: Graph, port: Port, *, is_output: bool) -> str:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
+from ...frozen import changed
 from ..tensor_desc import TEMPORARY_BUFFER_ALIGNMENT
 from .compile import TEMPORARY, Lowered, Operand, align
 
@@ -68,9 +68,9 @@ def plan_memory(lowered: Lowered, fused: Sequence[bool] = ()) -> None:
         if operand.slot != TEMPORARY:
             return operand
         start = starts[bisect_right(starts, operand.offset) - 1]
-        return replace(operand, offset=operand.offset - start + moved[start])
+        return changed(operand, offset=operand.offset - start + moved[start])
 
-    lowered.calls = [replace(call, operands=tuple(map(move, call.operands))) for call in lowered.calls]
+    lowered.calls = [changed(call, operands=tuple(map(move, call.operands))) for call in lowered.calls]
     lowered.temporaries = list(zip(offsets, (block.size for block in blocks), strict=True))
 
 

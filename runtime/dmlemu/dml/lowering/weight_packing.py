@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from copy import copy
-from dataclasses import replace
 from random import Random
 
 import numpy as np
 
+from ...frozen import changed
 from ..tensor_desc import MINIMUM_BUFFER_TENSOR_ALIGNMENT, calc_buffer_tensor_size
 from .compile import PERSISTENT, Access, Kept, KernelCall, Lowered, Operand, Owned
 
@@ -32,13 +32,13 @@ class _Relaid(Owned):
     strides: tuple[int, ...]
 
     def place(self, operand: Operand, slot: int) -> Operand:
-        moved = replace(operand, slot=slot, offset=self.offset, byte_size=self.size)
-        return replace(moved, sizes=self.sizes, strides=self.strides)
+        moved = changed(operand, slot=slot, offset=self.offset, byte_size=self.size)
+        return changed(moved, sizes=self.sizes, strides=self.strides)
 
     def copies(self, source: int, target: int, readers: Iterable[Operand]) -> Iterator[KernelCall]:
-        read = replace(self.read, slot=source)
-        write = replace(read, slot=target, access=Access.WRITE, strides=self.strides)
-        yield KernelCall("copy", (read, replace(write, offset=self.offset, byte_size=self.size)))
+        read = changed(self.read, slot=source)
+        write = changed(read, slot=target, access=Access.WRITE, strides=self.strides)
+        yield KernelCall("copy", (read, changed(write, offset=self.offset, byte_size=self.size)))
 
 
 def laid_out(lowered: Lowered) -> Lowered:
@@ -46,10 +46,9 @@ def laid_out(lowered: Lowered) -> Lowered:
 
     An input that is read in several layouts, or repeats elements, keeps the layout in which it is bound.
     """
-    for slot, kept in lowered.owned.items():
-        readers = lowered.readers(slot)
+    for slot, readers in lowered.readers().items():
         if len(readers) == 1 and readers[0].kept and readers[0].sizes_once == readers[0].sizes:
-            lowered.owned[slot] = _pack(kept, readers[0], readers[0].kept)
+            lowered.owned[slot] = _pack(lowered.owned[slot], readers[0], readers[0].kept)
     for number in range(len(lowered.constants)):
         _pack_constant(lowered, number)
     return lowered
@@ -83,7 +82,7 @@ def _pack_constant(lowered: Lowered, number: int) -> None:
         lowered.constants[number] = offset, relaid.tobytes()
         place = packed.place(reader, PERSISTENT)
         lowered.calls = [
-            replace(call, operands=tuple(place if each == reader else each for each in call.operands))
+            changed(call, operands=tuple(place if each == reader else each for each in call.operands))
             for call in lowered.calls
         ]
 
@@ -102,12 +101,12 @@ def relaid(lowered: Lowered, random: Random) -> Lowered:
 
     An input that is read in several layouts, or is very large, changes only its offset.
     """
-    result = copy(lowered)
+    result, all_readers = copy(lowered), lowered.readers()
     result.owned = {}
     if not lowered.constants:  # kept unchanged
         result.persistent_size = 0
     for slot, kept in random.sample(sorted(lowered.owned.items()), len(lowered.owned)):
-        readers = lowered.readers(slot)
+        readers = all_readers[slot]
         if len(readers) == 1 and kept.size < _LARGE:
             result.owned[slot] = _draw(result, readers[0], random)
         else:
@@ -123,7 +122,7 @@ def _draw(lowered: Lowered, reader: Operand, random: Random) -> Owned:
             strides[axis] = stride
             stride = stride * sizes[axis] + random.randint(0, _MOST_PADDING)
     size = calc_buffer_tensor_size(reader.data_type, sizes, strides)
-    read = replace(reader, sizes=sizes)
+    read = changed(reader, sizes=sizes)
     return _Relaid(_reserve(lowered, size, random), size, read, reader.sizes, tuple(strides))
 
 
