@@ -176,6 +176,7 @@ class _Run:
             size += _aligned(_made(each).size_in_bytes)
         self.size = size
         self.kept: dict[int, dml.BufferBinding] = {}
+        self._weights: d3d12.Resource | None = None
         self._initialised = self._recorded = False
 
     def initialise(self, memory: Mapping[int, Array]) -> None:
@@ -195,8 +196,8 @@ class _Run:
         owned = [self.kept.pop(i) if source.owned else None for i, source in enumerate(sources)]
         session.initialize(operator, inputs=[owned] if any(owned) else None, persistent=[self.persistent])
         session.run()
-        for buffer in {each.buffer for each in owned if each is not None}:
-            buffer.release()
+        if self._weights is not None:
+            self._weights.release()
         self._initialised = True
 
     def _kept(self, memory: Mapping[int, Array]) -> dict[int, dml.BufferBinding]:
@@ -226,7 +227,9 @@ class _Run:
             host = np.asarray(mapped)
             for number, each in data.items():
                 host[starts[number] : starts[number] + each.nbytes] = each
-        if not owned:
+        if owned:
+            self._weights = buffer
+        else:
             with buffer as source:
                 buffer = session.buffer("graph constants", size)
                 session.list.copy_buffer_region(buffer, 0, source, 0, size)

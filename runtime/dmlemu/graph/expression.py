@@ -7,7 +7,7 @@ what can be reached from its outputs, and nodes are never removed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -106,14 +106,20 @@ class ConstantNode(Node):
     """Values that the graph keeps.  ``memory`` are the bytes of the tensor.
 
     ``owned_by_dml``: they are uploaded when the compiled graph is initialised, and may be rearranged then;
-    otherwise they are bound in each run.
+    otherwise they are bound in each run.  A function that returns the bytes is called then.
     """
 
-    __slots__ = ("memory",)
+    __slots__ = ("_memory",)
 
-    def __init__(self, graph: GraphBase, name: str, desc: BufferTensorDesc, memory: Array) -> None:
+    def __init__(
+        self, graph: GraphBase, name: str, desc: BufferTensorDesc, memory: Array | Callable[[], Array]
+    ) -> None:
         super().__init__(graph, name, [desc])
-        self.memory = memory
+        self._memory = memory
+
+    @property
+    def memory(self) -> Array:
+        return self._memory() if callable(self._memory) else self._memory
 
 
 class OperatorNode(Node):

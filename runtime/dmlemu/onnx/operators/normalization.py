@@ -8,6 +8,7 @@ from ... import graph as g
 from ...dml.enums import ReduceFunction
 from ...graph import Expression
 from ..calls import Call, Made, NotOnDevice, lowers, repeated
+from ..folding import scaled_convolution
 from ..tensors import by_channel, fitted
 
 
@@ -33,12 +34,27 @@ def _batch_normalization(c: Call) -> Expression | list[Expression]:
     shape = c.shape()
     if len(shape) < 2:
         raise NotOnDevice("BatchNormalization of a vector")
+    folded = _folded(c)
+    if folded is not None:
+        return folded
     whole = (*shape, *(1,) * (4 - len(shape)))
     scale, bias, mean, variance = (by_channel(c.x(number), len(whole)) for number in (1, 2, 3, 4))
     made: Expression = g.batch_normalization(
         fitted(c.x(), whole), mean, variance, scale, bias, spatial=True, epsilon=c.attribute("epsilon", 1e-5)
     )
     return made
+
+
+def _folded(c: Call) -> Expression | None:
+    """In the convolution before it, if its parameters are known; ONNX Runtime does the same."""
+    known = [c.tensor(number).array for number in (1, 2, 3, 4)]
+    numbers = [each.astype(np.float64) for each in known if each is not None and each.dtype == np.float32]
+    if len(numbers) < len(known):
+        return None
+    scale, bias, mean, variance = numbers
+    with np.errstate(all="ignore"):  # scaled_convolution refuses what is not finite
+        factors = scale / np.sqrt(variance + c.attribute("epsilon", 1e-5))
+        return scaled_convolution(c.x(), factors, bias - mean * factors)
 
 
 @lowers("InstanceNormalization")

@@ -1,0 +1,96 @@
+"""Nodes that become part of the ones before them, where their parameters are known."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from models import model, node
+
+from dmlemu.onnx import InferenceSession
+from dmlemu_hw import kernels
+
+FLOAT = onnx.TensorProto.FLOAT
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def kernels_of(session: InferenceSession, values: dict[str, Any]) -> list[str]:
+    """The kernels of the first segment."""
+    [segment] = session._start(values).segments
+    assert segment.compiled is not None
+    return [kernels.name(call.kernel) for call in segment.compiled.operator.calls]
+
+
+def normalized(
+    *, groups: int = 1, bias: bool = True, variance: Any = None, given: tuple[str, ...] = ()
+) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """A convolution, then BatchNormalization; ``given``: what is an input of the model, not a constant."""
+    rng = np.random.default_rng(groups)
+    numbers = {name: rng.normal(size=6).astype(np.float32) for name in ("scale", "offset", "mean")}
+    numbers["variance"] = rng.uniform(0.5, 2, 6).astype(np.float32)
+    if variance is not None:
+        numbers["variance"] = np.full(6, variance, np.float32)
+    constants = {"w": rng.normal(size=(6, 4 // groups, 3, 3)).astype(np.float32), **numbers}
+    if bias:
+        constants["b"] = rng.normal(size=6).astype(np.float32)
+    feeds = {"x": rng.normal(size=(2, 4, 5, 7)).astype(np.float32)}
+    feeds.update((name, constants.pop(name)) for name in given)
+    nodes = [
+        node("Conv", ["x", "w", *["b"] * bias], "made", group=groups, pads=[1, 1, 1, 1]),
+        node("BatchNormalization", ["made", "scale", "offset", "mean", "variance"], "y"),
+    ]
+    inputs = [(name, FLOAT, each.shape) for name, each in feeds.items()]
+    return model(nodes, inputs, [("y", FLOAT, (2, 6, 5, 7))], constants), feeds
+
+
+def expected(network: onnx.ModelProto, feeds: dict[str, Array]) -> Array:
+    reference: Array = onnx.reference.ReferenceEvaluator(network).run(None, feeds)[0]
+    return reference
+
+
+@pytest.mark.parametrize(("groups", "bias"), list(itertools.product([1, 2], [True, False])))
+def test_normalization_by_constants(groups: int, bias: bool) -> None:
+    network, feeds = normalized(groups=groups, bias=bias)
+    session = InferenceSession(network, host="error")
+    np.testing.assert_allclose(session.run(None, feeds)[0], expected(network, feeds), 1e-5, 1e-5)
+    assert kernels_of(session, feeds) == ["convolution_float"]
+
+
+@pytest.mark.parametrize("given", ["scale", "w", "b"])
+def test_normalization_by_inputs(given: str) -> None:
+    network, feeds = normalized(given=(given,))
+    session = InferenceSession(network, host="error")
+    np.testing.assert_allclose(session.run(None, feeds)[0], expected(network, feeds), 1e-5, 1e-5)
+    assert kernels_of(session, feeds) == ["convolution_float", "normalize_given"]
+
+
+def test_normalization_by_a_factor_that_is_no_number() -> None:
+    """The square root of a negative variance."""
+    network, feeds = normalized(variance=-1.0)
+    session = InferenceSession(network, host="error")
+    assert np.isnan(session.run(None, feeds)[0]).all()
+    assert kernels_of(session, feeds) == ["convolution_float", "normalize_given"]
+
+
+def test_what_is_before_a_normalization_can_be_asked_for() -> None:
+    network, feeds = normalized()
+    session = InferenceSession(network, host="error", keep_intermediates=True)
+    made, y = session.run(["made", "y"], feeds)
+    network.graph.output.append(onnx.helper.make_tensor_value_info("made", FLOAT, [2, 6, 5, 7]))
+    both = onnx.reference.ReferenceEvaluator(network).run(["made", "y"], feeds)
+    np.testing.assert_allclose(made, both[0], 1e-5, 1e-5)
+    np.testing.assert_allclose(y, both[1], 1e-5, 1e-5)
+
+
+def test_a_replaced_initialiser() -> None:
+    """It is no constant where the run gives its array."""
+    network, feeds = normalized()
+    network.graph.input.append(onnx.helper.make_tensor_value_info("mean", FLOAT, [6]))
+    session = InferenceSession(network, host="error")
+    session.run(None, feeds)
+    feeds["mean"] = np.zeros(6, np.float32)
+    np.testing.assert_allclose(session.run(None, feeds)[0], expected(network, feeds), 1e-5, 1e-5)
+    assert kernels_of(session, feeds) == ["convolution_float", "normalize_given"]
