@@ -11,6 +11,8 @@ import pytest
 from models import model, node
 
 from dmlemu.onnx import InferenceSession
+from dmlemu.onnx.nodes import Work
+from dmlemu.onnx.shapes import computed
 from dmlemu_hw import kernels
 
 FLOAT = onnx.TensorProto.FLOAT
@@ -94,3 +96,54 @@ def test_a_replaced_initialiser() -> None:
     feeds["mean"] = np.zeros(6, np.float32)
     np.testing.assert_allclose(session.run(None, feeds)[0], expected(network, feeds), 1e-5, 1e-5)
     assert kernels_of(session, feeds) == ["convolution_float", "normalize_given"]
+
+
+WHOLE = np.arange(6, dtype=np.int64) - 2
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes"),
+    [
+        ("Shape", [np.zeros((2, 3, 4), np.float32)], {}),
+        ("Shape", [np.zeros((2, 3, 4), np.float32)], {"start": -2}),
+        ("Shape", [np.zeros((2, 3, 4), np.float32)], {"start": 2, "end": 1}),
+        ("Size", [np.zeros((2, 3, 4), np.float32)], {}),
+        ("Concat", [WHOLE, WHOLE[:2]], {"axis": -1}),
+        ("Cast", [WHOLE], {"to": onnx.TensorProto.INT32}),
+        *(
+            ("Slice", [WHOLE, *(np.array([each], np.int64) for each in given)], {})
+            for given in ((1, 4), (-2, 99, 0), (-1, -(2**63), -1, -2), (4, 1, 0, 1), (-99, -1, 0, 1))
+        ),
+        ("Gather", [WHOLE, np.array(-1)], {}),
+        ("Gather", [WHOLE.reshape(2, 3), np.array([[0, 2]])], {"axis": 1}),
+    ],
+)
+def test_shapes_without_the_reference_implementation(
+    op: str, inputs: list[Array], attributes: dict[str, Any]
+) -> None:
+    names = [f"x{number}" for number in range(len(inputs))]
+    made = node(op, names, "y", **attributes)
+    described = [(name, onnx.helper.np_dtype_to_tensor_dtype(each.dtype), each.shape)
+                 for name, each in zip(names, inputs, strict=True)]  # fmt: skip
+    network = model([made], described, [("y", attributes.get("to", onnx.TensorProto.INT64), None)])
+    [wanted] = onnx.reference.ReferenceEvaluator(network).run(None, dict(zip(names, inputs, strict=True)))
+
+    found = computed(Work(made, {"": 21}), inputs)
+
+    assert found is not None and (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes"),
+    [
+        ("Cast", [WHOLE], {"to": FLOAT}),
+        ("Cast", [WHOLE + 2**40], {"to": onnx.TensorProto.INT32}),
+        ("Gather", [WHOLE, np.array(6)], {}),
+        ("Slice", [WHOLE, *(np.array([each]) for each in (0, 1, 0, 0))], {}),
+        ("Concat", [WHOLE, WHOLE.astype(np.float32)], {"axis": 0}),
+    ],
+)
+def test_what_is_left_to_it(op: str, inputs: list[Array], attributes: dict[str, Any]) -> None:
+    names = [f"x{number}" for number in range(len(inputs))]
+    assert computed(Work(node(op, names, "y", **attributes), {"": 21}), inputs) is None

@@ -26,6 +26,7 @@ from .calls import LOWERINGS, Call, Made, NeedsValue, NotOnDevice
 from .hosting import Host
 from .loading import MOST_BYTES, ModelError, sentence
 from .nodes import Work, branch_work, function_work, reads, schema_of
+from .shapes import computed
 from .tensors import DATA_TYPES, Array, Tensor, device_array, element_type_of, fitted, host_array, sizes_of
 from .unrolling import loop_work, scan_work
 
@@ -98,6 +99,7 @@ class Program:
     flags: dml.ExecutionFlags
     refuses_host: bool = False
     keeps: bool = False  # all tensors, not only the outputs
+    inference: Inference = field(default_factory=lambda: Inference())
 
 
 @dataclass
@@ -374,15 +376,17 @@ class Builder:
         for name in reads(work.node):
             tensor = self.tensors[name]
             values[name] = tensor.array if tensor.is_known else np.empty(tensor.shape or (), np.bool_)
-        constant = _constant(work)
-        found = self.program.host.run(work, values) if constant is None else {work.node.output[0]: constant}
+        value = _constant(work)
+        if value is None:
+            value = computed(work, [values.get(name) for name in work.node.input])
+        found = self.program.host.run(work, values) if value is None else {work.node.output[0]: value}
         for name, value in found.items():
             self.tensors[name] = _tensor(Tensor, name, value, known=True)
         self._place(work, "folded")
 
     def _made(self, work: Work, inputs: Sequence[Tensor | None], made: Any) -> None:
         results = made if isinstance(made, list | tuple) and not isinstance(made, Made) else [made]
-        types = _inferred(work, inputs)
+        types = self.program.inference(work, inputs)
         for name, result in zip(work.node.output, results, strict=False):
             if not name or result is None:
                 continue
@@ -507,7 +511,7 @@ def _inferred(work: Work, inputs: Sequence[Tensor | None]) -> dict[str, tuple[in
     data = {
         name: onnx.numpy_helper.from_array(each.array, name)
         for name, each in given.items()
-        if each.array is not None and each.array.size < 1000
+        if each.array is not None and _may_matter(node, each.array)
     }
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in work.opsets.items()]
     try:
@@ -515,6 +519,50 @@ def _inferred(work: Work, inputs: Sequence[Tensor | None]) -> dict[str, tuple[in
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
         return {}
     return {name: _element_and_shape(each) for name, each in found.items()}
+
+
+_FEW = 1000  # elements that the inference may need to know
+
+
+class Inference:
+    """What was inferred for nodes: networks repeat the same ones."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, list[tuple[int, tuple[int, ...] | None] | None]] = {}
+
+    def __call__(
+        self, work: Work, inputs: Sequence[Tensor | None]
+    ) -> dict[str, tuple[int, tuple[int, ...] | None]]:
+        """As :func:`_inferred`."""
+        node = work.node
+        key = (
+            *(node.op_type, work.domain, work.opset, *map(bool, node.output), None),
+            *(each.SerializeToString(deterministic=True) for each in node.attribute),
+            *(_known_of(node, each) for each in inputs),
+        )
+        found = self._found.get(key)
+        if found is None:
+            by_name = _inferred(work, inputs)
+            found = self._found[key] = [by_name.get(name) for name in node.output]
+        return {name: each for name, each in zip(node.output, found, strict=True) if each is not None}
+
+
+def _known_of(node: onnx.NodeProto, tensor: Tensor | None) -> Any:
+    """What the inference sees of an input."""
+    if tensor is None:
+        return None
+    array = tensor.array
+    known = array is not None and _may_matter(node, array)
+    return tensor.element_type, tensor.shape, array.tobytes() if known and array is not None else None
+
+
+def _may_matter(node: onnx.NodeProto, array: Array) -> bool:
+    """Whether a shape may depend on these elements: few whole numbers, fractions in a few operators."""
+    kinds = "iubf" if node.op_type in _BY_FRACTIONS else "iub"
+    return array.size < _FEW and array.dtype.kind in kinds
+
+
+_BY_FRACTIONS = {"Range", "Resize", "Upsample"}
 
 
 def _element_and_shape(proto: onnx.TypeProto) -> tuple[int, tuple[int, ...] | None]:

@@ -13,18 +13,18 @@ from dmlemu_hw.events import Subscription
 
 from ...diagnostics.catalogue import catalogue, is_built_in
 from ...diagnostics.declaration import Declaration
+from ...diagnostics.report import loading
 from ...diagnostics.rows import CHECKS_RESTARTED
 from ...diagnostics.rule import report_of
 from ...errors import Strictness, quote
 from ...reporting import at_end, defaults
-from ..analysis.happens_before import HappensBefore
-from ..analysis.in_flight import InFlight
-from ..lineage import Lineage
-from ..provenance.check import WhoseBytes
 from .check import Check
 
 if TYPE_CHECKING:
     from ...d3d12.device.device import Device
+    from ..analysis.happens_before import HappensBefore
+    from ..analysis.in_flight import InFlight
+    from ..lineage import Lineage
 
 __all__ = ["Checks", "attach"]
 
@@ -53,6 +53,9 @@ class Checks:
         if self._clocks is None:
             device = self._device()
             assert device is not None
+            with loading():  # no device of strictness `runtime` needs it
+                from ..analysis.happens_before import HappensBefore
+
             clocks = HappensBefore(device.context.gpu)
             clocks.follow(device.events, self._following)
             self._clocks = clocks
@@ -64,6 +67,9 @@ class Checks:
         if self._flights is None:
             device = self._device()
             assert device is not None
+            with loading():
+                from ..analysis.in_flight import InFlight
+
             flights = InFlight(device.context.submissions, self.clocks)
             flights.follow(device.events, self._following)
             self._flights = flights
@@ -105,6 +111,9 @@ class Checks:
 
     def lineage(self, address: int) -> Lineage:
         """What the byte at a GPU virtual address comes from; see ``d3d12.Device.lineage``."""
+        with loading():
+            from ..provenance.check import WhoseBytes
+
         for check in self:
             if isinstance(check, WhoseBytes):
                 return check.lineage(address)
