@@ -421,6 +421,7 @@ def _diff_command(parsed: argparse.Namespace) -> int:
     of_onnx = {
         "-b": parsed.binding_shape,
         "-f": parsed.onnx_free_dim_name_override,
+        "-F": parsed.onnx_free_dim_denotation_override,
         "--against": parsed.against,
         "--layouts": parsed.layouts,
     }
@@ -435,7 +436,11 @@ def _diff_command(parsed: argparse.Namespace) -> int:
         return _compare(_diff, parsed)
     from dmlemu.frontends.onnx_models import diff_onnx
 
-    inputs = (parsed.binding_shape, parsed.onnx_free_dim_name_override)
+    inputs = (
+        parsed.binding_shape,
+        parsed.onnx_free_dim_name_override,
+        parsed.onnx_free_dim_denotation_override,
+    )
     try:
         return diff_onnx(parsed.a, *inputs, parsed.against or "reference", parsed.layouts, _log)
     except (Error, UsageError) as error:  # 1 is for a difference
@@ -513,8 +518,6 @@ def _program(options: Options) -> Callable[[d3d12.Adapter], None]:
     assert path is not None
     if path.suffix.lower() == ".onnx":
         return lambda adapter: run_onnx(path, adapter, options, _log)
-    if options.bindings or options.free_dimensions or options.print_onnx_bindings:
-        raise UsageError(f"-b, -f and -p are options of ONNX models, and {path} is a JSON model")
     model = dxdispatch.read_model(
         path, options.input_path, options.output_path, allow_paths=options.allow_paths
     )

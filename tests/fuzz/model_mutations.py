@@ -12,7 +12,7 @@ from dmlemu.frontends.dxdispatch.json_text import parse_json
 
 MODELS = Path(__file__).parents[1] / "programs" / "dxdispatch" / "models"
 VALID = [parse_json(path.read_text(encoding="utf-8"), path.name) for path in sorted(MODELS.glob("*.json"))]
-DATA = {path.name: path.read_bytes() for path in sorted(MODELS.glob("values.*"))}
+DATA = {path.name: path.read_bytes() for path in sorted([*MODELS.glob("values.*"), *MODELS.glob("*.onnx")])}
 
 EVIL = "\x1b[31m\x1b]0;title\x07\x9b2J\x7f\r\nDxDispatch ERROR\u2028\u202e"
 NUMBERS: list[Any] = [

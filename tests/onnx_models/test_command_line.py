@@ -63,7 +63,36 @@ def test_arrays_made_by_rule_are_the_same_in_each_run(capsys: pytest.CaptureFixt
     second, _ = printed(capsys, "run", "net.onnx", "-f", "n=2", "-p")
     assert first[-1].count(",") == 5
     assert first[-1] == second[-1]
-    assert "Input 'x': tensor(float) [2, 3]" in second
+    assert (
+        "Input Tensor 'x':\n  Resource  = implicit (DirectX)\n  Data Type = FLOAT\n  Shape     = [2,3]\n"
+        in ("\n".join(second))
+    )
+
+
+def test_a_name_has_one_size_and_each_input_its_own_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    save("net (float[n] a, float[n] input:0) => (float[n] y) {y = Sub(a, input:0)}".replace("input:0", "b"))
+    model = onnx.load("net.onnx")
+    model.graph.input[1].name = model.graph.node[0].input[1] = "input:0"
+    onnx.save(model, "net.onnx")
+    for options in (["-b", "a=4"], ["-b", "input:0:4"], ["-b", "input:0=4"], ["-f", "n:4"]):
+        lines, _ = printed(capsys, "run", "net.onnx", *options)
+        numbers = lines[-1].removeprefix("Resource 'y': ").split(", ")
+        assert len(numbers) == 4 and "0" not in numbers
+
+
+def test_denotations(capsys: pytest.CaptureFixture[str]) -> None:
+    model = onnx.load("net.onnx")
+    model.graph.input[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    onnx.save(model, "net.onnx")
+    lines, _ = printed(capsys, "run", "net.onnx", "-F", "DATA_BATCH:2")
+    assert lines[-1].count(",") == 5
+    assert "-F" in refused(capsys, "diff", "x.dmlrec", "-F", "A=1", code=2)
+    assert printed(capsys, "diff", "net.onnx", "-F", "DATA_BATCH=2")[0] == [
+        "No tensor differs from reference."
+    ]
+    assert "The model has no denotation 'A'; it has 'DATA_BATCH'." in refused(
+        capsys, "run", "net.onnx", "-F", "A=1"
+    )
 
 
 def test_a_dimension_that_is_not_fixed_is_taken_as_1(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +164,7 @@ def test_the_files_of_a_run() -> None:
     [
         (["-f", "n=0"], "-f n=0: expected a size of at least 1"),
         (["-f", f"n={'9' * 5000}"], "of at most 10 digits"),
-        (["-f", "n=9999999999"], "the input 'x' of shape [9999999999, 3] is too large"),
+        (["-f", "n=9999999999"], "the input 'x' cannot be made: shape [9999999999, 3] is too large"),
         (["-f", "n="], "-f n=: expected NAME=VALUE"),
         (["-f", "m=3"], "The model names no dimension 'm'; it names 'n'."),
         (["-f", "n=2", "-f", "n=3"], "-f n=3: n is given twice, 2 before"),
@@ -210,8 +239,8 @@ def test_files_that_are_no_models(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_options_of_onnx_models_are_refused_for_others(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("net.json").write_text("{}")
-    for options in (["-b", "x=1"], ["-f", "n=1"], ["-p"]):
+    Path("net.json").write_text('{"resources": {}, "dispatchables": {}, "commands": []}')
+    for options in (["-b", "x=1"], ["-f", "n=1"], ["-F", "A=1"], ["-p"]):
         assert "are options of ONNX models" in refused(capsys, "run", "net.json", *options)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +12,12 @@ import numpy as np
 from dmlemu import d3d12, dml
 from dmlemu.errors import shorten
 
+from .dxdispatch.onnx_dispatchable import binding_lines
+from .dxdispatch.onnx_file import tensor_of
 from .dxdispatch.options import Options
 from .dxdispatch.printing import format_values
 from .dxdispatch.timing import Samples, dispatch_lines
+from .onnx_inputs import as_shape, given_sizes, made_array, pairs, sizes_of_denotations, sizes_of_names
 from .usage import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ __all__ = ["diff_onnx", "run_onnx"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _DTYPES = {"float": "float32", "double": "float64"}
-_MAX_ELEMENTS = 2**32 - 1  # of an input that is made by rule; larger ones fit no tensor
 _MOST_PRINTED = 1000  # elements of an output
 
 
@@ -41,22 +41,20 @@ def run_onnx(path: Path, adapter: d3d12.Adapter, options: Options, log: Callable
     except ModuleNotFoundError as error:
         raise _missing(error) from None
     _refuse_options(options)
-    free = _sizes(options.free_dimensions)
     flags = dml.CreateDeviceFlags.DEBUG if options.debug else dml.CreateDeviceFlags.NONE
     device = d3d12.create_device(adapter, strictness=options.strictness)
     try:
+        model, free = _with_sizes(path, options.free_dimensions, options.free_denotations)
         session = InferenceSession(
-            path,
-            device=dml.create_device(device, flags, options.dml_feature_level),
-            free_dimensions=free,
+            model, device=dml.create_device(device, flags, options.dml_feature_level), free_dimensions=free
         )
         feeds = _feeds(session, options.bindings, log)
         log(f"Running on '{adapter.driver_description}'")
+        if options.print_onnx_bindings:
+            _print_bindings(session, feeds, log)
         results = _repeated(session, feeds, path, options, log)
     except ModelError as error:
         raise UsageError(str(error)) from None
-    if options.print_onnx_bindings:
-        _print_bindings(session, log)
     for argument, value in zip(session.get_outputs(), results, strict=True):
         log(f"Resource '{shorten(argument.name)}': {_text(value)}")
     for line in session.describe().splitlines():
@@ -92,7 +90,8 @@ def _repeated(
 def diff_onnx(
     path: Path,
     bindings: Sequence[str],
-    free_dimensions: Sequence[str],
+    dimensions: Sequence[str],
+    denotations: Sequence[str],
     against: str,
     layouts: int | None,
     log: Callable[[str], None],
@@ -104,7 +103,8 @@ def diff_onnx(
     except ModuleNotFoundError as error:
         raise _missing(error) from None
     try:
-        session = InferenceSession(path, free_dimensions=_sizes(free_dimensions))
+        model, free = _with_sizes(path, dimensions, denotations)
+        session = InferenceSession(model, free_dimensions=free)
         policy = packed if layouts is None else random_layouts(layouts)
         found = compare(path, _feeds(session, bindings, log), against=against, policy=policy)
     except ModelError as error:
@@ -144,39 +144,29 @@ def _refuse_options(options: Options) -> None:
 # --- inputs ---
 
 
-def _pair(text: str, option: str) -> tuple[str, str]:
-    """``name=value``, or as DxDispatch has it ``name:value``."""
-    parts = re.split("[=:]", text, maxsplit=1)
-    if len(parts) < 2 or not all(parts):
-        raise UsageError(f"{option} {text}: expected NAME=VALUE")
-    return parts[0], parts[1]
+def _with_sizes(
+    path: Path, dimensions: Sequence[str], denotations: Sequence[str]
+) -> tuple[Any, dict[str, int]]:
+    """The model, and the sizes of dimensions by their names: the options ``-f`` and ``-F``."""
+    from dmlemu.onnx import ModelError
+    from dmlemu.onnx.loading import load_model
 
-
-def _pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in texts:
-        name, value = _pair(text, option)
-        if name in found:
-            raise UsageError(f"{option} {text}: {name} is given twice, {found[name]} before")
-        found[name] = value
-    return found
-
-
-def _sizes(texts: Sequence[str]) -> dict[str, int]:
-    """The options ``-f``."""
-    return {name: _size(size, f"{name}={size}") for name, size in _pairs(texts, "-f").items()}
-
-
-def _size(text: str, option: str) -> int:
-    if not text.isdecimal() or len(text) > 10 or not int(text):
-        raise UsageError(f"-f {option}: expected a size of at least 1, of at most 10 digits")
-    return int(text)
+    named, denoted = given_sizes(dimensions, "-f"), given_sizes(denotations, "-F")
+    if not denoted:
+        return path, named
+    model = load_model(path)
+    known = {dim.denotation for each in model.graph.input for dim in each.type.tensor_type.shape.dim} - {""}
+    for name in denoted:
+        if name not in known:
+            there = ", ".join(map(repr, sorted(known))) or "none"
+            raise ModelError(f"The model has no denotation {name!r}; it has {there}.")
+    return model, sizes_of_denotations(model, denoted) | named
 
 
 def _feeds(
     session: InferenceSession, bindings: Sequence[str], log: Callable[[str], None]
 ) -> dict[str, Array]:
-    given = _pairs(bindings, "-b")
+    given = pairs(bindings, "-b")
     arguments = {each.name: each for each in session.get_inputs()}
     overridable = session.get_overridable_initializers()
     arguments.update((each.name, each) for each in overridable if each.name in given)
@@ -185,20 +175,22 @@ def _feeds(
             raise UsageError(
                 f"-b {name}: the model has no such input; it has {', '.join(arguments) or 'none'}"
             )
-    return {name: _feed(argument, given.get(name, ""), log) for name, argument in arguments.items()}
-
-
-def _feed(argument: NodeArg, given: str, log: Callable[[str], None]) -> Array:
-    """The array of a file, or one made by rule of a shape that is given or the model's."""
-    if not argument.type.startswith("tensor"):
-        raise UsageError(f"the input {argument.name!r} is no tensor: run the model from Python")
-    if given and not re.fullmatch(r"(\[)?\d{1,18}(,\d{1,18})*(?(1)\])", given):
-        return _read(given, argument.name)
-    if given:
-        shape = [int(each) for each in given.strip("[]").split(",")]
-    else:
-        shape = [_fixed(argument, each, log) for each in argument.shape]
-    return _made(argument, shape)
+    shapes = {name: argument.shape for name, argument in arguments.items()}
+    feeds: dict[str, Array] = {}
+    fixed: dict[str, Sequence[int]] = {}
+    for name, text in given.items():
+        shape = as_shape(text)
+        if shape is None:
+            feeds[name] = _read(text, name)
+        fixed[name] = feeds[name].shape if shape is None else shape
+    named = sizes_of_names(shapes, fixed)
+    for number, (name, argument) in enumerate(arguments.items()):
+        if not argument.type.startswith("tensor"):
+            raise UsageError(f"the input {name!r} is no tensor: run the model from Python")
+        if name not in feeds:
+            sizes = fixed.get(name) or [_fixed(argument, each, named, log) for each in argument.shape]
+            feeds[name] = _made(number, argument, sizes)
+    return feeds
 
 
 def _read(path: str, name: str) -> Array:
@@ -214,15 +206,18 @@ def _read(path: str, name: str) -> Array:
     return found
 
 
-def _fixed(argument: NodeArg, size: int | str | None, log: Callable[[str], None]) -> int:
+def _fixed(
+    argument: NodeArg, size: int | str | None, named: Mapping[str, int], log: Callable[[str], None]
+) -> int:
     if isinstance(size, int):
         return size
+    if size is not None and size in named:
+        return named[size]
     log(f"Input '{argument.name}': dimension {size or '?'} is not fixed and is taken as 1; -f or -b sets it.")
     return 1
 
 
-def _made(argument: NodeArg, shape: Sequence[int]) -> Array:
-    """Floats of [-1, 1), and whole numbers of 0 and 1: the same in each run."""
+def _made(number: int, argument: NodeArg, shape: Sequence[int]) -> Array:
     name = argument.type.removeprefix("tensor(").removesuffix(")")
     try:
         dtype = np.dtype(_DTYPES.get(name, name))
@@ -230,14 +225,10 @@ def _made(argument: NodeArg, shape: Sequence[int]) -> Array:
         raise UsageError(
             f"the input {argument.name!r} is {argument.type}: give an array with -b NAME=FILE.npy"
         ) from None
-    rng = np.random.default_rng(0)
     try:
-        if prod(shape) > _MAX_ELEMENTS:
-            raise MemoryError
-        made = rng.uniform(-1, 1, shape) if dtype.kind == "f" else rng.integers(0, 2, shape)
-        return np.asarray(made, dtype)
-    except (ValueError, OverflowError, MemoryError):
-        raise UsageError(f"the input {argument.name!r} of shape {list(shape)} is too large") from None
+        return made_array(number, dtype, shape)
+    except ValueError as error:
+        raise UsageError(f"the input {argument.name!r} cannot be made: {error}") from None
 
 
 # --- outputs ---
@@ -252,8 +243,17 @@ def _text(value: Any) -> str:
     return text if flat.size <= _MOST_PRINTED else f"{text}, ... ({flat.size} elements)"
 
 
-def _print_bindings(session: InferenceSession, log: Callable[[str], None]) -> None:
-    for kind, arguments in (("Input", session.get_inputs()), ("Output", session.get_outputs())):
-        for each in arguments:
-            shape = ", ".join("?" if size is None else str(size) for size in each.shape)
-            log(f"{kind} '{shorten(each.name)}': {each.type} [{shape}]")
+def _print_bindings(
+    session: InferenceSession, feeds: Mapping[str, Array], log: Callable[[str], None]
+) -> None:
+    """As DxDispatch: the shapes of inputs that are run on, and of outputs as far as the model says them."""
+    graph = session.model.graph
+    shapes = {each.name: tuple(each.shape) for each in session.get_outputs()}
+    shapes |= {name: array.shape for name, array in feeds.items()}
+    for kind, values in (
+        ("Input", [each for each in graph.input if each.name in feeds]),
+        ("Output", graph.output),
+    ):
+        for value in values:
+            for line in binding_lines(kind, tensor_of(value), shapes[value.name], is_explicit=False):
+                log(line)

@@ -97,6 +97,18 @@ MODEL_GRAPH = MODELS.refused(
     rule="DxDispatch's guide",
 )
 
+MODEL_ONNX = MODELS.refused(
+    "MODEL_ONNX",
+    "the ONNX model of a dispatchable cannot be used, or not with what is bound to it",
+    When.READ,
+    "The file is damaged, breaks ONNX's rules, or needs a newer onnx package; or a node cannot take the shapes "
+    "that its inputs have.",
+    "`dmlemu run` runs the .onnx file alone, too, and `dmlemu diff` compares each of its tensors with another "
+    "implementation.",
+    no_example=_NO_EXAMPLE,
+    rule="DxDispatch's guide",
+)
+
 MODEL_UNSUPPORTED = MODELS.refused(
     "MODEL_UNSUPPORTED",
     "a model uses a part of DxDispatch that is not emulated",

@@ -61,7 +61,6 @@ WRITE = {"type": "writeFile", "resource": "Out"}
         ("dispatchables.add.type", "ELEMENT_WISE_AD", "", "'ELEMENT_WISE_AD'", "name"),
         ("dispatchables.add.type", "INVALID", "", "'INVALID'", "name"),
         ("dispatchables.add.type", "hlsl", "", "hlsl", "a DirectML operator"),
-        ("dispatchables.add.type", "ONNX", "", "ONNX", "a DirectML operator"),
         ("dispatchables.add.dmlCompileType", "op", "", '"op"', "DmlCompileOp"),
         ("dispatchables.add.executionFlags", "FAST", "", "'FAST'", "DESCRIPTORS_VOLATILE"),
         ("dispatchables.add.executionFlags", ["NONE", 1], "[1]", "1", "a string"),

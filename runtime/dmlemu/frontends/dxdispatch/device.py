@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -40,7 +42,7 @@ class Device(Session):
         )
         self.queue.set_name("of the model")
         self.list.set_name("of the model")
-        self._options = options
+        self.options = options
         self._temporary: list[d3d12.Object] = []
         self._timestamps = _Timestamps(self.device, options.max_gpu_time_measurements)
 
@@ -85,14 +87,23 @@ class Device(Session):
 
     def record_dispatch(self, dispatchable: dml.CompiledOperator, table: dml.BindingTable) -> None:
         """Records the repeated dispatch between two timestamps, with the requested barriers."""
-        barriers = [ResourceBarrier.uav(None)] * self._options.uav_barrier
-        barriers += [ResourceBarrier.aliasing(None, None)] * self._options.aliasing_barrier
+        barriers = [ResourceBarrier.uav(None)] * self.options.uav_barrier
+        barriers += [ResourceBarrier.aliasing(None, None)] * self.options.aliasing_barrier
         self._timestamps.record(self.list)
-        for _ in range(self._options.dispatch_repeat):
+        for _ in range(self.options.dispatch_repeat):
             self.recorder.record_dispatch(self.list, dispatchable, table)
             if barriers:
                 self.list.resource_barrier(barriers)
         self._timestamps.record(self.list)
+
+    @contextmanager
+    def timed(self, *, is_first: bool, is_last: bool) -> Iterator[None]:
+        """Takes the time of work on other queues: ``is_first`` and ``is_last`` of what is repeated."""
+        if is_first and self._timestamps.record(self.list):
+            self.run()
+        yield
+        if is_last and self._timestamps.record(self.list):
+            self.run()
 
     def wait(self) -> None:
         """Waits as a session does; raises if a device was removed, with the mistake that removed it."""
@@ -127,7 +138,7 @@ class Device(Session):
             self.list.resolve_query_data(heap, timestamp, 0, len(kept), readback, 0)
             self.run()
             ticks = self.read(readback, np.uint64)[kept]
-        per_sample = self.queue.get_timestamp_frequency() * self._options.dispatch_repeat / 1000
+        per_sample = self.queue.get_timestamp_frequency() * self.options.dispatch_repeat / 1000
         return Samples(((ticks[1::2] - ticks[::2]) / per_sample).tolist(), lost)
 
 
@@ -150,11 +161,14 @@ class _Timestamps:
         self.heap = device.create_query_heap(desc)
         self._capacity, self._count = 2 * pairs, 0
 
-    def record(self, command_list: d3d12.CommandList) -> None:
-        if self._capacity:
-            index = self._count % self._capacity
-            command_list.end_query(self.heap, d3d12.QueryType.TIMESTAMP, index)
-            self._count += 1
+    def record(self, command_list: d3d12.CommandList) -> bool:
+        """False: none is kept, and nothing is recorded."""
+        if not self._capacity:
+            return False
+        index = self._count % self._capacity
+        command_list.end_query(self.heap, d3d12.QueryType.TIMESTAMP, index)
+        self._count += 1
+        return True
 
     def take(self) -> tuple[list[int], int]:
         """The indices of the remaining timestamps, oldest first, and how many pairs were overwritten."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 from dmlemu import d3d12, dml
 from dmlemu.errors import Error, elide
@@ -12,29 +14,62 @@ from .device import MOST_NAME, Device
 from .errors import add_context, model_error, quoted
 from .files import File
 from .initial_values import InitialValues
-from .model import Bindings, BindPoint, Dispatchable, GraphDispatchable, ResourceDesc
+from .model import (
+    AnyDispatchable,
+    Bindings,
+    BindPoint,
+    Dispatchable,
+    GraphDispatchable,
+    OnnxDispatchable,
+    ResourceDesc,
+)
+from .onnx_dispatchable import OnnxOverrides, OnnxRunner
 from .operator_desc import located
 
 __all__ = ["DmlDispatchable", "Resources", "create_dispatchable"]
 
 
 class Resources:
-    """The buffers of the model by name."""
+    """The buffers of the model by name; those of deferred ones when an ONNX dispatchable has made them."""
 
-    def __init__(self) -> None:
-        self._buffers: dict[str, tuple[ResourceDesc, d3d12.Resource]] = {}
+    def __init__(self, descs: Mapping[str, ResourceDesc]) -> None:
+        self._descs = dict(descs)
+        self._deferred = {name for name, desc in descs.items() if desc.initial is None}
+        self._buffers: dict[str, d3d12.Resource] = {}
 
-    def add(self, desc: ResourceDesc, buffer: d3d12.Resource) -> None:
-        self._buffers[desc.name] = (desc, buffer)
+    def add(self, name: str, buffer: d3d12.Resource) -> None:
+        self._buffers[name] = buffer
+
+    def resolve(
+        self, name: str, buffer: d3d12.Resource, values: InitialValues, shape: tuple[int, ...]
+    ) -> None:
+        """Takes the buffer of a deferred resource; the one before is released."""
+        before = self._buffers.get(name)
+        size = buffer.get_desc().width
+        self._descs[name] = replace(
+            self._descs[name], initial=values, size_in_bytes=size, unpadded_size=values.size, shape=shape
+        )
+        self._buffers[name] = buffer
+        if before is not None:
+            before.release()
+
+    def is_deferred(self, name: str) -> bool:
+        return name in self._deferred
+
+    def desc(self, name: str, path: str) -> ResourceDesc:
+        """What is known of the resource now; as :meth:`find`."""
+        self.find(name, path)
+        return self._descs[name]
 
     def find(self, name: str, path: str) -> d3d12.Resource:
         """The buffer; ``path`` is the place that names it, for the error message if it is deferred."""
         if name not in self._buffers:
             message = (
-                f"{path} uses {quoted(name)}, a deferred resource; only ONNX dispatchables allocate those."
+                f"{path} uses {quoted(name)}, a deferred resource; an ONNX dispatchable has to be dispatched "
+                "before, with it bound to an output."
             )
             raise model_error(MODEL_UNSUPPORTED, path, message, given="deferred", expected="initial values")
-        return self._buffers[name][1]
+        return self._buffers[name]
 
     def bind(self, point: BindPoint, bindings: Bindings) -> list[dml.BufferBinding | None]:
         """One entry per buffer of a bind point; unbound ones are None."""
@@ -44,7 +79,7 @@ class Resources:
         result: list[dml.BufferBinding | None] = []
         for source in sources:
             buffer = self.find(source.resource, source.path)
-            size = self._buffers[source.resource][0].size_in_bytes - source.offset
+            size = self._descs[source.resource].size_in_bytes - source.offset
             result.append(dml.BufferBinding(buffer, source.offset, size))
         return result
 
@@ -112,6 +147,14 @@ class DmlDispatchable:
         """Records the bound dispatch, runs it and waits."""
         self._device.record_dispatch(self._compiled, self._table)
         self._device.run()
+
+    def binding_lines(self) -> list[str]:
+        """What ``-p`` prints about what is bound: of ONNX models alone."""
+        return []
+
+    def notes(self) -> list[str]:
+        """What is printed behind the times."""
+        return []
 
     def _bind(self, points: list[BindPoint], bindings: Bindings) -> list[dml.BufferBinding | None]:
         """One entry per buffer."""
@@ -230,9 +273,11 @@ class SerializedGraphDispatchable(DmlDispatchable):
 
 
 def create_dispatchable(
-    device: Device, model: Dispatchable | GraphDispatchable, resources: Resources
-) -> DmlDispatchable:
+    device: Device, model: AnyDispatchable, resources: Resources, overrides: OnnxOverrides
+) -> DmlDispatchable | OnnxRunner:
     """The dispatchable, with its operators created; ModelError at the field that one refuses."""
+    if isinstance(model, OnnxDispatchable):
+        return OnnxRunner(device, model, resources, overrides)
     if isinstance(model, GraphDispatchable):
         return SerializedGraphDispatchable(device, model, resources)
     return OperatorDispatchable(device, model, resources)

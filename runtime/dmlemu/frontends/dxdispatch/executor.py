@@ -22,6 +22,7 @@ from .files import EVERYWHERE, File, Folders
 from .initial_values import dtype_of
 from .model import Command, Dispatchable, DispatchCommand, Model, PrintCommand, ResourceDesc, WriteFileCommand
 from .npy import npy_header
+from .onnx_dispatchable import OnnxOverrides, OnnxRunner
 from .options import Options
 from .printing import format_values, format_values_verbose
 from .timing import Samples, dispatch_lines
@@ -38,9 +39,10 @@ def run_model(model: Model, adapter: d3d12.Adapter, options: Options, log: Calla
     that fail, with the dispatchable or command that made them.
     """
     targets = _targets(model, options)
+    overrides = OnnxOverrides.of(model, options)
     device = Device(adapter, options)
     log(f"Running on '{adapter.driver_description}'")
-    Executor(model, targets, device, options, log).run()
+    Executor(model, targets, overrides, device, options, log).run()
 
 
 def _targets(model: Model, options: Options) -> dict[str, File]:
@@ -61,28 +63,29 @@ class Executor:
         self,
         model: Model,
         targets: Mapping[str, File],
+        overrides: OnnxOverrides,
         device: Device,
         options: Options,
         log: Callable[[str], None],
     ) -> None:
         self._model, self._targets = model, targets
         self._device, self._options, self._log = device, options, log
-        self._resources = Resources()
+        self._resources = Resources(model.resources)
         for desc in model.resources.values():
             if desc.initial is not None:
                 with _While(f"creating resource {quoted(desc.name)}", desc.path):
                     buffer = device.initial(desc.size_in_bytes, desc.initial, desc.name)
-                self._resources.add(desc, buffer)
+                self._resources.add(desc.name, buffer)
         if any(desc.initial is not None for desc in model.resources.values()):
             device.run()  # a list without commands would be reported
         self._dispatchables = {
-            name: create_dispatchable(device, dispatchable, self._resources)
+            name: create_dispatchable(device, dispatchable, self._resources, overrides)
             for name, dispatchable in model.dispatchables.items()
         }
         for name, dispatchable in self._dispatchables.items():
             self._initialize(name, dispatchable)
 
-    def _initialize(self, name: str, dispatchable: DmlDispatchable) -> None:
+    def _initialize(self, name: str, dispatchable: DmlDispatchable | OnnxRunner) -> None:
         model = self._model.dispatchables[name]
         if isinstance(model, Dispatchable):
             self._log("Compiling op using IDMLDevice1::CompileGraph" if model.graph else "Compile Op")
@@ -118,6 +121,9 @@ class Executor:
             start = time.perf_counter()
             with _While(f"binding resources to {quoted(command.dispatchable)}", command.path):
                 dispatchable.bind(command.bindings)
+            if options.print_onnx_bindings and not cpu:
+                for line in dispatchable.binding_lines():
+                    self._log(line)
             dispatch_start = time.perf_counter()
             with _While(f"dispatching {quoted(command.dispatchable)}", command.path):
                 dispatchable.dispatch()
@@ -131,6 +137,8 @@ class Executor:
             gpu = self._device.gpu_samples()
             warmup, verbosity = options.warmup_samples, options.timing_verbosity
             for line in dispatch_lines(command.dispatchable, Samples(cpu), gpu, warmup, verbosity):
+                self._log(line)
+            for line in dispatchable.notes():
                 self._log(line)
 
     # --- print and writeFile ---
@@ -161,7 +169,7 @@ class Executor:
     ) -> tuple[ResourceDesc, np.ndarray[tuple[int], np.dtype[np.uint8]]]:
         buffer = self._resources.find(name, path)
         with _While(f"reading resource {quoted(name)}", path):
-            return self._model.resources[name], self._device.download(buffer)
+            return self._resources.desc(name, path), self._device.download(buffer)
 
 
 def _npy(
@@ -174,7 +182,7 @@ def _npy(
         )
         raise model_error(MODEL_VALUE, command.path, message, given="UNKNOWN", expected="one data type")
     dtype = dtype_of(desc.data_type)
-    shape = command.dimensions or (desc.element_count,)
+    shape = command.dimensions or (desc.element_count,) if desc.shape is None else desc.shape
     size = prod(shape) * dtype.itemsize
     if size > len(data):
         path = f"{command.path}.dimensions"

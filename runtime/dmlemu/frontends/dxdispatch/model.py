@@ -23,10 +23,12 @@ from .files import EVERYWHERE, File, Folders, exists
 from .initial_values import InitialValues, dtype_of, read_initial_values
 from .json_text import read_json
 from .node import Node
+from .onnx_file import OnnxFile, read_onnx
 from .operator_desc import desc_node, read_operator_desc
 from .serialized_graph import SerializedGraph, read_graph
 
 __all__ = [
+    "AnyDispatchable",
     "BindPoint",
     "BindingSource",
     "Bindings",
@@ -35,6 +37,7 @@ __all__ = [
     "Dispatchable",
     "GraphDispatchable",
     "Model",
+    "OnnxDispatchable",
     "PrintCommand",
     "ResourceDesc",
     "WriteFileCommand",
@@ -43,18 +46,21 @@ __all__ = [
 
 _UNSUPPORTED = {
     "hlsl": "HLSL dispatchables are not supported: there is no shader compiler",
-    "onnx": "ONNX dispatchables are not supported",
 }
 
 
 class ResourceDesc(Frozen):
-    """One buffer; ``initial`` None means "deferred": the dispatch would allocate it."""
+    """One buffer; ``initial`` None means "deferred": an ONNX dispatchable allocates it.
+
+    Then ``shape`` is that of the output.
+    """
 
     name: str
     path: str
     initial: InitialValues | None
     size_in_bytes: int
     unpadded_size: int
+    shape: tuple[int, ...] | None = None
 
     @property
     def data_type(self) -> TensorDataType:
@@ -67,11 +73,12 @@ class ResourceDesc(Frozen):
 
 
 class BindingSource(Frozen):
-    """A resource named in a binding: ``offset`` in bytes."""
+    """A resource named in a binding: ``offset`` in bytes; ``shape``: of an ONNX tensor, () for none."""
 
     resource: str
     path: str
     offset: int
+    shape: tuple[int, ...] = ()
 
 
 Bindings: TypeAlias = Mapping[str, tuple[BindingSource, ...]]
@@ -131,6 +138,23 @@ class GraphDispatchable(Frozen):
         return inputs + constants + [BindPoint(name, 1, True) for name in graph.output_names]
 
 
+class OnnxDispatchable(Frozen):
+    """An ONNX model; what is not bound is made by rule, or not looked at."""
+
+    name: str
+    path: str
+    file: OnnxFile
+
+    @property
+    def bind_points(self) -> list[BindPoint]:
+        """Inputs, then outputs."""
+        inputs = [BindPoint(each.name, 1, False) for each in self.file.inputs]
+        return inputs + [BindPoint(each.name, 1, True) for each in self.file.outputs]
+
+
+AnyDispatchable: TypeAlias = Dispatchable | GraphDispatchable | OnnxDispatchable
+
+
 class DispatchCommand(Frozen):
     dispatchable: str
     bindings: Bindings
@@ -161,7 +185,7 @@ class Model(Frozen):
 
     folder: Path
     resources: Mapping[str, ResourceDesc]
-    dispatchables: Mapping[str, Dispatchable | GraphDispatchable]
+    dispatchables: Mapping[str, AnyDispatchable]
     commands: tuple[Command, ...]
 
 
@@ -192,7 +216,7 @@ def read_model(
 
 def _read_model(path: Path, base: Path, folders: Folders) -> Model:
     if path.suffix.lower() == ".onnx":
-        message = f"{path} is an ONNX model; ONNX models are not supported."
+        message = f"{path} is an ONNX model, not a JSON model that names one."
         raise model_error(MODEL_UNSUPPORTED, "$", message, given=".onnx", expected="a JSON model")
     root = Node(read_json(path))
     root.as_object()
@@ -235,11 +259,13 @@ def _resource(name: str, node: Node, base: Path, folders: Folders) -> ResourceDe
 
 def _dispatchable(
     name: str, node: Node, resources: Mapping[str, ResourceDesc], base: Path, folders: Folders
-) -> Dispatchable | GraphDispatchable:
+) -> AnyDispatchable:
     type_node = node["type"]
     kind = type_node.string()
     if kind.lower() == "dmlserializedgraph":
         return _graph_dispatchable(name, node, base, folders)
+    if kind.lower() == "onnx":
+        return OnnxDispatchable(name, node.path, read_onnx(node, base, folders))
     reason = _UNSUPPORTED.get(kind.lower())
     if reason is not None:
         what = f"('{kind}') cannot run: {reason}"
@@ -315,10 +341,16 @@ def _binding(node: Node, resources: Mapping[str, ResourceDesc]) -> BindingSource
     if isinstance(node.value, dict):
         node.refuse_misspelt(_OF_BINDINGS)
         resource = _named(node["name"], resources)
-        return BindingSource(resource.name, node.path, _offset(node, resource, resources))
+        return BindingSource(resource.name, node.path, _offset(node, resource, resources), _shape(node))
     if not isinstance(node.value, str):
         node.refuse("the name of a resource, or an object with that name")
     return BindingSource(_named(node, resources).name, node.path, 0)
+
+
+def _shape(node: Node) -> tuple[int, ...]:
+    """The shape that an ONNX tensor is given; other dispatchables do not look at it."""
+    shape = node.get("shape")
+    return () if shape is None else tuple(size.integer(-(2**63), 2**63 - 1) for size in shape.elements())
 
 
 def _offset(node: Node, resource: ResourceDesc, resources: Mapping[str, ResourceDesc]) -> int:
@@ -345,9 +377,6 @@ def _read_unused(node: Node, resources: Mapping[str, ResourceDesc]) -> None:
             member.uint64()
     if (view_format := node.get("format")) is not None:
         view_format.string()
-    if (shape := node.get("shape")) is not None:
-        for size in shape.elements():
-            size.integer(-(2**63), 2**63 - 1)
     if (counter := node.get("counter")) is not None:
         _named(counter, resources)
 
@@ -360,9 +389,7 @@ def _named(node: Node, resources: Mapping[str, ResourceDesc]) -> ResourceDesc:
     return resources[name]
 
 
-def _check_names(
-    node: Node, dispatchable: Dispatchable | GraphDispatchable, points: Iterable[BindPoint]
-) -> None:
+def _check_names(node: Node, dispatchable: AnyDispatchable, points: Iterable[BindPoint]) -> None:
     """Checks that every name is a bind point and has the number of buffers it takes."""
     counts = {point.name: point.count for point in points}
     for name, value in node.members():
@@ -373,6 +400,26 @@ def _check_names(
         if given != counts[name]:
             what = f"binds {given} resources to {name}, which takes {counts[name]}"
             value.fail(MODEL_VALUE, what, given, counts[name])
+
+
+def _check_onnx_bindings(node: Node, dispatchable: OnnxDispatchable) -> None:
+    """What DxDispatch refuses of bindings to the tensors of ONNX models."""
+    tensors = {each.name: each for each in (*dispatchable.file.inputs, *dispatchable.file.outputs)}
+    for name, value in node.members():
+        source = value.elements()[0] if isinstance(value.value, list) else value
+        tensor = tensors[name]
+        if tensor.data_type is None:
+            what = f"binds {quoted(name)}, whose type {tensor.type} no resource can hold"
+            source.fail(MODEL_UNSUPPORTED, what, tensor.type, "no binding")
+        if not isinstance(source.value, dict):
+            continue
+        for member in ("counter", "elementOffset"):
+            place = source.get(member)
+            if place is not None and place.value != 0:
+                place.fail(MODEL_UNSUPPORTED, "is not possible for a tensor of an ONNX model", place.shown())
+        shape = source.get("shape")
+        for size in [] if shape is None else shape.elements():
+            size.uint32()
 
 
 def _list(names: Iterable[str], what: str) -> str:
@@ -386,7 +433,7 @@ def _list(names: Iterable[str], what: str) -> str:
 def _command(
     node: Node,
     resources: Mapping[str, ResourceDesc],
-    dispatchables: Mapping[str, Dispatchable | GraphDispatchable],
+    dispatchables: Mapping[str, AnyDispatchable],
 ) -> Command:
     type_node = node["type"]
     kind, text = type_node.string().lower(), json.dumps(node.value, ensure_ascii=False, separators=(",", ":"))
@@ -409,7 +456,7 @@ def _command(
 def _dispatch(
     node: Node,
     resources: Mapping[str, ResourceDesc],
-    dispatchables: Mapping[str, Dispatchable | GraphDispatchable],
+    dispatchables: Mapping[str, AnyDispatchable],
     text: str,
 ) -> DispatchCommand:
     name = node["dispatchable"].string()
@@ -421,7 +468,10 @@ def _dispatch(
     if groups is not None and len(groups.uint32_array()) != 3:
         groups.fail(MODEL_VALUE, f"({groups.shown()}) is not three numbers", groups.shown(), "[x, y, z]")
     bindings = _bindings(node["bindings"], resources)
-    _check_names(node["bindings"], dispatchables[name], dispatchables[name].bind_points)
+    dispatchable = dispatchables[name]
+    _check_names(node["bindings"], dispatchable, dispatchable.bind_points)
+    if isinstance(dispatchable, OnnxDispatchable):
+        _check_onnx_bindings(node["bindings"], dispatchable)
     return DispatchCommand(name, bindings, node.path, text)
 
 

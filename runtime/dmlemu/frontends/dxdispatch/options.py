@@ -30,7 +30,6 @@ _UNSUPPORTED = {
     ),
     "swap chains": ("--present_separator!",),
     "these options of ONNX Runtime": (
-        "-F --onnx_free_dim_denotation_override",
         "-e --onnx_session_config_entry",
         "-l --onnx_graph_optimization_level",
         "-L --onnx_logging_level",
@@ -66,7 +65,13 @@ class Options(Frozen):
     max_gpu_time_measurements: int = 8192
     bindings: tuple[str, ...] = ()
     free_dimensions: tuple[str, ...] = ()
+    free_denotations: tuple[str, ...] = ()
     print_onnx_bindings: bool = False
+
+    @property
+    def is_of_onnx(self) -> bool:
+        """Whether one says what an ONNX model is run on."""
+        return bool(self.bindings or self.free_dimensions or self.free_denotations)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -224,6 +229,14 @@ def add_onnx_inputs(group: argparse._ArgumentGroup) -> None:
         metavar="NAME=SIZE",
         help="the size of a dimension that the model names",
     )
+    group.add_argument(
+        "-F",
+        "--onnx_free_dim_denotation_override",
+        action="append",
+        default=[],
+        metavar="DENOTATION=SIZE",
+        help="the size of dimensions of inputs that the model denotes so, such as DATA_BATCH",
+    )
 
 
 def options_from(arguments: argparse.Namespace) -> Options:
@@ -254,6 +267,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
         max_gpu_time_measurements=arguments.max_gpu_time_measurements,
         bindings=tuple(arguments.binding_shape),
         free_dimensions=tuple(arguments.onnx_free_dim_name_override),
+        free_denotations=tuple(arguments.onnx_free_dim_denotation_override),
         print_onnx_bindings=arguments.print_onnx_bindings,
     )
 
