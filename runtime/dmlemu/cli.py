@@ -244,7 +244,9 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     add_onnx_inputs(onnx)
     onnx.add_argument(
-        "--layouts", type=int, metavar="SEED", help="lay out the tensors between operators at random"
+        "--layout",
+        metavar="LAYOUT",
+        help="how the tensors between operators lie in memory: packed (default), nhwc, random:SEED",
     )
     diff.set_defaults(run=_diff_command)
     replay = commands.add_parser(
@@ -422,8 +424,9 @@ def _diff_command(parsed: argparse.Namespace) -> int:
         "-b": parsed.binding_shape,
         "-f": parsed.onnx_free_dim_name_override,
         "-F": parsed.onnx_free_dim_denotation_override,
+        "--inputs": parsed.inputs,
         "--against": parsed.against,
-        "--layouts": parsed.layouts,
+        "--layout": parsed.layout,
     }
     is_onnx = parsed.a.suffix.lower() == ".onnx"
     others = {"B": parsed.b, "--reference": parsed.reference} if is_onnx else of_onnx
@@ -434,15 +437,12 @@ def _diff_command(parsed: argparse.Namespace) -> int:
             return 2
     if not is_onnx:
         return _compare(_diff, parsed)
+    from dmlemu.frontends.dxdispatch import onnx_inputs_from
     from dmlemu.frontends.onnx_models import diff_onnx
 
-    inputs = (
-        parsed.binding_shape,
-        parsed.onnx_free_dim_name_override,
-        parsed.onnx_free_dim_denotation_override,
-    )
+    inputs = onnx_inputs_from(parsed)
     try:
-        return diff_onnx(parsed.a, *inputs, parsed.against or "reference", parsed.layouts, _log)
+        return diff_onnx(parsed.a, inputs, parsed.against or "reference", parsed.layout or "packed", _log)
     except (Error, UsageError) as error:  # 1 is for a difference
         _print_error(str(error))
         return 2

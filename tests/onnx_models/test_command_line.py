@@ -240,15 +240,38 @@ def test_files_that_are_no_models(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_options_of_onnx_models_are_refused_for_others(capsys: pytest.CaptureFixture[str]) -> None:
     Path("net.json").write_text('{"resources": {}, "dispatchables": {}, "commands": []}')
+    assert "--inputs: a JSON model binds" in refused(capsys, "run", "net.json", "--inputs", "x.npz")
     for options in (["-b", "x=1"], ["-f", "n=1"], ["-F", "A=1"], ["-p"]):
         assert "are options of ONNX models" in refused(capsys, "run", "net.json", *options)
+
+
+def test_inputs_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez("x.npz", x=np.float32([[1, 2, 3]]))
+    for command in (["run", "net.onnx"], ["diff", "net.onnx"]):
+        lines, _ = printed(capsys, *command, "--inputs", "x.npz")
+    lines, _ = printed(capsys, "run", "net.onnx", "--inputs", "x.npz")
+    assert lines[-1] == "Resource 'y': 0.0900306, 0.244728, 0.665241"
+    Path("bad.npz").write_bytes(Path("x.npz").read_bytes()[:50])
+    np.savez("other.npz", z=np.float32([1]))
+    np.savez("object.npz", x=np.array([{}]))
+    for options, message in (
+        (["--inputs", "no.npz"], "--inputs no.npz: it cannot be read: No such file or directory"),
+        (["--inputs", "."], "--inputs .: it cannot be read: Is a directory"),
+        (["--inputs", "bad.npz"], "--inputs bad.npz: it cannot be read as .npz: "),
+        (["--inputs", "object.npz"], "Object arrays cannot be loaded"),
+        (["--inputs", "x.npy"], "--inputs x.npy: expected an .npz of arrays by name; -b takes one array"),
+        (["--inputs", "other.npz"], "--inputs z: the model has no such input; it has x"),
+        (["--inputs", "x.npz", "-b", "x=x.npy"], "-b x=x.npy: x.npz has an array for this input, too"),
+    ):
+        assert message in refused(capsys, "run", "net.onnx", *options)
+        assert message in refused(capsys, "diff", "net.onnx", *options, code=2)
 
 
 # --- dmlemu diff ---
 
 
 def test_nothing_differs(capsys: pytest.CaptureFixture[str]) -> None:
-    for options in ([], ["-f", "n=2"], ["--layouts", "3"], ["-b", "x=x.npy", "--against", "reference"]):
+    for options in ([], ["-f", "n=2"], ["--layout", "random:3"], ["-b", "x=x.npy", "--layout", "nhwc"]):
         assert printed(capsys, "diff", "net.onnx", *options)[0][-1] == "No tensor differs from reference."
 
 
@@ -277,7 +300,11 @@ def test_the_first_tensor_that_differs(
         (["net.onnx", "--reference"], "--reference is for records, and net.onnx is an ONNX model"),
         (["net.dmlrec", "-b", "x=1"], "-b is for ONNX models, and net.dmlrec is a record"),
         (["net.dmlrec", "-f", "n=1"], "-f is for ONNX models"),
-        (["net.dmlrec", "--layouts", "0"], "--layouts is for ONNX models"),
+        (["net.dmlrec", "--layout", "nhwc"], "--layout is for ONNX models"),
+        (["net.dmlrec", "--inputs", "x.npz"], "--inputs is for ONNX models"),
+        (["net.onnx", "--layout", "random"], "--layout random: expected packed, nhwc or random:SEED"),
+        (["net.onnx", "--layout", "random:-1"], "--layout random:-1: expected packed"),
+        (["net.onnx", "--layout", "nchw"], "--layout nchw: expected packed"),
         (["net.dmlrec", "--against", "reference"], "--against is for ONNX models"),
         (["net.onnx", "-f", "m=1"], "The model names no dimension 'm'"),
     ],

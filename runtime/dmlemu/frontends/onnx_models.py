@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -14,13 +15,14 @@ from dmlemu.errors import shorten
 
 from .dxdispatch.onnx_dispatchable import binding_lines
 from .dxdispatch.onnx_file import tensor_of
-from .dxdispatch.options import Options
+from .dxdispatch.options import OnnxInputs, Options
 from .dxdispatch.printing import format_values
 from .dxdispatch.timing import Samples, dispatch_lines
 from .onnx_inputs import as_shape, given_sizes, made_array, pairs, sizes_of_denotations, sizes_of_names
 from .usage import UsageError
 
 if TYPE_CHECKING:
+    from dmlemu.graph import Policy
     from dmlemu.onnx import InferenceSession, NodeArg
 
 __all__ = ["diff_onnx", "run_onnx"]
@@ -28,6 +30,7 @@ __all__ = ["diff_onnx", "run_onnx"]
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _DTYPES = {"float": "float32", "double": "float64"}
+_MOST_DIGITS = 18  # of a seed
 _MOST_PRINTED = 1000  # elements of an output
 
 
@@ -44,11 +47,12 @@ def run_onnx(path: Path, adapter: d3d12.Adapter, options: Options, log: Callable
     flags = dml.CreateDeviceFlags.DEBUG if options.debug else dml.CreateDeviceFlags.NONE
     device = d3d12.create_device(adapter, strictness=options.strictness)
     try:
-        model, free = _with_sizes(path, options.free_dimensions, options.free_denotations)
+        inputs = options.onnx_inputs
+        model, free = _with_sizes(path, inputs)
         session = InferenceSession(
             model, device=dml.create_device(device, flags, options.dml_feature_level), free_dimensions=free
         )
-        feeds = _feeds(session, options.bindings, log)
+        feeds = _feeds(session, inputs, log)
         log(f"Running on '{adapter.driver_description}'")
         if options.print_onnx_bindings:
             _print_bindings(session, feeds, log)
@@ -87,30 +91,38 @@ def _repeated(
     return results
 
 
-def diff_onnx(
-    path: Path,
-    bindings: Sequence[str],
-    dimensions: Sequence[str],
-    denotations: Sequence[str],
-    against: str,
-    layouts: int | None,
-    log: Callable[[str], None],
-) -> int:
-    """Prints the first node whose output differs from another implementation's; returns 1 if there is one."""
+def diff_onnx(path: Path, inputs: OnnxInputs, against: str, layout: str, log: Callable[[str], None]) -> int:
+    """Prints the first node whose output differs from another implementation's; returns 1 if there is one.
+
+    ``layout``: that of the tensors between operators, ``packed``, ``nhwc`` or ``random:SEED``.
+    """
     try:
-        from dmlemu.graph import packed, random_layouts
         from dmlemu.onnx import InferenceSession, ModelError, compare
     except ModuleNotFoundError as error:
         raise _missing(error) from None
+    policy = _policy(layout)
     try:
-        model, free = _with_sizes(path, dimensions, denotations)
+        model, free = _with_sizes(path, inputs)
         session = InferenceSession(model, free_dimensions=free)
-        policy = packed if layouts is None else random_layouts(layouts)
-        found = compare(path, _feeds(session, bindings, log), against=against, policy=policy)
+        found = compare(model, _feeds(session, inputs, log), against=against, policy=policy)
     except ModelError as error:
         raise UsageError(str(error)) from None
     log(str(found) if found is not None else f"No tensor differs from {against}.")
     return 0 if found is None else 1
+
+
+def _policy(layout: str) -> Policy:
+    from dmlemu.graph import interleaved_channel, packed, random_layouts
+
+    kind, _, seed = layout.partition(":")
+    if kind == "random" and seed.isdecimal() and len(seed) <= _MOST_DIGITS:
+        return random_layouts(int(seed))
+    policies: dict[str, Policy] = {"packed": packed, "nhwc": interleaved_channel}
+    if layout not in policies:
+        raise UsageError(
+            f"--layout {layout}: expected packed, nhwc or random:SEED, with a whole number as SEED"
+        )
+    return policies[layout]
 
 
 def _missing(error: ModuleNotFoundError) -> Exception:
@@ -144,14 +156,12 @@ def _refuse_options(options: Options) -> None:
 # --- inputs ---
 
 
-def _with_sizes(
-    path: Path, dimensions: Sequence[str], denotations: Sequence[str]
-) -> tuple[Any, dict[str, int]]:
+def _with_sizes(path: Path, inputs: OnnxInputs) -> tuple[Any, dict[str, int]]:
     """The model, and the sizes of dimensions by their names: the options ``-f`` and ``-F``."""
     from dmlemu.onnx import ModelError
     from dmlemu.onnx.loading import load_model
 
-    named, denoted = given_sizes(dimensions, "-f"), given_sizes(denotations, "-F")
+    named, denoted = given_sizes(inputs.dimensions, "-f"), given_sizes(inputs.denotations, "-F")
     if not denoted:
         return path, named
     model = load_model(path)
@@ -163,21 +173,22 @@ def _with_sizes(
     return model, sizes_of_denotations(model, denoted) | named
 
 
-def _feeds(
-    session: InferenceSession, bindings: Sequence[str], log: Callable[[str], None]
-) -> dict[str, Array]:
-    given = pairs(bindings, "-b")
+def _feeds(session: InferenceSession, inputs: OnnxInputs, log: Callable[[str], None]) -> dict[str, Array]:
+    given = pairs(inputs.bindings, "-b")
+    feeds = {} if inputs.file is None else _read_all(inputs.file)
     arguments = {each.name: each for each in session.get_inputs()}
     overridable = session.get_overridable_initializers()
-    arguments.update((each.name, each) for each in overridable if each.name in given)
+    arguments.update((each.name, each) for each in overridable if each.name in (*given, *feeds))
+    for option, names in (("-b", given), ("--inputs", feeds)):
+        for name in names:
+            if name not in arguments:
+                there = ", ".join(arguments) or "none"
+                raise UsageError(f"{option} {name}: the model has no such input; it has {there}")
     for name in given:
-        if name not in arguments:
-            raise UsageError(
-                f"-b {name}: the model has no such input; it has {', '.join(arguments) or 'none'}"
-            )
+        if name in feeds:
+            raise UsageError(f"-b {name}={given[name]}: {inputs.file} has an array for this input, too")
     shapes = {name: argument.shape for name, argument in arguments.items()}
-    feeds: dict[str, Array] = {}
-    fixed: dict[str, Sequence[int]] = {}
+    fixed: dict[str, Sequence[int]] = {name: array.shape for name, array in feeds.items()}
     for name, text in given.items():
         shape = as_shape(text)
         if shape is None:
@@ -204,6 +215,22 @@ def _read(path: str, name: str) -> Array:
         lines = str(error).splitlines() or [type(error).__name__]
         raise UsageError(f"-b {name}: {path} cannot be read as .npy: {lines[0]}") from None
     return found
+
+
+def _read_all(path: Path) -> dict[str, Array]:
+    """The arrays of an .npz file by name; never pickled ones."""
+    what = f"--inputs {path}: it cannot be read"
+    try:
+        with open(path, "rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                raise UsageError(f"--inputs {path}: expected an .npz of arrays by name; -b takes one array")
+            return dict(found)
+    except OSError as error:
+        raise UsageError(f"{what}: {error.strerror or error}") from None
+    except (ValueError, EOFError, MemoryError, BadZipFile) as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise UsageError(f"{what} as .npz: {lines[0]}") from None
 
 
 def _fixed(

@@ -18,7 +18,7 @@ from test_dxdispatch_run import MODELS, printed, run
 
 from dmlemu import d3d12
 from dmlemu.cli import main
-from dmlemu.frontends.dxdispatch import Model, ModelError, read_model
+from dmlemu.frontends.dxdispatch import Model, ModelError, OnnxInputs, read_model
 
 LAYER = (
     "layer (float[n, 2] x, float[2, 3] w) => (float[n, 3] y, int64[2, m] where) <float[3] b = {0, 1, 2}> "
@@ -137,10 +137,12 @@ def test_options_hold_where_json_says_something_else(layer: Any, load: Callable[
     put(layer, "dispatchables.layer.freeDimensionNameOverrides", {"n": 1})
     layer["commands"][0]["bindings"]["x"] = "x"
     assert printed(run(load(layer)))["later"] == "1, 3, 0"
-    assert printed(run(load(layer), free_dimensions=("n:2",)))["later"] == "1, 3, 0, 3, 5, 0"
+    assert (
+        printed(run(load(layer), onnx_inputs=OnnxInputs(dimensions=("n:2",))))["later"] == "1, 3, 0, 3, 5, 0"
+    )
     put(layer, "dispatchables.layer.freeDimensionNameOverrides", {})
     layer["commands"][0]["bindings"]["x"] = {"name": "x", "shape": [2, 2]}
-    assert printed(run(load(layer), bindings=("x:1,2",)))["later"] == "1, 3, 0"
+    assert printed(run(load(layer), onnx_inputs=OnnxInputs(("x:1,2",))))["later"] == "1, 3, 0"
 
 
 def test_a_name_has_the_size_that_a_binding_gives_it(
@@ -166,7 +168,10 @@ def test_denotations(layer: Any, load: Callable[[Any], Model], tmp_path: Path) -
     layer["commands"].append({"type": "print", "resource": "y"})
     found = printed(run(load(layer)))
     assert found["later"] == "1, 1, 1" and found["y"].endswith("-1, -1, -1, -1")
-    assert printed(run(load(layer), free_denotations=("DATA_BATCH:2",)))["later"] == "1, 1, 1, 1, 1, 1"
+    assert (
+        printed(run(load(layer), onnx_inputs=OnnxInputs(denotations=("DATA_BATCH:2",))))["later"]
+        == "1, 1, 1, 1, 1, 1"
+    )
 
 
 def test_bindings_are_listed_as_dxdispatch_does(layer: Any, load: Callable[[Any], Model]) -> None:

@@ -20,7 +20,7 @@ from .errors import ModelError, model_error, quoted
 from .initial_values import InitialValues
 from .model import Bindings, BindingSource, Model, OnnxDispatchable
 from .onnx_file import OnnxTensor
-from .options import Options
+from .options import OnnxInputs, Options
 
 if TYPE_CHECKING:
     from .dispatchable import Resources
@@ -43,12 +43,15 @@ class OnnxOverrides(Frozen):
     def of(cls, model: Model, options: Options) -> OnnxOverrides:
         """UsageError: an option names nothing of any ONNX model, or is not what it must be."""
         files = [each.file for each in model.dispatchables.values() if isinstance(each, OnnxDispatchable)]
-        if not files and (options.is_of_onnx or options.print_onnx_bindings):
+        inputs = options.onnx_inputs
+        if inputs.file is not None:
+            raise UsageError("--inputs: a JSON model binds resources to the inputs of ONNX models")
+        if not files and (inputs != OnnxInputs() or options.print_onnx_bindings):
             raise UsageError("-b, -f, -F and -p are options of ONNX models, and the JSON model names none")
         given = cls(
-            given_sizes(options.free_dimensions, "-f"),
-            given_sizes(options.free_denotations, "-F"),
-            {name: _shape(name, text) for name, text in pairs(options.bindings, "-b").items()},
+            given_sizes(inputs.dimensions, "-f"),
+            given_sizes(inputs.denotations, "-F"),
+            {name: _shape(name, text) for name, text in pairs(inputs.bindings, "-b").items()},
         )
         tensors = [tensor.name for file in files for tensor in (*file.inputs, *file.outputs)]
         _check("-f", given.sizes, (name for file in files for name in file.dimensions))

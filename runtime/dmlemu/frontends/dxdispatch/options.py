@@ -10,7 +10,7 @@ from dmlemu.errors import Strictness
 
 from ...frozen import Frozen
 
-__all__ = ["Options", "add_onnx_inputs", "add_options", "options_from"]
+__all__ = ["OnnxInputs", "Options", "add_onnx_inputs", "add_options", "onnx_inputs_from", "options_from"]
 
 _QUEUES = {"direct": d3d12.CommandListType.DIRECT, "compute": d3d12.CommandListType.COMPUTE}
 _BARRIERS = {"none": (False, False), "uav": (True, False), "uav+aliasing": (True, True)}
@@ -39,6 +39,15 @@ _UNSUPPORTED = {
 }
 
 
+class OnnxInputs(Frozen):
+    """What an ONNX model is run on, as the command line says it: ``-b``, ``-f``, ``-F``, ``--inputs``."""
+
+    bindings: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
+    denotations: tuple[str, ...] = ()
+    file: Path | None = None
+
+
 class Options(Frozen):
     """What to run and how; the defaults are DxDispatch's, but for the strictness."""
 
@@ -63,15 +72,8 @@ class Options(Frozen):
     warmup_samples: int = 1
     timing_verbosity: int = 0
     max_gpu_time_measurements: int = 8192
-    bindings: tuple[str, ...] = ()
-    free_dimensions: tuple[str, ...] = ()
-    free_denotations: tuple[str, ...] = ()
+    onnx_inputs: OnnxInputs = OnnxInputs()
     print_onnx_bindings: bool = False
-
-    @property
-    def is_of_onnx(self) -> bool:
-        """Whether one says what an ONNX model is run on."""
-        return bool(self.bindings or self.free_dimensions or self.free_denotations)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -237,6 +239,17 @@ def add_onnx_inputs(group: argparse._ArgumentGroup) -> None:
         metavar="DENOTATION=SIZE",
         help="the size of dimensions of inputs that the model denotes so, such as DATA_BATCH",
     )
+    group.add_argument("--inputs", type=Path, metavar="FILE.npz", help="the arrays of inputs, by their names")
+
+
+def onnx_inputs_from(arguments: argparse.Namespace) -> OnnxInputs:
+    """What :func:`add_onnx_inputs` has added, from the result of argparse."""
+    return OnnxInputs(
+        tuple(arguments.binding_shape),
+        tuple(arguments.onnx_free_dim_name_override),
+        tuple(arguments.onnx_free_dim_denotation_override),
+        arguments.inputs,
+    )
 
 
 def options_from(arguments: argparse.Namespace) -> Options:
@@ -265,9 +278,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
         warmup_samples=arguments.warmup_samples,
         timing_verbosity=arguments.timing_verbosity,
         max_gpu_time_measurements=arguments.max_gpu_time_measurements,
-        bindings=tuple(arguments.binding_shape),
-        free_dimensions=tuple(arguments.onnx_free_dim_name_override),
-        free_denotations=tuple(arguments.onnx_free_dim_denotation_override),
+        onnx_inputs=onnx_inputs_from(arguments),
         print_onnx_bindings=arguments.print_onnx_bindings,
     )
 
