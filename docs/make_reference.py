@@ -1,5 +1,5 @@
 """What follows from declarations: the reference pages of operators, checks and interfaces, for the site, and
-parts of the README.  ``make docs`` writes the latter; ``--check`` only says what is out of date."""
+parts of README and guides.  ``make docs`` writes the latter; ``--check`` only says what is out of date."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import check_pages
 import interface_pages
+import onnx_pages
 import rule_pages
 from operator_pictures import picture
 
@@ -21,14 +22,19 @@ from dmlemu.dml.operator_page import describe, measured_rows
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+ONNX_GUIDE = ROOT / "docs" / "guide" / "onnx.md"
 PICTURES = ROOT / "docs" / "pictures"
 
 
 def kept() -> dict[Path, str]:
     """The files of the repository that are generated, and their texts."""
     readme = re.sub(r"\d+ of DirectML's \d+ operators", count(), README.read_text())
+    onnx_guide = ONNX_GUIDE.read_text()
+    if onnx_pages.is_of_the_list():
+        onnx_guide = re.sub(r"[\d,]+ of the [\d,]+ node tests", onnx_pages.count(), onnx_guide)
     return {
         README: readme,
+        ONNX_GUIDE: onnx_guide,
         PICTURES / "layout.svg": image_layout(),
         PICTURES / "report.svg": overlapping_rows(),
     }
@@ -38,6 +44,7 @@ def pages() -> dict[str, str]:
     """The pages and pictures of the site, by their paths below ``reference``."""
     texts = {f"checks/{name}": text for name, text in check_pages.pages().items()}
     texts["interfaces.md"] = interface_pages.page()
+    texts["onnx-operators.md"] = onnx_pages.page()
     texts |= rule_pages.pages()
     operators = sorted(declared().values(), key=lambda desc: desc.TYPE.name)
     for desc in operators:

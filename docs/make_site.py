@@ -49,6 +49,7 @@ SECTIONS = {
     "rules-of-direct3d-12": "docs/reference/rules-d3d12.md",
     "rules-of-directml": "docs/reference/rules-dml.md",
     "operators": "docs/reference/operators/README.md",
+    "onnx-operators": "docs/reference/onnx-operators.md",
     "interfaces": "docs/reference/interfaces.md",
 }
 

@@ -14,7 +14,7 @@ from dmlemu import d3d12, dml
 from dmlemu.errors import shorten
 
 from .dxdispatch.onnx_dispatchable import binding_lines
-from .dxdispatch.onnx_file import tensor_of
+from .dxdispatch.onnx_file import OnnxTensor
 from .dxdispatch.options import OnnxInputs, Options
 from .dxdispatch.printing import format_values
 from .dxdispatch.timing import Samples, dispatch_lines
@@ -274,13 +274,10 @@ def _print_bindings(
     session: InferenceSession, feeds: Mapping[str, Array], log: Callable[[str], None]
 ) -> None:
     """As DxDispatch: the shapes of inputs that are run on, and of outputs as far as the model says them."""
-    graph = session.model.graph
-    shapes = {each.name: tuple(each.shape) for each in session.get_outputs()}
-    shapes |= {name: array.shape for name, array in feeds.items()}
-    for kind, values in (
-        ("Input", [each for each in graph.input if each.name in feeds]),
-        ("Output", graph.output),
-    ):
-        for value in values:
-            for line in binding_lines(kind, tensor_of(value), shapes[value.name], is_explicit=False):
+    inputs = [*session.get_inputs(), *session.get_overridable_initializers()]
+    for kind, arguments in (("Input", inputs), ("Output", session.get_outputs())):
+        for each in arguments:
+            shape = feeds[each.name].shape if each.name in feeds else tuple(each.shape)
+            name = each.type.removeprefix("tensor(").removesuffix(")").upper()
+            for line in binding_lines(kind, OnnxTensor(each.name, name), shape, is_explicit=False):
                 log(line)

@@ -17,7 +17,7 @@ from .errors import model_error, quoted
 from .files import Folders
 from .node import Node
 
-__all__ = ["OnnxFile", "OnnxTensor", "read_onnx", "tensor_of"]
+__all__ = ["OnnxFile", "OnnxTensor", "read_onnx"]
 
 _NAMES = {"FLOAT": "FLOAT32", "DOUBLE": "FLOAT64", "BOOL": "UINT8"}  # of ONNX's types, as DirectML has them
 _NOT_OF_RESOURCES = ("UNKNOWN", "INT4", "UINT4")
@@ -70,7 +70,7 @@ def read_onnx(node: Node, base: Path, folders: Folders) -> OnnxFile:
     file.size()  # it can be opened
     model = _loaded(file.place, source)
     initialised = {each.name for each in (*model.graph.initializer, *_sparse(model.graph))}
-    inputs = [tensor_of(each) for each in model.graph.input if each.name not in initialised]
+    inputs = [_tensor(each) for each in model.graph.input if each.name not in initialised]
     for each in inputs:
         if each.data_type is None:
             what = f"has the input {quoted(each.name)}, whose type {each.type} no resource can hold"
@@ -83,7 +83,7 @@ def read_onnx(node: Node, base: Path, folders: Folders) -> OnnxFile:
     return OnnxFile(
         model,
         tuple(inputs),
-        tuple(map(tensor_of, model.graph.output)),
+        tuple(map(_tensor, model.graph.output)),
         _overrides(node.get("freeDimensionNameOverrides"), names, "dimension"),
         _overrides(node.get("freeDimensionDenotationOverrides"), denotations, "denotation"),
         names,
@@ -110,7 +110,7 @@ def _sparse(graph: Any) -> list[Any]:
     return [each.values for each in graph.sparse_initializer]
 
 
-def tensor_of(value: Any) -> OnnxTensor:
+def _tensor(value: Any) -> OnnxTensor:
     """That of an ``onnx.ValueInfoProto``."""
     import onnx
 
