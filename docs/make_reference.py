@@ -7,11 +7,13 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import check_pages
 import interface_pages
 import onnx_pages
 import rule_pages
+from graph_pictures import graph_svg
 from operator_pictures import picture
 
 from dmlemu import Error, d3d12, dml
@@ -37,6 +39,7 @@ def kept() -> dict[Path, str]:
         ONNX_GUIDE: onnx_guide,
         PICTURES / "layout.svg": image_layout(),
         PICTURES / "report.svg": overlapping_rows(),
+        PICTURES / "graph.svg": residual_block(),
     }
 
 
@@ -87,6 +90,16 @@ def overlapping_rows() -> str:
     except Error as error:
         return error.report.svg()
     raise AssertionError("nothing was reported")
+
+
+def residual_block() -> str:
+    """The picture of the tutorial's page on graphs: the graph that its first block builds."""
+    page = (ROOT / "docs" / "tutorial" / "13-graphs-as-expressions.md").read_text(encoding="utf-8")
+    program = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert program is not None
+    names: dict[str, Any] = {}
+    exec(program[1], names)
+    return graph_svg([names["shares"]], "A convolution, a bias, a ReLU, a shortcut, the mean and a softmax")
 
 
 def coverage(operators: Sequence[type[OperatorDesc]]) -> str:

@@ -19,7 +19,9 @@ __dmlemu_helper__ = True  # reports name lines of what it runs
 
 GUIDES = ROOT / "docs" / "guide"
 LAYOUT_BUG, OWN_CHECK = GUIDES / "find-a-layout-bug.md", GUIDES / "write-a-check.md"
-BUILD_GRAPH, ONNX = GUIDES / "build-a-graph.md", GUIDES / "onnx.md"
+BUILD_GRAPH, ONNX, WRONG_NODE = (
+    GUIDES / name for name in ("build-a-graph.md", "onnx.md", "find-the-wrong-node.md")
+)
 CHAOS, FAULTS = GUIDES / "chaos.md", GUIDES / "fault-injection.md"
 SESSION, WRONG_DISPATCH = GUIDES / "session.md", GUIDES / "find-the-wrong-dispatch.md"
 
@@ -37,7 +39,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
 
 @pytest.mark.parametrize(
     "page",
-    [SESSION, BUILD_GRAPH, ONNX, LAYOUT_BUG, WRONG_DISPATCH, OWN_CHECK, CHAOS, FAULTS],
+    [SESSION, BUILD_GRAPH, ONNX, WRONG_NODE, LAYOUT_BUG, WRONG_DISPATCH, OWN_CHECK, CHAOS, FAULTS],
     ids=lambda page: page.stem,
 )
 def test_page_prints_what_is_shown(page: Path) -> None:

@@ -1,4 +1,4 @@
-"""The reference page of ONNX's operators: its rows follow from lowerings, schemas and the list of node tests."""
+"""The reference page of ONNX operators: its rows follow from lowerings, schemas and the node tests."""
 
 from __future__ import annotations
 
