@@ -36,6 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Wrong usage exits with 2, as :mod:`argparse` does.
     """
+    try:
+        return _handled(arguments)
+    except KeyboardInterrupt:  # a second one, while the first one ended the command
+        return 130
+
+
+def _handled(arguments: Sequence[str] | None) -> int:
     _prepare_streams()
     code = 1
     try:

@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from io import BufferedWriter, BytesIO, FileIO
 from typing import IO, BinaryIO, cast
 
+from .interrupts import held
+
 __all__ = [
     "NotRegular",
     "Output",
@@ -125,16 +127,18 @@ def replaced(place: str, folder: int | None = None) -> Iterator[BinaryIO]:
         old = os.stat(place, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         old = None
+    part = _name_beside(place)
     try:
-        handle, part = _new_beside(place, folder)
-    except OSError:
-        if old is None or folder is not None:
-            raise
-        whole = BytesIO()
-        yield whole
-        _overwrite(place, whole)
-        return
-    try:
+        try:
+            handle = _new(part, folder)
+        except OSError:
+            part = ""
+            if old is None or folder is not None:
+                raise
+            whole = BytesIO()
+            yield whole
+            _overwrite(place, whole)
+            return
         with os.fdopen(handle, "w+b") as new:
             yield cast(BinaryIO, new)
             new.flush()
@@ -147,14 +151,18 @@ def replaced(place: str, folder: int | None = None) -> Iterator[BinaryIO]:
                     raise
                 _overwrite(place, new)
     finally:
-        with suppress(FileNotFoundError):  # it has been replaced
-            os.unlink(part, dir_fd=folder)
+        if part:
+            with held(), suppress(FileNotFoundError):  # it has been replaced
+                os.unlink(part, dir_fd=folder)
 
 
-def _new_beside(place: str, folder: int | None = None) -> tuple[int, str]:
-    """A new file in the same directory, and its name, which is nobody else's."""
-    part = os.path.join(os.path.dirname(place), f".dmlemu-{os.urandom(8).hex()}")
-    return os.open(part, _NEW, 0o666, dir_fd=folder), part  # reduced by the umask
+def _new(part: str, folder: int | None = None) -> int:
+    return os.open(part, _NEW, 0o666, dir_fd=folder)  # reduced by the umask
+
+
+def _name_beside(place: str) -> str:
+    """The name of a new file in the same directory, which is nobody else's."""
+    return os.path.join(os.path.dirname(place), f".dmlemu-{os.urandom(8).hex()}")
 
 
 def _overwrite(place: str, whole: IO[bytes]) -> None:
@@ -201,14 +209,14 @@ def _check_writable(place: str) -> None:
     is_there = os.path.exists(place)
     if is_there:
         os.close(os.open(place, os.O_WRONLY | os.O_CLOEXEC))
+    part = _name_beside(place)
     try:
-        handle, part = _new_beside(place)
+        with held():
+            os.close(_new(part))
+            os.unlink(part)
     except OSError:
         if not is_there:
             raise
-    else:
-        os.close(handle)
-        os.unlink(part)
 
 
 def _open_own(number: int) -> int:

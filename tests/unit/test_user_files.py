@@ -265,7 +265,7 @@ def test_a_file_that_cannot_be_replaced_is_overwritten(
     write_file(path, "new")
     assert path.read_text() == "new"
     assert os.listdir(tmp_path) == ["file"]
-    monkeypatch.setattr(files, "_new_beside", refuse)
+    monkeypatch.setattr(files, "_new", refuse)
     write_file(path, "newer")
     assert path.read_text() == "newer"
 

@@ -12,10 +12,11 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from io import BufferedReader, FileIO
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from ..frontends.dxdispatch.json_text import parse_json
 from ..frontends.dxdispatch.node import Node
 from ..frontends.dxdispatch.npy import npy_header
 from ..frontends.dxdispatch.operator_desc import read_operator_desc, read_tensor_desc
+from ..interrupts import held
 from .model import Array, Dispatch, GraphWork, Place, Record, RecordedTensor, Work, Written, content_key
 
 __all__ = ["RecordError", "open_file", "read", "write", "write_to"]
@@ -37,6 +39,7 @@ _MANIFEST = "manifest.json"
 _MOST_MANIFEST = 1 << 28  # bytes
 _MOST_DIRECTORY = 1 << 28  # which is no longer than the manifest
 _MOST_RANK = 8
+_AT_ONCE = 1 << 20  # bytes written between two looks for Ctrl-C
 _INTEGERS = tuple(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
 _DTYPES = ("float16", "float32", "float64", *_INTEGERS, "bool")
 _ZIP_ERRORS = (
@@ -64,13 +67,25 @@ def write(record: Record, path: str | os.PathLike[str]) -> None:
 
 def write_to(record: Record, output: Output) -> None:
     """Writes a record into a file that was looked at before."""
-    with output.open() as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    # An archive that is left at any moment says so in its finalizer.  A pipe that nobody reads can be left.
+    holding = nullcontext(_nothing) if output.place is None else held()
+    with holding as look, output.open() as file, _new_archive(file) as archive:
         archive.writestr(_MANIFEST, json.dumps(_manifest(record), allow_nan=False))
         for key, array in record.contents.items():
-            array = np.ascontiguousarray(array)
             with archive.open(zipfile.ZipInfo(_entry(key)), "w", force_zip64=True) as entry:
                 entry.write(npy_header(array.dtype, array.shape))
-                entry.write(array.data)
+                data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                for start in range(0, data.size, _AT_ONCE):
+                    look()
+                    entry.write(data[start : start + _AT_ONCE].data)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _new_archive(file: BinaryIO) -> zipfile.ZipFile:
+    return zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
 
 
 def _entry(key: str) -> str:
