@@ -19,6 +19,7 @@ from .dxdispatch.options import OnnxInputs, Options
 from .dxdispatch.printing import format_values
 from .dxdispatch.timing import Samples, dispatch_lines
 from .onnx_inputs import as_shape, given_sizes, made_array, pairs, sizes_of_denotations, sizes_of_names
+from .progress import ProgressBar
 from .usage import UsageError
 
 if TYPE_CHECKING:
@@ -49,16 +50,25 @@ def run_onnx(path: Path, adapter: d3d12.Adapter, options: Options, log: Callable
     try:
         inputs = options.onnx_inputs
         model, free = _with_sizes(path, inputs)
+        bar = ProgressBar()
         session = InferenceSession(
-            model, device=dml.create_device(device, flags, options.dml_feature_level), free_dimensions=free
+            model,
+            device=dml.create_device(device, flags, options.dml_feature_level),
+            free_dimensions=free,
+            progress=bar.tell,
         )
         feeds = _feeds(session, inputs, log)
         log(f"Running on '{adapter.driver_description}'")
         if options.print_onnx_bindings:
             _print_bindings(session, feeds, log)
-        results = _repeated(session, feeds, path, options, log)
+        with bar:
+            times, results = _repeated(session, feeds, options)
     except ModelError as error:
         raise UsageError(str(error)) from None
+    for line in dispatch_lines(
+        path.name, Samples(times), Samples([]), options.warmup_samples, options.timing_verbosity
+    ):
+        log(line)
     for argument, value in zip(session.get_outputs(), results, strict=True):
         log(f"Resource '{shorten(argument.name)}': {_text(value)}")
     for line in session.describe().splitlines():
@@ -67,12 +77,9 @@ def run_onnx(path: Path, adapter: d3d12.Adapter, options: Options, log: Callable
 
 
 def _repeated(
-    session: InferenceSession,
-    feeds: Mapping[str, Any],
-    path: Path,
-    options: Options,
-    log: Callable[[str], None],
-) -> list[Any]:
+    session: InferenceSession, feeds: Mapping[str, Any], options: Options
+) -> tuple[list[float], list[Any]]:
+    """The milliseconds of each run, and the results of the last one."""
     times: list[float] = []
     results: list[Any] = []
     start = time.perf_counter()
@@ -84,11 +91,7 @@ def _repeated(
         if limit is not None and (time.perf_counter() - start) * 1000 > limit:
             break
         time.sleep(max(0, options.dispatch_interval - times[-1]) / 1000)
-    for line in dispatch_lines(
-        path.name, Samples(times), Samples([]), options.warmup_samples, options.timing_verbosity
-    ):
-        log(line)
-    return results
+    return times, results
 
 
 def diff_onnx(path: Path, inputs: OnnxInputs, against: str, layout: str, log: Callable[[str], None]) -> int:
@@ -104,7 +107,9 @@ def diff_onnx(path: Path, inputs: OnnxInputs, against: str, layout: str, log: Ca
     try:
         model, free = _with_sizes(path, inputs)
         session = InferenceSession(model, free_dimensions=free)
-        found = compare(model, _feeds(session, inputs, log), against=against, policy=policy)
+        feeds = _feeds(session, inputs, log)
+        with ProgressBar() as bar:
+            found = compare(model, feeds, against=against, policy=policy, progress=bar.tell)
     except ModelError as error:
         raise UsageError(str(error)) from None
     log(str(found) if found is not None else f"No tensor differs from {against}.")

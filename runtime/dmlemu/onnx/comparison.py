@@ -11,6 +11,7 @@ import onnx
 from ..graph import Policy, packed
 from ..ulps import ulp_distance
 from .loading import ModelError, load_model, sentence
+from .points import Progress, no_progress
 from .session import InferenceSession
 
 __all__ = ["Difference", "compare"]
@@ -50,12 +51,14 @@ def compare(
     policy: Policy = packed,
     rtol: float = 1e-3,
     atol: float = 1e-5,
+    progress: Progress = no_progress,
 ) -> Difference | None:
     """Runs a model here and by ``against``, and compares every tensor in the order of the nodes.
 
     ``against``: ``reference``, the implementation of the onnx package, or ``onnxruntime``, if it is
     installed. Whole numbers must be equal; for others ``|given - expected| <= atol + rtol * |expected|``,
-    and for FLOAT16 ten times as much.  None: nothing differs.
+    and for FLOAT16 ten times as much.  None: nothing differs.  ``progress``: as :class:`InferenceSession`'s,
+    with ``against`` while the other implementation runs.
 
     Raises :class:`ModelError` as :class:`InferenceSession` does, and when the other implementation cannot run
     the model.
@@ -63,11 +66,12 @@ def compare(
     if against not in AGAINST:
         raise ValueError(f"against ({against!r}) must be one of {', '.join(AGAINST)}.")
     loaded = load_model(model)
-    session = InferenceSession(loaded, policy=policy, keep_intermediates=True)
+    session = InferenceSession(loaded, policy=policy, keep_intermediates=True, progress=progress)
     nodes = list(loaded.graph.node)
     names = [name for node in nodes for name in node.output if name]
     session.run([], feeds)
     given = session.values
+    progress(against, 0, len(nodes))
     expected = _expected(loaded, names, feeds, against)
     for number, node in enumerate(nodes):
         for name in node.output:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +30,7 @@ from .shapes import computed
 from .tensors import DATA_TYPES, Array, Tensor, device_array, element_type_of, fitted, host_array, sizes_of
 from .unrolling import loop_work, scan_work
 
-__all__ = ["Builder", "Placed", "Point", "Program", "Segment"]
+__all__ = ["Builder", "Placed", "Point", "Program", "Progress", "Segment", "no_progress"]
 
 _RANDOM = {
     "RandomNormal",
@@ -69,11 +69,18 @@ _GROWS = {
     "Tile",
     "Upsample",
 }
+Progress = Callable[[str, int, int], None]
+"""Is told what is done now, ``compile`` or ``run``, how many nodes are done, and of how many."""
+
 _MOST_NODES = 20_000  # that a segment makes of functions, branches and loops
 # What reading a model's attributes and values raises where they are wrong.
 _WRONG = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
 _LOST = (HResult.DXGI_ERROR_DEVICE_REMOVED, HResult.E_OUTOFMEMORY)  # not the operator's fault
 _KEPT_SEGMENTS = 64  # of a point, those that ran last
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,12 @@ class Program:
     refuses_host: bool = False
     keeps: bool = False  # all tensors, not only the outputs
     inference: Inference = field(default_factory=lambda: Inference())
+    progress: Progress = no_progress
+    nodes: int = 0  # of the model
+
+    def done(self, left: Collection[Work]) -> int:
+        """The nodes of the model that are not left; functions, branches and loops become many."""
+        return max(0, self.nodes - len(left))
 
 
 @dataclass
@@ -234,6 +247,7 @@ class Builder:
     def build(self) -> Segment:
         host: Work | None = None
         while self.work:
+            self.program.progress("compile", self.program.done(self.work), self.program.nodes)
             each = self.work.popleft()
             try:
                 self._take(each)

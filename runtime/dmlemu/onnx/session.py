@@ -18,7 +18,7 @@ from .fusing import Fused, fuse
 from .hosting import Host
 from .loading import ModelError, load, names_of, sentence
 from .nodes import Work
-from .points import Placed, Point, Program
+from .points import Placed, Point, Program, Progress, no_progress
 from .tensors import element_type_of
 
 __all__ = ["InferenceSession", "NodeArg"]
@@ -52,6 +52,9 @@ class InferenceSession:
     operator on the bytes, whose results may differ by one step of the output's scale; False, or
     ``keep_intermediates``: they run one by one, in floats.
 
+    ``progress``: a function that is called with what is done now, ``"compile"`` or ``"run"``, how many nodes
+    are done, and of how many.
+
     Raises :class:`ModelError`, a ValueError, for a model that cannot be read or is not valid.
     """
 
@@ -66,6 +69,7 @@ class InferenceSession:
         host: str = "run",
         keep_intermediates: bool = False,
         fuse_quantized: bool = True,
+        progress: Progress = no_progress,
     ) -> None:
         if host not in ("run", "error"):
             raise ValueError(f"host ({host!r}) must be 'run' or 'error'.")
@@ -87,6 +91,8 @@ class InferenceSession:
             execution_flags,
             refuses_host=host == "error",
             keeps=keep_intermediates,
+            progress=progress,
+            nodes=len(graph.node),
         )
         self._work = [Work(node, opsets) for node in graph.node]
         self._fuses = fuse_quantized and not keep_intermediates
@@ -134,6 +140,7 @@ class InferenceSession:
             values.update(point.known)
             segment = point.segment(values)
             self._placed.append(list(segment.placed))
+            self._program.progress("run", self._program.done(point.work), self._program.nodes)
             segment.run(values, self._program.host)
             point = segment.next
         missing = [name for name in names if name not in values]
