@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import pytest
 from dmlemu.cli import main
 from dmlemu.onnx import InferenceSession
 from dmlemu.onnx.comparison import _difference
+from processes import started
 
 NET = "net (float[n, 3] x) => (float[n, 3] y) {r = Relu(x) y = Softmax <axis = 1>(r)}"
 
@@ -265,6 +268,18 @@ def test_inputs_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert message in refused(capsys, "run", "net.onnx", *options)
         assert message in refused(capsys, "diff", "net.onnx", *options, code=2)
+
+
+def test_ctrl_c_ends_it_without_a_word() -> None:
+    command = [sys.executable, "-m", "dmlemu", "run", "net.onnx", "-p", "-t", "60000", "--record", "r.dmlrec"]
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        while "Output Tensor" not in process.stdout.readline():  # what follows is the run
+            pass
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=60)[1]
+    assert (process.returncode, errors) == (130, "")
 
 
 # --- dmlemu diff ---
