@@ -48,6 +48,7 @@ class Graph(GraphBase):
         self.device = device
         self.policy = policy
         self.operators = {}
+        self.numbers: dict[Any, Expression] = {}  # constants that nodes share, by who adds them
         self._names: set[str] = set()
         self._constants = 0
 

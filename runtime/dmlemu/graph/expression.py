@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -257,29 +258,34 @@ def reinterpret(
     old = _checked(x, sizes=sizes, strides=strides).desc
     new_type = old.data_type if data_type is None else data_type
     new_sizes = old.sizes if sizes is None else tuple(sizes)
+    new_strides = None if strides is None else tuple(strides)
     if strides is None and old.strides is not None:
         if tuple(new_sizes) == tuple(old.sizes) and element_bits(new_type) == element_bits(old.data_type):
-            strides = old.strides
+            new_strides = tuple(old.strides)
         elif not _is_packed(old):
             raise ValueError(
                 f"{x!r} has strides {list(x.strides)}: its bytes are not those of a packed tensor of sizes "
                 f"{list(new_sizes)}.  Give strides, or copy it first, with identity."
             )
-    least = BufferTensorDesc(new_type, new_sizes, strides)
-    if least.extent_in_bytes > old.size_in_bytes:
+    are_integers = all(type(each) is int for each in (*new_sizes, *(new_strides or ())))
+    view = (_kept_view if are_integers else _view)(old, new_type, new_sizes, new_strides)
+    if view.extent_in_bytes > old.size_in_bytes:
         raise ValueError(
             f"A tensor of {new_type.name}, sizes {list(new_sizes)} and strides "
-            f"{list(least.effective_strides)} has {least.extent_in_bytes} bytes, {x!r} only "
+            f"{list(view.effective_strides)} has {view.extent_in_bytes} bytes, {x!r} only "
             f"{old.size_in_bytes}."
         )
-    view = replace(
-        old,
-        data_type=new_type,
-        sizes=new_sizes,
-        strides=strides,
-        total_tensor_size_in_bytes=old.size_in_bytes,
-    )
     return Expression(x.node, x.output, view)
+
+
+def _view(
+    old: BufferTensorDesc, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None
+) -> BufferTensorDesc:
+    size, alignment = old.size_in_bytes, old.guaranteed_base_offset_alignment
+    return BufferTensorDesc(data_type, sizes, strides, size, alignment, old.flags)
+
+
+_kept_view = lru_cache(maxsize=1024)(_view)  # networks repeat few shapes
 
 
 def _is_packed(desc: BufferTensorDesc) -> bool:

@@ -56,6 +56,8 @@ def load(model: onnx.ModelProto | bytes | str | os.PathLike[str]) -> Loaded:
     ModelError, too: the elements of one are not those of its shape.
     """
     loaded, name = _opened(model)
+    if loaded is not model:
+        _make_initialisers(loaded)
     light = _check(loaded, name)
     return Loaded(loaded if loaded is model else light, _known_values(loaded.graph))
 
@@ -108,16 +110,45 @@ def _weights(model: onnx.ModelProto) -> list[onnx.TensorProto]:
     return [
         each
         for each in initialisers
-        if each.ByteSize() > _LARGE
-        and each.name
-        and (model.ir_version >= 4 or each.name in given)
-        and each.data_type in _KNOWN_TYPES
-        and all(size >= 0 for size in each.dims)
-        and each.HasField("raw_data")
-        and not each.HasField("segment")
-        and not each.external_data
-        and not any(len(getattr(each, name)) for name in _NUMBERS)
+        if each.name and (model.ir_version >= 4 or each.name in given) and _is_large(each)
     ]
+
+
+def _make_initialisers(model: onnx.ModelProto) -> None:
+    """Makes initialisers of the large tensors of Constant nodes, as which some tools write all weights."""
+    nodes = model.graph.node
+    names = {each.name for each in model.graph.initializer}
+    found = [
+        each
+        for each in nodes
+        if each.op_type == "Constant"
+        and each.domain in ("", "ai.onnx")
+        and not each.input
+        and len(each.output) == 1
+        and each.output[0] not in names
+        and [(one.name, one.type) for one in each.attribute] == [("value", onnx.AttributeProto.TENSOR)]
+        and _is_large(each.attribute[0].t)
+    ]
+    if model.ir_version < 4 or len({each.output[0] for each in found}) < len(found):
+        return
+    for each in found:
+        made = model.graph.initializer.add()
+        made.CopyFrom(each.attribute[0].t)
+        made.name = each.output[0]
+        nodes.remove(each)
+
+
+def _is_large(tensor: onnx.TensorProto) -> bool:
+    """Whether it is many elements as raw bytes, and nothing else."""
+    return (
+        tensor.ByteSize() > _LARGE
+        and tensor.data_type in _KNOWN_TYPES
+        and all(size >= 0 for size in tensor.dims)
+        and tensor.HasField("raw_data")
+        and not tensor.HasField("segment")
+        and not tensor.external_data
+        and not any(len(getattr(tensor, name)) for name in _NUMBERS)
+    )
 
 
 _KNOWN_TYPES = set(onnx.TensorProto.DataType.values()) - {

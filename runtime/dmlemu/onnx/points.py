@@ -400,7 +400,7 @@ class Builder:
 
     def _made(self, work: Work, inputs: Sequence[Tensor | None], made: Any) -> None:
         results = made if isinstance(made, list | tuple) and not isinstance(made, Made) else [made]
-        types = self.program.inference(work, inputs)
+        types = _element_wise(work, inputs) or self.program.inference(work, inputs)
         for name, result in zip(work.node.output, results, strict=False):
             if not name or result is None:
                 continue
@@ -411,7 +411,7 @@ class Builder:
             element_type, shape = types.get(name, (0, None))
             shape = made_of.shape if made_of.shape is not None else shape
             shape = made_of.expression.sizes if shape is None else shape
-            if np.prod(shape, dtype=np.int64) != np.prod(made_of.expression.sizes, dtype=np.int64):
+            if math.prod(shape) != math.prod(made_of.expression.sizes):
                 raise ValueError(
                     f"it makes sizes {list(made_of.expression.sizes)}; its inputs say {list(shape)}"
                 )
@@ -533,6 +533,26 @@ def _inferred(work: Work, inputs: Sequence[Tensor | None]) -> dict[str, tuple[in
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
         return {}
     return {name: _element_and_shape(each) for name, each in found.items()}
+
+
+_OF_ONE_TYPE = {
+    *("Add", "Sub", "Mul", "Div", "Max", "Min", "Clip", "Relu", "LeakyRelu", "Elu", "Sigmoid", "HardSigmoid"),
+    *("HardSwish", "Tanh", "Exp", "Erf", "Sqrt", "Abs", "Neg", "Floor", "Ceil"),
+}
+
+
+def _element_wise(
+    work: Work, inputs: Sequence[Tensor | None]
+) -> dict[str, tuple[int, tuple[int, ...] | None]] | None:
+    """What the inference finds for most nodes of networks: functions whose tensors have one type."""
+    if work.domain or work.node.op_type not in _OF_ONE_TYPE or not inputs:
+        return None
+    shapes = {each.shape for each in inputs if each is not None}
+    first = inputs[0]
+    if first is None or None in shapes:
+        return None
+    shape = first.shape if len(shapes) == 1 else np.broadcast_shapes(*(each or () for each in shapes))
+    return {work.node.output[0]: (first.element_type, shape)}
 
 
 _FEW = 1000  # elements that the inference may need to know

@@ -76,7 +76,8 @@ def _slice(inputs: Sequence[Array], attributes: Mapping[str, Any]) -> Array | No
     axis, step = (*rest, *(0, 1)[len(rest) :])
     places = [slice(None)] * inputs[0].ndim
     places[axis] = slice(start, end, step)
-    return inputs[0][tuple(places)].copy()
+    made: Array = inputs[0][tuple(places)].copy()
+    return made
 
 
 def _gather(inputs: Sequence[Array], attributes: Mapping[str, Any]) -> Array:

@@ -116,8 +116,19 @@ class Tensor:
             assert self.array is not None and self.shape is not None
             array = np.ascontiguousarray(self.array).reshape(sizes_of(self.shape))
             desc = BufferTensorDesc(DATA_TYPES[self.element_type], array.shape)
-            self.expression = graph.constant(device_array(array), desc, name=self.name)
+            self.expression = _constant(graph, device_array(array), desc, self.name)
         return self.expression
+
+
+def _constant(graph: Graph, array: Array, desc: BufferTensorDesc, name: str) -> Expression:
+    """A constant; those of one element are shared: models have the same ones again and again."""
+    if array.size > 1:
+        return graph.constant(array, desc, name=name)
+    key = desc.data_type, array.shape, array.tobytes()
+    found = graph.numbers.get(key)
+    if found is None:
+        found = graph.numbers[key] = graph.constant(array, desc, name=name)
+    return found
 
 
 def device_array(array: Array) -> Array:

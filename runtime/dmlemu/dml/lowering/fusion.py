@@ -95,14 +95,14 @@ class _Tensors:
 def _follows(call: KernelCall, before: Operand) -> bool:
     """Whether it computes elements from those of the same index of a tensor, of others in its layout, and
     of numbers that are the same for all elements."""
-    tensors = [(each.slot, each.offset) for each in call.operands[:-1]]
+    if not _is_element_wise(call.kernel):
+        return False
     alike = _layout(before)
     layouts = (alike, [(size, 0) for size, _ in alike])
     return (
-        _is_element_wise(call.kernel)
-        and (before.slot, before.offset) in tensors
+        any((each.slot, each.offset) == (before.slot, before.offset) for each in call.operands[:-1])
         and all(_layout(each) in layouts for each in call.operands[:-1])
-        and _layout(call.operands[-1]) == layouts[0]
+        and _layout(call.operands[-1]) == alike
     )
 
 
