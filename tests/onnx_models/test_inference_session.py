@@ -251,6 +251,23 @@ def test_external_data_is_read(tmp_path: Path) -> None:
     assert session.run(None, {"x": X[0]})[0].tolist() == [0, 1, 3]
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        onnx.ValueInfoProto(name="y"),
+        onnx.helper.make_tensor_value_info("y", T.FLOAT, None),
+        onnx.helper.make_tensor_value_info("y", T.UNDEFINED, [3]),
+    ],
+    ids=["bare", "no shape", "no element type"],
+)
+def test_an_output_may_lack_its_type_and_shape(output: onnx.ValueInfoProto) -> None:
+    made = model([node("Relu", ["x"], "y")], [("x", T.FLOAT, [3])], [])
+    made.graph.output.append(output)
+    session = InferenceSession(made)
+    assert session.run(None, {"x": X[0]})[0].tolist() == [0, 0, 2]
+    assert session.get_outputs()[0].name == "y" and made.graph.output[0] == output
+
+
 # --- initialisers, names, branches and loops ---
 
 

@@ -80,20 +80,11 @@ def _check(loaded: onnx.ModelProto, name: str) -> onnx.ModelProto:
     _check_opsets(loaded, name)
     weights = _weights(loaded)
     light = _without(weights, loaded) if weights else loaded
-    inputs = {each.name for each in loaded.graph.input}
-    stand_ins = [
-        onnx.helper.make_tensor_value_info(each.name, each.data_type, each.dims)
-        for each in weights
-        if each.name not in inputs
-    ]
     try:
-        light.graph.input.extend(stand_ins)
-        onnx.checker.check_model(_checkable(light))  # which copies all that it checks, twice
+        onnx.checker.check_model(_checkable(light, weights))
         _check_types(light.graph)
     except (onnx.checker.ValidationError, ValueError) as error:
         raise ModelError(f"{name} is not a valid ONNX model: {sentence(error)}") from None
-    if stand_ins:
-        del light.graph.input[-len(stand_ins) :]
     return light
 
 
@@ -261,22 +252,30 @@ _UNKNOWN_BEFORE = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 1 <
 """Operators that ONNX Runtime writes without its domain, and the operator sets that have them."""
 
 
-def _checkable(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model, or a copy in which those operators have a domain that the checker does not know."""
-    versions = [each.version for each in model.opset_import if each.domain in ("", "ai.onnx")]
+def _checkable(model: onnx.ModelProto, weights: Iterable[onnx.TensorProto]) -> onnx.ModelProto:
+    """A copy for the checker, which demands more than ONNX Runtime and we do.
 
-    def lacks(node: onnx.NodeProto) -> bool:
-        known_from = _UNKNOWN_BEFORE.get(node.op_type, 0)
-        return node.domain in ("", "ai.onnx") and any(version < known_from for version in versions)
-
-    if not any(map(lacks, _all_nodes(model.graph))):
-        return model
+    ``weights``, which it lacks, are inputs; outputs have types and shapes; operators that ONNX Runtime writes
+    without its domain have it.
+    """
     made = onnx.ModelProto()
     made.CopyFrom(model)
-    for node in filter(lacks, _all_nodes(made.graph)):
-        node.domain = MICROSOFT
-    if all(each.domain != MICROSOFT for each in made.opset_import):
-        made.opset_import.append(onnx.helper.make_opsetid(MICROSOFT, 1))
+    inputs = {each.name for each in model.graph.input}
+    for each in weights:
+        if each.name not in inputs:
+            made.graph.input.append(onnx.helper.make_tensor_value_info(each.name, each.data_type, each.dims))
+    for output in made.graph.output:
+        if output.type.WhichOneof("value") in (None, "tensor_type"):
+            tensor = output.type.tensor_type
+            tensor.elem_type = tensor.elem_type or onnx.TensorProto.FLOAT
+            tensor.shape.SetInParent()
+    versions = [each.version for each in made.opset_import if each.domain in ("", "ai.onnx")]
+    for node in _all_nodes(made.graph):
+        known_from = _UNKNOWN_BEFORE.get(node.op_type, 0)
+        if node.domain in ("", "ai.onnx") and any(version < known_from for version in versions):
+            node.domain = MICROSOFT
+            if all(each.domain != MICROSOFT for each in made.opset_import):
+                made.opset_import.append(onnx.helper.make_opsetid(MICROSOFT, 1))
     return made
 
 
