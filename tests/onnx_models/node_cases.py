@@ -1,16 +1,18 @@
-"""The node tests of the onnx package on the emulated device.
+"""The backend tests of the onnx package on the emulated device: all that need no download.
 
 ``python tests/onnx_models/node_cases.py`` runs all and writes ``node_cases.txt``: every case that does not
-run on the device alone, with where it runs or why it is left out.  ``--layouts SEED`` lays the tensors
-between operators out at random, ``--only TEXT`` selects cases.
+run on the device alone, with where it runs or why it is left out; the kind is in front of names of cases that
+are no node tests, ``simple/test_...``.  ``--layouts SEED`` lays the tensors between operators out at random,
+``--only TEXT`` selects cases.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ LEFT_OUT = {
     "test_image_decoder": "the host's implementation needs Pillow",
     "test_if_opt": "the host's Optional of a sequence is a list of the sequence",
     "test_scan_sum": "the host's Scan of opset 8 fails",
+    "test_gradient_of_add": "no implementation of Gradient, which is an operator of a preview",
 }
 _EXCEPT = ("test_training_dropout_zero_ratio", "test_training_dropout_zero_ratio_mask")
 
@@ -45,6 +48,52 @@ def cases() -> list[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # casts of numbers that are out of range
         return sorted(load_model_tests(kind="node"), key=lambda case: case.name)
+
+
+KINDS = ("pytorch-converted", "pytorch-operator", "simple")
+"""The backend tests that are files of the package, beside the node tests."""
+
+_PROTOS = {
+    "tensor_type": onnx.TensorProto,
+    "sequence_type": onnx.SequenceProto,
+    "optional_type": onnx.OptionalProto,
+}
+
+
+@cache
+def file_cases() -> list[Any]:
+    """Those of :data:`KINDS`; ``loaded`` reads the files of one."""
+    return [
+        case for kind in KINDS for case in sorted(load_model_tests(kind=kind), key=lambda case: case.name)
+    ]
+
+
+def title(case: Any) -> str:
+    """How the list names a case."""
+    return str(case.name) if case.kind == "node" else f"{case.kind}/{case.name}"
+
+
+def loaded(case: Any) -> Any:
+    """The case with its model and arrays."""
+    if case.model is not None:
+        return case
+    folder = Path(case.model_dir)
+    model = onnx.load(folder / "model.onnx")
+    sets = [
+        (_read(data, "input", model.graph.input), _read(data, "output", model.graph.output))
+        for data in sorted(folder.glob("test_data_set_*"))
+    ]
+    return dataclasses.replace(case, model=model, data_sets=sets)
+
+
+def _read(folder: Path, kind: str, values: Iterable[onnx.ValueInfoProto]) -> list[Any]:
+    """Initialisers may be inputs, too; they have no file and are the last."""
+    paths = ((each, folder / f"{kind}_{number}.pb") for number, each in enumerate(values))
+    return [
+        _PROTOS[each.type.WhichOneof("value")].FromString(path.read_bytes())
+        for each, path in paths
+        if path.exists()
+    ]
 
 
 @cache
@@ -61,6 +110,8 @@ def left_out(name: str) -> str:
 
 def run(case: Any, layouts: int | None = None) -> str:
     """Where a case ran: ``device``, ``device and host`` or ``host``.  AssertionError: a result is wrong."""
+    case = loaded(case)
+    assert case.data_sets, title(case)
     policy = packed if layouts is None else random_layouts(layouts)
     session = InferenceSession(case.model, device=device(), policy=policy)
     names = [each.name for each in case.model.graph.input]
@@ -125,7 +176,9 @@ def listed() -> dict[str, str]:
 
 def write(counts: Counter[str], lines: Sequence[str]) -> None:
     totals = ", ".join(f"{count} {where}" for where, count in sorted(counts.items()))
-    head = f"# Node cases of onnx {onnx.__version__} that do not run on the device alone; see node_cases.py."
+    head = (
+        f"# Backend tests of onnx {onnx.__version__} that do not run on the device alone; see node_cases.py."
+    )
     LIST.write_text("\n".join([head, f"# {totals}", *lines]) + "\n")
 
 
@@ -137,8 +190,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     part, parts = map(int, parsed.part.split("/"))
     lines, counts, failed = [], Counter[str](), 0
-    for case in cases()[part::parts]:
-        if parsed.only not in case.name:
+    for case in [*file_cases(), *cases()][part::parts]:
+        if parsed.only not in title(case):
             continue
         where = f"left out: {left_out(case.name)}" if left_out(case.name) else ""
         try:
@@ -149,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             where = "wrong"
         counts[where.partition(":")[0]] += 1
         if where != "device":
-            lines.append(f"{case.name}: {where}")
+            lines.append(f"{title(case)}: {where}")
     print(dict(counts))
     if parsed.only or parts > 1 or parsed.layouts is not None:
         print("\n".join(lines))
