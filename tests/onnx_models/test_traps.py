@@ -159,6 +159,13 @@ def test_negative_indices_count_from_the_end(indices: Array) -> None:
     check_node("Gather", [x, indices], x[[2, 0]])
 
 
+def test_indices_of_fewer_elements_than_the_tensor_has_in_other_dimensions() -> None:
+    x, indices = f32([1, 2, 3], [4, 5, 6]), i64([1, 0])
+    check_node("GatherElements", [x, indices], f32([4, 2]), axis=0)
+    check_node("ScatterElements", [x, indices, f32([7, 8])], f32([1, 8, 3], [7, 5, 6]), axis=0)
+    check_node("ScatterElements", [x, i64([-1]), f32([7])], f32([1, 2, 7], [4, 5, 6]), axis=1)
+
+
 # --- Resize ---
 
 

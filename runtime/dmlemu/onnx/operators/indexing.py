@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import graph as g
-from ...dml.enums import TensorDataType
+from ...dml.enums import PaddingMode, TensorDataType
 from ...graph import Expression
 from ..calls import Call, Made, NotOnDevice, lowers
 from ..tensors import fitted
@@ -34,7 +34,21 @@ def rows_of(table: Expression, indices: Expression) -> Expression:
 
 @lowers("GatherElements")
 def _gather_elements(c: Call) -> Expression:
-    made: Expression = g.gather_elements(c.x(0), c.x(1), axis=c.axis(0))
+    axis = c.axis(0)
+    part = _part(c.x(0), c.shape(1), axis)
+    made: Expression = g.gather_elements(part, c.x(1), axis=axis)
+    return made
+
+
+def _part(x: Expression, indices: tuple[int, ...], axis: int) -> Expression:
+    """The elements that indices of a smaller shape choose from."""
+    sizes = [x.sizes[axis] if i == axis else size for i, size in enumerate(indices)]
+    if x.sizes == tuple(sizes):
+        return x
+    zeros, ones = [0] * x.rank, [1] * x.rank
+    made: Expression = g.slice1(
+        x, input_window_offsets=zeros, input_window_sizes=sizes, input_window_strides=ones
+    )
     return made
 
 
@@ -62,7 +76,25 @@ def _padded(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
 def _scatter_elements(c: Call) -> Expression:
     if c.attribute("reduction", "none") != "none":
         raise NotOnDevice(f"SCATTER replaces elements, and the reduction is {c.attribute('reduction')}")
-    made: Expression = g.scatter_elements(c.x(0), c.x(1), c.x(2), axis=c.axis(0))
+    axis, x = c.axis(0), c.x(0)
+    part = _part(x, c.shape(1), axis)
+    made: Expression = g.scatter_elements(part, c.x(1), c.x(2), axis=axis)
+    return made if part is x else _replaced(x, made)
+
+
+def _replaced(x: Expression, part: Expression) -> Expression:
+    """``x`` with its first elements in each dimension replaced."""
+    ends = [size - each for size, each in zip(x.sizes, part.sizes, strict=True)]
+    padded = g.padding1(
+        part,
+        padding_mode=PaddingMode.CONSTANT,
+        padding_value=0,
+        start_padding=[0] * x.rank,
+        end_padding=ends,
+    )
+    is_part = np.zeros(x.sizes, np.uint8)
+    is_part[tuple(slice(size) for size in part.sizes)] = 1
+    made: Expression = g.element_wise_if(x.graph.constant(is_part), padded, x)
     return made
 
 
