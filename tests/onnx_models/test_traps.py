@@ -202,6 +202,17 @@ def test_a_resize_of_many_dimensions_some_of_which_change(mode: str, expected: l
     check_node("Resize", [x, None, None, i64(2, 3, 4, 4, 4)], wanted, mode=mode)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_a_resize_of_more_dimensions_than_resample_has(mode: str) -> None:
+    x = np.arange(2**5, dtype=np.float32).reshape(2, 2, 2, 2, 2)
+    wanted = x if mode == "nearest" else x.astype(np.float64)
+    for axis in range(5):
+        low, high = np.split(wanted, 2, axis)
+        between = [(3 * low + high) / 4, (low + 3 * high) / 4] if mode == "linear" else [low, high]
+        wanted = np.concatenate([low, *between, high], axis)
+    check_node("Resize", [x, None, f32(2, 2, 2, 2, 2)], wanted.astype(np.float32), mode=mode)
+
+
 def test_the_filter_of_a_resize_is_stretched_by_its_scale() -> None:
     inputs = [f32(4.25, 1.75), None, f32(0.5)]  # its corners give positions another scale
     attributes = {"coordinate_transformation_mode": "align_corners", "antialias": 1, "mode": "linear"}

@@ -37,6 +37,11 @@ class _Axis(NamedTuple):
         found: Array = (index - self.outer) / self.used - self.inner
         return found
 
+    @property
+    def keeps(self) -> bool:
+        """Whether its elements stay as they are."""
+        return np.array_equal(self.positions, np.arange(self.size))
+
 
 @lowers("Upsample")
 def _upsample(c: Call) -> Made:
@@ -131,31 +136,63 @@ def _axis(transformation: str, size: int, new: int, scale: float, region: tuple[
 def _native(c: Call, axes: list[_Axis], mode: str, nearest: str, antialiased: bool) -> Made:
     if mode not in ("nearest", "linear", "bilinear"):
         raise NotOnDevice(f"RESAMPLE has no {mode} interpolation")
-    shift, direction = _ROUNDING[nearest] if mode == "nearest" else (0.0, AxisDirection.INCREASING)
-    is_nearest = mode == "nearest"
     sizes = tuple(each.new for each in axes)
-    axes = _joined(axes) if len(axes) > 4 else axes
+    return Made(_resampled(c.x(), axes, nearest if mode == "nearest" else "", antialiased), sizes)
+
+
+def _resampled(x: Expression, axes: list[_Axis], nearest: str, antialiased: bool) -> Expression:
+    """By RESAMPLE, which has four dimensions at most; ``nearest``: how positions are rounded, if they are."""
+    joined = _joined(axes) if len(axes) > 4 else axes
+    if len(joined) > 4:
+        if not nearest and np.dtype(x.dtype).kind != "f":
+            raise NotOnDevice(
+                "more than four dimensions of whole numbers are interpolated, which rounds them twice"
+            )
+        half = _resampled(x, _first_half(axes), nearest, antialiased)
+        return _resampled(half, _second_half(axes), nearest, antialiased)
+    shift, direction = _ROUNDING[nearest] if nearest else (0.0, AxisDirection.INCREASING)
     made: Expression = g.resample3(
-        fitted(c.x(), [each.size for each in axes]),
-        interpolation_mode=InterpolationMode.NEAREST_NEIGHBOR if is_nearest else InterpolationMode.LINEAR,
+        fitted(x, [each.size for each in joined]),
+        interpolation_mode=InterpolationMode.NEAREST_NEIGHBOR if nearest else InterpolationMode.LINEAR,
         rounding_direction=direction,
-        scales=[each.used for each in axes],
+        scales=[each.used for each in joined],
         # A dimension that keeps its size is not shifted.
-        input_pixel_offsets=[each.inner + shift * (each.size != each.new or each.used != 1) for each in axes],
-        output_pixel_offsets=[each.outer for each in axes],
+        input_pixel_offsets=[
+            each.inner + shift * (each.size != each.new or each.used != 1) for each in joined
+        ],
+        output_pixel_offsets=[each.outer for each in joined],
         antialiased=antialiased,
-        output_sizes=[each.new for each in axes],
+        output_sizes=[each.new for each in joined],
     )
-    return Made(made, sizes)
+    return fitted(made, [each.new for each in axes])
+
+
+def _kept(size: int) -> _Axis:
+    return _Axis(size, size, 1.0, 1.0, 0.0, 0.0)
+
+
+def _first_half(axes: list[_Axis]) -> list[_Axis]:
+    """Of those that change; the second half keeps its sizes."""
+    middle = _middle(axes)
+    return [*axes[:middle], *(_kept(each.size) for each in axes[middle:])]
+
+
+def _second_half(axes: list[_Axis]) -> list[_Axis]:
+    middle = _middle(axes)
+    return [*(_kept(each.new) for each in axes[:middle]), *axes[middle:]]
+
+
+def _middle(axes: list[_Axis]) -> int:
+    changed = [number for number, axis in enumerate(axes) if not axis.keeps]
+    return changed[len(changed) // 2]
 
 
 def _joined(axes: list[_Axis]) -> list[_Axis]:
     """Neighbours that keep their elements as one dimension: RESAMPLE has four at most."""
     made: list[_Axis] = []
     for axis in axes:
-        if made and all(np.array_equal(each.positions, np.arange(each.size)) for each in (made[-1], axis)):
-            size = made.pop().size * axis.size
-            axis = _Axis(size, size, 1.0, 1.0, 0.0, 0.0)
+        if made and made[-1].keeps and axis.keeps:
+            axis = _kept(made.pop().size * axis.size)
         made.append(axis)
     return made
 
