@@ -421,6 +421,7 @@ def test_functions_that_become_very_many_nodes_are_refused(monkeypatch: pytest.M
         ),
         ("a = Constant <value_int = 0>() y = Range(a, a, a)", "^Range 'y' cannot run on the host: division"),
         ("y = Cast <to = 99>(x)", "Cast 'y'"),
+        ("s = Constant <value_ints = [0, -4]>() y = Unsqueeze(x, s)", "Unsqueeze 'y' cannot run on the host"),
     ],
 )
 def test_what_cannot_be_computed_is_a_model_error(body: str, message: str) -> None:

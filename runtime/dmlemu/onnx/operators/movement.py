@@ -51,6 +51,8 @@ def _unsqueeze(c: Call) -> Made:
     axes = c.numbers(1, "axes")
     rank = c.rank() + len(axes)
     new = {c.positive(axis, rank) for axis in axes}
+    if len(new) != len(axes):
+        raise NotOnDevice(f"the axes {axes} name one of {rank} dimensions twice")
     old = iter(c.shape())
     return Made(c.x(), tuple(1 if axis in new else next(old) for axis in range(rank)))
 
