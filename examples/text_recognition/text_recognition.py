@@ -76,8 +76,7 @@ def read(session: InferenceSession, image: Any) -> str:
 
 def characters_of(session: InferenceSession) -> list[str]:
     """By class: a blank, those that the model's metadata lists, a space."""
-    metadata = {each.key: each.value for each in session.model.metadata_props}
-    return ["", *metadata["character"].splitlines(), " "]
+    return ["", *session.get_modelmeta().custom_metadata_map["character"].splitlines(), " "]
 
 
 def decoded(scores: Array, characters: Sequence[str]) -> str:

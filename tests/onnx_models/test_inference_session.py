@@ -589,3 +589,19 @@ def test_a_loop_without_a_condition_runs_its_turns_on_the_host_too() -> None:
         feeds = {"turns": np.array(turns), "x": np.zeros(1, np.float32)}
         assert session.run(None, feeds)[0].tolist() == [3 * turns]
         assert {each.where for each in session.placed} == {where}
+
+
+def test_the_metadata_is_that_of_onnx_runtime() -> None:
+    given = onnx.parser.parse_model(
+        """
+        <ir_version: 10, opset_import: ["" : 21], producer_name: "maker", domain: "org.example",
+         model_version: 3, doc_string: "all of it", metadata_props: ["classes": "cat, dog"]>
+        net (float[2] x) => (float[2] y) { y = Relu (x) }
+        """
+    )
+    given.graph.doc_string = "a graph"
+    found = InferenceSession(given).get_modelmeta()
+    runtime = pytest.importorskip("onnxruntime")
+    expected = runtime.InferenceSession(given.SerializeToString()).get_modelmeta()
+    assert found.custom_metadata_map == {"classes": "cat, dog"}
+    assert {name: getattr(expected, name) for name in found._fields} == found._asdict()

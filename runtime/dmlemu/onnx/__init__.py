@@ -2,6 +2,6 @@
 
 from .comparison import Difference, compare
 from .loading import ModelError
-from .session import InferenceSession, NodeArg
+from .session import InferenceSession, ModelMetadata, NodeArg
 
-__all__ = ["Difference", "InferenceSession", "ModelError", "NodeArg", "compare"]
+__all__ = ["Difference", "InferenceSession", "ModelError", "ModelMetadata", "NodeArg", "compare"]

@@ -21,7 +21,7 @@ from .nodes import Work
 from .points import Placed, Point, Program, Progress, no_progress
 from .tensors import element_type_of
 
-__all__ = ["InferenceSession", "NodeArg"]
+__all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
 
 _TYPES = {"float32": "float", "float64": "double"}  # NumPy's names that are not ONNX Runtime's
 
@@ -32,6 +32,18 @@ class NodeArg(NamedTuple):
     name: str
     type: str
     shape: list[int | str | None]
+
+
+class ModelMetadata(NamedTuple):
+    """What the model's file says about it."""
+
+    custom_metadata_map: dict[str, str]
+    description: str
+    domain: str
+    graph_description: str
+    graph_name: str
+    producer_name: str
+    version: int
 
 
 class InferenceSession:
@@ -116,6 +128,18 @@ class InferenceSession:
 
     def get_outputs(self) -> list[NodeArg]:
         return [_argument(each, self._free) for each in self._model.graph.output]
+
+    def get_modelmeta(self) -> ModelMetadata:
+        model = self._model
+        return ModelMetadata(
+            {each.key: each.value for each in model.metadata_props},
+            model.doc_string,
+            model.domain,
+            model.graph.doc_string,
+            model.graph.name,
+            model.producer_name,
+            model.model_version,
+        )
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]:
         """The outputs of these names, or all, for arrays by the names of the inputs.
