@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import onnx
 
+from .. import graph as g
 from ..dml.enums import TensorDataType
 from ..dml.tensor_desc import BufferTensorDesc
-from ..graph import Expression, Graph, element_wise_identity, packed, reinterpret
+from ..graph import Expression, Graph, packed, reinterpret
 
 __all__ = [
     "DATA_TYPES",
@@ -163,7 +164,7 @@ def copied(x: Expression) -> Expression:
     graph = x.graph
     policy, graph.policy = graph.policy, packed
     try:
-        made: Expression = element_wise_identity(x)
+        made: Expression = g.element_wise_identity(x)
     finally:
         graph.policy = policy
     return made
