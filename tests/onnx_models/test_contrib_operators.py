@@ -66,6 +66,9 @@ def maybe(rng: Rng, value: Array) -> Array | None:
     return value if rng.integers(2) else None
 
 
+RNG = np.random.default_rng(0)
+
+
 # --- models ---
 
 
@@ -712,6 +715,10 @@ def _group_query(rng: Rng) -> Case:
 # --- what ONNX Runtime's CPU provider runs ---
 
 
+def agree(op: str, made: Case) -> None:
+    check(op, made, by_onnxruntime(op, made))
+
+
 MANY_OPTIONS = (
     "Attention",
     "FusedMatMul",
@@ -737,11 +744,41 @@ def test_operators_agree_with_onnxruntime_at_length(op: str) -> None:
         check(op, made, by_onnxruntime(op, made), seed)
 
 
+def test_masks_of_all_positions_and_of_packed_batches() -> None:
+    x, w, bias = floats(RNG, 2, 3, 5), floats(RNG, 5, 12), floats(RNG, 12)
+    past = floats(RNG, 2, 2, 2, 2, 2)
+    whole = np.tril(np.ones((2, 1, 7, 7), np.int32))
+    whole[1, 0, :, 1] = 0
+    made = Case([x, w, bias, np.ascontiguousarray(whole[:, 0, 2:5, :5]), past], {"num_heads": 2}, (0, 1))
+    expected = by_onnxruntime("Attention", made)
+    run("Attention", made._replace(inputs=[x, w, bias, whole, past]), *expected)
+    packed_batch = np.array([2, 3, 0, 3, 6, 0, 3, 6], np.int32)  # lengths, starts of queries, starts of keys
+    q = floats(RNG, 2, 3, 4)
+    lengths = Case([q, q, q, None, packed_batch[:2]], {"num_heads": 2})
+    expected = by_onnxruntime("MultiHeadAttention", lengths)
+    run("MultiHeadAttention", lengths._replace(inputs=[q, q, q, None, packed_batch]), *expected)
+
+
+def test_positions_of_tokens_may_be_given() -> None:
+    q, k, v = (floats(RNG, 1, 2, count * 16) for count in (2, 1, 1))
+    empty = np.zeros((1, 1, 0, 16), np.float32)
+    angles = RNG.uniform(0, 6, (9, 8))
+    lengths = [np.array([1], np.int32), np.array(2, np.int32)]
+    caches = [np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)]
+    inputs = [q, k, v, empty, empty, *lengths, *caches, np.array([[3, 4]])]
+    agree("GroupQueryAttention", Case(inputs, {"num_heads": 2, "kv_num_heads": 1, "do_rotary": 1}, (0, 1, 2)))
+
+
+def test_blocks_may_be_numbered() -> None:
+    weights, scales = RNG.integers(0, 256, (3, 2, 8)).astype(np.uint8), floats(RNG, 3, 2)
+    numbered = (np.arange(32) // 16).astype(np.int32)
+    attributes = {"K": 32, "N": 3, "block_size": 16}
+    made = Case([floats(RNG, 2, 32), weights, scales, None, numbered], attributes, known=(1, 2, 4))
+    agree("MatMulNBits", made)
+    agree("MatMulNBits", made._replace(known=()))
+
+
 # --- extremes ---
-
-
-def agree(op: str, made: Case) -> None:
-    check(op, made, by_onnxruntime(op, made))
 
 
 @pytest.mark.parametrize("op", ["Gelu", "FastGelu", "QuickGelu"])
@@ -799,9 +836,6 @@ def run(op: str, made: Case, *expected: Any, seed: int = 0) -> None:
 
 def gelu(x: Array) -> Array:
     return x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
-
-
-RNG = np.random.default_rng(0)
 
 
 def test_a_bias_and_what_is_beside_it_are_added() -> None:
@@ -969,6 +1003,8 @@ def test_an_operator_without_a_domain_may_have_constants_only() -> None:
 
 # --- what cannot run ---
 
+NBITS = (np.zeros((1, 1, 8), np.uint8), np.ones((1, 1), np.float32), None)
+
 
 @pytest.mark.parametrize(
     ("op", "inputs", "attributes", "reason"),
@@ -985,6 +1021,36 @@ def test_an_operator_without_a_domain_may_have_constants_only() -> None:
             [floats(RNG, 1, 16), np.zeros((1, 1, 4), np.uint8), np.ones((1, 1), np.float32)],
             {"K": 16, "N": 1, "block_size": 16, "bits": 2},
             "DirectML has no weights of 2 bits",
+        ),
+        (
+            "MatMulNBits",
+            [floats(RNG, 1, 16), *NBITS, np.arange(16, dtype=np.int32) % 2],
+            {"K": 16, "N": 1, "block_size": 16},
+            "MatMulNBits with a g_idx that reorders rows",
+        ),
+        (
+            "Attention",
+            [floats(RNG, 1, 2, 4), floats(RNG, 4, 12), floats(RNG, 12)],
+            {"num_heads": 2, "do_rotary": 1},
+            "Attention with do_rotary 1",
+        ),
+        (
+            "MultiHeadAttention",
+            [*[floats(RNG, 1, 2, 4)] * 3, *[None] * 5, np.array([0], np.int32)],
+            {"num_heads": 2},
+            "MultiHeadAttention with past_sequence_length",
+        ),
+        (
+            "GroupQueryAttention",
+            [*[floats(RNG, 1, 2, 4)] * 3, *[None] * 4],
+            {"num_heads": 1, "kv_num_heads": 1, "k_quant_type": "PER_TENSOR"},
+            "GroupQueryAttention with k_quant_type PER_TENSOR",
+        ),
+        (
+            "FusedGemm",
+            [floats(RNG, 2, 2), floats(RNG, 2, 2)],
+            {"activation": "Mish"},
+            "FusedGemm with the activation Mish",
         ),
     ],
 )
