@@ -736,6 +736,32 @@ def test_operators_agree_with_onnxruntime(op: str) -> None:
         check(op, made, by_onnxruntime(op, made), seed)
 
 
+HALVES = (
+    *("Gelu", "BiasGelu", "FastGelu", "QuickGelu", "FusedMatMul", "FusedGemm", "FusedConv"),
+    *("Attention", "MultiHeadAttention", "GroupQueryAttention", "EmbedLayerNormalization"),
+)
+
+
+@pytest.mark.parametrize("op", HALVES)
+def test_float16_is_near_float32(op: str) -> None:
+    """Of the same numbers; ONNX Runtime's CPU provider has most of them in FLOAT32 alone."""
+
+    def halves(arrays: list[Any]) -> list[Any]:
+        return [
+            each.astype(np.float16) if each is not None and each.dtype == np.float32 else each
+            for each in arrays
+        ]
+
+    for seed in range(200, 203):
+        made = CASES[op](np.random.default_rng(seed))
+        made = made._replace(inputs=halves(made.inputs), rtol=2e-2, atol=2e-2)
+        wide = [
+            each.astype(np.float32) if each is not None and each.dtype == np.float16 else each
+            for each in made.inputs
+        ]
+        check(op, made, halves(by_onnxruntime(op, made._replace(inputs=wide))), seed)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("op", sorted(CASES))
 def test_operators_agree_with_onnxruntime_at_length(op: str) -> None:

@@ -31,13 +31,12 @@ class Host:
 
     def check(self, work: Work, reason: str) -> None:
         """ModelError for a node that the device does not run for a reason, and the host does not know."""
-        known = not work.domain or schema_of(work) is not None
-        if known or (work.domain, work.node.op_type) in self.functions:
+        if schema_of(work) is not None or (work.domain, work.node.op_type) in self.functions:
             return
         raise ModelError(
             f"{work.title} cannot run on the device: {reason}; and it cannot run on the host: the onnx "
-            f"package has no operators of the domain {shorten(work.domain)!r}. A function of the model can "
-            "define it."
+            f"package has no such operator of the domain {shorten(work.domain or 'ai.onnx')!r}. A function "
+            "of the model can define it."
         )
 
     def run(self, work: Work, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,10 @@ __all__ = [
     "by_channel",
     "copied",
     "data_type_of",
+    "device_array",
+    "element_type_of",
     "fitted",
+    "host_array",
     "sizes_of",
 ]
 
@@ -146,7 +149,7 @@ def host_array(array: Array, element_type: int) -> Array:
     dtype = onnx.helper.tensor_dtype_to_np_dtype(element_type)
     if dtype == np.bool_:
         return array.view(np.bool_)
-    return array if array.dtype == dtype else array.astype(dtype)
+    return array.astype(dtype) if data_type_of(element_type) in NARROW else array
 
 
 def element_type_of(array: Array) -> int:
