@@ -283,6 +283,25 @@ def _matmul_n_bits(rng: Rng) -> Case:
     )
 
 
+@case("GatherBlockQuantized")
+def _gather_block_quantized(rng: Rng) -> Case:
+    bits, block, blocks = [4, 8][rng.integers(2)], 16, int(rng.integers(1, 4))
+    rows, width = int(rng.integers(1, 9)), blocks * bits * 2
+    zero = rng.integers(0, 256, (rows, -(-blocks * bits // 8))).astype(np.uint8)
+    return Case(
+        [
+            rng.integers(0, 256, (rows, width)).astype(np.uint8),
+            rng.integers(-rows, rows, sizes(rng, int(rng.integers(0, 3)))).astype(
+                [np.int32, np.int64][rng.integers(2)]
+            ),
+            floats(rng, rows, blocks, dtype=[np.float32, np.float16][rng.integers(2)]),
+            maybe(rng, zero),
+        ],
+        {"bits": bits, "block_size": block},
+        rtol=1e-3,
+    )
+
+
 # --- convolutions ---
 
 
@@ -793,6 +812,12 @@ def test_positions_of_tokens_may_be_given() -> None:
     caches = [np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)]
     inputs = [q, k, v, empty, empty, *lengths, *caches, np.array([[3, 4]])]
     agree("GroupQueryAttention", Case(inputs, {"num_heads": 2, "kv_num_heads": 1, "do_rotary": 1}, (0, 1, 2)))
+
+
+def test_rows_outside_of_a_table_are_zeros() -> None:
+    table, scales = RNG.integers(0, 256, (3, 16)).astype(np.uint8), floats(RNG, 3, 2)
+    made = Case([table, np.array([[-4, -3], [2, 3]]), scales], {"block_size": 16}, known=(0, 2))
+    agree("GatherBlockQuantized", made)
 
 
 def test_blocks_may_be_numbered() -> None:

@@ -3,11 +3,22 @@
 They are those that its DirectML provider has, and a few more that its quantiser and its optimiser write.
 """
 
-from . import activations, attention, convolutions, group_query, normalization, products, quantized, rotation
+from . import (
+    activations,
+    attention,
+    blocks,
+    convolutions,
+    group_query,
+    normalization,
+    products,
+    quantized,
+    rotation,
+)
 
 __all__ = [
     "activations",
     "attention",
+    "blocks",
     "convolutions",
     "group_query",
     "normalization",

@@ -79,12 +79,12 @@ def _from_lengths(c: Call, x: Expression, items: int, keys: int) -> Expression:
     return made
 
 
-def _score_bias(c: Call, number: int, sizes: Sizes, past: int, like: Expression) -> Expression | None:
+def _score_bias(c: Call, number: int | None, sizes: Sizes, past: int, like: Expression) -> Expression | None:
     """What is added to the scores; of later keys so little that a query does not read them.
 
     ``past``: how many keys lie before the first query.
     """
-    bias = repeated(c.x(number), sizes) if c.has(number) else None
+    bias = None if number is None or not c.has(number) else repeated(c.x(number), sizes)
     if not c.attribute("unidirectional", 0):
         return bias
     _, _, queries, keys = sizes
@@ -97,7 +97,7 @@ def _score_bias(c: Call, number: int, sizes: Sizes, past: int, like: Expression)
 
 
 def _self_attention(
-    c: Call, projected: Expression, widths: list[int], *, mask: int, past: int, bias: int
+    c: Call, projected: Expression, widths: list[int], *, mask: int, past: int, bias: int | None
 ) -> Any:
     """``projected``: queries, keys and values, one behind the other; the others are numbers of inputs."""
     heads = c.attribute("num_heads")
@@ -147,9 +147,6 @@ def _attention(c: Call) -> Any:
     return _self_attention(c, fitted(projected, (items, length, columns)), widths, mask=3, past=4, bias=5)
 
 
-_ABSENT = 99
-
-
 @lowers("QAttention", domain=MICROSOFT)
 def _quantized_attention(c: Call) -> Any:
     refuse(c, "do_rotary", "past_present_share_buffer")
@@ -161,7 +158,7 @@ def _quantized_attention(c: Call) -> Any:
         product, (c.x(0), scale, zero), (c.x(1), weight_scale, of_columns(c, 7)), of_columns(c, 2)
     )
     projected = fitted(made.expression, product.shape)
-    return _self_attention(c, projected, [product.shape[2] // 3] * 3, mask=5, past=8, bias=_ABSENT)
+    return _self_attention(c, projected, [product.shape[2] // 3] * 3, mask=5, past=8, bias=None)
 
 
 # --- with queries, keys and values ---
