@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from models import Array, model, node
 
 from dmlemu.graph import packed, random_layouts
-from dmlemu.onnx import InferenceSession
+from dmlemu.onnx import InferenceSession, ModelError
 
 SCALE, ZERO = 0.05, 3
 
@@ -357,6 +357,22 @@ def test_kept_intermediates_are_those_of_the_model() -> None:
     session = InferenceSession(made, keep_intermediates=True)
     assert session.run([x], net.inputs)[0].dtype == np.float32
     assert fused(session) == []
+
+
+@pytest.mark.parametrize("limit", [np.array("1"), np.zeros(0, np.float32)], ids=["string", "empty"])
+def test_a_limit_that_is_none_is_refused_as_without_fusing(limit: Array) -> None:
+    net = Net()
+    net.inputs["x"] = bytes_of(2, 3)
+    y = net.add("Clip", net.dequantized("x"), net.constant(limit))
+    nodes = [*net.nodes, node("QuantizeLinear", [y, "c0", "c1"], "q")]
+    constants = [
+        (name, each.astype(object) if each.dtype.kind == "U" else each)
+        for name, each in net.constants.items()
+    ]
+    made = model(nodes, [("x", onnx.TensorProto.UINT8, [2, 3])], [("q", onnx.TensorProto.UINT8, [2, 3])])
+    made.graph.initializer.extend(onnx.numpy_helper.from_array(each, name) for name, each in constants)
+    with pytest.raises(ModelError, match="Clip"):
+        InferenceSession(made).run(None, net.inputs)
 
 
 # --- others ---

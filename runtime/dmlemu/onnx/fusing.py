@@ -25,6 +25,9 @@ DOMAIN = "dmlemu"
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+# What reading a model's attributes and values raises where they are wrong.
+_WRONG = (ValueError, TypeError, LookupError, ArithmeticError)
+
 _BIAS_SCALE = 1e-5  # how far the bias's scale may be from the product of the others, as a part of it
 
 
@@ -121,7 +124,10 @@ def fuse(work: Sequence[Work], known: Mapping[str, Any], outputs: Collection[str
     for each in work:
         if id(each) in gone:
             continue
-        fused = model.fused(each)
+        try:
+            fused = model.fused(each)
+        except _WRONG:  # whoever runs these nodes says what is wrong
+            fused = None
         if fused is not None:
             own = [part for part in fused.parts if not _is(part, "DequantizeLinear")]
             replaced[id(own[-1])] = fused
