@@ -140,6 +140,22 @@ def test_an_absent_zero_point_is_0() -> None:
     check(net, y, ["QLinearConv"], 1)
 
 
+def test_nodes_of_onnx_runtime_are_fused_as_well() -> None:
+    net = Net()
+    net.inputs["x"] = bytes_of(2, 3, 4)
+    net.quantized(net.add("MaxPool", net.dequantized("x"), kernel_shape=[2]))
+    for each in net.nodes:
+        each.domain = "com.microsoft" if each.op_type != "MaxPool" else ""
+    element, shape = onnx.TensorProto.UINT8, [2, 3, 4]
+    last = net.nodes[-1].output[0]
+    made = model(net.nodes, [("x", element, shape)], [(last, element, [2, 3, 3])], net.constants)
+    made.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    session = InferenceSession(made, host="error")
+    found = session.run(None, net.inputs)
+    assert fused(session) == ["MaxPool"]
+    assert steps(found, onnxruntime_of(made, net.inputs, optimises=False)) == 0
+
+
 def test_a_bias_of_another_scale_is_added_in_floats() -> None:
     net = Net()
     net.inputs["x"] = bytes_of(1, 2, 4, 4)
@@ -163,6 +179,37 @@ def test_products_of_matrices(op: str) -> None:
         bias = net.dequantized(np.int32([50, -80, 20, 0]), scales * np.float32(SCALE), [0] * 4, axis=0)
         y = net.add("Gemm", *inputs, bias, transB=int(transposed))
     check(net, net.quantized(y, 0.3, 100), ["QLinearMatMul" if op == "MatMul" else "QGemm"], 1)
+
+
+@pytest.mark.parametrize("shape", [(4,), (1, 4), (4, 1), (4, 4), (1,)])
+def test_biases_of_columns_rows_and_elements(shape: tuple[int, ...]) -> None:
+    net = Net()
+    net.inputs["x"] = bytes_of(4, 7)
+    w = net.dequantized(bytes_of(7, 4, dtype=np.int8), 0.01, 0)
+    bias = net.dequantized(
+        (np.arange(np.prod(shape)) * 1000).astype(np.int32).reshape(shape),
+        np.float32(SCALE) * np.float32(0.01),
+        0,
+    )
+    y = net.add("Gemm", net.dequantized("x"), w, bias)
+    check(net, net.quantized(y, 0.3, 100), ["QGemm"], 1)
+
+
+def test_scales_along_the_depth_of_a_product_run_in_floats() -> None:
+    net = Net()
+    net.inputs["x"] = bytes_of(3, 4)
+    w = net.dequantized(bytes_of(4, dtype=np.int8), np.float32([0.01, 0.02, 0.03, 0.04]), [0] * 4, axis=0)
+    check(net, net.quantized(net.add("MatMul", net.dequantized("x"), w), 0.3, 100), [], 1)
+
+
+def test_weights_that_the_model_quantizes() -> None:
+    net = Net()
+    net.inputs["x"] = bytes_of(1, 2, 4, 4)
+    scales, zeros = net.constant(np.float32([0.01, 0.02, 0.03])), net.constant(np.int8([0, 0, 0]))
+    w = net.constant(np.random.default_rng(3).normal(size=(3, 2, 1, 1)).astype(np.float32))
+    q = net.add("QuantizeLinear", w, scales, zeros, axis=0)
+    y = net.add("Conv", net.dequantized("x"), net.add("DequantizeLinear", q, scales, zeros, axis=0))
+    check(net, net.quantized(y, 0.1, 100), ["QLinearConv"], 1)
 
 
 def test_a_product_of_two_inputs_and_more_dimensions() -> None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 
+from .calls import MICROSOFT
 from .nodes import Work, reads
 
 __all__ = ["DOMAIN", "PATTERNS", "Fused", "Pattern", "fuse"]
@@ -100,7 +101,7 @@ class Replacement(NamedTuple):
 
 class Pattern(NamedTuple):
     """``quantized``: the numbers of the inputs that must come from DequantizeLinear, None for all;
-    ``optional``: those that must if they are given.  ``replacement`` is None for a node that stays."""
+    ``optional``: those that must if they are given.  ``replacement`` returns None for a node that stays."""
 
     replacement: Callable[[Match], Replacement | None]
     quantized: tuple[int, ...] | None = (0,)
@@ -140,7 +141,9 @@ def fuse(work: Sequence[Work], known: Mapping[str, Any], outputs: Collection[str
 
 
 def _is(work: Work, op: str) -> bool:
-    return work.node.op_type == op and not work.domain
+    """Whether it is ONNX's operator, or the same of ONNX Runtime."""
+    domains = ("", MICROSOFT) if op in ("QuantizeLinear", "DequantizeLinear") else ("",)
+    return work.node.op_type == op and work.domain in domains
 
 
 def _attribute(node: onnx.NodeProto, name: str, default: Any = None) -> Any:
@@ -429,7 +432,9 @@ def _is_along(m: Match, tensor: Quantized, axis: int | None) -> bool:
     scale, values = m.model.value(tensor.scale), m.model.value(tensor.name)
     if scale is None or scale.size == 1 or axis is None:
         return scale is not None and scale.size == 1
-    return tensor.axis == axis or (values is not None and (tensor.axis - axis) % values.ndim == 0)
+    if values is None:  # its number of dimensions is not known, but that it has two
+        return axis >= 0 and tensor.axis == axis
+    return values.ndim > 1 and (tensor.axis - axis) % values.ndim == 0
 
 
 _KEPT = (

@@ -211,9 +211,9 @@ def _linear_layer(c: Call) -> Made:
 
 @lowers("QGemm", domain=MICROSOFT)
 def _gemm(c: Call) -> Made:
-    biases = math.prod(c.shape(6)) if c.has(6) else 0
-    is_layer = not c.attribute("transA", 0) and c.attribute("alpha", 1.0) == 1 and c.has(8)
-    if is_layer and biases in (0, c.shape(3)[0 if c.attribute("transB", 0) else 1]):
+    columns = c.shape(3)[0 if c.attribute("transB", 0) else 1]
+    has_bias_of_columns = not c.has(6) or c.shape(6) in ((columns,), (1, columns))
+    if not c.attribute("transA", 0) and c.attribute("alpha", 1.0) == 1 and c.has(8) and has_bias_of_columns:
         return _linear_layer(c)
     a, b = (fitted(c.x(number), (1, 1, *c.shape(number))) for number in (0, 3))
     a, b = (
