@@ -57,6 +57,7 @@ def quantizable_resnet50() -> onnx.ModelProto:
         model.graph.input.remove(each)  # what may be replaced is no part of another node
     with tempfile.TemporaryDirectory() as folder:
         options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3  # errors alone
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.optimized_model_filepath = str(Path(folder) / "model.onnx")
         onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
