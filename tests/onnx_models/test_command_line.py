@@ -145,6 +145,9 @@ def test_a_scalar_and_a_bool_are_made_by_rule(capsys: pytest.CaptureFixture[str]
 def test_iterations_and_their_shortest_time(capsys: pytest.CaptureFixture[str]) -> None:
     lines, _ = printed(capsys, "run", "net.onnx", "-i", "3", "-I", "1", "-v", "2", "-w", "0")
     assert sum(line.startswith("iteration ") for line in lines) == 3
+    assert sum(line.endswith("ms (GPU)") for line in lines) == 3
+    lines, _ = printed(capsys, "run", "net.onnx", "-r", "2", "--max_gpu_time_measurements", "0")
+    assert any(line.endswith("ms median (CPU)") for line in lines)
     lines, _ = printed(capsys, "run", "net.onnx", "-t", "0")
     assert any("1 iterations" in line for line in lines)
 
@@ -180,12 +183,11 @@ def test_the_files_of_a_run() -> None:
         (["-b", "x=no.npy"], "-b x: no.npy cannot be read: No such file or directory"),
         (["-b", "x=x.npy", "-f", "n=2"], "The input 'x' has shape [1, 3]; expected [2, 3]."),
         (["-q", "compute"], "-q is an option of JSON models"),
-        (["-r", "2"], "-r is an option of JSON models"),
         (["--post_dispatch_barriers", "none"], "--post_dispatch_barriers is an option of JSON models"),
         (["--print_commands"], "--print_commands is an option of JSON models"),
         (["--allow-paths"], "--allow-paths is an option of JSON models"),
         (["--input_path", "."], "--input_path is an option of JSON models"),
-        (["--max_gpu_time_measurements", "0"], "--max_gpu_time_measurements is an option of JSON models"),
+        (["--disable_gpu_timeout"], "--disable_gpu_timeout is an option of JSON models"),
         (["-a", "other"], "no adapter has 'other' in its name"),
         (["--record", "net.onnx"], "the model and --record name one file"),
     ],
@@ -303,8 +305,8 @@ def test_the_first_tensor_that_differs(
     monkeypatch.setattr(InferenceSession, "run", wrong)
     lines, _ = printed(capsys, "diff", "net.onnx", "-b", "x=x.npy", code=1)
     assert lines == [
-        "Node 0, Relu r, is the first that differs: r[0, 0] is 2.0, expected 1.0, 8388608 ULP apart; "
-        "3 of 3 elements differ."
+        "Node 0, Relu r, is the first that differs:",
+        "  r[0, 0] is 2.0, expected 1.0, 8388608 ULP apart; 3 of 3 elements differ.",
     ]
 
 

@@ -10,9 +10,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from dmlemu import d3d12, dml
+from dmlemu import d3d12
 from dmlemu.errors import shorten
 
+from .dxdispatch.device import Device
 from .dxdispatch.onnx_dispatchable import binding_lines
 from .dxdispatch.onnx_file import OnnxTensor
 from .dxdispatch.options import OnnxInputs, Options
@@ -45,15 +46,14 @@ def run_onnx(path: Path, adapter: d3d12.Adapter, options: Options, log: Callable
     except ModuleNotFoundError as error:
         raise _missing(error) from None
     _refuse_options(options)
-    flags = dml.CreateDeviceFlags.DEBUG if options.debug else dml.CreateDeviceFlags.NONE
-    device = d3d12.create_device(adapter, strictness=options.strictness)
+    device = Device(adapter, options)
     try:
         inputs = options.onnx_inputs
         model, free = _with_sizes(path, inputs)
         bar = ProgressBar()
         session = InferenceSession(
             model,
-            device=dml.create_device(device, flags, options.dml_feature_level),
+            device=device.dml,
             free_dimensions=free,
             progress=bar.tell,
         )
@@ -62,11 +62,12 @@ def run_onnx(path: Path, adapter: d3d12.Adapter, options: Options, log: Callable
         if options.print_onnx_bindings:
             _print_bindings(session, feeds, log)
         with bar:
-            times, results = _repeated(session, feeds, options)
+            times, results = _repeated(device, session, feeds, options)
+        gpu = device.gpu_samples()
     except ModelError as error:
         raise UsageError(str(error)) from None
     for line in dispatch_lines(
-        path.name, Samples(times), Samples([]), options.warmup_samples, options.timing_verbosity
+        path.name, Samples(times), gpu, options.warmup_samples, options.timing_verbosity
     ):
         log(line)
     for argument, value in zip(session.get_outputs(), results, strict=True):
@@ -77,7 +78,7 @@ def run_onnx(path: Path, adapter: d3d12.Adapter, options: Options, log: Callable
 
 
 def _repeated(
-    session: InferenceSession, feeds: Mapping[str, Any], options: Options
+    device: Device, session: InferenceSession, feeds: Mapping[str, Any], options: Options
 ) -> tuple[list[float], list[Any]]:
     """The milliseconds of each run, and the results of the last one."""
     times: list[float] = []
@@ -85,12 +86,15 @@ def _repeated(
     start = time.perf_counter()
     limit = options.milliseconds_to_run
     while len(times) < max(1, options.dispatch_iterations):
-        begin = time.perf_counter()
-        results = session.run(None, feeds)
-        times.append((time.perf_counter() - begin) * 1000)
+        with device.timed():
+            begin = time.perf_counter()
+            for _ in range(options.dispatch_repeat):
+                results = session.run(None, feeds)
+            taken = (time.perf_counter() - begin) * 1000
+        times.append(taken / options.dispatch_repeat)
         if limit is not None and (time.perf_counter() - start) * 1000 > limit:
             break
-        time.sleep(max(0, options.dispatch_interval - times[-1]) / 1000)
+        time.sleep(max(0, options.dispatch_interval - taken) / 1000)
     return times, results
 
 
@@ -146,8 +150,6 @@ _OF_JSON_MODELS = {
     "uav_barrier": "--post_dispatch_barriers",
     "aliasing_barrier": "--post_dispatch_barriers",
     "disable_gpu_timeout": "--disable_gpu_timeout",
-    "dispatch_repeat": "-r",
-    "max_gpu_time_measurements": "--max_gpu_time_measurements",
 }
 
 

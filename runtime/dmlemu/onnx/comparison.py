@@ -37,9 +37,11 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         place = f"{self.tensor}[{', '.join(map(str, self.place))}]" if self.place else self.tensor
         ulps = "" if self.ulps is None else f", {self.ulps} ULP apart"
+        given, expected = str(self.given), str(self.expected)  # with the digits of their type
+        count = f"{self.different} of {self.size} elements differ"
         return (
-            f"Node {self.number}, {self.node}, is the first that differs: {place} is {self.given}, expected "
-            f"{self.expected}{ulps}; {self.different} of {self.size} elements differ."
+            f"Node {self.number}, {self.node}, is the first that differs:\n"
+            f"  {place} is {given}, expected {expected}{ulps}; {count}."
         )
 
 

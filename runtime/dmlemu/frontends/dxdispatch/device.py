@@ -97,12 +97,12 @@ class Device(Session):
         self._timestamps.record(self.list)
 
     @contextmanager
-    def timed(self, *, is_first: bool, is_last: bool) -> Iterator[None]:
-        """Takes the time of work on other queues: ``is_first`` and ``is_last`` of what is repeated."""
-        if is_first and self._timestamps.record(self.list):
+    def timed(self) -> Iterator[None]:
+        """Takes the time of what is dispatched inside of the block on other queues."""
+        if self._timestamps.record(self.list):
             self.run()
         yield
-        if is_last and self._timestamps.record(self.list):
+        if self._timestamps.record(self.list):
             self.run()
 
     def wait(self) -> None:

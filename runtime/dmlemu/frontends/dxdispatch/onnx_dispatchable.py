@@ -105,14 +105,15 @@ class OnnxRunner:
         self._bindings = bindings
         inputs = {each.name: tuple(each.shape) for each in self._session.get_inputs()}
         outputs = {each.name: tuple(each.shape) for each in self._session.get_outputs()}
-        if not all(isinstance(size, int) for shape in outputs.values() for size in shape):
+        if None in map(_fixed, outputs.values()):
             outputs |= self._inferred
         shapes = {name: self._shape(name, known) for name, known in (outputs | inputs).items()}
-        given = {name: shapes[name] for name in inputs if all(isinstance(size, int) for size in shapes[name])}
-        named = sizes_of_names(inputs, given)  # type: ignore[arg-type]  # they are int
+        given = {name: fixed for name in inputs if (fixed := _fixed(shapes[name])) is not None}
+        named = sizes_of_names(inputs, given)
         for name in inputs:  # a dimension that nothing fixes is 1
-            sizes = (named.get(size, 1) if isinstance(size, str) else size or 1 for size in shapes[name])
-            shapes[name] = tuple(sizes)
+            shapes[name] = tuple(
+                size if isinstance(size, int) else named.get(size or "", 1) for size in shapes[name]
+            )
         self._shapes = shapes
         for tensor in self._file.outputs:
             self._check_output(tensor)
@@ -122,18 +123,17 @@ class OnnxRunner:
         """Runs the model as often as the options say, and writes the outputs that are bound."""
         from dmlemu.onnx import ModelError
 
-        repeat = self._device.options.dispatch_repeat
-        for number in range(repeat):
-            if number:  # what is bound to an input may be an output, too
-                self._read_inputs()
-            try:
-                with self._device.timed(is_first=not number, is_last=number == repeat - 1):
+        results: list[Any] = []
+        with self._device.timed():
+            for number in range(self._device.options.dispatch_repeat):
+                if number:  # what is bound to an input may be an output, too
+                    self._write_outputs(results)
+                    self._read_inputs()
+                try:
                     results = self._session.run(None, self._feeds)
-            except ModelError as error:
-                raise self._failed(error) from None
-            for tensor, value in zip(self._file.outputs, results, strict=True):
-                for source in self._bindings.get(tensor.name, ()):
-                    self._write(tensor, source, value)
+                except ModelError as error:
+                    raise self._failed(error) from None
+        self._write_outputs(results)
 
     def binding_lines(self) -> list[str]:
         """The lines of ``-p``, for what is bound now."""
@@ -188,7 +188,7 @@ class OnnxRunner:
         """A resource is bound to a shape that is known before the model runs, and is large enough."""
         shape = self._shapes[tensor.name]
         for source in filter(self._is_there_before, self._bindings.get(tensor.name, ())):
-            if not all(isinstance(size, int) for size in shape):
+            if _fixed(shape) is None:
                 what = f"binds {quoted(source.resource)} to {quoted(tensor.name)}, whose shape is not fixed"
                 hint = "The binding may have a shape; a deferred resource needs none."
                 raise _error(source.path, what, _text(shape), "a shape", hint)
@@ -197,7 +197,7 @@ class OnnxRunner:
     def _check_size(self, tensor: OnnxTensor, source: BindingSource) -> int:
         """The bytes of a tensor; ModelError: the resource has fewer."""
         shape = self._shapes[tensor.name]
-        size = prod(size for size in shape if isinstance(size, int)) * tensor.dtype.itemsize
+        size = prod(_fixed(shape) or ()) * tensor.dtype.itemsize
         there = self._resources.desc(source.resource, source.path).size_in_bytes
         if size > there:
             what = (
@@ -224,10 +224,15 @@ class OnnxRunner:
             data = self._device.download(self._resources.find(source.resource, source.path))
             return data[:size].view(tensor.dtype).reshape(shape)
         try:
-            return made_array(number, tensor.dtype, [size for size in shape if isinstance(size, int)])
+            return made_array(number, tensor.dtype, _fixed(shape) or ())
         except ValueError as error:
             what = f"has the input {quoted(tensor.name)}, which cannot be made: {error}"
             raise _error(self._model.path, what, _text(shape), "a smaller shape") from None
+
+    def _write_outputs(self, results: Sequence[Any]) -> None:
+        for tensor, value in zip(self._file.outputs, results, strict=True):
+            for source in self._bindings.get(tensor.name, ()):
+                self._write(tensor, source, value)
 
     def _write(self, tensor: OnnxTensor, source: BindingSource, value: Any) -> None:
         """Into the resource; a deferred one is made."""
@@ -252,6 +257,12 @@ class OnnxRunner:
 def _sizes(value: Any) -> Shape:
     dims = value.type.tensor_type.shape.dim
     return tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in dims)
+
+
+def _fixed(shape: Shape) -> tuple[int, ...] | None:
+    """The shape, if no size in it is open."""
+    sizes = tuple(size for size in shape if isinstance(size, int))
+    return sizes if len(sizes) == len(shape) else None
 
 
 def _fits(shape: Shape, known: Shape) -> bool:
@@ -280,8 +291,7 @@ def _error(path: str, what: str, given: str, expected: str, hint: str = "") -> M
 
 def binding_lines(kind: str, tensor: OnnxTensor, shape: Shape, *, is_explicit: bool) -> list[str]:
     """DxDispatch's lines about a tensor: where its elements lie, its type and its shape."""
-    is_fixed = all(isinstance(size, int) for size in shape)
-    where = "explicit" if is_explicit else "implicit" if is_fixed else "deferred"
+    where = "explicit" if is_explicit else "deferred" if _fixed(shape) is None else "implicit"
     return [
         f"{kind} Tensor {quoted(tensor.name)}:",
         f"  Resource  = {where} ({'CPU' if tensor.data_type is None else 'DirectX'})",
