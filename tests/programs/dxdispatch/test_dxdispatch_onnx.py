@@ -119,6 +119,22 @@ def test_types(layer: Any, load: Callable[[Any], Model], type: str, tmp_path: Pa
     assert printed(run(load(layer))) == {"later": "0, 1, 1", "y": "0, 1, 1"}
 
 
+def test_scalars(layer: Any, load: Callable[[Any], Model], tmp_path: Path) -> None:
+    outputs = "float y, float s, float[0] z"
+    text = f"g (float x, float[0] w) => ({outputs}) {{y = Neg(x) s = Identity(y) z = Identity(w)}}"
+    onnx.save(onnx_model(text), tmp_path / "layer.onnx")
+    layer["resources"]["z"] = {"initialValues": "deferred"}
+    layer["commands"][0]["bindings"] = {"x": "x", "w": "w", "y": "later", "s": "y", "z": "z"}
+    layer["commands"] += [
+        {"type": "print", "resource": "y"},
+        {"type": "print", "resource": "z"},
+        {"type": "writeFile", "resource": "later", "targetPath": "scalar.npy"},
+    ]
+    found = printed(run(load(layer), output_path=tmp_path))
+    assert (found["later"], found["y"], found["z"]) == ("-1", "-1, -1, -1, -1, -1, -1", "")
+    assert np.load(tmp_path / "scalar.npy").shape == ()
+
+
 def test_what_is_repeated_reads_what_was_written(
     layer: Any, load: Callable[[Any], Model], tmp_path: Path
 ) -> None:

@@ -236,7 +236,7 @@ class OnnxRunner:
 
     def _write(self, tensor: OnnxTensor, source: BindingSource, value: Any) -> None:
         """Into the resource; a deferred one is made."""
-        array = np.ascontiguousarray(value)
+        array = np.asarray(value, order="C")
         resources, name = self._resources, source.resource
         data_type = tensor.data_type
         assert data_type is not None  # checked when the model was read
