@@ -47,10 +47,10 @@ def _handled(arguments: Sequence[str] | None) -> int:
     code = 1
     try:
         code = _command(arguments)
+    except KeyboardInterrupt:  # before what imports: it may have ended an import in the middle
+        code = 130
     except (Error, _model_error(), UsageError) as error:
         _print_error(str(error))
-    except KeyboardInterrupt:
-        code = 130
     except BrokenPipeError:  # "dmlemu ... | head"
         pass
     except (MemoryError, OSError) as error:  # of this machine, not of the emulated one

@@ -72,6 +72,7 @@ class ProgressBar:
                 TextColumn("{task.fields[count]}"),
                 TimeElapsedColumn(),
                 console=Console(file=self._stream),
+                refresh_per_second=5,
                 transient=True,
                 redirect_stdout=False,
                 redirect_stderr=False,
