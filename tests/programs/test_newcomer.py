@@ -50,6 +50,10 @@ NOT_RUN = {
         "docs/guide/port-a-cpp-program.md",
         "apt-get install",
     ): "needs an administrator; the clone is the fixture",
+    (
+        "docs/guide/find-the-wrong-node.md",
+        "$ dmlemu diff net.onnx",
+    ): "its model is made by the blocks of Python",
     ("docs/tutorial/08-fences.md", "CPU       upload"): "a drawing",
     ("docs/tutorial/12-numbers.md", "FLOAT16   s"): "a drawing",
     (
