@@ -16,7 +16,7 @@ import onnx.parser
 import pytest
 
 from dmlemu.cli import main
-from dmlemu.onnx import InferenceSession
+from dmlemu.onnx import InferenceSession, compare
 from dmlemu.onnx.comparison import _difference
 from processes import started
 
@@ -346,3 +346,29 @@ def test_what_diff_refuses(capsys: pytest.CaptureFixture[str], arguments: list[s
 def test_which_elements_differ(given: list[float], expected: list[float], differ: int) -> None:
     found = _difference(np.float32(given), np.float32(expected), 1e-3, 1e-5)
     assert (0 if found is None else found[-2]) == differ
+
+
+# --- how far it is ---
+
+
+def test_progress_goes_from_the_first_node_to_the_last() -> None:
+    told: list[tuple[str, int, int]] = []
+    save("net (float[3] x) => (float[3] y, int64[1, m] w) {r = Relu(x) w = NonZero(r) s = Abs(r) y = Neg(s)}")
+    x = np.float32([1, 0, 3])
+    session = InferenceSession("net.onnx", progress=lambda *state: told.append(state))
+    session.run(None, {"x": x})
+    assert told[0] == ("compile", 0, 4)
+    assert ("run", 2, 4) in told and ("compile", 2, 4) in told  # NonZero runs on the host
+    for now in ("compile", "run"):
+        counts = [done for what, done, _ in told if what == now]
+        assert counts == sorted(counts)
+    del told[:]
+    session.run(None, {"x": x})  # it is compiled
+    assert {what for what, *_ in told} == {"run"}
+
+
+def test_progress_of_a_comparison_names_the_other_implementation() -> None:
+    told: list[str] = []
+    x = np.float32([[1, 2, 3]])
+    assert compare("net.onnx", {"x": x}, progress=lambda what, *_: told.append(what)) is None
+    assert list(dict.fromkeys(told)) == ["compile", "run", "reference"]
