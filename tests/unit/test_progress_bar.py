@@ -51,6 +51,15 @@ def test_it_says_what_is_done_and_of_how_many(terminal: Terminal) -> None:
     assert is_as_before(terminal)
 
 
+def test_it_may_be_used_again(terminal: Terminal) -> None:
+    bar = ProgressBar(terminal, after=0)
+    for count in (3, 4):
+        with bar:
+            bar.tell("compile", count, 12)
+            wait_for(terminal, f"{count} of 12 nodes")
+        assert is_as_before(terminal)
+
+
 def test_a_short_run_shows_none(terminal: Terminal) -> None:
     with ProgressBar(terminal, after=30) as bar:
         bar.tell("compile", 3, 12)

@@ -17,7 +17,7 @@ _WORDS = {"compile": "Compiling", "run": "Running"}
 
 
 class ProgressBar:
-    """A bar while the block runs, on a terminal, half a second after it began; it leaves nothing behind.
+    """A bar while a block runs, on a terminal, half a second after it began; it leaves nothing behind.
 
     :meth:`tell` is the ``progress`` of an InferenceSession.  Without rich (the extra ``cli``) there is none.
     Nothing may be printed inside of the block.
@@ -27,7 +27,7 @@ class ProgressBar:
         self._stream = sys.stderr if stream is None else stream
         self._after = after
         self._lock = threading.Lock()
-        self._is_over = False
+        self._timer: threading.Timer | None = None
         self._bar: Any = None
         self._state = ("", 0, 0)
 
@@ -48,23 +48,27 @@ class ProgressBar:
         traceback: TracebackType | None,
     ) -> None:
         with held(), self._lock:  # the cursor is shown again, whatever is pressed
-            self._is_over = True
-            if self._bar is not None:
+            timer, self._timer = self._timer, None
+            bar, self._bar = self._bar, None
+            if timer is not None:
+                timer.cancel()
+            if bar is not None:
                 with suppress(OSError):  # the terminal is gone
-                    self._bar.stop()
+                    bar.stop()
 
     def tell(self, what: str, done: int, total: int) -> None:
         """``what`` is done now: ``compile``, ``run``, or by whom; ``done`` of ``total`` nodes are through."""
         self._state = (what, done, total)
-        if self._bar is not None:
-            self._show()
+        bar = self._bar
+        if bar is not None:
+            self._show(bar)
 
     def _begin(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         with self._lock:
-            if self._is_over:
+            if self._timer is not threading.current_thread():  # the block has ended
                 return
             bar = Progress(
                 TextColumn("{task.description}"),
@@ -81,12 +85,12 @@ class ProgressBar:
             with suppress(OSError):
                 bar.start()
             self._bar = bar
-        self._show()
+            self._show(bar)
 
-    def _show(self) -> None:
+    def _show(self, bar: Any) -> None:
         """A number of nodes that is not known moves by itself."""
         what, done, total = self._state
-        self._bar.update(
+        bar.update(
             self._task,
             description=_WORDS.get(what, what),
             completed=done,

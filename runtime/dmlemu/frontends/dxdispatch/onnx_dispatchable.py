@@ -14,6 +14,7 @@ from dmlemu.frontends.rows import MODEL_ONNX, MODEL_VALUE
 
 from ...frozen import Frozen
 from ..onnx_inputs import as_shape, given_sizes, made_array, pairs, sizes_of_denotations, sizes_of_names
+from ..progress import ProgressBar
 from ..usage import UsageError
 from .device import Device
 from .errors import ModelError, model_error, quoted
@@ -86,6 +87,7 @@ class OnnxRunner:
         self._bindings: Bindings = {}
         self._shapes: dict[str, Shape] = {}
         self._feeds: dict[str, Array] = {}
+        self._bar = ProgressBar()
 
     def initialize(self) -> None:
         """Makes the session.  Its graphs are compiled when the shapes are known, at the first dispatch."""
@@ -96,7 +98,9 @@ class OnnxRunner:
         free |= {**file.sizes, **{name: given.sizes[name] for name in file.dimensions & given.sizes.keys()}}
         self._free = free
         try:
-            self._session = InferenceSession(file.model, device=self._device.dml, free_dimensions=free)
+            self._session = InferenceSession(
+                file.model, device=self._device.dml, free_dimensions=free, progress=self._bar.tell
+            )
         except ModelError as error:
             raise self._failed(error) from None
 
@@ -124,7 +128,7 @@ class OnnxRunner:
         from dmlemu.onnx import ModelError
 
         results: list[Any] = []
-        with self._device.timed():
+        with self._bar, self._device.timed():
             for number in range(self._device.options.dispatch_repeat):
                 if number:  # what is bound to an input may be an output, too
                     self._write_outputs(results)
