@@ -13,7 +13,7 @@
 #define DEVICE_UNTOUCHED 0xEE     /* contents of fresh memory */
 
 typedef struct device {
-    uint8_t packet[2048];
+    uint8_t packet[8192];
     uint32_t packet_size;
     uint32_t tensor_count;
     dmlk_descriptor *descriptors; /* DEVICE_MAX_TENSORS descriptors */

@@ -3,6 +3,7 @@
 
 #include "element_wise.h"
 #include "fold.h"
+#include "followers.h"
 #include "gemm.h"
 #include "packets.h"
 #include "space_depth.h"
@@ -393,10 +394,10 @@ TEST(functions_run_with_a_product) {
     append(&d, "relu", 3, 3, 3, 0);
     expect_followers(&d, 1);
     begin_product(&d, DMLK_FLAG_FUSED);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i <= DMLK_MOST_FOLLOWERS; i++) {
         append(&d, "relu", 3, 3, 3, DMLK_FLAG_FUSED);
     }
-    expect_followers(&d, 4); /* the fifth is dispatched by itself */
+    expect_followers(&d, DMLK_MOST_FOLLOWERS); /* the last one is dispatched by itself */
 }
 
 TEST(packets_without_tensors_have_no_followers) {

@@ -59,7 +59,8 @@ class InferenceSession:
     ``free_dimensions``: sizes by the names that the model gives to dimensions that are not fixed.
     ``policy``: how tensors between operators are laid out in memory, see :mod:`dmlemu.graph.policies`.
     ``host="error"``: a node that cannot run on the device is an error instead.  ``keep_intermediates``:
-    :meth:`run` can return all tensors of the model. ``values`` has the tensors of the last run by name.
+    :meth:`run` can return all tensors of the model. ``values`` has the tensors of the last run by name,
+    ``model`` the checked model; of one that was read from a file or bytes, large initialisers are not in it.
     ``fuse_quantized``: of a quantized model, DequantizeLinear, an operator and QuantizeLinear become one
     operator on the bytes, whose results may differ by one step of the output's scale; False, or
     ``keep_intermediates``: they run one by one, in floats.
@@ -85,11 +86,11 @@ class InferenceSession:
     ) -> None:
         if host not in ("run", "error"):
             raise ValueError(f"host ({host!r}) must be 'run' or 'error'.")
-        self._model, self._known = load(model)
+        self.model, self._known = load(model)
         if device is None:
             device = dml.create_device(d3d12.create_device())
-        graph = self._model.graph
-        opsets = {_domain(each.domain): each.version for each in self._model.opset_import}
+        graph = self.model.graph
+        opsets = {_domain(each.domain): each.version for each in self.model.opset_import}
         self._free = free = _checked_sizes(free_dimensions or {}, graph)
         arguments = {each.name: _argument(each, free) for each in graph.input}
         self._inputs = [each for name, each in arguments.items() if name not in self._known]
@@ -97,8 +98,8 @@ class InferenceSession:
         self._program = Program(
             device,
             tuple(each.name for each in graph.output),
-            tuple(self._model.functions),
-            Host(self._model.functions),
+            tuple(self.model.functions),
+            Host(self.model.functions),
             policy,
             execution_flags,
             refuses_host=host == "error",
@@ -114,7 +115,7 @@ class InferenceSession:
         self.values: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        return f"<InferenceSession {self._model.graph.name}: {names_of(self._inputs)}>"
+        return f"<InferenceSession {self.model.graph.name}: {names_of(self._inputs)}>"
 
     # --- ONNX Runtime's methods ---
 
@@ -127,10 +128,10 @@ class InferenceSession:
         return list(self._overridable.values())
 
     def get_outputs(self) -> list[NodeArg]:
-        return [_argument(each, self._free) for each in self._model.graph.output]
+        return [_argument(each, self._free) for each in self.model.graph.output]
 
     def get_modelmeta(self) -> ModelMetadata:
-        model = self._model
+        model = self.model
         return ModelMetadata(
             {each.key: each.value for each in model.metadata_props},
             model.doc_string,
@@ -170,7 +171,7 @@ class InferenceSession:
         missing = [name for name in names if name not in values]
         if missing:
             raise ModelError(
-                f"The model has no output {missing[0]!r}; it has {names_of(self._model.graph.output)}. "
+                f"The model has no output {missing[0]!r}; it has {names_of(self.model.graph.output)}. "
                 "Other tensors are kept if keep_intermediates is set."
             )
         return [values[name] for name in names]

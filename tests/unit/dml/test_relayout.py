@@ -50,7 +50,7 @@ def test_filters_of_a_convolution(filter_type: Any, sizes: list[int], strides: A
     desc = convolution(filter_type, sizes, strides)
     program = Program(tensor_fields(desc))
     definition_of(desc).lower(program)
-    [operand] = laid_out(program).readers(2)  # the filter's descriptor
+    [operand] = laid_out(program).readers()[2]  # the filter's descriptor
     placed = program.owned[2].place(operand, 0)
     assert placed.strides == kept
     assert placed.offset + placed.byte_size <= program.persistent_size
