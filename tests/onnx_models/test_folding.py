@@ -1,8 +1,9 @@
-"""Nodes that become part of the ones before them, where their parameters are known."""
+"""What is done when a session starts: nodes become part of others, shapes are computed, weights are moved."""
 
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import onnx
 import pytest
 from models import model, node
 
-from dmlemu.onnx import InferenceSession
+from dmlemu.onnx import InferenceSession, ModelError
 from dmlemu.onnx.nodes import Work
 from dmlemu.onnx.shapes import computed
 from dmlemu_hw import kernels
@@ -147,3 +148,49 @@ def test_shapes_without_the_reference_implementation(
 def test_what_is_left_to_it(op: str, inputs: list[Array], attributes: dict[str, Any]) -> None:
     names = [f"x{number}" for number in range(len(inputs))]
     assert computed(Work(node(op, names, "y", **attributes), {"": 21}), inputs) is None
+
+
+def weighted() -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """Weights of 16 KiB, as an initialiser and as a Constant."""
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(size=(2, 64, 64)).astype(np.float32)
+    nodes = [
+        node("Constant", [], "second", value=onnx.numpy_helper.from_array(second)),
+        node("MatMul", ["x", "first"], "made"),
+        node("MatMul", ["made", "second"], "y"),
+    ]
+    network = model(nodes, [("x", FLOAT, (2, 64))], [("y", FLOAT, (2, 64))], {"first": first})
+    return network, {"x": rng.normal(size=(2, 64)).astype(np.float32)}
+
+
+def test_large_weights_of_a_file_are_kept_once(tmp_path: Path) -> None:
+    network, feeds = weighted()
+    onnx.save(network, tmp_path / "model.onnx")
+
+    sessions = [
+        InferenceSession(each) for each in (tmp_path / "model.onnx", network.SerializeToString(), network)
+    ]
+
+    for session in sessions:
+        np.testing.assert_allclose(session.run(None, feeds)[0], expected(network, feeds), 1e-4, 1e-4)
+        assert session.get_overridable_initializers() == []
+    assert [len(each.model.graph.initializer) for each in sessions] == [0, 0, 1]
+    assert [len(each.model.graph.node) for each in sessions] == [2, 2, 3]
+    assert len(network.graph.input) == 1
+
+
+@pytest.mark.parametrize("kind", ["initialiser", "Constant", "twice", "unknown input"])
+def test_wrong_large_weights(kind: str) -> None:
+    """Refused as small ones are."""
+    network, feeds = weighted()
+    graph = network.graph
+    if kind == "initialiser":
+        graph.initializer[0].raw_data = graph.initializer[0].raw_data[:-4]
+    elif kind == "Constant":
+        graph.node[0].attribute[0].t.raw_data += b"1234"
+    elif kind == "twice":
+        graph.node[0].output[0] = "first"
+    else:
+        graph.node[1].input[1] = "third"
+    with pytest.raises(ModelError):
+        InferenceSession(network.SerializeToString()).run(None, feeds)
