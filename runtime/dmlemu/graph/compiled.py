@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import d3d12, dml
+from ..dml.lowering.compile import align
 from ..dml.lowering.dispatchable import CompiledOperator
 from ..dml.tensor_desc import BufferTensorDesc, array_of
 from ..evaluation import pack_tensor, unpack_tensor
@@ -208,33 +209,39 @@ class _Run:
         """
         found: dict[int, dml.BufferBinding] = {}
         for owned in (False, True):
-            data = {
-                number: source.node.memory if isinstance(source.node, ConstantNode) else memory[number]
+            sources = {
+                number: source
                 for number, source in enumerate(self.graph.sources)
                 if number not in self.places and source.owned == owned
             }
-            if data:
-                found |= self._uploaded(data, owned)
+            if sources:
+                found |= self._uploaded(sources, memory, owned)
         return found
 
-    def _uploaded(self, data: Mapping[int, Array], owned: bool) -> dict[int, dml.BufferBinding]:
+    def _uploaded(
+        self, sources: Mapping[int, Source], memory: Mapping[int, Array], owned: bool
+    ) -> dict[int, dml.BufferBinding]:
         session, starts, size = self.session, {}, 0
-        for number, each in data.items():
-            starts[number] = size
-            size += _aligned(each.nbytes)
+        for number, source in sources.items():
+            starts[number] = align(size, max(_ALIGNMENT, source.desc.guaranteed_base_offset_alignment))
+            size = _aligned(starts[number] + source.desc.size_in_bytes)
         buffer = session.buffer("graph weights", size, d3d12.HeapType.UPLOAD)
         with buffer.map(0, d3d12.Range(0, 0)) as mapped:
             host = np.asarray(mapped)
-            for number, each in data.items():
-                host[starts[number] : starts[number] + each.nbytes] = each
+            for number, (node, _) in sources.items():  # one after the other: some are computed now
+                data = node.memory if isinstance(node, ConstantNode) else memory[number]
+                host[starts[number] : starts[number] + data.nbytes] = data
         if owned:
             self._weights = buffer
         else:
-            with buffer as source:
+            with buffer as upload:
                 buffer = session.buffer("graph constants", size)
-                session.list.copy_buffer_region(buffer, 0, source, 0, size)
+                session.list.copy_buffer_region(buffer, 0, upload, 0, size)
                 session.run()
-        return {n: dml.BufferBinding(buffer, starts[n], each.nbytes) for n, each in data.items()}
+        return {
+            number: dml.BufferBinding(buffer, starts[number], source.desc.size_in_bytes)
+            for number, source in sources.items()
+        }
 
     def __call__(self, memory: Mapping[int, Array]) -> list[Array]:
         session = self.session
@@ -296,4 +303,4 @@ def _made(expression: Expression) -> BufferTensorDesc:
 
 
 def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT) * _ALIGNMENT
+    return align(size, _ALIGNMENT)

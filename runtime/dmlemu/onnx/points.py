@@ -72,7 +72,7 @@ _GROWS = {
 Progress = Callable[[str, int, int], None]
 """Is told what is done now, ``compile`` or ``run``, how many nodes are done, and of how many."""
 
-_MOST_NODES = 20_000  # that a segment makes of functions, branches and loops
+_MOST_NODES = 20_000  # that a segment makes of functions, branches and loops, and whose shapes are kept
 # What reading a model's attributes and values raises where they are wrong.
 _WRONG = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
 _LOST = (HResult.DXGI_ERROR_DEVICE_REMOVED, HResult.E_OUTOFMEMORY)  # not the operator's fault
@@ -545,7 +545,7 @@ def _element_wise(
     work: Work, inputs: Sequence[Tensor | None]
 ) -> dict[str, tuple[int, tuple[int, ...] | None]] | None:
     """What the inference finds for most nodes of networks: functions whose tensors have one type."""
-    if work.domain or work.node.op_type not in _OF_ONE_TYPE or not inputs:
+    if work.domain or work.opset < 7 or work.node.op_type not in _OF_ONE_TYPE or not inputs:
         return None
     shapes = {each.shape for each in inputs if each is not None}
     first = inputs[0]
@@ -576,6 +576,8 @@ class Inference:
         )
         found = self._found.get(key)
         if found is None:
+            if len(self._found) >= _MOST_NODES:
+                self._found.clear()
             by_name = _inferred(work, inputs)
             found = self._found[key] = [by_name.get(name) for name in node.output]
         return {name: each for name, each in zip(node.output, found, strict=True) if each is not None}

@@ -64,7 +64,6 @@ class InferenceSession:
     ``fuse_quantized``: of a quantized model, DequantizeLinear, an operator and QuantizeLinear become one
     operator on the bytes, whose results may differ by one step of the output's scale; False, or
     ``keep_intermediates``: they run one by one, in floats.
-
     ``progress``: a function that is called with what is done now, ``"compile"`` or ``"run"``, how many nodes
     are done, and of how many.
 

@@ -357,3 +357,12 @@ def test_a_graph_that_only_reduces(graph: Graph) -> None:
     x = graph.input([3, 4], name="x")
     total = reduce(x, function=dml.ReduceFunction.SUM, axes=[1])
     assert dmlemu.evaluate(total, x=np.ones((3, 4), np.float32)).tolist() == [[4], [4], [4]]
+
+
+def test_constants_keep_their_alignment(graph: Graph) -> None:
+    """Two in one buffer, the second of which begins at a multiple of more than the usual 256 bytes."""
+    far = dml.BufferTensorDesc(dml.TensorDataType.FLOAT32, [3], None, None, 4096)
+    for owned in (True, False):
+        first = graph.constant(np.float32([1, 2, 3]), owned_by_dml=owned)
+        second = graph.constant(np.float32([10, 20, 30]), far, owned_by_dml=owned)
+        assert graph.compile(first + second)().tolist() == [11, 22, 33]
