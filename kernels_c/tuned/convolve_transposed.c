@@ -13,6 +13,7 @@
  * If the input has one position, each line is used once: none is packed, and those of all taps are multiplied together. */
 #include "convolve_transposed.h"
 
+#include "ahead.h"
 #include "cancellation.h"
 #include "cpu.h"
 #include "few_rows.h"
@@ -28,7 +29,7 @@
 enum { N, CHANNEL, Z, Y, X };
 enum { GROUP, FILTER, OF_GROUP, WINDOW };
 
-#define AHEAD 8 /* channels that are fetched before they are transposed */
+#define AHEAD 4 /* channels that are fetched before they are transposed */
 #define WORTH_THREADS 4e6 /* products */
 
 /* What one thread works on, and its memory. */
@@ -48,44 +49,43 @@ struct item {
 
 /* --- filters --- */
 
-/* The elements of a block of filters and of the item's channels as [channel][tap][filter], bit by bit. */
-static void turn(const struct item *i, int64_t filter, int64_t filters, uint8_t *to) {
+/* The elements of the panel and of a channel as [tap][filter], bit by bit. */
+static void turn(const struct item *i, int64_t channel, uint8_t *to) {
     const dmlk_transposed_plan *p = i->p;
     const dmlk_view *f = &p->c.filter;
     const int64_t bytes = dmlk_type_bytes(f->type), *sizes = f->sizes + WINDOW, *strides = f->strides + WINDOW;
-    const bool in_line = strides[1] == strides[2] * sizes[2] && strides[0] == strides[1] * sizes[1];
-    const int64_t rows = in_line ? p->taps : sizes[2], line_bytes = DMLK_F32_BLOCK * bytes;
-    for (int64_t channel = i->channel; channel < i->channel + i->channels; channel++) {
-        const int64_t from = i->group * f->strides[GROUP] + filter * f->strides[FILTER] + channel * f->strides[OF_GROUP];
-        for (int64_t line = 0; line < p->taps / rows; line++, to += rows * line_bytes) {
-            const int64_t first = from + line / sizes[1] * strides[0] + line % sizes[1] * strides[1];
-            dmlk_transpose_fetching(bytes, f->base + first * bytes, f->strides[FILTER] * bytes, strides[2] * bytes, to,
-                                    line_bytes, rows, filters, AHEAD * f->strides[OF_GROUP] * bytes);
-        }
+    const int64_t step = sizes[2] == 1 ? strides[1] : strides[2]; /* from tap to tap, if they are in line */
+    const bool in_line = (sizes[1] == 1 || strides[1] == step * sizes[2]) && (sizes[0] == 1 || strides[0] == step * sizes[1] * sizes[2]);
+    const int64_t rows = in_line ? p->taps : sizes[2], line_bytes = p->width * bytes;
+    const int64_t from = i->group * f->strides[GROUP] + i->filter * f->strides[FILTER] + channel * f->strides[OF_GROUP];
+    const uint8_t *ahead = f->base + (from + AHEAD * f->strides[OF_GROUP]) * bytes;
+    dmlk_fetch(ahead, p->is_contiguous ? i->columns * p->taps * bytes : 0);
+    for (int64_t line = 0; line < p->taps / rows; line++, to += rows * line_bytes) {
+        const int64_t first = from + line / sizes[1] * strides[0] + line % sizes[1] * strides[1];
+        dmlk_transpose_fetching(bytes, f->base + first * bytes, f->strides[FILTER] * bytes, step * bytes, to, line_bytes,
+                                rows, i->columns, p->is_contiguous ? 0 : AHEAD * f->strides[OF_GROUP] * bytes);
     }
 }
 
-/* The elements of the panel, of the item's channels: of each block of filters [channel][tap][filter]. */
+/* The elements of the panel, of the item's channels, as floats: [channel][tap][filter], or the same of each block. */
 static void line_up(struct item *i) {
     const dmlk_transposed_plan *p = i->p;
     const dmlk_view *f = &p->c.filter;
     const bool half = f->type == DMLK_FLOAT16;
-    const int64_t count = i->channels * p->taps * DMLK_F32_BLOCK;
-    for (int64_t k = 0; k < i->columns; k += DMLK_F32_BLOCK) {
-        const int64_t filter = i->filter + k, filters = dmlk_min(DMLK_F32_BLOCK, i->columns - k);
-        float *to = i->lined + k * p->piece * p->taps;
-        if (p->c.block != 0) { /* halves, which lie as lines do */
-            const int64_t at = i->group * f->strides[GROUP] + dmlk_float_filter_at(&p->c, filter) + i->channel * f->strides[OF_GROUP];
-            dmlk_widen_float16((const uint16_t *)(const void *)f->base + at, count, to);
-            continue;
-        }
+    for (int64_t k = 0; k < i->columns && p->c.block != 0; k += DMLK_F32_BLOCK) { /* halves, which lie as lines do */
+        const int64_t at = i->group * f->strides[GROUP] + dmlk_float_filter_at(&p->c, i->filter + k) + i->channel * f->strides[OF_GROUP];
+        dmlk_widen_float16((const uint16_t *)(const void *)f->base + at, i->channels * p->channel_step,
+                           i->lined + k / DMLK_F32_BLOCK * p->block_step);
+    }
+    for (int64_t c = 0; c < i->channels && p->c.block == 0; c++) {
+        float *to = i->lined + c * p->channel_step;
         uint8_t *bits = half ? (uint8_t *)i->halves : (uint8_t *)to;
-        if (filters < DMLK_F32_BLOCK) {
-            memset(bits, 0, (size_t)(count * dmlk_type_bytes(f->type)));
+        if (i->columns < p->width) {
+            memset(bits, 0, (size_t)(p->channel_step * dmlk_type_bytes(f->type)));
         }
-        turn(i, filter, filters, bits);
+        turn(i, i->channel + c, bits);
         if (half) {
-            dmlk_widen_float16(i->halves, count, to);
+            dmlk_widen_float16(i->halves, p->channel_step, to);
         }
     }
 }
@@ -94,7 +94,7 @@ static void line_up(struct item *i) {
 struct lines {
     const uint32_t *from;
     const int64_t *line_at;
-    int64_t channels, channel_step, taps;
+    int64_t channels, channel_step, taps, line_step;
     int64_t blocks, block_step, width;
     const uint32_t *ahead; /* what is fetched meanwhile: as many lines */
     uint32_t *to;
@@ -105,12 +105,12 @@ typedef uint32_t words __attribute__((vector_size(32)));
 #define WORDS 8
 
 DMLK_EACH_ISA(copy_lines, (struct lines *l), (l)) {
-    const int64_t taps = l->taps, blocks = l->blocks, block_step = l->block_step, width = l->width;
+    const int64_t taps = l->taps, blocks = l->blocks, block_step = l->block_step, width = l->width, line_step = l->line_step;
     const uint32_t *ahead = l->ahead;
     uint32_t *to = l->to;
     words seen = {0};
     for (int64_t c = 0; c < l->channels; c++) {
-        for (int64_t t = 0; t < taps; t++, to += width, ahead += DMLK_F32_BLOCK) {
+        for (int64_t t = 0; t < taps; t++, to += width, ahead += line_step) {
             const uint32_t *line = l->from + c * l->channel_step + l->line_at[t];
             for (int64_t b = 0; b < blocks; b++) {
                 __builtin_prefetch(ahead + b * block_step, 0, 2);
@@ -140,22 +140,20 @@ static const float *lines_of(const struct item *i) {
  * is not finite. */
 static bool pack(struct item *i, int64_t phase, int64_t taps, int64_t before) {
     const dmlk_transposed_plan *p = i->p;
-    const dmlk_view *f = &p->c.filter;
     struct lines lines = {.from = (const uint32_t *)(const void *)lines_of(i),
                           .line_at = p->line_at + phase * p->most_taps,
                           .channels = i->channels,
-                          .channel_step = p->taps * DMLK_F32_BLOCK,
+                          .channel_step = p->channel_step,
                           .taps = taps,
+                          .line_step = p->line_step,
                           .blocks = (i->columns + DMLK_F32_BLOCK - 1) / DMLK_F32_BLOCK,
-                          .block_step = p->piece * p->taps * DMLK_F32_BLOCK,
+                          .block_step = p->block_step,
                           .width = p->width,
-                          .ahead = (const uint32_t *)(const void *)i->lined + before * DMLK_F32_BLOCK,
                           .to = (uint32_t *)(void *)i->lines,
                           .finite = true};
+    lines.ahead = lines.from + before * p->line_step;
     if (p->in_place) {
-        lines.channel_step = f->strides[OF_GROUP];
-        lines.block_step = p->c.block_step;
-        lines.ahead = lines.from + (i->channels * p->taps + before) * DMLK_F32_BLOCK; /* of the next channels, or block */
+        lines.ahead += i->channels * p->channel_step; /* of the next channels, or block */
     }
     copy_lines(&lines);
     return lines.finite || !p->pads;
@@ -228,15 +226,13 @@ static void clear_phase(struct item *i, const int64_t *o) {
     }
 }
 
-/* Adds the products of the only position and the item's channels: of each block of filters [tap][filter]. */
+/* Adds the products of the only position and the item's channels: of each block of filters, or of all, [tap][filter]. */
 static void add_position(struct item *i) {
     const dmlk_transposed_plan *p = i->p;
-    const int64_t place_step = i->stage.view.strides[CHANNEL], count = p->taps * DMLK_F32_BLOCK;
-    const int64_t line_step = p->in_place ? p->c.filter.strides[OF_GROUP] : count;
-    const int64_t block_step = p->in_place ? p->c.block_step : p->piece * count;
+    const int64_t place_step = i->stage.view.strides[CHANNEL], count = p->taps * p->line_step, line_step = p->channel_step;
     const float *place = (const float *)(const void *)i->stage.view.base + i->channel * place_step;
-    for (int64_t k = 0; k < i->columns; k += DMLK_F32_BLOCK) {
-        const float *line = lines_of(i) + k / DMLK_F32_BLOCK * block_step;
+    for (int64_t k = 0; k < i->columns; k += p->line_step) {
+        const float *line = lines_of(i) + k / DMLK_F32_BLOCK * p->block_step;
         float *sums = i->products + k * p->taps, factors[DMLK_FEW_LINES];
         if (i->channel == 0) {
             memset(sums, 0, (size_t)count * sizeof *sums);
@@ -266,8 +262,9 @@ static void take_products(struct item *i) {
             continue;
         }
         float *to = sums_at(i, o, 0, 0) + o[2] * p->width;
-        for (int64_t k = 0; k < i->columns; k += DMLK_F32_BLOCK) {
-            memcpy(to + k, i->products + k * p->taps + p->line_at[phase * p->most_taps], DMLK_F32_BLOCK * sizeof *to);
+        for (int64_t k = 0; k < i->columns; k += p->line_step) {
+            const float *from = i->products + k * p->taps + p->line_at[phase * p->most_taps];
+            memcpy(to + k, from, (size_t)p->line_step * sizeof *to);
         }
     }
 }
@@ -494,7 +491,7 @@ static void run_items(int64_t begin, int64_t end, int part, void *context) {
     const int64_t outputs = dmlk_box_outputs(p), floats = (int64_t)sizeof(float);
     const int64_t sums = p->lanes_are_positions ? p->phases * p->filters * p->pitch : outputs * p->width;
     const int64_t lined = p->in_place ? 0 : p->piece * p->taps * p->width;
-    const int64_t halves = dmlk_max(p->piece * p->taps * DMLK_F32_BLOCK, p->axes[2].box * p->axes[2].phases * p->width) * (int64_t)sizeof(uint16_t);
+    const int64_t halves = dmlk_max(p->channel_step, p->axes[2].box * p->axes[2].phases * p->width) * (int64_t)sizeof(uint16_t);
     const int64_t sizes[] = {rounded(p->stage.view.strides[N] * floats), rounded(sums * floats),
                              rounded(p->piece * p->most_taps * p->width * floats), rounded(lined * floats),
                              rounded(outputs / p->phases * (int64_t)sizeof(int64_t)), rounded(halves),

@@ -129,7 +129,7 @@ static void fill_tables(dmlk_transposed_plan *p) {
                 for (int k = 0; k < DMLK_SPATIAL; k++) {
                     line_at[t] = line_at[t] * sizes[k] + along[k]->first + tap[k] * along[k]->step;
                 }
-                line_at[t] *= DMLK_F32_BLOCK;
+                line_at[t] *= p->line_step;
             }
         }
         for (int64_t t = taps; t < p->piece * taps; t++) {
@@ -150,6 +150,17 @@ static bool are_lines(const dmlk_float_convolution *c) {
     return follow;
 }
 
+/* Whether the filters of a channel follow each other, element by element. */
+static bool are_contiguous(const dmlk_view *filter) {
+    int64_t step = 1;
+    bool follow = true;
+    for (int axis = WINDOW + 2; axis >= WINDOW; axis--) {
+        follow = follow && (filter->sizes[axis] == 1 || filter->strides[axis] == step);
+        step *= filter->sizes[axis];
+    }
+    return follow && (filter->sizes[FILTER] == 1 || filter->strides[FILTER] == step);
+}
+
 /* false: not applicable. */
 static bool plan_sizes(dmlk_transposed_plan *p) {
     const dmlk_float_convolution *c = &p->c;
@@ -160,6 +171,7 @@ static bool plan_sizes(dmlk_transposed_plan *p) {
     p->lanes_are_positions = p->filters <= FEW_FILTERS;
     p->width = p->lanes_are_positions ? DMLK_F32_BLOCK : dmlk_f32_width(true);
     p->panels = (p->filters + p->width - 1) / p->width;
+    p->is_contiguous = c->block == 0 && are_contiguous(filter);
     p->in_place = filter->type == DMLK_FLOAT32 && c->block != 0;
     p->phases = p->taps = 1;
     for (int k = 0; k < DMLK_SPATIAL; k++) {
@@ -199,6 +211,9 @@ static bool plan_rest(dmlk_transposed_plan *p) {
     if (!p->in_place) {
         p->piece = dmlk_min(p->piece, dmlk_max(1, MOST_LINES / p->taps));
     }
+    p->line_step = c->block != 0 ? DMLK_F32_BLOCK : p->width;
+    p->channel_step = p->in_place ? c->filter.strides[OF_GROUP] : p->taps * p->line_step;
+    p->block_step = p->in_place ? c->block_step : c->block != 0 ? p->piece * p->channel_step : DMLK_F32_BLOCK;
     plan_boxes(p);
     p->stage.view = c->input;
     p->stage.view.sizes[N] = 1;

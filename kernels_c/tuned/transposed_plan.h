@@ -34,6 +34,8 @@ typedef struct dmlk_transposed_plan {
     bool lanes_are_positions; /* of a tile; otherwise its lanes are filters */
     int64_t pitch;  /* lanes of a phase and a filter, if they are positions */
     bool in_place;  /* elements of a block of filters are lines of floats, which need not be lined up */
+    bool is_contiguous; /* filters of a channel */
+    int64_t line_step, block_step, channel_step; /* of lines in place or lined up: from tap to tap, block to block ... */
     bool has_one_place; /* each output meets at most the same one, by one tap; lanes are filters */
     bool pads;      /* some taps meet places outside of the input */
     dmlk_stage stage;
