@@ -226,34 +226,50 @@ static void clear_phase(struct item *i, const int64_t *o) {
     }
 }
 
-/* Adds the products of the only position and the item's channels: of each block of filters, or of all, [tap][filter]. */
+/* Adds the products of the only position and the item's channels, of `count` numbers of each channel. */
+static void add_numbers(const struct item *i, const float *line, int64_t line_step, int64_t count, float *sums) {
+    const int64_t step = i->stage.view.strides[CHANNEL];
+    const float *place = (const float *)(const void *)i->stage.view.base + i->channel * step;
+    float factors[DMLK_FEW_LINES];
+    int64_t c = 0;
+    if (i->channel == 0) {
+        memset(sums, 0, (size_t)count * sizeof *sums);
+    }
+    for (; c + DMLK_FEW_LINES <= i->channels; c += DMLK_FEW_LINES, line += DMLK_FEW_LINES * line_step) {
+        for (int64_t f = 0; f < DMLK_FEW_LINES; f++) {
+            factors[f] = place[(c + f) * step];
+        }
+        dmlk_add_lines(factors, line, line_step, count, sums);
+    }
+    for (; c < i->channels; c++, line += line_step) {
+        dmlk_f32_step(place[c * step], line, count, sums);
+    }
+}
+
+/* The products of the panel: of each block of filters, or of all of them, [tap][filter]; or [filter][tap]. */
 static void add_position(struct item *i) {
     const dmlk_transposed_plan *p = i->p;
-    const int64_t place_step = i->stage.view.strides[CHANNEL], count = p->taps * p->line_step, line_step = p->channel_step;
-    const float *place = (const float *)(const void *)i->stage.view.base + i->channel * place_step;
+    const dmlk_view *f = &p->c.filter;
+    if (p->by_filter) {
+        const int64_t at = i->group * f->strides[GROUP] + i->filter * p->taps + i->channel * f->strides[OF_GROUP];
+        add_numbers(i, (const float *)(const void *)f->base + at, f->strides[OF_GROUP], i->columns * p->taps, i->products);
+        return;
+    }
     for (int64_t k = 0; k < i->columns; k += p->line_step) {
         const float *line = lines_of(i) + k / DMLK_F32_BLOCK * p->block_step;
-        float *sums = i->products + k * p->taps, factors[DMLK_FEW_LINES];
-        if (i->channel == 0) {
-            memset(sums, 0, (size_t)count * sizeof *sums);
-        }
-        int64_t c = 0;
-        for (; c + DMLK_FEW_LINES <= i->channels; c += DMLK_FEW_LINES, line += DMLK_FEW_LINES * line_step) {
-            for (int64_t f = 0; f < DMLK_FEW_LINES; f++) {
-                factors[f] = place[(c + f) * place_step];
-            }
-            dmlk_add_lines(factors, line, line_step, count, sums);
-        }
-        for (; c < i->channels; c++, line += line_step) {
-            dmlk_f32_step(place[c * place_step], line, count, sums);
-        }
+        add_numbers(i, line, p->channel_step, p->taps * p->line_step, i->products + k * p->taps);
     }
 }
 
 /* The products of the only position as sums of the phases. */
 static void take_products(struct item *i) {
     const dmlk_transposed_plan *p = i->p;
-    const int64_t y = p->axes[1].phases, x = p->axes[2].phases;
+    const int64_t y = p->axes[1].phases, x = p->axes[2].phases, bytes = sizeof(float);
+    const float *products = p->by_filter ? i->lined : i->products;
+    if (p->by_filter) {
+        dmlk_transpose(bytes, (const uint8_t *)i->products, p->taps * bytes, bytes, (uint8_t *)i->lined, p->width * bytes, p->taps,
+                       i->columns);
+    }
     for (int64_t phase = 0; phase < p->phases; phase++) {
         const dmlk_phase *along[DMLK_SPATIAL];
         const int64_t o[DMLK_SPATIAL] = {phase / x / y, phase / x % y, phase % x};
@@ -263,7 +279,7 @@ static void take_products(struct item *i) {
         }
         float *to = sums_at(i, o, 0, 0) + o[2] * p->width;
         for (int64_t k = 0; k < i->columns; k += p->line_step) {
-            const float *from = i->products + k * p->taps + p->line_at[phase * p->most_taps];
+            const float *from = products + k * p->taps + p->line_at[phase * p->most_taps];
             memcpy(to + k, from, (size_t)p->line_step * sizeof *to);
         }
     }
@@ -272,7 +288,7 @@ static void take_products(struct item *i) {
 /* All phases of the item's channels; false: a filter is not finite. */
 static bool add_channels(struct item *i) {
     const dmlk_transposed_plan *p = i->p;
-    if (!p->in_place) {
+    if (!p->in_place && !p->by_filter) {
         line_up(i);
     }
     if (p->has_one_place) {

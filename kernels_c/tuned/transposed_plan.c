@@ -207,6 +207,7 @@ static bool plan_rest(dmlk_transposed_plan *p) {
     for (int k = 0; k < DMLK_SPATIAL; k++) {
         p->has_one_place = p->has_one_place && c->axes[k].input == 1 && p->axes[k].periods == 1;
     }
+    p->by_filter = p->has_one_place && p->is_contiguous && c->filter.type == DMLK_FLOAT32;
     p->piece = dmlk_min(p->channels, dmlk_max(1, DEPTH / p->most_taps));
     if (!p->in_place) {
         p->piece = dmlk_min(p->piece, dmlk_max(1, MOST_LINES / p->taps));

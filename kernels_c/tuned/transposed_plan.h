@@ -37,6 +37,7 @@ typedef struct dmlk_transposed_plan {
     bool is_contiguous; /* filters of a channel */
     int64_t line_step, block_step, channel_step; /* of lines in place or lined up: from tap to tap, block to block ... */
     bool has_one_place; /* each output meets at most the same one, by one tap; lanes are filters */
+    bool by_filter;     /* then: filters are contiguous floats, and multiplied as they lie */
     bool pads;      /* some taps meet places outside of the input */
     dmlk_stage stage;
     int64_t *step_at; /* of each phase: [piece][taps], places from that of the first tap */
