@@ -32,7 +32,7 @@ static void random_axis(struct convolution *c, uint32_t i, bool has_one_place) {
     c->window[3 + i] = random_between(1, windows[spatial]);
     c->k.strides[i] = (uint32_t)random_between(1, random_between(0, 3) == 0 ? 9 : 3);
     c->k.dilations[i] = (uint32_t)random_between(1, random_between(0, 2) == 0 ? 4 : 1);
-    c->k.start_padding[i] = (uint32_t)random_between(0, 4);
+    c->k.start_padding[i] = (uint32_t)random_between(0, has_one_place ? 1 : 4); /* so that it meets taps */
     c->in[2 + i] = has_one_place ? 1 : random_between(1, inputs[spatial]);
     const int64_t covered = (c->in[2 + i] - 1) * c->k.strides[i] + (c->window[3 + i] - 1) * c->k.dilations[i] + 1;
     const int64_t output = covered - c->k.start_padding[i] + random_between(-3, 3);
@@ -52,7 +52,7 @@ static void random_convolution(struct convolution *c) {
         c->in[1] = c->groups * c->channels;
         c->out[1] = c->groups * c->filters;
         c->window[0] = c->groups, c->window[1] = c->filters, c->window[2] = c->channels;
-        const bool has_one_place = random_between(0, 7) == 0;
+        const bool has_one_place = random_between(0, 5) == 0;
         for (uint32_t i = 0; i < c->k.spatial; i++) {
             random_axis(c, i, has_one_place);
         }
@@ -75,6 +75,20 @@ static void add_random(device *d, enum dmlk_type type, uint32_t rank, const int6
     fill(device_tensor(d, type, rank, sizes, random_between(0, 1) == 0 ? NULL : strides));
 }
 
+/* In the order of DirectML's backward convolutions: channels before filters. */
+static void add_by_channel(device *d, const struct convolution *c) {
+    const uint32_t rank = c->k.spatial + 3;
+    int64_t strides[6], elements = 1;
+    for (uint32_t axis = rank; axis-- > 3;) {
+        strides[axis] = elements;
+        elements *= c->window[axis];
+    }
+    strides[1] = elements;
+    strides[2] = c->filters * elements;
+    strides[0] = c->channels * strides[2];
+    fill(device_tensor(d, c->type, rank, c->window, strides));
+}
+
 /* In the order in which tuned kernels read them. */
 static void add_blocks(device *d, const struct convolution *c) {
     const uint32_t rank = c->k.spatial + 4;
@@ -94,7 +108,11 @@ static void compare_with_plain(const struct convolution *c, bool packed) {
     dmlk_checker checker = {0};
     device_begin(&d, "convolution_float");
     packed ? fill(device_tensor(&d, c->type, rank, c->in, NULL)) : add_random(&d, c->type, rank, c->in);
-    c->in_blocks ? add_blocks(&d, c) : add_random(&d, c->type, rank + 1, c->window);
+    if (c->in_blocks) {
+        add_blocks(&d, c);
+    } else {
+        random_between(0, 1) == 0 ? add_by_channel(&d, c) : add_random(&d, c->type, rank + 1, c->window);
+    }
     random_between(0, 1) == 0 ? add_random(&d, c->type, 1, &c->out[1]) : device_no_tensor(&d);
     packed ? fill(device_tensor(&d, c->type, rank, c->out, NULL))
            : add_random(&d, random_between(0, 2) == 0 ? DMLK_FLOAT32 : c->type, rank, c->out);
