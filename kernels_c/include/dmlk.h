@@ -176,6 +176,11 @@ int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *
  * nonzero result stops the kernel.  NULL, the default: kernels are never stopped. */
 void dmlk_set_poll(int (*poll)(void));
 
+/* The number of threads that kernels use: the one given last to dmlk_set_threads, else OMP_NUM_THREADS, else one for
+ * each CPU that the affinity mask and the cgroup's quota of the process allow.  From 1 to 512. */
+int dmlk_threads(void);
+void dmlk_set_threads(int count);
+
 /* --- footprints: the memory that a command accesses --- */
 
 /* Further values of dmlk_footprint.access, after those of enum dmlk_access. */

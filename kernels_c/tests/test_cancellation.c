@@ -1,5 +1,4 @@
 /* The host can stop every long-running kernel. */
-#include <omp.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -101,7 +100,8 @@ TEST(reductions) {
 }
 
 static void stop_a_long_line(const char *kernel, int threads) {
-    omp_set_num_threads(threads);
+    const int before = dmlk_threads();
+    dmlk_set_threads(threads);
     device d;
     device_begin(&d, kernel);
     repeated(&d, DMLK_FLOAT32, 2, (const int64_t[]){BIG, BIG});
@@ -109,7 +109,7 @@ static void stop_a_long_line(const char *kernel, int threads) {
     const dmlk_reduce k = {.axes_mask = 3};
     device_constants(&d, &k, sizeof k, 0);
     expect_stopped(&d);
-    omp_set_num_threads(omp_get_num_procs());
+    dmlk_set_threads(before);
 }
 
 /* Segments of one line, all processed by one thread. */

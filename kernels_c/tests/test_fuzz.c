@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "packets.h"
+#include "parallel.h"
 
 #define ROUNDS 60000
 #define MAX_BYTES (1 << 20) /* of a tensor */
@@ -174,6 +175,8 @@ int main(int argc, char **argv) {
             random_seed(strtoull(argv[i + 1], NULL, 10));
         }
     }
+    dmlk_set_threads(3); /* they share even the smallest tensors */
+    dmlk_split_everything();
     RUN(broken_packets);
     return RESULT();
 }

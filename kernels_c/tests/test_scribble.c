@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "packets.h"
+#include "parallel.h"
 #include "reduce.h"
 
 #define PACKETS 40 /* at a time, because waiting for the other thread takes longer than a dispatch */
@@ -247,6 +248,8 @@ TEST(shadows) {
 
 int main(void) {
     pthread_t thread;
+    dmlk_set_threads(3); /* they share even the smallest tensors */
+    dmlk_split_everything();
     if (pthread_create(&thread, NULL, scribble, NULL) != 0) {
         perror("pthread_create");
         return EXIT_FAILURE;

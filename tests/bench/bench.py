@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import statistics
 import sys
@@ -115,7 +114,7 @@ WARM_CALLS = 5  # of large operands, before a turn: a cache may not take them at
 
 def threads() -> int:
     """Those that the kernels use."""
-    return int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0)))
+    return kernels.threads()
 
 
 def cpu() -> str:

@@ -259,7 +259,7 @@ int dnnl_primitive_execute(const void *, void *, int, const exec_arg *);
 
 @cache
 def onednn() -> OneDnn | None:
-    """The library of the package onednn-cpu-gomp, whose OpenMP threads are those of our kernels."""
+    """The library of the package onednn-cpu-gomp, whose threads are those of GNU OpenMP."""
     path = Path(sys.prefix) / "lib" / "libdnnl.so.3"
     return OneDnn(path) if path.exists() else None
 

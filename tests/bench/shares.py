@@ -1,6 +1,6 @@
 """How evenly kernels divide their work: ``python tests/bench/shares.py [threads ...]``.
 
-Each case runs on so many OpenMP threads, which may be more than the machine has CPUs, and the CPU time of
+Each case runs on so many threads, which may be more than the machine has CPUs, and the CPU time of
 each is read from Linux.  Printed are how many threads did something (a fiftieth of the mean) and what the
 busiest did, relative to an even share: with 1.00 the work can become as many times faster as there are
 threads.
@@ -37,7 +37,7 @@ def thread_times() -> dict[str, int]:
 
 
 def measure() -> None:
-    """In a process of its own, as OpenMP reads the number of threads once."""
+    """In a process of its own, as the number of threads is read once."""
     import time
 
     import cases
@@ -72,7 +72,7 @@ def main() -> None:
         measure()
         return
     for threads in sys.argv[1:] or ["1", "2", "4", "8", "16", "32", "64"]:
-        waiting = {"OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+        waiting = {"OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "passive"}
         subprocess.run([sys.executable, __file__, "--here"], env=os.environ | waiting, check=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from dmlemu import dml
 from dmlemu.errors import Strictness
+from dmlemu_hw import kernels
 from dmlemu_hw.processor import Processor
 
 from .world import World
@@ -39,11 +39,10 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture(params=[1, 2])
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    openmp = ctypes.CDLL("libgomp.so.1")
-    before = openmp.omp_get_max_threads()
-    openmp.omp_set_num_threads(request.param)
+    before = kernels.threads()
+    kernels.lib.dmlk_set_threads(request.param)
     yield request.param
-    openmp.omp_set_num_threads(before)
+    kernels.lib.dmlk_set_threads(before)
 
 
 @dataclass

@@ -1,13 +1,14 @@
 """The kernels in C as Python reaches them: names, constants, threads and forked processes."""
 
 import os
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from dmlemu_hw import kernels, packets
+from dmlemu_hw import _kernels, kernels, packets
 from dmlemu_hw.descriptors import Descriptor, DescriptorKind
 
 TYPES = {"float32": 1, "uint32": 3, "uint8": 5, "int32": 6, "int8": 8}
@@ -144,6 +145,75 @@ def test_results_do_not_depend_on_threads(threads):
     ]
     assert runs[0] == runs[1]
     assert len(runs[0].splitlines()) == 7
+
+
+COUNT = "from dmlemu_hw import kernels; print(kernels.threads())"
+
+
+def counted(command: list[str], **variables: str) -> tuple[str, str]:
+    """The number of threads that another process reports, and what it says on stderr."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
+    done = subprocess.run(
+        [*command, sys.executable, "-c", COUNT], env=environment | variables, capture_output=True, text=True
+    )
+    return done.stdout.strip(), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("3", "3"), (" 5 , 2", "5"), ("100000", "512"), ("0", None), ("4x", None)]
+)
+def test_the_environment_sets_the_number_of_threads(given: str, expected: str | None) -> None:
+    count, message = counted([], OMP_NUM_THREADS=given)
+    if expected is None:
+        assert message == (
+            f"dmlemu: OMP_NUM_THREADS is '{given}'; expected a number above 0. "
+            "The kernels use a thread for each CPU.\n"
+        )
+        assert 1 <= int(count) <= len(os.sched_getaffinity(0))
+    else:
+        assert (count, message) == (expected, "")
+
+
+@pytest.mark.skipif(shutil.which("taskset") is None, reason="needs taskset, of util-linux")
+def test_the_affinity_mask_limits_the_number_of_threads() -> None:
+    assert counted(["taskset", "-c", str(min(os.sched_getaffinity(0)))]) == ("1", "")
+
+
+def in_another_process(lines: str, **variables: str) -> None:
+    """Runs them where this file is imported as ``test_kernels``; they fail by raising."""
+    start = f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+    done = subprocess.run(
+        [sys.executable, "-c", start + lines], env=os.environ | variables, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_kernels_run_where_no_thread_can_be_made() -> None:
+    in_another_process(
+        """
+import os, resource, test_kernels
+x = test_kernels.np.ones((1000, 1000), "float32")
+out = test_kernels.np.empty_like(x)
+used = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+before = len(os.listdir("/proc/self/task"))
+resource.setrlimit(resource.RLIMIT_AS, (used + (6 << 20),) * 2)  # the stack of a thread has 8 MiB
+test_kernels.dispatch("add", x, x, out)
+assert (out == 2).all() and len(os.listdir("/proc/self/task")) == before
+""",
+        OMP_NUM_THREADS="4",
+        OPENBLAS_NUM_THREADS="1",
+    )
+
+
+def test_kernels_stay_when_their_library_is_closed() -> None:
+    """Their threads run its code until the process ends."""
+    in_another_process(
+        f"""
+import _ctypes, ctypes
+_ctypes.dlclose(ctypes.CDLL({_kernels.__file__!r})._handle)
+assert {os.path.basename(_kernels.__file__)!r} in open("/proc/self/maps").read()
+"""
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested

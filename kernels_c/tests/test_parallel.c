@@ -1,0 +1,421 @@
+/* The pool of threads: every part runs once, whoever calls, whenever the process forks or ends. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cancellation.h"
+#include "dmlk.h"
+#include "parallel.h"
+#include "test.h"
+#include "threads.h"
+
+#define MOST_PARTS 100
+#define ROUNDS 300
+#define CALLERS 6
+
+typedef struct counts {
+    atomic_int of_part[MOST_PARTS];
+    atomic_int_least64_t items;
+} counts;
+
+static void count_part(int64_t begin, int64_t end, int part, void *context) {
+    counts *c = context;
+    atomic_fetch_add(&c->of_part[part], 1);
+    atomic_fetch_add(&c->items, end - begin);
+}
+
+/* Whether each of `parts` parts of `items` items has run once. */
+static bool run_each_once(int64_t items, int parts) {
+    counts c = {0};
+    dmlk_parallel(items, parts, count_part, &c);
+    bool right = atomic_load(&c.items) == items;
+    for (int part = 0; part < MOST_PARTS; part++) {
+        right = right && atomic_load(&c.of_part[part]) == (part < parts);
+    }
+    return right;
+}
+
+static void nap(long microseconds) { nanosleep(&(struct timespec){.tv_nsec = microseconds * 1000}, NULL); }
+
+TEST(each_part_runs_once) {
+    for (int threads = 1; threads <= 5; threads++) {
+        dmlk_set_threads(threads);
+        for (int parts = 1; parts <= MOST_PARTS; parts += 1 + parts / 7) {
+            CHECK(run_each_once(parts + random_between(0, 1000), parts));
+        }
+    }
+    for (int round = 0; round < ROUNDS; round++) { /* some threads spin, some sleep, some are about to */
+        dmlk_set_threads((int)random_between(1, 8));
+        CHECK(run_each_once(1000, (int)random_between(1, 20)));
+        if (round % 3 == 0) {
+            nap(random_between(0, 120));
+        }
+    }
+}
+
+static void *call(void *wrong) {
+    for (int round = 0; round < ROUNDS; round++) {
+        if (!run_each_once(round + 10, 2 + round % 9)) {
+            atomic_fetch_add((atomic_int *)wrong, 1);
+        }
+    }
+    return NULL;
+}
+
+TEST(many_callers) {
+    atomic_int wrong = 0;
+    pthread_t threads[CALLERS];
+    dmlk_set_threads(4);
+    for (int i = 0; i < CALLERS; i++) {
+        CHECK_EQUAL(pthread_create(&threads[i], NULL, call, &wrong), 0);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK_EQUAL(wrong, 0);
+}
+
+static void call_within(int64_t begin, int64_t end, int part, void *wrong) {
+    (void)part;
+    if (dmlk_parts(1 << 20, 1) != 1 || !run_each_once(end - begin + 7, 5)) {
+        atomic_fetch_add((atomic_int *)wrong, 1);
+    }
+}
+
+TEST(calls_within_parts) {
+    atomic_int wrong = 0;
+    dmlk_set_threads(4);
+    for (int round = 0; round < ROUNDS; round++) {
+        dmlk_parallel(100, 8, call_within, &wrong);
+    }
+    CHECK_EQUAL(wrong, 0);
+    CHECK_EQUAL(dmlk_parts(1 << 20, 1), 4);
+}
+
+/* --- the threads themselves --- */
+
+/* Calls `visit` with each thread of the pool: its number, and its file `of` in /proc. */
+static int for_threads(const char *of, void (*visit)(int number, FILE *file, void *context), void *context) {
+    int found = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char name[600];
+        int number = 0;
+        snprintf(name, sizeof name, "/proc/self/task/%s/comm", task->d_name);
+        FILE *file = fopen(name, "r");
+        if (file != NULL) {
+            if (fscanf(file, "dmlemu %d", &number) == 1) {
+                found++;
+                snprintf(name, sizeof name, "/proc/self/task/%s/%s", task->d_name, of);
+                FILE *asked = fopen(name, "r");
+                visit(number, asked, context);
+                fclose(asked);
+            }
+            fclose(file);
+        }
+    }
+    closedir(tasks);
+    return found;
+}
+
+typedef struct facts {
+    long long tid[DMLK_MOST_THREADS], sleeps[DMLK_MOST_THREADS];
+    unsigned long long blocked;
+} facts;
+
+static void read_status(int number, FILE *file, void *context) {
+    facts *f = context;
+    char line[300];
+    while (fgets(line, sizeof line, file) != NULL) {
+        sscanf(line, "Pid: %lld", &f->tid[number]);
+        sscanf(line, "SigBlk: %llx", &f->blocked);
+        sscanf(line, "voluntary_ctxt_switches: %lld", &f->sleeps[number]);
+    }
+}
+
+static void count_sleeping(int number, FILE *file, void *context) {
+    char line[300];
+    (void)number;
+    while (fgets(line, sizeof line, file) != NULL) {
+        *(int *)context += strncmp(line, "State:\tS", 8) == 0;
+    }
+}
+
+/* Waits until the pool has `count` threads, all asleep; false: not within 20 seconds. */
+static bool settle(int count) {
+    for (int i = 0; i < 2000; i++) {
+        int sleeping = 0;
+        if (for_threads("status", count_sleeping, &sleeping) == count && sleeping == count) {
+            return true;
+        }
+        nap(10000);
+    }
+    return false;
+}
+
+static void together(int parts) { CHECK(run_each_once(parts, parts)); }
+
+TEST(threads_are_kept_and_sleep) {
+    static facts before, after;
+    dmlk_set_threads(8);
+    together(8);
+    CHECK(settle(7));
+    for_threads("status", read_status, &before);
+    for (int round = 0; round < 50; round++) {
+        together(4);
+        together(2);
+    }
+    CHECK(settle(7));
+    for_threads("status", read_status, &after);
+    for (int i = 1; i < 8; i++) {
+        CHECK_EQUAL(after.tid[i], before.tid[i]);
+        CHECK(i < 4 || after.sleeps[i] == before.sleeps[i]); /* those that have nothing to do are not woken */
+    }
+    const unsigned long long segv = 1ULL << (SIGSEGV - 1), interrupt = 1ULL << (SIGINT - 1);
+    CHECK_EQUAL(after.blocked & (segv | interrupt), interrupt);
+}
+
+/* A part may take long: the others do not wait for its thread to come back. */
+static void nap_in_first(int64_t begin, int64_t end, int part, void *context) {
+    (void)begin, (void)end;
+    if (part == 0) {
+        nap(20000);
+    }
+    atomic_fetch_add((atomic_int *)context, part);
+}
+
+TEST(others_take_the_parts_of_a_busy_thread) {
+    atomic_int sum = 0;
+    dmlk_set_threads(2);
+    dmlk_parallel(40, 40, nap_in_first, &sum);
+    CHECK_EQUAL(sum, 40 * 39 / 2);
+}
+
+/* --- interrupts --- */
+
+static atomic_int polls;
+static atomic_bool other_began;
+
+static int stop_at_once(void) {
+    polls++;
+    return 1;
+}
+
+/* Part 1 runs until the dispatch is stopped, which only the caller can find out, who has nothing more to do. */
+static void wait_to_be_stopped(int64_t begin, int64_t end, int part, void *caller) {
+    const bool is_caller = pthread_equal(*(pthread_t *)caller, pthread_self());
+    (void)begin, (void)end, (void)part;
+    if (is_caller) {
+        while (!atomic_load(&other_began)) {
+            nap(10);
+        }
+        return;
+    }
+    atomic_store(&other_began, true);
+    while (!dmlk_watch_stopped()) {
+        nap(10);
+    }
+}
+
+TEST(a_caller_that_waits_can_be_stopped) {
+    pthread_t self = pthread_self();
+    dmlk_watch watch;
+    dmlk_set_threads(2);
+    polls = 0;
+    atomic_store(&other_began, false);
+    dmlk_set_poll(stop_at_once);
+    dmlk_watch_begin(&watch);
+    dmlk_parallel(2, 2, wait_to_be_stopped, &self);
+    CHECK(dmlk_watch_end(&watch));
+    CHECK_EQUAL(polls, 1);
+    dmlk_set_poll(NULL);
+}
+
+/* --- other processes --- */
+
+/* The exit status of a child, which has 20 seconds. */
+static int status_of(pid_t child) {
+    int status = 0;
+    for (int i = 0; i < 2000; i++) {
+        if (waitpid(child, &status, WNOHANG) == child) {
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+        }
+        nap(10000);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    return -1;
+}
+
+#ifndef __SANITIZE_THREAD__ /* see main */
+TEST(forked_processes_make_their_own_threads) {
+    dmlk_set_threads(4);
+    for (int asleep = 0; asleep < 2; asleep++) {
+        together(4);
+        nap(asleep * 5000);
+        const pid_t child = fork();
+        if (child == 0) {
+            bool right = settle(0);
+            for (int round = 0; round < ROUNDS; round++) {
+                right = run_each_once(20, 2 + round % 5) && right;
+            }
+            _exit(settle(3) && right ? 7 : 1);
+        }
+        CHECK_EQUAL(status_of(child), 7);
+        together(4);
+    }
+}
+
+static atomic_bool has_forked;
+
+static void *call_until_forked(void *unused) {
+    while (!atomic_load(&has_forked)) {
+        run_each_once(100, 8);
+    }
+    return unused;
+}
+
+TEST(a_fork_while_another_thread_calls) {
+    for (int round = 0; round < 10; round++) {
+        pthread_t thread;
+        atomic_store(&has_forked, false);
+        CHECK_EQUAL(pthread_create(&thread, NULL, call_until_forked, NULL), 0);
+        nap(random_between(0, 300));
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(run_each_once(100, 8) && run_each_once(30, 3) ? 7 : 1);
+        }
+        atomic_store(&has_forked, true);
+        pthread_join(thread, NULL);
+        CHECK_EQUAL(status_of(child), 7);
+    }
+}
+
+static atomic_int forked;
+
+/* The caller forks once the other thread has begun, as a signal handler may; the other thread waits for that. */
+static void fork_in_a_part(int64_t begin, int64_t end, int part, void *caller) {
+    const bool is_caller = pthread_equal(*(pthread_t *)caller, pthread_self());
+    (void)begin, (void)end, (void)part;
+    if (!is_caller) {
+        atomic_store(&other_began, true);
+    }
+    while (atomic_load(&forked) < 0 && !(is_caller && atomic_load(&other_began))) {
+        nap(10);
+    }
+    if (is_caller) {
+        forked = fork();
+    }
+}
+
+/* The other parts are in the parent: in the child the dispatch counts as stopped, and does not wait for them. */
+TEST(a_fork_within_a_part) {
+    pthread_t self = pthread_self();
+    dmlk_watch watch;
+    dmlk_set_threads(2);
+    atomic_store(&other_began, false);
+    forked = -1;
+    dmlk_watch_begin(&watch);
+    dmlk_parallel(2, 2, fork_in_a_part, &self);
+    const bool stopped = dmlk_watch_end(&watch);
+    if (forked == 0) {
+        _exit(stopped && run_each_once(10, 5) ? 7 : 1);
+    }
+    CHECK(!stopped);
+    CHECK_EQUAL(status_of(forked), 7);
+}
+
+#endif
+
+TEST(processes_end_while_threads_spin_or_sleep) {
+    for (int way = 0; way < 6; way++) {
+        fflush(NULL);
+        const pid_t child = fork();
+        if (child == 0) {
+            dmlk_set_threads(4);
+            run_each_once(100, 8);
+            nap(way % 2 * 5000);
+            if (way < 4) {
+                (way < 2 ? _exit : exit)(7);
+            }
+            raise(SIGTERM);
+        }
+        CHECK_EQUAL(status_of(child), way < 4 ? 7 : 1000 + SIGTERM);
+    }
+}
+
+/* --- how many --- */
+
+static void write_quota(const char *folder, const char *text) {
+    char name[300];
+    snprintf(name, sizeof name, "%s/cpu.max", folder);
+    FILE *file = fopen(name, "w");
+    fputs(text, file);
+    fclose(file);
+}
+
+TEST(quotas) {
+    char root[] = "/tmp/dmlk_quotas_XXXXXX", group[300], file[320];
+    CHECK(mkdtemp(root) != NULL);
+    snprintf(group, sizeof group, "%s/group", root);
+    CHECK_EQUAL(mkdir(group, 0700), 0);
+    CHECK_EQUAL(dmlk_cpus_of_quota(root, "/group"), INT_MAX);
+    write_quota(group, "max 100000\n");
+    CHECK_EQUAL(dmlk_cpus_of_quota(root, "/group"), INT_MAX);
+    write_quota(group, "250000 100000\n");
+    CHECK_EQUAL(dmlk_cpus_of_quota(root, "/group"), 3);
+    CHECK_EQUAL(dmlk_cpus_of_quota(root, "/group/below"), 3);
+    write_quota(root, "200000 100000\n");
+    CHECK_EQUAL(dmlk_cpus_of_quota(root, "/group"), 2);
+    CHECK_EQUAL(dmlk_cpus_of_quota(root, "/"), 2);
+    write_quota(root, "1000 100000\n");
+    CHECK_EQUAL(dmlk_cpus_of_quota(root, "/group"), 1);
+    snprintf(file, sizeof file, "%s/cpu.max", group);
+    unlink(file);
+    snprintf(file, sizeof file, "%s/cpu.max", root);
+    unlink(file);
+    rmdir(group);
+    rmdir(root);
+}
+
+TEST(numbers_of_threads) {
+    CHECK(dmlk_cpus() >= 1);
+    dmlk_set_threads(0);
+    CHECK_EQUAL(dmlk_threads(), 1);
+    dmlk_set_threads(INT_MAX);
+    CHECK_EQUAL(dmlk_threads(), DMLK_MOST_THREADS);
+    dmlk_set_threads(3);
+    CHECK_EQUAL(dmlk_parts(100, 60), 1);
+    CHECK_EQUAL(dmlk_parts(100, 50), 2);
+    CHECK_EQUAL(dmlk_parts(100, 1), 3);
+    dmlk_split_everything();
+    CHECK_EQUAL(dmlk_parts(100, 60), 3);
+    CHECK_EQUAL(dmlk_parts(2, 60), 2);
+    CHECK_EQUAL(dmlk_parts(0, 60), 1);
+}
+
+int main(void) {
+    setvbuf(stdout, NULL, _IONBF, 0); /* so that children do not print it again */
+    RUN(processes_end_while_threads_spin_or_sleep); /* before this process has made threads */
+    RUN(each_part_runs_once);
+    RUN(many_callers);
+    RUN(calls_within_parts);
+    RUN(threads_are_kept_and_sleep);
+    RUN(others_take_the_parts_of_a_busy_thread);
+    RUN(a_caller_that_waits_can_be_stopped);
+#ifndef __SANITIZE_THREAD__ /* whose runtime ends a forked process that starts threads */
+    RUN(forked_processes_make_their_own_threads);
+    RUN(a_fork_while_another_thread_calls);
+    RUN(a_fork_within_a_part);
+#endif
+    RUN(quotas);
+    RUN(numbers_of_threads);
+    return RESULT();
+}

@@ -1,0 +1,119 @@
+"""What the pool of threads costs, and what it gives: ``python tests/bench/pool.py [threads ...]``.
+
+For each number of threads (1, 2, 4, 8 and 16 without arguments): microseconds of an empty parallel call; of
+one in which all threads meet, spinning before or after 1 ms of sleep; of team sizes in turn; and of
+dispatches, from a list of many, and how often these made threads and woke them.  Medians, and the slowest of
+ten in parentheses.  Threads can only meet where each has a CPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+KERNELS = Path(__file__).parents[2] / "kernels_c"
+DEVICE = ("parallel.c", "threads.c", "cancellation.c", "checked.c")
+CASES = {
+    "convolution_cases": ("conv 3x3 64>64 56x56 u8*s8",),
+    "element_wise_cases": ("add 1e6 float32 packed",),
+    "line_cases": ("reduce SUM f32 1000x1000 axis 0",),
+    "product_cases": ("gemm 1024 cubed f32 NN",),
+    "network_cases": ("ResNet-50 u8*s8",),
+}
+SLEEP = 1_000_000  # nanoseconds: longer than threads spin
+ROUNDS = 25
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """pool.c, compiled; CalledProcessError without a compiler."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "pool.so"
+        sources = [Path(__file__).with_name("pool.c"), *(KERNELS / "device" / name for name in DEVICE)]
+        headers = [f"-I{KERNELS / folder}" for folder in ("device", "include")]
+        flags = ["-O2", "-fPIC", "-shared", "-pthread", "-Wl,-z,nodelete"]
+        subprocess.run(["cc", *flags, *headers, *sources, "-o", library], check=True)
+        return ctypes.CDLL(str(library))
+
+
+def calls(parts: int, others: int, meet: bool, sleep: int, rounds: int) -> list[float]:
+    """Seconds of each call."""
+    times = (ctypes.c_double * rounds)()
+    _library().pool_measure(parts, others, int(meet), ctypes.c_int64(sleep), rounds, times)
+    return list(times)
+
+
+def show(name: str, times: list[float]) -> None:
+    slow = sorted(times)[len(times) * 9 // 10]
+    print(f"  {name:<46} {statistics.median(times) * 1e6:>10.2f} ({slow * 1e6:.2f}) us", flush=True)
+
+
+def measure_calls(threads: int) -> None:
+    calls(threads, threads, False, 0, 200)
+    show("empty", calls(threads, threads, False, 0, 2000))
+    if threads > len(os.sched_getaffinity(0)):
+        print("  there are fewer CPUs than threads: they cannot meet")
+        return
+    show("all meet", calls(threads, threads, True, 0, 2000))
+    show("all meet, after 1 ms of sleep", calls(threads, threads, True, SLEEP, 100))
+    show("empty, after 1 ms of sleep", calls(threads, threads, False, SLEEP, 100))
+    if threads >= 4:
+        show("2 threads meet, after 1 ms of sleep", calls(2, 2, True, SLEEP, 100))
+        show("4 and 2 threads meet in turn, 50 rounds", calls(4, 2, True, 0, 100))
+
+
+def measure_dispatches() -> None:
+    import cases
+    import line_cases
+    import network_cases
+    from dmlemu import Strictness, d3d12
+
+    with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
+        for table, names in CASES.items():
+            module = next(each for each in (cases, line_cases, network_cases) if hasattr(each, table))
+            for case in getattr(module, table)(device):
+                title = f"{case.name} {case.layout}"
+                if title.startswith(names):
+                    batch = case.ours if isinstance(case.ours, cases.Batch) else case.ours()
+                    batch.call()
+                    show(title, [_seconds(batch) for _ in range(ROUNDS)])
+
+
+def _seconds(batch: cases.Batch) -> float:  # noqa: F821
+    start = time.perf_counter()
+    batch.call()
+    return (time.perf_counter() - start) / batch.count
+
+
+def show_threads() -> None:
+    tasks = [task for task in Path("/proc/self/task").iterdir() if "dmlemu" in (task / "comm").read_text()]
+    woken = [
+        int(line.split()[1])
+        for task in tasks
+        for line in (task / "status").read_text().splitlines()
+        if line.startswith("voluntary_ctxt_switches")
+    ]
+    print(f"  {len(tasks)} threads were made, and woken {sum(woken)} times")
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--here"]:  # the number of threads is read once for each process
+        measure_dispatches()
+        show_threads()
+        measure_calls(int(os.environ["OMP_NUM_THREADS"]))
+        return
+    for threads in sys.argv[1:] or ["1", "2", "4", "8", "16"]:
+        print(f"{threads} threads", flush=True)
+        environment = os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        subprocess.run([sys.executable, __file__, "--here"], env=environment, check=True)
+
+
+if __name__ == "__main__":
+    main()
