@@ -405,6 +405,25 @@ def cast_cases(device: d3d12.Device) -> Iterator[Case]:
 # --- quantization ---
 
 
+def _quantized_planes(device: d3d12.Device) -> Case:
+    """Activations of a network: rows are short, and one scale is for all."""
+    sizes = [1, 1024, 14, 14]
+    x = np.random.default_rng(6).normal(0, 1, sizes).astype(np.float32)
+    scale, zero = np.array(0.02, np.float32), np.array(128, np.uint8)
+    desc = dml.ElementWiseQuantizeLinearOperatorDesc(
+        input_tensor=tensor(T.FLOAT32, sizes),
+        scale_tensor=tensor(T.FLOAT32, sizes, [0] * 4),
+        zero_point_tensor=tensor(T.UINT8, sizes, [0] * 4),
+        output_tensor=tensor(T.UINT8, sizes),
+    )
+    contents = {"input_tensor": x, "scale_tensor": scale, "zero_point_tensor": np.repeat(zero, 4)}
+    ort = peers.onnx_session("QuantizeLinear", {"x": x}, TensorProto.UINT8, 4, {"scale": scale, "zero": zero})
+    work = Work(5 * x.size, "copy")
+    return Case(
+        "quantize 1024x14x14 f32 > u8", "packed", listed(device, desc, contents), beside({"ORT": ort}), work
+    )
+
+
 def quantization_cases(device: d3d12.Device) -> Iterator[Case]:
     """A million elements with one scale; and weights of 4 bits with a scale for each 32."""
     x = np.random.default_rng(6).normal(0, 1, (1000, 1000)).astype(np.float32)
@@ -433,6 +452,7 @@ def quantization_cases(device: d3d12.Device) -> Iterator[Case]:
         ),
         Work(x.nbytes + q.nbytes, "copy"),
     )
+    yield _quantized_planes(device)
     whole = np.random.default_rng(7).integers(0, 256, x.shape).astype(np.uint8)
     desc = dml.ElementWiseDequantizeLinearOperatorDesc(
         input_tensor=integers, output_tensor=numbers, **parameters
