@@ -1,0 +1,87 @@
+"""Which dispatches of a network gain from threads.
+
+``python tests/bench/dispatches.py [NETWORK] [threads ...]``: the beginning of a case of network_cases.py
+(default: ResNet-50 u8*s8), and two numbers (default: 1, and all).  Each dispatch runs by itself and is timed.
+Those of the same kernel and sizes share a row: microseconds of all of them with the first and with the second
+number of threads, and the gain.  Rows are sorted by their time with the second number: what keeps the network
+from becoming faster comes first.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections import Counter, defaultdict
+from typing import Any
+
+import cases
+import network_cases
+from dmlemu import Strictness, d3d12
+from dmlemu_hw import kernels, packets
+from dmlemu_hw.processor import Processor
+
+ROUNDS = 9
+Key = tuple[str, str]
+
+
+def key_of(packet: packets.DispatchPacket) -> Key:
+    """Kernel, and the sizes of its inputs and outputs."""
+    shapes = ("x".join(map(str, each.sizes)) for each in packet.tensors if each.slot != packets.SLOT_NONE)
+    return kernels.name(packet.kernel), " ".join(shapes)
+
+
+class Clock:
+    """Times each dispatch, by running one at a time."""
+
+    def __init__(self) -> None:
+        self._keys: dict[bytes, Key] = {}
+        self._now: Counter[Key] = Counter()
+        run = Processor._run_fused
+
+        def timed(processor: Processor, data: bytes, base: Any, start: int, *_until: float | None) -> None:
+            begin = time.perf_counter()
+            run(processor, data, base, start)
+            spent = time.perf_counter() - begin
+            packet = data[start : packets.skip(data, start, 1)]
+            if packet not in self._keys:
+                self._keys[packet] = key_of(processor._decode(data, start))
+            self._now[self._keys[packet]] += spent
+
+        for name in ("_run_many", "_run_fused"):
+            setattr(Processor, name, timed)
+
+    def rounds(self, batch: cases.Batch) -> dict[Key, float]:
+        """Median seconds of each dispatch."""
+        found: defaultdict[Key, list[float]] = defaultdict(list)
+        for _ in range(ROUNDS):
+            self._now.clear()
+            batch.call()
+            for key, seconds in self._now.items():
+                found[key].append(seconds)
+        return {key: statistics.median(each) for key, each in found.items()}
+
+
+def main() -> None:
+    numbers = [int(each) for each in sys.argv[1:] if each.isdigit()] or [1, kernels.threads()]
+    name = next((each for each in sys.argv[1:] if not each.isdigit()), "ResNet-50 u8*s8")
+    with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
+        case = next(each for each in network_cases.network_cases(device) if each.name.startswith(name))
+        batch = case.ours if isinstance(case.ours, cases.Batch) else case.ours()
+        clock = Clock()
+        times = []
+        for threads in numbers:
+            kernels.lib.dmlk_set_threads(threads)
+            batch.call()
+            times.append(clock.rounds(batch))
+    few, many = times[0], times[-1]
+    print(f"{case.name}: microseconds with {numbers[0]} and {numbers[-1]} threads\n")
+    for key in sorted(many, key=lambda each: -many[each]):
+        gain = few[key] / many[key]
+        print(f"{few[key] * 1e6:>9.0f} {many[key] * 1e6:>9.0f} {gain:>6.1f}x  {key[0]:<24} {key[1]}")
+    total = sum(few.values()), sum(many.values())
+    print(f"{total[0] * 1e6:>9.0f} {total[1] * 1e6:>9.0f} {total[0] / total[1]:>6.1f}x  all")
+
+
+if __name__ == "__main__":
+    main()
