@@ -12,6 +12,7 @@ const struct dmlk_convolve_input_form *dmlk_convolve_input_form;
 enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
 #define LANES DMLK_S8_LANES
+#define GRAIN 16384 /* bytes of planes that justify a thread: 1 to 2 us */
 
 /* Fills in quads begin .. end - 1, for any layout. */
 static void fill_any(const dmlk_plan *p, const uint8_t *const from[4], const dmlk_window *w, int64_t begin,
@@ -264,10 +265,10 @@ void dmlk_fill_planes(dmlk_strip *s, int most_parts) {
     const dmlk_plan *p = s->p;
     if (p->copied) {
         const int64_t lines = dmlk_lines(p, s->rows);
-        dmlk_parallel(lines, (int)dmlk_min(most_parts, dmlk_parts(lines, 1 + 65536 / p->line_step)), copy_part, s);
+        dmlk_parallel(lines, (int)dmlk_min(most_parts, dmlk_parts(lines, 1 + GRAIN / p->line_step)), copy_part, s);
     } else if (!p->direct) {
         const int64_t rows = s->rows + p->y.reach, row_bytes = p->pitch * 4 * p->planes;
-        dmlk_parallel(rows, (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + 32768 / row_bytes)), fill_part, s);
+        dmlk_parallel(rows, (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + GRAIN / row_bytes)), fill_part, s);
     }
 }
 
