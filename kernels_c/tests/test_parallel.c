@@ -385,6 +385,18 @@ TEST(quotas) {
     rmdir(root);
 }
 
+/* In another process, since the variable is read once. */
+TEST(passive_threads_do_not_spin) {
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("OMP_WAIT_POLICY", "PASSIVE", 1);
+        _exit(dmlk_may_spin(1) ? 1 : 7);
+    }
+    CHECK_EQUAL(status_of(child), 7);
+    CHECK(dmlk_may_spin(1));
+    CHECK(!dmlk_may_spin(dmlk_cpus() + 1));
+}
+
 TEST(numbers_of_threads) {
     CHECK(dmlk_cpus() >= 1);
     dmlk_set_threads(0);
@@ -403,7 +415,9 @@ TEST(numbers_of_threads) {
 
 int main(void) {
     setvbuf(stdout, NULL, _IONBF, 0); /* so that children do not print it again */
-    RUN(processes_end_while_threads_spin_or_sleep); /* before this process has made threads */
+    unsetenv("OMP_WAIT_POLICY");
+    RUN(passive_threads_do_not_spin); /* these two before this process has made threads */
+    RUN(processes_end_while_threads_spin_or_sleep);
     RUN(each_part_runs_once);
     RUN(many_callers);
     RUN(calls_within_parts);
