@@ -311,7 +311,8 @@ static bool multiply_stages(struct product *p, struct stage *s, int64_t stride) 
             copy->input = &from;
             copy->view.sizes[N] = images;
             const int64_t lines = dmlk_stage_lines(copy);
-            dmlk_parallel(lines, dmlk_parts(lines * copy->view.sizes[X], INT64_C(1) << 16), stage_part, copy);
+            const int parts = dmlk_parts(dmlk_view_elements(&copy->view), 1 << 13); /* 32 KiB: 1 to 2 us */
+            dmlk_parallel(lines, (int)dmlk_min(parts, lines), stage_part, copy);
             some.input = copy->view;
         }
         p->c = &some;
