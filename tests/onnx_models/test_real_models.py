@@ -32,7 +32,9 @@ def models_of(package: str) -> Path:
     ("package", "model"),
     [("rapidocr_onnxruntime", "ch_PP-OCRv4_rec_infer.onnx"), ("rapidocr", "PP-OCRv6_rec_small.onnx")],
 )
-@pytest.mark.parametrize("text", ["DirectML on Linux 2026", "Tensor strides: 3, 1"])
+@pytest.mark.parametrize(
+    "text", ["DirectML on Linux 2026", pytest.param("Tensor strides: 3, 1", marks=pytest.mark.long)]
+)
 def test_printed_text_is_read(package: str, model: str, text: str) -> None:
     pytest.importorskip("PIL", reason="Pillow draws the text")
     session = InferenceSession(models_of(package) / model, host="error")

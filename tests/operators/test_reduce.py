@@ -105,7 +105,11 @@ def test_float16_is_accumulated_in_more_bits() -> None:
     assert reduce(F.L2, [300, 400], [0], T.FLOAT16).tolist() == [500]
 
 
-@pytest.mark.parametrize("function", [F.SUM, F.L1, F.SUM_SQUARE, F.L2, F.AVERAGE], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "function",
+    [F.SUM, F.L2, *(pytest.param(each, marks=pytest.mark.long) for each in (F.L1, F.SUM_SQUARE, F.AVERAGE))],
+    ids=lambda each: each.name,
+)
 @pytest.mark.parametrize(
     ("sizes", "strides", "axes"),
     [
@@ -370,7 +374,7 @@ def test_indices_have_any_of_four_types(result: T) -> None:
 
 
 @each_function
-@given(st.data())
+@given(st.data(), examples=60)  # times twelve functions
 def test_reduce_in_any_layout(function: F, data: st.DataObject) -> None:
     table = dml.ReduceOperatorDesc.allowed(example(OperatorType.REDUCE, function=function), NEWEST)
     data_type = data.draw(st.sampled_from(sorted(table["input_tensor"].data_types)))

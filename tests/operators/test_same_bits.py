@@ -19,7 +19,7 @@ import pytest
 from dmlemu_hw import kernels
 
 PROGRAM = Path(__file__).parent / "same_bits.py"
-CASES = 60  # so many of them are run, evenly spread; all by make test-long
+CASES = 40  # so many of them are run, evenly spread; all by make test-long
 ALL = 10**6
 
 # A CPU of 2008: SSE4.2, and no AVX.
@@ -70,7 +70,8 @@ def test_instructions_and_threads_do_not_matter(cases: int) -> None:
 
 @pytest.mark.parametrize("cases", [CASES, pytest.param(ALL, marks=pytest.mark.long)])
 def test_plain_kernels_give_the_same(cases: int) -> None:
-    for isa in of_this_cpu():
+    """The tuned ones of all sets give the same by the test above; here are the first and the best set."""
+    for isa in {*of_this_cpu()[:1], *of_this_cpu()[-1:]} if cases == CASES else of_this_cpu():
         assert_same(digests(isa, 1, f"--cases={cases}", "--plain"), digests("generic", 1, f"--cases={cases}"))
 
 

@@ -172,10 +172,9 @@ def test_contiguous_groups_give_the_bits_of_others(kind: Any, length: int) -> No
 
 
 @pytest.mark.parametrize("kind", [SOFTMAX, LOG], ids=lambda kind: kind.TYPE.name)
-@pytest.mark.parametrize("large", [0, 50])
-def test_outputs_past_the_caches(kind: Any, large: float) -> None:
+def test_outputs_past_the_caches(kind: Any) -> None:
     x = np.random.default_rng(8).normal(0, 3, (45_000, 101)).astype(np.float32)
-    x[7] += np.float32(large)
+    x[7] += 50
 
     def result(x: Array, axis: int) -> Array:
         packed = tensor(T.FLOAT32, *x.shape)

@@ -19,6 +19,7 @@ from dmlemu.evaluation import unpack_tensor
 from dmlemu.reporting import defaults
 from dmlemu.testing import operator_descs, stable
 from operator_families import FEW_REPRESENTATIVES, each_operator
+from thorough import part_of
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "checks"))
@@ -685,7 +686,7 @@ def test_every_operator_computes_as_ever(operator: Any) -> None:
         for policy in (None, *map(dmlemu.chaos, range(3)))
     ]
 
-    @settings(max_examples=8, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=part_of(12), suppress_health_check=list(HealthCheck))
     @given(desc=operator_descs(operator), seed=st.integers(0, 100))
     def check(desc: Any, seed: int) -> None:
         compiled = devices[0].compile_operator(devices[0].create_operator(desc))

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -108,9 +109,14 @@ def imports(module: str, path: Path, modules: dict[str, Path]) -> Iterator[str]:
                 yield name if name in modules else origin
 
 
-def import_graph() -> dict[str, set[str]]:
+@cache
+def edges() -> dict[str, frozenset[str]]:
     modules = sources()
-    return {name: set(imports(name, path, modules)) & modules.keys() for name, path in modules.items()}
+    return {name: modules.keys() & imports(name, path, modules) for name, path in modules.items()}
+
+
+def import_graph() -> dict[str, set[str]]:
+    return {name: set(targets) for name, targets in edges().items()}
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:

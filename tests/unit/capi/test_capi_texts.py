@@ -167,8 +167,9 @@ def nulls(method: Method) -> Iterator[dict[int, bytes | None]]:
     """Which parameters are NULL, or an array that holds NULL: each alone, and all."""
     pointers = [i for i, each in enumerate(method.parameters) if is_pointer(each)]
     yield {}
-    yield dict.fromkeys(pointers)
     yield from ({i: None} for i in pointers)
+    if len(pointers) > 1:
+        yield dict.fromkeys(pointers)
     yield from ({i: bytes(8)} for i in pointers if "* const *" in method.parameters[i])
 
 

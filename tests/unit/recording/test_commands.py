@@ -136,7 +136,8 @@ def test_pytest_records_all_devices(pytester: pytest.Pytester) -> None:
                 assert session.read(b, np.float32, 4).tolist() == [2, 2, 2, 2]
         """
     )
-    result = pytester.runpytest_subprocess("--dmlemu-record=a.dmlrec", "-p", "no:cacheprovider")
+    quick = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest"]  # which loads all of hypothesis
+    result = pytester.runpytest_subprocess("--dmlemu-record=a.dmlrec", *quick)
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["dmlemu: dispatches in *a.dmlrec"])
     found = recording.read(pytester.path / "a.dmlrec")

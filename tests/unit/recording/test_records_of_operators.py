@@ -103,7 +103,7 @@ def test_all_have_the_same_bits_again(path: Path) -> None:
         assert again and again.compared == len(KINDS), again
 
 
-@pytest.mark.parametrize("form", ["program", "model", "text"])
+@pytest.mark.parametrize("form", [pytest.param("program", marks=pytest.mark.long), "model", "text"])
 def test_all_have_the_same_outputs_as_programs(path: Path, form: str) -> None:
     """As one program on shared buffers, as a DxDispatch model, and as Python."""
     found = recording.read(path)

@@ -34,7 +34,7 @@ def kinds_of_fields(operator: OperatorType) -> frozenset[object]:
 
 DIFFERENT = sorted({kinds_of_fields(operator): operator for operator in sorted(emulated())}.values())
 """One operator of each kind of declaration: the activations are much the same."""
-each_declaration = each_operator("operator", operators=DIFFERENT, by_default=DIFFERENT[::4])
+each_declaration = each_operator("operator", operators=DIFFERENT, by_default=DIFFERENT[::8])
 
 
 @cache

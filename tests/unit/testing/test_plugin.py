@@ -194,8 +194,9 @@ def test_a_failure_ends_at_the_line_of_the_program(pytester: pytest.Pytester) ->
             raise ValueError("no fence") from error
     """
     pytester.makepyfile(test_it=f"{PROGRAM}\n{tests}")
+    quick = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest"]  # which loads all of hypothesis
     for options in (["--dmlemu=strict"], ["--tb=short"]):
-        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
+        result = pytester.runpytest_subprocess(*quick, *options)
         result.assert_outcomes(failed=3)
         text = result.stdout.str().partition("short test summary")[0]
         assert "FENCE_VALUE" in text and "FENCE_NEVER" in text

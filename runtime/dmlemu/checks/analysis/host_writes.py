@@ -49,7 +49,7 @@ _Same = np.ndarray[Any, np.dtype[np.bool_]]  # words that hold the pattern
 
 _WORD = 4
 _TILE = 1 << 16  # bytes after which the pattern repeats; buffers begin at multiples of it
-_PATTERN = np.array(Random(0xD31).choices(range(0x81, 0xFF), k=_TILE), np.uint8)  # fixed seed
+_PATTERN = np.frombuffer(Random(0xD31).randbytes(_TILE), np.uint8) % (0xFF - 0x81) + np.uint8(0x81)
 _PATTERN_WORDS = _PATTERN.view(np.uint32)
 _SURE = 2  # this many untouched words in a row are no coincidence, nor is the first or last word of an array
 _FEW = 4  # likewise this many single ones
