@@ -42,7 +42,7 @@ def test_identity_gives_the_bits_of_the_same_program_in_python(built: Built, str
     assert (done.stdout, reported(done.stderr), done.returncode) == (_identity(), "", 0)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 def test_identity_under_chaos(built: Built, seed: int) -> None:
     done = run(*DMLEMU, "exec", "--strict", "--chaos", str(seed), built("identity"))
     assert (done.stdout, done.returncode) == (_identity(), 0), done.stderr

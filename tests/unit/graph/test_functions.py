@@ -83,7 +83,7 @@ def test_sizes_are_computed_where_they_need_not_be_said(graph: Graph) -> None:
 
 @each_operator("operator")
 def test_any_legal_desc_can_be_built(operator: dml.OperatorType, device: dml.Device) -> None:
-    @hypothesis.settings(max_examples=part_of(20), suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.settings(max_examples=part_of(12), suppress_health_check=list(hypothesis.HealthCheck))
     @hypothesis.given(operator_descs(operator, kinds=["packed"]))
     def check(desc: dml.OperatorDesc) -> None:
         made = desc_of(built(Graph(device), desc))
