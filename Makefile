@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@echo "make run     classify handwritten digits on the emulated device"
-	@echo "make test    the tests (six to twelve minutes on two cores)"
+	@echo "make test    the tests (about nine CPU minutes)"
 	@echo "make check   what CI runs: format, lint, types, imports, C warnings and sanitizers, tests"
 	@echo "make dev     editable install with all tools; run again after changing C"
 	@echo "make ctest   C tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
@@ -32,9 +32,9 @@ test-long: .venv/tools
 	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto --every-breach
 	$(BIN)/python tests/operators/measured.py build/measured
 
-# The tests of CI: fuzzers for 8 seconds each, and of the long tests an eightieth, another one with each commit.
+# The tests of CI: fuzzers for 8 seconds each, every node case of ONNX, and of the long tests an eightieth, another one with each commit.
 test-ci: .venv/tools
-	DMLEMU_FUZZ_SECONDS=8 $(BIN)/python -m pytest -n auto --every-breach --part-of-long=$$(git rev-parse HEAD 2>/dev/null || echo 0)
+	DMLEMU_FUZZ_SECONDS=8 DMLEMU_EVERY_NODE_CASE=1 $(BIN)/python -m pytest -n auto --every-breach --part-of-long=$$(git rev-parse HEAD 2>/dev/null || echo 0)
 
 # What the operators' tests compare with the references, for `dmlemu explain` and the reference pages.
 measured: .venv/tools

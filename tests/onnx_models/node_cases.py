@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,8 @@ from onnx.backend.test.loader import load_model_tests
 from dmlemu import d3d12, dml
 from dmlemu.graph import packed, random_layouts
 from dmlemu.onnx import InferenceSession
+
+MANY = 40  # cases of one operator; others are long, but in CI
 
 LIST = Path(__file__).with_name("node_cases.txt")
 
@@ -100,6 +102,21 @@ def _read(folder: Path, kind: str, values: Iterable[onnx.ValueInfoProto]) -> lis
 def device() -> dml.Device:
     """One for all cases, on an adapter of its own: the default adapter has one device at a time."""
     return dml.create_device(d3d12.create_device(d3d12.Adapter()))
+
+
+@cache
+def few() -> frozenset[str]:
+    """Titles: at most MANY cases of each operator, evenly spread; none of its function: its nodes have some."""
+    by_operator = defaultdict(list)
+    for case in cases():
+        if "_expanded" not in case.name:
+            by_operator[case.model.graph.node[0].op_type].append(case.name)
+    spread = (
+        names[i * len(names) // min(MANY, len(names))]
+        for names in by_operator.values()
+        for i in range(min(MANY, len(names)))
+    )
+    return frozenset(spread).union(map(title, file_cases()))
 
 
 def left_out(name: str) -> str:

@@ -7,8 +7,10 @@ from typing import Any
 import node_cases
 import onnx
 import pytest
+from thorough import EVERY_NODE_CASE
 
 PARTS = 24
+OTHERS = pytest.param("others", marks=[] if EVERY_NODE_CASE else [pytest.mark.long])
 
 
 def _cases() -> list[Any]:
@@ -16,15 +18,14 @@ def _cases() -> list[Any]:
 
 
 @pytest.mark.dmlemu(expect=["*"])  # what is looked for in them is a result
-@pytest.mark.parametrize("expanded", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("which", ["few", OTHERS])
 @pytest.mark.parametrize("part", range(PARTS))
-def test_each_case_is_right_where_the_list_says_that_it_runs(part: int, expanded: bool) -> None:
-    """Expanded: the function of an operator as a graph of others, which have cases of their own."""
+def test_each_case_is_right_where_the_list_says_that_it_runs(part: int, which: str) -> None:
     if onnx.__version__ != "1.23.2":
         pytest.skip(f"the list is of onnx 1.23.2, and this is {onnx.__version__}")
     listed, wrong = node_cases.listed(), []
     for case in _cases()[part::PARTS]:
-        if ("_expanded" in case.name) is not expanded:
+        if (node_cases.title(case) in node_cases.few()) is not (which == "few"):
             continue
         expected = listed.get(node_cases.title(case), "device")
         if expected.startswith("left out"):

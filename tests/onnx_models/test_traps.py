@@ -133,6 +133,15 @@ def test_the_reduction_of_nothing_is_the_neutral_number(op: str, expected: float
 # --- parts of tensors ---
 
 
+def test_a_condition_is_broadcast_to_both_choices() -> None:
+    expected = f32([1, 20, 3], [1, 20, 3])
+    check_node("Where", [np.array([True, False, True]), f32([1, 2, 3], [1, 2, 3]), f32(20)], expected)
+
+
+def test_allowzero_changes_no_shape_without_a_zero() -> None:
+    check_node("Reshape", [f32(1, 2, 3, 4, 5, 6), i64(3, -1)], f32([1, 2], [3, 4], [5, 6]), allowzero=1)
+
+
 def test_negative_pads_crop_before_others_pad() -> None:
     check_node("Pad", [f32(0, 1, 2, 3, 4), i64(-1, 2)], f32(1, 2, 3, 4, 3, 2), mode="reflect")
 
