@@ -91,6 +91,9 @@ FAULTS = [
     Fault(
         "reference", "LpNormalization", "adds numbers, not magnitudes", lambda case: case.attribute("p") == 1
     ),
+    Fault(
+        "reference", "BatchNormalization", "takes the mean of the batch", lambda case: 9 <= case.opset < 14
+    ),
     Fault("reference", "LRN", "takes the batch for the channels"),
     Fault("reference", "RNN GRU LSTM", "ignores the lengths of sequences", _has(4)),
     Fault("reference", "QLinearMatMul QLinearConv", "rounds halves after it adds the zero point"),
