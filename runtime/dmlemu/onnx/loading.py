@@ -180,10 +180,41 @@ def _read(path: Path) -> onnx.ModelProto:
         raise ModelError(f"{path} cannot be read: {error.strerror}.") from None
     loaded = _parsed(data, str(path))
     try:
+        _check_lengths(loaded, path.parent)
         onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent))
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+    except (OSError, ValueError, KeyError, onnx.checker.ValidationError) as error:
         raise ModelError(f"External data of {path} cannot be read: {sentence(error)}") from None
     return loaded
+
+
+def _check_lengths(model: onnx.ModelProto, folder: Path) -> None:
+    """ValueError: external data is longer than its tensor; it would be read all the same."""
+    for tensor in _tensors(model):
+        if not onnx.external_data_helper.uses_external_data(tensor):
+            continue
+        info = onnx.external_data_helper.ExternalDataInfo(tensor)
+        location = Path(info.location)
+        if location.is_absolute() or ".." in location.parts or not (folder / location).is_file():
+            continue  # the onnx package refuses it
+        given = (folder / location).stat().st_size - (info.offset or 0)
+        given = min(given, info.length) if info.length else given
+        needed = math.prod(tensor.dims) * onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+        name = shorten(tensor.name)
+        if given > needed:
+            raise ValueError(f"{name!r} has {given} bytes, and its shape {list(tensor.dims)} needs {needed}")
+        if given > MOST_BYTES:
+            raise ValueError(f"{name!r} has {given} bytes, more than the {MOST_BYTES} of the largest tensor")
+
+
+def _tensors(message: Any) -> Iterator[onnx.TensorProto]:
+    """All within a message of protocol buffers."""
+    if isinstance(message, onnx.TensorProto):
+        yield message
+        return
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            for each in value if isinstance(value, Iterable) else [value]:
+                yield from _tensors(each)
 
 
 def _parsed(data: bytes, name: str) -> onnx.ModelProto:
