@@ -100,6 +100,12 @@ FAULTS = [
     Fault("onnxruntime", "MeanVarianceNormalization", "makes NaN of constants"),
     Fault(
         "onnxruntime",
+        "GridSample",
+        "moves the neighbours of a position into the image, not the position",
+        lambda case: case.attribute("mode") == "cubic" and case.attribute("padding_mode") != "zeros",
+    ),
+    Fault(
+        "onnxruntime",
         "Resize",
         "aligns corners by the length that is rounded",
         lambda case: case.attribute("coordinate_transformation_mode") == "align_corners" and _has(2)(case),
