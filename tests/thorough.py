@@ -1,4 +1,7 @@
-"""How much the tests try: more with ``DMLEMU_THOROUGH=1``, as by ``make test-long``; CI fuzzes longer and runs every node case of ONNX."""
+"""How much the tests try: more with ``DMLEMU_THOROUGH=1``, as by ``make test-long``.
+
+CI fuzzes longer and runs every node case of ONNX.
+"""
 
 from __future__ import annotations
 

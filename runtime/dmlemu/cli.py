@@ -434,6 +434,7 @@ def _diff_command(parsed: argparse.Namespace) -> int:
         "--inputs": parsed.inputs,
         "--against": parsed.against,
         "--layout": parsed.layout,
+        "--numerics": parsed.numerics,
     }
     is_onnx = parsed.a.suffix.lower() == ".onnx"
     others = {"B": parsed.b, "--reference": parsed.reference} if is_onnx else of_onnx
@@ -449,7 +450,8 @@ def _diff_command(parsed: argparse.Namespace) -> int:
 
     inputs = onnx_inputs_from(parsed)
     try:
-        return diff_onnx(parsed.a, inputs, parsed.against or "reference", parsed.layout or "packed", _log)
+        against, layout = parsed.against or "reference", parsed.layout or "packed"
+        return diff_onnx(parsed.a, inputs, against, layout, parsed.numerics or "directml", _log)
     except (Error, UsageError) as error:  # 1 is for a difference
         _print_error(str(error))
         return 2

@@ -43,10 +43,11 @@ def check_node(
     opset: int = 21,
     policy: Policy = packed,
     host: str = "error",
+    numerics: str = "directml",
     rtol: float = 1e-5,
     atol: float = 1e-6,
     **attributes: Any,
-) -> None:
+) -> InferenceSession:
     """Runs a model of one node, all of whose inputs are the model's, and compares its outputs.
 
     None: an input or output that is left out.  ``host="run"`` lets the node run on the host.
@@ -61,12 +62,13 @@ def check_node(
         _described(results, wanted),
         opset=opset,
     )
-    session = InferenceSession(made, policy=policy, host=host)
+    session = InferenceSession(made, policy=policy, host=host, numerics=numerics)
     feeds = {name: each for name, each in zip(names, arrays, strict=True) if each is not None}
     present = [each for each in wanted if each is not None]
     for got, want in zip(session.run(None, feeds), present, strict=True):
         assert got.dtype == want.dtype and got.shape == want.shape, (got.dtype, got.shape)
         np.testing.assert_allclose(got, want, rtol, atol)
+    return session
 
 
 def _described(

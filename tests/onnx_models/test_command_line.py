@@ -310,6 +310,19 @@ def test_the_first_tensor_that_differs(
     ]
 
 
+def test_numbers_are_directmls_or_those_of_a_cpu(capsys: pytest.CaptureFixture[str]) -> None:
+    np.save("x.npy", np.float32([[np.nan, 2, 3]]))
+    options = ["net.onnx", "-b", "x=x.npy"]
+    lines, _ = printed(capsys, "run", *options)
+    assert lines[-1] == "Resource 'y': 0.035119, 0.259496, 0.705384"
+    lines, _ = printed(capsys, "run", *options, "--numerics", "onnx")
+    assert lines[-1] == "Resource 'y': nan, nan, nan"
+    lines, _ = printed(capsys, "diff", *options, code=1)
+    assert lines[0].startswith("Node 0, Relu r, is the first that differs: r[0, 0] is 0.0, expected nan")
+    printed(capsys, "diff", *options, "--numerics", "onnx")
+    assert "--numerics are options of ONNX models" in refused(capsys, "run", "a.json", "--numerics", "onnx")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -323,6 +336,7 @@ def test_the_first_tensor_that_differs(
         (["net.onnx", "--layout", "random:-1"], "--layout random:-1: expected packed"),
         (["net.onnx", "--layout", "nchw"], "--layout nchw: expected packed"),
         (["net.dmlrec", "--against", "reference"], "--against is for ONNX models"),
+        (["net.dmlrec", "--numerics", "onnx"], "--numerics is for ONNX models"),
         (["net.onnx", "-f", "m=1"], "The model names no dimension 'm'"),
     ],
 )

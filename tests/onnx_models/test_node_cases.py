@@ -7,6 +7,7 @@ from typing import Any
 import node_cases
 import onnx
 import pytest
+
 from thorough import EVERY_NODE_CASE
 
 PARTS = 24

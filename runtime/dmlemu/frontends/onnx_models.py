@@ -55,6 +55,7 @@ def run_onnx(path: Path, adapter: d3d12.Adapter, options: Options, log: Callable
             model,
             device=device.dml,
             free_dimensions=free,
+            numerics=options.numerics or "directml",
             progress=bar.tell,
         )
         feeds = _feeds(session, inputs, log)
@@ -98,7 +99,9 @@ def _repeated(
     return times, results
 
 
-def diff_onnx(path: Path, inputs: OnnxInputs, against: str, layout: str, log: Callable[[str], None]) -> int:
+def diff_onnx(
+    path: Path, inputs: OnnxInputs, against: str, layout: str, numerics: str, log: Callable[[str], None]
+) -> int:
     """Prints the first node whose output differs from another implementation's; returns 1 if there is one.
 
     ``layout``: that of the tensors between operators, ``packed``, ``nhwc`` or ``random:SEED``.
@@ -113,7 +116,9 @@ def diff_onnx(path: Path, inputs: OnnxInputs, against: str, layout: str, log: Ca
         session = InferenceSession(model, free_dimensions=free)
         feeds = _feeds(session, inputs, log)
         with ProgressBar() as bar:
-            found = compare(model, feeds, against=against, policy=policy, progress=bar.tell)
+            found = compare(
+                model, feeds, against=against, policy=policy, numerics=numerics, progress=bar.tell
+            )
     except ModelError as error:
         raise UsageError(str(error)) from None
     log(str(found) if found is not None else f"No tensor differs from {against}.")

@@ -62,9 +62,16 @@ class Call:
     """A node, with its inputs as tensors."""
 
     def __init__(
-        self, graph: Graph, node: onnx.NodeProto, opset: int, inputs: Sequence[Tensor | None]
+        self,
+        graph: Graph,
+        node: onnx.NodeProto,
+        opset: int,
+        inputs: Sequence[Tensor | None],
+        numerics: str = "directml",
     ) -> None:
         self.graph = graph
+        self.numerics = numerics
+        self.differences: list[str] = []
         self.node = node
         self.opset = opset
         self.inputs = list(inputs)
@@ -156,6 +163,15 @@ class Call:
         numbers = numbers or tuple(range(len(self.inputs)))
         shape = np.broadcast_shapes(*(self.shape(number) for number in numbers))
         return [repeated(self.x(number), shape) for number in numbers]
+
+    def wants_onnx(self, difference: str) -> bool:
+        """Whether operators are added for what DirectML computes otherwise than implementations of ONNX do.
+
+        If they are not, the difference is noted for ``describe``.
+        """
+        if self.numerics != "onnx":
+            self.differences.append(difference)
+        return self.numerics == "onnx"
 
     def device_type(self, element_type: int) -> TensorDataType:
         found = data_type_of(element_type)

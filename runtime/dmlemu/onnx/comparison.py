@@ -51,6 +51,7 @@ def compare(
     *,
     against: str = "reference",
     policy: Policy = packed,
+    numerics: str = "directml",
     rtol: float = 1e-3,
     atol: float = 1e-5,
     progress: Progress = no_progress,
@@ -59,8 +60,8 @@ def compare(
 
     ``against``: ``reference``, the implementation of the onnx package, or ``onnxruntime``, if it is
     installed. Whole numbers must be equal; for others ``|given - expected| <= atol + rtol * |expected|``,
-    and for FLOAT16 ten times as much.  None: nothing differs.  ``progress``: as :class:`InferenceSession`'s,
-    with ``against`` while the other implementation runs.
+    and for FLOAT16 ten times as much.  None: nothing differs.  ``policy`` and ``numerics`` are those of
+    :class:`InferenceSession`; so is ``progress``, with ``against`` while the other implementation runs.
 
     Raises :class:`ModelError` as :class:`InferenceSession` does, and when the other implementation cannot run
     the model.
@@ -68,7 +69,9 @@ def compare(
     if against not in AGAINST:
         raise ValueError(f"against ({against!r}) must be one of {', '.join(AGAINST)}.")
     loaded = load_model(model)
-    session = InferenceSession(loaded, policy=policy, keep_intermediates=True, progress=progress)
+    session = InferenceSession(
+        loaded, policy=policy, numerics=numerics, keep_intermediates=True, progress=progress
+    )
     nodes = list(loaded.graph.node)
     names = [name for node in nodes for name in node.output if name]
     session.run([], feeds)

@@ -92,6 +92,7 @@ class Placed:
     where: str  # "device", "folded" or "host"
     reason: str = ""
     parts: tuple[str, ...] = ()  # the operators in whose place it stands
+    differences: tuple[str, ...] = ()  # what DirectML computes otherwise than implementations of ONNX
 
 
 @dataclass
@@ -106,6 +107,7 @@ class Program:
     flags: dml.ExecutionFlags
     refuses_host: bool = False
     keeps: bool = False  # all tensors, not only the outputs
+    numerics: str = "directml"
     inference: Inference = field(default_factory=lambda: Inference())
     progress: Progress = no_progress
     nodes: int = 0  # of the model
@@ -288,8 +290,10 @@ class Builder:
         reason = f"no DirectML operators are known for {node.op_type}"
         if lowering is not None:
             try:
-                made = lowering(Call(self.graph, node, work.opset, inputs))
-                return self._made(work, inputs, made)
+                call = Call(self.graph, node, work.opset, inputs, self.program.numerics)
+                self._made(work, inputs, lowering(call))
+                self._place(work, "device", differences=call.differences)
+                return None
             except (NotOnDevice, Error, *_WRONG) as refused:  # the latter: the host says what is wrong
                 if isinstance(refused, Error) and refused.hresult in _LOST:
                     raise
@@ -419,7 +423,6 @@ class Builder:
                 element_type = element_type_of(np.empty(0, made_of.expression.dtype))
             fits = fitted(made_of.expression, shape)
             self.tensors[name] = Tensor(name, element_type, tuple(shape), expression=fits)
-        self._place(work, "device")
 
     def _alias(self, name: str, source: Tensor) -> None:
         if isinstance(source, _Given) and source.array is None:
@@ -429,9 +432,10 @@ class Builder:
             name, source.element_type, source.shape, array=source.array, expression=source.expression
         )
 
-    def _place(self, work: Work, where: str, reason: str = "") -> None:
+    def _place(self, work: Work, where: str, reason: str = "", differences: Sequence[str] = ()) -> None:
         parts = tuple(part.node.op_type for part in work.parts)
-        self.placed.append(Placed(work.node.op_type, work.name, where, reason, parts))
+        made = Placed(work.node.op_type, work.name, where, reason, parts, tuple(differences))
+        self.placed.append(made)
 
     # --- the end ---
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +22,10 @@ from .nodes import Work
 from .points import Placed, Point, Program, Progress, no_progress
 from .tensors import element_type_of
 
-__all__ = ["InferenceSession", "ModelMetadata", "NodeArg"]
+__all__ = ["NUMERICS", "InferenceSession", "ModelMetadata", "NodeArg"]
+
+NUMERICS = ("directml", "onnx")
+"""Whose results there are where ONNX's specification is silent."""
 
 _TYPES = {"float32": "float", "float64": "double"}  # NumPy's names that are not ONNX Runtime's
 
@@ -58,14 +62,19 @@ class InferenceSession:
     ``device``: by default a new one of the highest feature level on the default adapter.
     ``free_dimensions``: sizes by the names that the model gives to dimensions that are not fixed.
     ``policy``: how tensors between operators are laid out in memory, see :mod:`dmlemu.graph.policies`.
-    ``host="error"``: a node that cannot run on the device is an error instead.  ``keep_intermediates``:
-    :meth:`run` can return all tensors of the model. ``values`` has the tensors of the last run by name,
-    ``model`` the checked model; of one that was read from a file or bytes, large initialisers are not in it.
+    ``host="error"``: a node that cannot run on the device is an error instead.
+    ``numerics``: where ONNX's specification is silent (a NaN in ``Max``, casts of numbers out of range ...),
+    results are DirectML's, and :meth:`describe` names the nodes; ``"onnx"`` adds operators for the results of
+    the onnx package and of ONNX Runtime.
+    ``keep_intermediates``: :meth:`run` can return all tensors of the model.
     ``fuse_quantized``: of a quantized model, DequantizeLinear, an operator and QuantizeLinear become one
     operator on the bytes, whose results may differ by one step of the output's scale; False, or
     ``keep_intermediates``: they run one by one, in floats.
     ``progress``: a function that is called with what is done now, ``"compile"`` or ``"run"``, how many nodes
     are done, and of how many.
+
+    ``values`` has the tensors of the last run by name, ``model`` the checked model; of one that was read from
+    a file or bytes, large initialisers are not in it.
 
     Raises :class:`ModelError`, a ValueError, for a model that cannot be read or is not valid.
     """
@@ -79,12 +88,15 @@ class InferenceSession:
         policy: Policy = packed,
         execution_flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE,
         host: str = "run",
+        numerics: str = "directml",
         keep_intermediates: bool = False,
         fuse_quantized: bool = True,
         progress: Progress = no_progress,
     ) -> None:
         if host not in ("run", "error"):
             raise ValueError(f"host ({host!r}) must be 'run' or 'error'.")
+        if numerics not in NUMERICS:
+            raise ValueError(f"numerics ({numerics!r}) must be 'directml' or 'onnx'.")
         self.model, self._known = load(model)
         if device is None:
             device = dml.create_device(d3d12.create_device())
@@ -105,6 +117,7 @@ class InferenceSession:
             keeps=keep_intermediates,
             progress=progress,
             nodes=len(graph.node),
+            numerics=numerics,
         )
         self._work = [Work(node, opsets) for node in graph.node]
         self._fuses = fuse_quantized and not keep_intermediates
@@ -209,7 +222,11 @@ class InferenceSession:
     # --- our own ---
 
     def describe(self) -> str:
-        """What ran where in the last run: segments of the device, and nodes of the host with the reason."""
+        """What ran where in the last run: segments of the device, and nodes of the host with the reason.
+
+        Behind them, what DirectML's operators compute otherwise than implementations of ONNX; nothing with
+        ``numerics="onnx"``.
+        """
         if not self._placed:
             return "The model has not run yet; it is compiled for the shapes of its first inputs."
         lines = []
@@ -219,8 +236,7 @@ class InferenceSession:
                 if each.where == "device":
                     counts[each.op] = counts.get(each.op, 0) + 1
             if counts:
-                text = ", ".join(op if count == 1 else f"{op} x{count}" for op, count in counts.items())
-                lines.append(f"device: {sum(counts.values())} nodes: {text}")
+                lines.append(f"device: {sum(counts.values())} nodes: {_counted(counts)}")
             lines += _fused_lines(placed)
             folded = sum(each.where == "folded" for each in placed)
             if folded:
@@ -228,7 +244,14 @@ class InferenceSession:
             lines += [
                 f"host: {each.op} {each.name}: {each.reason}" for each in placed if each.where == "host"
             ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._differences()])
+
+    def _differences(self) -> list[str]:
+        found: dict[str, Counter[str]] = {}
+        for each in self.placed:
+            for text in each.differences:
+                found.setdefault(text, Counter())[each.op] += 1
+        return [f"as DirectML: {_counted(counts)}: {text}" for text, counts in found.items()]
 
     @property
     def placed(self) -> list[Placed]:
@@ -247,6 +270,10 @@ def _fused_lines(placed: Sequence[Placed]) -> list[str]:
         f"fused: {', '.join(parts)} to {op}" + (f" x{count}" if count > 1 else "")
         for (op, parts), count in counts.items()
     ]
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(op if count == 1 else f"{op} x{count}" for op, count in counts.items())
 
 
 def _domain(domain: str) -> str:

@@ -74,6 +74,7 @@ class Options(Frozen):
     max_gpu_time_measurements: int = 8192
     onnx_inputs: OnnxInputs = OnnxInputs()
     print_onnx_bindings: bool = False
+    numerics: str | None = None
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -240,6 +241,11 @@ def add_onnx_inputs(group: argparse._ArgumentGroup) -> None:
         help="the size of dimensions of inputs that the model denotes so, such as DATA_BATCH",
     )
     group.add_argument("--inputs", type=Path, metavar="FILE.npz", help="the arrays of inputs, by their names")
+    group.add_argument(
+        "--numerics",
+        choices=("directml", "onnx"),
+        help="whose results there are where ONNX says nothing, such as for a NaN in Max (default: directml)",
+    )
 
 
 def onnx_inputs_from(arguments: argparse.Namespace) -> OnnxInputs:
@@ -280,6 +286,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
         max_gpu_time_measurements=arguments.max_gpu_time_measurements,
         onnx_inputs=onnx_inputs_from(arguments),
         print_onnx_bindings=arguments.print_onnx_bindings,
+        numerics=arguments.numerics,
     )
 
 

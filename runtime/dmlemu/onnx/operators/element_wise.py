@@ -20,13 +20,24 @@ _F = g.FUNCTIONS
 _FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
 
 
+_NAN = "a NaN counts as no number"
+
+
+def with_nan(c: Call, made: Expression, *sources: Expression) -> Expression:
+    """NaN where one of the sources is: DirectML's comparisons are false for it, and take the other number."""
+    if made.data_type in _FLOATS and c.wants_onnx(_NAN):
+        for source in sources:
+            made = _F["element_wise_if"](_F["element_wise_is_nan"](source), source, made)
+    return made
+
+
 def _alias(op: str, name: str, **fields: Any) -> None:
     lowers(op)(lambda c: _F[name](c.x(), **fields))
 
 
 for _op in (
     *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor"),
-    *("Log", "Sign", "Sin", "Sinh", "Sqrt", "Tan", "Tanh"),
+    *("Log", "Sin", "Sinh", "Sqrt", "Tan", "Tanh"),
 ):
     _alias(_op, f"element_wise_{_op.lower()}")
 _alias("Neg", "element_wise_negate")
@@ -41,13 +52,20 @@ _alias("Softsign", "activation_softsign")
 _alias("HardSwish", "activation_hard_swish", alpha=1 / 6, beta=0.5)
 
 
+@lowers("Sign")
+def _sign(c: Call) -> Expression:
+    x = c.x()
+    return with_nan(c, _F["element_wise_sign"](x), x)
+
+
 def _with_attributes(op: str, name: str, **attributes: tuple[str, float]) -> None:
     """``attributes``: the operator's fields, by ONNX's attribute and its default."""
 
     def lowering(c: Call) -> Expression:
         values = {field: c.attribute(each, default) for field, (each, default) in attributes.items()}
-        made: Expression = _F[name](c.x(), **values)
-        return made
+        x = c.x()
+        made: Expression = _F[name](x, **values)
+        return with_nan(c, made, x) if op in ("Celu", "HardSigmoid") else made
 
     lowers(op)(lowering)
 
@@ -84,7 +102,7 @@ def _relu(c: Call) -> Expression:
     made: Expression = (
         g.activation_relu(x) if x.data_type in _FLOATS else _F["element_wise_max"](x, c.scalar(0, x))
     )
-    return made
+    return with_nan(c, made, x)
 
 
 @lowers("Gelu")
@@ -213,7 +231,10 @@ def _arithmetic_shift(c: Call, a: Expression, b: Expression) -> Expression:
 def _of_many(op: str, name: str) -> None:
     def lowering(c: Call) -> Expression:
         function: Callable[[Expression, Expression], Expression] = _F[f"element_wise_{name}"]
-        made = reduce(function, c.broadcast())
+        given = c.broadcast()
+        made = reduce(function, given)
+        if op in ("Max", "Min") and len(given) > 1:
+            made = with_nan(c, made, *given)
         if op == "Mean" and len(c.inputs) > 1:
             made = _F["element_wise_divide"](made, c.scalar(len(c.inputs), made))
         return made
@@ -239,12 +260,13 @@ def _clip(c: Call) -> Expression:
         made: Expression = _F["element_wise_clip"](
             x, min=c.attribute("min", float(limits.min)), max=c.attribute("max", float(limits.max))
         )
-        return made
+        return with_nan(c, made, x)
+    made = x
     if c.has(1):
-        x = _F["element_wise_max"](x, repeated(c.x(1), c.shape()))
+        made = _F["element_wise_max"](made, repeated(c.x(1), c.shape()))
     if c.has(2):
-        x = _F["element_wise_min"](x, repeated(c.x(2), c.shape()))
-    return x
+        made = _F["element_wise_min"](made, repeated(c.x(2), c.shape()))
+    return with_nan(c, made, x) if made is not x else x
 
 
 # --- types ---
@@ -261,6 +283,8 @@ def cast(c: Call, x: Expression, source: int, target: int) -> Expression:
     data_type = c.device_type(target)
     if data_type in NARROW:
         return _cast_to_narrow(c, x, data_type)
+    if x.data_type in _FLOATS and data_type in _WHOLE and c.wants_onnx(_OUT_OF_RANGE):
+        return _whole(c, x, data_type)
     made = x if data_type is x.data_type else g.cast(x, output_data_type=data_type)
     return made
 
@@ -287,6 +311,40 @@ def _cast_to_narrow(c: Call, x: Expression, data_type: TensorDataType) -> Expres
     unit = c.constant(np.ones(one), dtype=np.float32)
     whole = g.cast(bits, output_data_type=TensorDataType.FLOAT32)
     return quantized_to_narrow(whole, [unit, narrow_zeros(c, data_type, one)])
+
+
+_T = TensorDataType
+_WHOLE = {
+    _T.INT8: _T.INT32, _T.INT16: _T.INT32, _T.INT32: _T.INT32, _T.INT64: _T.INT64,
+    _T.UINT8: _T.INT32, _T.UINT16: _T.INT32, _T.UINT32: _T.INT32, _T.UINT64: _T.INT64,
+}  # fmt: skip
+"""By way of which type a CPU makes whole numbers of floats."""
+_OUT_OF_RANGE = "numbers out of range are cast to the nearest of the type, NaN to 0"
+
+
+def _whole(c: Call, x: Expression, target: TensorDataType) -> Expression:
+    """As x86's instructions cast: what does not fit INT32 or INT64 is its least number; of smaller types the
+    low bits are kept, and an unsigned type of the same size has its upper half by an offset."""
+    wide = _WHOLE[target]
+    half = 2.0 ** (31 if wide is _T.INT32 else 63)
+    x = g.cast(x, output_data_type=_T.FLOAT32) if x.data_type is not _T.FLOAT32 else x
+    if target not in (_T.UINT32, _T.UINT64):
+        made: Expression = g.cast(_signed(c, x, wide), output_data_type=target)
+        return made
+    is_upper = _F["element_wise_logical_greater_than_or_equal"](x, c.scalar(half, x))
+    low = _signed(c, _F["element_wise_if"](is_upper, x - c.scalar(half, x), x), wide)
+    bits = reinterpret(low, data_type=target)
+    upper = _F["element_wise_if"](is_upper, c.scalar(int(half), bits), c.scalar(0, bits))
+    made = _F["element_wise_bit_xor"](bits, upper)
+    return made
+
+
+def _signed(c: Call, x: Expression, wide: TensorDataType) -> Expression:
+    half = 2.0 ** (31 if wide is _T.INT32 else 63)
+    fits = _F["element_wise_logical_less_than"](_F["element_wise_abs"](x), c.scalar(half, x))
+    made = g.cast(x, output_data_type=wide)
+    least: Expression = _F["element_wise_if"](fits, made, c.scalar(-int(half), made))
+    return least
 
 
 @lowers("Cast")

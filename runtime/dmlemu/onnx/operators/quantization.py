@@ -127,6 +127,8 @@ def _quantize(c: Call) -> Made:
         scale = g.cast(scale, output_data_type=x.data_type)
     if x.data_type is _T.INT32:
         x, scale = (g.cast(each, output_data_type=_T.FLOAT32) for each in (x, scale))
+    if c.wants_onnx("a NaN becomes the zero point"):
+        x = g.element_wise_if(g.element_wise_is_nan(x), c.scalar(-np.inf, x), x)
     made: Expression = g.element_wise_quantize_linear(x, scale, zero, output_data_type=data_type)
     return Made(made, c.shape())
 

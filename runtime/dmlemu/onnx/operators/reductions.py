@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import graph as g
 from ...dml.enums import AxisDirection, ReduceFunction, TensorDataType
-from ...graph import Expression, broadcast
+from ...graph import Expression, broadcast, reinterpret
 from ..calls import Call, NotOnDevice, lowers
 from ..tensors import fitted
 
@@ -66,21 +66,35 @@ def _reduce(c: Call) -> Expression:
     kept = dict.fromkeys(axes, 1)
     shape = tuple(kept.get(axis, size) for axis, size in enumerate(c.shape()))
     made = reduced(x, _FUNCTIONS[c.op], axes)
+    if c.op in ("ReduceMax", "ReduceMin") and _is_float(x) and c.wants_onnx(_NAN):
+        has_nan = reduced(g.element_wise_is_nan(x), ReduceFunction.MAX, axes)
+        made = g.element_wise_if(has_nan, c.scalar(np.nan, made), made)
     if not c.attribute("keepdims", 1):
         shape = tuple(size for axis, size in enumerate(c.shape()) if axis not in kept)
     return fitted(made, shape)
 
 
+_NAN = "a NaN counts as no number"
+
+
+def _is_float(x: Expression) -> bool:
+    return np.dtype(x.dtype).kind == "f"
+
+
 @lowers("ArgMax", "ArgMin")
 def _arg(c: Call) -> Expression:
+    x, axis = c.x(), c.axis(0)
     last = c.attribute("select_last_index", 0)
-    function = g.argmax if c.op == "ArgMax" else g.argmin
-    made: Expression = function(
-        c.x(),
-        axes=[c.axis(0)],
-        axis_direction=AxisDirection.DECREASING if last else AxisDirection.INCREASING,
-        output_data_type=TensorDataType.INT64,
-    )
+    fields = {
+        "axes": [axis],
+        "axis_direction": AxisDirection.DECREASING if last else AxisDirection.INCREASING,
+        "output_data_type": TensorDataType.INT64,
+    }
+    made: Expression = (g.argmax if c.op == "ArgMax" else g.argmin)(x, **fields)
+    if _is_float(x) and c.wants_onnx(_NAN):
+        is_nan = g.element_wise_is_nan(x)
+        first = g.argmax(g.cast(is_nan, output_data_type=TensorDataType.INT32), **fields)
+        made = g.element_wise_if(reduced(is_nan, ReduceFunction.MAX, [axis]), first, made)
     return made
 
 
@@ -114,10 +128,29 @@ def _top_k(c: Call) -> tuple[Expression, Expression]:
     if not 0 < k <= c.shape()[axis]:
         raise NotOnDevice(f"TopK of {k} of {c.shape()[axis]} elements")
     largest = c.attribute("largest", 1)
-    made = g.top_k1(
-        c.x(),
-        axis=axis,
-        k=k,
-        axis_direction=AxisDirection.DECREASING if largest else AxisDirection.INCREASING,
-    )
+    fields = {
+        "axis": axis,
+        "k": k,
+        "axis_direction": AxisDirection.DECREASING if largest else AxisDirection.INCREASING,
+    }
+    x = c.x()
+    if _is_float(x) and c.wants_onnx(_NAN):
+        places = g.top_k1(_ordered(c, x), **fields)[1]
+        return g.gather_elements(x, places, axis=axis), g.cast(places, output_data_type=TensorDataType.INT64)
+    made = g.top_k1(x, **fields)
     return made[0], g.cast(made[1], output_data_type=TensorDataType.INT64)
+
+
+def _ordered(c: Call, x: Expression) -> Expression:
+    """Whole numbers in the order of floats, NaN behind infinity: their bits, inverted if negative."""
+    zero = c.scalar(0, x)
+    x = g.element_wise_if(g.element_wise_is_nan(x), c.scalar(np.nan, x), x + zero)  # one NaN, one zero
+    x = g.cast(x, output_data_type=TensorDataType.FLOAT32) if np.dtype(x.dtype).itemsize == 2 else x
+    bits = reinterpret(x, data_type=TensorDataType.INT32)
+    words = reinterpret(bits, data_type=TensorDataType.UINT32)
+    flipped = g.element_wise_bit_xor(words, c.scalar(0x7FFFFFFF, words))
+    is_negative = g.element_wise_logical_less_than(bits, c.scalar(0, bits))
+    made: Expression = g.element_wise_if(
+        is_negative, reinterpret(flipped, data_type=TensorDataType.INT32), bits
+    )
+    return made

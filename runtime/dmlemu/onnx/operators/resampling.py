@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import graph as g
-from ...dml.enums import AxisDirection, InterpolationMode
+from ...dml.enums import AxisDirection, InterpolationMode, TensorDataType
 from ...graph import Expression
 from ..calls import Call, Made, NotOnDevice, lowers, repeated
 from ..tensors import Array, fitted
@@ -136,8 +136,13 @@ def _axis(transformation: str, size: int, new: int, scale: float, region: tuple[
 def _native(c: Call, axes: list[_Axis], mode: str, nearest: str, antialiased: bool) -> Made:
     if mode not in ("nearest", "linear", "bilinear"):
         raise NotOnDevice(f"RESAMPLE has no {mode} interpolation")
-    sizes = tuple(each.new for each in axes)
-    return Made(_resampled(c.x(), axes, nearest if mode == "nearest" else "", antialiased), sizes)
+    sizes, x = tuple(each.new for each in axes), c.x()
+    if mode == "nearest":
+        return Made(_resampled(x, axes, nearest, antialiased), sizes)
+    if np.dtype(x.dtype).kind != "f" and c.wants_onnx("what is between whole numbers loses its fraction"):
+        between = _resampled(g.cast(x, output_data_type=TensorDataType.FLOAT32), axes, "", antialiased)
+        return Made(g.cast(g.element_wise_round(between), output_data_type=x.data_type), sizes)
+    return Made(_resampled(x, axes, "", antialiased), sizes)
 
 
 def _resampled(x: Expression, axes: list[_Axis], nearest: str, antialiased: bool) -> Expression:
