@@ -90,6 +90,27 @@ def test_shapes_are_computed_when_the_model_is_compiled() -> None:
     ]
 
 
+def test_known_numbers_are_those_of_the_specification() -> None:
+    nodes = [
+        node("Slice", ["x", "start", "start", "axis", "step"], "a"),
+        node("ReduceSum", ["i"], "b"),
+        node("GlobalMaxPool", ["image"], "c"),
+    ]
+    constants: dict[str, Array] = {
+        "x": np.float32([1, 2]),
+        "start": np.array([-3]),
+        "axis": np.array([0]),
+        "step": np.array([-1]),
+        "i": np.int32([1, 2]),
+        "image": np.float32([[[1, 2]]]),
+    }
+    made = model(nodes, [], [(name, T.UNDEFINED, None) for name in "abc"], constants)
+    a, b, c = InferenceSession(made).run(None, {})
+    assert a.tolist() == [1]  # a start is not in front of the first element
+    assert b.dtype == np.int32 and b.tolist() == [3]
+    assert c.tolist() == [[[2]]]
+
+
 def test_values_that_are_given_as_inputs_are_read_and_compiled_for() -> None:
     nodes = [node("TopK", ["x", "k"], "y", "i")]
     session = InferenceSession(

@@ -49,7 +49,7 @@ class Host:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # results out of a type's range are the model's business
-                results = self._evaluator(work, names).run(None, given)
+                results = self._results(work, given)
         except Exception as error:  # of many types
             inputs = ", ".join(_described(name, value) for name, value in given.items()) or "none"
             raise ModelError(
@@ -57,6 +57,15 @@ class Host:
             ) from error
         outputs = [name for name in work.node.output if name]
         return dict(zip(outputs, results, strict=True))
+
+    def _results(self, work: Work, given: dict[str, Any]) -> list[Any]:
+        if work.node.op_type == "Slice" and not work.domain and work.opset >= 10:
+            return [_sliced(*(given[name] if name else None for name in work.node.input))]
+        results = list(self._evaluator(work, reads(work.node)).run(None, given))
+        if work.node.op_type.startswith("Reduce") and not work.domain:
+            # The reference implementation makes INT64 of other whole numbers.
+            return [each.astype(given[work.node.input[0]].dtype) for each in results]
+        return results
 
     def _add_called(self, nodes: Iterable[onnx.NodeProto], called: dict[int, onnx.FunctionProto]) -> None:
         """Adds the functions that nodes call, each behind those that it calls itself."""
@@ -88,6 +97,16 @@ class Host:
                 del self._made[next(iter(self._made))]
             found = self._made[id(work.node)] = (work.node, ReferenceEvaluator(model))
         return found[1]
+
+
+def _sliced(data: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+    """The reference implementation takes nothing from a start in front of the first element backwards."""
+    axes = range(len(starts)) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    windows = [slice(None)] * data.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        windows[axis] = slice(max(start, -data.shape[axis]), end, step)
+    return data[tuple(windows)]
 
 
 def _add_conditions(nodes: Any) -> None:
