@@ -56,6 +56,20 @@ def _auto(case: Case) -> bool:
     return bool(case.attribute("auto_pad", "NOTSET") != "NOTSET")
 
 
+def _has_nan(case: Case) -> bool:
+    return case.x.dtype.kind == "f" and bool(np.isnan(case.x).any())
+
+
+def _backwards(case: Case) -> bool:
+    """Whether a Slice with a negative step starts in front of the first element."""
+    if case.opset < 10 or len(case.inputs) < 5:
+        return False
+    starts, axes, steps = (case.inputs[number] for number in (1, 3, 4))
+    assert starts is not None and axes is not None and steps is not None
+    each = zip(starts, axes, steps, strict=True)
+    return any(step < 0 and start < -case.x.shape[axis] for start, axis, step in each)
+
+
 def _is_of(*kinds: str) -> Callable[[Case], bool]:
     return lambda case: case.x.dtype.kind in kinds
 
@@ -97,6 +111,19 @@ FAULTS = [
     Fault("reference", "LRN", "takes the batch for the channels"),
     Fault("reference", "RNN GRU LSTM", "ignores the lengths of sequences", _has(4)),
     Fault("reference", "QLinearMatMul QLinearConv", "rounds halves after it adds the zero point"),
+    Fault(
+        "reference",
+        "QuantizeLinear",
+        "makes any number of NaN and infinity",
+        lambda case: not np.isfinite(case.x).all(),
+    ),
+    Fault(
+        "reference",
+        "Slice",
+        "takes nothing from a start in front of the first element",
+        lambda case: _backwards(case),
+    ),
+    Fault("onnxruntime", "ReduceMax ReduceMin ArgMax ArgMin", "finds a NaN at the start alone", _has_nan),
     Fault("onnxruntime", "MeanVarianceNormalization", "makes NaN of constants"),
     Fault(
         "onnxruntime",

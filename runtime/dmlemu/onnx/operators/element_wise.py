@@ -325,12 +325,15 @@ _OUT_OF_RANGE = "numbers out of range are cast to the nearest of the type, NaN t
 def _whole(c: Call, x: Expression, target: TensorDataType) -> Expression:
     """As x86's instructions cast: what does not fit INT32 or INT64 is its least number; of smaller types the
     low bits are kept, and an unsigned type of the same size has its upper half by an offset."""
-    wide = _WHOLE[target]
-    half = 2.0 ** (31 if wide is _T.INT32 else 63)
-    x = g.cast(x, output_data_type=_T.FLOAT32) if x.data_type is not _T.FLOAT32 else x
-    if target not in (_T.UINT32, _T.UINT64):
+    is_half = x.data_type is _T.FLOAT16
+    x = g.cast(x, output_data_type=_T.FLOAT32) if is_half else x
+    wide = (
+        _T.INT64 if is_half and target is _T.UINT32 else _WHOLE[target]
+    )  # no vector instruction has FLOAT16
+    if (wide, target) not in ((_T.INT32, _T.UINT32), (_T.INT64, _T.UINT64)):
         made: Expression = g.cast(_signed(c, x, wide), output_data_type=target)
         return made
+    half = 2.0 ** (31 if wide is _T.INT32 else 63)
     is_upper = _F["element_wise_logical_greater_than_or_equal"](x, c.scalar(half, x))
     low = _signed(c, _F["element_wise_if"](is_upper, x - c.scalar(half, x), x), wide)
     bits = reinterpret(low, data_type=target)
