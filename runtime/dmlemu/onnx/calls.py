@@ -12,7 +12,11 @@ from ..dml.enums import TensorDataType
 from ..graph import Expression, Graph, broadcast
 from .tensors import NARROW, Array, Tensor, data_type_of, fitted, sizes_of
 
-__all__ = ["LOWERINGS", "MICROSOFT", "Call", "Made", "NeedsValue", "NotOnDevice", "lowers"]
+__all__ = ["LOWERINGS", "MICROSOFT", "NO_NUMBER", "Call", "Made", "NeedsValue", "NotOnDevice", "lowers"]
+
+
+NO_NUMBER = "a NaN counts as no number"
+"""What several operators of DirectML do otherwise than implementations of ONNX."""
 
 
 class NotOnDevice(Exception):

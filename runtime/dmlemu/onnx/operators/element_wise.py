@@ -12,7 +12,7 @@ import onnx
 from ... import graph as g
 from ...dml.enums import IsInfinityMode, RoundingMode, TensorDataType
 from ...graph import Expression, reinterpret
-from ..calls import Call, NotOnDevice, lowers, repeated
+from ..calls import NO_NUMBER, Call, NotOnDevice, lowers, repeated
 from ..tensors import NARROW
 from .quantization import dequantized_from_narrow, narrow_zeros, quantized_to_narrow
 
@@ -20,12 +20,9 @@ _F = g.FUNCTIONS
 _FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
 
 
-_NAN = "a NaN counts as no number"
-
-
 def with_nan(c: Call, made: Expression, *sources: Expression) -> Expression:
     """NaN where one of the sources is: DirectML's comparisons are false for it, and take the other number."""
-    if made.data_type in _FLOATS and c.wants_onnx(_NAN):
+    if made.data_type in _FLOATS and c.wants_onnx(NO_NUMBER):
         for source in sources:
             made = _F["element_wise_if"](_F["element_wise_is_nan"](source), source, made)
     return made
@@ -327,9 +324,8 @@ def _whole(c: Call, x: Expression, target: TensorDataType) -> Expression:
     low bits are kept, and an unsigned type of the same size has its upper half by an offset."""
     is_half = x.data_type is _T.FLOAT16
     x = g.cast(x, output_data_type=_T.FLOAT32) if is_half else x
-    wide = (
-        _T.INT64 if is_half and target is _T.UINT32 else _WHOLE[target]
-    )  # no vector instruction has FLOAT16
+    # UINT32 of FLOAT16 is made by way of INT64: the instructions with an offset are those of FLOAT32.
+    wide = _T.INT64 if is_half and target is _T.UINT32 else _WHOLE[target]
     if (wide, target) not in ((_T.INT32, _T.UINT32), (_T.INT64, _T.UINT64)):
         made: Expression = g.cast(_signed(c, x, wide), output_data_type=target)
         return made

@@ -7,7 +7,7 @@ import numpy as np
 from ... import graph as g
 from ...dml.enums import AxisDirection, ReduceFunction, TensorDataType
 from ...graph import Expression, broadcast, reinterpret
-from ..calls import Call, NotOnDevice, lowers
+from ..calls import NO_NUMBER, Call, NotOnDevice, lowers
 from ..tensors import fitted
 
 _FUNCTIONS = {
@@ -66,15 +66,12 @@ def _reduce(c: Call) -> Expression:
     kept = dict.fromkeys(axes, 1)
     shape = tuple(kept.get(axis, size) for axis, size in enumerate(c.shape()))
     made = reduced(x, _FUNCTIONS[c.op], axes)
-    if c.op in ("ReduceMax", "ReduceMin") and _is_float(x) and c.wants_onnx(_NAN):
+    if c.op in ("ReduceMax", "ReduceMin") and _is_float(x) and c.wants_onnx(NO_NUMBER):
         has_nan = reduced(g.element_wise_is_nan(x), ReduceFunction.MAX, axes)
         made = g.element_wise_if(has_nan, c.scalar(np.nan, made), made)
     if not c.attribute("keepdims", 1):
         shape = tuple(size for axis, size in enumerate(c.shape()) if axis not in kept)
     return fitted(made, shape)
-
-
-_NAN = "a NaN counts as no number"
 
 
 def _is_float(x: Expression) -> bool:
@@ -91,7 +88,7 @@ def _arg(c: Call) -> Expression:
         "output_data_type": TensorDataType.INT64,
     }
     made: Expression = (g.argmax if c.op == "ArgMax" else g.argmin)(x, **fields)
-    if _is_float(x) and c.wants_onnx(_NAN):
+    if _is_float(x) and c.wants_onnx(NO_NUMBER):
         is_nan = g.element_wise_is_nan(x)
         first = g.argmax(g.cast(is_nan, output_data_type=TensorDataType.INT32), **fields)
         made = g.element_wise_if(reduced(is_nan, ReduceFunction.MAX, [axis]), first, made)
@@ -134,7 +131,7 @@ def _top_k(c: Call) -> tuple[Expression, Expression]:
         "axis_direction": AxisDirection.DECREASING if largest else AxisDirection.INCREASING,
     }
     x = c.x()
-    if _is_float(x) and c.wants_onnx(_NAN):
+    if _is_float(x) and c.wants_onnx(NO_NUMBER):
         places = g.top_k1(_ordered(c, x), **fields)[1]
         return g.gather_elements(x, places, axis=axis), g.cast(places, output_data_type=TensorDataType.INT64)
     made = g.top_k1(x, **fields)
