@@ -106,7 +106,7 @@ def device() -> dml.Device:
 
 @cache
 def few() -> frozenset[str]:
-    """Titles: at most MANY cases of each operator, spread evenly; none of functions: their nodes have some."""
+    """Titles: MANY cases of each operator, spread evenly; none of functions, whose nodes have some."""
     by_operator = defaultdict(list)
     for case in cases():
         if "_expanded" not in case.name:

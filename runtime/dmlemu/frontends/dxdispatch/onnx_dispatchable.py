@@ -39,6 +39,7 @@ class OnnxOverrides(Frozen):
     sizes: Mapping[str, int]
     denoted: Mapping[str, int]
     shapes: Mapping[str, tuple[int, ...]]
+    numerics: str
 
     @classmethod
     def of(cls, model: Model, options: Options) -> OnnxOverrides:
@@ -47,12 +48,15 @@ class OnnxOverrides(Frozen):
         inputs = options.onnx_inputs
         if inputs.file is not None:
             raise UsageError("--inputs: a JSON model binds resources to the inputs of ONNX models")
-        if not files and (inputs != OnnxInputs() or options.print_onnx_bindings):
-            raise UsageError("-b, -f, -F and -p are options of ONNX models, and the JSON model names none")
+        if not files and (inputs != OnnxInputs() or options.print_onnx_bindings or options.numerics):
+            raise UsageError(
+                "-b, -f, -F, -p and --numerics are options of ONNX models, and the JSON model names none"
+            )
         given = cls(
             given_sizes(inputs.dimensions, "-f"),
             given_sizes(inputs.denotations, "-F"),
             {name: _shape(name, text) for name, text in pairs(inputs.bindings, "-b").items()},
+            options.numerics or "directml",
         )
         tensors = [tensor.name for file in files for tensor in (*file.inputs, *file.outputs)]
         _check("-f", given.sizes, (name for file in files for name in file.dimensions))
@@ -99,7 +103,11 @@ class OnnxRunner:
         self._free = free
         try:
             self._session = InferenceSession(
-                file.model, device=self._device.dml, free_dimensions=free, progress=self._bar.tell
+                file.model,
+                device=self._device.dml,
+                free_dimensions=free,
+                numerics=given.numerics,
+                progress=self._bar.tell,
             )
         except ModelError as error:
             raise self._failed(error) from None
