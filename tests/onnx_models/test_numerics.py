@@ -170,6 +170,14 @@ ROWS = [
     Row(
         "QuantizeLinear", [f32(NAN, 5), np.float32(1)], [u8(0, 5)], [u8(0, 5)], "the zero point", agreed=False
     ),
+    Row(
+        "QuantizeLinear",
+        [f32(NAN, 5), np.float32(1), np.int16(3)],
+        [np.array([0, 8], np.int16)],
+        [np.array([-32768, 8], np.int16)],
+        "or 0 of 16 bits",
+        agreed=False,
+    ),
     # ONNX Runtime has no linear Resize of bytes.
     Row(
         "Resize",

@@ -127,17 +127,25 @@ def _quantize(c: Call) -> Made:
         scale = g.cast(scale, output_data_type=x.data_type)
     if x.data_type is _T.INT32:
         x, scale = (g.cast(each, output_data_type=_T.FLOAT32) for each in (x, scale))
-    if c.wants_onnx("a NaN becomes the zero point"):
-        x = g.element_wise_if(g.element_wise_is_nan(x), c.scalar(-np.inf, x), x)
-    made: Expression = g.element_wise_quantize_linear(x, scale, zero, output_data_type=data_type)
+    made: Expression = g.element_wise_quantize_linear(
+        _without_nan(c, x), scale, zero, output_data_type=data_type
+    )
     return Made(made, c.shape())
 
 
 def _quantize_wide(c: Call, x: Expression, scale: Expression, zero: Expression) -> Expression:
     """To 16 bits, which ELEMENT_WISE_QUANTIZE_LINEAR does not have: CAST saturates."""
     x, scale, offset = (g.cast(each, output_data_type=_T.FLOAT32) for each in (x, scale, zero))
-    made: Expression = g.cast(g.element_wise_round(x / scale) + offset, output_data_type=zero.data_type)
+    rounded = g.element_wise_round(_without_nan(c, x) / scale)
+    made: Expression = g.cast(rounded + offset, output_data_type=zero.data_type)
     return made
+
+
+def _without_nan(c: Call, x: Expression) -> Expression:
+    """Of NaN implementations of ONNX make the least number."""
+    if np.dtype(c.array_type()).kind == "f" and c.wants_onnx("a NaN becomes the zero point, or 0 of 16 bits"):
+        x = g.element_wise_if(g.element_wise_is_nan(x), c.scalar(-np.inf, x), x)
+    return x
 
 
 @lowers("DequantizeLinear")
