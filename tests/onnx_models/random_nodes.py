@@ -265,6 +265,13 @@ def transposed_convolutions(draw: Draw) -> Case:
             draw(st.integers(0, max(s, d) - 1))
             for s, d in zip(attributes["strides"], attributes["dilations"], strict=True)
         ]
+    if "pads" in attributes:
+        reach = [
+            (k - 1) * d for k, d in zip(attributes["kernel_shape"], attributes["dilations"], strict=True)
+        ]
+        steps = [(n - 1) * stride for n, stride in zip(spatial, attributes["strides"], strict=True)]
+        pads = attributes["pads"]
+        assume(all(reach[i] + steps[i] >= pads[i] + pads[i + count] for i in range(count)))
     outer = draw(st.integers(1, 2))
     x = _array(draw, (draw(st.integers(1, 2)), group * draw(st.integers(1, 2)), *spatial))
     w = _array(draw, (x.shape[1], outer, *attributes["kernel_shape"]))
