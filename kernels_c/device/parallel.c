@@ -1,4 +1,4 @@
-/* parallel.c - the pool of threads (docs/decisions/0029-one-pool-of-threads.md).
+/* parallel.c - the pool of threads (docs/decisions/0030-one-pool-of-threads.md).
  *
  * One call of dmlk_parallel at a time owns the pool.  It deals its parts to the shares of as many threads as there are
  * parts: thread 0 is the caller, the others are the pool's, made when they are first needed and never ended.  The same
