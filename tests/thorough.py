@@ -16,4 +16,4 @@ EVERY_NODE_CASE = THOROUGH or os.environ.get("DMLEMU_EVERY_NODE_CASE", "") not i
 
 def part_of(most: int) -> int:
     """How many random examples a test tries that tries ``most`` of them when it is thorough."""
-    return most if THOROUGH else -(-most // 4)
+    return most if THOROUGH else -(-most // 3)
