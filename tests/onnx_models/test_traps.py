@@ -75,6 +75,13 @@ def test_shrink_adds_its_bias_before_it_cuts() -> None:
     check_node("Shrink", [i32(-3, -1, 0, 1, 3)], i32(-1, 0, 0, 0, 1), bias=1.5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_limit_of_clip_that_is_absent_is_that_of_the_type(dtype: Any) -> None:
+    x, most = np.array([np.inf, -np.inf, 3], dtype), np.finfo(dtype).max
+    check_node("Clip", [x, np.array(1, dtype)], np.array([most, 1, 3], dtype))
+    check_node("Clip", [x, None, np.array(1, dtype)], np.array([1, -most, 1], dtype))
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32])
 def test_a_mean_of_whole_numbers_is_cut_toward_0(dtype: Any) -> None:
     x = np.array([[1, 2], [5, 6]], dtype)

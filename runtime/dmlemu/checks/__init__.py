@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Imports what draws pictures when it is asked for: programs without checks start faster."""
     if name not in ("Lineage", "Step"):

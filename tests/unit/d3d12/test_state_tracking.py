@@ -52,6 +52,7 @@ class OneBuffer:
     """A stand-in for a resource: states are tracked per identity."""
 
     split: tuple[int, int] | None = None
+    split_origin = ""
 
 
 def follow(rows: list[Any]) -> tuple[Track, int | None]:

@@ -506,6 +506,7 @@ def test_dmlemu_is_imported_when_it_is_needed() -> None:
         "dmlemu_hw",
         "dmlemu.files",
         "dmlemu.frozen",
+        "dmlemu.interrupts",
     }
 
 

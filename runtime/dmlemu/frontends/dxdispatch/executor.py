@@ -16,7 +16,7 @@ from dmlemu.errors import Error, printable, quote, shorten
 from dmlemu.frontends.rows import MODEL_VALUE
 
 from .device import Device
-from .dispatchable import DmlDispatchable, Resources, create_dispatchable
+from .dispatchable import DmlDispatchable, create_dispatchable
 from .errors import add_context, model_error, quoted
 from .files import EVERYWHERE, File, Folders
 from .initial_values import dtype_of
@@ -25,6 +25,7 @@ from .npy import npy_header
 from .onnx_dispatchable import OnnxOverrides, OnnxRunner
 from .options import Options
 from .printing import format_values, format_values_verbose
+from .resources import Resources
 from .timing import Samples, dispatch_lines
 
 __all__ = ["run_model"]

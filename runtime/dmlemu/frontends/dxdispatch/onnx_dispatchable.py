@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from .initial_values import InitialValues
 from .model import Bindings, BindingSource, Model, OnnxDispatchable
 from .onnx_file import OnnxTensor
 from .options import OnnxInputs, Options
-
-if TYPE_CHECKING:
-    from .dispatchable import Resources
+from .resources import Resources
 
 __all__ = ["OnnxOverrides", "OnnxRunner", "binding_lines"]
 

@@ -259,6 +259,9 @@ def _clip(c: Call) -> Expression:
         )
         return with_nan(c, made, x)
     made = x
+    if x.data_type in _FLOATS and not (c.has(1) and c.has(2)):  # an infinity is beyond the limits of the type
+        limits = np.finfo(x.dtype)
+        made = _F["element_wise_clip"](x, min=float(limits.min), max=float(limits.max))
     if c.has(1):
         made = _F["element_wise_max"](made, repeated(c.x(1), c.shape()))
     if c.has(2):
