@@ -69,7 +69,7 @@ def cast(x: Array, as_directml: list[int], as_onnx: list[int], dtype: Any, agree
 
 
 FLOATS = f32(NAN, INF, -INF, 300, -1.5, 3e9, -3e9, 1e10, 1.9)
-M31, M63 = 2**31, 2**63
+M31, M63, LEAST = 2**31, 2**63, np.finfo(np.float32).min
 
 ROWS = [
     Row("Max", [f32(NAN, 1, 0), f32(2, NAN, 3)], [f32(2, 1, 3)], [f32(NAN, NAN, 3)], NO_NUMBER),
@@ -79,7 +79,7 @@ ROWS = [
     Row("Clip", [f32(NAN, 5), None, np.float32(4)], [f32(4, 4)], [f32(NAN, 4)], NO_NUMBER),
     Row("Clip", [f32(NAN, 5)], [f32(-1, 4)], [f32(NAN, 4)], NO_NUMBER, {"min": -1.0, "max": 4.0}, 6),
     # A bound that is NaN is none for DirectML and ONNX Runtime; the onnx package makes NaN of all.
-    Row("Clip", [f32(NAN, 5), np.float32(NAN)], [f32(NAN, 5)], [f32(NAN, 5)], NO_NUMBER, agreed=False),
+    Row("Clip", [f32(NAN, 5), np.float32(NAN)], [f32(LEAST, 5)], [f32(NAN, 5)], NO_NUMBER, agreed=False),
     Row("Relu", [f32(NAN, -1, 2)], [f32(0, 0, 2)], [f32(NAN, 0, 2)], NO_NUMBER),
     Row("Sign", [f32(NAN, -2)], [f32(0, -1)], [f32(NAN, -1)], NO_NUMBER),
     Row("HardSigmoid", [f32(NAN, INF)], [f32(1, 1)], [f32(NAN, 1)], NO_NUMBER),

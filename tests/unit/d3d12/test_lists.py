@@ -396,6 +396,12 @@ def test_Q1_description(stage: Stage, desc: CommandQueueDesc, message_id: int | 
         stage.device.create_command_queue(desc)
 
 
+def test_a_queue_for_video_is_not_emulated(stage: Stage) -> None:
+    with pytest.raises(Error, match="A queue of type VIDEO_DECODE is not emulated") as raised:
+        stage.device.create_command_queue(CommandQueueDesc(CommandListType.VIDEO_DECODE))
+    assert raised.value.hresult is HResult.E_NOTIMPL
+
+
 def test_Q1_node_mask_reads_1(stage: Stage) -> None:
     desc = CommandQueueDesc(COMPUTE, CommandQueuePriority.HIGH, CommandQueueFlags.DISABLE_GPU_TIMEOUT)
     told = stage.device.create_command_queue(desc).get_desc()

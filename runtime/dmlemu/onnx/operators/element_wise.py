@@ -259,13 +259,13 @@ def _clip(c: Call) -> Expression:
         )
         return with_nan(c, made, x)
     made = x
-    if x.data_type in _FLOATS and not (c.has(1) and c.has(2)):  # an infinity is beyond the limits of the type
-        limits = np.finfo(x.dtype)
-        made = _F["element_wise_clip"](x, min=float(limits.min), max=float(limits.max))
     if c.has(1):
         made = _F["element_wise_max"](made, repeated(c.x(1), c.shape()))
     if c.has(2):
         made = _F["element_wise_min"](made, repeated(c.x(2), c.shape()))
+    if x.data_type in _FLOATS and not (c.has(1) and c.has(2)):  # an infinity is beyond the limits of the type
+        limits = np.finfo(x.dtype)
+        made = _F["element_wise_clip"](made, min=float(limits.min), max=float(limits.max))
     return with_nan(c, made, x) if made is not x else x
 
 
