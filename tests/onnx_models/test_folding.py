@@ -135,6 +135,13 @@ def test_shapes_without_the_reference_implementation(
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_a_slice_backwards_from_in_front_of_the_first_element() -> None:
+    """Of which the reference implementation makes nothing; by ONNX's text it begins with the first one."""
+    made = node("Slice", ["x", "start", "end", "axis", "step"], "y")
+    found = computed(Work(made, {"": 21}), [WHOLE, *(np.array([each]) for each in (-9, -99, 0, -1))])
+    assert found is not None and found.tolist() == [-2]
+
+
 @pytest.mark.parametrize(
     ("op", "inputs", "attributes"),
     [

@@ -75,7 +75,7 @@ def _slice(inputs: Sequence[Array], attributes: Mapping[str, Any]) -> Array | No
     start, end, *rest = (int(each[0]) for each in inputs[1:])
     axis, step = (*rest, *(0, 1)[len(rest) :])
     places = [slice(None)] * inputs[0].ndim
-    places[axis] = slice(start, end, step)
+    places[axis] = slice(max(start, -inputs[0].shape[axis]), end, step)
     made: Array = inputs[0][tuple(places)].copy()
     return made
 
