@@ -422,6 +422,30 @@ def test_a_limit_that_is_none_is_refused_as_without_fusing(limit: Array) -> None
         InferenceSession(made).run(None, net.inputs)
 
 
+def test_a_quotient_by_zero_runs_in_floats() -> None:
+    """Of the NaN that 0 / 0 is, numerics="onnx" makes the least byte."""
+    net = Net()
+    net.inputs["x"] = np.uint8([[0, ZERO, 9]])
+    divided = net.add("Div", net.dequantized("x"), net.dequantized(np.uint8([ZERO])))
+    made = net.model(net.quantized(divided))
+    for numerics, of_nan in (("directml", ZERO), ("onnx", 0)):
+        session = InferenceSession(made, host="error", numerics=numerics)
+        assert session.run(None, net.inputs)[0].tolist() == [[0, of_nan, 255]]
+        assert fused(session) == []
+
+
+def test_a_sum_that_is_a_scale_is_not_fused() -> None:
+    """ONNX Runtime's optimiser fuses it, and then refuses the model."""
+    net = Net()
+    net.inputs["x"], net.inputs["data"] = np.array(23, np.uint8), np.float32([1, 2, -1])
+    scale = net.add("Add", net.dequantized("x"), net.dequantized(np.uint8(ZERO)))
+    made = net.model(net.add("QuantizeLinear", "data", scale, net.constant(np.uint8(3))))
+    session = InferenceSession(made, host="error")
+    assert session.run(None, net.inputs)[0].tolist() == [4, 5, 2]
+    assert onnxruntime_of(made, net.inputs, optimises=False)[0].tolist() == [4, 5, 2]
+    assert fused(session) == []
+
+
 # --- others ---
 
 

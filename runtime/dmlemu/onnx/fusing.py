@@ -242,7 +242,8 @@ class _Model:
                 return None
             found.append(readers[0])
             if _is(readers[0], "QuantizeLinear"):
-                is_data = list(readers[0].node.input).count(node.output[0]) == 1
+                data, *parameters = readers[0].node.input
+                is_data = data == node.output[0] and data not in parameters
                 return found if is_data and _is_plain(readers[0]) else None
             if not _is(readers[0], "Relu") and not _is(readers[0], "Clip"):
                 return None
@@ -362,6 +363,8 @@ def _scaled(m: Match) -> Replacement | None:
             continue
         with np.errstate(all="ignore"):
             scale = scale / value.ravel()[0] if divides else scale * value.ravel()[0]
+        if not np.isfinite(scale).all():
+            continue
         zeros = m.model.constant(np.zeros(value.shape, np.uint8)), m.model.constant(np.ones((), np.float32))
         inputs = [x.name, m.model.constant(scale), x.zero, *zeros, zeros[0], y.scale, m.zero(y)]
         return Replacement("QLinearAdd", inputs, m.limits(), copies=False)
