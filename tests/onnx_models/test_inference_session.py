@@ -327,6 +327,40 @@ def test_a_sparse_initialiser_is_an_initialiser() -> None:
         InferenceSession(made)
 
 
+def sparse_tensor() -> onnx.SparseTensorProto:
+    """0, 5, 0."""
+    values = helper.make_tensor("w", T.FLOAT, [1], [5.0])
+    return helper.make_sparse_tensor(values, helper.make_tensor("places", T.INT64, [1], [1]), [3])
+
+
+def test_a_constant_may_be_sparse() -> None:
+    made = parsed("g (float[1, 3] x) => (float[1, 3] y) {y = Add(x, w)}")
+    made.graph.node.insert(0, node("Constant", [], "w", sparse_value=sparse_tensor()))
+    assert InferenceSession(made).run(None, {"x": X})[0].tolist() == [[-1, 5, 2]]
+
+
+@pytest.mark.parametrize("op", ["If", "Loop"])
+def test_initialisers_of_branches_and_loops_may_be_sparse(op: str) -> None:
+    """A Loop runs more turns than are unrolled on the host."""
+    for turns in (2, 3000) if op == "Loop" else (1,):
+        made = parsed(
+            """g (float[1, 3] x, bool c, int64 n) => (float[1, 3] y) {
+                y = If (c) <then_branch = a () => (float[1, 3] z) { z = Add(x, w) },
+                            else_branch = b () => (float[1, 3] z) { z = Identity(x) }>
+            }"""
+            if op == "If"
+            else """g (float[1, 3] x, bool c, int64 n) => (float[1, 3] y) {
+                y = Loop (n, c, x) <body = a (int64 i, bool d, float[1, 3] v) => (bool e, float[1, 3] z) {
+                    e = Identity(d) z = Add(v, w)
+                }>
+            }"""
+        )
+        body = next(each.g for each in made.graph.node[0].attribute if each.name in ("then_branch", "body"))
+        body.sparse_initializer.append(sparse_tensor())
+        [y] = InferenceSession(made).run(None, {"x": X, "c": np.array(True), "n": np.array(turns)})
+        assert y.tolist() == [[-1, 5 * turns, 2]]
+
+
 def test_branches_may_make_tensors_of_the_same_names() -> None:
     """k is a constant of one branch, and computed in another one behind a node of the host."""
     text = """

@@ -13,6 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from ..errors import shorten
 from .loading import ModelError, sentence
 from .nodes import Work, reads, schema_of, subgraphs
+from .tensors import dense_array
 
 __all__ = ["Host"]
 
@@ -93,6 +94,7 @@ class Host:
             model = onnx.helper.make_model(graph, opset_imports=imports, functions=list(called.values()))
             for nodes in (model.graph.node, *(each.node for each in model.functions)):
                 _add_conditions(nodes)
+                _make_dense(nodes)
             if len(self._made) >= _KEPT:
                 del self._made[next(iter(self._made))]
             found = self._made[id(work.node)] = (work.node, ReferenceEvaluator(model))
@@ -123,6 +125,16 @@ def _add_conditions(nodes: Any) -> None:
         rest = [onnx.helper.make_node("Constant", [], [_TRUE], value=true), *nodes]
         del nodes[:]
         nodes.extend(rest)
+
+
+def _make_dense(nodes: Iterable[onnx.NodeProto]) -> None:
+    """Makes sparse initialisers dense: the reference implementation cannot read them."""
+    for node in nodes:
+        for graph in subgraphs(node):
+            for each in graph.sparse_initializer:
+                graph.initializer.append(onnx.numpy_helper.from_array(dense_array(each), each.values.name))
+            del graph.sparse_initializer[:]
+            _make_dense(graph.node)
 
 
 def _described(name: str, value: Any) -> str:

@@ -8,20 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import onnx
 
 from ..errors import shorten
 from .calls import MICROSOFT
 from .nodes import subgraphs
+from .tensors import MOST_BYTES, Array, dense_array
 
-__all__ = ["MOST_BYTES", "Loaded", "ModelError", "load", "load_model", "names_of", "sentence"]
-
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-MOST_BYTES = (1 << 32) - 4
-"""What a tensor of DirectML may have."""
+__all__ = ["Loaded", "ModelError", "load", "load_model", "names_of", "sentence"]
 
 
 class ModelError(ValueError):
@@ -250,23 +244,10 @@ def _known_values(graph: onnx.GraphProto) -> dict[str, Array]:
             known[name] = onnx.numpy_helper.to_array(each)
         for sparse in graph.sparse_initializer:
             name = sparse.values.name
-            known[name] = _dense(sparse)
-    except ModelError:
-        raise
+            known[name] = dense_array(sparse)
     except (ValueError, TypeError, IndexError) as error:
         raise ModelError(f"The initialiser {name!r} cannot be read: {sentence(error)}") from error
     return known
-
-
-def _dense(sparse: onnx.SparseTensorProto) -> Array:
-    values, indices = (onnx.numpy_helper.to_array(each) for each in (sparse.values, sparse.indices))
-    name, shape = sparse.values.name, tuple(sparse.dims)
-    if math.prod(shape) * values.itemsize > MOST_BYTES:
-        raise ModelError(f"The sparse initialiser {name!r} of shape {list(shape)} is larger than any buffer.")
-    made: Array = np.zeros(math.prod(shape), values.dtype)
-    places = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), shape)
-    made[places] = values
-    return made.reshape(shape)
 
 
 def _check_opsets(model: onnx.ModelProto, name: str) -> None:

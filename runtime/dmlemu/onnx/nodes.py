@@ -10,12 +10,14 @@ import onnx
 
 from ..errors import shorten
 from .calls import NotOnDevice
+from .tensors import dense_array
 
 __all__ = [
     "Work",
     "branch_work",
     "free_names",
     "function_work",
+    "initial_names",
     "initialisers",
     "own_names",
     "reads",
@@ -73,7 +75,7 @@ def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 def free_names(graph: onnx.GraphProto) -> set[str]:
     """What a subgraph reads of the graphs around it."""
-    own = {each.name for each in graph.input} | {each.name for each in graph.initializer}
+    own = {each.name for each in graph.input}.union(initial_names(graph))
     read: set[str] = {each.name for each in graph.output}
     for node in graph.node:
         read |= set(reads(node))
@@ -112,7 +114,7 @@ def renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
 
 
 def _rename_graph(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
-    own = {each.name for each in graph.input} | {each.name for each in graph.initializer}
+    own = {each.name for each in graph.input}.union(initial_names(graph))
     own |= {name for node in graph.node for name in node.output}
     outer = {old: new for old, new in names.items() if old not in own}
     nodes = [renamed(node, outer) for node in graph.node]
@@ -228,8 +230,12 @@ def branch_work(work: Work, condition: bool) -> tuple[list[Work], list[onnx.Tens
 def own_names(graph: onnx.GraphProto, prefix: str) -> dict[str, str]:
     """Names for what a subgraph makes and for its initialisers, which are those of nothing else."""
     made = [name for node in graph.node for name in node.output if name]
-    made += [each.name for each in graph.initializer]
-    return {name: f"{prefix}/{name}" for name in made}
+    return {name: f"{prefix}/{name}" for name in (*made, *initial_names(graph))}
+
+
+def initial_names(graph: onnx.GraphProto) -> list[str]:
+    """The names of its initialisers, sparse ones included."""
+    return [each.name for each in graph.initializer] + [each.values.name for each in graph.sparse_initializer]
 
 
 def initialisers(graph: onnx.GraphProto, names: Mapping[str, str]) -> list[onnx.TensorProto]:
@@ -239,4 +245,6 @@ def initialisers(graph: onnx.GraphProto, names: Mapping[str, str]) -> list[onnx.
         found.append(onnx.TensorProto())
         found[-1].CopyFrom(each)
         found[-1].name = names[each.name]
+    for sparse in graph.sparse_initializer:
+        found.append(onnx.numpy_helper.from_array(dense_array(sparse), names[sparse.values.name]))
     return found

@@ -24,10 +24,21 @@ from ..diagnostics.report import Error, HResult
 from ..graph import CompiledGraph, Expression, Graph, Policy
 from .calls import LOWERINGS, Call, Made, NeedsValue, NotOnDevice
 from .hosting import Host
-from .loading import MOST_BYTES, ModelError, sentence
+from .loading import ModelError, sentence
 from .nodes import Work, branch_work, function_work, reads, schema_of
 from .shapes import computed
-from .tensors import DATA_TYPES, Array, Tensor, device_array, element_type_of, fitted, host_array, sizes_of
+from .tensors import (
+    DATA_TYPES,
+    MOST_BYTES,
+    Array,
+    Tensor,
+    dense_array,
+    device_array,
+    element_type_of,
+    fitted,
+    host_array,
+    sizes_of,
+)
 from .unrolling import loop_work, scan_work
 
 __all__ = ["Builder", "Placed", "Point", "Program", "Progress", "Segment", "no_progress"]
@@ -489,15 +500,12 @@ class Builder:
 
 def _constant(work: Work) -> Array | None:
     """The array of a Constant, without making an evaluator: a model may have hundreds."""
-    attributes = work.node.attribute
-    if (
-        work.node.op_type != "Constant"
-        or work.domain
-        or len(attributes) != 1
-        or attributes[0].name != "value"
-    ):
+    if work.node.op_type != "Constant" or work.domain or len(work.node.attribute) != 1:
         return None
-    array: Array = onnx.numpy_helper.to_array(attributes[0].t)
+    [attribute] = work.node.attribute
+    if attribute.name == "sparse_value":
+        return dense_array(attribute.sparse_tensor)
+    array: Array | None = onnx.numpy_helper.to_array(attribute.t) if attribute.name == "value" else None
     return array
 
 

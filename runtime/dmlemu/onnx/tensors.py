@@ -16,12 +16,14 @@ from ..graph import Expression, Graph, packed, reinterpret
 
 __all__ = [
     "DATA_TYPES",
+    "MOST_BYTES",
     "NARROW",
     "Array",
     "Tensor",
     "by_channel",
     "copied",
     "data_type_of",
+    "dense_array",
     "device_array",
     "element_type_of",
     "fitted",
@@ -54,6 +56,8 @@ NARROW = (TensorDataType.INT4, TensorDataType.UINT4)
 """Of 4 bits; an array has an int8 or uint8 for each element."""
 
 MAX_RANK = 8
+MOST_BYTES = (1 << 32) - 4
+"""What a tensor of DirectML may have."""
 
 
 def data_type_of(element_type: int) -> TensorDataType | None:
@@ -157,6 +161,21 @@ def element_type_of(array: Array) -> int:
     if array.dtype == object or array.dtype.kind in "SU":
         return int(_ONNX.STRING)
     return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+
+
+def dense_array(sparse: onnx.SparseTensorProto) -> Array:
+    """A sparse tensor as an array.
+
+    ValueError: it is larger than any tensor of the device, or its indices are outside of it.
+    """
+    values, indices = (onnx.numpy_helper.to_array(each) for each in (sparse.values, sparse.indices))
+    shape = tuple(sparse.dims)
+    if math.prod(shape) * values.itemsize > MOST_BYTES:
+        raise ValueError(f"shape {list(shape)} is larger than any buffer")
+    made: Array = np.zeros(math.prod(shape), values.dtype)
+    places = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), shape)
+    made[places] = values
+    return made.reshape(shape)
 
 
 # --- views ---

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from .calls import NotOnDevice
-from .nodes import Work, initialisers, own_names, renamed
+from .nodes import Work, initial_names, initialisers, own_names, renamed
 
 __all__ = ["loop_work", "scan_work"]
 
@@ -32,9 +32,8 @@ class _Turns:
         self.count = count
         self.prefix = f"{work.node.output[0]}/{next(_serials)}"
         self.made: list[Work] = []
-        inner = {each.name for each in self.body.initializer}
         names = own_names(self.body, self.prefix)
-        self.names = {name: new for name, new in names.items() if name in inner}
+        self.names = {name: names[name] for name in initial_names(self.body)}
         self.constants = initialisers(self.body, self.names)
 
     def constant(self, name: str, value: object, dtype: Any = np.int64) -> str:
