@@ -361,6 +361,23 @@ def test_initialisers_of_branches_and_loops_may_be_sparse(op: str) -> None:
         assert y.tolist() == [[-1, 5 * turns, 2]]
 
 
+def test_outputs_belong_to_the_caller() -> None:
+    """Constants of the model, inputs under another name, and what the host passes on are copied."""
+    made = parsed(
+        """g (float[1, 3] x) => (float[1, 3] a, float[1, 3] b, int64[2] c, seq(float[1, 3]) d) {
+            a = Identity(w) b = Identity(x) c = Shape(x) d = SequenceConstruct(x, w)
+        }"""
+    )
+    made.graph.initializer.append(onnx.numpy_helper.from_array(X + 1, "w"))
+    session, x = InferenceSession(made), X.copy()
+    for _ in range(2):
+        a, b, c, (d, e) = session.run(None, {"x": x})
+        for found, expected in ((x, X), (a, X + 1), (b, X), (c, [1, 3]), (d, X), (e, X + 1)):
+            np.testing.assert_array_equal(found, expected)
+        for each in (a, b, c, d, e):
+            each += 7
+
+
 def test_branches_may_make_tensors_of_the_same_names() -> None:
     """k is a constant of one branch, and computed in another one behind a node of the host."""
     text = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections import Counter
@@ -172,6 +173,7 @@ class InferenceSession:
         self.values = values = self._checked(input_feed)
         names = list(self._program.outputs if output_names is None else output_names)
         self._placed = []
+        own: set[str] = set()  # what no constant, input or value of the host shares memory with
         point: Point | None = self._start(values)
         while point is not None:
             values.update(point.known)
@@ -179,6 +181,7 @@ class InferenceSession:
             self._placed.append(list(segment.placed))
             self._program.progress("run", self._program.done(point.work), self._program.nodes)
             segment.run(values, self._program.host)
+            own.update(name for name, *_ in segment.outputs)
             point = segment.next
         missing = [name for name in names if name not in values]
         if missing:
@@ -186,7 +189,7 @@ class InferenceSession:
                 f"The model has no output {missing[0]!r}; it has {names_of(self.model.graph.output)}. "
                 "Other tensors are kept if keep_intermediates is set."
             )
-        return [values[name] for name in names]
+        return [values[name] if name in own else copy.deepcopy(values[name]) for name in names]
 
     def _start(self, values: Mapping[str, Any]) -> Point:
         """Where the model begins, with the initialisers that no value replaces."""
