@@ -186,6 +186,14 @@ def test_large_weights_of_a_file_are_kept_once(tmp_path: Path) -> None:
     assert len(network.graph.input) == 1
 
 
+def test_a_large_constant_of_the_name_of_an_input_is_refused() -> None:
+    network, _ = weighted()
+    network.graph.input.append(onnx.helper.make_tensor_value_info("second", FLOAT, (64, 64)))
+    for given in (network, network.SerializeToString()):
+        with pytest.raises(ModelError, match="'second' has been used"):
+            InferenceSession(given)
+
+
 @pytest.mark.parametrize("kind", ["initialiser", "Constant", "twice", "unknown input"])
 def test_wrong_large_weights(kind: str) -> None:
     """Refused as small ones are."""

@@ -102,7 +102,7 @@ def _weights(model: onnx.ModelProto) -> list[onnx.TensorProto]:
 def _make_initialisers(model: onnx.ModelProto) -> None:
     """Makes initialisers of the large tensors of Constant nodes, as which some tools write all weights."""
     nodes = model.graph.node
-    names = {each.name for each in model.graph.initializer}
+    names = {each.name for each in (*model.graph.initializer, *model.graph.input)}
     found = [
         each
         for each in nodes
