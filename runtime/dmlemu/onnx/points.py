@@ -8,11 +8,9 @@ At the latter the next point begins, where those elements are known.
 
 from __future__ import annotations
 
-import gc
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -195,8 +193,7 @@ class Point:
         required: dict[str, Array] = {}
         while True:
             try:
-                with _uncollected():
-                    made = Builder(self, given, required).build()
+                made = Builder(self, given, required).build()
             except NeedsValue as needed:
                 required[needed.name] = np.array(given[needed.name])
                 continue
@@ -215,19 +212,6 @@ class Point:
     @property
     def segments(self) -> list[Segment]:
         return [each for built in self._segments.values() for each in built]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collections: what a segment is made of stays, and they would go through it again and
-    again, a fifth of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _shape_of(value: Any) -> tuple[str, tuple[int, ...]]:
