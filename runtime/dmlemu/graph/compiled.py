@@ -133,7 +133,8 @@ class CompiledGraph:
             run.initialise(memory)
             values = run(memory)
         except BaseException as error:
-            run.session.__exit__(type(error), error, None)  # what is in use is not reported
+            if not run.session.queue.hardware.pending:  # else garbage collection does it, behind the GPU
+                run.session.__exit__(type(error), error, None)  # what is in use is not reported
             raise
         self._run = run
         return values

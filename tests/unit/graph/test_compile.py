@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 from typing import Any
 
 import numpy as np
@@ -351,6 +353,29 @@ def test_a_graph_runs_again_after_an_exception(graph: Graph, monkeypatch: pytest
             with pytest.raises(KeyboardInterrupt):
                 run(x=IMAGE)
         np.testing.assert_array_equal(run(x=IMAGE), first)
+
+
+@pytest.mark.parametrize("number", [1, 2])  # of what a first call executes: initialisation, dispatch
+def test_a_graph_runs_again_while_the_gpu_still_executes_what_was_interrupted(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    _, y = network(graph)
+    run = graph.compile(y)
+    first = run(x=IMAGE)
+    run.close()
+    original, turns = d3d12.CommandQueue.execute_command_lists, itertools.count(1)
+
+    def interrupted(queue: d3d12.CommandQueue, lists: Any) -> None:
+        original(queue, lists)
+        if next(turns) == number:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(d3d12.CommandQueue, "execute_command_lists", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(x=IMAGE)
+    gc.collect()
+    np.testing.assert_array_equal(run(x=IMAGE), first)
 
 
 def test_a_graph_that_only_reduces(graph: Graph) -> None:
