@@ -338,6 +338,7 @@ def test_numbers_are_directmls_or_those_of_a_cpu(capsys: pytest.CaptureFixture[s
         (["net.dmlrec", "--against", "reference"], "--against is for ONNX models"),
         (["net.dmlrec", "--numerics", "onnx"], "--numerics is for ONNX models"),
         (["net.onnx", "-f", "m=1"], "The model names no dimension 'm'"),
+        (["net.onnx", "-f", "n=2", "-b", "x=x.npy"], "The input 'x' has shape [1, 3]; expected [2, 3]"),
     ],
 )
 def test_what_diff_refuses(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

@@ -117,7 +117,13 @@ def diff_onnx(
         feeds = _feeds(session, inputs, log)
         with ProgressBar() as bar:
             found = compare(
-                model, feeds, against=against, policy=policy, numerics=numerics, progress=bar.tell
+                model,
+                feeds,
+                against=against,
+                free_dimensions=free,
+                policy=policy,
+                numerics=numerics,
+                progress=bar.tell,
             )
     except ModelError as error:
         raise UsageError(str(error)) from None

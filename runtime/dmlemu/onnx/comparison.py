@@ -50,6 +50,7 @@ def compare(
     feeds: Mapping[str, Any],
     *,
     against: str = "reference",
+    free_dimensions: Mapping[str, int] | None = None,
     policy: Policy = packed,
     numerics: str = "directml",
     rtol: float = 1e-3,
@@ -60,8 +61,9 @@ def compare(
 
     ``against``: ``reference``, the implementation of the onnx package, or ``onnxruntime``, if it is
     installed. Whole numbers must be equal; for others ``|given - expected| <= atol + rtol * |expected|``,
-    and for FLOAT16 ten times as much.  None: nothing differs.  ``policy`` and ``numerics`` are those of
-    :class:`InferenceSession`; so is ``progress``, with ``against`` while the other implementation runs.
+    and for FLOAT16 ten times as much.  None: nothing differs.  ``free_dimensions``, ``policy`` and
+    ``numerics`` are those of :class:`InferenceSession`; so is ``progress``, with ``against`` while the other
+    implementation runs.
 
     Raises :class:`ModelError` as :class:`InferenceSession` does, and when the other implementation cannot run
     the model.
@@ -70,7 +72,12 @@ def compare(
         raise ValueError(f"against ({against!r}) must be one of {', '.join(AGAINST)}.")
     loaded = load_model(model)
     session = InferenceSession(
-        loaded, policy=policy, numerics=numerics, keep_intermediates=True, progress=progress
+        loaded,
+        free_dimensions=free_dimensions,
+        policy=policy,
+        numerics=numerics,
+        keep_intermediates=True,
+        progress=progress,
     )
     nodes = list(loaded.graph.node)
     names = [name for node in nodes for name in node.output if name]
