@@ -494,6 +494,10 @@ def test_functions_that_become_very_many_nodes_are_refused(monkeypatch: pytest.M
         ),
         ("a = Constant <value_int = 0>() y = Range(a, a, a)", "^Range 'y' cannot run on the host: division"),
         ("y = Cast <to = 99>(x)", "Cast 'y'"),
+        (
+            'p = Constant <value_ints = [0, 1, 0, 0]>() c = Constant <value_string = "1">() y = Pad(x, p, c)',
+            "Pad 'y'",
+        ),
         ("s = Constant <value_ints = [0, -4]>() y = Unsqueeze(x, s)", "Unsqueeze 'y' cannot run on the host"),
     ],
 )

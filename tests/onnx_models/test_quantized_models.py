@@ -351,6 +351,20 @@ def test_other_padding_than_zeros_runs_in_floats() -> None:
     check(net, net.quantized(net.add("Pad", net.dequantized("x"), pads, mode="reflect")), ["Pad"], 0)
 
 
+@pytest.mark.parametrize("mode", ["edge", "reflect"])
+def test_a_number_for_padding_that_is_copied_from_the_tensor(mode: str) -> None:
+    """It is a float, and means nothing."""
+    net = Net()
+    net.inputs["x"] = bytes_of(2, 3)
+    pads, value = net.constant(_shape(0, 1, 0, 0)), net.constant(np.float32(1))
+    check(net, net.quantized(net.add("Pad", net.dequantized("x"), pads, value, mode=mode)), ["Pad"], 0)
+    axes = net.constant(_shape(1))
+    net.nodes.clear()
+    pads = net.constant(_shape(1, 0))
+    padded = net.add("Pad", net.dequantized("x"), pads, value, axes, mode=mode)
+    check(net, net.quantized(padded), ["Pad"], 0)
+
+
 def test_an_interpolation_runs_in_floats() -> None:
     net = Net()
     net.inputs["x"] = bytes_of(1, 2, 4, 4)

@@ -406,8 +406,11 @@ def _resized(m: Match) -> Replacement | None:
 def _padded(m: Match) -> Replacement | None:
     """Zeros become the zero point."""
     made = _kept(m)
-    if made is None or m.attribute("mode", "constant") != "constant":
-        return made
+    if made is None:
+        return None
+    if m.attribute("mode", "constant") != "constant":  # the number for padding, a float, means nothing
+        inputs = ["" if number == 2 else name for number, name in enumerate(made.inputs)]
+        return made._replace(inputs=inputs)
     names = [*m.work.node.input, ""]
     value = m.model.value(names[2]) if names[2] else np.zeros(1)
     if m.work.opset < 11 or value is None or (value != 0).any():

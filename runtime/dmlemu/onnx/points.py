@@ -519,7 +519,10 @@ def _type(tensor: Tensor | None) -> onnx.TypeProto:
 
 
 def _inferred(work: Work, inputs: Sequence[Tensor | None]) -> dict[str, tuple[int, tuple[int, ...] | None]]:
-    """Element types and, where ONNX's inference finds them, shapes of a node's outputs."""
+    """Element types and, where ONNX's inference finds them, shapes of a node's outputs.
+
+    ModelError: inputs are not of one type that should be.
+    """
     schema = schema_of(work)
     if schema is None:
         return {}
@@ -534,6 +537,8 @@ def _inferred(work: Work, inputs: Sequence[Tensor | None]) -> dict[str, tuple[in
     imports = [onnx.helper.make_opsetid(domain, version) for domain, version in work.opsets.items()]
     try:
         found = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
+    except onnx.checker.ValidationError as error:
+        raise ModelError(f"{work.title} is not what it should be: {sentence(error)}") from None
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
         return {}
     return {name: _element_and_shape(each) for name, each in found.items()}
