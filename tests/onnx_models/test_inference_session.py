@@ -327,6 +327,30 @@ def test_a_sparse_initialiser_is_an_initialiser() -> None:
         InferenceSession(made)
 
 
+@pytest.mark.parametrize(("imported", "named"), [("", "ai.onnx"), ("ai.onnx", ""), ("ai.onnx", "ai.onnx")])
+def test_the_domain_of_onnx_has_two_names(imported: str, named: str) -> None:
+    """On the device, in a branch, in a function, and on the host."""
+    made = parsed(
+        """g (float[1, 3] x, bool c) => (int64[2, n] y) {
+            z = If (c) <then_branch = a () => (float[1, 3] z) { z = Relu(x) },
+                        else_branch = b () => (float[1, 3] z) { z = Identity(x) }>
+            f = own.Twice(z)
+            y = NonZero(f)
+        }
+        <domain: "own", opset_import: ["" : 21]> Twice (a) => (b) { b = Add(a, a) }"""
+    )
+    branch = made.graph.node[0].attribute[0].g
+    for each in (*made.graph.node, *branch.node, *made.functions[0].node):
+        each.domain = each.domain or named
+    for each in (made.opset_import[0], made.functions[0].opset_import[0]):
+        each.domain = imported
+    before = made.SerializeToString()
+    for given in (made, before):
+        [y] = InferenceSession(given).run(None, {"x": X, "c": np.array(True)})
+        assert y.tolist() == [[0], [2]]
+    assert made.SerializeToString() == before
+
+
 def sparse_tensor() -> onnx.SparseTensorProto:
     """0, 5, 0."""
     values = helper.make_tensor("w", T.FLOAT, [1], [5.0])

@@ -59,12 +59,36 @@ def load(model: onnx.ModelProto | bytes | str | os.PathLike[str]) -> Loaded:
 def _opened(model: Any) -> tuple[onnx.ModelProto, str]:
     """The model as it is, and how errors call it."""
     if isinstance(model, onnx.ModelProto):
-        return model, "the model"
+        return _without_alias(model), "the model"
     if isinstance(model, bytes):
-        return _parsed(model, "the model"), "the model"
+        return _without_alias(_parsed(model, "the model")), "the model"
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"model must be a file, bytes or a ModelProto, not {type(model).__name__}.")
-    return _read(Path(model)), str(model)
+    return _without_alias(_read(Path(model))), str(model)
+
+
+_ALIAS = "ai.onnx"
+
+
+def _without_alias(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Without the other name of ONNX's domain "", which the onnx package does not take for the same."""
+    if not any(each.domain == _ALIAS for each in _with_domains(model)):
+        return model
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    for each in _with_domains(made):
+        if each.domain == _ALIAS:
+            each.domain = ""
+    return made
+
+
+def _with_domains(model: onnx.ModelProto) -> Iterator[Any]:
+    """Nodes, and operator sets that are imported, those of functions included."""
+    yield from model.opset_import
+    yield from _all_nodes(model.graph.node)
+    for function in model.functions:
+        yield from function.opset_import
+        yield from _all_nodes(function.node)
 
 
 def _check(loaded: onnx.ModelProto, name: str) -> onnx.ModelProto:
@@ -107,7 +131,7 @@ def _make_initialisers(model: onnx.ModelProto) -> None:
         each
         for each in nodes
         if each.op_type == "Constant"
-        and each.domain in ("", "ai.onnx")
+        and not each.domain
         and not each.input
         and len(each.output) == 1
         and each.output[0] not in names
@@ -253,7 +277,7 @@ def _known_values(graph: onnx.GraphProto) -> dict[str, Array]:
 def _check_opsets(model: onnx.ModelProto, name: str) -> None:
     newest = onnx.defs.onnx_opset_version()
     for each in model.opset_import:
-        if each.domain in ("", "ai.onnx") and each.version > newest:
+        if not each.domain and each.version > newest:
             raise ModelError(
                 f"{name} uses operator set {each.version}; onnx {onnx.__version__} knows those up to "
                 f"{newest}. Install a newer onnx package."
@@ -281,22 +305,22 @@ def _checkable(model: onnx.ModelProto, weights: Iterable[onnx.TensorProto]) -> o
             tensor = output.type.tensor_type
             tensor.elem_type = tensor.elem_type or onnx.TensorProto.FLOAT
             tensor.shape.SetInParent()
-    versions = [each.version for each in made.opset_import if each.domain in ("", "ai.onnx")]
-    for node in _all_nodes(made.graph):
+    versions = [each.version for each in made.opset_import if not each.domain]
+    for node in _all_nodes(made.graph.node):
         known_from = _UNKNOWN_BEFORE.get(node.op_type, 0)
-        if node.domain in ("", "ai.onnx") and any(version < known_from for version in versions):
+        if not node.domain and any(version < known_from for version in versions):
             node.domain = MICROSOFT
             if all(each.domain != MICROSOFT for each in made.opset_import):
                 made.opset_import.append(onnx.helper.make_opsetid(MICROSOFT, 1))
     return made
 
 
-def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+def _all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Those of branches and loops, too."""
-    for node in graph.node:
+    for node in nodes:
         yield node
         for inner in subgraphs(node):
-            yield from _all_nodes(inner)
+            yield from _all_nodes(inner.node)
 
 
 def _is_text(message: Any) -> bool:

@@ -102,7 +102,7 @@ class InferenceSession:
         if device is None:
             device = dml.create_device(d3d12.create_device())
         graph = self.model.graph
-        opsets = {_domain(each.domain): each.version for each in self.model.opset_import}
+        opsets = {each.domain: each.version for each in self.model.opset_import}
         self._free = free = _checked_sizes(free_dimensions or {}, graph)
         arguments = {each.name: _argument(each, free) for each in graph.input}
         self._inputs = [each for name, each in arguments.items() if name not in self._known]
@@ -277,10 +277,6 @@ def _fused_lines(placed: Sequence[Placed]) -> list[str]:
 
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(op if count == 1 else f"{op} x{count}" for op, count in counts.items())
-
-
-def _domain(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
 
 
 def _argument(value: onnx.ValueInfoProto, free: Mapping[str, int]) -> NodeArg:
