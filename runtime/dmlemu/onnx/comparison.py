@@ -16,8 +16,6 @@ from .session import InferenceSession
 
 __all__ = ["Difference", "compare"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 AGAINST = ("reference", "onnxruntime")
 
 

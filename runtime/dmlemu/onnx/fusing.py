@@ -18,13 +18,12 @@ import onnx
 
 from .calls import MICROSOFT
 from .nodes import Work, reads
+from .tensors import Array
 
 __all__ = ["DOMAIN", "PATTERNS", "Fused", "Pattern", "fuse"]
 
 DOMAIN = "dmlemu"
 """Of the operators that only fusing makes; ``operators/fused.py`` lowers them."""
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # What reading a model's attributes and values raises where they are wrong.
 _WRONG = (ValueError, TypeError, LookupError, ArithmeticError)
