@@ -619,6 +619,19 @@ def test_segments_of_very_many_values_are_forgotten(monkeypatch: pytest.MonkeyPa
         assert len(session._starts[frozenset()].segments) <= 4
 
 
+def test_a_segment_that_runs_again_and_again_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of one shape among many, nor of one value."""
+    monkeypatch.setattr("dmlemu.onnx.points._KEPT_SEGMENTS", 3)
+    compiled: list[int] = []
+    text = "g (float[n, 3] x, int64[1] k) => (float[n, m] y, int64[n, m] i) {y, i = TopK (x, k)}"
+    session = InferenceSession(parsed(text), progress=lambda what, *_: compiled.append(what == "compile"))
+    for rows, k in ((2, 1), (2, 2), (3, 1), (4, 2), (2, 3)):
+        session.run(None, {"x": np.repeat(X, rows, 0), "k": np.array([k])})
+        compiled.clear()
+        session.run(None, {"x": np.repeat(X, 2, 0), "k": np.array([1])})
+        assert not any(compiled)
+
+
 def test_evaluators_of_the_host_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dmlemu.onnx.hosting._KEPT", 3)
     session = InferenceSession(

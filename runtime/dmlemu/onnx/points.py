@@ -187,8 +187,11 @@ class Point:
         """The segment for the shapes, and where it depends on them the elements, of these values."""
         given = {name: values[name] for name in self.needs if name in values}
         key = tuple(sorted((name, *_shape_of(value)) for name, value in given.items()))
-        for each in self._segments.get(key, []):
+        built = self._segments.get(key, [])
+        for number, each in enumerate(built):
             if each.fits(values):
+                built.append(built.pop(number))
+                self._segments[key] = self._segments.pop(key)
                 return each
         required: dict[str, Array] = {}
         while True:
@@ -201,10 +204,10 @@ class Point:
             return made
 
     def _keep(self, key: Any, made: Segment) -> None:
-        """For the next runs; forgets the oldest one where very many shapes and values were given."""
+        """For the next runs; where very many shapes and values were given, forgets one that ran long ago."""
         if len(self.segments) >= _KEPT_SEGMENTS:
             oldest = next(iter(self._segments))
-            del self._segments[oldest][0]
+            del self._segments[oldest][:1]  # an interruption may have left none
             if not self._segments[oldest]:
                 del self._segments[oldest]
         self._segments.setdefault(key, []).append(made)
