@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "ahead.h"
 #include "cancellation.h"
 #include "cpu.h"
 #include "float16.h"
@@ -370,12 +371,25 @@ static bool are_in_place(const window_taps *w) {
            y->tap == 1;
 }
 
+/* What the next strip reads, while this one is computed: columns of vectors are no order that CPUs would foresee. */
+static void fetch_rows(const uint8_t *from, int64_t step, int64_t rows, int64_t bytes) {
+    if (step == bytes) { /* one call, since short rows take longer */
+        bytes *= rows;
+        rows = 1;
+    }
+    for (; rows > 0; rows--, from += step) {
+        dmlk_fetch(from, bytes);
+    }
+}
+
 static void run_strip_in_place(const struct planes *p, const struct strip *s, int64_t image, int64_t channel) {
     const window_taps *w = p->w;
     const dmlk_float_convolution *c = w->c;
     const dmlk_taps_axis *axes = &c->axes[1];
     const int64_t *strides = c->input.strides, bytes = dmlk_type_bytes(c->input.type);
     const int64_t plane = image * strides[N] + channel / c->filter.sizes[FILTER] * strides[CHANNEL];
+    fetch_rows(c->input.base + (plane + (s->y + s->height) * strides[Y] + s->x) * bytes, strides[Y] * bytes, s->height,
+               s->width * bytes);
     dmlk_window_rows_form->convolve(&(dmlk_window_rows){.axes = axes,
                                                         .plane = c->input.base + plane * bytes,
                                                         .halves = c->input.type == DMLK_FLOAT16,
