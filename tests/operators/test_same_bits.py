@@ -21,6 +21,8 @@ from dmlemu_hw import kernels
 PROGRAM = Path(__file__).parent / "same_bits.py"
 CASES = 40  # so many of them are run, evenly spread; all by make test-long
 ALL = 10**6
+# They take two to four minutes, or more beside other programs.
+OF_ALL = pytest.param(ALL, marks=[pytest.mark.long, pytest.mark.timeout(1800)])
 
 # A CPU of 2008: SSE4.2, and no AVX.
 OLD_CPU = ["qemu-x86_64", "-cpu", "Nehalem"]
@@ -60,7 +62,7 @@ def of_this_cpu() -> list[str]:
     return [name for name, is_supported in kernels.instruction_sets().items() if is_supported]
 
 
-@pytest.mark.parametrize("cases", [CASES, pytest.param(ALL, marks=pytest.mark.long)])
+@pytest.mark.parametrize("cases", [CASES, OF_ALL])
 def test_instructions_and_threads_do_not_matter(cases: int) -> None:
     expected = digests("generic", 1, f"--cases={cases}")
 
@@ -68,7 +70,7 @@ def test_instructions_and_threads_do_not_matter(cases: int) -> None:
         assert_same(digests(isa, 3, f"--cases={cases}"), expected)
 
 
-@pytest.mark.parametrize("cases", [CASES, pytest.param(ALL, marks=pytest.mark.long)])
+@pytest.mark.parametrize("cases", [CASES, OF_ALL])
 def test_plain_kernels_give_the_same(cases: int) -> None:
     """The tuned ones of all sets give the same by the test above; here are the first and the best set."""
     for isa in {*of_this_cpu()[:1], *of_this_cpu()[-1:]} if cases == CASES else of_this_cpu():
@@ -84,9 +86,7 @@ def test_the_old_cpu_has_no_avx() -> None:
 
 
 @needs_qemu
-@pytest.mark.parametrize(
-    "cases", [CASES, pytest.param(ALL, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
-)
+@pytest.mark.parametrize("cases", [CASES, OF_ALL])
 def test_a_cpu_without_avx_runs_every_kernel(cases: int) -> None:
     """An instruction that it does not have would end the program."""
     found = digests("", 1, f"--cases={cases}", cpu=tuple(OLD_CPU))
