@@ -46,7 +46,7 @@ static struct {
     atomic_bool is_owned;
     int made; /* threads besides the caller; changed by the owner */
     int most; /* no more can be made */
-    unsigned forks;
+    volatile unsigned forks; /* a signal handler may fork at any moment */
 
     /* The call; `unfinished` parts of it are not done yet, with WAITED: its caller sleeps until they are. */
     int64_t items;
@@ -189,7 +189,7 @@ static void run_shares(int thread) {
 /* Wakes a few of those that the call needs; they wake the others. */
 static void wake_some(void) {
     for (int woken = 0; woken < AT_ONCE;) {
-        const int number = atomic_fetch_sub_explicit(&pool.to_wake, 1, memory_order_relaxed);
+        const int number = atomic_fetch_sub_explicit(&pool.to_wake, 1, memory_order_acquire);
         if (number < 1) {
             return;
         }
@@ -240,7 +240,8 @@ static void *serve(void *own) {
     return NULL;
 }
 
-/* Makes the next thread, which handles no signals but those of its own faults; false: the system refuses. */
+/* Makes the next thread, which handles no signals but those of its own faults; false: the system refuses.  (It is counted
+ * before a signal handler can fork.) */
 static bool make_thread(void) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
     pthread_attr_t attributes;
@@ -257,6 +258,7 @@ static bool make_thread(void) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     const bool made = pthread_create(&thread, &attributes, serve, &pool.shares[pool.made + 1]) == 0;
+    pool.made += made;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return made;
@@ -289,9 +291,7 @@ static bool own_pool(void) {
 static void deal(int first) {
     const int threads = dmlk_threads(), parts = pool.parts - first, wanted = parts < threads ? parts : threads;
     while (pool.made + 1 < wanted && pool.made < pool.most) {
-        if (make_thread()) {
-            pool.made++;
-        } else {
+        if (!make_thread()) {
             pool.most = pool.made;
         }
     }
@@ -310,15 +310,16 @@ static void deal(int first) {
     }
 }
 
-/* Returns when all parts of the call are done.  Meanwhile the host may stop it. */
-static void wait_for_others(void) {
-    for (patience p = {0}; atomic_load_explicit(&pool.unfinished, memory_order_acquire) != 0;) {
+/* Returns when all parts of the call are done, or in a process that was forked since there were `forks`.  Meanwhile the
+ * host may stop the call. */
+static void wait_for_others(unsigned forks) {
+    for (patience p = {0}; atomic_load_explicit(&pool.unfinished, memory_order_acquire) != 0 && pool.forks == forks;) {
         if (!spins(&p)) {
             break;
         }
     }
     unsigned left = atomic_load_explicit(&pool.unfinished, memory_order_acquire);
-    while ((left & ~WAITED) != 0) {
+    while ((left & ~WAITED) != 0 && pool.forks == forks) {
         if ((left & WAITED) || atomic_compare_exchange_weak(&pool.unfinished, &left, left | WAITED)) {
             int64_t work = 0;
             sleep_while(&pool.unfinished, left | WAITED, &(struct timespec){.tv_nsec = LOOK});
@@ -333,7 +334,7 @@ static void run_together(int first) {
     const unsigned forks = pool.forks;
     deal(first);
     run_shares(0);
-    wait_for_others();
+    wait_for_others(forks);
     if (pool.forks == forks) {
         atomic_store(&pool.to_wake, 0);
         atomic_store_explicit(&pool.is_owned, false, memory_order_release);

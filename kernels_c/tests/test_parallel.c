@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "cancellation.h"
@@ -332,6 +333,58 @@ TEST(a_fork_within_a_part) {
     CHECK_EQUAL(status_of(forked), 7);
 }
 
+#ifdef __x86_64__
+#define TRAP_FLAG 0x100ULL /* the CPU raises SIGTRAP after each instruction */
+#define FORKS 60
+
+static long steps, fork_at; /* instructions; 0: never */
+
+static void step(int signal, siginfo_t *info, void *interrupted) {
+    (void)signal, (void)info;
+    if (++steps == fork_at) {
+        ((ucontext_t *)interrupted)->uc_mcontext.gregs[REG_EFL] &= (long long)~TRAP_FLAG;
+        forked = fork();
+    }
+}
+
+/* A call, during which the process forks, and whether it was stopped. */
+static bool fork_in_call(long at, counts *c) {
+    dmlk_watch watch;
+    forked = -1;
+    steps = 0;
+    fork_at = at;
+    dmlk_watch_begin(&watch);
+    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | TRAP_FLAG);
+    dmlk_parallel(6, 6, count_part, c);
+    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~TRAP_FLAG);
+    return dmlk_watch_end(&watch);
+}
+
+/* As when a signal handler forks. */
+TEST(a_fork_after_any_instruction_of_the_caller) {
+    struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO}, before;
+    counts c = {0};
+    sigaction(SIGTRAP, &action, &before);
+    dmlk_set_threads(3);
+    together(6);
+    CHECK(!fork_in_call(0, &c));
+    const long most = steps, between = most / FORKS + 1;
+    for (long at = random_between(1, between); at < most; at += between) {
+        together(6);
+        memset(&c, 0, sizeof c);
+        const bool stopped = fork_in_call(at, &c), whole = atomic_load(&c.items) == 6;
+        if (forked == 0) {
+            _exit((stopped || whole) && run_each_once(20, 6) && run_each_once(20, 6) ? 7 : 1);
+        }
+        CHECK(whole && !stopped);
+        if (forked > 0) { /* (a call may take fewer instructions than another) */
+            CHECK_EQUAL(status_of(forked), 7);
+        }
+    }
+    sigaction(SIGTRAP, &before, NULL);
+}
+#endif
+
 #endif
 
 TEST(processes_end_while_threads_spin_or_sleep) {
@@ -428,6 +481,9 @@ int main(void) {
     RUN(forked_processes_make_their_own_threads);
     RUN(a_fork_while_another_thread_calls);
     RUN(a_fork_within_a_part);
+#ifdef __x86_64__
+    RUN(a_fork_after_any_instruction_of_the_caller);
+#endif
 #endif
     RUN(quotas);
     RUN(numbers_of_threads);
