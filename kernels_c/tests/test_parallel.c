@@ -335,7 +335,7 @@ TEST(a_fork_within_a_part) {
 
 #ifdef __x86_64__
 #define TRAP_FLAG 0x100ULL /* the CPU raises SIGTRAP after each instruction */
-#define FORKS 60
+#define FORKS 24 /* of a call; a quarter of its instructions deal parts */
 
 static long steps, fork_at; /* instructions; 0: never */
 
