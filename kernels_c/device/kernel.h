@@ -18,7 +18,8 @@
  * operators/<family>/functions.inc. dmlk_run_<name> runs it, dmlk_checked_run_<name> is its checked build (see
  * access.h).  The other names are NULL where the kernel does not define them: dmlk_reads_<name> (see read_set.h),
  * dmlk_indices_<name> and dmlk_races_<name> (see indices.h), which both builds define alike; and dmlk_prepare_<name>,
- * only in the tuned build, for kernels that may follow others (see followers.h).  The last dmlk_outputs_<name> views
+ * only in the tuned build, for kernels that may follow others (see followers.h); dmlk_scaling_<name>, the same for
+ * those that scale sums (see scaling.h).  The last dmlk_outputs_<name> views
  * of a kernel are its outputs; without that name, the last one is. */
 #define DMLK_KERNEL(name, family)                                    \
     int dmlk_run_##name(const dmlk_call *call);                      \
@@ -27,7 +28,8 @@
     __attribute__((weak)) dmlk_select dmlk_reads_##name;             \
     __attribute__((weak)) dmlk_find_indices dmlk_indices_##name;     \
     __attribute__((weak)) dmlk_find_races dmlk_races_##name;         \
-    __attribute__((weak)) dmlk_prepare dmlk_prepare_##name;
+    __attribute__((weak)) dmlk_prepare dmlk_prepare_##name;         \
+    __attribute__((weak)) dmlk_find_scaling dmlk_scaling_##name;
 #ifdef DMLK_KERNELS /* a file that lists the kernels of this source file; see CMakeLists.txt */
 #include DMLK_KERNELS
 #endif

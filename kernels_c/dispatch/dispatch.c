@@ -20,12 +20,13 @@ struct kernel {
     dmlk_find_indices *indices; /* NULL: it reads none */
     dmlk_find_races *races; /* NULL: it writes each element once */
     dmlk_prepare *prepare; /* NULL: it follows no other */
+    dmlk_find_scaling *scaling; /* NULL: it does not scale sums */
 };
 
 static const struct kernel kernels[] = {
 #define DMLK_KERNEL(name, family)                                                                            \
     {#name, #family, dmlk_run_##name, dmlk_checked_run_##name, dmlk_reads_##name, &dmlk_outputs_##name, \
-     dmlk_indices_##name, dmlk_races_##name, dmlk_prepare_##name},
+     dmlk_indices_##name, dmlk_races_##name, dmlk_prepare_##name, dmlk_scaling_##name},
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
 };
@@ -208,12 +209,14 @@ static int decode_call(const uint8_t *packet, const dmlk_dispatch_header *header
 /* --- packets that run together with the packet before them: see followers.h --- */
 
 #define MAX_VIEWS (DMLK_MAX_OPERANDS + 4 * DMLK_MOST_FOLLOWERS)
+#define SCALED_VIEWS 7 /* of a packet that scales sums */
 
 /* The views that a kernel and its followers read and write. */
 struct chain {
     const dmlk_view *read[MAX_VIEWS], *written[1 + DMLK_MOST_FOLLOWERS];
     uint32_t reads, writes;
-    dmlk_view views[DMLK_MOST_FOLLOWERS][4];
+    dmlk_view views[DMLK_MOST_FOLLOWERS][4], scaled[SCALED_VIEWS];
+    dmlk_scaling scaling;
     dmlk_followers followers;
 };
 
@@ -315,11 +318,42 @@ static bool add_follower(struct chain *c, const uint8_t *packet, uint64_t size, 
     return true;
 }
 
+static bool same_view(const dmlk_view *a, const dmlk_view *b) {
+    return a->base == b->base && a->type == b->type && a->rank == b->rank &&
+           memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0 &&
+           memcmp(a->strides, b->strides, a->rank * sizeof a->strides[0]) == 0;
+}
+
+/* Whether the packet scales the sums that the product writes, and neither writes what the other reads. */
+static bool find_scaling(struct chain *c, const uint8_t *packet, uint64_t size, const struct memory *memory) {
+    const dmlk_view *sums = c->written[0], *v = c->scaled, *out = &v[SCALED_VIEWS - 1];
+    dmlk_dispatch_header header;
+    dmlk_fault unused;
+    dmlk_call call;
+    if (sums->type != DMLK_INT32 || !decode_header(packet, size, &header) || header.tensor_count != SCALED_VIEWS ||
+        kernels[header.kernel].scaling == NULL ||
+        decode_call(packet, &header, memory, c->scaled, &call, &unused) != DMLK_OK ||
+        !kernels[header.kernel].scaling(&call, &c->scaling) || !same_view(&v[0], sums) || overlap(out, sums)) {
+        return false;
+    }
+    for (uint32_t k = 1; k < SCALED_VIEWS - 1; k++) {
+        if (v[k].base != NULL) {
+            c->read[c->reads++] = &v[k];
+        }
+    }
+    bool is_apart = true;
+    for (uint32_t i = 0; i < c->reads; i++) {
+        is_apart = is_apart && !overlap(out, c->read[i]) && !overlap(sums, c->read[i]);
+    }
+    return is_apart;
+}
+
 /* Finds the packets after this one whose functions may run on pieces of its output. */
 static void find_followers(struct chain *c, const dmlk_call *call, const uint8_t *packet, uint64_t size,
                            dmlk_dispatch_header header, const struct memory *memory) {
     c->followers.count = c->reads = c->writes = 0;
-    c->followers.done = false;
+    c->followers.done = 0;
+    c->followers.scaling = NULL;
     if (call->view_count == 0 || call->view_count > DMLK_MAX_OPERANDS) {
         return;
     }
@@ -334,6 +368,10 @@ static void find_followers(struct chain *c, const dmlk_call *call, const uint8_t
         if (call->views[k].base != NULL) {
             c->read[c->reads++] = &call->views[k];
         }
+    }
+    if (find_scaling(c, packet + header.size, size - header.size, memory)) {
+        c->followers.scaling = &c->scaling;
+        return;
     }
     while ((header.flags & DMLK_FLAG_FUSED) && c->followers.count < DMLK_MOST_FOLLOWERS) {
         size -= header.size;
@@ -370,7 +408,7 @@ static int run(const uint8_t *packet, uint64_t size, const dmlk_dispatch_header 
     }
     if ((header->flags & DMLK_FLAG_FUSED) && dmlk_current_checker() == NULL) {
         find_followers(&chain, &call, packet, size, *header, memory);
-        call.followers = chain.followers.count > 0 ? &chain.followers : NULL;
+        call.followers = chain.followers.count > 0 || chain.followers.scaling != NULL ? &chain.followers : NULL;
     }
     dmlk_watch watch;
     dmlk_watch_begin(&watch);
@@ -379,7 +417,7 @@ static int run(const uint8_t *packet, uint64_t size, const dmlk_dispatch_header 
         status = DMLK_STOPPED;
     }
     fault->status = (uint32_t)status;
-    const uint32_t ran = call.followers != NULL && chain.followers.done ? 1 + chain.followers.count : 1;
+    const uint32_t ran = call.followers != NULL ? 1 + chain.followers.done : 1;
     for (uint32_t i = 0; status == DMLK_OK && i < ran; i++) {
         packet += count_packet(packet, fault);
     }

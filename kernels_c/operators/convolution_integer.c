@@ -399,6 +399,22 @@ void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk
     }
 }
 
+#ifndef DMLK_CHECKED
+/* Runs the convolution together with the packet that scales its sums; false: that is another one's task. */
+static bool convolve_scaled(const dmlk_call *call, dmlk_convolution c) {
+    if (call->followers == NULL || call->followers->scaling == NULL) {
+        return false;
+    }
+    c.scaling = call->followers->scaling;
+    c.output = with_y_axis(c.scaling->out);
+    if (!dmlk_convolve_bytes(&c)) {
+        return false;
+    }
+    call->followers->done = 1;
+    return true;
+}
+#endif
+
 int dmlk_run_convolution_integer(const dmlk_call *call) {
     dmlk_convolution_integer k;
     struct job job = {0};
@@ -418,7 +434,7 @@ int dmlk_run_convolution_integer(const dmlk_call *call) {
         return run_inside(&job);
     }
 #ifndef DMLK_CHECKED
-    if (dmlk_convolve_bytes(&job.c)) {
+    if (convolve_scaled(call, job.c) || dmlk_convolve_bytes(&job.c)) {
         return DMLK_OK; /* the tuned kernel gives the same bits */
     }
 #endif

@@ -2,10 +2,14 @@
  * while it is in the cache.
  *
  * They are the kernels of the packets after the product's.  A kernel that runs its followers sets `done`.  All other
- * kernels ignore them, and the packets are then dispatched as usual; the results have the same bits. */
+ * kernels ignore them, and the packets are then dispatched as usual; the results have the same bits.
+ *
+ * Behind a product of integers, the packet scales its sums to bytes.  A product that does so writes the bytes alone:
+ * packets are marked as fused only if no other packet reads the sums. */
 #ifndef DMLK_FOLLOWERS_H
 #define DMLK_FOLLOWERS_H
 
+#include "scaling.h"
 #include "view.h"
 
 #define DMLK_MOST_FOLLOWERS 12 /* of one product */
@@ -33,8 +37,9 @@ typedef struct dmlk_followers {
     uint8_t *base; /* of the product's output */
     int64_t bytes;
     uint32_t count;
-    bool done; /* they were run on all elements */
+    uint32_t done; /* how many of the packets after the product's were run, on all elements */
     dmlk_follower each[DMLK_MOST_FOLLOWERS];
+    const dmlk_scaling *scaling; /* of the sums, by the one packet that follows; `count` is 0.  NULL: none does */
 } dmlk_followers;
 
 /* Makes operand k of the follower a number, which `at` points to. */
@@ -48,7 +53,7 @@ void dmlk_follow(const dmlk_followers *followers, const uint8_t *at, int64_t row
 /* Called by a kernel that has run the followers of its call, if there are any. */
 static inline void dmlk_followed(const dmlk_call *call) {
     if (call->followers != NULL) {
-        call->followers->done = true;
+        call->followers->done = call->followers->count;
     }
 }
 

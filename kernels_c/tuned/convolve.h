@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "scaling.h"
 #include "view.h"
 
 /* Axes of input, output and of the arrays below. */
@@ -19,6 +20,7 @@ typedef struct dmlk_convolution {
     int64_t groups;
     int input_zero;
     const dmlk_view *filter_zero; /* one element or one for each filter; base NULL: 0 */
+    const dmlk_scaling *scaling; /* of the sums to bytes, which are then the output; NULL: the sums are */
 } dmlk_convolution;
 
 /* The offset, in elements, of the first element of a filter. */
@@ -50,7 +52,8 @@ static inline int dmlk_flipped_zero(const dmlk_convolution *c) {
     return c->input_zero + (dmlk_input_flip(c) != 0 ? shift : 0);
 }
 
-/* Runs the convolution, bit-identical to the plain kernel.  False: memory ran out, and nothing was done. */
+/* Runs the convolution, bit-identical to the plain kernel.  False: memory ran out, or the sums are not scaled here, and
+ * nothing was done. */
 bool dmlk_convolve_bytes(const dmlk_convolution *convolution);
 
 /* The same for groups of one channel with small windows, computed in bytes and in floats.  False: the kernel does not

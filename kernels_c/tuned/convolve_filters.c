@@ -96,6 +96,14 @@ static void note_zero_points(const dmlk_plan *p, int64_t filter, int64_t count, 
     }
 }
 
+static void note_scaling(const dmlk_plan *p, int64_t filter, int64_t count, int64_t slot) {
+    const dmlk_scaling *s = p->c->scaling;
+    for (int64_t i = 0; s != NULL && i < count; i++) {
+        p->constant[slot + i] = (int32_t)((uint32_t)p->constant[slot + i] + dmlk_scaling_bias(s, filter + i));
+        p->scale[slot + i] = dmlk_scaling_factor(s, filter + i);
+    }
+}
+
 /* Sums the bytes of the filters of a block; separately for each row of taps that may be skipped. */
 static void sum_block(const dmlk_plan *p, int64_t i, uint32_t sums[BLOCK]) {
     const int64_t rows = p->row_constant != NULL ? p->y.taps : 1, quads = p->quads / rows;
@@ -129,6 +137,7 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
             sum_block(p, i, sums);
         }
         note_zero_points(p, filter, count, sums, i * p->width);
+        note_scaling(p, filter, count, i * p->width);
     }
 }
 
@@ -188,9 +197,11 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     }
     p->factor = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->factor);
     p->constant = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->constant);
+    const bool scales = p->c->scaling != NULL;
+    p->scale = scales ? dmlk_take(p->room * p->width * (int64_t)sizeof *p->scale) : NULL;
     const bool with_rows = p->row_quads != 0 && p->zero != 0;
     p->row_constants = p->room * p->width + more;
     p->row_constant = with_rows ? dmlk_take(p->y.taps * p->row_constants * (int64_t)sizeof *p->row_constant) : NULL;
     return (in_place || p->packed != NULL) && p->factor != NULL && p->constant != NULL &&
-           (!with_rows || p->row_constant != NULL);
+           (!scales || p->scale != NULL) && (!with_rows || p->row_constant != NULL);
 }

@@ -115,7 +115,8 @@ void dmlk_free_plan(dmlk_plan *p) {
     free(p->x.index), free(p->x.shift), free(p->x.phases);
     free(p->y.index), free(p->y.shift), free(p->y.phases);
     free(p->windows), dmlk_give(p->offsets), dmlk_give(p->taps), dmlk_give(p->ones);
-    dmlk_give(p->packed), dmlk_give(p->factor), dmlk_give(p->constant), dmlk_give(p->row_constant);
+    dmlk_give(p->packed), dmlk_give(p->factor), dmlk_give(p->constant), dmlk_give(p->row_constant),
+        dmlk_give(p->scale);
 }
 
 static int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
@@ -263,6 +264,7 @@ static bool plan_windows(dmlk_plan *p) {
 
 bool dmlk_plan_convolution(dmlk_plan *p, const dmlk_convolution *c) {
     *p = (dmlk_plan){.c = c};
+    p->bytes = dmlk_type_bytes(c->output.type);
     p->channels = c->filter_sizes[CHANNEL];
     p->filters = c->filter_sizes[N] / c->groups;
     p->flip = dmlk_input_flip(c);

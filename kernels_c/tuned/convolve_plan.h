@@ -69,6 +69,7 @@ typedef struct dmlk_plan {
     int64_t (*taps)[4];     /* [quads], if packed: the filter elements of each quad; -1: none, it is 0 */
     uint8_t *ones;          /* [quads][4], if sums are needed: 1 for each existing tap */
 
+    int64_t bytes; /* of an element of the output */
     int64_t pitch; /* positions in a row of a plane, except for copies */
     int64_t strip; /* rows of the output that are processed at a time */
     int64_t planes, plane_bytes;
@@ -84,7 +85,8 @@ typedef struct dmlk_plan {
     uint8_t *packed;       /* memory for `room` blocks; NULL if blocks are in the filter tensor itself */
     int64_t first, room;   /* numbers count the blocks of all groups */
     int32_t *factor;       /* [room][width]: B */
-    int32_t *constant;     /* [room][width]: taps A B - A sum w */
+    int32_t *constant;     /* [room][width]: taps A B - A sum w, and the bias if sums are scaled */
+    float *scale;          /* [room][width], if sums are scaled: their factors */
     int32_t *row_constant; /* [y.taps][room][width], if rows of taps may be skipped: A sum w of each; NULL: A is 0 */
     int64_t row_constants; /* elements from a row of taps to the next */
 } dmlk_plan;
@@ -142,6 +144,11 @@ extern const struct dmlk_convolve_filters_form {
 extern const struct dmlk_convolve_tiles_form {
     /* Writes the positions in the mask `lanes` of sums[filter][position] to consecutive elements. */
     void (*store_lanes)(int32_t sums[DMLK_S8_ROWS][DMLK_S8_LANES], uint64_t lanes, int64_t filters, int32_t *to, int64_t step);
+
+    /* Writes the lanes in the mask `lanes` of `count` rows of sums as consecutive bytes, scaled: row r to to[r].  The
+     * factors are those of rows, or (`of_lanes`) of lanes. */
+    void (*store_scaled)(int32_t (*sums)[DMLK_S8_LANES], uint64_t lanes, const float *factors, bool of_lanes,
+                         const dmlk_scaling *scaling, int64_t count, uint8_t *const *to);
 } *dmlk_convolve_tiles_form;
 
 #endif

@@ -45,7 +45,8 @@ static int find_runs(const dmlk_strip *s, int64_t first, int64_t count, int64_t 
 struct rows {
     int64_t count;
     const int32_t *constants, *factors, *row_constants;
-    int32_t *to; /* the output of the image and the first filter */
+    const float *scales; /* NULL: sums are stored */
+    uint8_t *to; /* the output of the image and the first filter */
 };
 
 static struct rows find_rows(const dmlk_strip *s, int64_t filter, int64_t most) {
@@ -55,7 +56,8 @@ static struct rows find_rows(const dmlk_strip *s, int64_t filter, int64_t most) 
     const int64_t channel = s->group * p->filters + filter;
     return (struct rows){dmlk_min(most, p->filters - filter), p->constant + slot, p->factor + slot,
                          p->row_constant != NULL ? p->row_constant + slot : NULL,
-                         (int32_t *)out->base + s->n * out->strides[N] + channel * out->strides[CHANNEL]};
+                         p->scale != NULL ? p->scale + slot : NULL,
+                         out->base + (s->n * out->strides[N] + channel * out->strides[CHANNEL]) * p->bytes};
 }
 
 /* A range of quads. */
@@ -95,35 +97,64 @@ static const int32_t *find_constants(const dmlk_plan *p, const struct rows *rows
     return changed;
 }
 
-/* --- lanes are positions --- */
+/* Scales `count` rows of sums to bytes; the factors are those of rows, or of lanes. */
+DMLK_EACH_ISA(scale_rows, (int32_t (*restrict sums)[LANES], const float *restrict factors, bool of_lanes,
+                           const dmlk_scaling *scaling, int64_t count, uint8_t (*restrict bytes)[LANES]),
+              (sums, factors, of_lanes, scaling, count, bytes)) {
+    const dmlk_integers type = scaling->type;
+    const uint8_t zero = scaling->zero;
+    for (int64_t r = 0; r < count; r++) {
+        for (int64_t i = 0; i < LANES; i++) {
+            bytes[r][i] = dmlk_quantized_number((float)sums[r][i] * factors[of_lanes ? i : r], zero, &type);
+        }
+    }
+}
 
-static inline void store_run(const int32_t *sums, int64_t count, int32_t *to, int64_t stride) {
+/* Stores `count` elements of `bytes` bytes. */
+static inline void store_run(const uint8_t *from, int64_t count, uint8_t *to, int64_t stride, int64_t bytes) {
     if (stride == 1) {
-        memcpy(to, sums, (size_t)count * sizeof *to);
+        memcpy(to, from, (size_t)(count * bytes));
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        to[i * stride] = sums[i];
+        memcpy(to + i * stride * bytes, from + i * bytes, bytes == 1 ? 1 : 4);
     }
 }
+
+/* --- lanes are positions --- */
 
 /* Writes sums[filter][position]. */
 static void store_runs(const dmlk_strip *s, const struct rows *rows, const struct run *runs, int run_count,
                        int32_t sums[ROWS][LANES]) {
-    const int64_t *strides = s->p->c->output.strides;
+    const int64_t *strides = s->p->c->output.strides, bytes = s->p->bytes;
+    uint8_t scaled[ROWS][LANES];
     uint64_t lanes = 0;
     bool packed = dmlk_convolve_tiles_form != NULL && strides[X] == 1;
     for (int k = 0; packed && k < run_count; k++) {
         lanes |= (~UINT64_C(0) >> (64 - runs[k].count)) << runs[k].lane;
         packed = k == 0 || runs[k].to == runs[k - 1].to + runs[k - 1].count;
     }
-    if (packed) {
-        dmlk_convolve_tiles_form->store_lanes(sums, lanes, rows->count, rows->to + runs[0].to, strides[CHANNEL]);
+    if (packed && rows->scales != NULL) {
+        uint8_t *to[ROWS];
+        for (int64_t r = 0; r < rows->count; r++) {
+            to[r] = rows->to + r * strides[CHANNEL] + runs[0].to;
+        }
+        dmlk_convolve_tiles_form->store_scaled(sums, lanes, rows->scales, false, s->p->c->scaling, rows->count, to);
         return;
     }
+    if (packed) {
+        dmlk_convolve_tiles_form->store_lanes(sums, lanes, rows->count, (int32_t *)rows->to + runs[0].to,
+                                              strides[CHANNEL]);
+        return;
+    }
+    if (rows->scales != NULL) {
+        scale_rows(sums, rows->scales, false, s->p->c->scaling, rows->count, scaled);
+    }
     for (int64_t r = 0; r < rows->count; r++) {
+        const uint8_t *from = rows->scales != NULL ? scaled[r] : (const uint8_t *)sums[r];
         for (int k = 0; k < run_count; k++) {
-            store_run(sums[r] + runs[k].lane, runs[k].count, rows->to + r * strides[CHANNEL] + runs[k].to, strides[X]);
+            store_run(from + runs[k].lane * bytes, runs[k].count,
+                      rows->to + (r * strides[CHANNEL] + runs[k].to) * bytes, strides[X], bytes);
         }
     }
 }
@@ -137,10 +168,11 @@ static void run_tile(const dmlk_strip *s, const uint8_t *blocks, int64_t filter,
     struct run runs[CHUNK];
     const int run_count = find_runs(s, first, count, p->pitch, runs);
     const bool in_place = run_count == 1 && runs[0].count % 16 == 0 && runs[0].count == count && strides[X] == 1 &&
-                          rows.count == ROWS;
-    int32_t sums[ROWS][LANES], changed[ROWS], *to[ROWS];
+                          rows.count == ROWS && rows.scales == NULL;
+    _Alignas(64) int32_t sums[ROWS][LANES];
+    int32_t changed[ROWS], *to[ROWS];
     for (int64_t r = 0; r < ROWS; r++) {
-        to[r] = in_place ? rows.to + runs[0].to + r * strides[CHANNEL] : sums[r];
+        to[r] = in_place ? (int32_t *)rows.to + runs[0].to + r * strides[CHANNEL] : sums[r];
     }
     const dmlk_s8_start start = {find_constants(p, &rows, &span, p->filters == 1 ? 1 : ROWS, changed), rows.factors,
                                    p->needs_sums ? s->sums + first : NULL};
@@ -175,16 +207,18 @@ static void positions_part(int64_t begin, int64_t end, int part, void *context) 
 struct chunk {
     int64_t count;
     const uint8_t *from[CHUNK];
-    int32_t *to[CHUNK], inputs[CHUNK];
+    uint8_t *to[CHUNK];
+    int32_t inputs[CHUNK];
     int64_t row[CHUNK]; /* of the strip */
 };
 
 /* Finds positions from `first` on, numbered without gaps between rows; the last position is repeated to fill the last
  * tile. */
-DMLK_EACH_ISA(find_chunk, (const dmlk_strip *s, int64_t first, int64_t count, int32_t *to, struct chunk *c),
+DMLK_EACH_ISA(find_chunk, (const dmlk_strip *s, int64_t first, int64_t count, uint8_t *to, struct chunk *c),
               (s, first, count, to, c)) {
     const dmlk_plan *p = s->p;
-    const int64_t y_stride = p->c->output.strides[Y], stride = p->c->output.strides[X], step = p->position_step;
+    const int64_t y_stride = p->c->output.strides[Y] * p->bytes, stride = p->c->output.strides[X] * p->bytes;
+    const int64_t step = p->position_step;
     const int64_t size = p->c->output.sizes[X];
     int64_t y = first / size, x = first % size;
     c->count = count;
@@ -209,28 +243,30 @@ DMLK_EACH_ISA(find_chunk, (const dmlk_strip *s, int64_t first, int64_t count, in
     }
 }
 
-/* Writes sums[position][filter], one position after the other. */
-static void store_chunk(const dmlk_strip *s, int64_t filters, const struct chunk *c, int32_t sums[CHUNK][LANES]) {
-    const int64_t stride = s->p->c->output.strides[CHANNEL];
+/* Writes elements [position][filter], one position after the other. */
+static void store_chunk(const dmlk_strip *s, int64_t filters, const struct chunk *c, const uint8_t *from) {
+    const int64_t stride = s->p->c->output.strides[CHANNEL], bytes = s->p->bytes;
     for (int64_t i = 0; i < c->count; i++) {
-        store_run(sums[i], filters, c->to[i], stride);
+        store_run(from + i * LANES * bytes, filters, c->to[i], stride, bytes);
     }
 }
 
 /* The same for positions that are contiguous in memory. */
 static void store_transposed(const dmlk_strip *s, const struct rows *rows, int64_t first, int64_t count,
-                             int32_t sums[CHUNK][LANES]) {
+                             const uint8_t *from) {
     const dmlk_view *out = &s->p->c->output;
+    const int64_t bytes = s->p->bytes;
     int32_t turned[LANES][CHUNK];
     struct run runs[CHUNK];
     const int run_count = find_runs(s, first, count, out->sizes[X], runs);
     const bool in_place = run_count == 1;
-    uint8_t *to = (uint8_t *)(in_place ? rows->to + runs[0].to : turned[0]);
-    const int64_t step = in_place ? out->strides[CHANNEL] * 4 : (int64_t)sizeof turned[0];
-    dmlk_transpose(4, (const uint8_t *)sums, sizeof sums[0], 4, to, step, rows->count, count);
+    uint8_t *to = in_place ? rows->to + runs[0].to * bytes : (uint8_t *)turned[0];
+    const int64_t step = in_place ? out->strides[CHANNEL] * bytes : (int64_t)sizeof turned[0];
+    dmlk_transpose(bytes, from, LANES * bytes, bytes, to, step, rows->count, count);
     for (int64_t r = 0; r < rows->count && !in_place; r++) {
         for (int k = 0; k < run_count; k++) {
-            store_run(turned[r] + runs[k].lane, runs[k].count, rows->to + r * out->strides[CHANNEL] + runs[k].to, 1);
+            store_run((const uint8_t *)turned[r] + runs[k].lane * bytes, runs[k].count,
+                      rows->to + (r * out->strides[CHANNEL] + runs[k].to) * bytes, 1, bytes);
         }
     }
 }
@@ -241,24 +277,41 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
     const dmlk_plan *p = s->p;
     const uint8_t *filters = p->blocks + (s->group * p->group_blocks + block - p->first) * p->block_bytes;
     const struct rows rows = find_rows(s, block * BLOCK, blocks * BLOCK);
-    const bool in_place = p->c->output.strides[CHANNEL] == 1 && rows.count == blocks * BLOCK;
+    const bool in_place = p->c->output.strides[CHANNEL] == 1 && rows.count == blocks * BLOCK && rows.scales == NULL;
     struct chunk chunk;
-    int32_t sums[CHUNK][LANES], changed[LANES], *to[CHUNK];
+    uint8_t scaled[CHUNK][LANES];
+    _Alignas(64) int32_t sums[CHUNK][LANES];
+    int32_t changed[LANES], *to[CHUNK];
     find_chunk(s, first, count, rows.to, &chunk);
-    for (int64_t i = 0; i < CHUNK && !in_place; i++) {
-        to[i] = sums[i];
-    }
     for (int64_t i = 0; i < count; i += p->tiles.rows) {
+        for (int64_t k = i; k < i + p->tiles.rows; k++) {
+            to[k] = in_place ? (int32_t *)(void *)chunk.to[k] : sums[k];
+        }
         const struct span span = find_span(s, chunk.row[i], chunk.row[i + p->tiles.rows - 1]);
         const dmlk_s8_start start = {find_constants(p, &rows, &span, blocks * BLOCK, changed), rows.factors,
                                        p->needs_sums ? chunk.inputs + i : NULL};
         p->tiles.filters(chunk.from + i, p->offsets + span.first, span.count, filters + span.first * 4 * BLOCK,
-                         p->block_bytes, (int)(blocks * BLOCK), &start, in_place ? chunk.to + i : to + i);
+                         p->block_bytes, (int)(blocks * BLOCK), &start, to + i);
     }
+    if (rows.scales != NULL && dmlk_convolve_tiles_form != NULL) {
+        const bool channels_last = p->c->output.strides[CHANNEL] == 1;
+        uint8_t *rows_to[CHUNK];
+        for (int64_t i = 0; i < count; i++) {
+            rows_to[i] = channels_last ? chunk.to[i] : scaled[i];
+        }
+        dmlk_convolve_tiles_form->store_scaled(sums, ~UINT64_C(0) >> (64 - rows.count), rows.scales, true, p->c->scaling,
+                                               count, rows_to);
+        if (channels_last) {
+            return;
+        }
+    } else if (rows.scales != NULL) {
+        scale_rows(sums, rows.scales, true, p->c->scaling, count, scaled);
+    }
+    const uint8_t *from = rows.scales != NULL ? scaled[0] : (const uint8_t *)sums[0];
     if (!in_place && !p->channels_close && p->c->output.strides[X] == 1) {
-        store_transposed(s, &rows, first, count, sums);
+        store_transposed(s, &rows, first, count, from);
     } else if (!in_place) {
-        store_chunk(s, rows.count, &chunk, sums);
+        store_chunk(s, rows.count, &chunk, from);
     }
 }
 

@@ -13,31 +13,26 @@
 #include "kernel.h"
 #include "promoted.h"
 #include "quantization.h"
+#include "scaling.h"
 #include "staged_rows.h"
 
 #define PIECE 1024 /* elements that are processed at a time */
 
 enum { INPUT, SCALE, ZERO, OUTPUT, OPERANDS };
 
-/* A type of at most 8 bits as raw bytes: element = (raw ^ flip) + low. */
-struct integers {
-    int32_t flip, low, high;
-    bool is_half;
-};
-
 struct job {
     uint32_t types[OPERANDS];
-    struct integers integers; /* of the quantized elements and their zero points */
+    dmlk_integers integers; /* of the quantized elements and their zero points */
     dmlk_row *row;
     int64_t block; /* elements of a row of a block */
 };
 
 static bool is_small(uint32_t type) { return type != DMLK_UNKNOWN && dmlk_type_bits(type) <= 8; }
 
-static struct integers integers_of(uint32_t type) {
+static dmlk_integers integers_of(uint32_t type) {
     const int32_t most = (1 << dmlk_type_bits(type)) - 1, middle = (most + 1) / 2;
     const bool is_signed = dmlk_type_kind(type) == DMLK_KIND_SIGNED;
-    return (struct integers){.flip = is_signed ? middle : 0,
+    return (dmlk_integers){.flip = is_signed ? middle : 0,
                              .low = is_signed ? -middle : 0,
                              .high = is_signed ? middle - 1 : most,
                              .is_half = dmlk_is_half_byte(type)};
@@ -162,38 +157,28 @@ static inline int32_t rounded_double(double x) {
 }
 
 /* The raw byte of a rounded quotient; `zero` is a raw zero point. */
-static inline uint8_t quantized(int32_t number, uint8_t zero, const struct integers *type) {
+static inline uint8_t quantized(int32_t number, uint8_t zero, const dmlk_integers *type) {
     const int32_t sum = number + (zero ^ type->flip); /* the element minus the lowest element */
     const int32_t least = sum > 0 ? sum : 0, range = type->high - type->low;
     return (uint8_t)((least < range ? least : range) ^ type->flip);
 }
 
-/* The same from a quotient in FLOAT32, which is rounded half to even; NaN: 0.  It may be clamped before it is
- * rounded, as the limits are integers. */
-static inline uint8_t quantized_float(float x, uint8_t zero, const struct integers *type) {
-    const int32_t base = zero ^ type->flip;
-    const float low = (float)-base, high = (float)(type->high - type->low - base);
-    const float number = x == x ? x : 0, least = number > low ? number : low, near = least < high ? least : high;
-    const float integer = near + 0x1.8p23f; /* floats of this size are 1 apart */
-    return (uint8_t)((dmlk_float_bits(integer) - dmlk_float_bits(0x1.8p23f) + (uint32_t)base) ^ (uint32_t)type->flip);
-}
-
 DMLK_EACH_ISA(divide, (const float *restrict x, const float *restrict scale, const uint8_t *restrict zero,
-                       const struct integers *type, int64_t count, uint8_t *restrict out),
+                       const dmlk_integers *type, int64_t count, uint8_t *restrict out),
               (x, scale, zero, type, count, out)) {
-    const struct integers limits = *type;
+    const dmlk_integers limits = *type;
     for (int64_t i = 0; i < count; i++) {
-        out[i] = quantized_float(x[i] / scale[i], zero[i], &limits);
+        out[i] = dmlk_quantized_float(x[i] / scale[i], zero[i], &limits);
     }
 }
 
 /* The same with one scale and one zero point. */
-DMLK_EACH_ISA(divide_all, (const float *restrict x, float scale, uint8_t zero, const struct integers *type,
+DMLK_EACH_ISA(divide_all, (const float *restrict x, float scale, uint8_t zero, const dmlk_integers *type,
                            int64_t count, uint8_t *restrict out),
               (x, scale, zero, type, count, out)) {
-    const struct integers limits = *type;
+    const dmlk_integers limits = *type;
     for (int64_t i = 0; i < count; i++) {
-        out[i] = quantized_float(x[i] / scale, zero, &limits);
+        out[i] = dmlk_quantized_float(x[i] / scale, zero, &limits);
     }
 }
 
@@ -232,7 +217,7 @@ static bool same_for_all(const int64_t *strides) { return strides[SCALE] == 0 &&
 
 static void quantize_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     const struct job *job = context;
-    const struct integers *type = &job->integers;
+    const dmlk_integers *type = &job->integers;
     const int64_t params = same_for_all(strides) ? 1 : PIECE;
     float x_piece[PIECE], scale_piece[PIECE];
     uint8_t zero_piece[PIECE], out_piece[PIECE];
@@ -255,7 +240,7 @@ static void quantize_row(uint8_t *const *at, const int64_t *strides, int64_t cou
 /* For inputs of INT32, which FLOAT32 cannot represent exactly. */
 static void quantize_integers_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     const struct job *job = context;
-    const struct integers *type = &job->integers;
+    const dmlk_integers *type = &job->integers;
     float scale_piece[PIECE];
     uint8_t zero_piece[PIECE], out[PIECE];
     for (int64_t i = 0; i < count; i += PIECE) {
@@ -273,7 +258,7 @@ static void quantize_integers_row(uint8_t *const *at, const int64_t *strides, in
 
 static void dequantize_row(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     const struct job *job = context;
-    const struct integers *type = &job->integers;
+    const dmlk_integers *type = &job->integers;
     const int64_t params = same_for_all(strides) ? 1 : PIECE;
     float scale_piece[PIECE], out_piece[PIECE];
     uint8_t q_piece[PIECE], zero_piece[PIECE];
@@ -451,7 +436,7 @@ static int run_rows(dmlk_view *views, const dmlk_view *quantized_view, bool cent
         views[SCALE].rank != views[INPUT].rank) {
         return DMLK_BAD_PACKET;
     }
-    struct job job = {.integers = is_small(type) ? integers_of(type) : (struct integers){0}, .row = row};
+    struct job job = {.integers = is_small(type) ? integers_of(type) : (dmlk_integers){0}, .row = row};
     bool are_halves = false;
     for (uint32_t k = 0; k < OPERANDS; k++) {
         job.types[k] = views[k].type;
@@ -500,13 +485,13 @@ static int run_dequantize(const dmlk_call *call) {
 /* The only element of a scale, or of a zero point (absent: 0). */
 static float scale_of(const dmlk_view *view) { return DMLK_LOAD((const float *)view->base, 0); }
 
-static int32_t zero_of(const dmlk_view *view, const struct integers *type) {
+static int32_t zero_of(const dmlk_view *view, const dmlk_integers *type) {
     const uint8_t raw = view->base == NULL ? 0 : DMLK_LOAD(view->base, 0);
     return raw ^ type->flip;
 }
 
 struct sum {
-    struct integers a, b, out;
+    dmlk_integers a, b, out;
     int32_t a_zero, b_zero; /* (raw ^ flip) */
     uint8_t out_zero;       /* raw */
     float a_scale, b_scale, out_scale;
@@ -520,7 +505,7 @@ DMLK_ROW_OF_EACH_ISA(add_row) {
     for (int64_t i = 0; i < count; i++) {
         const float x = (float)((DMLK_LOAD(a, i * a_stride) ^ k.a.flip) - k.a_zero) * k.a_scale;
         const float y = (float)((DMLK_LOAD(b, i * b_stride) ^ k.b.flip) - k.b_zero) * k.b_scale;
-        DMLK_STORE(out, i * out_stride, quantized_float((x + y) / k.out_scale, k.out_zero, &k.out));
+        DMLK_STORE(out, i * out_stride, dmlk_quantized_float((x + y) / k.out_scale, k.out_zero, &k.out));
     }
 }
 
@@ -559,7 +544,7 @@ enum { SUMS, SUM_BIAS, FIRST_SCALE, SECOND_SCALE, OUT_SCALE, OUT_ZERO, SCALED, S
 
 struct scaling {
     uint32_t types[SCALED_OPERANDS];
-    struct integers out; /* if the output is quantized */
+    dmlk_integers out; /* if the output is quantized */
     bool quantizes, joint;
 };
 
@@ -614,25 +599,25 @@ static const float *load_scale(const struct scaling *s, uint32_t k, uint8_t *con
 
 DMLK_EACH_ISA(quantize_sums, (float *restrict x, const float *restrict a, const float *restrict b,
                               const float *restrict scale, const uint8_t *restrict zero, bool joint,
-                              const struct integers *type, int64_t count, uint8_t *restrict out),
+                              const dmlk_integers *type, int64_t count, uint8_t *restrict out),
               (x, a, b, scale, zero, joint, type, count, out)) {
-    const struct integers limits = *type;
+    const dmlk_integers limits = *type;
     for (int64_t i = 0; i < count; i++) {
         x[i] = joint ? x[i] * (a[i] * b[i] / scale[i]) : x[i] * (a[i] * b[i]) / scale[i];
     }
     for (int64_t i = 0; i < count; i++) {
-        out[i] = quantized_float(x[i], zero[i], &limits);
+        out[i] = dmlk_quantized_float(x[i], zero[i], &limits);
     }
 }
 
 #ifndef DMLK_CHECKED
 /* Contiguous sums with one bias, one factor and one zero point: a row of a channel. */
 DMLK_EACH_ISA(quantize_channel, (const uint32_t *restrict sums, uint32_t bias, float factor, uint8_t zero,
-                                 const struct integers *type, int64_t count, uint8_t *restrict out),
+                                 const dmlk_integers *type, int64_t count, uint8_t *restrict out),
               (sums, bias, factor, zero, type, count, out)) {
-    const struct integers limits = *type;
+    const dmlk_integers limits = *type;
     for (int64_t i = 0; i < count; i++) {
-        out[i] = quantized_float((float)(int32_t)(sums[i] + bias) * factor, zero, &limits);
+        out[i] = dmlk_quantized_float((float)(int32_t)(sums[i] + bias) * factor, zero, &limits);
     }
 }
 
@@ -722,6 +707,44 @@ static int run_scale_sums(const dmlk_call *call) {
     return dmlk_for_rows(operands, SCALED_OPERANDS, scale_sums_row, &s);
 }
 
+#ifndef DMLK_CHECKED
+/* Whether the view is one number, or (`of_channels`) a number for each channel. */
+static bool is_number(const dmlk_view *view, bool of_channels) {
+    bool found = true;
+    for (uint32_t axis = 0; axis < view->rank; axis++) {
+        found = found && (view->sizes[axis] == 1 || view->strides[axis] == 0 || (of_channels && axis == 1));
+    }
+    return found;
+}
+
+static bool same_sizes(const dmlk_view *a, const dmlk_view *b) {
+    return a->rank == b->rank && memcmp(a->sizes, b->sizes, a->rank * sizeof a->sizes[0]) == 0;
+}
+
+bool dmlk_scaling_scale_sums(const dmlk_call *call, dmlk_scaling *scaling) {
+    dmlk_quantization k;
+    const dmlk_view *v = call->views;
+    if (!dmlk_has_views(call, SCALED_OPERANDS, 1 << SUM_BIAS | 1 << OUT_ZERO) ||
+        !dmlk_get_constants(call, &k, sizeof k) || is_float(v[SCALED].type) || !sums_fit(v, true) || k.joint == 0 ||
+        v[SUMS].type != DMLK_INT32 || v[SCALED].rank < 2) {
+        return false;
+    }
+    for (uint32_t i = 0; i < SCALED; i++) {
+        const bool is_scale = i == FIRST_SCALE || i == SECOND_SCALE || i == OUT_SCALE;
+        if (v[i].base != NULL && (!same_sizes(&v[i], &v[SCALED]) || (i != SUMS && !is_number(&v[i], i != OUT_ZERO)) ||
+                                  (is_scale && v[i].type != DMLK_FLOAT32))) {
+            return false;
+        }
+    }
+    *scaling = (dmlk_scaling){.out = &v[SCALED],
+                              .bias = &v[SUM_BIAS],
+                              .scales = {&v[FIRST_SCALE], &v[SECOND_SCALE], &v[OUT_SCALE]},
+                              .zero = v[OUT_ZERO].base != NULL ? *v[OUT_ZERO].base : 0,
+                              .type = integers_of(v[SCALED].type)};
+    return true;
+}
+#endif
+
 /* --- dynamic quantization --- */
 
 #define MAX_PARTS 64
@@ -804,7 +827,7 @@ static int run_dynamic(const dmlk_call *call) {
     if (status != DMLK_OK) {
         return status;
     }
-    const struct integers type = integers_of(out->type);
+    const dmlk_integers type = integers_of(out->type);
     const float least = (float)type.low, most = (float)type.high;
     const float scale = low == high ? 1 / (most - least) : (high - low) / (most - least);
     const float exact = least - low / scale;

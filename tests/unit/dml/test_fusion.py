@@ -288,3 +288,82 @@ def test_fused_activations_of_operators() -> None:
     )
     assert [call.fused for call in world.dml.compile_operator(operator).calls] == [True, False]
     assert [call.fused for call in world.dml.compile_operator(operator, UNFUSED).calls] == [False, False]
+
+
+def quantized(seed: int) -> tuple[Any, list[Array | None]]:
+    """A quantized convolution, and its inputs."""
+    random = np.random.default_rng(seed)
+    kinds = [dml.TensorDataType.INT8, dml.TensorDataType.UINT8]
+    of_input, of_filter, of_output = (kinds[each] for each in random.integers(2, size=3))
+    n, channels, filters = (int(each) for each in random.integers([1, 1, 1], [3, 40, 70]))
+    height, width, window, stride = (int(each) for each in random.integers([3, 3, 1, 1], [20, 20, 4, 3]))
+    output = [n, filters, *((each + 2 - window) // stride + 1 for each in (height, width))]
+    spread = int(random.integers(1, 3))  # gaps between elements
+    last = [filters * output[2] * output[3], 1, output[3] * filters, filters]
+    orders = [None, [step * spread for step in last]]
+    per_channel = filters if random.random() < 0.5 else 1
+    descs: dict[str, Any] = {
+        "input_tensor": dml.BufferTensorDesc(of_input, [n, channels, height, width]),
+        "input_scale_tensor": dml.BufferTensorDesc(F32, [1] * 4),
+        "input_zero_point_tensor": dml.BufferTensorDesc(of_input, [1] * 4),
+        "filter_tensor": dml.BufferTensorDesc(of_filter, [filters, channels, window, window]),
+        "filter_scale_tensor": dml.BufferTensorDesc(F32, [1, per_channel, 1, 1]),
+        "filter_zero_point_tensor": dml.BufferTensorDesc(of_filter, [1, per_channel, 1, 1]),
+        "bias_tensor": dml.BufferTensorDesc(dml.TensorDataType.INT32, [1, filters, 1, 1]),
+        "output_scale_tensor": dml.BufferTensorDesc(F32, [1] * 4),
+        "output_zero_point_tensor": dml.BufferTensorDesc(of_output, [1] * 4),
+    }
+    for name in ("bias_tensor", "filter_zero_point_tensor"):
+        if random.random() < 0.3:
+            descs[name] = None
+    desc = dml.QuantizedLinearConvolutionOperatorDesc(
+        **descs,
+        output_tensor=dml.BufferTensorDesc(of_output, output, orders[random.integers(2)]),
+        strides=[stride] * 2,
+        dilations=[1, 1],
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+        group_count=1,
+    )
+    arrays: list[Array | None] = []
+    for name, each in descs.items():
+        if each is None:
+            arrays.append(None)
+            continue
+        count = each.size_in_bytes // each.dtype.itemsize
+        numbers = random.integers(*((-9999, 9999) if name == "bias_tensor" else (0, 256)), count)
+        if name.endswith("scale_tensor"):
+            scales = random.random(count) * (0.002 if name == "filter_scale_tensor" else 1)
+            special = random.choice([np.inf, -np.inf, np.nan, 0, 1e-45, 3e38])
+            numbers = np.where(random.random(count) < 0.1, special, scales)
+        arrays.append(numbers.astype(each.dtype))
+    return desc, arrays
+
+
+def scaled(world: World, seed: int, flags: dml.ExecutionFlags) -> bytes:
+    session = world.session
+    desc, arrays = quantized(seed)
+    compiled = world.dml.compile_operator(world.dml.create_operator(desc), flags)
+    session.use_descriptors(compiled.get_binding_properties().required_descriptor_count)
+    sources = [None if each is None else session.upload(f"in {i}", each) for i, each in enumerate(arrays)]
+    target = session.upload("out", np.zeros(desc.output_tensor.size_in_bytes, np.uint8))
+    session.initialize(compiled)
+    session.barrier()
+    session.dispatch(compiled, sources, [target], temporary=session.temporary_buffer(compiled))
+    session.run()
+    return bytes(session.read(target, np.uint8).tobytes())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_convolutions_scale_their_sums(seed: int, threads: int, together: list[int]) -> None:
+    """Scales and zero points of all kinds, and layouts of the output, give the bytes of two calls."""
+    world = World(Strictness.RUNTIME)
+    expected = scaled(world, seed, UNFUSED)
+    assert scaled(world, seed, dml.ExecutionFlags.NONE) == expected
+    assert together in ([1], [0])  # convolutions of one channel store sums alone
+
+
+def test_scaled_sums_need_several_channels(together: list[int]) -> None:
+    for seed in range(10):
+        scaled(World(Strictness.RUNTIME), seed, dml.ExecutionFlags.NONE)
+    assert together.count(1) >= 8

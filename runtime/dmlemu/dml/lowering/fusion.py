@@ -3,6 +3,9 @@
 The calls stay as they are, one packet each.  A flag lets the kernel of a packet run the next one too, on each
 piece of its output; it does where both touch the same elements, and gives the same bits.  The result of a
 product that only such calls read takes the memory of the last one's result, so that it needs none of its own.
+
+Likewise, a convolution of bytes scales its sums to bytes while they are in the cache.  Then it does not write
+the sums, which only the call that scales them reads.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from .compile import TEMPORARY, KernelCall, Lowered, Operand
 __all__ = ["fused_calls", "may_fuse", "share_memory"]
 
 _PRODUCTS = ("convolution_float", "gemm")
+_PRODUCTS_OF_BYTES = ("convolution_integer",)
+_SCALING = "scale_sums"
 _VARIABLE, _VALUES = "DMLEMU_FUSION", ("on", "off")
 
 
@@ -38,8 +43,9 @@ def fused_calls(calls: Sequence[KernelCall]) -> list[bool]:
     fused = [False] * len(calls)
     for at in range(1, len(calls)):
         before = calls[at - 1]
-        starts = before.kernel in _PRODUCTS or (at > 1 and fused[at - 2])
-        fused[at - 1] = starts and _follows(calls[at], before.operands[-1])
+        starts = before.kernel in _PRODUCTS or (at > 1 and fused[at - 2] and before.kernel != _SCALING)
+        follows = starts and _follows(calls[at], before.operands[-1])
+        fused[at - 1] = follows or (before.kernel in _PRODUCTS_OF_BYTES and calls[at].kernel == _SCALING)
     return fused
 
 
