@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import Array, model, node
 
-from dmlemu.graph import packed, random_layouts
+from dmlemu.graph import interleaved_bytes, packed, random_layouts
 from dmlemu.onnx import InferenceSession, ModelError
 
 SCALE, ZERO = 0.05, 3
@@ -113,7 +113,9 @@ def check(net: Net, output: str, expected: Sequence[str], unit: int, policy: Any
 # --- products ---
 
 
-@pytest.mark.parametrize("policy", [packed, random_layouts(3)], ids=["packed", "random"])
+@pytest.mark.parametrize(
+    "policy", [packed, interleaved_bytes, random_layouts(3)], ids=["packed", "interleaved", "random"]
+)
 @pytest.mark.parametrize("limit", ["", "Relu", "Clip"])
 @pytest.mark.parametrize(("dtype", "zero"), [(np.uint8, 0), (np.uint8, 120), (np.int8, -5)])
 def test_a_convolution_of_bytes(policy: Any, limit: str, dtype: Any, zero: int) -> None:
@@ -523,3 +525,26 @@ def test_random_chains_differ_by_a_step_for_each_product(chain: list[tuple[str, 
     assert steps(session.run(None, net.inputs), floats.run(None, net.inputs)) <= tolerance
     computing = [op for op, _ in chain if op not in ("Sigmoid", "Relu")]
     assert len(fused(session)) >= len(computing)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_images_of_bytes_have_their_channels_last(groups: int) -> None:
+    """By default, if convolutions have one group; the bytes are those of packed tensors."""
+    net = Net()
+    random = np.random.default_rng(3)
+    net.inputs = {"x": random.integers(0, 256, (1, 8, 6, 5), dtype=np.uint8)}
+    last = net.dequantized("x")
+    for _ in range(2):
+        weights = random.integers(-128, 128, (8, 8 // groups, 3, 3), dtype=np.int8)
+        convolved = net.add("Conv", last, net.dequantized(weights, zero=0), pads=[1] * 4, group=groups)
+        quantized = net.quantized(convolved, scale=8)
+        last = net.add(
+            "DequantizeLinear", quantized, net.constant(np.float32(8)), net.constant(np.uint8(ZERO))
+        )
+    made = net.model(last)
+    sessions = [InferenceSession(made), InferenceSession(made, policy=packed)]
+    results = [each.run(None, net.inputs)[0] for each in sessions]
+    np.testing.assert_array_equal(*results)
+    assert sessions[0]._program.policy is (interleaved_bytes if groups == 1 else packed)
+    floats = model([node("Relu", ["x"], "y")], [("x", 1, [2])], [("y", 1, [2])])
+    assert InferenceSession(floats)._program.policy is packed

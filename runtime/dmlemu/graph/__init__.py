@@ -17,7 +17,14 @@ from .expression import Expression, broadcast, reinterpret, transpose
 from .functions import *  # noqa: F403
 from .functions import FUNCTIONS
 from .functions import __all__ as _function_names
-from .policies import Policy, TensorProperties, interleaved_channel, packed, random_layouts
+from .policies import (
+    Policy,
+    TensorProperties,
+    interleaved_bytes,
+    interleaved_channel,
+    packed,
+    random_layouts,
+)
 
 globals().update(FUNCTIONS)
 
@@ -28,6 +35,7 @@ __all__ = [
     "Policy",
     "TensorProperties",
     "broadcast",
+    "interleaved_bytes",
     "interleaved_channel",
     "packed",
     "random_layouts",

@@ -29,7 +29,7 @@ from ..frozen import Frozen
 from .defaults import completed
 from .expression import Expression, GraphBase, OperatorNode, without_flags
 from .inference import Said, inferred
-from .policies import laid_out, packed
+from .policies import REPEATABLE, laid_out
 from .signatures import Declaration
 
 
@@ -76,10 +76,10 @@ class _Call:
         """
         try:
             rest = tuple(said.more.items()), tuple(sorted(said.absent))
-            key = self.name, _key((*fields.values(), said.sizes, said.data_type, *rest))
+            key = self.name, graph.policy, _key((*fields.values(), said.sizes, said.data_type, *rest))
         except TypeError:
             key = None
-        if graph.policy is not packed:  # another one may say something else each time
+        if graph.policy not in REPEATABLE:
             key = None
         operator = None if key is None else graph.operators.get(key)
         if operator is None:

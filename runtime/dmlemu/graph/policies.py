@@ -9,7 +9,15 @@ from typing import NamedTuple
 from ..dml.enums import TensorDataType
 from ..dml.tensor_desc import BufferTensorDesc
 
-__all__ = ["Policy", "TensorProperties", "interleaved_channel", "laid_out", "packed", "random_layouts"]
+__all__ = [
+    "Policy",
+    "TensorProperties",
+    "interleaved_bytes",
+    "interleaved_channel",
+    "laid_out",
+    "packed",
+    "random_layouts",
+]
 
 
 class TensorProperties(NamedTuple):
@@ -39,6 +47,17 @@ def interleaved_channel(data_type: TensorDataType, sizes: tuple[int, ...]) -> Te
         strides[dimension] = step
         step *= sizes[dimension]
     return TensorProperties(strides)
+
+
+def interleaved_bytes(data_type: TensorDataType, sizes: tuple[int, ...]) -> TensorProperties:
+    """Images of INT8 and UINT8 as :func:`interleaved_channel` has them, which convolutions of bytes read in
+    place; other data types, and other numbers of dimensions than 4, packed."""
+    is_image = data_type in (TensorDataType.INT8, TensorDataType.UINT8) and len(sizes) == 4
+    return interleaved_channel(data_type, sizes) if is_image else packed(data_type, sizes)
+
+
+REPEATABLE = (packed, interleaved_channel, interleaved_bytes)
+"""Policies that say the same of the same tensors each time."""
 
 
 def random_layouts(seed: int) -> Policy:

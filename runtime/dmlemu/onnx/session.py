@@ -14,7 +14,7 @@ import onnx
 
 from .. import d3d12, dml
 from ..errors import as_integer
-from ..graph import Policy, packed
+from ..graph import Policy, interleaved_bytes, packed
 from . import operators  # noqa: F401  (fills the table of lowerings)
 from .fusing import Fused, fuse
 from .hosting import Host
@@ -62,7 +62,8 @@ class InferenceSession:
 
     ``device``: by default a new one of the highest feature level on the default adapter.
     ``free_dimensions``: sizes by the names that the model gives to dimensions that are not fixed.
-    ``policy``: how tensors between operators are laid out in memory, see :mod:`dmlemu.graph.policies`.
+    ``policy``: how tensors between operators are laid out in memory, see :mod:`dmlemu.graph.policies`; by
+    default packed, of a quantized model whose convolutions have one group ``interleaved_bytes``.
     ``host="error"``: a node that cannot run on the device is an error instead.
     ``numerics``: where ONNX's specification is silent (a NaN in ``Max``, casts of numbers out of range ...),
     results are DirectML's, and :meth:`describe` names the nodes; ``"onnx"`` adds operators for the results of
@@ -86,7 +87,7 @@ class InferenceSession:
         *,
         device: dml.Device | None = None,
         free_dimensions: Mapping[str, int] | None = None,
-        policy: Policy = packed,
+        policy: Policy | None = None,
         execution_flags: dml.ExecutionFlags = dml.ExecutionFlags.NONE,
         host: str = "run",
         numerics: str = "directml",
@@ -112,7 +113,7 @@ class InferenceSession:
             tuple(each.name for each in graph.output),
             tuple(self.model.functions),
             Host(self.model.functions),
-            policy,
+            policy or _policy_of(graph),
             execution_flags,
             refuses_host=host == "error",
             keeps=keep_intermediates,
@@ -291,6 +292,16 @@ def _argument(value: onnx.ValueInfoProto, free: Mapping[str, int]) -> NodeArg:
         named = each.dim_param if each.dim_param.isidentifier() else None  # "?" and "-1" name nothing
         shape.append(size if size is not None else free.get(each.dim_param, named))
     return NodeArg(value.name, f"tensor({name})", shape)
+
+
+def _policy_of(graph: onnx.GraphProto) -> Policy:
+    """The layouts with which the model runs fastest.
+
+    Convolutions of several groups store sums in a packed tensor, which costs more than the others gain.
+    """
+    is_quantized = any(node.op_type in ("QuantizeLinear", "QLinearConv") for node in graph.node)
+    groups = (each.i for node in graph.node for each in node.attribute if each.name == "group")
+    return interleaved_bytes if is_quantized and all(each == 1 for each in groups) else packed
 
 
 def _checked_sizes(given: Mapping[str, int], graph: onnx.GraphProto) -> dict[str, int]:

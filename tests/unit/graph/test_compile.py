@@ -22,6 +22,7 @@ from dmlemu.graph import (
     convolution,
     element_wise_identity,
     gemm,
+    interleaved_bytes,
     interleaved_channel,
     packed,
     reduce,
@@ -239,6 +240,10 @@ def test_policies_lay_out_what_operators_make(graph: Graph) -> None:
     graph.policy = interleaved_channel
     assert element_wise_identity(x).strides == (60, 1, 15, 3)
     assert element_wise_identity(graph.input([2, 3])).desc.strides is None
+    graph.policy = interleaved_bytes
+    assert element_wise_identity(x).desc.strides is None
+    assert element_wise_identity(graph.input([1, 3, 4, 5], T.INT8)).strides == (60, 1, 15, 3)
+    assert element_wise_identity(graph.input([3, 4, 5], T.INT8)).desc.strides is None
     graph.policy = lambda data_type, sizes: TensorProperties(None, 256, 256)
     made = element_wise_identity(x).desc
     assert (made.size_in_bytes, made.guaranteed_base_offset_alignment) == (256, 256)
