@@ -52,6 +52,9 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
         return;
     }
     if (p->in_order) {
+        if (count < p->width) {
+            memset(to, 0, (size_t)p->block_bytes);
+        }
         dmlk_transpose(4, p->c->filter.base + dmlk_filter_at(p->c, filter), p->c->filter.strides[0], 4, to,
                        4 * p->width, p->quads, count);
         return;
@@ -164,7 +167,7 @@ static bool find_blocks(dmlk_plan *p) {
 static bool is_in_order(const dmlk_plan *p) {
     const dmlk_view *f = &p->c->filter;
     const int64_t *strides = f->strides;
-    return !p->by_taps && p->channels % 4 == 0 && p->filters % p->width == 0 && p->width > 1 && strides[2] == 1 &&
+    return !p->by_taps && p->channels % 4 == 0 && p->width > 1 && strides[2] == 1 &&
            (p->x.taps == 1 || strides[5] == p->channels) && (p->y.taps == 1 || strides[4] == p->channels * p->x.taps) &&
            ((uintptr_t)f->base | (uint64_t)strides[0]) % 4 == 0;
 }
