@@ -9,13 +9,12 @@ run(x=image)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .builder import Graph
 from .compiled import CompiledGraph
 from .expression import Expression, broadcast, reinterpret, transpose
-from .functions import *  # noqa: F403
-from .functions import FUNCTIONS
+from .functions import FUNCTIONS as FUNCTIONS  # __all__ has it, among the functions
 from .functions import __all__ as _function_names
 from .policies import (
     Policy,
@@ -25,8 +24,6 @@ from .policies import (
     packed,
     random_layouts,
 )
-
-globals().update(FUNCTIONS)
 
 __all__ = [
     "CompiledGraph",
@@ -44,6 +41,14 @@ __all__ = [
     *_function_names,
 ]
 
-if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any: ...
+def __getattr__(name: str) -> Any:
+    """The function of an operator, on first access."""
+    if name not in FUNCTIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = FUNCTIONS[name]
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *FUNCTIONS})

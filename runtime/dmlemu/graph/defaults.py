@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from ..dml.declared.schema import OperatorDesc, operator_fields
@@ -129,11 +130,17 @@ def follows(cls: type[OperatorDesc], name: str) -> Callable[[Fields], Any] | Non
     return _FOLLOWING.get(f"{cls.TYPE.name}.{name}", _FOLLOWING.get(name))
 
 
+@cache
+def _all_follow(cls: type[OperatorDesc]) -> dict[str, Callable[[Fields], Any]]:
+    """The fields of a desc that follow from others."""
+    found = {item.name: follows(cls, item.name) for item in operator_fields(cls)}
+    return {name: follow for name, follow in found.items() if follow is not None}
+
+
 def completed(cls: type[OperatorDesc], fields: dict[str, Any], sizes: Sequence[int] | None) -> None:
     """Puts in what was left out and follows; ``sizes``: those that were asked for."""
-    for item in operator_fields(cls):
-        follow = follows(cls, item.name)
-        if follow is not None and fields[item.name] is None:
-            if item.name == "scales" and sizes is None:
+    for name, follow in _all_follow(cls).items():  # type: ignore[arg-type]
+        if fields[name] is None:
+            if name == "scales" and sizes is None:
                 raise TypeError(f"{cls.TYPE.name.lower()}(): scales or output_sizes must be given.")
-            fields[item.name] = follow({**fields, "output_sizes": sizes})
+            fields[name] = follow({**fields, "output_sizes": sizes})

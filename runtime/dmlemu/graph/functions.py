@@ -10,10 +10,11 @@ from __future__ import annotations
 import builtins
 import keyword
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from functools import cache, cached_property
+from typing import Any
 
 from ..d3d12.types.arguments import instance
 from ..dml.declared import declared
@@ -39,17 +40,10 @@ class _Call:
     def __init__(self, declaration: Declaration) -> None:
         self.declaration = declaration
         self.name = declaration.name
-        names = [item.name for item in declaration.outputs]
-        self._outputs: Any = namedtuple(declaration.results_name, names)  # type: ignore[misc]
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         declaration = self.declaration
-        try:
-            bound = declaration.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self.name}(): {error}") from None
-        bound.apply_defaults()
-        values = bound.arguments
+        values = self._bound(args, kwargs)
         instance(values["name"], str, "name")
         sources = {item.name: self._source(item, values[item.name]) for item in declaration.inputs}
         graph = self._graph(sources, values.get("graph"))
@@ -69,6 +63,24 @@ class _Call:
         flat = [each for found in sources.values() for each in _each(found)]
         return self._results(OperatorNode(graph, values["name"] or self.name, operator, flat), operator.desc)
 
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The values of all parameters, as ``signature.bind`` says them; that takes ten times as long."""
+        declaration = self.declaration
+        given = dict(zip(declaration.positional, args, strict=False))
+        values = {**declaration.defaults, **given, **kwargs}
+        names = declaration.signature.parameters
+        if (
+            len(given) < len(args)
+            or len(values) < len(names)
+            or not names.keys() >= kwargs.keys()
+            or not given.keys().isdisjoint(kwargs)
+        ):
+            try:
+                declaration.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.name}(): {error}") from None
+        return values
+
     def _operator(self, graph: GraphBase, fields: dict[str, Any], said: Said) -> Operator:
         """The operator with outputs as the rules and the graph's policy have them.
 
@@ -84,7 +96,9 @@ class _Call:
         operator = None if key is None else graph.operators.get(key)
         if operator is None:
             desc = inferred(self.declaration.cls, fields, said, graph.device.feature_level)
-            operator = graph.device.create_operator(self._laid_out(desc, graph))
+            if graph.policy is not packed:  # inferred ones are
+                desc = self._laid_out(desc, graph)
+            operator = graph.device.create_operator(desc)
             if key is not None:
                 graph.operators[key] = operator
         return operator
@@ -126,8 +140,9 @@ class _Call:
             return tuple(self._read(name, each) for each in found)
         if found is None:
             return None
-        return without_flags(found.desc) if found.desc.flags and name in self._not_owned() else found.desc
+        return without_flags(found.desc) if found.desc.flags and name in self._not_owned else found.desc
 
+    @cached_property
     def _not_owned(self) -> set[str]:
         definition = definition_class(self.declaration.cls.TYPE)
         rules = () if definition is None else definition.RULES
@@ -137,7 +152,7 @@ class _Call:
 
     def _converted(self, fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         """Numbers as the structs that the desc has."""
-        for item in self.declaration.others:
+        for item in self.declaration.structs:
             value = fields[item.name]
             if item.kind is FieldKind.SCALAR_UNION and not isinstance(value, ScalarUnion):
                 data_type = fields[item.type_from]
@@ -167,6 +182,12 @@ class _Call:
                 changes[item.name] = tuple(laid_out(each, graph.policy) for each in found)
         laid: OperatorDesc = replace(desc, **changes)
         return laid
+
+    @cached_property
+    def _outputs(self) -> Any:
+        """The named tuple of several outputs."""
+        names = [item.name for item in self.declaration.outputs]
+        return namedtuple(self.declaration.results_name, names)
 
     def _results(self, node: OperatorNode, desc: OperatorDesc) -> Any:
         """One output as it is; several as a named tuple, with None for those that were not asked for."""
@@ -200,8 +221,9 @@ def _each(found: Any) -> Sequence[Expression | None]:
     return found if isinstance(found, tuple) else (found,)
 
 
-def _function(cls: type[OperatorDesc]) -> Callable[..., Any]:
-    declaration = Declaration(cls)
+@cache
+def _function(name: str) -> Callable[..., Any]:
+    declaration = Declaration(_declared()[name])
     call = _Call(declaration)
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -226,18 +248,42 @@ def _short_names(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     yield "conv", "convolution"
 
 
-_functions = {cls.TYPE.name.lower(): _function(cls) for cls in declared().values()}
+@cache
+def _declared() -> dict[str, type[OperatorDesc]]:
+    """The descs by the names of their functions."""
+    return {cls.TYPE.name.lower(): cls for cls in declared().values()}
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **_functions,
-    **{short: _functions[name] for short, name in _short_names(list(_functions))},
-}
+
+class _Functions(Mapping[str, Callable[..., Any]]):
+    """Each function is made when it is asked for: programs use few of them."""
+
+    def __init__(self) -> None:
+        names = list(_declared())
+        self._names = dict(zip(names, names, strict=True)) | dict(_short_names(names))
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        return _function(self._names[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = _Functions()
 """By name: those of all operators, and the short names of some."""
-
-globals().update(FUNCTIONS)
 
 __all__ = ["FUNCTIONS", *(name for name in FUNCTIONS if not hasattr(builtins, name))]
 
-if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any: ...
+def __getattr__(name: str) -> Any:
+    """A function, on first access."""
+    if name not in FUNCTIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = FUNCTIONS[name]
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *FUNCTIONS})

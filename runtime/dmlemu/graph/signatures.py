@@ -47,7 +47,13 @@ class Declaration:
         self.optional = [item for item in self.outputs if item.optional]
         self.needs_graph = len(self.inputs) < 2 and all(item.optional for item in self.inputs)
         self.results_name = f"{cls.__name__.removesuffix('OperatorDesc')}Outputs"
-        self.signature = Signature(list(self._parameters()), return_annotation=self._returned())
+        self.structs = [
+            item for item in self.others if item.kind in (FieldKind.SCALAR_UNION, FieldKind.SCALE_BIAS)
+        ]
+        parameters = list(self._parameters())
+        self.signature = Signature(parameters, return_annotation=self._returned())
+        self.positional = [each.name for each in parameters if each.kind is _POSITIONAL]
+        self.defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
 
     def _returned(self) -> str:
         if len(self.outputs) > 1:
