@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from dmlemu_hw.events import MAYBE_READ, READ, WRITE, Accesses
 from dmlemu_hw.faults import GpuFault
-from dmlemu_hw.footprints import accesses, dispatch_accesses
+from dmlemu_hw.footprints import DispatchReader, accesses
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.memory_spans import Span, heap_number, spans, spans_after
@@ -65,7 +65,7 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
     Data-dependent reads of a kernel (GATHER_ELEMENTS: the elements that the indices choose) are not
     included.
     """
-    base = ffi.from_buffer("uint8_t[]", data)
+    base, reader = ffi.from_buffer("uint8_t[]", data), DispatchReader(memory)
     at = packet = 0
     while at < len(data):
         opcode, size = HEADER.unpack_from(data, at)
@@ -74,7 +74,7 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
             found = _copied(*_COPY.unpack_from(data, at))
         elif opcode == Opcode.DISPATCH:
             if dispatches:
-                found = dispatch_accesses(data[at : at + size], base + at, memory, planned=True)
+                found = reader.read(data[at : at + size], base + at, planned=True)
         elif opcode in _ON_BUFFERS:
             try:
                 found = accesses(decode_one(data, at), memory)

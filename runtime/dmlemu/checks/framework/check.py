@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from dmlemu_hw.events import Subscription
@@ -12,7 +13,7 @@ from ...diagnostics.catalogue import catalogue
 from ...diagnostics.declaration import Declaration, When
 from ...diagnostics.rule import report_of
 from ...dml.rows import BIND_LATE, DESC_RANGE_SHARED
-from ...errors import Strictness, is_object
+from ...errors import Strictness, is_object, loading
 from .names import Names
 
 if TYPE_CHECKING:
@@ -54,12 +55,17 @@ class Check:
         self._device = weakref.ref(device)
         self.names = Names(device)
         self._subscriptions: list[Subscription] = []
-        known = catalogue()
-        self._declared = {each.id: known.get(each.id, each) for each in self.declarations}
 
     def __repr__(self) -> str:
         device = self._device()
         return f"<check {type(self).__name__} of {'a device that is gone' if device is None else device}>"
+
+    @cached_property
+    def _declared(self) -> dict[str, Declaration]:
+        """Its declarations by id; those of dmlemu itself with the rules that are reported as them."""
+        with loading():
+            known = catalogue()
+        return {each.id: known.get(each.id, each) for each in self.declarations}
 
     @property
     def device(self) -> Device:

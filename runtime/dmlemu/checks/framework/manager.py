@@ -133,7 +133,9 @@ class Checks:
             check = kind(device)
             if not hasattr(check, "_subscriptions"):
                 raise TypeError(f"{kind.__name__}.__init__ must call super().__init__(device).")
-            device.reports.declared.update((each.id, each) for each in kind.declarations)
+            more = {each.id: each for each in kind.declarations if not is_built_in(each)}
+            if more:
+                device.reports.declared.update(more)
             self._checks[kind] = check
             check.start()
         return self._checks[kind]
@@ -160,7 +162,7 @@ def _inspect(kind: type[Check]) -> None:
             raise TypeError(
                 f"{kind.__name__}.declarations must hold Declarations, not {type(each).__name__}."
             )
-        if each.id in catalogue() and not is_built_in(each):
+        if not is_built_in(each) and each.id in catalogue():
             raise ValueError(f"{kind.__name__} declares {each.id}, which is a check of dmlemu itself.")
 
 
@@ -168,7 +170,7 @@ def attach(device: Device) -> None:
     """Adds to a new device the checks whose ``level`` its strictness reaches (none at ``runtime``)."""
     checks = device.context.checks = Checks(device)
     _attached.add(checks)
-    device.reports.declared.update(catalogue())
+    device.reports.built_in = catalogue
     for id, reason in defaults.suppressions.items():
         device.reports.check_suppression(id, reason)
     if device.context.strictness is Strictness.RUNTIME:

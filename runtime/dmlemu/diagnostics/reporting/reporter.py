@@ -12,9 +12,10 @@ import threading
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any, Protocol
 
 from ..location import call_site
@@ -57,7 +58,7 @@ class Reporter:
         serious = defaults.response if response is None else Response(response)
         self.responses = {each: serious if each <= Severity.ERROR else Response.COLLECT for each in Severity}
         self.filters = [InfoQueueFilter()]
-        self.declared: dict[str, _Declared] = {}  # set by the layer of checks
+        self.built_in: Callable[[], Mapping[str, _Declared]] = dict  # set by the layer of checks
         self.context: tuple[str, ...] = ()
         self._lock = threading.RLock()  # a finalizer that runs meanwhile may report, too
         self._stored: dict[tuple[str, Hashable], Stored] = {}
@@ -89,6 +90,12 @@ class Reporter:
     def read(self) -> None:
         """The program reads the reports: no line about them is needed at its end."""
         self._unread.read()
+
+    @cached_property
+    def declared(self) -> dict[str, _Declared]:
+        """The checks by id.  Most programs name none, and those of all rooms are many."""
+        with loading():
+            return dict(self.built_in())
 
     # --- filters ---
 
