@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from ..dml.lowering.graph_structs import (
 )
 from ..dml.tensor_desc import BufferTensorDesc, array_of
 from ..evaluation import pack_tensor
+from ..frozen import changed
 from . import arithmetic
 from .compiled import CompiledGraph, Source
 from .expression import ConstantNode, Expression, GraphBase, InputNode, Node, OperatorNode, reachable
@@ -108,12 +108,11 @@ class Graph(GraphBase):
             array = array.reshape(1)
         if array.dtype == np.bool_:
             array = array.astype(np.uint8)
-        is_packed = desc is None
         if desc is None:
             desc = BufferTensorDesc.from_array(np.ascontiguousarray(array))
         instance(desc, BufferTensorDesc, "desc")
-        desc = replace(desc, flags=TensorFlags.OWNED_BY_DML if owned_by_dml else TensorFlags.NONE)
-        if is_packed and array.nbytes == desc.size_in_bytes and _never_changes(array):
+        desc = changed(desc, flags=TensorFlags.OWNED_BY_DML if owned_by_dml else TensorFlags.NONE)
+        if _is_memory_of(desc, array) and _never_changes(array):
             memory = array.reshape(-1).view(np.uint8)
         else:
             memory = pack_tensor(desc, array)
@@ -150,6 +149,17 @@ class Graph(GraphBase):
         if name:
             operator.set_name(name)
         return CompiledGraph(operator, plan.sources, made, single=single and len(made) == 1)
+
+
+def _is_memory_of(desc: BufferTensorDesc, array: Array) -> bool:
+    """Whether the bytes of a tensor are those of an array with its elements."""
+    return (
+        desc.strides is None
+        and array.shape == desc.sizes
+        and array.nbytes == desc.size_in_bytes
+        and desc.data_type is not TensorDataType.UNKNOWN
+        and array.dtype == desc.dtype
+    )
 
 
 def _never_changes(array: Array) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,10 +50,9 @@ def load(model: onnx.ModelProto | bytes | str | os.PathLike[str]) -> Loaded:
     ModelError, too: the elements of one are not those of its shape.
     """
     loaded, name = _opened(model)
-    if loaded is not model:
-        _make_initialisers(loaded)
-    light = _check(loaded, name)
-    return Loaded(loaded if loaded is model else light, _known_values(loaded.graph))
+    constants = {} if loaded is model else _take_constants(loaded)
+    light = _check(loaded, name, constants)
+    return Loaded(loaded if loaded is model else light, _known_values(loaded.graph, constants))
 
 
 def _opened(model: Any) -> tuple[onnx.ModelProto, str]:
@@ -91,45 +90,53 @@ def _with_domains(model: onnx.ModelProto) -> Iterator[Any]:
         yield from _all_nodes(function.node)
 
 
-def _check(loaded: onnx.ModelProto, name: str) -> onnx.ModelProto:
-    """Checks a model; returns it without its large initialisers."""
+Tensors = Mapping[str, onnx.TensorProto]
+
+
+def _check(loaded: onnx.ModelProto, name: str, constants: Tensors | None = None) -> onnx.ModelProto:
+    """Checks a model; returns it without its large initialisers.
+
+    ``constants``: what was taken out of it, and is as initialisers are.
+    """
     if not _is_text(loaded):
         raise ModelError(f"{name} is not an ONNX model: it has names that are not UTF-8.")
     _check_opsets(loaded, name)
     weights = _weights(loaded)
     light = _without(weights, loaded) if weights else loaded
     try:
-        onnx.checker.check_model(_checkable(light, weights))
+        onnx.checker.check_model(_checkable(light, {**weights, **(constants or {})}))
         _check_types(light.graph)
     except (onnx.checker.ValidationError, ValueError) as error:
         raise ModelError(f"{name} is not a valid ONNX model: {sentence(error)}") from None
     return light
 
 
-_LARGE = 1 << 12  # bytes
+_MANY, _DIMENSIONS = 1 << 10, 32  # elements; what NumPy allows
+_FIELD = onnx.ModelProto.DESCRIPTOR.fields[0]
+_MESSAGE, _STRING = _FIELD.TYPE_MESSAGE, _FIELD.TYPE_STRING
 _NUMBERS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 
 
-def _weights(model: onnx.ModelProto) -> list[onnx.TensorProto]:
+def _weights(model: onnx.ModelProto) -> Tensors:
     """The large initialisers of raw bytes, of which there is nothing to check but the number of bytes."""
     initialisers = model.graph.initializer
     if len({each.name for each in initialisers}) < len(initialisers):
-        return []  # the checker says so
+        return {}  # the checker says so
     given = {each.name for each in model.graph.input}
-    return [
-        each
+    return {
+        each.name: each
         for each in initialisers
         if each.name and (model.ir_version >= 4 or each.name in given) and _is_large(each)
-    ]
+    }
 
 
-def _make_initialisers(model: onnx.ModelProto) -> None:
-    """Makes initialisers of the large tensors of Constant nodes, as which some tools write all weights."""
+def _take_constants(model: onnx.ModelProto) -> Tensors:
+    """Takes large tensors of Constant nodes, as which some tools write all weights, out of a model."""
     nodes = model.graph.node
     names = {each.name for each in (*model.graph.initializer, *model.graph.input)}
     found = [
-        each
-        for each in nodes
+        (number, each)
+        for number, each in enumerate(nodes)
         if each.op_type == "Constant"
         and not each.domain
         and not each.input
@@ -138,19 +145,22 @@ def _make_initialisers(model: onnx.ModelProto) -> None:
         and [(one.name, one.type) for one in each.attribute] == [("value", onnx.AttributeProto.TENSOR)]
         and _is_large(each.attribute[0].t)
     ]
-    if model.ir_version < 4 or len({each.output[0] for each in found}) < len(found):
-        return
-    for each in found:
-        made = model.graph.initializer.add()
-        made.CopyFrom(each.attribute[0].t)
-        made.name = each.output[0]
-        nodes.remove(each)
+    taken = {each.output[0]: each.attribute[0].t for _, each in found}
+    if model.ir_version < 4 or len(taken) < len(found):
+        return {}
+    for number, _ in reversed(found):
+        del nodes[number]
+    return taken
 
 
 def _is_large(tensor: onnx.TensorProto) -> bool:
-    """Whether it is many elements as raw bytes, and nothing else."""
+    """Whether it is many elements as raw bytes, and nothing else.
+
+    By what its shape says: to measure a message, protocol buffers encode it.
+    """
     return (
-        tensor.ByteSize() > _LARGE
+        len(tensor.dims) <= _DIMENSIONS
+        and math.prod(tensor.dims) > _MANY
         and tensor.data_type in _KNOWN_TYPES
         and all(size >= 0 for size in tensor.dims)
         and tensor.HasField("raw_data")
@@ -166,16 +176,15 @@ _KNOWN_TYPES = set(onnx.TensorProto.DataType.values()) - {
 }
 
 
-def _without(weights: Sequence[onnx.TensorProto], model: onnx.ModelProto) -> onnx.ModelProto:
+def _without(weights: Tensors, model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy of a model without some of its initialisers."""
-    left_out = {each.name for each in weights}
     light = onnx.ModelProto()
     for field, value in model.ListFields():
         if field.name != "graph":
             _set(light, field.name, value)
     for field, value in model.graph.ListFields():
         if field.name == "initializer":
-            value = [each for each in value if each.name not in left_out]
+            value = [each for each in value if each.name not in weights]
         _set(light.graph, field.name, value)
     return light
 
@@ -198,18 +207,18 @@ def _read(path: Path) -> onnx.ModelProto:
         raise ModelError(f"{path} cannot be read: {error.strerror}.") from None
     loaded = _parsed(data, str(path))
     try:
-        _check_lengths(loaded, path.parent)
-        onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent))
+        external = [each for each in _tensors(loaded) if onnx.external_data_helper.uses_external_data(each)]
+        _check_lengths(external, path.parent)
+        if external:
+            onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent))
     except (OSError, ValueError, KeyError, onnx.checker.ValidationError) as error:
         raise ModelError(f"External data of {path} cannot be read: {sentence(error)}") from None
     return loaded
 
 
-def _check_lengths(model: onnx.ModelProto, folder: Path) -> None:
+def _check_lengths(tensors: Iterable[onnx.TensorProto], folder: Path) -> None:
     """ValueError: external data is longer than its tensor; it would be read all the same."""
-    for tensor in _tensors(model):
-        if not onnx.external_data_helper.uses_external_data(tensor):
-            continue
+    for tensor in tensors:
         info = onnx.external_data_helper.ExternalDataInfo(tensor)
         location = Path(info.location)
         if location.is_absolute() or ".." in location.parts or not (folder / location).is_file():
@@ -226,13 +235,15 @@ def _check_lengths(model: onnx.ModelProto, folder: Path) -> None:
 
 def _tensors(message: Any) -> Iterator[onnx.TensorProto]:
     """All within a message of protocol buffers."""
-    if isinstance(message, onnx.TensorProto):
-        yield message
-        return
-    for field, value in message.ListFields():
-        if field.type == field.TYPE_MESSAGE:
-            for each in value if isinstance(value, Iterable) else [value]:
-                yield from _tensors(each)
+    open_ = [message]
+    while open_:
+        message = open_.pop()
+        if isinstance(message, onnx.TensorProto):
+            yield message
+            continue
+        for field, value in message.ListFields():
+            if field.type == _MESSAGE:
+                open_ += value if hasattr(value, "extend") else [value]
 
 
 def _parsed(data: bytes, name: str) -> onnx.ModelProto:
@@ -255,16 +266,15 @@ def _check_types(graph: onnx.GraphProto) -> None:
             raise ValueError(f"{each.name!r} has the element type {given}, which ONNX does not have")
 
 
-def _known_values(graph: onnx.GraphProto) -> dict[str, Array]:
-    """The initialisers by name; sparse ones as arrays.
+def _known_values(graph: onnx.GraphProto, constants: Tensors) -> dict[str, Array]:
+    """The initialisers by name, and the constants that are as they are; sparse ones as arrays.
 
     ModelError: the elements of one are not those of its shape.
     """
     known: dict[str, Array] = {}
     name = ""
     try:
-        for each in graph.initializer:
-            name = each.name
+        for name, each in (*((each.name, each) for each in graph.initializer), *constants.items()):
             known[name] = onnx.numpy_helper.to_array(each)
         for sparse in graph.sparse_initializer:
             name = sparse.values.name
@@ -288,7 +298,7 @@ _UNKNOWN_BEFORE = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 1 <
 """Operators that ONNX Runtime writes without its domain, and the operator sets that have them."""
 
 
-def _checkable(model: onnx.ModelProto, weights: Iterable[onnx.TensorProto]) -> onnx.ModelProto:
+def _checkable(model: onnx.ModelProto, weights: Tensors) -> onnx.ModelProto:
     """A copy for the checker, which demands more than ONNX Runtime and we do.
 
     ``weights``, which it lacks, are inputs; outputs have types and shapes; operators that ONNX Runtime writes
@@ -297,9 +307,9 @@ def _checkable(model: onnx.ModelProto, weights: Iterable[onnx.TensorProto]) -> o
     made = onnx.ModelProto()
     made.CopyFrom(model)
     inputs = {each.name for each in model.graph.input}
-    for each in weights:
-        if each.name not in inputs:
-            made.graph.input.append(onnx.helper.make_tensor_value_info(each.name, each.data_type, each.dims))
+    for name, each in weights.items():
+        if name not in inputs:
+            made.graph.input.append(onnx.helper.make_tensor_value_info(name, each.data_type, each.dims))
     for output in made.graph.output:
         if output.type.WhichOneof("value") in (None, "tensor_type"):
             tensor = output.type.tensor_type
@@ -325,14 +335,22 @@ def _all_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 def _is_text(message: Any) -> bool:
     """Whether all names are: protocol buffers give those that are not UTF-8 as bytes."""
-    if isinstance(message, onnx.TensorProto):  # its elements may be very many
-        return isinstance(message.name, str)
-    for field, value in message.ListFields():
-        each = value if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
-        if field.type == field.TYPE_STRING and any(isinstance(one, bytes) for one in each):
-            return False
-        if field.type == field.TYPE_MESSAGE and not all(map(_is_text, each)):
-            return False
+    open_ = [message]
+    while open_:
+        message = open_.pop()
+        if isinstance(message, onnx.TensorProto):  # its elements may be very many
+            if type(message.name) is not str:
+                return False
+            continue
+        for field, value in message.ListFields():
+            if field.type == _MESSAGE:
+                open_ += value if hasattr(value, "extend") else [value]
+            elif (
+                field.type == _STRING
+                and type(value) is not str
+                and (type(value) is bytes or bytes in map(type, value))
+            ):
+                return False
     return True
 
 
