@@ -60,6 +60,7 @@ _U64 = 2**64 - 1
 _STRUCT = "DML_BUFFER_TENSOR_DESC"
 _T = TensorDataType
 
+_OWNED = int(TensorFlags.OWNED_BY_DML)
 _BITS = {
     _T.UNKNOWN: 0,
     _T.UINT4: 4,
@@ -113,7 +114,7 @@ def _least_size(data_type: TensorDataType, sizes: Sequence[int], strides: Sequen
     return (size + 3) // 4 * 4
 
 
-class BufferTensorDesc(Frozen):
+class BufferTensorDesc(Frozen, many=True):
     """Mirrors ``DML_BUFFER_TENSOR_DESC`` (and the ``DML_TENSOR_DESC`` around it).
 
     ``sizes`` and ``strides`` count elements, one number per dimension; ``strides`` None means packed,
@@ -218,7 +219,7 @@ class BufferTensorDesc(Frozen):
 
     @property
     def owned_by_dml(self) -> bool:
-        return bool(self.flags & TensorFlags.OWNED_BY_DML)
+        return bool(int(self.flags) & _OWNED)  # enums' own & is Python code
 
     @property
     def dtype(self) -> np.dtype[Any]:

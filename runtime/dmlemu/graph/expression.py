@@ -20,6 +20,7 @@ from ..dml.lowering.dispatchable import Operator
 from ..dml.tensor_desc import BufferTensorDesc, element_bits
 from ..errors import CallSite, call_site
 from ..evaluation import Evaluable
+from ..frozen import changed
 from .operators import Operators
 from .policies import Policy
 
@@ -328,4 +329,4 @@ def transpose(x: Expression, order: Sequence[int] | None = None) -> Expression:
 
 def without_flags(desc: BufferTensorDesc) -> BufferTensorDesc:
     """The desc of a tensor that is bound in each run."""
-    return replace(desc, flags=TensorFlags.NONE) if desc.flags else desc
+    return changed(desc, flags=TensorFlags.NONE) if desc.flags else desc

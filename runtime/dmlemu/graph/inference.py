@@ -21,6 +21,7 @@ from ..dml.declared.schema import FieldKind, OperatorDesc, operator_fields
 from ..dml.declared.validation import DescValidator
 from ..dml.enums import ConvolutionDirection, FeatureLevel, OperatorType, TensorDataType
 from ..dml.tensor_desc import BufferTensorDesc
+from ..frozen import changed
 
 __all__ = ["OPEN", "Open", "Said", "inferred", "output_names"]
 
@@ -175,7 +176,7 @@ def inferred(cls: type[OperatorDesc], fields: Fields, said: Said, level: Feature
     check = DescValidator(bare, level, operation)
     check.feature_level()
     check.attributes()
-    desc = replace(bare, **_first_guess(bare, said, level))
+    desc = changed(bare, **_first_guess(bare, said, level))
     DescValidator(desc, level, operation).tensors()
     desc, sound = _solved(desc, level, _said_places(cls.TYPE, said))
     open_ = OPEN.get(cls.TYPE.name, Open())

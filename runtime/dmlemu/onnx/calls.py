@@ -10,7 +10,7 @@ import onnx
 
 from ..dml.enums import TensorDataType
 from ..graph import Expression, Graph, broadcast
-from .tensors import NARROW, Array, Tensor, data_type_of, fitted, sizes_of
+from .tensors import NARROW, Array, Tensor, broadcast_shapes, data_type_of, fitted, sizes_of
 
 __all__ = ["LOWERINGS", "MICROSOFT", "NO_NUMBER", "Call", "Made", "NeedsValue", "NotOnDevice", "lowers"]
 
@@ -165,7 +165,7 @@ class Call:
     def broadcast(self, *numbers: int) -> list[Expression]:
         """Inputs with the sizes that NumPy's broadcasting gives them."""
         numbers = numbers or tuple(range(len(self.inputs)))
-        shape = np.broadcast_shapes(*(self.shape(number) for number in numbers))
+        shape = broadcast_shapes(*(self.shape(number) for number in numbers))
         return [repeated(self.x(number), shape) for number in numbers]
 
     def wants_onnx(self, difference: str) -> bool:

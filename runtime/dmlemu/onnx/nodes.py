@@ -62,6 +62,8 @@ class Work(NamedTuple):
     @property
     def needs(self) -> set[str]:
         """The names that it reads, or its parts do."""
+        if not self.parts:
+            return set(reads(self.node))
         made = {name for part in self.parts for name in part.node.output}
         return set(reads(self.node)).union(*(reads(part.node) for part in self.parts)) - made
 

@@ -30,6 +30,7 @@ from .tensors import (
     MOST_BYTES,
     Array,
     Tensor,
+    broadcast_shapes,
     dense_array,
     device_array,
     element_type_of,
@@ -372,11 +373,15 @@ class Builder:
         node = work.node
         if work.domain or node.op_type in _RANDOM or (node.op_type == "Dropout" and len(node.input) > 2):
             return False
+        if node.op_type == "Constant":
+            return True
         if node.op_type in ("Shape", "Size"):
             return self.tensors[node.input[0]].is_tensor
         if node.op_type in _NOT_FOLDED and (work.domain, node.op_type) in LOWERINGS:
             return False
-        known = all(self.tensors[name].is_known for name in reads(node))
+        if not all(self.tensors[name].is_known for name in node.input if name):
+            return False
+        known = all(self.tensors[name].is_known for name in reads(node))  # those of subgraphs, too
         return known and schema_of(work) is not None  # ONNX Runtime has operators without a domain
 
     def _check_size(self, work: Work) -> None:
@@ -395,13 +400,13 @@ class Builder:
                     )
 
     def _fold(self, work: Work) -> None:
-        self._check_size(work)
-        values = {}
-        for name in reads(work.node):
-            tensor = self.tensors[name]
-            values[name] = tensor.array if tensor.is_known else np.empty(tensor.shape or (), np.bool_)
         value = _constant(work)
+        values = {}
         if value is None:
+            self._check_size(work)
+            for name in reads(work.node):
+                tensor = self.tensors[name]
+                values[name] = tensor.array if tensor.is_known else np.empty(tensor.shape or (), np.bool_)
             value = computed(work, [values.get(name) for name in work.node.input])
         found = self.program.host.run(work, values) if value is None else {work.node.output[0]: value}
         for name, value in found.items():
@@ -563,7 +568,7 @@ def _element_wise(
     first = inputs[0]
     if first is None or None in shapes:
         return None
-    shape = first.shape if len(shapes) == 1 else np.broadcast_shapes(*(each or () for each in shapes))
+    shape = first.shape if len(shapes) == 1 else broadcast_shapes(*(each or () for each in shapes))
     return {work.node.output[0]: (first.element_type, shape)}
 
 

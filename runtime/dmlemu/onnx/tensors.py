@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "NARROW",
     "Array",
     "Tensor",
+    "broadcast_shapes",
     "by_channel",
     "copied",
     "data_type_of",
@@ -58,6 +60,10 @@ NARROW = (TensorDataType.INT4, TensorDataType.UINT4)
 MAX_RANK = 8
 MOST_BYTES = (1 << 32) - 4
 """What a tensor of DirectML may have."""
+
+
+broadcast_shapes = lru_cache(maxsize=1024)(np.broadcast_shapes)
+"""As NumPy's: networks repeat few shapes."""
 
 
 def data_type_of(element_type: int) -> TensorDataType | None:
@@ -158,9 +164,14 @@ def host_array(array: Array, element_type: int) -> Array:
 
 def element_type_of(array: Array) -> int:
     """``TensorProto.DataType`` of an array's elements."""
-    if array.dtype == object or array.dtype.kind in "SU":
+    return _element_type(array.dtype)
+
+
+@lru_cache
+def _element_type(dtype: np.dtype[Any]) -> int:
+    if dtype.kind in "OSU":
         return int(_ONNX.STRING)
-    return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+    return int(onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
 
 def dense_array(sparse: onnx.SparseTensorProto) -> Array:

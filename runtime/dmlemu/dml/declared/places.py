@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from ...diagnostics.declaration import Declaration
+from ...frozen import changed
 from ..enums import FeatureLevel, TensorDataType, TensorFlags
 from ..rows import OP_FIELD_RANGE, OP_OPTIONAL, OP_SHAPE, TENSOR_DTYPE, TENSOR_RANK
 from ..tensor_desc import BufferTensorDesc
@@ -328,6 +329,7 @@ def has_field(cls: type[OperatorDesc], name: str) -> bool:
     return name in _fields(cls)  # type: ignore[arg-type]
 
 
+@lru_cache(4096)
 def _split(name: str) -> tuple[str, int | None]:
     """``input_tensors[1]`` as the field and the index in it."""
     field, _, index = name.partition("[")
@@ -356,8 +358,10 @@ def _changed(desc: OperatorDesc, name: str, value: Any) -> OperatorDesc:
     field, index = _split(name)
     if index is not None:
         value = _exchanged(getattr(desc, field), index, value)
-    changed: OperatorDesc = replace(desc, **{field: value})
-    return changed
+    if isinstance(value, BufferTensorDesc):  # as it is
+        return changed(desc, **{field: value})
+    made: OperatorDesc = replace(desc, **{field: value})
+    return made
 
 
 def _with_sizes(desc: OperatorDesc, name: str, sizes: Sequence[int]) -> OperatorDesc:

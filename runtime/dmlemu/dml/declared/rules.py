@@ -138,8 +138,16 @@ class _Same(Rule):
         raise NotImplementedError
 
     def holds(self, desc: OperatorDesc) -> bool:
-        fields = [element_of(desc, name) for name in self._present(desc)]
-        return not fields or all(self.compared(field) == self.compared(fields[0]) for field in fields[1:])
+        compared = None
+        for name in self.names:
+            field = getattr(desc, name)
+            for each in field if isinstance(field, tuple) else (field,):
+                if each is not None:
+                    found = self.compared(each)
+                    if compared is not None and found != compared:
+                        return False
+                    compared = found
+        return True
 
     def _present(self, desc: OperatorDesc) -> Iterator[str]:
         for name in self.names:

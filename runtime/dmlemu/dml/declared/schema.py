@@ -41,12 +41,14 @@ __all__ = [
     "level_name",
     "operator_desc",
     "operator_fields",
+    "other_items",
     "output_tensor",
     "scalar_union",
     "scale_bias",
     "size_2d",
     "tables",
     "tables_of_members",
+    "tensor_items",
     "uint",
     "uint_array",
 ]
@@ -250,20 +252,23 @@ class OperatorDesc(Frozen):
     def __post_init__(self) -> None:
         """Converts arrays to tuples, so that descs are immutable, NumPy numbers to Python numbers, which do
         not overflow, and numbers of an enum to its members."""
-        for item in operator_fields(type(self)):
-            value = _plain(getattr(self, item.name))
-            if item.kind in ARRAYS or item.array:
+        state = self.__dict__
+        for name, is_array, enum in _kinds(type(self)):
+            value = state[name]
+            if isinstance(value, np.generic):
+                value = value.item()
+            if is_array:
                 if isinstance(value, (list, tuple, range)) or (isinstance(value, np.ndarray) and value.ndim):
-                    value = tuple(_plain(each) for each in value)
-            elif item.enum is not None and not isinstance(value, Enum):
+                    value = tuple([_plain(each) for each in value])
+            elif enum is not None and not isinstance(value, Enum):
                 with suppress(ValueError):  # rejected later by the check
-                    value = item.enum(as_integer(value))  # type: ignore[arg-type]
-            object.__setattr__(self, item.name, value)
+                    value = enum(as_integer(value))
+            state[name] = value
 
     def allowed(self, level: FeatureLevel) -> Table:
         """Ranks and types per tensor field on a device of ``level``: the highest table not above it."""
         if not self.TABLES_BY:
-            return table_for(tables(type(self)), level)
+            return _table(type(self), level)  # type: ignore[arg-type]
         member = getattr(self, self.TABLES_BY)
         return table_for(tables_of_members(type(self))[member.name], level)
 
@@ -287,6 +292,11 @@ def table_for(support: Mapping[FeatureLevel, Table], level: FeatureLevel) -> Tab
     """The table of the highest level not above ``level``; the lowest table if all are above."""
     at_or_below = [known for known in support if known <= level]
     return support[max(at_or_below) if at_or_below else min(support)]
+
+
+@cache
+def _table(cls: Any, level: FeatureLevel) -> Table:
+    return table_for(tables(cls), level)
 
 
 @_once
@@ -342,6 +352,24 @@ def operator_fields(cls: type[OperatorDesc]) -> tuple[Field, ...]:
         info = dict(item.metadata["dml"])
         declared.append(Field(item.name, info.pop("c_name", camel(item.name)), **info))
     return tuple(declared)
+
+
+@_once
+def _kinds(cls: type[OperatorDesc]) -> tuple[tuple[str, bool, Any], ...]:
+    """Of each field the name, whether it is an array, and its enum."""
+    return tuple((item.name, item.kind in ARRAYS or item.array, item.enum) for item in operator_fields(cls))
+
+
+@_once
+def tensor_items(cls: type[OperatorDesc]) -> tuple[Field, ...]:
+    """The declared tensors, in C order."""
+    return tuple(item for item in operator_fields(cls) if item.is_tensor)
+
+
+@_once
+def other_items(cls: type[OperatorDesc]) -> tuple[Field, ...]:
+    """The declared fields that are no tensors, in C order."""
+    return tuple(item for item in operator_fields(cls) if not item.is_tensor)
 
 
 def c_layout(cls: type[OperatorDesc]) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,8 @@ from .schema import (
     OperatorDesc,
     is_operator_desc,
     level_name,
-    operator_fields,
+    other_items,
+    tensor_items,
 )
 
 if TYPE_CHECKING:
@@ -115,9 +116,9 @@ class DescValidator:
     def attributes(self) -> None:
         """Checks that non-tensor fields fit their C types and that arrays with one count have one length."""
         counted: dict[str, Field] = {}
-        for item in operator_fields(type(self.desc)):
+        for item in other_items(type(self.desc)):
             value = getattr(self.desc, item.name)
-            if item.is_tensor or (value is None and item.optional):
+            if value is None and item.optional:
                 continue
             if item.kind in ARRAYS:
                 self._array(item, value)
@@ -129,21 +130,25 @@ class DescValidator:
     def _array(self, item: Field, values: object) -> None:
         if not isinstance(values, tuple):
             self._refuse(item.c_name, values, "a sequence of numbers")
+        if item.kind is FieldKind.UINT_ARRAY and all(
+            type(each) is int and 0 <= each < 2**32 for each in values
+        ):
+            return  # nearly always
         element = {FieldKind.UINT_ARRAY: FieldKind.UINT, FieldKind.INT_ARRAY: FieldKind.INT}
         for i, value in enumerate(values):
             self._value(f"{item.c_name}[{i}]", item, element.get(item.kind, FieldKind.FLOAT), value)
 
     def _same_count(self, first: Field, item: Field) -> None:
         lengths = [len(getattr(self.desc, each.name)) for each in (first, item)]
-        self.require(
-            lengths[0] == lengths[1],
-            OP_FIELD_RANGE,
-            item.c_name,
-            f"{item.c_name} holds {lengths[1]} values and {first.c_name} {lengths[0]}, "
-            f"but {item.count} counts both.",
-            given=lengths[1],
-            expected=lengths[0],
-        )
+        if lengths[0] != lengths[1]:
+            self.fail(
+                OP_FIELD_RANGE,
+                item.c_name,
+                f"{item.c_name} holds {lengths[1]} values and {first.c_name} {lengths[0]}, "
+                f"but {item.count} counts both.",
+                given=lengths[1],
+                expected=lengths[0],
+            )
 
     def _value(self, path: str, item: Field, kind: FieldKind, value: object) -> None:
         if kind is FieldKind.UINT and not _is_integer(value, 0, 2**32 - 1):
@@ -191,9 +196,7 @@ class DescValidator:
     def tensors(self) -> None:
         """Checks that required tensors are present, with ranks and data types of the level's table."""
         table = self.desc.allowed(self.level)
-        for item in operator_fields(type(self.desc)):
-            if not item.is_tensor:
-                continue
+        for item in tensor_items(type(self.desc)):
             value = getattr(self.desc, item.name)
             if value is None:
                 if not item.optional:

@@ -49,7 +49,7 @@ class Access(IntEnum):
     READ_WRITE = 3
 
 
-class TensorField(Frozen, eq=False):
+class TensorField(Frozen, eq=False, many=True):
     """One tensor of an operator desc, with a binding of its own; ``desc`` is None if it is absent.
 
     For a graph: one of its inputs or outputs.  ``unused``: an input that no node reads.
@@ -149,7 +149,7 @@ class Temporary(Frozen):
         return Operand(TEMPORARY, access, self.data_type, self.sizes, strides, size, self.offset)
 
 
-class KernelCall(Frozen):
+class KernelCall(Frozen, many=True):
     """One kernel by name, its operands in the kernel's order and its constants as bytes."""
 
     kernel: str

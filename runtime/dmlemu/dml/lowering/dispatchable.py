@@ -50,7 +50,7 @@ class Role(Enum):
     __hash__ = object.__hash__  # that of enums is Python code, and every binding is looked up
 
 
-class Slot(Frozen, eq=False):
+class Slot(Frozen, eq=False, many=True):
     """One binding of a dispatchable.
 
     ``size`` and ``alignment`` are in bytes; ``descriptor`` is the index in the table's range, None if

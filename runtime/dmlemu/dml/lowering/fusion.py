@@ -14,7 +14,7 @@ import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from dmlemu_hw import kernels
 
@@ -76,13 +76,16 @@ class _Tensors:
 
     def merge(self, operand: Operand, first: int, last: int) -> None:
         """Moves a tensor that only calls ``first`` to ``last`` use to the one that the last writes."""
-        target = self._calls[last].operands[-1]
-        source, users = self._of(operand), self._users[self._of(target)]
-        using, calls = self._users[source], self._calls[first : last + 1]
-        if source[0] != TEMPORARY or using[0] < first or using[-1] > last or users[0] < last:
+        source = self._of(operand)
+        using = self._users[source]
+        if source[0] != TEMPORARY or using[0] < first or using[-1] > last:
             return
-        places = [each for call in calls for each in call.operands if self._of(each) == source]
-        if any(each.data_type is not target.data_type or _layout(each) != _layout(target) for each in places):
+        target, using = self._calls[last].operands[-1], list(dict.fromkeys(using))
+        users, layout = self._users[self._of(target)], _layout(target)
+        if users[0] < last:
+            return
+        places = [each for at in using for each in self._calls[at].operands if self._of(each) == source]
+        if any(each.data_type is not target.data_type or _layout(each) != layout for each in places):
             return
 
         def moved(each: Operand) -> Operand:
@@ -93,8 +96,8 @@ class _Tensors:
                 each, slot=target.slot, offset=target.offset, byte_size=target.byte_size, name=name
             )
 
-        for at, call in enumerate(calls, first):
-            self._calls[at] = changed(call, operands=tuple(map(moved, call.operands)))
+        for at in using:
+            self._calls[at] = changed(self._calls[at], operands=tuple(map(moved, self._calls[at].operands)))
         users[:0] = self._users.pop(source)
 
 
@@ -104,7 +107,7 @@ def _follows(call: KernelCall, before: Operand) -> bool:
     if not _is_element_wise(call.kernel):
         return False
     alike = _layout(before)
-    layouts = (alike, [(size, 0) for size, _ in alike])
+    layouts = (alike, tuple([(size, 0) for size, _ in alike]))
     return (
         any((each.slot, each.offset) == (before.slot, before.offset) for each in call.operands[:-1])
         and all(_layout(each) in layouts for each in call.operands[:-1])
@@ -117,6 +120,11 @@ def _is_element_wise(kernel: str) -> bool:
     return kernels.family(kernel) == "element_wise"
 
 
-def _layout(operand: Operand) -> list[tuple[int, int]]:
+def _layout(operand: Operand) -> tuple[tuple[int, int], ...]:
     """Sizes and strides of the axes that have more than one index."""
-    return [each for each in zip(operand.sizes, operand.strides, strict=True) if each[0] > 1]
+    return _axes(operand.sizes, operand.strides)
+
+
+@lru_cache(maxsize=1024)  # networks repeat few shapes
+def _axes(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    return tuple([each for each in zip(sizes, strides, strict=True) if each[0] > 1])

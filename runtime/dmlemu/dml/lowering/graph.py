@@ -7,7 +7,6 @@ in the temporary resource, and constants in the persistent resource.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...frozen import changed
 from ..tensor_desc import BufferTensorDesc
@@ -77,7 +76,7 @@ def _input_fields(graph: Graph) -> Iterator[TensorField]:
         if readers:
             largest = max(readers, key=lambda reader: reader.size_in_bytes)
             alignment = max(reader.guaranteed_base_offset_alignment for reader in readers)
-            desc = replace(largest, guaranteed_base_offset_alignment=alignment)
+            desc = changed(largest, guaranteed_base_offset_alignment=alignment)
         yield TensorField(f"Inputs[{i}]", "inputs", i, desc, False, unused=desc is None)
 
 

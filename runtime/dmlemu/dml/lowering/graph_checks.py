@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -190,7 +190,7 @@ class _Checks:
                 f"{path}.GraphInputIndex",
                 edge.graph_input_index,
                 self.graph.input_count,
-                "input of the graph",
+                lambda: "input of the graph",
             )
             port, reader = self._to(path, edge)
             readers = self.graph.readers.setdefault(start, [])
@@ -247,7 +247,7 @@ class _Checks:
             path = f"OutputEdges[{i}]"
             source = self._from(path, edge)
             field = f"{path}.GraphOutputIndex"
-            end = _index(field, edge.graph_output_index, self.output_count, "output of the graph")
+            end = _index(field, edge.graph_output_index, self.output_count, lambda: "output of the graph")
             if end in results:
                 raise GR1.output_fed_twice(field=field, path=path, index=end, other_edge=results[end][1])
             results[end] = source, path
@@ -261,10 +261,11 @@ class _Checks:
     def _from(self, path: str, edge: OutputGraphEdgeDesc | IntermediateGraphEdgeDesc) -> Port:
         """The output where an edge starts."""
         graph = self.graph
-        node = _index(f"{path}.FromNodeIndex", edge.from_node_index, len(graph.nodes), "node")
+        node = _index(f"{path}.FromNodeIndex", edge.from_node_index, len(graph.nodes), lambda: "node")
         outputs, field = graph.outputs(node), f"{path}.FromNodeOutputIndex"
-        what = f"output of {self._name(node)}"
-        output = _index(field, edge.from_node_output_index, len(outputs), what)
+        output = _index(
+            field, edge.from_node_output_index, len(outputs), lambda: f"output of {self._name(node)}"
+        )
         if outputs[output].desc is None:
             self._absent(field, f"{self._output((node, output))}")
         return node, output
@@ -274,9 +275,9 @@ class _Checks:
     ) -> tuple[Port, BufferTensorDesc]:
         """The node's input where an edge ends, and its tensor; raises if it has another edge."""
         graph = self.graph
-        node = _index(f"{path}.ToNodeIndex", edge.to_node_index, len(graph.nodes), "node")
+        node = _index(f"{path}.ToNodeIndex", edge.to_node_index, len(graph.nodes), lambda: "node")
         inputs, field = graph.inputs(node), f"{path}.ToNodeInputIndex"
-        index = _index(field, edge.to_node_input_index, len(inputs), f"input of {self._name(node)}")
+        index = _index(field, edge.to_node_input_index, len(inputs), lambda: f"input of {self._name(node)}")
         port, desc = (node, index), inputs[index].desc
         if desc is None:
             self._absent(field, self._input(port))
@@ -370,7 +371,7 @@ def _integer(value: object) -> int:
     return -1 if number is None else number
 
 
-def _index(field: str, value: object, count: int, what: str) -> int:
+def _index(field: str, value: object, count: int, what: Callable[[], str]) -> int:
     number = _integer(value)
     if not 0 <= number < count:
         shown = quote(value)
@@ -378,7 +379,7 @@ def _index(field: str, value: object, count: int, what: str) -> int:
             field=field,
             given=shown,
             expected=f"0 to {count - 1}" if count else "no edge",
-            kind=what,
+            kind=what(),
             are="is" if count == 1 else "are",
             count=count,
         )

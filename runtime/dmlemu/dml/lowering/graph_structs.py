@@ -11,7 +11,7 @@ from ...frozen import Frozen
 from .dispatchable import Operator
 
 
-class OperatorGraphNodeDesc(Frozen):
+class OperatorGraphNodeDesc(Frozen, many=True):
     """Mirrors ``DML_OPERATOR_GRAPH_NODE_DESC``: a node of a graph that runs an operator."""
 
     operator: Operator
@@ -29,7 +29,7 @@ class ConstantDataGraphNodeDesc(Frozen, eq=False):
     name: str | None = None
 
 
-class InputGraphEdgeDesc(Frozen):
+class InputGraphEdgeDesc(Frozen, many=True):
     """Mirrors ``DML_INPUT_GRAPH_EDGE_DESC``: an input of the graph feeds an input of a node."""
 
     graph_input_index: int
@@ -47,7 +47,7 @@ class OutputGraphEdgeDesc(Frozen):
     name: str | None = None
 
 
-class IntermediateGraphEdgeDesc(Frozen):
+class IntermediateGraphEdgeDesc(Frozen, many=True):
     """Mirrors ``DML_INTERMEDIATE_GRAPH_EDGE_DESC``: an output of a node feeds an input of another."""
 
     from_node_index: int
