@@ -30,7 +30,7 @@ from ..frozen import Frozen
 from .defaults import completed
 from .expression import Expression, GraphBase, OperatorNode, without_flags
 from .inference import Said, inferred
-from .policies import REPEATABLE, laid_out
+from .policies import REPEATABLE, laid_out, packed
 from .signatures import Declaration
 
 
