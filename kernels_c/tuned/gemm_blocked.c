@@ -300,6 +300,11 @@ static void store_tile(const struct job *job, const struct block *block, int64_t
 
 /* --- blocks --- */
 
+/* Step `k` of the block of columns of b, or of rows of a, that starts at `first`. */
+static const float *in_block(const dmlk_matrix *matrix, const uint8_t *base, int64_t first, int64_t k) {
+    return (const float *)(const void *)base + first / DMLK_F32_BLOCK * matrix->block_step + k * DMLK_F32_BLOCK;
+}
+
 /* Packs a panel of rows of a, as the columns of a transposed. */
 static void pack_a(const struct job *job, const struct block *block, int64_t row, struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
@@ -312,10 +317,14 @@ static void pack_a(const struct job *job, const struct block *block, int64_t row
          block->depth, dmlk_min(A_PANEL, block->rows - row), s->a[row / A_PANEL], A_PANEL, s->halves);
 }
 
-/* The source of the next panel of rows, if there is one. */
+/* The source of the next panel of rows, or of the next tile in blocks, if there is one. */
 static struct source source_of_a(const struct job *job, const struct block *block, int64_t row) {
     const dmlk_matrix *a = &job->p->a;
-    const int64_t next = row + A_PANEL;
+    const int64_t next = row + (a->block != 0 ? job->tile_rows : A_PANEL);
+    if (next < block->rows && a->block != 0) {
+        const uint8_t *from = (const uint8_t *)in_block(a, block->at[0], block->row + next, block->first);
+        return source_of(a->type, from, DMLK_F32_BLOCK, 1, block->depth, DMLK_F32_BLOCK, 1);
+    }
     if (next >= block->rows || a->patches != NULL) {
         return (struct source){0};
     }
@@ -342,23 +351,14 @@ static void pack_b(const struct job *job, const struct block *block, int64_t col
     }
 }
 
-/* Step `k` of the block of columns of b, or of rows of a, that starts at `first`. */
-static const float *in_block(const dmlk_matrix *matrix, const uint8_t *base, int64_t first, int64_t k) {
-    return (const float *)(const void *)base + first / DMLK_F32_BLOCK * matrix->block_step + k * DMLK_F32_BLOCK;
-}
-
 /* The source of the group after the one that starts at `column`: the next columns, or the first columns of the next
  * piece of the depth. */
 static struct source source_of_b(const struct job *job, const struct block *block, int64_t column, int64_t shares) {
     const dmlk_matrix *b = &job->p->b;
     const bool same = column + job->group < block->columns;
     const int64_t next = same ? column + job->group : 0, first = block->first + (same ? 0 : block->depth);
-    if (first >= job->p->depth || b->patches != NULL) {
+    if (first >= job->p->depth || b->patches != NULL || b->block != 0) { /* blocks are contiguous */
         return (struct source){0};
-    }
-    if (b->block != 0) {
-        const uint8_t *from = (const uint8_t *)in_block(b, block->at[1], block->column + next, first);
-        return source_of(b->type, from, DMLK_F32_BLOCK, 1, dmlk_min(job->depth, job->p->depth - first), DMLK_F32_BLOCK, shares);
     }
     return source_of(b->type, element(b, block->at[1], first, block->column + next), b->row_stride, b->column_stride,
                      dmlk_min(block->depth, job->p->depth - first), dmlk_min(job->group, block->columns - next), shares);
@@ -404,9 +404,11 @@ static void multiply_panel(const struct job *job, const struct block *block, int
     struct source next_a = {0};
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t row = i * job->tile_rows;
-        if (!direct && column == 0) {
-            if (row % A_PANEL == 0) {
+        if ((!direct || a->block != 0) && column == 0) {
+            if (!direct && row % A_PANEL == 0) {
                 pack_a(job, block, row, s);
+            }
+            if (direct || row % A_PANEL == 0) {
                 next_a = source_of_a(job, block, row);
             }
             fetch_share(&next_a);
@@ -641,6 +643,10 @@ bool dmlk_multiply(const dmlk_gemm_blocked *product) {
     const bool in_blocks = product->b.block != 0;
     job.tile_rows = product->a.block != 0 ? DMLK_F32_BLOCK : ROWS;
     job.panel = in_blocks && product->depth <= DEPTH / 4 ? PANEL : dmlk_f32_width(in_blocks || product->a.row_at != NULL);
+    if (in_blocks) { /* as many panels of even width: a last one of 16 columns is slow */
+        const int64_t panels = (product->n + job.panel - 1) / job.panel;
+        job.panel = ((product->n + panels - 1) / panels + DMLK_F32_BLOCK - 1) / DMLK_F32_BLOCK * DMLK_F32_BLOCK;
+    }
     job.turned = product->a.row_at == NULL && !in_blocks && product->a.block == 0 && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
     job.p = job.turned ? &turned : product;
     job.depth = in_blocks && product->m <= FEW_ROWS && is_direct(&product->a) ? product->depth : DEPTH;
