@@ -608,8 +608,12 @@ static int64_t plan_blocks(struct job *job, int threads) {
     const dmlk_gemm_blocked *p = job->p;
     const int64_t panels = (p->n + job->panel - 1) / job->panel, tiles = (p->m + job->tile_rows - 1) / job->tile_rows;
     const int shift = p->a.row_at == NULL ? 0 : SHIFT;
-    const int64_t most_rows = MAX_ROWS << shift;
-    const int64_t most = has_few_rows(p) ? MAX_FEW_ROWS_COLUMNS : (MAX_COLUMNS >> shift) / PANEL * PANEL;
+    int64_t most_rows = MAX_ROWS << shift;
+    int64_t most = has_few_rows(p) ? MAX_FEW_ROWS_COLUMNS : (MAX_COLUMNS >> shift) / PANEL * PANEL;
+    if (p->b.block != 0 && is_direct(&p->a)) { /* nothing is packed; long rows suit the functions that follow */
+        most = dmlk_min(2 * MAX_COLUMNS, panels * job->panel);
+        most_rows = MAX_ROWS * MAX_COLUMNS / most / ROWS * ROWS;
+    }
     job->row_blocks = (p->m + most_rows - 1) / most_rows;
     job->column_blocks = (p->n + most - 1) / most;
     for (;;) {
@@ -643,8 +647,8 @@ bool dmlk_multiply(const dmlk_gemm_blocked *product) {
     const bool in_blocks = product->b.block != 0;
     job.tile_rows = product->a.block != 0 ? DMLK_F32_BLOCK : ROWS;
     job.panel = in_blocks && product->depth <= DEPTH / 4 ? PANEL : dmlk_f32_width(in_blocks || product->a.row_at != NULL);
-    if (in_blocks) { /* as many panels of even width: a last one of 16 columns is slow */
-        const int64_t panels = (product->n + job.panel - 1) / job.panel;
+    if (in_blocks) { /* of even width: a last panel of 16 columns is slow */
+        const int64_t most = job.panel, panels = (product->n + most - 1) / most;
         job.panel = ((product->n + panels - 1) / panels + DMLK_F32_BLOCK - 1) / DMLK_F32_BLOCK * DMLK_F32_BLOCK;
     }
     job.turned = product->a.row_at == NULL && !in_blocks && product->a.block == 0 && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
