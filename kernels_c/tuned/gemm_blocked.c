@@ -646,6 +646,10 @@ bool dmlk_multiply(const dmlk_gemm_blocked *product) {
     struct job job = {.p = product};
     const bool in_blocks = product->b.block != 0;
     job.tile_rows = product->a.block != 0 ? DMLK_F32_BLOCK : ROWS;
+    if (in_blocks && is_direct(&product->a)) { /* as even: a last tile of one row would wait for each sum */
+        const int64_t tiles = (product->m + ROWS - 1) / ROWS;
+        job.tile_rows = (product->m + tiles - 1) / tiles;
+    }
     job.panel = in_blocks && product->depth <= DEPTH / 4 ? PANEL : dmlk_f32_width(in_blocks || product->a.row_at != NULL);
     if (in_blocks) { /* of even width: a last panel of 16 columns is slow */
         const int64_t most = job.panel, panels = (product->n + most - 1) / most;
