@@ -17,7 +17,7 @@ from onnx import helper
 
 import dmlemu
 from dmlemu import d3d12, dml
-from dmlemu.graph import interleaved_channel, random_layouts
+from dmlemu.graph import interleaved_channel, packed, random_layouts
 from dmlemu.onnx import InferenceSession, ModelError
 
 
@@ -61,12 +61,44 @@ def test_a_graph_is_compiled_once_for_each_shape() -> None:
     assert len(session._starts[frozenset()].segments) == 2
 
 
-@pytest.mark.parametrize("policy", [interleaved_channel, random_layouts(1), random_layouts(2)])
+@pytest.mark.parametrize("policy", [packed, interleaved_channel, random_layouts(1), random_layouts(2)])
 def test_layouts_between_operators_change_no_result(policy: Any) -> None:
     x = np.random.default_rng(0).normal(size=(2, 3, 8, 8)).astype(np.float32)
     expected = InferenceSession(network()).run(None, {"x": x})[0]
     made = InferenceSession(network(), policy=policy).run(None, {"x": x})[0]
     np.testing.assert_allclose(made, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "data_type", "more", "layouts"),
+    [
+        (1, T.FLOAT, [], "last last last"),
+        (4, T.FLOAT, [], "last last last"),  # depthwise: as its input
+        (2, T.FLOAT, [], "last first first"),
+        (1, T.FLOAT16, [], "first first first"),
+        (1, T.FLOAT, [node("LRN", ["c"], "d", size=3)], "first first first"),
+    ],
+)
+def test_images_of_convolutions_have_channels_last(
+    groups: int, data_type: int, more: list[onnx.NodeProto], layouts: str
+) -> None:
+    nodes = [
+        node("Conv", ["x", "w"], "a"),
+        node("Conv", ["a", "v"], "b", group=groups),
+        node("Relu", ["b"], "c"),
+        *more,
+    ]
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(data_type)
+    constants = {"w": np.ones((4, 3, 1, 1), dtype), "v": np.ones((4, 4 // groups, 1, 1), dtype)}
+    y = nodes[-1].output[0]
+    made = model(nodes, [("x", data_type, [1, 3, 5, 6])], [(y, data_type, [1, 4, 5, 6])], constants)
+    session = InferenceSession(made)
+    session.run(None, {"x": np.ones((1, 3, 5, 6), dtype)})
+    [segment] = session._starts[frozenset()].segments
+    assert segment.compiled is not None
+    calls = segment.compiled.operator.calls[:3]
+    found = ["last" if each.operands[-1].strides[-3] == 1 else "first" for each in calls]
+    assert found == layouts.split()
 
 
 def test_shapes_are_computed_when_the_model_is_compiled() -> None:

@@ -19,7 +19,7 @@ import onnx
 
 from .. import dml
 from ..diagnostics.report import Error, HResult
-from ..graph import CompiledGraph, Expression, Graph, Policy
+from ..graph import CompiledGraph, Expression, Graph, Policy, interleaved_channel, packed
 from .calls import LOWERINGS, Call, Made, NeedsValue, NotOnDevice
 from .hosting import Host
 from .loading import ModelError, sentence
@@ -121,7 +121,8 @@ class Program:
     outputs: Sequence[str]
     functions: Sequence[onnx.FunctionProto]
     host: Host
-    policy: Policy
+    policy: Policy | None  # None: see Builder._policy
+    usual: Policy  # of what is then not an image of FLOAT32
     flags: dml.ExecutionFlags
     refuses_host: bool = False
     keeps: bool = False  # all tensors, not only the outputs
@@ -241,7 +242,7 @@ class Builder:
     def __init__(self, point: Point, given: Mapping[str, Any], required: Mapping[str, Array]) -> None:
         self.point = point
         self.program = point.program
-        self.graph = Graph(self.program.device, policy=self.program.policy)
+        self.graph = Graph(self.program.device)
         self.given = given
         self.required = dict(required)
         self.tensors: dict[str, Tensor] = {}
@@ -297,6 +298,7 @@ class Builder:
         reason = f"no DirectML operators are known for {node.op_type}"
         if lowering is not None:
             try:
+                self.graph.policy = self._policy(work, inputs)
                 call = Call(self.graph, node, work.opset, inputs, self.program.numerics)
                 self._made(work, inputs, lowering(call))
                 self._place(work, "device", differences=call.differences)
@@ -317,6 +319,21 @@ class Builder:
             raise NotOnDevice(reason) from None
         self._put(body)
         return None
+
+    def _policy(self, work: Work, inputs: Sequence[Tensor | None]) -> Policy:
+        """The layout of a node's outputs: the session's, or channels last for images of FLOAT32 that
+        convolutions compute, and for what functions and poolings make of them."""
+        if self.program.policy is not None:
+            return self.program.policy
+        images = [each for each in inputs if each is not None and len(each.shape or ()) == 4]
+        if work.domain or not images or images[0].element_type != onnx.TensorProto.FLOAT:
+            return self.program.usual
+        kind, groups = work.node.op_type, _groups(work.node)
+        if kind == "Conv" and groups == 1:
+            return interleaved_channel
+        is_depthwise = kind == "Conv" and groups == (images[0].shape or ())[1]
+        keeps = kind in _OF_IMAGES or is_depthwise
+        return interleaved_channel if keeps and any(map(_has_channels_last, images)) else packed
 
     def _put(self, nodes: Sequence[Work]) -> None:
         """Puts nodes in the place of the one that is taken."""
@@ -556,6 +573,30 @@ _OF_ONE_TYPE = {
     *("Add", "Sub", "Mul", "Div", "Max", "Min", "Clip", "Relu", "LeakyRelu", "Elu", "Sigmoid", "HardSigmoid"),
     *("HardSwish", "Tanh", "Exp", "Erf", "Sqrt", "Abs", "Neg", "Floor", "Ceil"),
 }
+
+
+_OF_IMAGES = _OF_ONE_TYPE | {
+    *(
+        "AveragePool",
+        "BatchNormalization",
+        "Concat",
+        "GlobalAveragePool",
+        "GlobalMaxPool",
+        "MaxPool",
+        "PRelu",
+    ),
+    *("Dropout", "Sum"),
+}
+"""Operators whose output is laid out as the images that they read."""
+
+
+def _groups(node: onnx.NodeProto) -> int:
+    return next((each.i for each in node.attribute if each.name == "group"), 1)
+
+
+def _has_channels_last(tensor: Tensor) -> bool:
+    desc = None if tensor.expression is None else tensor.expression.desc
+    return desc is not None and desc.strides is not None and desc.strides[1] == 1 < desc.sizes[1]
 
 
 def _element_wise(

@@ -63,7 +63,8 @@ class InferenceSession:
     ``device``: by default a new one of the highest feature level on the default adapter.
     ``free_dimensions``: sizes by the names that the model gives to dimensions that are not fixed.
     ``policy``: how tensors between operators are laid out in memory, see :mod:`dmlemu.graph.policies`; by
-    default packed, of a quantized model whose convolutions have one group ``interleaved_bytes``.
+    default packed, but channels last for images of FLOAT32 that convolutions compute, unless the model has
+    an LRN, and for images of bytes of a quantized model whose convolutions have one group.
     ``host="error"``: a node that cannot run on the device is an error instead.
     ``numerics``: where ONNX's specification is silent (a NaN in ``Max``, casts of numbers out of range ...),
     results are DirectML's, and :meth:`describe` names the nodes; ``"onnx"`` adds operators for the results of
@@ -103,6 +104,8 @@ class InferenceSession:
         if device is None:
             device = dml.create_device(d3d12.create_device())
         graph = self.model.graph
+        if policy is None and any(node.op_type == "LRN" for node in graph.node):
+            policy = packed  # LRN takes three times as long channels last
         opsets = {each.domain: each.version for each in self.model.opset_import}
         self._free = free = _checked_sizes(free_dimensions or {}, graph)
         arguments = {each.name: _argument(each, free) for each in graph.input}
@@ -113,7 +116,8 @@ class InferenceSession:
             tuple(each.name for each in graph.output),
             tuple(self.model.functions),
             Host(self.model.functions),
-            policy or _policy_of(graph),
+            policy,
+            _usual_policy(graph),
             execution_flags,
             refuses_host=host == "error",
             keeps=keep_intermediates,
@@ -294,8 +298,8 @@ def _argument(value: onnx.ValueInfoProto, free: Mapping[str, int]) -> NodeArg:
     return NodeArg(value.name, f"tensor({name})", shape)
 
 
-def _policy_of(graph: onnx.GraphProto) -> Policy:
-    """The layouts with which the model runs fastest.
+def _usual_policy(graph: onnx.GraphProto) -> Policy:
+    """The layouts with which a quantized model runs fastest; packed for others.
 
     Convolutions of several groups store sums in a packed tensor, which costs more than the others gain.
     """
