@@ -545,6 +545,6 @@ def test_images_of_bytes_have_their_channels_last(groups: int) -> None:
     sessions = [InferenceSession(made), InferenceSession(made, policy=packed)]
     results = [each.run(None, net.inputs)[0] for each in sessions]
     np.testing.assert_array_equal(*results)
-    assert sessions[0]._program.policy is (interleaved_bytes if groups == 1 else packed)
+    assert sessions[0]._program.usual is (interleaved_bytes if groups == 1 else packed)
     floats = model([node("Relu", ["x"], "y")], [("x", 1, [2])], [("y", 1, [2])])
     assert InferenceSession(floats)._program.policy is packed
