@@ -547,4 +547,4 @@ def test_images_of_bytes_have_their_channels_last(groups: int) -> None:
     np.testing.assert_array_equal(*results)
     assert sessions[0]._program.usual is (interleaved_bytes if groups == 1 else packed)
     floats = model([node("Relu", ["x"], "y")], [("x", 1, [2])], [("y", 1, [2])])
-    assert InferenceSession(floats)._program.policy is packed
+    assert InferenceSession(floats)._program.usual is packed
