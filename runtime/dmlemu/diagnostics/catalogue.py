@@ -14,6 +14,7 @@ from pathlib import Path
 
 from .declaration import Declaration
 from .groups import GROUPS, Group
+from .report import loading, set_sentences
 from .rule import ALL_RULES, RULES, Breach, Rule, rules_named
 
 __all__ = ["breaches_of", "catalogue", "groups", "is_built_in", "rules"]
@@ -57,6 +58,16 @@ def rules() -> dict[str, type[Rule]]:
     """Every rule by its label, in the order of letters and numbers: ``CL9`` before ``CL10``."""
     _load()
     return {label: RULES[label] for label in sorted(RULES, key=_order)}
+
+
+def _sentences(text: str) -> list[str]:
+    """Those of all rules that a text names: rooms that the program has not used yet are loaded now."""
+    with loading():
+        rules()
+    return [rule.says for rule in rules_named(text)]
+
+
+set_sentences(_sentences)
 
 
 def _order(label: str) -> list[tuple[str, int]]:

@@ -24,7 +24,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .location import caller
-from .report import Error, HResult, Report, Severity, loading, set_sentences
+from .report import Error, HResult, Report, Severity, set_sentences
 from .spelling import is_object, sentence, spell
 
 if TYPE_CHECKING:
@@ -83,16 +83,7 @@ def rules_named(text: str) -> list[type[Rule]]:
     return [RULES[label] for label in dict.fromkeys(labels) if label in RULES]
 
 
-def _sentences(text: str) -> list[str]:
-    """Those of all rules that it names: rooms that the program has not used yet are loaded now."""
-    with loading():
-        from .catalogue import rules
-
-        rules()
-    return [rule.says for rule in rules_named(text)]
-
-
-set_sentences(_sentences)
+set_sentences(lambda text: [rule.says for rule in rules_named(text)])
 
 _AS_DECLARED: Any = object()
 
