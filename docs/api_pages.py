@@ -106,7 +106,7 @@ def _entry(module: ModuleType, name: str, value: Any) -> Iterator[str]:
     if isroutine(value):
         yield f".. autofunction:: {module.__name__}.{name}\n"
         return
-    first = next(each for each in _MODULES if value in vars(import_module(each)).values())
+    first = next(each for each in _MODULES if getattr(import_module(each), name, None) is value)
     if first != module.__name__:
         yield f"``{name}`` is :class:`{first}.{name}`.\n"
         return
