@@ -38,7 +38,7 @@ SECONDS = 60  # of one model: it hangs
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e]")
 VALUES_PRINTED = re.compile(r"^(Resource '.*': .*|\[ *\d+\] .*)$", re.MULTILINE)  # what the model asked for
-REPORT = re.compile(r"(DxDispatch|D3D12|DML|dmlemu) (CORRUPTION|ERROR|WARNING) [A-Z_0-9]+( \[.*\])?$")
+REPORT = re.compile(r"(DxDispatch|D3D12|DML|dmlemu) (CORRUPTION|ERROR|WARNING|INFO) [A-Z_0-9]+( \[.*\])?$")
 BESIDE = re.compile(r"dmlemu: (error: the reports cannot be written to|no checks ran|\d+ reports? ha)")
 
 PATHS = [

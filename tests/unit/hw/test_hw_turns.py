@@ -347,7 +347,7 @@ def test_exceptions_at_any_moment_leave_the_lock_free_or_held_by_its_thread() ->
 def test_a_poll_runs_a_piece_of_a_list_and_keeps_the_order(gpu: Gpu) -> None:
     """A list of dispatches of a millisecond and more; another queue's entry waits until it is done."""
     gpu.has_native_threads = True
-    work, other = Work(gpu, 1 << 21, 8), gpu.create_queue(QueueKind.COPY)
+    work, other = Work(gpu, 1 << 21, 32), gpu.create_queue(QueueKind.COPY)
     fence = gpu.create_fence()
     other.signal(fence, 1)
     polls = 0
