@@ -13,6 +13,31 @@ from dmlemu.graph import Policy, packed
 from dmlemu.onnx import InferenceSession
 
 Array = np.ndarray[Any, np.dtype[Any]]
+INF, NAN = np.inf, np.nan
+
+
+def f32(*values: Any) -> Array:
+    return np.array(values, np.float32)
+
+
+def f16(*values: Any) -> Array:
+    return np.array(values, np.float16)
+
+
+def i32(*values: Any) -> Array:
+    return np.array(values, np.int32)
+
+
+def i64(*values: Any) -> Array:
+    return np.array(values, np.int64)
+
+
+def u8(*values: Any) -> Array:
+    return np.array(values, np.uint8)
+
+
+def i8(*values: Any) -> Array:
+    return np.array(values, np.int8)
 
 
 def model(

@@ -9,38 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import pytest
-from models import Array, check_node, model, node
+from models import INF, NAN, Array, check_node, f16, f32, i8, i32, i64, model, node, u8
 from onnx import TensorProto as T
 from oracles import Case, compare, oracles
 
 from dmlemu.graph import packed, random_layouts
 from dmlemu.onnx import InferenceSession
-
-INF, NAN = np.inf, np.nan
-
-
-def f32(*values: Any) -> Array:
-    return np.array(values, np.float32)
-
-
-def f16(*values: Any) -> Array:
-    return np.array(values, np.float16)
-
-
-def i32(*values: Any) -> Array:
-    return np.array(values, np.int32)
-
-
-def i64(*values: Any) -> Array:
-    return np.array(values, np.int64)
-
-
-def u8(*values: Any) -> Array:
-    return np.array(values, np.uint8)
-
-
-def i8(*values: Any) -> Array:
-    return np.array(values, np.int8)
 
 
 class Row(NamedTuple):

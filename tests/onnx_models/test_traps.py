@@ -10,27 +10,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from models import Array, check_node
+from models import INF, NAN, Array, check_node, f32, i32, i64, u8
 from onnx import TensorProto as T
-
-INF, NAN = np.inf, np.nan
-
-
-def f32(*values: Any) -> Array:
-    return np.array(values, np.float32)
-
-
-def i32(*values: Any) -> Array:
-    return np.array(values, np.int32)
-
-
-def i64(*values: Any) -> Array:
-    return np.array(values, np.int64)
-
-
-def u8(*values: Any) -> Array:
-    return np.array(values, np.uint8)
-
 
 # --- softmax ---
 

@@ -275,15 +275,3 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = _Functions()
 """By name: those of all operators, and the short names of some."""
 
 __all__ = ["FUNCTIONS", *(name for name in FUNCTIONS if not hasattr(builtins, name))]
-
-
-def __getattr__(name: str) -> Any:
-    """A function, on first access."""
-    if name not in FUNCTIONS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = FUNCTIONS[name]
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *FUNCTIONS})

@@ -19,7 +19,7 @@ import onnx
 
 from .. import dml
 from ..diagnostics.report import Error, HResult
-from ..graph import CompiledGraph, Expression, Graph, Policy, interleaved_channel, packed
+from ..graph import CompiledGraph, Expression, Graph, Policy, interleaved_channel
 from .calls import LOWERINGS, Call, Made, NeedsValue, NotOnDevice
 from .hosting import Host
 from .loading import ModelError, sentence
@@ -333,7 +333,7 @@ class Builder:
             return interleaved_channel
         is_depthwise = kind == "Conv" and groups == (images[0].shape or ())[1]
         keeps = kind in _OF_IMAGES or is_depthwise
-        return interleaved_channel if keeps and any(map(_has_channels_last, images)) else packed
+        return interleaved_channel if keeps and any(map(_has_channels_last, images)) else self.program.usual
 
     def _put(self, nodes: Sequence[Work]) -> None:
         """Puts nodes in the place of the one that is taken."""

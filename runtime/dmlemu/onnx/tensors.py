@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,8 @@ import onnx
 from .. import graph as g
 from ..dml.enums import TensorDataType
 from ..dml.tensor_desc import BufferTensorDesc
-from ..graph import Expression, Graph, packed, reinterpret
+from ..graph import Expression, Graph, Policy, packed, reinterpret
+from ..graph.expression import GraphBase
 
 __all__ = [
     "DATA_TYPES",
@@ -31,6 +33,7 @@ __all__ = [
     "fitted",
     "host_array",
     "sizes_of",
+    "with_policy",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -192,14 +195,20 @@ def dense_array(sparse: onnx.SparseTensorProto) -> Array:
 # --- views ---
 
 
+@contextmanager
+def with_policy(graph: GraphBase, policy: Policy) -> Iterator[None]:
+    """What is made meanwhile is laid out by another policy than the graph's."""
+    before, graph.policy = graph.policy, policy
+    try:
+        yield
+    finally:
+        graph.policy = before
+
+
 def copied(x: Expression) -> Expression:
     """A packed copy of the elements that ``x`` reads."""
-    graph = x.graph
-    policy, graph.policy = graph.policy, packed
-    try:
+    with with_policy(x.graph, packed):
         made: Expression = g.element_wise_identity(x)
-    finally:
-        graph.policy = policy
     return made
 
 

@@ -11,7 +11,7 @@ from .... import graph as g
 from ....dml.enums import TensorDataType
 from ....graph import Expression, interleaved_channel
 from ...calls import MICROSOFT, Call, Made, lowers, repeated
-from ...tensors import by_channel, fitted
+from ...tensors import by_channel, fitted, with_policy
 from ..products import Product, of_columns, of_rows
 from ..windows import pooled
 from .convolutions import channels_first, channels_last
@@ -189,9 +189,7 @@ def _linear_layer(c: Call) -> Made:
     rows, depth = c.shape(0)
     w = c.x(3) if c.attribute("transB", 0) else g.transpose(c.x(3), [1, 0])
     columns = w.sizes[0]
-    graph = c.graph
-    policy, graph.policy = graph.policy, interleaved_channel  # the rows of the result, as those of x
-    try:
+    with with_policy(c.graph, interleaved_channel):  # the rows of the result, as those of x
         made: Expression = g.quantized_linear_convolution(
             g.transpose(fitted(c.x(0), (1, 1, rows, depth)), [0, 3, 1, 2]),
             by_channel(c.x(1), 4),
@@ -204,8 +202,6 @@ def _linear_layer(c: Call) -> Made:
             by_channel(c.x(8), 4),
             output_data_type=c.x(8).data_type,
         )
-    finally:
-        graph.policy = policy
     return Made(g.transpose(made, [0, 2, 3, 1]), (rows, columns))
 
 
