@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import weakref
 from collections.abc import Callable
@@ -861,3 +862,13 @@ def test_plain_bindings_are_bound_as_the_checks_of_all_bindings_bind_them(
     monkeypatch.setattr(binding_checks, "_is_plain", lambda *_: False)
     assert plain == outcomes()
     assert {type(each) for each in plain} == {dict, str}
+
+
+def test_an_output_of_an_initializer_that_was_reset_meanwhile(world: World) -> None:
+    """By another thread, between finding the slot and reporting what is wrong with its binding."""
+    initializer = world.dml.create_operator_initializer([world.compile(gemm(flags=OWNED))])
+    (slot,) = initializer.outputs
+    initializer.reset([])
+    check = binding_checks.SlotCheck(world.dml.context, initializer, slot)
+    with pytest.raises(Error, match=re.escape(slot.path)):
+        check.find(dml.BindingDesc(dml.BindingType.NONE, None))

@@ -376,9 +376,8 @@ class SlotCheck:
         """`` (binding 2)``: its index in the caller's list."""
         if self.slot.role not in (Role.INPUT, Role.OUTPUT):
             return ""
-        if self.slot.role is Role.OUTPUT:
-            return f" (binding {self.dispatchable.outputs.index(self.slot)})"
-        for i, slots in enumerate(self.dispatchable.inputs):
+        inputs, outputs = self.dispatchable.inputs, [(slot,) for slot in self.dispatchable.outputs]
+        for i, slots in enumerate(outputs if self.slot.role is Role.OUTPUT else inputs):
             if self.slot in slots:
                 return f" (binding {i})"
-        return ""
+        return ""  # of an initializer that another thread has reset meanwhile
