@@ -136,11 +136,19 @@ def evaluate(  # type: ignore[misc]  # an array may not be named like a paramete
 def _evaluate_expressions(
     wanted: Evaluable | Sequence[Any], arrays: Mapping[Any, Any], flags: dml.ExecutionFlags
 ) -> Any:
-    each = [wanted] if isinstance(wanted, Evaluable) else list(wanted)
+    each = [wanted] if isinstance(wanted, Evaluable) else _listed(wanted)
     if not each or not isinstance(each[0], Evaluable):
         raise TypeError("desc must be an operator desc, an expression of a graph, or a list of expressions")
     values = each[0].evaluate_all(each, arrays, flags)
     return values[0] if isinstance(wanted, Evaluable) else values
+
+
+def _listed(values: Sequence[Any]) -> list[Any]:
+    """Nothing of a view of memory with several dimensions, a sequence that cannot be gone through."""
+    try:
+        return list(values)
+    except NotImplementedError:
+        return []
 
 
 def pack_tensor(tensor: dml.BufferTensorDesc, array: Array, name: str = "array") -> Array:

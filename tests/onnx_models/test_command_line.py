@@ -273,12 +273,14 @@ def test_inputs_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_ctrl_c_ends_it_without_a_word() -> None:
-    command = [sys.executable, "-m", "dmlemu", "run", "net.onnx", "-p", "-t", "60000", "--record", "r.dmlrec"]
+    """Between two runs: a record of a dispatch that Ctrl-C stops is not complete, and says so."""
+    times = ["-t", "60000", "-I", "30000"]
+    command = [sys.executable, "-m", "dmlemu", "run", "net.onnx", "-p", *times, "--record", "r.dmlrec"]
     with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         while "Output Tensor" not in process.stdout.readline():  # what follows is the run
             pass
-        time.sleep(0.2)
+        time.sleep(1)
         process.send_signal(signal.SIGINT)
         errors = process.communicate(timeout=60)[1]
     assert (process.returncode, errors) == (130, "")

@@ -225,6 +225,8 @@ def test_what_evaluate_refuses(graph: Graph) -> None:
         dmlemu.evaluate(y, {}, device=graph.device)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="desc must be an operator desc, an expression"):
         dmlemu.evaluate([1], {})  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="desc must be an operator desc, an expression"):
+        dmlemu.evaluate(memoryview(np.zeros((2, 2))))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="inputs are for expressions"):
         desc = y.node.operator.desc  # type: ignore[attr-defined]
         dmlemu.evaluate(desc, {"x": np.zeros(2, np.float32)})
