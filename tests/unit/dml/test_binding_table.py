@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dmlemu import d3d12, dml
-from dmlemu.dml.binding import binding_checks
+from dmlemu.dml.binding import binding_checks, binding_table
 from dmlemu.errors import Error, HResult, Strictness
 
 from .world import F32, OWNED, UAV, Levels, World, add, gemm, half_gemm, identity, refused, tensor
@@ -872,3 +872,25 @@ def test_an_output_of_an_initializer_that_was_reset_meanwhile(world: World) -> N
     check = binding_checks.SlotCheck(world.dml.context, initializer, slot)
     with pytest.raises(Error, match=re.escape(slot.path)):
         check.find(dml.BindingDesc(dml.BindingType.NONE, None))
+
+
+def test_an_initializer_that_is_reset_while_its_outputs_are_counted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By another thread: the binding is one of those that there were."""
+    initializer = world.dml.create_operator_initializer([world.compile(gemm(flags=OWNED))])
+    table = world.table(initializer)
+    counted = binding_table.counted
+
+    def reset_meanwhile(*arguments: Any) -> Any:
+        found = counted(*arguments)
+        initializer.reset([])
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(binding_table, "counted", reset_meanwhile)
+        with pytest.raises(Error, match=r"PersistentResource\[0\]"):
+            table.bind_outputs(
+                [dml.BindingDesc(dml.BindingType.BUFFER_ARRAY, dml.BufferArrayBinding([None]))]
+            )
+    assert world.works()

@@ -139,12 +139,13 @@ class BindingTable(DeviceChild):
         """
 
         def find(target: Dispatchable) -> list[tuple[Slot, BindingDesc]]:
-            if target.grouped and _is_nothing(bindings) and not any(map(_wanted, target.inputs)):
+            inputs = target.inputs  # of an initializer that another thread may reset
+            if target.grouped and _is_nothing(bindings) and not any(map(_wanted, inputs)):
                 return []  # no owned tensors: the binding may be omitted
-            descs = counted(target, Role.INPUT, bindings, len(target.inputs))
+            descs = counted(target, Role.INPUT, bindings, len(inputs))
             if not target.grouped:
-                return [(slots[0], desc) for slots, desc in zip(target.inputs, descs, strict=True)]
-            groups = zip(target.inputs, descs, strict=True)
+                return [(slots[0], desc) for slots, desc in zip(inputs, descs, strict=True)]
+            groups = zip(inputs, descs, strict=True)
             return [pair for i, (slots, desc) in enumerate(groups) for pair in group(target, i, slots, desc)]
 
         self._bind(Role.INPUT, find)
@@ -157,10 +158,11 @@ class BindingTable(DeviceChild):
         """
 
         def find(target: Dispatchable) -> list[tuple[Slot, BindingDesc]]:
-            if target.grouped and _is_nothing(bindings) and not _wanted(target.outputs):
+            outputs = target.outputs  # of an initializer that another thread may reset
+            if target.grouped and _is_nothing(bindings) and not _wanted(outputs):
                 return []
-            descs = counted(target, Role.OUTPUT, bindings, len(target.outputs))
-            return list(zip(target.outputs, descs, strict=True))
+            descs = counted(target, Role.OUTPUT, bindings, len(outputs))
+            return list(zip(outputs, descs, strict=True))
 
         self._bind(Role.OUTPUT, find)
 
