@@ -112,6 +112,10 @@ bench: .venv/bench
 	$(BENCH) --scaling --results $(RESULTS)/scaling-all.json
 	$(BIN)/python tests/bench/recording.py
 	$(BIN)/python tests/bench/page.py $(RESULTS) docs
+	$(BIN)/python tests/bench/threads.py
+
+bench-threads: .venv/bench
+	$(BIN)/python tests/bench/threads.py
 
 bench-quick: .venv/bench
 	$(BENCH) --quick

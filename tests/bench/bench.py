@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import cases
+import families
 import index_cases
 import line_cases
 import model_cases
@@ -62,36 +63,6 @@ TABLES: tuple[Callable[[d3d12.Device], Iterator[Case]], ...] = (
     *(overheads.check_cases, overheads.rewrite_cases, overheads.thread_cases, overheads.abi_cases),
 )
 PLOTS = (scaling.size_cases, scaling.copy_order_cases, scaling.convolution_order_cases)
-
-
-# The rows of --quick: of each family one or two that fit the caches.
-QUICK = (
-    "nonzero coordinates 1e6 f32, 50 % packed",
-    "add 1e6 float32 packed",
-    "clip 1e6 float32 every second",
-    "bit count 1e6 uint32 packed",
-    "exp 1e+06 float32 packed",
-    "divide 1e+06 float32 packed",
-    "copy f32 64x64x56x56 NCHW > NHWC",
-    "cast 1e6 float32 > float16 packed",
-    "slice: every second column packed",
-    "padding: CONSTANT packed",
-    "gather 4096 rows of 256 f32 of 30000",
-    "gather elements 1e6 f32 axis 1",
-    "scatter elements 1e6 f32 axis 1",
-    "reduce SUM f32 1000x1000",
-    "argmax f32 1000x1000 axis 1",
-    "softmax f32 1000x1000 axis 1",
-    "top 10 f32 1000x1000 axis 1",
-    "quantize 1e6 f32 > u8",
-    "dequantize 1e6 u8 > f32",
-    "conv 3x3 64>64 56x56 u8*s8",
-    "depthwise 3x3 384 14x14",
-    "pooling max 3x3 s2 64 112x112 f32",
-    "gemm 1024 cubed f32 NN",
-    "gemm 100 cubed f32",
-    "1,000 tiny dispatches and barriers, one list",
-)
 
 
 @dataclass
@@ -228,7 +199,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="few cases, short rounds: under a minute")
+    parser.add_argument(
+        "--quick", action="store_true", help="a few cases of each family, short rounds: a minute"
+    )
+    parser.add_argument("--families", action="store_true", help="the same and networks, longer rounds")
     parser.add_argument("--scaling", action="store_true", help="the cases of the plots instead")
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="only cases whose name and layout contain TEXT"
@@ -241,12 +215,14 @@ def main() -> int:
         "ratio = our time / the peer's time, medians of alternating rounds; +- half the interquartile range\n"
     )
     rows: list[Row] = []
+    names = families.QUICK if arguments.quick else families.ALL if arguments.families else ("",)
+    seconds = 0.04 if arguments.quick else 0.1 if arguments.families else 0.5
     with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
         for make in PLOTS if arguments.scaling else TABLES:
             for case in make(device):
                 title = f"{case.name} {case.layout}"
-                if arguments.only in title and (not arguments.quick or title.startswith(QUICK)):
-                    rows.append(measure(case, 0.04 if arguments.quick else 0.5))
+                if arguments.only in title and title.startswith(names):
+                    rows.append(measure(case, seconds))
                     print_row(rows[-1])
     ratios = [row.ours / peer for row in rows if not row.overhead for peer in row.peers.values()]
     print(f"\nworst ratio of an operator to a peer: {max(ratios, default=0):.2f}")
