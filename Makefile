@@ -14,7 +14,7 @@ help:
 	@echo "make dev     editable install with all tools; run again after changing C"
 	@echo "make ctest   C tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
 	@echo "make fuzz    random input, an hour of each kind (FUZZ_SECONDS=60 make fuzz: a minute)"
-	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-quick: a few rows, a minute)"
+	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-threads: by number of threads; bench-quick: a few rows, a minute)"
 	@echo "make test-long  all tests (more than an hour); make measured  what the tests of operators cover"
 	@echo "make guards  the breaches of rules that have no legal neighbour in the tests"
 	@echo "make interfaces  the table of the C ABI from Microsoft's headers, DirectML.h and its IIDs"
@@ -191,4 +191,4 @@ clean:
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long test-ci measured guards dev check ctest ctest-build fuzz bench bench-quick docs site check-lint check-types check-site interfaces wheel check-wheel check-numpy clean
+.PHONY: help run test test-long test-ci measured guards dev check ctest ctest-build fuzz bench bench-threads bench-quick docs site check-lint check-types check-site interfaces wheel check-wheel check-numpy clean

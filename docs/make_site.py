@@ -38,7 +38,7 @@ BELOW = {
         *(f"{folder}/index" for folder in FOLDERS[:-1]),
         *("speed", "architecture", "decisions/index", "contributing", "changelog"),
     ],
-    "speed.md": ["speed_results"],
+    "speed.md": ["speed_results", "speed_threads"],
     "contributing.md": ["tests"],
 }
 LISTED = ("reference/operators/", "reference/checks/")

@@ -116,7 +116,7 @@ def plot(runs: list[dict[str, Any]], path: Path) -> None:
             side.set_major_locator(matplotlib.ticker.FixedLocator(numbers))
             side.set_major_formatter("{x:.0f}")
             side.set_minor_locator(matplotlib.ticker.NullLocator())
-        axis.legend(fontsize=6)
+        axis.legend(fontsize=6, loc="upper left", framealpha=0.5)
     figure.suptitle("times faster than one thread, by the number of threads; dashed: the best peer")
     figure.tight_layout()
     figure.savefig(path, dpi=70)
