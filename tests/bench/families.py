@@ -1,4 +1,4 @@
-"""Of each family of operators one case or a few, by how their names begin: what is measured where time is short."""
+"""Of each family of operators a few cases, by how their names begin: for where time is short."""
 
 FAMILIES = {
     "element-wise": (

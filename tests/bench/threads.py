@@ -63,9 +63,9 @@ def page(runs: list[dict[str, Any]]) -> str:
     lines = [
         "# Speed: threads",
         "",
-        "Written by `make bench-threads`; [speed.md](speed.md) says what the numbers mean.  Milliseconds of a",
-        "dispatch by the number of threads; how many times faster the last number is than one thread; and our",
-        "time divided by the best peer's with one thread and with the last number, all libraries using as many.",
+        "Written by `make bench-threads`; [speed.md](speed.md) says what the numbers mean.  Milliseconds of",
+        "a dispatch by the number of threads; how many times faster the last number is than one thread; and",
+        "our time divided by the best peer's with one thread and with the last number.",
         "",
         "![gain by threads](pictures/speed_scaling.png)",
         "",
