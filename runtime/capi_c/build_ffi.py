@@ -237,6 +237,7 @@ struct capi_left {{
     uint32_t references;
     uint32_t is_alive;
 }};
+void *malloc(size_t size);
 void capi_leave(struct capi_left *rows, uint32_t count);
 uint32_t capi_count(uintptr_t object);
 int capi_supports_iid(uintptr_t object, uintptr_t iid);
@@ -255,6 +256,9 @@ uintptr_t capi_frames(void);
 uintptr_t capi_place(uintptr_t address, char *file, size_t size);
 void capi_want_frames(void);
 void capi_stop(void);
+int capi_lives(void);
+void capi_end(void);
+void capi_wait_for_calls(int milliseconds);
 void capi_changed(uintptr_t object);
 void capi_push(uintptr_t object, uintptr_t number);
 void capi_do_not_keep(void);

@@ -52,15 +52,8 @@ static void capi_run(struct _cffi_externpy_s *method, char *arguments)
         capi_fail(method, arguments, CAPI_E_OUTOFMEMORY);
 }
 
-static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_t address)
+static void capi_call_alive(struct _cffi_externpy_s *method, char *arguments, uintptr_t address)
 {
-    if (capi_client != 0)
-        address = capi_client;
-    capi_client = 0;
-    if (!atomic_load_explicit(&capi_is_alive, memory_order_relaxed)) {
-        capi_fail(method, arguments, CAPI_DEVICE_REMOVED);
-        return;
-    }
     const struct capi_site outer = capi_site;
     capi_site.method = method;
     capi_site.frames[0] = address;
@@ -72,6 +65,19 @@ static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_
     capi_run(method, arguments);
     pthread_setcancelstate(cancelling, NULL);
     capi_site = outer;
+}
+
+static void capi_call(struct _cffi_externpy_s *method, char *arguments, uintptr_t address)
+{
+    if (capi_client != 0)
+        address = capi_client;
+    capi_client = 0;
+    atomic_fetch_add(&capi_inside, 1); /* before the look at capi_is_alive: see capi_wait_for_calls */
+    if (atomic_load(&capi_is_alive))
+        capi_call_alive(method, arguments, address);
+    else
+        capi_fail(method, arguments, CAPI_DEVICE_REMOVED);
+    atomic_fetch_sub(&capi_inside, 1);
 }
 
 /* Inlined, so that a debugger stops in the slot itself, with the client's line above it. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { CAPI_E_NOINTERFACE = 0x80004002u, CAPI_E_POINTER = 0x80004003u };
 
@@ -352,6 +353,19 @@ static void capi_stop(void)
 static void capi_end(void)
 {
     atomic_store(&capi_is_alive, 0);
+}
+
+static int capi_lives(void)
+{
+    return atomic_load(&capi_is_alive);
+}
+
+/* After capi_end: waits until no call is inside Python any more, or until the time is over. */
+static void capi_wait_for_calls(int milliseconds)
+{
+    const struct timespec pause = {0, 1000000};
+    for (int i = 0; i < milliseconds && atomic_load(&capi_inside) != 0; i++)
+        nanosleep(&pause, NULL);
 }
 
 /* Sets the objects to be printed at the very end of the process, if the program does not release them before. */

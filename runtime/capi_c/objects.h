@@ -106,6 +106,9 @@ static uint32_t capi_next_released;
 
 static _Atomic int capi_is_alive = 1;
 
+/* How many calls are on their way to Python or back. */
+static _Atomic int capi_inside;
+
 /* Set when Python lists the objects that are left: from then on, no memory of objects is freed. */
 static _Atomic int capi_keeps_memory;
 

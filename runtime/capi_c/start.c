@@ -121,7 +121,8 @@ static void *finish_python(void *unused)
     return NULL;
 }
 
-/* Runs at exit() and quick_exit(), once.  Not in a forked process, which lacks the threads that hold Python's locks. */
+/* Runs at exit() and quick_exit(), once.  Not in a forked process, which lacks the threads that hold Python's locks,
+ * and not for the Python of a host, which has its own functions at exit and is gone by now. */
 static void finish(void)
 {
     if (!is_forked && !atomic_exchange(&has_finished, 1))
@@ -132,7 +133,7 @@ static void finish(void)
  * Python; also after the functions of quick_exit(), which destroys no static objects. */
 __attribute__((destructor)) static void print_left(void)
 {
-    if (!is_forked && atomic_load(&has_finished))
+    if (!is_forked && exports.print_left != NULL)
         exports.print_left();
 }
 
@@ -148,7 +149,7 @@ static void after_fork(void)
     exports.end();
 }
 
-static int load_frontend(void)
+static int load_frontend(int is_host)
 {
     /* An environment variable with a wrong value raises a ValueError whose message starts with the variable's name. */
     static const char start_code[] =
@@ -156,7 +157,7 @@ static int load_frontend(void)
         "    import sys\n"
         "    try:\n"
         "        import dmlemu.frontends.capi.startup as startup\n"
-        "        startup.start(table)\n"
+        "        startup.start(table, is_host=%d)\n"
         "    except ValueError as error:\n"
         "        if not str(error).startswith('DMLEMU_'):\n"
         "            raise\n"
@@ -165,13 +166,15 @@ static int load_frontend(void)
         "_dmlemu(%zu)\n"
         "del _dmlemu\n";
     char code[sizeof start_code + 32];
-    snprintf(code, sizeof code, start_code, (size_t)&exports);
+    snprintf(code, sizeof code, start_code, is_host, (size_t)&exports);
     if (python.run(code) != 0)
         return dmlemu_failed_without_python("dmlemu cannot be imported", "see the traceback above");
     if (exports.end == NULL) /* it failed, and printed the reason */
         return 0;
-    atexit(finish);
-    at_quick_exit(finish_quickly);
+    if (!is_host) {
+        atexit(finish);
+        at_quick_exit(finish_quickly);
+    }
     pthread_atfork(NULL, NULL, after_fork);
     return 1;
 }
@@ -183,7 +186,7 @@ static void *start_own(void *unused)
     (void)unused;
     sigaction(SIGINT, NULL, &interrupt);
     if (start_python()) {
-        has_started = load_frontend();
+        has_started = load_frontend(0);
         python.save(); /* otherwise every other thread would wait forever */
     }
     sigaction(SIGINT, &interrupt, NULL); /* Python's module "signal" takes it when it is imported */
@@ -212,7 +215,7 @@ static void start(void)
         return;
     }
     int state = python.ensure();
-    has_started = load_frontend();
+    has_started = load_frontend(1);
     python.release(state);
 }
 

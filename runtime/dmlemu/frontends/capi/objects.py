@@ -64,7 +64,7 @@ _of_things: dict[int, Interface] = {}  # by id of the object
 _released: OrderedDict[int, tuple[object, CallSite | None]] = OrderedDict()
 
 REFUSING: set[str] = set()  # qualified names of methods that always refuse
-_left: list[Any] = []  # what C prints at the end
+_lasting = ffi.new_allocator(lib.malloc)  # of memory that outlives Python: C reads it at the very end
 
 find = _live.__getitem__  # of the object at an address; KeyError: there is none
 classes: dict[type, type[Interface]] = {}  # the interface of each class of the Python API
@@ -267,19 +267,13 @@ def leave_alive() -> None:
     index = {each.address: i for i, each in enumerate(left)}
     lines = [_with_line(each.thing) if hasattr(each.thing, "created_at") else "" for each in left]
     texts = spell_text("\0".join(lines)).split("\0")  # together, so that symbols are looked up once
-    rows = ffi.new("struct capi_left[]", len(left))
+    rows = _lasting("struct capi_left[]", len(left))
     for row, each, text in zip(rows, left, texts, strict=True):
         held = [index[other.address] for other in list(each.held.values()) if other.address in index]
         row.object, row.hold_count = each.address, len(held)
-        row.holds = _kept(ffi.new("uint32_t[]", held))
-        row.text = _kept(ffi.new("char[]", text.encode())) if text else ffi.NULL
-    lib.capi_leave(_kept(rows), len(left))
-
-
-def _kept(made: Any) -> Any:
-    """Memory for C, which stays."""
-    _left.append(made)
-    return made
+        row.holds = _lasting("uint32_t[]", held)
+        row.text = _lasting("char[]", text.encode()) if text else ffi.NULL
+    lib.capi_leave(rows, len(left))
 
 
 def _with_line(thing: Any) -> str:

@@ -17,16 +17,21 @@ from .objects import Interface
 __all__ = ["finish", "start"]
 
 
-def start(table: int) -> None:
+_LONGEST_CALL = 1000  # milliseconds that the end of a host waits for its threads that are inside of calls
+
+
+def start(table: int, *, is_host: bool) -> None:
     """Fills in the functions of the libraries; called by the first export of the process.
 
-    ValueError: of :func:`settings.apply`.
+    ``is_host``: this Python is the program's own, which ends it.  ValueError: of :func:`settings.apply`.
     """
     settings.apply()
     reports.install()
     sites.install()
     spelling.speak(spelling.C)
     calls.attach([Interface, *_subclasses(Interface), Exports])
+    if is_host:
+        atexit.register(_finish_in_host)  # runs before what the settings have registered
     objects.publish(lib.capi_fill(table), Exports())
 
 
@@ -35,17 +40,35 @@ def _subclasses(kind: type) -> list[type]:
     return [each for found in direct for each in (found, *_subclasses(found))]
 
 
+def _finish_in_host() -> None:
+    """The host ends its Python: from now on calls fail in C, without it.
+
+    A thread that is still inside of one would be ended by Python, in the middle of the program's functions.
+    """
+    if not lib.capi_lives():  # a forked process
+        return
+    try:
+        _end_run()
+    finally:
+        lib.capi_end()
+        lib.capi_wait_for_calls(_LONGEST_CALL)
+
+
 def finish() -> None:
     """The process ends: what Python would do at its own end, without ending it."""
     try:
-        end_run()
-        if os.environ.get("DMLEMU_EXEC"):
-            _summarize()
+        _end_run()
     finally:
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
+
+
+def _end_run() -> None:
+    end_run()
+    if os.environ.get("DMLEMU_EXEC"):
+        _summarize()
 
 
 def _summarize() -> None:

@@ -1,0 +1,102 @@
+"""A Python program that computes with hosted.cpp and ends: ``host.py LIBRARY WAY [SECONDS]``.
+
+Runs under any Python from 3.9 on, which need not have dmlemu.
+"""
+
+import ctypes
+import os
+import sys
+import threading
+import time
+
+library = ctypes.CDLL(sys.argv[1])
+holding = ctypes.PyDLL(sys.argv[1])  # whose functions are called with the lock of this Python
+seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 1.0
+
+
+def in_daemons(function, count):
+    """Starts daemon threads, and gives them time to be inside of calls."""
+    for _ in range(count):
+        threading.Thread(target=function, daemon=True).start()
+    time.sleep(0.1)
+
+
+def ends():
+    pass
+
+
+def exits():
+    sys.exit(3)
+
+
+def exits_at_once():
+    os._exit(3)
+
+
+def a_thread_exits():
+    def work():
+        library.compute(2)
+        sys.exit(4)  # which ends only the thread
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    sys.exit(3)
+
+
+def raises():
+    raise RuntimeError("of the program")
+
+
+def exits_in_c():
+    ctypes.CDLL(None).exit(3)
+
+
+def daemons_call():
+    in_daemons(library.call_until_the_end, 3)
+    sys.exit(3)
+
+
+def a_daemon_waits():
+    in_daemons(library.wait_for_ever, 1)
+    sys.exit(3)
+
+
+def forks():
+    """The calls of the child fail; it ends as its parent does."""
+    in_daemons(library.call_until_the_end, 1)
+    child = os.fork()
+    if child == 0:
+        sys.exit(0 if library.create_fence() & 0xFFFFFFFF == 0x887A0005 else 1)
+    sys.exit(3 if os.waitpid(child, 0)[1] == 0 else 4)
+
+
+def threads():
+    """Seven threads compute; an eighth waits for a mutex of theirs, with the lock of this Python."""
+    end = time.monotonic() + seconds
+    found = []
+
+    def work(compute):
+        while time.monotonic() < end:
+            found.append(compute(2))
+
+    def wait():
+        while time.monotonic() < end:
+            holding.wait_for_turn()
+            time.sleep(0.001)
+
+    kinds = 4 * [library.compute, library.compute_in_turn]
+    workers = [threading.Thread(target=work, args=(each,)) for each in kinds[:7]]
+    workers.append(threading.Thread(target=wait))
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+    print(f"{sum(found)} wrong of {'many' if len(found) > 20 * seconds else len(found)}")
+    sys.exit(3)
+
+
+library.start()
+if library.compute(2) != 0:
+    sys.exit("wrong results")
+globals()[sys.argv[2]]()

@@ -1,0 +1,123 @@
+// A library that a Python program loads by ctypes, as extension modules of PyTorch and TensorFlow are: what host.py
+// calls.
+
+#include "program.h"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+
+namespace {
+
+struct Made {
+    Gpu gpu;
+    ComPtr<IDMLCompiledOperator> compiled = gpu.identity({1, 1, 1, 16}, {2.0f, 1.0f});
+};
+
+// Kept to the end of the process, as those programs do.
+Made *made;
+std::mutex mutex;
+
+// Doubles 16 values and adds one; returns how many results are wrong.
+int once(Gpu &gpu, int start)
+{
+    float values[16];
+    for (int i = 0; i < 16; i++)
+        values[i] = static_cast<float>(i + start);
+    gpu.used = 0;
+    ComPtr<ID3D12Resource> input = gpu.upload(values, sizeof values);
+    ComPtr<ID3D12Resource> output = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
+    gpu.dispatch(made->compiled.Get(), {{input.Get(), 0, sizeof values}}, {{output.Get(), 0, sizeof values}});
+    std::vector<uint32_t> words = gpu.read(output.Get(), sizeof values);
+    int wrong = 0;
+    for (int i = 0; i < 16; i++) {
+        const float expected = 2.0f * values[i] + 1.0f;
+        wrong += std::memcmp(&words[static_cast<size_t>(i)], &expected, 4) != 0;
+    }
+    return wrong;
+}
+
+} // namespace
+
+extern "C" {
+
+void start()
+{
+    made = new Made;
+}
+
+// Computes with lists and buffers of its own; returns how many results are wrong.
+int compute(int rounds)
+{
+    Gpu gpu(made->gpu);
+    int wrong = 0;
+    for (int round = 0; round < rounds; round++)
+        wrong += once(gpu, round);
+    return wrong;
+}
+
+// The same with those of everybody, under the library's mutex.
+int compute_in_turn(int rounds)
+{
+    int wrong = 0;
+    for (int round = 0; round < rounds; round++) {
+        std::lock_guard<std::mutex> guard(mutex);
+        wrong += once(made->gpu, round);
+    }
+    return wrong;
+}
+
+// Waits until nobody computes under the mutex.
+void wait_for_turn()
+{
+    std::lock_guard<std::mutex> guard(mutex);
+}
+
+// Waits for a value that nobody signals.
+void wait_for_ever()
+{
+    ComPtr<ID3D12Fence> fence;
+    CHECK(made->gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
+    fence->SetEventOnCompletion(1, nullptr);
+}
+
+// What a call returns.
+unsigned create_fence()
+{
+    ComPtr<ID3D12Fence> fence;
+    return static_cast<unsigned>(made->gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
+}
+
+// Calls until a call fails.
+void call_until_the_end()
+{
+    while (create_fence() == 0)
+        made->gpu.queue->Signal(made->gpu.fence.Get(), 0);
+}
+
+// A mistake, which the debug layer reports.
+void make_mistake()
+{
+    ComPtr<ID3D12Resource> buffer = made->gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
+    made->gpu.list->CopyBufferRegion(buffer.Get(), 32, buffer.Get(), 0, 64); // the mistake
+}
+
+// Nanoseconds that each of `count` calls takes: of one that Python implements (the CPU's Signal of a fence), or of a
+// getter in C (GetDesc).
+double time_calls(int count, int is_native)
+{
+    ComPtr<ID3D12Fence> fence;
+    CHECK(made->gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
+    ID3D12DescriptorHeap *heap = made->gpu.descriptors.Get();
+    heap->GetDesc();
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < count; i++) {
+        if (is_native)
+            heap->GetDesc();
+        else
+            fence->GetCompletedValue();
+    }
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / count;
+}
+}
