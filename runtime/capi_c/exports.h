@@ -3,7 +3,10 @@
 #ifndef DMLEMU_EXPORTS_H
 #define DMLEMU_EXPORTS_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+struct dl_phdr_info;
 
 #define DMLEMU_D3D12_EXPORTS(EXPORT) \
     EXPORT(D3D12CreateDevice, (uintptr_t adapter, uint32_t level, uintptr_t riid, uintptr_t out), (adapter, level, riid, out)) \
@@ -37,6 +40,10 @@
 
 /* A function for each export; NULL until Python has started. */
 struct dmlemu_exports {
+    /* Set by libd3d12.so before. */
+    int is_isolated; /* Python runs on threads of its own alone: the program's threads belong to another C library */
+    int (*iterate)(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data); /* over the program's files */
+
 #define FIELD(name, parameters, arguments) uint32_t (*name) parameters;
     DMLEMU_EXPORTS(FIELD)
 #undef FIELD

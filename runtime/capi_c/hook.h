@@ -27,27 +27,26 @@ static _Unwind_Reason_Code capi_add_frame(struct _Unwind_Context *context, void 
     return site->count < CAPI_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/* Finds the callers of the method that this thread is in. */
-static void capi_find_frames(void)
+/* Finds the callers of a method, on the thread that called it. */
+static void capi_find_frames(void *argument)
 {
-    memset(capi_site.frames + 1, 0, sizeof capi_site.frames - sizeof *capi_site.frames);
+    struct capi_site *site = argument;
+    memset(site->frames + 1, 0, sizeof site->frames - sizeof *site->frames);
     if (atomic_load_explicit(&capi_has_frames, memory_order_relaxed))
-        _Unwind_Backtrace(capi_add_frame, &capi_site);
-    if (capi_site.count == 0)
-        capi_site.count = 1;
+        _Unwind_Backtrace(capi_add_frame, site);
+    if (site->count == 0)
+        site->count = 1;
 }
 
-/* Runs the method: on this thread, if its stack has room for an interpreter. */
+/* Runs the method: on this thread, if Python may run here and the stack has room for it. */
 static void capi_run(struct _cffi_externpy_s *method, char *arguments)
 {
-    if (dmlemu_has_room(&capi_stack)) {
+    if (capi_is_isolated ? capi_is_ours : dmlemu_has_room(&capi_stack)) {
         const uint32_t mode = dmlemu_enter_mode();
         capi_call_python(method, arguments);
         dmlemu_leave_mode(mode);
         return;
     }
-    if (capi_site.count == 0)
-        capi_find_frames(); /* (only this thread can) */
     if (!capi_hand_over(method, arguments))
         capi_fail(method, arguments, CAPI_E_OUTOFMEMORY);
 }
@@ -59,7 +58,7 @@ static void capi_call_alive(struct _cffi_externpy_s *method, char *arguments, ui
     capi_site.frames[0] = address;
     capi_site.count = 0;
     if (atomic_load_explicit(capi_asker(method), memory_order_relaxed) == method)
-        capi_find_frames();
+        capi_find_frames(&capi_site);
     int cancelling; /* a thread that is cancelled inside Python would keep Python's locks */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
     capi_run(method, arguments);

@@ -1,6 +1,5 @@
 /* IUnknown and the functions with which Python makes objects; included after the generated vtables. */
 
-#include <link.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,8 +170,11 @@ static void capi_let_go(uintptr_t object)
     }
     if ((uint32_t)before > 1)
         return;
+    const int was_ours = capi_is_ours;
+    capi_is_ours = 1; /* called by Python */
     capi_client = capi_site.frames[0];
     Object_Released((uintptr_t)self, CAPI_OF_OURS);
+    capi_is_ours = was_ours;
 }
 
 /* Whether the object has the interface, which may be IUnknown. */
@@ -301,10 +303,12 @@ static int read_unloads(struct dl_phdr_info *info, size_t size, void *found)
 static uintptr_t capi_frames(void)
 {
     if (capi_site.count == 0) {
-        atomic_store_explicit(capi_asker(capi_site.method), capi_site.method, memory_order_relaxed);
-        capi_find_frames();
+        struct capi_site site = capi_site;
+        atomic_store_explicit(capi_asker(site.method), site.method, memory_order_relaxed);
+        capi_call_client(capi_find_frames, &site);
+        capi_site = site;
     }
-    dl_iterate_phdr(read_unloads, &capi_site.unloads);
+    capi_iterate(read_unloads, &capi_site.unloads);
     return (uintptr_t)capi_site.frames;
 }
 
@@ -334,7 +338,7 @@ static int find_place(struct dl_phdr_info *info, size_t size, void *data)
 static uintptr_t capi_place(uintptr_t address, char *file, size_t size)
 {
     struct place place = {address, 0, NULL};
-    if (dl_iterate_phdr(find_place, &place) == 0)
+    if (capi_iterate(find_place, &place) == 0)
         return 0;
     snprintf(file, size, "%s", place.file);
     return address - place.base;
@@ -454,6 +458,9 @@ static uintptr_t capi_fill(uintptr_t address)
     struct dmlemu_exports *table = (struct dmlemu_exports *)address;
 #define FILL(name, parameters, arguments) table->name = forward_##name;
     DMLEMU_EXPORTS(FILL)
+    capi_count_cpus();
+    capi_is_isolated = table->is_isolated;
+    capi_iterate = table->iterate;
     table->enter = capi_enter;
     table->end = capi_end;
     table->print_left = capi_print_left;

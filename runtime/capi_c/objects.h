@@ -5,6 +5,7 @@
 #ifndef DMLEMU_OBJECTS_H
 #define DMLEMU_OBJECTS_H
 
+#include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -105,6 +106,13 @@ static struct capi_object *capi_released[CAPI_RELEASED];
 static uint32_t capi_next_released;
 
 static _Atomic int capi_is_alive = 1;
+
+/* Copied from the table of exports. */
+static int capi_is_isolated;
+static int (*capi_iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = dl_iterate_phdr;
+
+/* In isolated mode: this thread is one of Python's. */
+static _Thread_local int capi_is_ours;
 
 /* How many calls are on their way to Python or back. */
 static _Atomic int capi_inside;

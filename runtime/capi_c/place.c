@@ -155,11 +155,11 @@ static int is_libpython(struct dl_phdr_info *info, size_t size, void *found)
     return 0;
 }
 
-void *dmlemu_python_of_process(void)
+void *dmlemu_python_of_process(int scope)
 {
     char name[PATH_MAX] = "";
     if (dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL)
         return dlopen(NULL, RTLD_NOW);
     dl_iterate_phdr(is_libpython, name);
-    return *name ? dlopen(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD) : NULL;
+    return *name ? dlopen(name, RTLD_NOW | RTLD_NOLOAD | scope) : NULL;
 }

@@ -13,8 +13,9 @@ struct place {
 /* Finds the Python that has dmlemu.  0: there is none, and the reason was printed. */
 int dmlemu_find_python(struct place *place);
 
-/* The handle of the library that has the functions of the Python in this process; NULL: there is none. */
-void *dmlemu_python_of_process(void);
+/* The handle of the library that has the functions of the Python in this process; NULL: there is none.  With the scope
+ * RTLD_GLOBAL, extension modules that are loaded later find them, too. */
+void *dmlemu_python_of_process(int scope);
 
 /* Print why Direct3D cannot start, the second one also what to do; return 0. */
 int dmlemu_failed(const char *reason, const char *detail);

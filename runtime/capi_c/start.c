@@ -4,90 +4,32 @@
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <locale.h>
+#include <link.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wchar.h>
 
 #include "caller.h"
-#include "exports.h"
+#include "isolate.h"
 #include "place.h"
+#include "python.h"
 #include "start.h"
 
-/* The functions of Python that are needed; they are found by name, so that no header and no version of Python is
- * needed. */
-struct python {
-    void (*set_program)(const wchar_t *);
-    void (*initialize)(int);
-    int (*is_initialized)(void);
-    int (*run)(const char *);
-    int (*ensure)(void);
-    void (*release)(int);
-    void *(*save)(void);
-};
-
-static struct dmlemu_exports exports;
-static struct python python;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int has_started, is_forked;
 static atomic_int has_finished;
 
-static int find_functions(void *handle)
+/* dl_iterate_phdr, called from here: it goes through the files of its caller's namespace, so no jump may replace the
+ * call. */
+static int iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
 {
-    *(void **)&python.set_program = dlsym(handle, "Py_SetProgramName");
-    *(void **)&python.initialize = dlsym(handle, "Py_InitializeEx");
-    *(void **)&python.is_initialized = dlsym(handle, "Py_IsInitialized");
-    *(void **)&python.run = dlsym(handle, "PyRun_SimpleString");
-    *(void **)&python.ensure = dlsym(handle, "PyGILState_Ensure");
-    *(void **)&python.release = dlsym(handle, "PyGILState_Release");
-    *(void **)&python.save = dlsym(handle, "PyEval_SaveThread");
-    return python.set_program && python.initialize && python.run && python.ensure && python.release && python.save;
+    const int result = dl_iterate_phdr(callback, data);
+    __asm__ volatile("" ::: "memory");
+    return result;
 }
 
-/* Makes Python ignore the environment: its variables are the client's settings, not ours. */
-static void ignore_environment(void *handle)
-{
-    static const char *const names[] = {"Py_IgnoreEnvironmentFlag", "Py_NoUserSiteDirectory"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int *flag = dlsym(handle, names[i]);
-        if (flag != NULL)
-            *flag = 1;
-    }
-}
-
-/* A byte of a path as Python represents it: one that is not ASCII becomes the same byte again in every encoding. */
-static wchar_t character(unsigned char byte)
-{
-    return byte < 0x80 ? byte : 0xDC00 + byte;
-}
-
-static int start_python(void)
-{
-    static wchar_t program[PATH_MAX];
-    struct place place;
-    if (!dmlemu_find_python(&place))
-        return 0;
-    void *handle = dlopen(place.library, RTLD_NOW | RTLD_GLOBAL);
-    if (handle == NULL)
-        return dmlemu_failed_without_python(
-            "Python's shared library cannot be loaded (on Debian: package libpython3.N)", dlerror());
-    if (!find_functions(handle))
-        return dmlemu_failed_without_python("the library is not Python 3", place.library);
-    ignore_environment(handle);
-    for (size_t i = 0; i == 0 || place.program[i - 1]; i++)
-        program[i] = character((unsigned char)place.program[i]);
-    char *locale = setlocale(LC_CTYPE, NULL);
-    locale = locale != NULL ? strdup(locale) : NULL;
-    python.set_program(program);
-    python.initialize(0);
-    setlocale(LC_CTYPE, locale);
-    free(locale);
-    return 1;
-}
+static struct dmlemu_exports exports = {.iterate = iterate};
 
 /* Calls a function in the usual floating-point mode: on this thread or, if its stack has no room for an interpreter,
  * on a thread of our own, for which it waits.  0: there is no memory for a thread. */
@@ -111,22 +53,24 @@ static int call_with_room(void *(*function)(void *))
     return error == 0;
 }
 
-static void *finish_python(void *unused)
+/* --- the end of the process --- */
+
+static void *finish_own(void *unused)
 {
     (void)unused;
-    int state = python.ensure();
-    python.run("import sys\nsys.modules['dmlemu.frontends.capi.startup'].finish()");
-    exports.end();
-    python.release(state);
+    dmlemu_finish_python(&exports);
     return NULL;
 }
 
-/* Runs at exit() and quick_exit(), once.  Not in a forked process, which lacks the threads that hold Python's locks,
- * and not for the Python of a host, which has its own functions at exit and is gone by now. */
+/* Runs at exit() and quick_exit(), once.  Not in a forked process, which lacks the threads that hold Python's locks. */
 static void finish(void)
 {
-    if (!is_forked && !atomic_exchange(&has_finished, 1))
-        call_with_room(finish_python);
+    if (is_forked || atomic_exchange(&has_finished, 1))
+        return;
+    if (exports.is_isolated)
+        dmlemu_finish_isolated();
+    else
+        call_with_room(finish_own);
 }
 
 /* Runs after the atexit functions and the destructors of the program's static objects, which may be older than
@@ -149,74 +93,51 @@ static void after_fork(void)
     exports.end();
 }
 
-static int load_frontend(int is_host)
+/* --- the beginning --- */
+
+static void *start_own(void *unused)
 {
-    /* An environment variable with a wrong value raises a ValueError whose message starts with the variable's name. */
-    static const char start_code[] =
-        "def _dmlemu(table):\n"
-        "    import sys\n"
-        "    try:\n"
-        "        import dmlemu.frontends.capi.startup as startup\n"
-        "        startup.start(table, is_host=%d)\n"
-        "    except ValueError as error:\n"
-        "        if not str(error).startswith('DMLEMU_'):\n"
-        "            raise\n"
-        "        if sys.stderr is not None:\n"
-        "            print('dmlemu: Direct3D cannot start:', error, file=sys.stderr)\n"
-        "_dmlemu(%zu)\n"
-        "del _dmlemu\n";
-    char code[sizeof start_code + 32];
-    snprintf(code, sizeof code, start_code, is_host, (size_t)&exports);
-    if (python.run(code) != 0)
-        return dmlemu_failed_without_python("dmlemu cannot be imported", "see the traceback above");
-    if (exports.end == NULL) /* it failed, and printed the reason */
-        return 0;
-    if (!is_host) {
+    struct place place;
+    (void)unused;
+    if (!dmlemu_find_python(&place))
+        return NULL;
+    void *library = dlopen(place.library, RTLD_NOW | RTLD_GLOBAL);
+    if (library != NULL)
+        has_started = dmlemu_start_python(library, &place, &exports);
+    else
+        dmlemu_failed_without_python("Python's shared library cannot be loaded (on Debian: package libpython3.N)",
+                                     dlerror());
+    return NULL;
+}
+
+/* Starts in the mode for this process, or in the one that is asked for. */
+static void start_in_mode(void)
+{
+    const char *mode = getenv("DMLEMU_CAPI_MODE");
+    mode = mode != NULL ? mode : "";
+    const int is_direct = strcmp(mode, "direct") == 0;
+    if (*mode && !is_direct && strcmp(mode, "isolated") != 0) {
+        dmlemu_failed("DMLEMU_CAPI_MODE can only be 'direct' or 'isolated', or not set; it is", mode);
+        return;
+    }
+    void *present = dmlemu_python_of_process(is_direct ? RTLD_GLOBAL : RTLD_LOCAL);
+    if (!is_direct && (*mode || present != NULL))
+        has_started = dmlemu_start_isolated(&exports);
+    else if (present != NULL)
+        has_started = dmlemu_join_python(present, &exports);
+    else if (!call_with_room(start_own))
+        dmlemu_failed("there is no memory for a thread with room for Python", "");
+    if (has_started && (present == NULL || !is_direct)) { /* a Python of the program has functions of its own at exit */
         atexit(finish);
         at_quick_exit(finish_quickly);
     }
-    pthread_atfork(NULL, NULL, after_fork);
-    return 1;
-}
-
-/* Starts a Python of our own, in a process without one. */
-static void *start_own(void *unused)
-{
-    struct sigaction interrupt;
-    (void)unused;
-    sigaction(SIGINT, NULL, &interrupt);
-    if (start_python()) {
-        has_started = load_frontend(0);
-        python.save(); /* otherwise every other thread would wait forever */
-    }
-    sigaction(SIGINT, &interrupt, NULL); /* Python's module "signal" takes it when it is imported */
-    return NULL;
 }
 
 static void start(void)
 {
-    const char *mode = getenv("DMLEMU_CAPI_MODE");
-    if (mode != NULL && *mode && strcmp(mode, "direct") != 0) {
-        dmlemu_failed("DMLEMU_CAPI_MODE can only be 'direct', or not set; it is", mode);
-        return;
-    }
-    void *present = dmlemu_python_of_process();
-    if (present == NULL) {
-        if (!call_with_room(start_own))
-            dmlemu_failed("there is no memory for a thread with room for Python", "");
-        return;
-    }
-    if (mode == NULL || !*mode) {
-        dmlemu_failed("this process has a Python of its own, which is not supported yet", "DMLEMU_CAPI_MODE=direct tries it");
-        return;
-    }
-    if (!find_functions(present) || !python.is_initialized()) {
-        dmlemu_failed("the Python of this process cannot be used", "");
-        return;
-    }
-    int state = python.ensure();
-    has_started = load_frontend(1);
-    python.release(state);
+    start_in_mode();
+    if (has_started)
+        pthread_atfork(NULL, NULL, after_fork);
 }
 
 const struct dmlemu_exports *dmlemu_start(void)

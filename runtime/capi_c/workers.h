@@ -1,18 +1,18 @@
-/* Threads of our own, the workers, which serve the calls of threads without room for an interpreter.  Included by
- * hook.h.
+/* Threads of our own, the workers, which serve the calls of threads on which Python cannot run: those without room for
+ * an interpreter and, in isolated mode, all.  Included by hook.h.
  *
  * There are as many workers as there were such calls at the same time.  They live as long as the process.  If such a
  * call calls a function of the program (a message callback), that runs on the program's thread, as in all other
  * calls.  Calls from inside it are served by the same worker, which may hold locks that they need. */
 
-#include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
-#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "bell.h"
 
 struct capi_worker {
     struct capi_worker *next; /* in the list of idle workers */
-    sem_t called, done;
+    struct capi_bell called, done;
     struct _cffi_externpy_s *method; /* NULL: the function of the program has returned */
     char *arguments;
     struct capi_site site;
@@ -30,12 +30,6 @@ static _Thread_local struct capi_worker *capi_server;
 static struct capi_worker *capi_idle;
 static pthread_mutex_t capi_idle_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void capi_wait(sem_t *semaphore)
-{
-    while (sem_wait(semaphore) != 0 && errno == EINTR) {
-    }
-}
-
 /* Makes the call that the worker was given, with the state of the thread that gave it. */
 static void capi_serve_call(struct capi_worker *self)
 {
@@ -46,12 +40,13 @@ static void capi_serve_call(struct capi_worker *self)
     self->must_stop = capi_must_stop;
     capi_must_stop = 0;
     self->function = NULL;
-    sem_post(&self->done);
+    capi_ring(&self->done);
 }
 
 static void *capi_serve(void *argument)
 {
     capi_self = argument;
+    capi_is_ours = 1;
     dmlemu_enter_mode();
     for (;;) {
         capi_wait(&capi_self->called);
@@ -65,14 +60,17 @@ static void capi_call_client(void (*function)(void *), void *argument)
 {
     struct capi_worker *self = capi_self;
     if (self == NULL) {
+        const int was_ours = capi_is_ours;
+        capi_is_ours = capi_is_isolated;
         function(argument);
+        capi_is_ours = was_ours;
         return;
     }
     const struct capi_site site = capi_site;
     const int is_passing = capi_is_passing;
     self->function = function;
     self->argument = argument;
-    sem_post(&self->done);
+    capi_ring(&self->done);
     for (capi_wait(&self->called); self->method != NULL; capi_wait(&self->called))
         capi_serve_call(self);
     capi_site = site;
@@ -88,7 +86,7 @@ static void capi_attend(struct capi_worker *worker)
         worker->function(worker->argument);
         capi_server = outer;
         worker->method = NULL;
-        sem_post(&worker->called);
+        capi_ring(&worker->called);
     }
 }
 
@@ -117,15 +115,17 @@ static struct capi_worker *capi_take_worker(void)
     if (worker != NULL)
         capi_idle = worker->next;
     pthread_mutex_unlock(&capi_idle_lock);
-    if (worker != NULL || (worker = calloc(1, sizeof *worker)) == NULL)
+    if (worker != NULL)
         return worker;
-    sem_init(&worker->called, 0, 0);
-    sem_init(&worker->done, 0, 0);
-    if (!capi_start_thread(worker)) {
-        free(worker);
-        worker = NULL;
-    }
-    return worker;
+    /* (not by malloc, which would give this thread of the program an arena of our C library) */
+    worker = mmap(NULL, sizeof *worker, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (worker == MAP_FAILED)
+        return NULL;
+    worker->called.spin = worker->done.spin = CAPI_MOST_SPIN;
+    if (capi_start_thread(worker))
+        return worker;
+    munmap(worker, sizeof *worker);
+    return NULL;
 }
 
 /* Has a worker make a call; 0: there is no memory for a thread. */
@@ -138,7 +138,7 @@ static int capi_hand_over(struct _cffi_externpy_s *method, char *arguments)
     worker->arguments = arguments;
     worker->site = capi_site;
     worker->is_passing = capi_is_passing;
-    sem_post(&worker->called);
+    capi_ring(&worker->called);
     capi_attend(worker);
     capi_is_passing = worker->is_passing;
     capi_must_stop = worker->must_stop;
