@@ -11,9 +11,11 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "caller.h"
@@ -27,10 +29,13 @@ struct isolated {
     char **environment;
     struct dmlemu_exports *exports;
     int has_started;
-    sem_t started, finish, finished;
+    atomic_int is_given_up;
+    sem_t loader_free, started, finish, finished;
 };
 
 static struct isolated isolated;
+
+enum { MOST_LOADING = 10 }; /* seconds that another thread may be loading a library */
 
 static void wait_for(sem_t *semaphore)
 {
@@ -96,30 +101,54 @@ int dmlemu_live_isolated(void *self)
 
 /* --- in the program's copy --- */
 
+static int failed(const char *reason, const char *detail)
+{
+    dmlemu_failed(reason, detail);
+    fputs("dmlemu: a Python of its own beside that of the program is what several threads need that call Direct3D. If "
+          "only one thread does, install dmlemu for the program's Python and set DMLEMU_CAPI_MODE=direct.\n",
+          stderr);
+    return 0;
+}
+
+#ifdef LM_ID_NEWLM
+
 /* Loads Python and a copy of this library into a namespace of their own, Python first: only its symbols are visible to
  * the extension modules that are loaded there later. */
-static int load(struct isolated *self)
+static int load(struct isolated *self, const char *own)
 {
-    Dl_info own;
     Lmid_t namespace;
-    char path[PATH_MAX];
     int (*begin)(void *) = NULL;
     self->python = dlmopen(LM_ID_NEWLM, self->place.library, RTLD_NOW);
     if (self->python == NULL || dlinfo(self->python, RTLD_DI_LMID, &namespace) != 0)
-        return dmlemu_failed("a second Python cannot be loaded into this process, which has one", dlerror());
-    if (dladdr((void *)load, &own) && realpath(own.dli_fname, path) != NULL) {
-        void *copy = dlmopen(namespace, path, RTLD_NOW);
-        *(void **)&begin = copy != NULL ? dlsym(copy, "dmlemu_live_isolated") : NULL;
-    }
-    return begin != NULL ? begin(self) : dmlemu_failed("libd3d12.so cannot be loaded a second time", dlerror());
+        return failed("Python's shared library cannot be loaded a second time", dlerror());
+    void *copy = dlmopen(namespace, own, RTLD_NOW);
+    if (copy != NULL)
+        *(void **)&begin = dlsym(copy, "dmlemu_live_isolated");
+    return begin != NULL ? begin(self) : failed("libd3d12.so cannot be loaded a second time", dlerror());
 }
+
+#else
+
+static int load(struct isolated *self, const char *own)
+{
+    (void)self, (void)own;
+    return failed("this C library has no dlmopen", "");
+}
+
+#endif
 
 /* Constructors that run in dlmopen leave values at the thread that they run on: so that must be none of the program's,
  * and must never end. */
 static void *load_and_stay(void *argument)
 {
     struct isolated *self = argument;
-    if (!load(self))
+    Dl_info own;
+    char path[PATH_MAX] = "";
+    if (!dladdr((void *)load, &own) || realpath(own.dli_fname, path) == NULL)
+        *path = '\0'; /* then it is not found */
+    dlopen(path, RTLD_NOW | RTLD_NOLOAD); /* waits for the loader */
+    sem_post(&self->loader_free);
+    if (!atomic_load(&self->is_given_up) && !load(self, path))
         sem_post(&self->started);
     stay_for_ever();
     return NULL;
@@ -130,24 +159,39 @@ static int is_sanitized(void)
     return dlsym(RTLD_DEFAULT, "__asan_init") != NULL || dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
 }
 
+/* Whether the loader can be used: it cannot in a constructor of a library, whose thread has its lock. */
+static int is_loader_free(struct isolated *self)
+{
+    struct timespec end;
+    int error;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += MOST_LOADING;
+    while ((error = sem_timedwait(&self->loader_free, &end)) != 0 && errno == EINTR) {
+    }
+    atomic_store(&self->is_given_up, error != 0);
+    return error == 0;
+}
+
 int dmlemu_start_isolated(struct dmlemu_exports *exports)
 {
+    struct isolated *self = &isolated;
     if (is_sanitized())
-        return dmlemu_failed("this process has AddressSanitizer or ThreadSanitizer, which bear no second C library; "
-                             "if only one of its threads calls Direct3D, set DMLEMU_CAPI_MODE=direct",
-                             "");
-    if (!dmlemu_find_python(&isolated.place))
+        return failed("AddressSanitizer and ThreadSanitizer bear no second C library in the process", "");
+    if (!dmlemu_find_python(&self->place))
         return 0;
-    isolated.exports = exports;
-    isolated.environment = environ;
+    self->exports = exports;
+    self->environment = environ;
     exports->is_isolated = 1;
-    sem_init(&isolated.started, 0, 0);
-    sem_init(&isolated.finish, 0, 0);
-    sem_init(&isolated.finished, 0, 0);
-    if (!start_thread(load_and_stay, &isolated))
-        return dmlemu_failed("there is no memory for a thread", "");
-    wait_for(&isolated.started);
-    return isolated.has_started;
+    sem_init(&self->loader_free, 0, 0);
+    sem_init(&self->started, 0, 0);
+    sem_init(&self->finish, 0, 0);
+    sem_init(&self->finished, 0, 0);
+    if (!start_thread(load_and_stay, self))
+        return failed("there is no memory for a thread", "");
+    if (!is_loader_free(self))
+        return failed("it is called while a library is loaded, by one of its constructors", "");
+    wait_for(&self->started);
+    return self->has_started;
 }
 
 void dmlemu_finish_isolated(void)

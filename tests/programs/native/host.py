@@ -71,6 +71,17 @@ def forks():
     sys.exit(3 if os.waitpid(child, 0)[1] == 0 else 4)
 
 
+def makes_a_mistake():
+    library.make_mistake()
+
+
+def prints_the_time_of_calls():
+    """Nanoseconds of a call, of one after a pause, and of a getter in C."""
+    library.time_calls.restype = ctypes.c_double
+    kinds = ((2000, 0, 0), (50, 1000, 0), (100000, 0, 1))
+    print(*(min(library.time_calls(*each) for _ in range(20)) for each in kinds))
+
+
 def threads():
     """Seven threads compute; an eighth waits for a mutex of theirs, with the lock of this Python."""
     end = time.monotonic() + seconds
@@ -96,6 +107,8 @@ def threads():
     sys.exit(3)
 
 
+if sys.argv[2] == "makes_a_mistake":
+    os.environ["DMLEMU_STRICTNESS"] = "debug"
 library.start()
 if library.compute(2) != 0:
     sys.exit("wrong results")

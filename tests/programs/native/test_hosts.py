@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+from functools import cache
+from pathlib import Path
 
 import pytest
-from toolchain import HERE, Built, needs_compiler, run_alone
+from toolchain import DMLEMU, HERE, Built, compiled, marked_lines, needs_compiler, run, run_alone
 
 pytestmark = needs_compiler
 
@@ -24,14 +28,104 @@ WAYS = {  # to end, and the status
 }
 
 
+@cache
+def _pythons() -> dict[str, str]:
+    """Interpreters by version: those on the PATH, the system's, and those that DMLEMU_PYTHONS names."""
+    known = [shutil.which(f"python3.{minor}") for minor in range(9, 14)]
+    given = os.environ.get("DMLEMU_PYTHONS", "").split(":")
+    found = {}
+    for each in ("/usr/bin/python3", *known, *given):
+        if each and os.path.exists(each):
+            code = "import sys; print('%d.%d' % sys.version_info[:2])"
+            version = subprocess.run([each, "-I", "-c", code], capture_output=True, text=True).stdout.strip()
+            found["system" if each == "/usr/bin/python3" else version] = each
+    return found
+
+
 def _host(
     library: object, way: str, *arguments: str, python: str = sys.executable, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     return run_alone(python, HERE / "host.py", str(library), way, *arguments, **variables)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_to_end_in_direct_mode(built: Built, way: str) -> None:
-    done = _host(built("hosted.so"), way, DMLEMU_CAPI_MODE="direct")
+def _ends(done: subprocess.CompletedProcess[str], way: str) -> None:
     assert done.returncode == WAYS[way], done.stderr
     assert not re.search("Fatal|terminate|dmlemu:", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", ["direct", ""])
+def test_every_way_to_end(built: Built, mode: str, way: str) -> None:
+    _ends(_host(built("hosted.so"), way, DMLEMU_CAPI_MODE=mode), way)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", ["3.9", "3.10", "3.11", "3.12", "3.13", "system"])
+def test_a_host_of_each_version(built: Built, version: str) -> None:
+    """Which has no dmlemu."""
+    if version not in _pythons():
+        pytest.skip(f"there is no Python {version}: DMLEMU_PYTHONS can name one")
+    for way in WAYS:
+        _ends(_host(built("hosted.so"), way, python=_pythons()[version]), way)
+    done = _host(built("hosted.so"), "threads", "5", python=_pythons()[version])
+    assert (done.stdout, done.returncode) == ("0 wrong of many\n", 3), done.stderr
+
+
+def _threads(library: Path, seconds: int) -> None:
+    done = _host(library, "threads", str(seconds))
+    assert (done.stdout, done.stderr, done.returncode) == ("0 wrong of many\n", "", 3)
+
+
+def test_a_thread_waits_for_others_with_the_lock_of_its_python(built: Built) -> None:
+    """With a Python that they share, they would wait for each other."""
+    _threads(built("hosted.so"), 2)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_thread_waits_for_others_for_a_minute_ten_times(built: Built) -> None:
+    for _ in range(10):
+        _threads(built("hosted.so"), 60)
+
+
+def test_a_report_names_the_lines_of_the_library(built: Built) -> None:
+    """And the environment is that of the host at its first call."""
+    done = _host(built("hosted.so"), "makes_a_mistake")
+    (line,) = marked_lines("hosted.cpp")["the mistake"]
+    assert re.search(
+        rf"^  - While calling CopyBufferRegion at hosted\.cpp:{line} in make_mistake", done.stderr, re.M
+    )
+
+
+def test_a_library_that_calls_while_it_is_loaded(tmp_path: Path) -> None:
+    """The second Python cannot be loaded then: it says so, instead of waiting for ever."""
+    (tmp_path / "early.cpp").write_text(
+        "#include <dlfcn.h>\n"
+        "static unsigned made = reinterpret_cast<unsigned (*)(void *, void *)>(\n"
+        '    dlsym(dlopen("libdxcore.so", RTLD_NOW), "DXCoreCreateAdapterFactory"))(nullptr, nullptr);\n'
+        'extern "C" unsigned result() { return made; }\n'
+    )
+    library = compiled(tmp_path / "early.cpp", tmp_path / "early.so", "-shared", "-fPIC")
+    code = f"import ctypes; print(hex(ctypes.CDLL({str(library)!r}).result() & 0xFFFFFFFF))"
+    done = run_alone(sys.executable, "-c", code)
+    assert (done.stdout, done.returncode) == ("0x887a002d\n", 0)
+    assert "it is called while a library is loaded, by one of its constructors" in done.stderr
+
+
+def test_a_sanitizer_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    program = compiled("identity.cpp", tmp_path / "identity", "-fsanitize=address")
+    done = run_alone(program, DMLEMU_CAPI_MODE="isolated", ASAN_OPTIONS="detect_leaks=0")
+    assert done.returncode == 2
+    assert "AddressSanitizer and ThreadSanitizer bear no second C library" in done.stderr
+    assert "set DMLEMU_CAPI_MODE=direct" in done.stderr
+
+
+def test_a_program_without_a_python_may_ask_for_isolation(built: Built) -> None:
+    """Reports and what is left alive are the same."""
+    for program in ("mistakes", "unwinding"):
+        outcomes = [
+            run(*DMLEMU, "exec", "--strict", built(program), DMLEMU_CAPI_MODE=mode)
+            for mode in ("direct", "isolated")
+        ]
+        first, second = [(done.stdout, done.stderr, done.returncode) for done in outcomes]
+        assert first == second

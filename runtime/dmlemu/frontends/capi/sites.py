@@ -34,7 +34,8 @@ _HELPERS = re.compile(
 _HELPING_FUNCTIONS = re.compile(r"(Microsoft::WRL|std)::")
 _SYSTEM = re.compile(
     r"/(libc|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libpthread|ld-linux[^/]*"
-    r"|_capi|_cffi_backend|libpython3[^/]*|libffi)(\.[^/]*)?\.so[^/]*$"  # between a callback and main
+    r"|_capi|_cffi_backend|libpython3[^/]*|libffi|_ctypes)(\.[^/]*)?\.so[^/]*$"  # between a callback and main
+    r"|/python3[^/]*$"
 )
 _MOST_LINES = 3  # of the program
 
