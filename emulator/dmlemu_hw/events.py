@@ -334,18 +334,19 @@ class _Callbacks(dict[type, tuple[Callback, ...]]):
 class EventStream:
     """Calls its subscribers in the order of subscription; false while there are none.
 
-    ``callbacks``: those for events of a class, in that order; replaced when they change.
+    ``subscriptions``: to ask whether there are any, where a call would take too long.  ``callbacks``: those
+    for events of a class, in that order; replaced when they change.
     ``on_exception`` is called with an exception of a subscriber before it propagates from :meth:`emit`.
     """
 
     def __init__(self) -> None:
         self.on_exception: Callable[[BaseException], None] | None = None
         self.callbacks: Mapping[type, tuple[Callback, ...]] = _Callbacks(())
-        self._subscriptions: tuple[Subscription, ...] = ()
+        self.subscriptions: tuple[Subscription, ...] = ()
         self._lock = threading.RLock()  # any thread may subscribe
 
     def __bool__(self) -> bool:
-        return bool(self._subscriptions)
+        return bool(self.subscriptions)
 
     def subscribe(
         self, callback: Callback, *kinds: type, kept: list[Subscription] | None = None
@@ -367,7 +368,7 @@ class EventStream:
         if kept is not None:
             kept.append(subscription)
         with self._lock:
-            self._set((*self._subscriptions, subscription))
+            self._set((*self.subscriptions, subscription))
         return subscription
 
     def wants(self, kind: type) -> bool:
@@ -384,12 +385,12 @@ class EventStream:
             raise
 
     def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
-        self._subscriptions = subscriptions
+        self.subscriptions = subscriptions
         self.callbacks = _Callbacks(subscriptions)
 
     def _remove(self, subscription: Subscription) -> None:
         with self._lock:
-            self._set(tuple(each for each in self._subscriptions if each is not subscription))
+            self._set(tuple(each for each in self.subscriptions if each is not subscription))
 
 
 class Subscription:

@@ -21,6 +21,7 @@ from .storage import TILE_SIZE
 U64_MAX = 2**64 - 1
 _SLOT_SIZE = 8
 _SLOTS = TILE_SIZE // _SLOT_SIZE
+_U64 = "Q"
 _VALUE = struct.Struct("<Q")
 
 
@@ -52,7 +53,7 @@ class Fence:
         """The value now; 2**64 - 1 once the GPU has been removed."""
         if self._fences.removed:
             return U64_MAX
-        value: int = _VALUE.unpack(self._slot)[0]
+        value: int = self._slot[0]
         return value
 
     def observe(self, awaited: int | None = None) -> int:
@@ -139,7 +140,7 @@ class Fences:
         self._page_used = _SLOTS
         self._free: deque[_Slot] = deque()  # slots of fences that no queue entry refers to
         self._by_address: dict[int, _Slot] = {}
-        self._due: deque[Callable[[], None]] = deque()
+        self.due: deque[Callable[[], None]] = deque()
         self._firing = _Firing()
         self._serial = 0
         self._wait_numbers = count()
@@ -149,7 +150,7 @@ class Fences:
         self._memory.check_process()
         with self._lock:
             address, memory = self._new_slot()
-            _VALUE.pack_into(memory, 0, initial_value)
+            memory[0] = initial_value
             self._serial += 1
             fence = Fence(self, address, memory, self._serial)
             slot = _Slot(fence, self._free.append)
@@ -174,19 +175,20 @@ class Fences:
         if fence is None:
             _VALUE.pack_into(self._memory.view(address, _SLOT_SIZE), 0, value)
         elif not fence.closed:
-            _VALUE.pack_into(fence._slot, 0, value)
+            fence._slot[0] = value
             fence.end_waits()
-            self._collect_due(fence, value)
+            if fence._callbacks:
+                self._collect_due(fence, value)
 
     def emit_signalled(self, address: int, value: int, queue: int) -> None:
         """Emits the event for a signal by a queue, or by the host (0)."""
-        if self._events:
+        if self._events.subscriptions:
             self._events.emit(Signalled(queue, address, value))
 
     def observe(self, fence: Fence, awaited: int | None) -> int:
         """:meth:`Fence.observe`."""
         value = fence.value
-        if self._events:
+        if self._events.subscriptions:
             with self._lock:
                 self._events.emit(Waited(0, fence.address, value if awaited is None else awaited))
         return value
@@ -212,7 +214,7 @@ class Fences:
                 return
         lock = self._firing.lock
         if lock._is_owned():
-            self._due.append(callback)
+            self.due.append(callback)
             return
         try:
             with lock:  # not left to another thread that fires: it has been called when this call returns
@@ -225,7 +227,8 @@ class Fences:
         wait = QueuedWait()
         with self._lock:
             heappush(fence._queued_waits, (value, next(self._wait_numbers), wait))
-            fence.end_waits()
+            if fence.value >= value:
+                fence.end_waits()
         return wait
 
     def give_up(self, fence: Fence, wait: QueuedWait) -> None:
@@ -250,13 +253,13 @@ class Fences:
         run.
         """
         lock = self._firing.lock
-        if not self._due or lock._is_owned():
+        if not self.due or lock._is_owned():
             return
         raised: Exception | None = None
         with lock:
-            while self._due:
+            while self.due:
                 try:
-                    callback = self._due.popleft()
+                    callback = self.due.popleft()
                 except IndexError:  # another thread was faster
                     break
                 try:
@@ -267,9 +270,8 @@ class Fences:
             raise raised
 
     def _collect_due(self, fence: Fence, value: int) -> None:
-        if fence._callbacks:
-            self._due.extend(callback for awaited, callback in fence._callbacks if awaited <= value)
-            fence._callbacks = [each for each in fence._callbacks if each[0] > value]
+        self.due.extend(callback for awaited, callback in fence._callbacks if awaited <= value)
+        fence._callbacks = [each for each in fence._callbacks if each[0] > value]
 
     def _new_slot(self) -> tuple[int, memoryview]:
         while self._free:
@@ -281,7 +283,7 @@ class Fences:
             self._page_used = 0
         page, start = self._pages[-1], self._page_used * _SLOT_SIZE
         self._page_used += 1
-        return page.address + start, page.buffer()[start : start + _SLOT_SIZE]
+        return page.address + start, page.buffer()[start : start + _SLOT_SIZE].cast(_U64)
 
 
 def _check(value: int) -> None:

@@ -64,6 +64,7 @@ class Gpu:
     which a scatter writes (``order`` of a dispatch packet).  ``fault``: why the GPU was removed, or None.
     ``has_native_threads``: threads that Python does not know may signal, so that no wait is a deadlock.
     ``on_stuck`` is called, without a lock, with the state of a wait for which nothing could run for a while.
+    ``executed`` counts how often the GPU executed an entry, or a part of one, or dropped entries.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Gpu:
         )
         self._fences.after_host_signal = self._changed
         self._queue_serial = 0
+        self.executed = 0
         self._runner = 0  # the thread that runs an entry; 0: none does
         self._may_give_way_at = 0.0
         self._wake = threading.RLock()  # a Condition does not survive an exception inside it
@@ -136,16 +138,18 @@ class Gpu:
         """The fence whose value is at the address."""
         return self._fences.find(address)
 
-    def step(self, end: float | None = None) -> bool:
+    def step(self, end: float | None = None, until: Callable[[], bool] | None = None) -> bool:
         """Runs one queue entry; False: nothing can run, or another thread runs an entry.
 
-        Threads that wait for the lock get it between two commands; the entry is then continued here, whatever
-        they did.  A command list is suspended when ``time.monotonic()`` reaches ``end``; the next step of its
-        queue resumes it.  GpuFault: the entry could not be executed.  The GPU is then removed, as it is when
-        an exception such as KeyboardInterrupt stopped a kernel.
+        ``until``: runs further entries until it returns true, there is something else to do between two
+        entries, or nothing can run.  Threads that wait for the lock get it between two commands; the entry is
+        then continued here, whatever they did.  A command list is suspended when ``time.monotonic()`` reaches
+        ``end``; the next step of its queue resumes it.  GpuFault: the entry could not be executed.  The GPU
+        is then removed, as it is when an exception such as KeyboardInterrupt stopped a kernel.
         """
         self.memory.check_process()
-        self.memory.free_closed()
+        if self.memory.to_free:
+            self.memory.free_closed()
         try:
             with self._lock:
                 if self._runner:  # another thread, or this one, which an event subscriber called
@@ -153,12 +157,20 @@ class Gpu:
                 self._runner = threading.get_ident()
                 try:
                     self._give_way()
-                    return self._run_next(end)
+                    found = more = self._run_next(end)
+                    while more and until is not None:
+                        if until() or self.memory.to_free or self._fences.due:
+                            break
+                        self._give_way()
+                        more = self._run_next(end)
+                    return found
                 finally:
                     self._runner = 0
         finally:
-            self.memory.free_closed()
-            self._fences.fire()
+            if self.memory.to_free:
+                self.memory.free_closed()
+            if self._fences.due:
+                self._fences.fire()
 
     def poll(self) -> None:
         """Runs one queue entry; with native threads, of a list only what begins within a millisecond.
@@ -202,21 +214,22 @@ class Gpu:
         """:meth:`wait` for ``which`` (all or any) of several fences."""
         reached = [fence.value >= value for fence, value in pairs]
         if not which(reached):
-            awaited = tuple((fence.address, value) for fence, value in pairs)
-            self._tell(HostWaiting(awaited))
+            self._tell(HostWaiting, pairs)
             try:
                 reached = self._wait_for(pairs, which, why, timeout)
             finally:
-                self._tell(HostResumed(awaited))
-        for (fence, value), is_reached in zip(pairs, reached, strict=True):
-            if is_reached:
-                fence.observe(value)
+                self._tell(HostResumed, pairs)
+        if self.events.subscriptions:
+            for (fence, value), is_reached in zip(pairs, reached, strict=True):
+                if is_reached:
+                    fence.observe(value)
         return which(reached)
 
-    def _tell(self, event: HostWaiting | HostResumed) -> None:
-        if self.events.wants(type(event)):
+    def _tell(self, event: type[HostWaiting] | type[HostResumed], pairs: Sequence[tuple[Fence, int]]) -> None:
+        if self.events.callbacks[event]:
+            awaited = tuple((fence.address, value) for fence, value in pairs)
             with self._lock:
-                self.events.emit(event)
+                self.events.emit(event(awaited))
 
     def _wait_for(
         self,
@@ -227,13 +240,18 @@ class Gpu:
     ) -> list[bool]:
         """Which of the fences have reached their values, when the wait is over."""
         self.memory.check_process()
-        waits = [(fence, value, fence.queue_wait(value)) for fence, value in pairs]
+        queue_wait = self._fences.queue_wait
+        waits = [(fence, value, queue_wait(fence, value)) for fence, value in pairs]
 
         def reached() -> list[bool]:
             return [wait.over or fence.value >= value for fence, value, wait in waits]
 
+        def one_is_reached() -> bool:
+            return wait.over or fence.value >= value
+
+        (fence, value, wait), *others = waits
         try:
-            self.wait_until(lambda: which(reached()), why, timeout)
+            self.wait_until((lambda: which(reached())) if others else one_is_reached, why, timeout)
             return reached()
         finally:
             for fence, _, wait in waits:
@@ -254,7 +272,7 @@ class Gpu:
             changes = self._changes
             if reached():
                 return True
-            if self.step(end):
+            if self.step(end, reached if end is None else None):
                 if end is not None and not time.monotonic() < end:
                     return reached()
                 stuck_at = max(stuck_at, time.monotonic() + _WARN_AFTER)
@@ -275,6 +293,7 @@ class Gpu:
                 for queue in self.queues:
                     queue.remove()
                 self._fences.remove_all()
+                self.executed += 1
         self._notify()
         if not self._runs():
             self._fences.fire()
@@ -300,6 +319,8 @@ class Gpu:
             if fault.interrupt is not None:
                 raise fault.interrupt from None
             raise
+        finally:
+            self.executed += 1
         self._notify()
         return True
 
@@ -325,10 +346,12 @@ class Gpu:
         self._notify()
         if self.policy is Policy.EAGER:
             self.drain()
-        elif not self._runs():
-            self._fences.fire()
-            for _ in range(self._scheduler.steps_before_host()):
-                self.step()
+        elif self._runner != threading.get_ident():
+            if self._fences.due:
+                self._fences.fire()
+            if self._scheduler.draws_steps:
+                for _ in range(self._scheduler.steps_before_host()):
+                    self.step()
 
     def _notify(self) -> None:
         with self._wake:

@@ -91,7 +91,7 @@ class Memory:
 
         It may share bytes with its parent, but not the bookkeeping of allocations.
         """
-        if not self.is_own:
+        if self._file.owner != host_storage.process[0]:
             raise ForeignProcess(
                 f"The GPU belongs to process {self._file.owner}, from which this one "
                 f"({host_storage.process[0]}) was forked."
@@ -316,7 +316,7 @@ class Memory:
 
     @property
     def has_null_tiles(self) -> bool:
-        return any(each.null_ranges() for each in self._with_null.values())
+        return bool(self._with_null) and any(each.null_ranges() for each in self._with_null.values())
 
     def describe_address(self, address: int) -> str:
         """For messages: the allocation that contains, or contained, the address."""

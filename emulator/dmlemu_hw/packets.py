@@ -161,6 +161,7 @@ class Packet:
 
     opcode: ClassVar[Opcode]
     form: ClassVar[struct.Struct]
+    head: ClassVar[struct.Struct]  # the header and the fields
     _fields: ClassVar[tuple[str, ...]] = ("offset", "size")
     offset: int
     size: int
@@ -168,6 +169,7 @@ class Packet:
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
         if "opcode" in cls.__dict__:
+            cls.head = struct.Struct(HEADER.format + cls.form.format.removeprefix("<"))
             Packet.of[cls.opcode] = cls
 
     def __init__(self, *values: Any) -> None:
@@ -422,6 +424,7 @@ _HEAPS_SIZE = HEADER.size + SetDescriptorHeapsPacket.form.size  # without the he
 assert ffi.sizeof("dmlk_dispatch_header") == DISPATCH_HEADER_SIZE
 assert lib.DMLK_BARRIER_SIZE == BARRIER_SIZE
 assert (lib.DMLK_OPCODE_DISPATCH, lib.DMLK_OPCODE_BARRIER) == (Opcode.DISPATCH, Opcode.BARRIER)
+assert lib.DMLK_OPCODE_SET_HEAPS == Opcode.SET_DESCRIPTOR_HEAPS
 
 
 # --- writing ---
@@ -560,15 +563,15 @@ def _barrier_packet(*fields: int) -> bytes:
 
 def pack(kind: type[Packet], fields: tuple[int, ...], *tail: bytes) -> bytes:
     """One packet, padded to a multiple of 8 bytes."""
-    size = HEADER.size + kind.form.size + sum(map(len, tail))
+    size = kind.head.size + (sum(map(len, tail)) if tail else 0)
     padding = -size % 8
     try:
-        head = HEADER.pack(kind.opcode, size + padding) + kind.form.pack(*fields)
+        head = kind.head.pack(kind.opcode, size + padding, *fields)
     except struct.error as error:
         raise ValueError(
             f"A number of the {kind.opcode.name} packet does not fit its field ({error})."
         ) from None
-    return b"".join((head, *tail, bytes(padding)))
+    return b"".join((head, *tail, bytes(padding))) if tail or padding else head
 
 
 def _rows(form: struct.Struct, rows: Sequence[tuple[int, ...]]) -> list[bytes]:
@@ -580,7 +583,10 @@ def _rows(form: struct.Struct, rows: Sequence[tuple[int, ...]]) -> list[bytes]:
 
 def execute(list_serial: int, packets: bytes) -> bytes:
     """Queue entry: runs a command list."""
-    return pack(ExecutePacket, (list_serial,), packets)
+    size = EXECUTE_HEADER_SIZE + len(packets)
+    if size % 8 or size >= 1 << 32:
+        return pack(ExecutePacket, (list_serial,), packets)
+    return ExecutePacket.head.pack(Opcode.EXECUTE, size, list_serial) + packets
 
 
 def signal(fence: int, value: int) -> bytes:

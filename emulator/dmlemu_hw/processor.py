@@ -151,8 +151,9 @@ class Processor:
     def _run_list(self, queue: Queue, entry: Entry, until: float | None) -> bool:
         """False: the time ran out before the end of the list, or the device was removed."""
         base = ffi.from_buffer("uint8_t[]", entry)
-        serial, end = _serial(entry), len(entry)
-        position, command = queue.position or packets.EXECUTE_HEADER_SIZE, queue.command
+        end = len(entry)
+        position, command = queue.progress
+        position = position or packets.EXECUTE_HEADER_SIZE
         header, events, fault = packets.HEADER.unpack_from, self._events, self._fault
         number, ticket, lock = queue.serial, entry.ticket, self._memory.lock
         ran, watched = 0, False
@@ -163,16 +164,20 @@ class Processor:
                 opcode, size = header(entry, start)
                 if size < packets.HEADER.size or size % 8 or start + size > end:
                     self._decode(entry, start)
-                watched = bool(events)
+                watched = bool(events.subscriptions)
                 if watched:
-                    self._run_watched((number, ticket, serial, command), opcode, size, entry, base, start)
-                elif opcode != _DISPATCH or self._memory.has_null_tiles:
+                    self._run_watched(
+                        (number, ticket, _serial(entry), command), opcode, size, entry, base, start
+                    )
+                elif (opcode != _DISPATCH and opcode != _SET_HEAPS) or self._memory.has_null_tiles:
                     # NULL tiles lose what the first kernel writes, before the next one reads it
                     self._run_command(opcode, entry, base, start, size)
-                elif size > _FLAGS_AT and entry[start + _FLAGS_AT] & _FUSED:
+                elif opcode == _DISPATCH and size > _FLAGS_AT and entry[start + _FLAGS_AT] & _FUSED:
                     self._run_fused(entry, base, start)
                 else:
                     self._run_many(entry, base, start, until)
+                    if not fault.ran:
+                        self._run_command(opcode, entry, base, start, size)  # says what is wrong
                 position, ran = start + fault.ran_bytes, fault.ran
                 queue.reach(entry, position, command + ran)
                 is_over = until is not None and time.monotonic() >= until
@@ -187,7 +192,7 @@ class Processor:
             if not watched:  # packets before the one that failed may have been executed
                 start, command = start + fault.ran_bytes, command + fault.ran
                 queue.reach(entry, start, command)
-            error.locate(queue.label, serial, command, entry[start : packets.skip(entry, start, 1)])
+            error.locate(queue.label, _serial(entry), command, entry[start : packets.skip(entry, start, 1)])
             raise
         except BaseException:
             queue.reach(entry, start + fault.ran_bytes, command + fault.ran)
@@ -201,7 +206,7 @@ class Processor:
         self._finish(status, data, start)
 
     def _run_many(self, data: bytes, base: Any, start: int, until: float | None) -> None:
-        """Runs a dispatch, and the dispatches and barriers behind it for which there is time."""
+        """Runs a dispatch, or sets heaps, and what follows of these and of barriers while there is time."""
         pause = time.monotonic() + _AT_ONCE
         end = pause if until is None else min(pause, until)
         segments, count = self._memory.segments()
@@ -267,7 +272,7 @@ class Processor:
         head, group = queue.pending[0] if queue.pending else None, self._groups.get(queue.serial)
         if head is not None and packets.HEADER.unpack_from(head)[0] == Opcode.EXECUTE:
             if self._order is None:
-                serial, last = _serial(head), queue.command
+                serial, last = _serial(head), queue.progress[1]
                 executed = [(serial, command) for command in range(max(0, last - _TRAIL), last)]
             elif group is not None and group.entries[-1].ticket == head.group:
                 steps = group.steps[max(0, group.done - _TRAIL) : group.done]

@@ -33,22 +33,18 @@ class Entry(bytes):
     """
 
     promise: MappingPromise | None = None
-    fence: Fence | None
+    fence: Fence | None = None
     wait: QueuedWait | None = None
     ticket: int
     group: int
-
-    def __new__(cls, packet: bytes, fence: Fence | None = None) -> Entry:
-        entry = super().__new__(cls, packet)
-        entry.fence = fence
-        return entry
 
 
 class Queue:
     """A FIFO of entries, each a packet; mirrors ``ID3D12CommandQueue``.
 
     Every entry has a ticket, a number that counts up from 1; entries run in that order.  ``owner`` refers to
-    the object that submits through the queue: when it is collected, the queue is closed.
+    the object that submits through the queue: when it is collected, the queue is closed.  ``pending``: the
+    entries that are not complete.  ``start``: lets the GPU run as its policy says after an entry was queued.
     """
 
     def __init__(
@@ -72,16 +68,16 @@ class Queue:
         # the head entry names that entry.
         self._done = 0  # ticket of the last executed entry
         self._progress: tuple[object, int, int] = (None, 0, 0)
-        self._entries: deque[Entry] = deque()
+        self.pending: deque[Entry] = deque()
         self._memory = memory
         self._events = events
         self._lock = lock
-        self._on_entry = on_entry
+        self.start = on_entry
 
     def submit(self, lists: Sequence[tuple[int, bytes]], *, start: bool = True) -> int:
         """Queues command lists, given as (serial, packets); mirrors ``ExecuteCommandLists``.
 
-        Returns the ticket of the last one.  ``start``, here and below: if False, call :meth:`start` later.
+        Returns the ticket of the last one.  ``start``, here and below: if False, call ``start`` later.
         """
         self._memory.check_process()
         entries = [Entry(packets.execute(serial, data)) for serial, data in lists]
@@ -89,24 +85,22 @@ class Queue:
             if self.removed:
                 return self.completed
             ticket = self._append(*entries)
-            if self._events:
+            if self._events.subscriptions:
                 self._events.emit(Submitted(self.serial, ticket, tuple(serial for serial, _ in lists)))
         if start:
             self.start()
         return ticket
 
-    def start(self) -> None:
-        """Lets the GPU run as its policy says after an entry was queued."""
-        self._on_entry()
-
     def signal(self, fence: Fence, value: int, *, start: bool = True) -> int:
         """Queues setting the fence once everything before is done.  ValueError: not a u64."""
-        entry = Entry(packets.signal(fence.address, value), fence)
+        entry = Entry(packets.signal(fence.address, value))
+        entry.fence = fence
         return self._entry(entry, fence.address, value, start=start)
 
     def wait(self, fence: Fence, value: int, *, start: bool = True) -> int:
         """Queues a wait: later entries run once the fence has reached the value.  ValueError: not a u64."""
-        entry = Entry(packets.wait(fence.address, value), fence)
+        entry = Entry(packets.wait(fence.address, value))
+        entry.fence = fence
         entry.wait = fence.queue_wait(value)
         return self._entry(entry, fence.address, value, start=start)
 
@@ -138,7 +132,7 @@ class Queue:
     def signal_after(self, ticket: int) -> tuple[Fence, int] | None:
         """Fence and value of the first signal queued after the entry with that ticket."""
         with self._lock:
-            entries = list(self._entries)
+            entries = list(self.pending)
         for entry in entries:
             if entry.ticket > ticket and packets.HEADER.unpack_from(entry)[0] == packets.Opcode.SIGNAL:
                 packet = packets.decode_one(entry)
@@ -162,7 +156,7 @@ class Queue:
     def completed(self) -> int:
         """Entries up to this ticket are complete."""
         try:
-            return self._entries[0].ticket - 1 if self._entries else self._done
+            return self.pending[0].ticket - 1 if self.pending else self._done
         except IndexError:  # another thread was faster
             return self._done
 
@@ -170,36 +164,31 @@ class Queue:
     def submitted(self) -> int:
         """The last issued ticket."""
         try:
-            return self._entries[-1].ticket if self._entries else self._done
+            return self.pending[-1].ticket if self.pending else self._done
         except IndexError:
             return self._done
 
     @property
-    def pending(self) -> Sequence[Entry]:
-        """The entries not yet complete."""
-        return self._entries
-
-    @property
     def blocked(self) -> bool:
         """Whether the head is a WAIT whose value has not been reached since it was queued."""
-        wait = self._entries[0].wait
+        wait = self.pending[0].wait
         return wait is not None and not wait.over
 
     @property
     def position(self) -> int:
         """Byte offset in the entry at the head where execution continues; 0: not begun."""
         entry, position, _ = self._progress
-        return position if entry is self._entries[0] else 0
+        return position if entry is self.pending[0] else 0
 
     @property
-    def command(self) -> int:
-        """The number of commands of the list at the head that have been executed."""
-        entry, _, command = self._progress
-        return command if entry is self._entries[0] else 0
+    def progress(self) -> tuple[int, int]:
+        """:attr:`position`, and the number of commands of the list at the head that have been executed."""
+        entry, position, command = self._progress
+        return (position, command) if entry is self.pending[0] else (0, 0)
 
     def is_head(self, entry: Entry) -> bool:
         """Whether the entry is at the head; it no longer is when the device was removed meanwhile."""
-        return bool(self._entries) and self._entries[0] is entry
+        return bool(self.pending) and self.pending[0] is entry
 
     def reach(self, entry: Entry, position: int, command: int) -> None:
         """Records the progress of a list, which is at the head."""
@@ -207,15 +196,15 @@ class Queue:
 
     def pop(self) -> None:
         """Completes the entry at the head."""
-        self._done = self._entries[0].ticket
-        self._entries.popleft()
+        self._done = self.pending[0].ticket
+        self.pending.popleft()
         self._progress = (None, 0, 0)
 
     def remove(self) -> None:
         """The device was removed: drops all entries."""
         self.removed = True
         self._done = self.submitted
-        self._entries.clear()
+        self.pending.clear()
 
     def _entry(self, entry: Entry, fence: int = 0, value: int = 0, *, start: bool) -> int:
         self._memory.check_process()
@@ -223,7 +212,7 @@ class Queue:
             if self.removed:
                 return self.completed
             ticket = self._append(entry)
-            if self._events:
+            if self._events.subscriptions:
                 opcode = packets.HEADER.unpack_from(entry)[0]
                 self._events.emit(Queued(self.serial, ticket, opcode, fence, value))
         if start:
@@ -231,8 +220,10 @@ class Queue:
         return ticket
 
     def _append(self, *entries: Entry) -> int:
-        first = self.submitted + 1
-        for i, entry in enumerate(entries):
-            entry.ticket, entry.group = first + i, first + len(entries) - 1
-        self._entries.extend(entries)
-        return self.submitted
+        ticket = self.submitted
+        last = ticket + len(entries)
+        for entry in entries:
+            ticket += 1
+            entry.ticket, entry.group = ticket, last
+        self.pending.extend(entries)
+        return last

@@ -28,7 +28,8 @@ class Policy(str, Enum):
 class Scheduler:
     """Round-robin over the queues in order of creation, one entry each; random order with ``random``.
 
-    A list that was suspended goes on first: when that happened does not change the order.
+    A list that was suspended goes on first: when that happened does not change the order.  ``draws_steps``:
+    whether steps are run before the host continues.
     """
 
     def __init__(self, fences: Fences, events: EventStream, random: Random | None = None) -> None:
@@ -36,11 +37,16 @@ class Scheduler:
         self._fences = fences
         self._events = events
         self._random = random
+        self.draws_steps = random is not None
         self._last = 0  # serial of the queue that ran last
 
     def next_queue(self) -> Queue | None:
         """The queue to run next; None: all are empty or blocked."""
-        ready = [queue for queue in self.queues if queue.pending and not queue.blocked]
+        ready = []
+        for queue in self.queues:
+            entries = queue.pending
+            if entries and ((wait := entries[0].wait) is None or wait.over):
+                ready.append(queue)
         if not ready:
             return None
         if self._random is not None:
@@ -49,6 +55,9 @@ class Scheduler:
                 what = f"it runs next, of {len(ready)} queues that could"
                 self._events.emit(Decided(Mode.ORDER.value, what, chosen.serial))
             return chosen
+        if len(ready) == 1:
+            self._last = ready[0].serial
+            return ready[0]
         suspended = (queue for queue in ready if queue.serial == self._last and queue.position)
         others = (queue for queue in ready if queue.serial > self._last)
         queue = next(suspended, None) or next(others, ready[0])

@@ -447,6 +447,18 @@ int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segmen
     return status;
 }
 
+/* Whether a SET_DESCRIPTOR_HEAPS packet has as many heaps as its count says. */
+static bool sets_heaps(const uint8_t *packet, uint64_t size) {
+    struct {
+        uint32_t opcode, size, count, zero;
+    } head;
+    if (size < sizeof head) {
+        return false;
+    }
+    memcpy(&head, packet, sizeof head);
+    return head.size <= size && head.size == sizeof head + sizeof(uint64_t) * (uint64_t)head.count;
+}
+
 /* Whether dmlk_run_packets may continue with the packet. */
 static bool continues(const uint8_t *packet, uint64_t size, dmlk_dispatch_header *header) {
     if (size < sizeof *header) {
@@ -456,19 +468,28 @@ static bool continues(const uint8_t *packet, uint64_t size, dmlk_dispatch_header
     if (header->size > size) {
         return false;
     }
-    return header->opcode == DMLK_OPCODE_BARRIER
-               ? header->size == DMLK_BARRIER_SIZE
-               : header->opcode == DMLK_OPCODE_DISPATCH && header->size >= sizeof *header && header->size % 8 == 0 &&
-                     !(header->flags & DMLK_FLAG_FUSED);
+    switch (header->opcode) {
+    case DMLK_OPCODE_BARRIER:
+        return header->size == DMLK_BARRIER_SIZE;
+    case DMLK_OPCODE_SET_HEAPS:
+        return sets_heaps(packet, size);
+    default:
+        return header->opcode == DMLK_OPCODE_DISPATCH && header->size >= sizeof *header && header->size % 8 == 0 &&
+               !(header->flags & DMLK_FLAG_FUSED);
+    }
 }
 
 int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *segments, uint64_t segment_count, double until,
              dmlk_fault *fault) {
-    dmlk_dispatch_header header = {.opcode = DMLK_OPCODE_DISPATCH};
-    memcpy(&header.size, packets + offsetof(dmlk_dispatch_header, size), sizeof header.size);
+    dmlk_dispatch_header header;
+    memcpy(&header, packets, offsetof(dmlk_dispatch_header, kernel));
     uint32_t ran = 0;
     uint64_t at = 0, ticks = 0;
     int status = DMLK_OK;
+    *fault = (dmlk_fault){.tensor = DMLK_SLOT_NONE, .slot = DMLK_SLOT_NONE, .partial_tensor = DMLK_SLOT_NONE};
+    if (header.opcode == DMLK_OPCODE_SET_HEAPS && !sets_heaps(packets, size)) {
+        return status;
+    }
     do {
         if (header.opcode == DMLK_OPCODE_DISPATCH) {
             status = dmlk_dispatch(packets + at, header.size, segments, segment_count, fault);

@@ -121,6 +121,7 @@ typedef struct dmlk_tensor {
 
 #define DMLK_OPCODE_DISPATCH 1
 #define DMLK_OPCODE_BARRIER 4
+#define DMLK_OPCODE_SET_HEAPS 9 /* followed by the number of heaps, 32 bits of padding and their addresses */
 #define DMLK_BARRIER_SIZE 40 /* of the whole packet */
 #define DMLK_BYTES_PER_TICK 64 /* of the virtual clock */
 
@@ -166,9 +167,10 @@ typedef struct dmlk_fault {
 int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
                   uint64_t segment_count, dmlk_fault *fault);
 
-/* Runs the dispatch packet at `packets`, and the dispatches and barriers after it, until another kind of packet
- * follows, a dispatch fails or is fused, or CLOCK_MONOTONIC reaches `until` seconds.  Returns the same as
- * dmlk_dispatch; fault->ran counts the packets before the one that failed. */
+/* Runs the dispatch or SET_DESCRIPTOR_HEAPS packet at `packets`, and the dispatches, barriers and
+ * SET_DESCRIPTOR_HEAPS packets after it, until another kind of packet or a malformed one follows, a dispatch fails or
+ * is fused, or CLOCK_MONOTONIC reaches `until` seconds.  Returns the same as dmlk_dispatch; fault->ran counts the
+ * packets before the one that failed, and is 0 if the first one does not set heaps although it has that opcode. */
 int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *segments, uint64_t segment_count, double until,
              dmlk_fault *fault);
 

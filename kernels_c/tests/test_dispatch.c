@@ -456,6 +456,25 @@ static void begin_list(device *d, uint32_t row_stride, uint32_t flags) {
     append_barrier(d);
 }
 
+static void append_heaps(device *d, uint32_t count, uint32_t given) {
+    const uint32_t head[4] = {DMLK_OPCODE_SET_HEAPS, (uint32_t)sizeof head + 8 * given, count, 0};
+    memcpy(d->packet + d->packet_size, head, sizeof head);
+    memset(d->packet + d->packet_size + sizeof head, 0, 8 * given);
+    d->packet_size += head[1];
+}
+
+/* Heaps that are set, a product and a barrier. */
+static void begin_list_with_heaps(device *d, uint32_t count, uint32_t given) {
+    begin_list(d, 3, 0);
+    uint8_t list[sizeof d->packet];
+    const uint32_t size = d->packet_size;
+    memcpy(list, d->packet, size);
+    d->packet_size = 0;
+    append_heaps(d, count, given);
+    memcpy(d->packet + d->packet_size, list, size);
+    d->packet_size += size;
+}
+
 static void expect_ran(device *d, double until, int status, uint32_t ran) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < ran; i++) {
@@ -487,6 +506,30 @@ TEST(a_list_runs_as_far_as_possible) {
     expect_ran(&d, INFINITY, DMLK_OK, 3);
 }
 
+TEST(a_list_may_set_heaps) {
+    device d;
+    for (uint32_t count = 0; count < 3; count++) {
+        begin_list_with_heaps(&d, count, count);
+        expect_ran(&d, INFINITY, DMLK_OK, 5);
+        begin_list_with_heaps(&d, count, count);
+        expect_ran(&d, 0, DMLK_OK, 1);
+        begin_list_with_heaps(&d, count, 3 - count); /* not as many as its count says */
+        expect_ran(&d, INFINITY, DMLK_OK, 0);
+        begin_list(&d, 3, 0);
+        append_heaps(&d, count, count);
+        expect_ran(&d, INFINITY, DMLK_OK, count < 2 ? 4 : 5); /* a last packet of less than a dispatch is left */
+        begin_list(&d, 3, 0);
+        append_heaps(&d, count, 5 - count);
+        append_barrier(&d);
+        expect_ran(&d, INFINITY, DMLK_OK, 4);
+    }
+    begin_list_with_heaps(&d, 536870910, 0); /* 16 + 8 * 536870910 is 0 in 32 bits */
+    expect_ran(&d, INFINITY, DMLK_OK, 0);
+    begin_list_with_heaps(&d, 2, 2);
+    d.packet_size = 24; /* truncated */
+    expect_ran(&d, INFINITY, DMLK_OK, 0);
+}
+
 int main(void) {
     RUN(a_good_packet_runs);
     RUN(truncated_packets);
@@ -513,5 +556,6 @@ int main(void) {
     RUN(packets_without_tensors_have_no_followers);
     RUN(packets_that_cannot_run_with_a_product);
     RUN(a_list_runs_as_far_as_possible);
+    RUN(a_list_may_set_heaps);
     return RESULT();
 }

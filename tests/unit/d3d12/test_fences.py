@@ -279,7 +279,7 @@ def test_FN7_fences_that_several_threads_signal_at_once(stage: Stage, flags: Mul
             assert times == [1]
     finally:
         sys.setswitchinterval(before)
-    assert not stage.device.context._watches
+    assert not stage.device.context.watches
 
 
 def test_an_event_is_set_when_another_thread_runs_the_gpu_to_the_value(stage: Stage) -> None:

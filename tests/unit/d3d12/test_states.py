@@ -452,6 +452,24 @@ def test_ST13_split_barrier_over_two_lists_and_two_calls(track: Track) -> None:
         track.stage.submit(half(END))
 
 
+@pytest.mark.parametrize("flags", [(END,), (BEGIN, END, END), (BEGIN, None), (BEGIN, BEGIN)])
+def test_ST13_halves_in_calls_of_one_list_without_a_debug_layer(
+    flags: tuple[ResourceBarrierFlags | None, ...],
+) -> None:
+    """The last one does not fit; None is a use.  A list alone takes another way when it has no halves."""
+    stage = Stage(Strictness.RUNTIME)
+    buffer = stage.buffer()
+    for number, each in enumerate(flags):
+        commands, _ = stage.record()
+        if each is None:
+            commands.copy_buffer_region(buffer, 0, stage.upload(np.zeros(4, np.uint8)), 0, 4)
+        else:
+            commands.resource_barrier(split(buffer, each, A, B))
+        stage.submit(commands)
+        removed = stage.device.get_device_removed_reason()
+        assert removed == (HResult.S_OK if number + 1 < len(flags) else INVALID_CALL)
+
+
 @pytest.mark.parametrize(
     "act, message_id",
     [

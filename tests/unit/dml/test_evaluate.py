@@ -439,7 +439,7 @@ def test_an_interrupt_in_the_middle_of_a_check_starts_all_checks_anew() -> None:
 
     with device.events.subscribe(interrupt, Executing), pytest.raises(Interrupt):
         dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
-    assert device.checks.is_resting
+    assert device.checks.resting
     for _ in range(2):
         dmlemu.evaluate(add(), device=mine, a_tensor=FOUR, b_tensor=FOUR)
     assert {type(check) for check in device.checks} == kinds
@@ -456,7 +456,7 @@ def test_an_interrupt_while_checks_start_anew_leaves_no_subscription_behind(kind
         raise Interrupt
 
     def of_kind() -> list[object]:
-        owners = [getattr(each.callback, "__self__", None) for each in device.events._subscriptions]
+        owners = [getattr(each.callback, "__self__", None) for each in device.events.subscriptions]
         return [each for each in owners if isinstance(each, kind)]
 
     def interrupt_start(frame: FrameType, event: str, _: object) -> None:
@@ -500,7 +500,7 @@ def test_an_interrupt_in_any_event_starts_all_checks_anew(
 
     with device.events.subscribe(interrupt, kind), pytest.raises(Interrupt):
         call(device, fence)
-    assert device.checks.is_resting
+    assert device.checks.resting
     fence.signal(1)
     fence.wait(1)
-    assert not device.checks.is_resting
+    assert not device.checks.resting

@@ -136,6 +136,22 @@ class TestOrder:
             seen.append(read(log))
         assert seen == [1, 2, 3]
 
+    def test_steps_until_a_condition_holds(self, gpu, log):
+        queue = gpu.create_queue(QueueKind.DIRECT)
+        queue.submit([(i, write(log.address, i)) for i in range(1, 4)])
+        assert gpu.step(until=lambda: read(log) == 2)
+        assert read(log) == 2
+        assert gpu.step(until=lambda: False) and read(log) == 3
+        assert not gpu.step(until=lambda: False)
+
+    def test_steps_until_a_condition_holds_let_callbacks_come_between(self, gpu):
+        queue, f, seen = gpu.create_queue(QueueKind.DIRECT), gpu.create_fence(), []
+        f.on_value(1, lambda: seen.append(f.value))
+        for value in (1, 2):
+            queue.signal(f, value)
+        assert gpu.step(until=lambda: False)
+        assert seen == [1]
+
     def test_nothing_submitted(self, gpu):
         queue = gpu.create_queue(QueueKind.DIRECT)
         assert queue.done(queue.submit([]))

@@ -30,7 +30,10 @@ __all__ = ["Checks", "attach"]
 
 
 class Checks:
-    """The checks of one device; iterates over them."""
+    """The checks of one device; iterates over them.
+
+    ``resting``: those that wait for :meth:`resume`.
+    """
 
     def __init__(self, device: Device) -> None:
         self._device = weakref.ref(device)
@@ -38,7 +41,7 @@ class Checks:
         self._clocks: HappensBefore | None = None
         self._flights: InFlight | None = None
         self._following: list[Subscription] = []  # subscriptions of clocks and flights
-        self._resting: list[type[Check]] = []
+        self.resting: list[type[Check]] = []
         device.events.on_exception = self.rest_after
 
     def __repr__(self) -> str:
@@ -81,8 +84,8 @@ class Checks:
         Built-in checks are removed until :meth:`resume`, which starts them without any history.
         """
         for kind in [each for each in self._checks if each in _builtin()]:
-            if kind not in self._resting:
-                self._resting.append(kind)
+            if kind not in self.resting:
+                self.resting.append(kind)
             self.remove(kind)
         while self._following:
             self._following[-1].close()
@@ -94,18 +97,13 @@ class Checks:
         if not isinstance(error, Exception):
             self.rest()
 
-    @property
-    def is_resting(self) -> bool:
-        """Whether checks wait for :meth:`resume`."""
-        return bool(self._resting)
-
     def resume(self) -> None:
         """To be called when the GPU is idle: the checks start anew, which is reported."""
         device = self._device()
         assert device is not None
-        while self._resting:
-            self.add(self._resting[0])
-            self._resting.pop(0)
+        while self.resting:
+            self.add(self.resting[0])
+            self.resting.pop(0)
         text = "An exception ended a call in the middle; the checks have no record of anything before that."
         device.reports.add(report_of(CHECKS_RESTARTED, text))
 

@@ -87,7 +87,8 @@ class DeviceContext:
     creation order.  ``resources`` by address, ``descriptor_heaps`` by CPU handle, ``recordings`` by serial;
     ``names``: their names in messages.  ``host_heaps``: the CPU-visible heaps.  ``submissions``: work that
     queues have not completed.  ``descriptor_uses``: writers and readers of descriptors.  ``late_visibility``:
-    copies of mapped memory under chaos.  ``memory_uses``: of the latest watch.
+    copies of mapped memory under chaos.  ``memory_uses``: of the latest watch.  ``watches``: of host events
+    that are not set yet, for which the GPU must run by itself.
     ``submitting``: held by the call that assigns tickets of queues.  ``maps_lock``: buffers may
     be mapped from any thread (MP8).
     """
@@ -129,10 +130,11 @@ class DeviceContext:
         self.host_heaps: weakref.WeakSet[HardwareHeap] = weakref.WeakSet()
         self._recording_numbers = itertools.count(1)
         self.submissions = Submissions(gpu.lock)
+        self._forgotten_at = 0  # what the GPU had executed when the completed ones were dropped
         self.descriptor_uses = DescriptorUses(gpu.descriptors)
         self.late_visibility: LateCopies | None = None
         self.memory_uses: MemoryUses | None = None
-        self._watches: set[object] = set()  # host events not set yet: the GPU must run by itself
+        self.watches: set[object] = set()
 
     @property
     def device(self) -> Object:
@@ -220,10 +222,13 @@ class DeviceContext:
         ``raising``: if False, reports that are to be raised are left to the next call.
         """
         try:
-            if self.checks is not None and self.checks.is_resting:
+            if self.checks is not None and self.checks.resting:
                 self._resume_checks()
             result = work()
-            self.submissions.forget_done()
+            executed = self.gpu.executed
+            if executed != self._forgotten_at:
+                self.submissions.forget_done()
+                self._forgotten_at = executed
             if raising:
                 self.reports.raise_pending()
             return result
@@ -251,7 +256,7 @@ class DeviceContext:
 
     def let_run(self) -> None:
         """Lets the GPU run by itself while a host event is pending: the program may wait outside dmlemu."""
-        if self._watches:
+        if self.watches:
             self.run_gpu(self.gpu.drain, None)
 
     def watch(self, pairs: list[tuple[Fence, int]], *, all_of_them: bool, fire: Callable[[], object]) -> None:
@@ -262,7 +267,7 @@ class DeviceContext:
         self.check_process()
         left = list(range(len(pairs) if all_of_them else 1))
         watch = object()
-        self._watches.add(watch)
+        self.watches.add(watch)
 
         def reached(fence: Fence, value: int) -> None:
             if not left:  # any of them, and another one was the first
@@ -273,7 +278,7 @@ class DeviceContext:
             except IndexError:
                 return
             if number == 0:
-                self._watches.discard(watch)
+                self.watches.discard(watch)
                 fire()
 
         for each, value in pairs:
@@ -331,7 +336,8 @@ class DeviceContext:
         if self.has_ended:
             raise DEV5.deleted_in_use(self.device, operation=operation)
         if self.removed is None:
-            self.begin_call(operation)
+            if self.gpu.events.subscriptions:
+                self.begin_call(operation)
             return
         raise RM2.removed(self.device, operation=operation, context=self.removal_lines())
 

@@ -85,8 +85,9 @@ class CommandQueue(DeviceChild):
             except Error as error:
                 refused = error
             else:
-                if recordings:
+                if journey is not None:
                     journey.finish()
+                if recordings:
                     self._submit(recordings)
         if refused is not None:
             self.context.reject(refused)
@@ -101,8 +102,7 @@ class CommandQueue(DeviceChild):
         Mirrors ``ID3D12CommandQueue::Signal`` (nf-d3d12-id3d12commandqueue-signal).
         """
         self._fence_work(fence, value, "Signal")
-        self._add(lambda: self.hardware.signal(fence.hardware, value, start=False))
-        self._start()
+        self._add_and_start(lambda: self.hardware.signal(fence.hardware, value, start=False))
 
     def wait(self, fence: Fence, value: int) -> None:
         """Queues a wait: holds all later work until the fence reaches ``value`` (FN3).
@@ -112,8 +112,7 @@ class CommandQueue(DeviceChild):
         self._fence_work(fence, value, "Wait")
         if value == 0:
             self._remark_zero_wait(fence)
-        self._add(lambda: self.hardware.wait(fence.hardware, value, start=False))
-        self._start()
+        self._add_and_start(lambda: self.hardware.wait(fence.hardware, value, start=False))
 
     def update_tile_mappings(
         self,
@@ -225,16 +224,18 @@ class CommandQueue(DeviceChild):
         released = recording.find_released() if self.context.has_layer else None
         if released is not None:
             self.context.object_to(self._released_error(released, recording, path))
-        if recording.is_pending:
-            assert recording.submitted is not None
-            hint, context = when_done(*recording.submitted), (recording.pending,)
+        submitted = recording.submitted
+        if submitted is not None and not submitted[0].done(submitted[1]):
+            hint, context = when_done(*submitted), (recording.pending,)
             raise Q3.pending(self, field=path, list=each, given=each, hint=hint, context=context)
         return recording
 
-    def _check_states(self, recordings: list[ListRecording]) -> Journey:
-        """ST8 across lists, and residency (RD2)."""
-        journey = Journey()
+    def _check_states(self, recordings: list[ListRecording]) -> Journey | None:
+        """ST8 across lists, and residency (RD2); the states at the end, None: all are COMMON."""
         looks, object_to = self.context.has_layer, self.context.object_to
+        if not looks and len(recordings) == 1 and _has_no_splits(recordings[0]):
+            return None  # every resource is COMMON where the list begins, which no use contradicts
+        journey = Journey()
         for i, recording in enumerate(recordings):
             for thing in recording.needs if looks else ():
                 if _pageable(thing).residency <= 0:
@@ -272,14 +273,24 @@ class CommandQueue(DeviceChild):
         self._add(lambda: self.hardware.submit(work, start=False))
 
     def _add(self, add: Callable[[], int]) -> None:
-        """Queues an entry: tickets are assigned in advance, by one call at a time."""
-        with self.context.submitting:
-            self.context.run_gpu(add, 0, raising=False)
+        """Queues an entry.  Call with ``submitting`` held: tickets are assigned by one call at a time."""
+        self.context.run_gpu(add, 0, raising=False)
+
+    def _add_and_start(self, add: Callable[[], int]) -> None:
+        def work() -> None:
+            with self.context.submitting:
+                add()
+            self.hardware.start()
+
+        self.context.run_gpu(work, None)
+        if self.context.watches:
+            self.context.let_run()
 
     def _start(self) -> None:
         """Lets the GPU run, and raises what checks have found, without a lock: both may call the program."""
         self.context.run_gpu(self.hardware.start, None)
-        self.context.let_run()
+        if self.context.watches:
+            self.context.let_run()
 
     def _fence_work(self, fence: Fence | None, value: int, operation: str) -> None:
         self.check_open(operation)
@@ -288,7 +299,6 @@ class CommandQueue(DeviceChild):
         if fence is None:
             raise FN2.fence(self, page=name, operation=name)
         self.context.check_child(fence, Fence, name, "pFence")
-        fence.check_open(operation)
         check_value(value, name, "Value")
 
     def _released_error(self, thing: Object, recording: ListRecording, path: str) -> Error:
@@ -324,6 +334,13 @@ class CommandQueue(DeviceChild):
     def _remark_zero_wait(self, fence: Fence) -> None:
         error = FN3.value(fence, operation="ID3D12CommandQueue::Wait", queue=self)
         self.context.inform(error, Severity.WARNING)
+
+
+def _has_no_splits(recording: ListRecording) -> bool:
+    for resource, track in recording.tracks.items():
+        if resource.split is not None or track.split is not None or track.ends is not None:
+            return False
+    return True
 
 
 def _too_many_mappings(error: OutOfMemory, resource: Resource) -> Error:

@@ -29,14 +29,14 @@ def check_flags(flags: FenceFlags) -> None:
 
 def check_value(value: int, operation: str, field: str) -> None:
     """Checks that a fence value is an unsigned 64-bit number."""
+    if type(value) is int and 0 <= value <= UINT64_MAX:  # as nearly always
+        return
     if not 0 <= integer(value, field) <= UINT64_MAX:
         raise FN1.value(field=field, given=value, page=operation, operation=operation)
 
 
-def check_timeout(timeout: float | None) -> float | None:
-    """Seconds; None means no timeout."""
-    if timeout is None:
-        return None
+def check_timeout(timeout: float) -> float:
+    """Seconds."""
     seconds = number(timeout, "timeout")
     if not seconds >= 0:
         raise outside(timeout, "timeout", "0 or more seconds, or None", "is not a valid timeout")
@@ -105,7 +105,8 @@ class Fence(DeviceChild):
         """
         self.check_open("Wait")
         check_value(value, "Wait", "Value")
-        timeout = check_timeout(timeout)
+        if timeout is not None:
+            timeout = check_timeout(timeout)
         return self.context.run_gpu(lambda: self.context.gpu.wait(self.hardware, value, timeout), True)
 
     def _free(self) -> None:  # releases whatever waits for it (FN6)
