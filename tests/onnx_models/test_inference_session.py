@@ -751,3 +751,32 @@ def test_the_metadata_is_that_of_onnx_runtime() -> None:
     expected = runtime.InferenceSession(given.SerializeToString()).get_modelmeta()
     assert found.custom_metadata_map == {"classes": "cat, dog"}
     assert {name: getattr(expected, name) for name in found._fields} == found._asdict()
+
+
+def test_a_session_that_is_closed_keeps_no_buffers_and_does_not_run() -> None:
+    device = d3d12.create_device()
+    before = device.context.gpu.memory.used
+    with InferenceSession(network(), device=dml.create_device(device)) as session:
+        for rows in (1, 2):
+            session.run(None, {"x": np.ones((rows, 3, 8, 8), np.float32)})
+        assert device.context.gpu.memory.used > before
+    assert device.context.gpu.memory.used == before
+    assert session.values == {} and session.describe().startswith("device: ")
+    with pytest.raises(RuntimeError, match=r"^<InferenceSession .*: 'x'> is closed; make another"):
+        session.run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
+    session.close()  # again
+
+
+def test_a_session_may_be_closed_while_it_runs() -> None:
+    device = d3d12.create_device()
+    before = device.context.gpu.memory.used
+
+    def close(what: str, done: int, of: int) -> None:
+        if what == "run":
+            session.close()
+
+    session = InferenceSession(relu(), device=dml.create_device(device), progress=close)
+    assert session.run(None, {"x": X})[0].tolist() == [[0, 0, 2]]
+    assert device.context.gpu.memory.used == before
+    with pytest.raises(RuntimeError, match="is closed"):
+        session.run(None, {"x": X})

@@ -13,6 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from ..errors import shorten
 from .loading import ModelError, sentence
 from .nodes import Work, reads, schema_of, subgraphs
+from .shapes import sliced
 from .tensors import dense_array
 
 __all__ = ["Host"]
@@ -61,7 +62,7 @@ class Host:
 
     def _results(self, work: Work, given: dict[str, Any]) -> list[Any]:
         if work.node.op_type == "Slice" and not work.domain and work.opset >= 10:
-            return [_sliced(*(given[name] if name else None for name in work.node.input))]
+            return [sliced(*(given[name] if name else None for name in work.node.input))]
         results = list(self._evaluator(work, reads(work.node)).run(None, given))
         if work.node.op_type.startswith("Reduce") and not work.domain:
             # The reference implementation makes INT64 of other whole numbers.
@@ -99,16 +100,6 @@ class Host:
                 del self._made[next(iter(self._made))]
             found = self._made[id(work.node)] = (work.node, ReferenceEvaluator(model))
         return found[1]
-
-
-def _sliced(data: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
-    """The reference implementation takes nothing from a start in front of the first element backwards."""
-    axes = range(len(starts)) if axes is None else axes
-    steps = [1] * len(starts) if steps is None else steps
-    windows = [slice(None)] * data.ndim
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        windows[axis] = slice(max(start, -data.shape[axis]), end, step)
-    return data[tuple(windows)]
 
 
 def _add_conditions(nodes: Any) -> None:

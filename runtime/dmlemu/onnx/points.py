@@ -214,6 +214,16 @@ class Point:
                 del self._segments[oldest]
         self._segments.setdefault(key, []).append(made)
 
+    def close(self) -> None:
+        """Releases the buffers of its segments, and of those behind them."""
+        points = [self]
+        while points:
+            for segment in points.pop().segments:
+                if segment.compiled is not None:
+                    segment.compiled.close()
+                if segment.next is not None:
+                    points.append(segment.next)
+
     @property
     def segments(self) -> list[Segment]:
         return [each for built in self._segments.values() for each in built]

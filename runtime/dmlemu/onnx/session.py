@@ -7,6 +7,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +77,8 @@ class InferenceSession:
     ``progress``: a function that is called with what is done now, ``"compile"`` or ``"run"``, how many nodes
     are done, and of how many.
 
+    :meth:`close`, or the end of a ``with`` block, releases the compiled graphs and their buffers.
+
     ``values`` has the tensors of the last run by name, ``model`` the checked model; of one that was read from
     a file or bytes, large initialisers are not in it.
 
@@ -129,11 +132,39 @@ class InferenceSession:
         self._fuses = fuse_quantized and not keep_intermediates
         self._starts: dict[frozenset[str], Point] = {}  # by the initialisers that are given
         self._lock = threading.RLock()
+        self._closed = self._runs = False
         self._placed: list[list[Placed]] = []
         self.values: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         return f"<InferenceSession {self.model.graph.name}: {names_of(self._inputs)}>"
+
+    def __enter__(self) -> InferenceSession:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Releases the compiled graphs with their buffers, the initialisers and the arrays of the last run.
+
+        Waits for the end of a run.  Afterwards :meth:`run` raises a RuntimeError; what the model has and
+        :meth:`describe` are still there.
+        """
+        with self._lock:
+            self._closed = True
+            if not self._runs:  # a function that the run called closes it; then its end releases
+                self._release()
+
+    def _release(self) -> None:
+        for point in self._starts.values():
+            point.close()
+        self._starts, self._known, self.values = {}, {}, {}
 
     # --- ONNX Runtime's methods ---
 
@@ -165,14 +196,23 @@ class InferenceSession:
 
         Raises :class:`ModelError` for an input that is missing, is not one of the model's or does not fit its
         type and shape; for an output that the model does not have; with ``host="error"`` for a node that
-        cannot run on the device.  :class:`dmlemu.Error` when a DirectML call fails.
+        cannot run on the device.  :class:`dmlemu.Error` when a DirectML call fails.  RuntimeError: the
+        session is closed.
         """
         if isinstance(output_names, str):
             raise TypeError(f"output_names must be a list of names or None, not {output_names!r}.")
         if not isinstance(input_feed, Mapping):
             raise TypeError(f"input_feed must be a dict of arrays, not {type(input_feed).__name__}.")
         with self._lock:  # the graphs have one set of buffers each
-            return self._run(output_names, input_feed)
+            if self._closed:
+                raise RuntimeError(f"{self!r} is closed; make another InferenceSession to run the model.")
+            outer, self._runs = self._runs, True
+            try:
+                return self._run(output_names, input_feed)
+            finally:
+                self._runs = outer
+                if self._closed and not outer:
+                    self._release()
 
     def _run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]:
         self.values = values = self._checked(input_feed)
