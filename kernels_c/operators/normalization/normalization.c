@@ -5,11 +5,12 @@
  * whatever the layout and the number of threads.  For moments, one element of the group is first subtracted from all:
  * its distance d from the mean is at most sqrt(n * variance), so the variance (sum of squares - d * d * n) / n loses
  * at most a factor of n of the precision of doubles, whatever the mean is.  Outputs are computed in double and
- * rounded to FLOAT32. */
+ * rounded to FLOAT32; where all elements of a group have the same scale and bias, in FLOAT32 (affine.h). */
 #include "normalization.h"
 
 #include <math.h>
 
+#include "affine.h"
 #include "doubles.h"
 #include "floats.h"
 #include "scratch.h"
@@ -19,6 +20,7 @@
 #define LANES DMLK_SUM_LANES
 #define GRAIN (1 << 16) /* elements worth a thread */
 #define NEAR (1 << 12)  /* elements that stay in the first-level cache */
+#define MENDED (4 * DMLK_CHUNK) /* elements that are examined together, at least those of a row */
 
 enum kind { GIVEN, MOMENTS, MEAN, SQUARES, NONE, L1, L2 };
 
@@ -43,6 +45,8 @@ struct block {
     double variance[DMLK_CHUNK]; /* GIVEN, MOMENTS */
     dmlk_promoted scale, bias;   /* is_constant */
     double factor[DMLK_CHUNK];   /* r * scale, is_constant */
+    bool is_affine;              /* outputs are computed by affine.h */
+    dmlk_affine affine;
     /* Lane k of line i is at i * LANES + k along lines, at k * lines + i across them. */
     double sums[LANES * DMLK_CHUNK], squares[LANES * DMLK_CHUNK];
 };
@@ -288,6 +292,35 @@ static put_function *const put_functions[2][2][2] = {
     {{put_one_one, put_one_one_add}, {put_one_each, put_one_each_add}},
     {{put_each_one, put_each_one_add}, {put_each_each, put_each_each_add}}};
 
+/* Replaces those of n results that do not stand by what is computed in double; `each`: they belong to n groups. */
+static void mend(const struct block *block, int64_t line, bool each, float *y, const struct piece *p, int64_t n) {
+    const int32_t *least = &block->affine.least[line];
+    struct piece part = *p;
+    float exact[DMLK_CHUNK];
+    for (int64_t i = 0; i < n; i += DMLK_CHUNK) {
+        const int64_t count = dmlk_min(n - i, DMLK_CHUNK);
+        part.x = p->x + i;
+        put_functions[each][each][false](exact, &part, count);
+        for (int64_t k = 0; k < count; k++) {
+            y[i + k] = dmlk_affine_stands(y[i + k], least[each ? k : 0]) ? y[i + k] : exact[k];
+        }
+    }
+}
+
+static void put_affine(const struct block *block, int64_t line, bool each, float *y, const struct piece *p,
+                       int64_t count) {
+    for (int64_t i = 0; i < count; i += MENDED) {
+        const int64_t n = dmlk_min(count - i, MENDED);
+        struct piece part = *p;
+        part.x = p->x + i;
+        bool stand;
+        (each ? dmlk_affine_across : dmlk_affine_along)(y + i, 0, part.x, 0, 1, n, &block->affine, line, &stand);
+        if (!stand) {
+            mend(block, line, each, y + i, &part, n);
+        }
+    }
+}
+
 /* Stores `count` outputs, at most DMLK_CHUNK if an operand needs a copy; `line` is the first or only group. */
 static void put(const struct block *block, int64_t line, bool each, uint8_t *const *at, const int64_t *strides,
                 int64_t count, int64_t index) {
@@ -313,7 +346,12 @@ static void put(const struct block *block, int64_t line, bool each, uint8_t *con
         piece.scale = scale.f;
         piece.bias = bias.f;
     }
-    put_functions[each][!one][job->has_add](direct ? (float *)at[OUT] : y, &piece, count);
+    float *to = direct ? (float *)at[OUT] : y;
+    if (block->is_affine) {
+        put_affine(block, line, each, to, &piece, count);
+    } else {
+        put_functions[each][!one][job->has_add](to, &piece, count);
+    }
     if (!direct) {
         dmlk_store_floats(job->types[OUT], at[OUT], strides[OUT], count, y);
     }
@@ -370,11 +408,32 @@ static void put_across(void *context, uint8_t *const *at, const int64_t *strides
 PUT_ROWS(put_each, false)
 PUT_ROWS(put_each_add, true)
 
+static void put_affine_rows(const struct block *block, uint8_t *const *at, const int64_t *steps, int64_t rows) {
+    const float *x = (const float *)at[IN];
+    float *y = (float *)at[OUT];
+    struct piece piece = {.m = block->m, .r = block->r, .scale = block->scale.f, .bias = block->bias.f};
+    const int64_t most = MENDED / block->lines;
+    for (int64_t first = 0; first < rows; first += most) {
+        const int64_t count = dmlk_min(rows - first, most);
+        bool stand;
+        dmlk_affine_across(y + first * steps[OUT], steps[OUT], x + first * steps[IN], steps[IN], count, block->lines,
+                           &block->affine, 0, &stand);
+        for (int64_t row = first; row < first + count && !stand; row++) {
+            piece.x = x + row * steps[IN];
+            mend(block, 0, true, y + row * steps[OUT], &piece, block->lines);
+        }
+    }
+}
+
 static void put_rows(void *context, uint8_t *const *at, const int64_t *steps, int64_t rows, int64_t index,
                      int64_t next) {
     (void)next;
     const struct block *block = context;
     (void)index;
+    if (block->is_affine) {
+        put_affine_rows(block, at, steps, rows);
+        return;
+    }
     block->job->has_add ? put_each_add(block, at, steps, rows) : put_each(block, at, steps, rows);
 }
 
@@ -415,8 +474,11 @@ static void run_block(const dmlk_line_block *lines, void *context) {
         dmlk_load_promoted(job->types[BIAS], lines->at[BIAS], lines->strides[BIAS], lines->count, &block.bias);
         for (int64_t i = 0; i < lines->count; i++) {
             block.factor[i] = block.r[i] * block.scale.f[i];
+            dmlk_set_affine(&block.affine, i, block.m[i], block.factor[i], block.bias.f[i]);
         }
     }
+    /* (Where results are mended, the inputs are read again.) */
+    block.is_affine = job->is_constant && !job->has_add && job->types[OUT] == DMLK_FLOAT32 && lines->at[IN] != lines->at[OUT];
     const bool in_rows = job->is_constant && dmlk_are_floats(job->types[IN], lines->strides[IN]) &&
                          dmlk_are_floats(job->types[OUT], lines->strides[OUT]) &&
                          (!job->has_add || dmlk_are_floats(job->types[ADD], lines->strides[ADD]));
