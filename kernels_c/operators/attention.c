@@ -15,9 +15,11 @@
 #include "transpose.h"
 
 #define PANEL DMLK_F32_COLUMNS /* keys, or elements of values, of a panel */
-#define ROWS DMLK_F32_ROWS     /* queries that are multiplied together */
-#define QUERIES (3 * ROWS) /* queries of a block */
-#define LANES 16           /* lanes in which sums and maxima are computed */
+#define QUERIES (3 * DMLK_F32_ROWS) /* queries of a block */
+#define DEPTH 128          /* values multiplied at a time: a tile's columns of them stay in the first-level cache */
+#define LANES 16           /* lanes in which sums are computed */
+#define RANGE_LANES 32     /* lanes in which the largest and smallest scores are found */
+#define EASY 80            /* DMLK_EASY_EXPF */
 #define GRAIN (1 << 18)    /* products worth a thread */
 
 enum {
@@ -51,6 +53,9 @@ static inline uint8_t *element(const dmlk_view *view, const int64_t *index) {
 static int64_t stride_of(const dmlk_view *view) { return view->strides[view->rank - 1]; }
 
 static int64_t panels_of(int64_t count) { return (count + PANEL - 1) / PANEL; }
+
+/* Between the scores of a query and the next one's: 16 more than needed, so that rows do not share cache sets. */
+static int64_t score_stride(const struct job *job) { return job->panels * PANEL + 16; }
 
 static bool has_lengths(const struct job *job) { return job->views[LENGTHS].base != NULL; }
 
@@ -144,18 +149,21 @@ static void copy_vectors(const float *from, int64_t count, float *to) {
     }
 }
 
-static void pack_value(const struct job *job, int64_t item, int64_t group, int64_t key, float *row, float *buffer) {
+/* `count` values from number `first` on; `row` has room for one. */
+static void pack_values(const struct job *job, int64_t item, int64_t group, int64_t first, int64_t count, float *row,
+                        float *buffer) {
     const struct source source = source_of(job, 1);
-    const float *from = row;
-    float *to = job->packed_values + (item * job->groups + group) * job->value_panels * job->keys * PANEL;
-    if (is_copy(job, &source)) {
-        from = (const float *)(const void *)ELEMENT(source.fresh, item, group, key, 0);
-    } else {
-        load_row(job, &source, item, group, key, row, buffer);
-    }
-    for (int64_t first = 0; first < job->value_size; first += PANEL) {
-        float *panel = to + (first / PANEL * job->keys + key) * PANEL;
-        copy_vectors(from + first, dmlk_min(PANEL, job->value_size - first), panel);
+    const bool copies = is_copy(job, &source);
+    float *to = job->packed_values + ((item * job->groups + group) * job->value_panels * job->keys + first) * PANEL;
+    const float *from = copies ? (const float *)(const void *)ELEMENT(source.fresh, item, group, first, 0) : row;
+    for (int64_t key = 0; key < count; key++, to += PANEL) {
+        if (!copies) {
+            load_row(job, &source, item, group, first + key, row, buffer);
+        }
+        for (int64_t at = 0; at < job->value_size; at += PANEL) {
+            copy_vectors(from + at, dmlk_min(PANEL, job->value_size - at), to + at * job->keys);
+        }
+        from += copies ? source.fresh->strides[2] : 0;
     }
 }
 
@@ -179,8 +187,8 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
         for (int64_t panel = 0; panel < panels_of(count) && !dmlk_stopped(&work, PANEL * job->size); panel++) {
             pack_keys(job, item, group, panel, rows, buffer);
         }
-        for (int64_t key = 0; key < count && !dmlk_stopped(&work, job->value_size); key++) {
-            pack_value(job, item, group, key, rows, buffer);
+        for (int64_t key = 0; key < count && !dmlk_stopped(&work, PANEL * job->value_size); key += PANEL) {
+            pack_values(job, item, group, key, dmlk_min(PANEL, count - key), rows, buffer);
         }
         keep_rest(job, item, group, rows, buffer);
     }
@@ -188,7 +196,7 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
 
 /* --- scores --- */
 
-/* The scores of a query, in panels that are QUERIES * PANEL floats apart. */
+/* The scores of a query. */
 struct line {
     const struct job *job;
     int64_t item, head, query;
@@ -196,15 +204,10 @@ struct line {
     float *scores;
 };
 
-/* Replaces `keys` products by scores; the rest of the last panel becomes -infinity. */
-DMLK_EACH_ISA(scale_scores, (float *x, int64_t keys, float scale), (x, keys, scale)) {
-    for (int64_t first = 0; first < keys; first += PANEL, x += QUERIES * PANEL) {
-        for (int64_t i = 0; i < PANEL; i++) {
-            x[i] *= scale;
-        }
-        for (int64_t i = keys - first; i < PANEL; i++) {
-            x[i] = -INFINITY;
-        }
+/* Replaces products by scores. */
+DMLK_EACH_ISA(scale_scores, (float *x, int64_t n, float scale), (x, n, scale)) {
+    for (int64_t i = 0; i < n; i++) {
+        x[i] *= scale;
     }
 }
 
@@ -260,57 +263,81 @@ static bool mask_cancels_out(const struct line *line) {
     return i == line->keys;
 }
 
-/* Replaces the panels of scores by their exponentials, and adds these to the sums in the lanes. */
-DMLK_EACH_ISA(find_exponentials, (float *restrict x, int64_t panels, float largest, float *restrict lanes),
-              (x, panels, largest, lanes)) {
-    for (int64_t panel = 0; panel < panels; panel++, x += QUERIES * PANEL) {
-        for (int64_t i = 0; i < PANEL; i++) {
-            x[i] = dmlk_expf(x[i] - largest);
-        }
-        for (int64_t i = 0; i < PANEL; i += LANES) {
-            for (int64_t lane = 0; lane < LANES; lane++) {
-                lanes[lane] += x[i + lane];
-            }
+/* Replaces scores, whose number is a multiple of LANES, by their exponentials, and adds these to the sums in the
+ * lanes. */
+#define FIND_EXPONENTIALS(name, exponential)                                                                          \
+    DMLK_EACH_ISA(name, (float *restrict x, int64_t n, float largest, float *restrict lanes), (x, n, largest, lanes)) { \
+        for (int64_t i = 0; i < n; i++) {                                                                             \
+            x[i] = exponential(x[i] - largest);                                                                       \
+        }                                                                                                             \
+        for (int64_t i = 0; i < n; i += LANES) {                                                                      \
+            for (int64_t lane = 0; lane < LANES; lane++) {                                                            \
+                lanes[lane] += x[i + lane];                                                                           \
+            }                                                                                                         \
+        }                                                                                                             \
+    }
+FIND_EXPONENTIALS(find_exponentials, dmlk_expf)
+FIND_EXPONENTIALS(find_easy_exponentials, dmlk_easy_expf)
+
+/* The largest of n > 0 scores, and the smallest (any number if one is a NaN). */
+DMLK_EACH_ISA(find_range, (const float *restrict x, int64_t n, float *largest, float *smallest), (x, n, largest, smallest)) {
+    float most[RANGE_LANES], least[RANGE_LANES];
+    for (int64_t lane = 0; lane < RANGE_LANES; lane++) {
+        most[lane] = -INFINITY;
+        least[lane] = INFINITY;
+    }
+    int64_t i = 0;
+    for (; i + RANGE_LANES <= n; i += RANGE_LANES) {
+        for (int64_t lane = 0; lane < RANGE_LANES; lane++) {
+            most[lane] = x[i + lane] > most[lane] ? x[i + lane] : most[lane];
+            least[lane] = x[i + lane] < least[lane] ? x[i + lane] : least[lane];
         }
     }
+    for (int64_t lane = 0; i < n; i++, lane++) {
+        most[lane] = x[i] > most[lane] ? x[i] : most[lane];
+        least[lane] = x[i] < least[lane] ? x[i] : least[lane];
+    }
+    for (int64_t lane = 1; lane < RANGE_LANES; lane++) {
+        most[0] = most[lane] > most[0] ? most[lane] : most[0];
+        least[0] = least[lane] < least[0] ? least[lane] : least[0];
+    }
+    *largest = most[0];
+    *smallest = least[0];
 }
 
-DMLK_EACH_ISA(find_largest, (const float *restrict x, int64_t panels, float *restrict lanes), (x, panels, lanes)) {
-    for (int64_t panel = 0; panel < panels; panel++, x += QUERIES * PANEL) {
-        for (int64_t i = 0; i < PANEL; i += LANES) {
-            for (int64_t lane = 0; lane < LANES; lane++) {
-                lanes[lane] = x[i + lane] > lanes[lane] ? x[i + lane] : lanes[lane];
-            }
+/* Replaces n scores by exponentials, whose sum it returns. */
+static float exponentials_of(float *x, int64_t n) {
+    float largest, smallest, sums[LANES] = {0}, last[LANES], sum = 0;
+    const int64_t whole = n / LANES * LANES, rest = n - whole;
+    find_range(x, n, &largest, &smallest);
+    const bool is_easy = smallest - largest >= -EASY;
+    (is_easy ? find_easy_exponentials : find_exponentials)(x, whole, largest, sums);
+    if (rest > 0) {
+        for (int64_t i = 0; i < LANES; i++) {
+            last[i] = i < rest ? x[whole + i] : -INFINITY;
         }
+        find_exponentials(last, LANES, largest, sums);
+        memcpy(x + whole, last, (size_t)rest * sizeof *x);
     }
+    for (int lane = 0; lane < LANES; lane++) {
+        sum += sums[lane];
+    }
+    return sum;
 }
 
 /* Replaces products by weights, and returns the sum by which the results must be divided. */
 static float weigh(const struct line *line) {
     const struct job *job = line->job;
-    const int64_t panels = panels_of(line->keys);
-    float largest[LANES], sums[LANES] = {0}, sum = 0;
-    for (int lane = 0; lane < LANES; lane++) {
-        largest[lane] = -INFINITY;
-    }
-    const bool is_masked = !mask_cancels_out(line);
+    const bool is_masked = job->k.mask != DMLK_MASK_NONE && !mask_cancels_out(line);
     scale_scores(line->scores, line->keys, job->k.scale);
-    for (int64_t first = 0; first < line->keys; first += PANEL) {
+    for (int64_t first = 0; first < line->keys && (is_masked || job->views[RELATIVE].base != NULL); first += PANEL) {
         const int64_t n = dmlk_min(PANEL, line->keys - first);
-        add_relative(line, first, n, line->scores + first * QUERIES);
+        add_relative(line, first, n, line->scores + first);
         if (is_masked) {
-            mask_scores(line, first, n, line->scores + first * QUERIES);
+            mask_scores(line, first, n, line->scores + first);
         }
     }
-    find_largest(line->scores, panels, largest);
-    for (int lane = 1; lane < LANES; lane++) {
-        largest[0] = largest[lane] > largest[0] ? largest[lane] : largest[0];
-    }
-    find_exponentials(line->scores, panels, largest[0], sums);
-    for (int lane = 0; lane < LANES; lane++) {
-        sum += sums[lane];
-    }
-    return sum;
+    return exponentials_of(line->scores, line->keys);
 }
 
 /* --- blocks of queries --- */
@@ -347,20 +374,18 @@ static void multiply_keys(const struct block *b) {
     const struct job *job = b->job;
     const float *keys = job->packed_keys + group_of(b) * job->panels * job->size * PANEL;
     for (int64_t first = 0; first < b->keys; first += PANEL) {
-        for (int64_t row = 0; row < b->count; row += ROWS) {
-            const dmlk_f32_kernel tile = {.rows = dmlk_min(ROWS, b->count - row),
-                                          .columns = dmlk_min(PANEL, b->keys - first),
-                                          .depth = job->size,
-                                          .is_first = true,
-                                          .row = b->first + row * b->row_stride,
-                                          .row_stride = b->row_stride,
-                                          .row_step = 1,
-                                          .column = keys + first * job->size,
-                                          .column_step = PANEL,
-                                          .sums = b->scores + first * QUERIES + row * PANEL,
-                                          .sums_stride = PANEL};
-            dmlk_f32_tile(&tile);
-        }
+        const dmlk_f32_kernel tile = {.rows = b->count,
+                                      .columns = dmlk_min(PANEL, b->keys - first),
+                                      .depth = job->size,
+                                      .is_first = true,
+                                      .row = b->first,
+                                      .row_stride = b->row_stride,
+                                      .row_step = 1,
+                                      .column = keys + first * job->size,
+                                      .column_step = PANEL,
+                                      .sums = b->scores + first,
+                                      .sums_stride = score_stride(job)};
+        dmlk_f32_tile(&tile);
     }
 }
 
@@ -368,22 +393,20 @@ static void multiply_keys(const struct block *b) {
 static void multiply_values(const struct block *b) {
     const struct job *job = b->job;
     const float *values = job->packed_values + group_of(b) * job->value_panels * job->keys * PANEL;
-    for (int64_t panel = 0; panel < job->value_panels; panel++) {
-        for (int64_t row = 0; row < b->count; row += ROWS) {
-            for (int64_t first = 0; first < b->keys; first += PANEL) {
-                const dmlk_f32_kernel tile = {.rows = dmlk_min(ROWS, b->count - row),
-                                              .columns = dmlk_min(PANEL, job->value_size - panel * PANEL),
-                                              .depth = dmlk_min(PANEL, b->keys - first),
-                                              .is_first = first == 0,
-                                              .row = b->scores + first * QUERIES + row * PANEL,
-                                              .row_stride = PANEL,
-                                              .row_step = 1,
-                                              .column = values + (panel * job->keys + first) * PANEL,
-                                              .column_step = PANEL,
-                                              .sums = b->results + (panel * QUERIES + row) * PANEL,
-                                              .sums_stride = PANEL};
-                dmlk_f32_tile(&tile);
-            }
+    for (int64_t first = 0; first < b->keys; first += DEPTH) {
+        for (int64_t panel = 0; panel < job->value_panels; panel++) {
+            const dmlk_f32_kernel tile = {.rows = b->count,
+                                          .columns = dmlk_min(PANEL, job->value_size - panel * PANEL),
+                                          .depth = dmlk_min(DEPTH, b->keys - first),
+                                          .is_first = first == 0,
+                                          .row = b->scores + first,
+                                          .row_stride = score_stride(job),
+                                          .row_step = 1,
+                                          .column = values + (panel * job->keys + first) * PANEL,
+                                          .column_step = PANEL,
+                                          .sums = b->results + panel * QUERIES * PANEL,
+                                          .sums_stride = PANEL};
+            dmlk_f32_tile(&tile);
         }
     }
 }
@@ -418,11 +441,9 @@ static void run_block(struct block *b) {
     for (int64_t i = 0; i < b->count; i++) {
         /* If there are past lengths, a query does not see the new keys after its own. */
         const int64_t seen = has_lengths(job) ? dmlk_min(b->keys, job->past[b->item] + b->query + i + 1) : b->keys;
-        const struct line line = {job, b->item, b->head, b->query + i, seen, b->scores + i * PANEL};
+        const struct line line = {job, b->item, b->head, b->query + i, seen, b->scores + i * score_stride(job)};
         sums[i] = weigh(&line);
-        for (int64_t first = panels_of(seen) * PANEL; first < b->keys; first += PANEL) {
-            memset(line.scores + first * QUERIES, 0, PANEL * sizeof(float));
-        }
+        memset(line.scores + seen, 0, (size_t)(b->keys - seen) * sizeof(float));
     }
     multiply_values(b);
     store_results(b, sums);
@@ -440,7 +461,7 @@ static void run_part(int64_t begin, int64_t end, int part, void *context) {
         b.count = dmlk_min(QUERIES, job->queries - b.query);
         b.keys = keys_of(job, b.item);
         b.scores = memory;
-        b.results = b.scores + job->panels * QUERIES * PANEL;
+        b.results = b.scores + QUERIES * score_stride(job);
         b.rows = b.results + job->value_panels * QUERIES * PANEL;
         b.buffer = b.rows + QUERIES * job->size;
         run_block(&b);
@@ -570,7 +591,7 @@ int dmlk_run_attention(const dmlk_call *call) {
     const int64_t values = floats(groups * job.value_panels * job.keys * PANEL);
     const int64_t lengths = floats(2 * job.items);
     const int64_t packing = (PANEL + 1) * job.longest;
-    const int64_t running = QUERIES * ((job.panels + job.value_panels) * PANEL + job.size) + job.longest;
+    const int64_t running = QUERIES * (score_stride(&job) + job.value_panels * PANEL + job.size) + job.longest;
     job.scratch_bytes = floats(packing > running ? packing : running);
     uint8_t *memory = dmlk_take(lengths + keys + values + parts * job.scratch_bytes);
     if (memory == NULL) {
