@@ -18,7 +18,7 @@
 
 #define UNITS DMLK_F32_COLUMNS /* units of a block */
 #define ROWS DMLK_F32_ROWS     /* items that are multiplied together */
-#define PIECE 64               /* weights of a row that are packed at a time */
+#define PIECE 128              /* weights of a row that are packed at a time */
 #define GRAIN (1 << 17)        /* weights worth a thread, in each step */
 
 enum { PRODUCTS, RECURRENCE, BIAS, HIDDEN, CELL, LENGTHS, PEEPHOLES, SEQUENCE, LAST_HIDDEN, LAST_CELL, VIEWS };
@@ -353,24 +353,38 @@ static void run_steps(struct job *job) {
     }
 }
 
+/* Packs `count` weights, at most PIECE, of each of n rows, from element `first` on. */
+static void pack_piece(const dmlk_view *weights, const int64_t *first, int64_t n, int64_t count, float *to) {
+    const int64_t bytes = sizeof *to;
+    float rows[UNITS][PIECE];
+    const uint8_t *from = element(weights, first);
+    int64_t step = weights->strides[2] * bytes, ahead = PIECE * bytes;
+#ifndef DMLK_CHECKED
+    const bool in_place = weights->type == DMLK_FLOAT32 && stride_of(weights) == 1;
+#else
+    const bool in_place = false; /* each load must be checked */
+#endif
+    for (int64_t j = 0; j < n && !in_place; j++) {
+        const uint8_t *row = ELEMENT(weights, first[0], first[1], first[2] + j, first[3]);
+        dmlk_load_singles(weights->type, row, stride_of(weights), count, rows[j]);
+    }
+    if (!in_place) {
+        from = (const uint8_t *)rows, step = sizeof rows[0], ahead = 0;
+    }
+    dmlk_transpose_fetching(bytes, from, step, bytes, (uint8_t *)to, UNITS * bytes, count, n, ahead);
+}
+
 /* Items: the panels. */
 static void pack_panels(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const struct job *job = context;
-    const dmlk_view *weights = &job->views[RECURRENCE];
-    float rows[UNITS][PIECE];
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, UNITS * job->units); i++) {
         const int64_t block = i % job->blocks, gate = i / job->blocks % job->gates, d = i / job->blocks / job->gates;
-        const int64_t n = units_of(job, block);
         float *to = panel(job, d, gate, block);
         for (int64_t k = 0; k < job->units && !(job->k.couples && gate == F); k += PIECE) {
-            const int64_t count = dmlk_min(PIECE, job->units - k);
-            for (int64_t j = 0; j < n; j++) {
-                dmlk_load_singles(weights->type, ELEMENT(weights, d, gate, block * UNITS + j, k), stride_of(weights), count, rows[j]);
-            }
-            dmlk_transpose(sizeof(float), (const uint8_t *)rows, sizeof rows[0], sizeof(float), (uint8_t *)(to + k * UNITS),
-                           UNITS * sizeof(float), count, n);
+            const int64_t first[] = {d, gate, block * UNITS, k};
+            pack_piece(&job->views[RECURRENCE], first, units_of(job, block), dmlk_min(PIECE, job->units - k), to + k * UNITS);
         }
     }
 }
