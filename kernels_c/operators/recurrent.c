@@ -19,6 +19,7 @@
 #define UNITS DMLK_F32_COLUMNS /* units of a block */
 #define ROWS DMLK_F32_ROWS     /* items that are multiplied together */
 #define PIECE 128              /* weights of a row that are packed at a time */
+#define DEPTH 128              /* states whose weights for a block stay in the first-level cache */
 #define GRAIN (1 << 17)        /* weights worth a thread, in each step */
 
 enum { PRODUCTS, RECURRENCE, BIAS, HIDDEN, CELL, LENGTHS, PEEPHOLES, SEQUENCE, LAST_HIDDEN, LAST_CELL, VIEWS };
@@ -131,23 +132,26 @@ static void activate(const struct piece *p, int64_t which, float *values) {
     kernels[k->functions[function]].run(&call);
 }
 
-/* Sets the values of a gate to the states times the gate's weights. */
+/* Sets the values of a gate to the states times the gate's weights, of which several items share each piece. */
 static void multiply(const struct piece *p, int64_t gate, const float *states) {
     const struct job *job = p->job;
+    const int64_t most = p->items == 1 ? job->units : DEPTH;
     float *to = values_of(p, gate);
     for (int64_t block = p->block; block < p->block + p->blocks; block++, to += p->items * UNITS) {
-        const dmlk_f32_kernel tile = {.rows = p->items,
-                                      .columns = units_of(job, block),
-                                      .depth = job->units,
-                                      .is_first = true,
-                                      .row = states + state_at(job, p->direction, p->item, 0),
-                                      .row_stride = job->units,
-                                      .row_step = 1,
-                                      .column = panel(job, p->direction, gate, block),
-                                      .column_step = UNITS,
-                                      .sums = to,
-                                      .sums_stride = UNITS};
-        dmlk_f32_tile(&tile);
+        for (int64_t first = 0; first < job->units; first += most) {
+            const dmlk_f32_kernel tile = {.rows = p->items,
+                                          .columns = units_of(job, block),
+                                          .depth = dmlk_min(most, job->units - first),
+                                          .is_first = first == 0,
+                                          .row = states + state_at(job, p->direction, p->item, first),
+                                          .row_stride = job->units,
+                                          .row_step = 1,
+                                          .column = panel(job, p->direction, gate, block) + first * UNITS,
+                                          .column_step = UNITS,
+                                          .sums = to,
+                                          .sums_stride = UNITS};
+            dmlk_f32_tile(&tile);
+        }
     }
 }
 
