@@ -25,6 +25,24 @@ int dmlk_parts(int64_t items, int64_t grain);
  * While other calls use the pool, the calling thread begins alone. */
 void dmlk_parallel(int64_t items, int parts, dmlk_part *run, void *context);
 
+#define DMLK_MOST_PHASES 5
+
+/* The items of the phase before that items begin .. end - 1 read: from *first to *last - 1. */
+typedef void dmlk_reads(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last);
+
+/* Items as of dmlk_parallel, in parts; with more phases than one, at most DMLK_MOST_THREADS parts. */
+typedef struct dmlk_pool_phase {
+    int64_t items;
+    int parts;
+    dmlk_part *run;
+    void *context;
+    unsigned after;    /* bit i: a part is run after all of phase i, an earlier one */
+    dmlk_reads *reads; /* if not NULL: a part is run after those parts of the phase before that have what it reads */
+} dmlk_pool_phase;
+
+/* Runs up to DMLK_MOST_PHASES phases as one call: a thread goes on to the next phase while others are in this one. */
+void dmlk_run_phases(const dmlk_pool_phase *phases, int count);
+
 /* For tests: from now on every item justifies a thread. */
 void dmlk_split_everything(void);
 

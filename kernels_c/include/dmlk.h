@@ -183,6 +183,9 @@ void dmlk_set_poll(int (*poll)(void));
 int dmlk_threads(void);
 void dmlk_set_threads(int count);
 
+/* How often kernels have split their work between threads, and into how many parts altogether. */
+void dmlk_pool_counts(int64_t *calls, int64_t *parts);
+
 /* --- footprints: the memory that a command accesses --- */
 
 /* Further values of dmlk_footprint.access, after those of enum dmlk_access. */

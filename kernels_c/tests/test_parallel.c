@@ -100,6 +100,160 @@ TEST(calls_within_parts) {
     CHECK_EQUAL(dmlk_parts(1 << 20, 1), 4);
 }
 
+/* --- phases --- */
+
+#define MOST_ITEMS 60
+
+/* Phases of items that count how often they were run, after what they read: item i of a phase reads items i - reach ..
+ * i + reach of the phase before. */
+typedef struct chain {
+    int count; /* of phases */
+    int64_t items[DMLK_MOST_PHASES];
+    unsigned after[DMLK_MOST_PHASES];
+    int reach[DMLK_MOST_PHASES]; /* -1: reads nothing */
+    int ran[DMLK_MOST_PHASES][MOST_ITEMS]; /* not atomic: a thread reads what another one has written */
+    atomic_int wrong;
+    long nap; /* microseconds, at most; of some parts */
+} chain;
+
+typedef struct chain_link {
+    chain *c;
+    int phase;
+} chain_link;
+
+/* (an item may read items that the phase before does not have) */
+static void find_read(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
+    const chain_link *l = context;
+    const int64_t reach = l->c->reach[l->phase], items = l->c->items[l->phase - 1];
+    *first = begin - reach < 0 ? 0 : begin - reach;
+    *last = end + reach > items ? items : end + reach;
+}
+
+static void check_ran(chain *c, int phase, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; i++) {
+        if (c->ran[phase][i] != 1) {
+            atomic_fetch_add(&c->wrong, 1);
+        }
+    }
+}
+
+static void run_link(int64_t begin, int64_t end, int part, void *context) {
+    const chain_link *l = context;
+    chain *c = l->c;
+    if (c->nap > 0 && (begin * 7 + part + l->phase) % 3 == 0) {
+        nap((begin * 13 + l->phase) % c->nap);
+    }
+    for (int i = 0; i < l->phase; i++) {
+        if (c->after[l->phase] >> i & 1) {
+            check_ran(c, i, 0, c->items[i]);
+        }
+    }
+    if (c->reach[l->phase] >= 0) {
+        int64_t first, last;
+        find_read(begin, end, context, &first, &last);
+        check_ran(c, l->phase - 1, first, last);
+    }
+    for (int64_t i = begin; i < end; i++) {
+        c->ran[l->phase][i]++;
+    }
+}
+
+static void run_chain(chain *c, const int *parts) {
+    chain_link links[DMLK_MOST_PHASES];
+    dmlk_pool_phase phases[DMLK_MOST_PHASES];
+    for (int i = 0; i < c->count; i++) {
+        links[i] = (chain_link){c, i};
+        phases[i] = (dmlk_pool_phase){.items = c->items[i],
+                                      .parts = parts[i],
+                                      .run = run_link,
+                                      .context = &links[i],
+                                      .after = c->after[i],
+                                      .reads = c->reach[i] >= 0 ? find_read : NULL};
+    }
+    dmlk_run_phases(phases, c->count);
+}
+
+/* Whether each item was run once, after what it reads. */
+static bool is_right(chain *c) {
+    for (int i = 0; i < c->count; i++) {
+        check_ran(c, i, 0, c->items[i]);
+    }
+    return atomic_load(&c->wrong) == 0;
+}
+
+/* Chain number `seed` of those with up to `most` parts in a phase. */
+static bool run_some_chain(unsigned seed, int most, long longest_nap) {
+    chain c = {.count = 1 + (int)(seed % DMLK_MOST_PHASES), .nap = longest_nap};
+    int parts[DMLK_MOST_PHASES];
+    for (int i = 0; i < c.count; i++) {
+        const unsigned k = seed / 5 + (unsigned)i * 7919 + (seed ^ (unsigned)i) * 31;
+        parts[i] = 1 + (int)(k % (unsigned)most);
+        c.items[i] = parts[i] + (int64_t)(k / 3 % 40);
+        c.after[i] = k / 7 & ((1U << i) - 1);
+        c.reach[i] = i > 0 ? (int)(k / 11 % 5) - 1 : -1;
+    }
+    run_chain(&c, parts);
+    return is_right(&c);
+}
+
+TEST(phases_run_after_what_they_read) {
+    for (unsigned round = 0; round < 2 * ROUNDS; round++) {
+        dmlk_set_threads(1 + (int)(round % 7));
+        CHECK(run_some_chain(round, 16, round % 3 == 0 ? 300 : 0));
+        if (round % 5 == 0) {
+            nap(random_between(0, 120));
+        }
+    }
+}
+
+static void *call_chains(void *wrong) {
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        if (!run_some_chain(round * 17, 9, 0) || !run_each_once(round + 10, 2 + (int)(round % 9))) {
+            atomic_fetch_add((atomic_int *)wrong, 1);
+        }
+    }
+    return NULL;
+}
+
+TEST(many_callers_of_phases) {
+    atomic_int wrong = 0;
+    pthread_t threads[CALLERS];
+    dmlk_set_threads(4);
+    for (int i = 0; i < CALLERS; i++) {
+        CHECK_EQUAL(pthread_create(&threads[i], NULL, call_chains, &wrong), 0);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK_EQUAL(wrong, 0);
+}
+
+static void call_chain_within(int64_t begin, int64_t end, int part, void *wrong) {
+    (void)end, (void)part;
+    if (!run_some_chain((unsigned)begin, 5, 0)) {
+        atomic_fetch_add((atomic_int *)wrong, 1);
+    }
+}
+
+TEST(phases_within_parts) {
+    atomic_int wrong = 0;
+    dmlk_set_threads(4);
+    for (int round = 0; round < ROUNDS; round++) {
+        dmlk_parallel(100, 8, call_chain_within, &wrong);
+    }
+    CHECK_EQUAL(wrong, 0);
+}
+
+/* A thread that waits for another's part does what nobody has begun, and then sleeps. */
+TEST(a_thread_waits_for_a_part_that_takes_long) {
+    for (int threads = 2; threads < 5; threads++) {
+        chain c = {.count = 3, .items = {4, 40, 40}, .after = {0, 1, 0}, .reach = {-1, -1, 1}, .nap = 20000};
+        dmlk_set_threads(threads);
+        run_chain(&c, (int[]){4, 10, 20});
+        CHECK(is_right(&c));
+    }
+}
+
 /* --- the threads themselves --- */
 
 /* Calls `visit` with each thread of the pool: its number, and its file `of` in /proc. */
@@ -239,6 +393,27 @@ TEST(a_caller_that_waits_can_be_stopped) {
     dmlk_set_poll(NULL);
 }
 
+static void do_nothing(int64_t begin, int64_t end, int part, void *context) {
+    (void)begin, (void)end, (void)part, (void)context;
+}
+
+/* The same if the caller has taken a part that needs the other thread's. */
+TEST(a_caller_that_waits_for_a_phase_can_be_stopped) {
+    pthread_t self = pthread_self();
+    dmlk_watch watch;
+    dmlk_set_threads(2);
+    polls = 0;
+    atomic_store(&other_began, false);
+    dmlk_set_poll(stop_at_once);
+    dmlk_watch_begin(&watch);
+    dmlk_run_phases((dmlk_pool_phase[]){{.items = 2, .parts = 2, .run = wait_to_be_stopped, .context = &self},
+                                        {.items = 2, .parts = 2, .run = do_nothing, .after = 1}},
+                    2);
+    CHECK(dmlk_watch_end(&watch));
+    CHECK_EQUAL(polls, 1);
+    dmlk_set_poll(NULL);
+}
+
 /* --- other processes --- */
 
 /* The exit status of a child, which has 20 seconds. */
@@ -279,6 +454,7 @@ static atomic_bool has_forked;
 static void *call_until_forked(void *unused) {
     while (!atomic_load(&has_forked)) {
         run_each_once(100, 8);
+        run_some_chain(29, 6, 0);
     }
     return unused;
 }
@@ -291,7 +467,7 @@ TEST(a_fork_while_another_thread_calls) {
         nap(random_between(0, 300));
         const pid_t child = fork();
         if (child == 0) {
-            _exit(run_each_once(100, 8) && run_each_once(30, 3) ? 7 : 1);
+            _exit(run_each_once(100, 8) && run_each_once(30, 3) && run_some_chain(29, 6, 0) ? 7 : 1);
         }
         atomic_store(&has_forked, true);
         pthread_join(thread, NULL);
@@ -347,38 +523,51 @@ static void step(int signal, siginfo_t *info, void *interrupted) {
     }
 }
 
+static void call_plain(void *c) { dmlk_parallel(6, 6, count_part, c); }
+
+static void call_phases(void *c) { run_chain(c, (int[]){6, 6, 6}); }
+
 /* A call, during which the process forks, and whether it was stopped. */
-static bool fork_in_call(long at, counts *c) {
+static bool fork_in_call(long at, void (*make)(void *context), void *context) {
     dmlk_watch watch;
     forked = -1;
     steps = 0;
     fork_at = at;
     dmlk_watch_begin(&watch);
     __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | TRAP_FLAG);
-    dmlk_parallel(6, 6, count_part, c);
+    make(context);
     __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~TRAP_FLAG);
     return dmlk_watch_end(&watch);
 }
+
+static bool is_whole(counts *c) { return atomic_load(&c->items) == 6; }
 
 /* As when a signal handler forks. */
 TEST(a_fork_after_any_instruction_of_the_caller) {
     struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO}, before;
     counts c = {0};
+    const chain three = {.count = 3, .items = {6, 12, 6}, .after = {0, 0, 1}, .reach = {-1, 1, 1}};
     sigaction(SIGTRAP, &action, &before);
     dmlk_set_threads(3);
     together(6);
-    CHECK(!fork_in_call(0, &c));
-    const long most = steps, between = most / FORKS + 1;
-    for (long at = random_between(1, between); at < most; at += between) {
-        together(6);
-        memset(&c, 0, sizeof c);
-        const bool stopped = fork_in_call(at, &c), whole = atomic_load(&c.items) == 6;
-        if (forked == 0) {
-            _exit((stopped || whole) && run_each_once(20, 6) && run_each_once(20, 6) ? 7 : 1);
-        }
-        CHECK(whole && !stopped);
-        if (forked > 0) { /* (a call may take fewer instructions than another) */
-            CHECK_EQUAL(status_of(forked), 7);
+    for (int with_phases = 0; with_phases < 2; with_phases++) {
+        chain chained = three;
+        void (*const make)(void *) = with_phases ? call_phases : call_plain;
+        void *const context = with_phases ? (void *)&chained : (void *)&c;
+        CHECK(!fork_in_call(0, make, context));
+        const long most = steps, between = most / FORKS + 1;
+        for (long at = random_between(1, between); at < most; at += between) {
+            together(6);
+            memset(&c, 0, sizeof c);
+            chained = three;
+            const bool stopped = fork_in_call(at, make, context), whole = with_phases ? is_right(&chained) : is_whole(&c);
+            if (forked == 0) {
+                _exit((stopped || whole) && run_each_once(20, 6) && run_some_chain(29, 6, 0) && run_each_once(20, 6) ? 7 : 1);
+            }
+            CHECK(whole && !stopped);
+            if (forked > 0) { /* (a call may take fewer instructions than another) */
+                CHECK_EQUAL(status_of(forked), 7);
+            }
         }
     }
     sigaction(SIGTRAP, &before, NULL);
@@ -474,9 +663,14 @@ int main(void) {
     RUN(each_part_runs_once);
     RUN(many_callers);
     RUN(calls_within_parts);
+    RUN(phases_run_after_what_they_read);
+    RUN(many_callers_of_phases);
+    RUN(phases_within_parts);
+    RUN(a_thread_waits_for_a_part_that_takes_long);
     RUN(threads_are_kept_and_sleep);
     RUN(others_take_the_parts_of_a_busy_thread);
     RUN(a_caller_that_waits_can_be_stopped);
+    RUN(a_caller_that_waits_for_a_phase_can_be_stopped);
 #ifndef __SANITIZE_THREAD__ /* whose runtime ends a forked process that starts threads */
     RUN(forked_processes_make_their_own_threads);
     RUN(a_fork_while_another_thread_calls);
