@@ -20,13 +20,17 @@ struct scratch {
     int64_t sums_count;
 };
 
-/* Computes blocks first_block .. first_block + blocks - 1 of one group, on all rows of one image. */
+/* Computes blocks first_block .. first_block + blocks - 1 of one group, on all rows of one image.  `pack`, if not NULL, is
+ * run before any block is used. */
 static void run_group(const dmlk_plan *p, int64_t n, int64_t group, int64_t first_block, int64_t blocks, int parts,
-                      uint8_t *planes, int32_t *sums, int64_t *work) {
+                      uint8_t *planes, int32_t *sums, const dmlk_pool_phase *pack, int64_t *work) {
     const dmlk_view *in = &p->c->input;
     const int64_t strip_work = p->strip * p->pitch * (p->quads + p->planes);
     const uint8_t *input = in->base + n * in->strides[N] + group * p->channels * in->strides[CHANNEL];
     for (int64_t first = 0; first < p->c->output.sizes[Y] && !dmlk_stopped(work, strip_work); first += p->strip) {
+        dmlk_pool_phase phases[DMLK_MOST_PHASES];
+        const bool packs = pack != NULL && first == 0;
+        int count = 0;
         const int64_t rows = dmlk_min(p->strip, p->c->output.sizes[Y] - first);
         const uint8_t *positions = p->direct ? input + first * p->row_step : planes;
         dmlk_strip strip = {.p = p,
@@ -40,13 +44,17 @@ static void run_group(const dmlk_plan *p, int64_t n, int64_t group, int64_t firs
                             .positions = positions,
                             .planes = planes,
                             .sums = sums};
-        dmlk_fill_planes(&strip, parts);
+        if (packs) {
+            phases[count++] = *pack;
+        }
+        count += dmlk_fill_planes(&strip, parts, phases + count);
         if (p->needs_sums) {
             strip.elements = sums + p->strip * p->pitch + LANES;
             strip.columns = strip.elements + dmlk_lines(p, p->strip) * p->line;
-            dmlk_sum_windows(&strip, parts);
+            count += dmlk_sum_windows(&strip, parts, phases + count);
         }
-        dmlk_convolve_strip(&strip, parts);
+        count += dmlk_convolve_strip(&strip, parts, packs ? 1 : 0, phases + count);
+        dmlk_run_phases(phases, count);
     }
 }
 
@@ -63,7 +71,7 @@ static void groups_part(int64_t begin, int64_t end, int part, void *context) {
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_watch_stopped(); i++) {
         run_group(g->p, i / g->count, g->first_group + i % g->count, 0, g->p->group_blocks, 1,
-                  s->planes + part * s->planes_bytes, s->sums + part * s->sums_count, &work);
+                  s->planes + part * s->planes_bytes, s->sums + part * s->sums_count, NULL, &work);
     }
 }
 
@@ -73,22 +81,25 @@ static void run(dmlk_plan *p, const struct scratch *scratch, int parts) {
     int64_t work = 0;
     for (int64_t group = 0; at_once > 0 && group < groups && !dmlk_watch_stopped(); group += at_once) {
         const int64_t count = dmlk_min(at_once, groups - group);
-        dmlk_pack_filters(p, group * blocks, count * blocks);
+        const dmlk_pool_phase pack = dmlk_pack_filters(p, group * blocks, count * blocks);
         struct groups groups_at_once = {p, scratch, group, count};
         if (scratch->parts > 1 && images * count >= 4 * parts) {
-            dmlk_parallel(images * count, parts, groups_part, &groups_at_once);
+            const dmlk_pool_phase multiply = {
+                .items = images * count, .parts = parts, .run = groups_part, .context = &groups_at_once, .after = 1};
+            dmlk_run_phases((dmlk_pool_phase[]){pack, multiply}, 2);
             continue;
         }
         for (int64_t i = 0; i < images * count && !dmlk_watch_stopped(); i++) {
-            run_group(p, i / count, group + i % count, 0, blocks, parts, scratch->planes, scratch->sums, &work);
+            run_group(p, i / count, group + i % count, 0, blocks, parts, scratch->planes, scratch->sums,
+                      i == 0 ? &pack : NULL, &work);
         }
     }
     for (int64_t group = 0; at_once == 0 && group < groups && !dmlk_watch_stopped(); group++) {
         for (int64_t block = 0; block < blocks && !dmlk_watch_stopped(); block += p->room) {
             const int64_t count = dmlk_min(p->room, blocks - block);
-            dmlk_pack_filters(p, group * blocks + block, count);
+            const dmlk_pool_phase pack = dmlk_pack_filters(p, group * blocks + block, count);
             for (int64_t n = 0; n < images && !dmlk_watch_stopped(); n++) {
-                run_group(p, n, group, block, count, parts, scratch->planes, scratch->sums, &work);
+                run_group(p, n, group, block, count, parts, scratch->planes, scratch->sums, n == 0 ? &pack : NULL, &work);
             }
         }
     }

@@ -1,7 +1,6 @@
 /* convolve_filters.c - packs filters in the order in which tiles read them. */
 #include "convolve_plan.h"
 
-#include "parallel.h"
 #include "scratch.h"
 #include "cancellation.h"
 #include "transpose.h"
@@ -144,11 +143,12 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-void dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count) {
+dmlk_pool_phase dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count) {
     p->first = first;
     p->blocks = p->packed != NULL ? p->packed : p->c->filter.base + first * p->block_bytes;
     const int64_t work = p->packed != NULL || p->zero != 0 ? p->quads * p->width : 1;
-    dmlk_parallel(count, dmlk_parts(count, 1 + 8192 / work), pack_part, p);
+    return (dmlk_pool_phase){
+        .items = count, .parts = dmlk_parts(count, 1 + 8192 / work), .run = pack_part, .context = p};
 }
 
 /* Whether the filter tensor already consists of blocks of quads; if so, sets the order of the quads. */

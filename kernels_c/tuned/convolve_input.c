@@ -2,7 +2,6 @@
 #include "convolve_plan.h"
 
 #include "cpu.h"
-#include "parallel.h"
 #include "cancellation.h"
 #include "transpose.h"
 #include "promoted.h"
@@ -261,26 +260,70 @@ static void sum_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
-void dmlk_fill_planes(dmlk_strip *s, int most_parts) {
-    const dmlk_plan *p = s->p;
-    if (p->copied) {
-        const int64_t lines = dmlk_lines(p, s->rows);
-        dmlk_parallel(lines, (int)dmlk_min(most_parts, dmlk_parts(lines, 1 + GRAIN / p->line_step)), copy_part, s);
-    } else if (!p->direct) {
-        const int64_t rows = s->rows + p->y.reach, row_bytes = p->pitch * 4 * p->planes;
-        dmlk_parallel(rows, (int)dmlk_min(most_parts, dmlk_parts(rows, 1 + GRAIN / row_bytes)), fill_part, s);
-    }
+/* --- phases --- */
+
+static void same_lines(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
+    (void)context;
+    *first = begin;
+    *last = end;
 }
 
-void dmlk_sum_windows(dmlk_strip *s, int most_parts) {
+/* The lines that rows of windows read. */
+static void lines_of_rows(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
+    const dmlk_strip *s = context;
+    *first = begin * s->p->c->strides[Y];
+    *last = *first + dmlk_lines(s->p, end - begin);
+}
+
+/* The rows of planes that tiles of sums read: they run past row ends. */
+static void rows_of_tiles(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
+    const dmlk_strip *s = context;
+    const dmlk_plan *p = s->p;
+    *first = begin * LANES / p->pitch;
+    *last = dmlk_min((end * LANES - 1 + p->x.reach) / p->pitch + 1, s->rows) + p->y.reach;
+}
+
+int dmlk_fill_planes(dmlk_strip *s, int most_parts, dmlk_pool_phase *phases) {
+    const dmlk_plan *p = s->p;
+    s->filled = p->direct ? DMLK_NOTHING : p->copied ? DMLK_LINES : DMLK_PLANE_ROWS;
+    if (p->copied) {
+        const int64_t lines = dmlk_lines(p, s->rows);
+        const int parts = dmlk_parts(lines, 1 + GRAIN / p->line_step);
+        *phases = (dmlk_pool_phase){
+            .items = lines, .parts = (int)dmlk_min(most_parts, parts), .run = copy_part, .context = s};
+    } else if (!p->direct) {
+        const int64_t rows = s->rows + p->y.reach, row_bytes = p->pitch * 4 * p->planes;
+        const int parts = dmlk_parts(rows, 1 + GRAIN / row_bytes);
+        *phases = (dmlk_pool_phase){
+            .items = rows, .parts = (int)dmlk_min(most_parts, parts), .run = fill_part, .context = s};
+    }
+    return !p->direct;
+}
+
+int dmlk_sum_windows(dmlk_strip *s, int most_parts, dmlk_pool_phase *phases) {
     const dmlk_plan *p = s->p;
     if (p->direct || p->copied) {
         const int64_t lines = dmlk_lines(p, s->rows), line_grain = 1 + 50000 / (p->line * (1 + p->channels / 64));
-        dmlk_parallel(lines, (int)dmlk_min(most_parts, dmlk_parts(lines, line_grain)), sum_lines, s);
         const int64_t row_grain = 1 + 200000 / (p->line * (p->y.taps + p->x.taps));
-        dmlk_parallel(s->rows, (int)dmlk_min(most_parts, dmlk_parts(s->rows, row_grain)), sum_windows, s);
-        return;
+        phases[0] = (dmlk_pool_phase){.items = lines,
+                                      .parts = (int)dmlk_min(most_parts, dmlk_parts(lines, line_grain)),
+                                      .run = sum_lines,
+                                      .context = s,
+                                      .reads = p->copied ? same_lines : NULL};
+        phases[1] = (dmlk_pool_phase){.items = s->rows,
+                                      .parts = (int)dmlk_min(most_parts, dmlk_parts(s->rows, row_grain)),
+                                      .run = sum_windows,
+                                      .context = s,
+                                      .reads = lines_of_rows};
+        s->filled = DMLK_SUM_ROWS;
+        return 2;
     }
     const int64_t tiles = (s->rows * p->pitch + LANES - 1) / LANES, grain = 1 + 40000 / p->quads / DMLK_S8_ROWS;
-    dmlk_parallel(tiles, (int)dmlk_min(most_parts, dmlk_parts(tiles, grain)), sum_part, s);
+    phases[0] = (dmlk_pool_phase){.items = tiles,
+                                  .parts = (int)dmlk_min(most_parts, dmlk_parts(tiles, grain)),
+                                  .run = sum_part,
+                                  .context = s,
+                                  .reads = rows_of_tiles};
+    s->filled = DMLK_SUM_TILES;
+    return 1;
 }

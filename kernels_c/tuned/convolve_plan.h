@@ -26,6 +26,7 @@
 
 #include "convolve.h"
 #include "microkernel_s8.h"
+#include "parallel.h"
 
 #define DMLK_PANEL_BYTES (INT64_C(1) << 19) /* bytes of planes that fit a second-level cache together with filters */
 
@@ -102,25 +103,29 @@ typedef struct dmlk_strip {
     int32_t *sums;               /* [rows][pitch], and LANES more: sums of u */
     int32_t *elements, *columns; /* [lines][line], [rows][line]: sums of parts of windows, if there are no planes */
     int64_t tiles;               /* tiles that the blocks are divided into */
+    enum { DMLK_NOTHING, DMLK_LINES, DMLK_PLANE_ROWS, DMLK_SUM_ROWS, DMLK_SUM_TILES } filled;
 } dmlk_strip;
 
 /* convolve_plan.c: makes the plan of a convolution; false: out of memory.  The plan must be freed in both cases. */
 bool dmlk_plan_convolution(dmlk_plan *p, const dmlk_convolution *c);
 void dmlk_free_plan(dmlk_plan *p);
 
-/* convolve_filters.c: plan the filters and take the memory for blocks; pack blocks first .. first + count - 1. */
+/* convolve_filters.c: plan the filters and take the memory for blocks; the phase that packs blocks first ..
+ * first + count - 1. */
 bool dmlk_plan_filters(dmlk_plan *p);
-void dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count);
+dmlk_pool_phase dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count);
 
 /* The number of lines of the input, or of its copy, that `rows` rows of the output read. */
 static inline int64_t dmlk_lines(const dmlk_plan *p, int64_t rows) {
     return (rows - 1) * p->c->strides[DMLK_Y] + (p->y.taps - 1) * p->c->dilations[DMLK_Y] + 1;
 }
 
-/* convolve_input.c: fill the planes of a strip, and compute the sums of u; convolve_tiles.c: computes its results. */
-void dmlk_fill_planes(dmlk_strip *s, int most_parts);
-void dmlk_sum_windows(dmlk_strip *s, int most_parts);
-void dmlk_convolve_strip(dmlk_strip *s, int most_parts);
+/* The phases of one call of the pool that compute a strip.  convolve_input.c: fill its planes, and compute the sums of u;
+ * convolve_tiles.c: compute its results, after the phases in the mask `after`.  They return the number of phases, 0 to 2.
+ * `filled` are the items of the last phase of the input. */
+int dmlk_fill_planes(dmlk_strip *s, int most_parts, dmlk_pool_phase *phases);
+int dmlk_sum_windows(dmlk_strip *s, int most_parts, dmlk_pool_phase *phases);
+int dmlk_convolve_strip(dmlk_strip *s, int most_parts, unsigned after, dmlk_pool_phase *phases);
 
 /* --- forms (see dispatch/choose.c) --- */
 

@@ -2,7 +2,6 @@
 #include "convolve_plan.h"
 
 #include "cpu.h"
-#include "parallel.h"
 #include "cancellation.h"
 #include "transpose.h"
 #include "promoted.h"
@@ -185,14 +184,19 @@ static void run_tile(const dmlk_strip *s, const uint8_t *blocks, int64_t filter,
     }
 }
 
+/* Tiles of filters, eight at a time. */
+static int64_t count_row_tiles(const dmlk_strip *s) {
+    const dmlk_plan *p = s->p;
+    return (dmlk_min(s->blocks * p->width, p->filters - s->first_block * p->width) + ROWS - 1) / ROWS;
+}
+
 /* Items: tiles of positions, each with all filters, eight at a time. */
 static void positions_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
     const dmlk_plan *p = s->p;
     const int64_t positions = s->rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
-    const int64_t filters = dmlk_min(s->blocks * p->width, p->filters - s->first_block * p->width);
-    const int64_t tiles = (filters + ROWS - 1) / ROWS;
+    const int64_t tiles = count_row_tiles(s);
     const uint8_t *blocks = p->blocks + (s->group * p->group_blocks + s->first_block - p->first) * p->block_bytes;
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->quads * ROWS * LANES / 8); i++) {
@@ -360,33 +364,91 @@ static void tiles_part(int64_t begin, int64_t end, int part, void *context) {
     leave_tiles();
 }
 
+/* --- phases --- */
+
+/* The items of the last phase of the input that contain `count` positions from `from` on, with `pitch` positions per row,
+ * and what their windows reach. */
+static void read_positions(const dmlk_strip *s, int64_t from, int64_t count, int64_t pitch, int64_t *first, int64_t *last) {
+    const dmlk_plan *p = s->p;
+    const int64_t row = from / pitch, end = dmlk_min((from + count - 1) / pitch + 1, s->rows);
+    switch (s->filled) {
+    case DMLK_LINES:
+        *first = row * p->c->strides[Y];
+        *last = *first + dmlk_lines(p, end - row);
+        break;
+    case DMLK_PLANE_ROWS:
+        *first = row;
+        *last = end + p->y.reach;
+        break;
+    case DMLK_SUM_TILES:
+        *first = row * p->pitch / LANES;
+        *last = (end * p->pitch + LANES - 1) / LANES;
+        break;
+    default: /* DMLK_SUM_ROWS */
+        *first = row;
+        *last = end;
+    }
+}
+
+static void chunks_read(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
+    const dmlk_strip *s = context;
+    const int64_t size = chunk_size(s->p), width = s->p->c->output.sizes[X], from = begin * size;
+    read_positions(s, from, dmlk_min(end * size, s->rows * width) - from, width, first, last);
+}
+
+static void tiles_read(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
+    const int64_t chunks = count_chunks(context), chunk = begin % chunks;
+    if (chunk + end - begin <= chunks) {
+        chunks_read(chunk, chunk + end - begin, context, first, last);
+    } else { /* the end of a tile and the beginning of the next */
+        chunks_read(0, chunks, context, first, last);
+    }
+}
+
+/* (their lanes run past the end of a row, and their taps from there) */
+static void positions_read(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
+    const dmlk_strip *s = context;
+    const int64_t from = begin / count_row_tiles(s) * LANES, count = ((end - 1) / count_row_tiles(s) + 1) * LANES - from;
+    read_positions(s, from, count + s->p->x.reach, s->p->pitch, first, last);
+}
+
 /* Splits the larger operand between threads, if it can be split evenly. */
-static void run_all_filters(dmlk_strip *s, int most_parts, int64_t grain) {
+static void plan_filters(dmlk_strip *s, int most_parts, int64_t grain, dmlk_pool_phase *phase) {
     const dmlk_plan *p = s->p;
     const int64_t chunks = count_chunks(s);
     s->tiles = (s->blocks + 2) / 3;
-    const int parts = (int)dmlk_min(most_parts, dmlk_parts(s->tiles * chunks, 1 + grain / 7));
+    phase->parts = (int)dmlk_min(most_parts, dmlk_parts(s->tiles * chunks, 1 + grain / 7));
     const int64_t input = p->direct ? dmlk_lines(p, s->rows) * p->line * p->channels : p->planes * p->plane_bytes;
-    const bool is_even = chunks % parts == 0 || chunks >= 16 * parts;
+    const bool is_even = chunks % phase->parts == 0 || chunks >= 16 * phase->parts;
     if (is_even && input > s->blocks * p->block_bytes) {
-        dmlk_parallel(chunks, parts, chunks_part, s);
+        phase->items = chunks;
+        phase->run = chunks_part;
+        phase->reads = chunks_read;
         return;
     }
-    if (chunks % parts != 0 && s->tiles > parts) {
-        s->tiles = dmlk_min((s->tiles + parts - 1) / parts * parts, s->blocks);
+    if (chunks % phase->parts != 0 && s->tiles > phase->parts) {
+        s->tiles = dmlk_min((s->tiles + phase->parts - 1) / phase->parts * phase->parts, s->blocks);
     }
-    dmlk_parallel(s->tiles * chunks, parts, tiles_part, s);
+    phase->items = s->tiles * chunks;
+    phase->run = tiles_part;
+    phase->reads = tiles_read;
 }
 
-void dmlk_convolve_strip(dmlk_strip *s, int most_parts) {
+int dmlk_convolve_strip(dmlk_strip *s, int most_parts, unsigned after, dmlk_pool_phase *phases) {
     const dmlk_plan *p = s->p;
     const int64_t grain = 1 + 40000 / p->quads / ROWS;
+    *phases = (dmlk_pool_phase){.context = s, .after = after};
     if (p->lanes_are_filters) {
-        run_all_filters(s, most_parts, grain);
-        return;
+        plan_filters(s, most_parts, grain, phases);
+    } else {
+        const int64_t positions = s->rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
+        phases->items = (positions + LANES - 1) / LANES * count_row_tiles(s);
+        phases->parts = (int)dmlk_min(most_parts, dmlk_parts(phases->items, grain));
+        phases->run = positions_part;
+        phases->reads = positions_read;
     }
-    const int64_t filters = dmlk_min(s->blocks * p->width, p->filters - s->first_block * p->width);
-    const int64_t positions = s->rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
-    const int64_t items = (positions + LANES - 1) / LANES * ((filters + ROWS - 1) / ROWS);
-    dmlk_parallel(items, (int)dmlk_min(most_parts, dmlk_parts(items, grain)), positions_part, s);
+    if (s->filled == DMLK_NOTHING) {
+        phases->reads = NULL;
+    }
+    return 1;
 }
