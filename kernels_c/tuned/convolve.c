@@ -183,7 +183,7 @@ bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
     bool done = dmlk_plan_convolution(&plan, c);
     if (done) {
         const double products = (double)dmlk_view_elements(&c->output) * (double)plan.quads * 4;
-        const int parts = dmlk_parts(INT64_MAX, products < (plan.channels == 1 ? 1e6 : 8e6) ? INT64_MAX : 1);
+        const int parts = dmlk_parts(INT64_MAX, products < (plan.channels == 1 ? 1e6 : 4e6) ? INT64_MAX : 1);
         /* Tiles run past the end of the last row, and their taps reach further. */
         scratch.planes_bytes = plan.planes * plan.plane_bytes + (LANES + plan.x.reach) * 4;
         scratch.sums_count = plan.sums;

@@ -13,6 +13,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define ROWS DMLK_S8_ROWS
 #define LANES DMLK_S8_LANES
 #define BLOCK DMLK_S8_BLOCK
+#define GRAIN 240000 /* products of quads that justify a thread: 2 to 5 us */
 #define CHUNK (7 * DMLK_S8_POSITIONS) /* positions that are processed at a time if lanes are filters, at most */
 
 /* Positions whose sums are consecutive, from `lane` on, and are stored along X, from element `to` of a filter's
@@ -319,19 +320,15 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
     }
 }
 
-/* Positions of a chunk: whole tiles. */
-static int64_t chunk_size(const dmlk_plan *p) { return CHUNK / p->tiles.rows * p->tiles.rows; }
-
 static int64_t count_chunks(const dmlk_strip *s) {
-    const int64_t size = chunk_size(s->p);
-    return (s->rows * s->p->c->output.sizes[X] + size - 1) / size;
+    return (s->rows * s->p->c->output.sizes[X] + s->chunk - 1) / s->chunk;
 }
 
 /* Runs tile number `tile`, of up to three blocks, on a chunk of positions. */
 static void run_filters(const dmlk_strip *s, int64_t tile, int64_t chunk) {
     const int64_t block = tile * s->blocks / s->tiles, blocks = (tile + 1) * s->blocks / s->tiles - block;
-    const int64_t size = chunk_size(s->p), positions = s->rows * s->p->c->output.sizes[X], first = chunk * size;
-    run_chunk(s, s->first_block + block, blocks, first, dmlk_min(size, positions - first));
+    const int64_t positions = s->rows * s->p->c->output.sizes[X], first = chunk * s->chunk;
+    run_chunk(s, s->first_block + block, blocks, first, dmlk_min(s->chunk, positions - first));
 }
 
 static void leave_tiles(void) {
@@ -392,8 +389,8 @@ static void read_positions(const dmlk_strip *s, int64_t from, int64_t count, int
 
 static void chunks_read(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
     const dmlk_strip *s = context;
-    const int64_t size = chunk_size(s->p), width = s->p->c->output.sizes[X], from = begin * size;
-    read_positions(s, from, dmlk_min(end * size, s->rows * width) - from, width, first, last);
+    const int64_t width = s->p->c->output.sizes[X], from = begin * s->chunk;
+    read_positions(s, from, dmlk_min(end * s->chunk, s->rows * width) - from, width, first, last);
 }
 
 static void tiles_read(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
@@ -412,41 +409,53 @@ static void positions_read(int64_t begin, int64_t end, void *context, int64_t *f
     read_positions(s, from, count + s->p->x.reach, s->p->pitch, first, last);
 }
 
-/* Splits the larger operand between threads, if it can be split evenly. */
-static void plan_filters(dmlk_strip *s, int most_parts, int64_t grain, dmlk_pool_phase *phase) {
+/* What the busiest of `parts` threads does. */
+static int64_t busiest(int64_t items, int parts, int64_t work) { return (items + parts - 1) / parts * work; }
+
+/* Divides filters and positions so that the busiest thread has little to do: the larger operand alone, if that is almost as
+ * even as dividing both. */
+static void divide(dmlk_strip *s, dmlk_pool_phase *phase) {
     const dmlk_plan *p = s->p;
-    const int64_t chunks = count_chunks(s);
-    s->tiles = (s->blocks + 2) / 3;
-    phase->parts = (int)dmlk_min(most_parts, dmlk_parts(s->tiles * chunks, 1 + grain / 7));
+    const int64_t rows = p->tiles.rows, units = (s->rows * p->c->output.sizes[X] + rows - 1) / rows;
     const int64_t input = p->direct ? dmlk_lines(p, s->rows) * p->line * p->channels : p->planes * p->plane_bytes;
-    const bool is_even = chunks % phase->parts == 0 || chunks >= 16 * phase->parts;
-    if (is_even && input > s->blocks * p->block_bytes) {
-        phase->items = chunks;
-        phase->run = chunks_part;
-        phase->reads = chunks_read;
-        return;
+    int64_t least = INT64_MAX;
+    *phase = (dmlk_pool_phase){.parts = phase->parts};
+    for (int64_t most = 3; most >= (phase->parts > 1 ? 1 : 3); most--) { /* blocks of a tile */
+        const int64_t tiles = (s->blocks + most - 1) / most, blocks = (s->blocks + tiles - 1) / tiles;
+        const int64_t longest = dmlk_min(CHUNK / rows, units);
+        for (int64_t n = longest; n >= (phase->parts > 1 ? 1 : longest); n--) { /* tiles of a chunk */
+            const int64_t chunks = (units + n - 1) / n, work = n * (4 * blocks + 3); /* wide tiles are better */
+            const int64_t both = busiest(tiles * chunks, phase->parts, work), one = busiest(chunks, phase->parts, tiles * work);
+            const bool splits_input = input > s->blocks * p->block_bytes && one - one / 16 <= both;
+            const int64_t most_work = splits_input ? one : both;
+            if (most_work < least - least / 32) { /* (chunks and tiles that are smaller take somewhat longer) */
+                least = most_work;
+                s->tiles = tiles;
+                s->chunk = n * rows;
+                phase->items = splits_input ? chunks : tiles * chunks;
+                phase->run = splits_input ? chunks_part : tiles_part;
+                phase->reads = splits_input ? chunks_read : tiles_read;
+            }
+        }
     }
-    if (chunks % phase->parts != 0 && s->tiles > phase->parts) {
-        s->tiles = dmlk_min((s->tiles + phase->parts - 1) / phase->parts * phase->parts, s->blocks);
-    }
-    phase->items = s->tiles * chunks;
-    phase->run = tiles_part;
-    phase->reads = tiles_read;
 }
 
 int dmlk_convolve_strip(dmlk_strip *s, int most_parts, unsigned after, dmlk_pool_phase *phases) {
     const dmlk_plan *p = s->p;
-    const int64_t grain = 1 + 40000 / p->quads / ROWS;
-    *phases = (dmlk_pool_phase){.context = s, .after = after};
     if (p->lanes_are_filters) {
-        plan_filters(s, most_parts, grain, phases);
+        const int64_t positions = s->rows * p->c->output.sizes[X], grain = 1 + GRAIN / (p->quads * BLOCK);
+        phases->parts = (int)dmlk_min(most_parts, dmlk_parts(positions * s->blocks, grain));
+        divide(s, phases);
     } else {
         const int64_t positions = s->rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
-        phases->items = (positions + LANES - 1) / LANES * count_row_tiles(s);
-        phases->parts = (int)dmlk_min(most_parts, dmlk_parts(phases->items, grain));
-        phases->run = positions_part;
-        phases->reads = positions_read;
+        const int64_t items = (positions + LANES - 1) / LANES * count_row_tiles(s), grain = 1 + GRAIN / (p->quads * ROWS * LANES);
+        *phases = (dmlk_pool_phase){.items = items,
+                                    .parts = (int)dmlk_min(most_parts, dmlk_parts(items, grain)),
+                                    .run = positions_part,
+                                    .reads = positions_read};
     }
+    phases->context = s;
+    phases->after = after;
     if (s->filled == DMLK_NOTHING) {
         phases->reads = NULL;
     }

@@ -3,8 +3,9 @@
 ``python tests/bench/dispatches.py [NETWORK] [threads ...]``: the beginning of a case of network_cases.py
 (default: ResNet-50 u8*s8), and two numbers (default: 1, and all).  Each dispatch runs by itself and is timed.
 Those of the same kernel and sizes share a row: microseconds of all of them with the first and with the second
-number of threads, and the gain.  Rows are sorted by their time with the second number: what keeps the network
-from becoming faster comes first.
+number of threads, the gain, and with the second number how often each enters the pool of threads and with how many
+parts altogether.  Rows are sorted by their time with the second number: what keeps the network from becoming
+faster comes first.
 """
 
 from __future__ import annotations
@@ -31,22 +32,31 @@ def key_of(packet: packets.DispatchPacket) -> Key:
     return kernels.name(packet.kernel), " ".join(shapes)
 
 
+def pool_counts() -> tuple[int, int]:
+    """How often kernels have entered the pool of threads, and the parts that they gave to it."""
+    counts = kernels.ffi.new("int64_t[2]")
+    kernels.lib.dmlk_pool_counts(counts, counts + 1)
+    return counts[0], counts[1]
+
+
 class Clock:
     """Times each dispatch, by running one at a time."""
 
     def __init__(self) -> None:
         self._keys: dict[bytes, Key] = {}
         self._now: Counter[Key] = Counter()
+        self.given: dict[Key, tuple[int, int]] = {}
         run = Processor._run_fused
 
         def timed(processor: Processor, data: bytes, base: Any, start: int, *_until: float | None) -> None:
-            begin = time.perf_counter()
+            before, begin = pool_counts(), time.perf_counter()
             run(processor, data, base, start)
-            spent = time.perf_counter() - begin
+            spent, after = time.perf_counter() - begin, pool_counts()
             packet = data[start : packets.skip(data, start, 1)]
             if packet not in self._keys:
                 self._keys[packet] = key_of(processor._decode(data, start))
             self._now[self._keys[packet]] += spent
+            self.given[self._keys[packet]] = after[0] - before[0], after[1] - before[1]
 
         for name in ("_run_many", "_run_fused"):
             setattr(Processor, name, timed)
@@ -78,9 +88,11 @@ def main() -> None:
     print(f"{case.name}: microseconds with {numbers[0]} and {numbers[-1]} threads\n")
     for key in sorted(many, key=lambda each: -many[each]):
         gain = few[key] / many[key]
-        print(f"{few[key] * 1e6:>9.0f} {many[key] * 1e6:>9.0f} {gain:>6.1f}x  {key[0]:<24} {key[1]}")
+        entered, parts = clock.given[key]
+        given = f"{entered:>3}, {parts:>3}"
+        print(f"{few[key] * 1e6:>9.0f} {many[key] * 1e6:>9.0f} {gain:>6.1f}x {given}  {key[0]:<24} {key[1]}")
     total = sum(few.values()), sum(many.values())
-    print(f"{total[0] * 1e6:>9.0f} {total[1] * 1e6:>9.0f} {total[0] / total[1]:>6.1f}x  all")
+    print(f"{total[0] * 1e6:>9.0f} {total[1] * 1e6:>9.0f} {total[0] / total[1]:>6.1f}x           all")
 
 
 if __name__ == "__main__":
