@@ -116,6 +116,7 @@ int dmlk_run_gemm(const dmlk_call *call) {
     p.beta = k.beta;
     p.last = -0.0f;
     p.followers = call->followers;
+    p.before = NULL;
     if (!set_sizes(&p, &k, a, b, out) || (c->base != NULL && !dmlk_same_sizes(c, out))) {
         return DMLK_BAD_PACKET;
     }

@@ -306,16 +306,19 @@ static bool multiply_stages(struct product *p, struct stage *s, int64_t stride) 
         some.input.base += image * c->input.strides[N] * dmlk_type_bytes(c->input.type);
         some.input.sizes[N] = some.output.sizes[N] = images;
         some.output.base += image * c->output.strides[N] * dmlk_type_bytes(c->output.type);
+        const dmlk_view from = some.input;
+        dmlk_pool_phase fill;
         if (!s->in_place) {
-            const dmlk_view from = some.input;
             copy->input = &from;
             copy->view.sizes[N] = images;
             const int64_t lines = dmlk_stage_lines(copy);
             const int parts = dmlk_parts(dmlk_view_elements(&copy->view), 1 << 13); /* 32 KiB: 1 to 2 us */
-            dmlk_parallel(lines, (int)dmlk_min(parts, lines), stage_part, copy);
+            fill = (dmlk_pool_phase){
+                .items = lines, .parts = (int)dmlk_min(parts, lines), .run = stage_part, .context = copy};
             some.input = copy->view;
         }
         p->c = &some;
+        p->gemm.before = s->in_place ? NULL : &fill;
         if (!multiply(p, &some.output, count, stride)) {
             return false;
         }

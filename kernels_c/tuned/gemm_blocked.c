@@ -664,6 +664,12 @@ bool dmlk_multiply(const dmlk_gemm_blocked *product) {
     const double work = (m * n * depth + 16 * (m * depth + depth * n)) * (double)product->batch.count;
     const int threads = dmlk_parts(INT64_MAX, work < WORTH_THREADS ? INT64_MAX : 1);
     const int64_t blocks = plan_blocks(&job, threads);
-    dmlk_parallel(blocks, (int)dmlk_min(threads, blocks), multiply_part, &job);
+    const dmlk_pool_phase multiply = {
+        .items = blocks, .parts = (int)dmlk_min(threads, blocks), .run = multiply_part, .context = &job, .after = 1};
+    if (product->before != NULL) {
+        dmlk_run_phases((dmlk_pool_phase[]){*product->before, multiply}, 2);
+    } else {
+        dmlk_parallel(multiply.items, multiply.parts, multiply.run, multiply.context);
+    }
     return !atomic_load(&job.failed);
 }

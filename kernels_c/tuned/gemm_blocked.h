@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "followers.h"
+#include "parallel.h"
 #include "patches.h"
 #include "view.h"
 
@@ -30,6 +31,7 @@ typedef struct dmlk_gemm_blocked {
     int64_t m, n, depth;
     dmlk_iter batch; /* starts of the matrices; operands: a, b, c (or out again), out */
     const dmlk_followers *followers;
+    const dmlk_pool_phase *before; /* if not NULL, it is run first, in the same call of the pool: it may write a */
 } dmlk_gemm_blocked;
 
 /* Computes the products.  Each element is one chain of float32 fused multiply-adds, in ascending order of the summed

@@ -36,7 +36,7 @@ float dmlk_find_nan(const window_taps *w, int64_t image, int64_t channel, const 
 
 int dmlk_window_parts(const window_taps *w, int64_t items) {
     const int64_t work = dmlk_view_elements(&w->c->output) * w->taps / items;
-    return dmlk_parts(items, 500000 / (work + 1) + 1); /* about 0.1 ms for each thread */
+    return dmlk_parts(items, 60000 / (work + 1) + 1); /* 3 to 10 us for each thread */
 }
 
 static void pack(const window_taps *w, bool lanes_are_channels) {

@@ -3,9 +3,9 @@
 ``python tests/bench/dispatches.py [NETWORK] [threads ...]``: the beginning of a case of network_cases.py
 (default: ResNet-50 u8*s8), and two numbers (default: 1, and all).  Each dispatch runs by itself and is timed.
 Those of the same kernel and sizes share a row: microseconds of all of them with the first and with the second
-number of threads, the gain, and with the second number how often each enters the pool of threads and with how many
-parts altogether.  Rows are sorted by their time with the second number: what keeps the network from becoming
-faster comes first.
+number of threads, the gain, and with the second number how often each enters the pool of threads and with how
+many parts altogether.  Rows are sorted by their time with the second number: what keeps the network from
+becoming faster comes first.
 """
 
 from __future__ import annotations

@@ -42,3 +42,41 @@ void pool_measure(int parts, int others, int meet, int64_t sleep, int rounds, do
         out[i] = seconds() - begin;
     }
 }
+
+typedef struct work {
+    double seconds; /* of an item */
+    int64_t items;
+} work;
+
+static void busy_part(int64_t begin, int64_t end, int number, void *context) {
+    (void)number;
+    const double until = seconds() + (double)(end - begin) * ((const work *)context)->seconds;
+    while (seconds() < until) {
+    }
+}
+
+/* An item and its neighbours. */
+static void neighbours(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
+    const int64_t items = ((const work *)context)->items;
+    *first = begin > 0 ? begin - 1 : 0;
+    *last = end < items ? end + 1 : items;
+}
+
+/* Seconds of each of `rounds` times two phases with `parts` parts of `first` and `second` seconds each, as one call or as
+ * two. */
+void pool_measure_phases(int parts, double first, double second, int together, int rounds, double *out) {
+    work works[2] = {{first, parts}, {second, parts}};
+    const dmlk_pool_phase phases[2] = {
+        {.items = parts, .parts = parts, .run = busy_part, .context = &works[0]},
+        {.items = parts, .parts = parts, .run = busy_part, .context = &works[1], .reads = neighbours}};
+    for (int i = 0; i < rounds; i++) {
+        const double begin = seconds();
+        if (together) {
+            dmlk_run_phases(phases, 2);
+        } else {
+            dmlk_parallel(parts, parts, busy_part, &works[0]);
+            dmlk_parallel(parts, parts, busy_part, &works[1]);
+        }
+        out[i] = seconds() - begin;
+    }
+}

@@ -1,9 +1,10 @@
 """What the pool of threads costs, and what it gives: ``python tests/bench/pool.py [threads ...]``.
 
 For each number of threads (1, 2, 4, 8 and 16 without arguments): microseconds of an empty parallel call; of
-one in which all threads meet, spinning before or after 1 ms of sleep; of team sizes in turn; and of
-dispatches, from a list of many, and how often these made threads and woke them.  Medians, and the slowest of
-ten in parentheses.  Threads can only meet where each has a CPU.
+one in which all threads meet, spinning before or after 1 ms of sleep; of team sizes in turn; of two phases,
+as two calls and as one; and of dispatches, from a list of many, how often each enters the pool and with how
+many parts altogether, and how often these made threads and woke them.  Medians, and the slowest of ten in
+parentheses.  Threads can only meet where each has a CPU.
 """
 
 from __future__ import annotations
@@ -22,9 +23,16 @@ from typing import Any
 KERNELS = Path(__file__).parents[2] / "kernels_c"
 DEVICE = ("parallel.c", "threads.c", "cancellation.c", "checked.c")
 CASES = {
-    "convolution_cases": ("conv 3x3 64>64 56x56 u8*s8",),
+    "convolution_cases": (
+        "conv 3x3 64>64 56x56 u8*s8",
+        "conv 3x3 64>64 56x56 f32*f32",
+        "conv 3x3 256>256 14x14 u8*s8",
+        "depthwise 3x3 s2 96 112x112 u8*s8",
+        "depthwise 3x3 s2 96 112x112 f32*f32",
+    ),
     "element_wise_cases": ("add 1e6 float32 packed",),
-    "line_cases": ("reduce SUM f32 1000x1000 axis 0",),
+    "line_cases": ("reduce SUM f32 1000x1000 axis 0", "softmax f32 1000x1000"),
+    "pooling_cases": ("pooling max 3x3 s2 64 112x112 f32", "pooling average of all 2048 7x7 f32"),
     "product_cases": ("gemm 1024 cubed f32 NN",),
     "network_cases": ("ResNet-50 u8*s8",),
 }
@@ -41,7 +49,10 @@ def _library() -> ctypes.CDLL:
         headers = [f"-I{KERNELS / folder}" for folder in ("device", "include")]
         flags = ["-O2", "-fPIC", "-shared", "-pthread", "-Wl,-z,nodelete"]
         subprocess.run(["cc", *flags, *headers, *sources, "-o", library], check=True)
-        return ctypes.CDLL(str(library))
+        loaded = ctypes.CDLL(str(library))
+        number, time = ctypes.c_int, ctypes.c_double
+        loaded.pool_measure_phases.argtypes = [number, time, time, number, number, ctypes.POINTER(time)]
+        return loaded
 
 
 def calls(parts: int, others: int, meet: bool, sleep: int, rounds: int) -> list[float]:
@@ -51,14 +62,25 @@ def calls(parts: int, others: int, meet: bool, sleep: int, rounds: int) -> list[
     return list(times)
 
 
-def show(name: str, times: list[float]) -> None:
+def phases(parts: int, first: float, second: float, together: bool, rounds: int) -> list[float]:
+    """Seconds of each time that two phases take, whose parts take ``first`` and ``second`` seconds."""
+    times = (ctypes.c_double * rounds)()
+    _library().pool_measure_phases(parts, first, second, together, rounds, times)
+    return list(times)
+
+
+def show(name: str, times: list[float], more: str = "") -> None:
     slow = sorted(times)[len(times) * 9 // 10]
-    print(f"  {name:<46} {statistics.median(times) * 1e6:>10.2f} ({slow * 1e6:.2f}) us", flush=True)
+    print(f"  {name:<46} {statistics.median(times) * 1e6:>10.2f} ({slow * 1e6:.2f}) us{more}", flush=True)
 
 
 def measure_calls(threads: int) -> None:
     calls(threads, threads, False, 0, 200)
     show("empty", calls(threads, threads, False, 0, 2000))
+    for first, second in (0, 0), (1e-6, 2e-6), (3e-6, 10e-6):
+        title = f"phases of {first * 1e6:.0f} and {second * 1e6:.0f} us"
+        show(f"{title}, two calls", phases(threads, first, second, False, 2000))
+        show(f"{title}, one call", phases(threads, first, second, True, 2000))
     if threads > len(os.sched_getaffinity(0)):
         print("  there are fewer CPUs than threads: they cannot meet")
         return
@@ -74,17 +96,23 @@ def measure_dispatches() -> None:
     import cases
     import line_cases
     import network_cases
+    import pooling_cases
+    from dispatches import pool_counts
     from dmlemu import Strictness, d3d12
 
     with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
         for table, names in CASES.items():
-            module = next(each for each in (cases, line_cases, network_cases) if hasattr(each, table))
+            modules = cases, line_cases, network_cases, pooling_cases
+            module = next(each for each in modules if hasattr(each, table))
             for case in getattr(module, table)(device):
                 title = f"{case.name} {case.layout}"
                 if title.startswith(names):
                     batch = case.ours if isinstance(case.ours, cases.Batch) else case.ours()
+                    before = pool_counts()
                     batch.call()
-                    show(title, [_seconds(batch) for _ in range(ROUNDS)])
+                    given = [(b - a) / batch.count for a, b in zip(before, pool_counts(), strict=True)]
+                    times = [_seconds(batch) for _ in range(ROUNDS)]
+                    show(title, times, f"; enters {given[0]:.0f}, parts {given[1]:.0f}")
 
 
 def _seconds(batch: Any) -> float:
