@@ -311,13 +311,19 @@ static unsigned run_parts(int thread, share *s, unsigned most, unsigned forks) {
     return done;
 }
 
-/* Runs what is left of thread `thread`'s share, then of the others', one part at a time: a thread that comes late may have
- * parts of the next call meanwhile.  Parts are counted off before others are looked for, which takes time that the caller
+/* Runs what is left of thread `thread`'s share, then of the others', one part at a time, and only of the same call: the
+ * parts of the next one are in the caches of the threads to which they are dealt, as this thread's soon are.  Parts are counted off before others are looked for, which takes time that the caller
  * should not wait. */
 static void run_shares(int thread, unsigned forks) {
     share *own = &pool.shares[thread];
+    int64_t call = 0;
     for (int next = 0, team = 1; next < team; team = atomic_load_explicit(&pool.team, memory_order_relaxed)) {
         const bool is_own = next == 0 || !is_empty(own);
+        const int64_t newest = atomic_load_explicit(&pool.call, memory_order_relaxed);
+        if (!is_own && newest != call) {
+            return;
+        }
+        call = newest;
         share *s = is_own ? own : &pool.shares[(thread + next) % team];
         const unsigned done = run_parts(thread, s, is_own ? UINT_MAX : 1, forks);
         if (pool.forks != forks) {

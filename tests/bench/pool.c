@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "parallel.h"
+#include "threads.h"
 
 static atomic_int met;
 static int expected; /* 0: parts do nothing */
@@ -79,4 +80,31 @@ void pool_measure_phases(int parts, double first, double second, int together, i
         }
         out[i] = seconds() - begin;
     }
+}
+
+static _Thread_local int self; /* the number of the thread; 0: it has none yet */
+static atomic_int threads;
+static atomic_long moved;
+static int last[DMLK_MOST_THREADS]; /* the thread that ran each part last */
+
+static void note_thread(int64_t begin, int64_t end, int number, void *context) {
+    self = self == 0 ? atomic_fetch_add(&threads, 1) + 1 : self;
+    atomic_fetch_add(&moved, last[number] != self);
+    last[number] = self;
+    busy_part(begin, end, number, context);
+}
+
+/* Which of all parts of `rounds` calls were run by another thread than in the call before, whose caches may have what
+ * they need; with so many seconds between two calls. */
+double pool_measure_moved(int parts, double of_part, double between, int rounds) {
+    work w = {of_part, parts};
+    dmlk_parallel(parts, parts, note_thread, &w);
+    atomic_store(&moved, 0);
+    for (int i = 0; i < rounds; i++) {
+        const double until = seconds() + between;
+        while (seconds() < until) {
+        }
+        dmlk_parallel(parts, parts, note_thread, &w);
+    }
+    return (double)atomic_load(&moved) / (double)(parts * rounds);
 }

@@ -2,9 +2,9 @@
 
 For each number of threads (1, 2, 4, 8 and 16 without arguments): microseconds of an empty parallel call; of
 one in which all threads meet, spinning before or after 1 ms of sleep; of team sizes in turn; of two phases,
-as two calls and as one; and of dispatches, from a list of many, how often each enters the pool and with how
-many parts altogether, and how often these made threads and woke them.  Medians, and the slowest of ten in
-parentheses.  Threads can only meet where each has a CPU.
+as two calls and as one; how many parts another thread runs than in the call before; and of dispatches, from a
+list of many, how often each enters the pool and with how many parts altogether, and how often these made threads
+and woke them.  Medians, and the slowest of ten in parentheses.  Threads can only meet where each has a CPU.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def _library() -> ctypes.CDLL:
         loaded = ctypes.CDLL(str(library))
         number, time = ctypes.c_int, ctypes.c_double
         loaded.pool_measure_phases.argtypes = [number, time, time, number, number, ctypes.POINTER(time)]
+        loaded.pool_measure_moved.argtypes = [number, time, time, number]
+        loaded.pool_measure_moved.restype = time
         return loaded
 
 
@@ -81,6 +83,8 @@ def measure_calls(threads: int) -> None:
         title = f"phases of {first * 1e6:.0f} and {second * 1e6:.0f} us"
         show(f"{title}, two calls", phases(threads, first, second, False, 2000))
         show(f"{title}, one call", phases(threads, first, second, True, 2000))
+    moved = [100 * _library().pool_measure_moved(threads, 8e-6, gap, 2000) for gap in (1e-6, 5e-6)]
+    print(f"  {'parts of 8 us that moved':<46} {moved[0]:>10.2f} %, after 5 us {moved[1]:.2f} %")
     if threads > len(os.sched_getaffinity(0)):
         print("  there are fewer CPUs than threads: they cannot meet")
         return
