@@ -2,9 +2,10 @@
 
 For each number of threads (1, 2, 4, 8 and 16 without arguments): microseconds of an empty parallel call; of
 one in which all threads meet, spinning before or after 1 ms of sleep; of team sizes in turn; of two phases,
-as two calls and as one; how many parts another thread runs than in the call before; and of dispatches, from a
-list of many, how often each enters the pool and with how many parts altogether, and how often these made threads
-and woke them.  Medians, and the slowest of ten in parentheses.  Threads can only meet where each has a CPU.
+as two calls and as one; how many parts another thread runs than in the call before; and of dispatches, from
+a list of many, how often each enters the pool and with how many parts altogether, and how often these made
+threads and woke them.  Medians, and the slowest of ten in parentheses.  Threads can only meet where each has
+a CPU.
 """
 
 from __future__ import annotations
