@@ -134,6 +134,10 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
         if (p->packed != NULL) {
             pack_block(p, filter, count, p->packed + i * p->block_bytes);
         }
+        if (p->fits != NULL) {
+            p->fits[i] = dmlk_microkernel_s8_form->fits(p->c->filter.type == DMLK_INT8, p->blocks + i * p->block_bytes,
+                                                        p->quads * 4 * p->width);
+        }
         uint32_t sums[BLOCK] = {0};
         if (p->zero != 0) {
             sum_block(p, i, sums);
@@ -146,7 +150,7 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
 dmlk_pool_phase dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count) {
     p->first = first;
     p->blocks = p->packed != NULL ? p->packed : p->c->filter.base + first * p->block_bytes;
-    const int64_t work = p->packed != NULL || p->zero != 0 ? p->quads * p->width : 1;
+    const int64_t work = p->packed != NULL || p->zero != 0 || p->fits != NULL ? p->quads * p->width : 1;
     return (dmlk_pool_phase){
         .items = count, .parts = dmlk_parts(count, 1 + 8192 / work), .run = pack_part, .context = p};
 }
@@ -202,9 +206,11 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     p->constant = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->constant);
     const bool scales = p->c->scaling != NULL;
     p->scale = scales ? dmlk_take(p->room * p->width * (int64_t)sizeof *p->scale) : NULL;
+    const bool with_fits = dmlk_microkernel_s8_form->fits != NULL;
+    p->fits = with_fits ? dmlk_take(p->room * (int64_t)sizeof *p->fits) : NULL;
     const bool with_rows = p->row_quads != 0 && p->zero != 0;
     p->row_constants = p->room * p->width + more;
     p->row_constant = with_rows ? dmlk_take(p->y.taps * p->row_constants * (int64_t)sizeof *p->row_constant) : NULL;
     return (in_place || p->packed != NULL) && p->factor != NULL && p->constant != NULL &&
-           (!scales || p->scale != NULL) && (!with_rows || p->row_constant != NULL);
+           (!scales || p->scale != NULL) && (!with_fits || p->fits != NULL) && (!with_rows || p->row_constant != NULL);
 }

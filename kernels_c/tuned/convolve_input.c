@@ -251,7 +251,7 @@ static void sum_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
     const int32_t zero = 0;
-    const dmlk_s8_start start = {.constants = &zero};
+    const dmlk_s8_start start = {.constants = &zero, .fits = true};
     int64_t work = 0;
     for (int64_t t = begin; t < end && !dmlk_stopped(&work, s->p->quads); t++) {
         int32_t *const sums[] = {s->sums + t * LANES};

@@ -87,6 +87,7 @@ typedef struct dmlk_plan {
     int64_t first, room;   /* numbers count the blocks of all groups */
     int32_t *factor;       /* [room][width]: B */
     int32_t *constant;     /* [room][width]: taps A B - A sum w, and the bias if sums are scaled */
+    bool *fits;            /* [room]: what dmlk_s8_fits says of a block; NULL: makes no difference */
     float *scale;          /* [room][width], if sums are scaled: their factors */
     int32_t *row_constant; /* [y.taps][room][width], if rows of taps may be skipped: A sum w of each; NULL: A is 0 */
     int64_t row_constants; /* elements from a row of taps to the next */

@@ -60,6 +60,17 @@ static struct rows find_rows(const dmlk_strip *s, int64_t filter, int64_t most) 
                          out->base + (s->n * out->strides[N] + channel * out->strides[CHANNEL]) * p->bytes};
 }
 
+/* Whether no pair of products of `count` blocks of the group exceeds 16 bits. */
+static bool all_fit(const dmlk_strip *s, int64_t block, int64_t count) {
+    const dmlk_plan *p = s->p;
+    const int64_t first = s->group * p->group_blocks + block - p->first;
+    bool fit = p->fits != NULL;
+    for (int64_t i = 0; i < count && fit; i++) {
+        fit = p->fits[first + i];
+    }
+    return fit;
+}
+
 /* A range of quads. */
 struct span {
     int64_t first, count;
@@ -175,7 +186,7 @@ static void run_tile(const dmlk_strip *s, const uint8_t *blocks, int64_t filter,
         to[r] = in_place ? (int32_t *)rows.to + runs[0].to + r * strides[CHANNEL] : sums[r];
     }
     const dmlk_s8_start start = {find_constants(p, &rows, &span, p->filters == 1 ? 1 : ROWS, changed), rows.factors,
-                                   p->needs_sums ? s->sums + first : NULL};
+                                 p->needs_sums ? s->sums + first : NULL, all_fit(s, filter / p->width, 1)};
     (p->filters == 1 ? p->tiles.one_filter : p->tiles.positions)(
         s->positions + first * 4, p->offsets + span.first, span.count,
         blocks + of_block / p->width * p->block_bytes + (of_block % p->width + span.first * p->width) * 4,
@@ -287,6 +298,7 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
     uint8_t scaled[CHUNK][LANES];
     _Alignas(64) int32_t sums[CHUNK][LANES];
     int32_t changed[LANES], *to[CHUNK];
+    const bool fit = all_fit(s, block, blocks);
     find_chunk(s, first, count, rows.to, &chunk);
     for (int64_t i = 0; i < count; i += p->tiles.rows) {
         for (int64_t k = i; k < i + p->tiles.rows; k++) {
@@ -294,7 +306,7 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
         }
         const struct span span = find_span(s, chunk.row[i], chunk.row[i + p->tiles.rows - 1]);
         const dmlk_s8_start start = {find_constants(p, &rows, &span, blocks * BLOCK, changed), rows.factors,
-                                       p->needs_sums ? chunk.inputs + i : NULL};
+                                     p->needs_sums ? chunk.inputs + i : NULL, fit};
         p->tiles.filters(chunk.from + i, p->offsets + span.first, span.count, filters + span.first * 4 * BLOCK,
                          p->block_bytes, (int)(blocks * BLOCK), &start, to + i);
     }

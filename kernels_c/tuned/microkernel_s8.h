@@ -26,6 +26,7 @@
 /* The initial sums: constants[filter] - factors[filter] * inputs[position]; if `inputs` is NULL, only the constants. */
 typedef struct dmlk_s8_start {
     const int32_t *constants, *factors, *inputs;
+    bool fits; /* what dmlk_s8_fits says of the filters of the tile */
 } dmlk_s8_start;
 
 /* sums[f][l] = start + the products of the quads at first + offsets[q] + 4 * l and at filters + q * quad_bytes + 4 *
@@ -49,10 +50,14 @@ typedef struct dmlk_s8_kernel {
 /* sums[f] = the sum of the bytes of filter f, for each filter of a block of `count` filters. */
 typedef void dmlk_s8_block_sums(bool signed_filters, const uint8_t *block, int64_t quads, int64_t count, uint32_t *sums);
 
+/* Whether the sum of two products fits 16 bits, for each pair of adjacent bytes of the filters, whatever the input. */
+typedef bool dmlk_s8_fits(bool signed_filters, const uint8_t *filters, int64_t bytes);
+
 /* Forms (see dispatch/choose.c): the generic one is the definition, all give the same bits. */
 extern const struct dmlk_microkernel_s8_form {
     dmlk_s8_kernel tiles[2]; /* for unsigned filters; for signed filters */
     dmlk_s8_block_sums *sums;
+    dmlk_s8_fits *fits;  /* NULL: makes no difference for the tiles */
     void (*leave)(void); /* if not NULL, each thread calls it after its last tile, before other code runs */
 } *dmlk_microkernel_s8_form;
 

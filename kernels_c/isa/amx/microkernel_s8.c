@@ -174,4 +174,4 @@ TILE(sixteen_unsigned, sixteen, true, DMLK_S8_FILTERS_PARAMETERS, DMLK_S8_FILTER
 const struct dmlk_microkernel_s8_form dmlk_microkernel_s8_amx = {
     {{eight_unsigned, one_unsigned, sixteen_unsigned, POSITIONS_AT_ONCE},
      {eight_signed, one_signed, sixteen_signed, POSITIONS_AT_ONCE}},
-    block_sums, leave};
+    block_sums, NULL, leave};

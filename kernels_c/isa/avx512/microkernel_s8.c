@@ -132,4 +132,4 @@ static void seven_unsigned(DMLK_S8_FILTERS_PARAMETERS) { by_filters(false, DMLK_
 const struct dmlk_microkernel_s8_form dmlk_microkernel_s8_avx512 = {
     {{eight_unsigned, one_unsigned, seven_unsigned, DMLK_S8_POSITIONS},
      {eight_signed, one_signed, seven_signed, DMLK_S8_POSITIONS}},
-    dmlk_s8_any_sums, NULL};
+    dmlk_s8_any_sums, NULL, NULL};

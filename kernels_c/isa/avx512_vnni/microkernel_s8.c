@@ -150,5 +150,5 @@ TILE(seven_unsigned, seven, true, DMLK_S8_FILTERS_PARAMETERS, DMLK_S8_FILTERS_AR
 const struct dmlk_microkernel_s8_form dmlk_microkernel_s8_avx512_vnni = {
     {{eight_unsigned, one_unsigned, seven_unsigned, DMLK_S8_POSITIONS},
      {eight_signed, one_signed, seven_signed, DMLK_S8_POSITIONS}},
-    block_sums, NULL};
+    block_sums, NULL, NULL};
 #endif

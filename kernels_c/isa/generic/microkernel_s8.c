@@ -41,4 +41,4 @@ static void one_signed(DMLK_S8_PARAMETERS) { tile(1, true, DMLK_S8_ARGUMENTS); }
 static void one_unsigned(DMLK_S8_PARAMETERS) { tile(1, false, DMLK_S8_ARGUMENTS); }
 
 const struct dmlk_microkernel_s8_form dmlk_microkernel_s8_generic = {
-    {{eight_unsigned, one_unsigned, NULL, 0}, {eight_signed, one_signed, NULL, 0}}, dmlk_s8_any_sums, NULL};
+    {{eight_unsigned, one_unsigned, NULL, 0}, {eight_signed, one_signed, NULL, 0}}, dmlk_s8_any_sums, NULL, NULL};
