@@ -71,6 +71,50 @@ def test_every_mix_of_types_at_its_limits(kinds: tuple[T, T]) -> None:
             assert found.ravel().tolist() == [12 * a * b]
 
 
+PAIRS = [  # of filters: the sum of two products with bytes just fits 16 bits, or just does not
+    *((T.INT8, each) for each in ((64, 64), (-64, -64), (127, -128), (1, 127), (-128, 0))),
+    *((T.INT8, each) for each in ((65, 64), (-65, -64), (127, 2), (-1, -128), (127, 127), (-128, -128))),
+    *((T.UINT8, each) for each in ((128, 128), (255, 1), (129, 128), (2, 255), (255, 255))),
+]
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["NCHW", "channels last"])
+@pytest.mark.parametrize("count", [1, 3, 16, 50], ids=str)
+@pytest.mark.parametrize(("kind", "pair"), PAIRS, ids=str)
+def test_pairs_of_products_at_the_limit_of_16_bits(
+    kind: T, pair: tuple[int, int], count: int, last: bool
+) -> None:
+    """One pair of one filter, which begins at an even channel; the others are small."""
+    random = np.random.default_rng(abs(hash((pair, count))))
+    channels = 8
+    w = random.integers(0, 3, (count, channels, 2, 2)).astype(dtype_of(kind))
+    at = random.integers(0, [count, channels // 2, 2, 2])
+    w[at[0], 2 * at[1] : 2 * at[1] + 2, at[2], at[3]] = pair
+    for x_kind in BYTES:
+        limits = np.iinfo(dtype_of(x_kind))
+        x = random.choice([limits.min, limits.max], (1, channels, 5, 9)).astype(dtype_of(x_kind))
+        x[..., :4], x[..., 4:8] = limits.min, limits.max
+        sizes = {"input_tensor": (x_kind, x.shape), "output_tensor": (T.INT32, (1, count, 4, 8))}
+        op = dml.ConvolutionIntegerOperatorDesc(
+            **{
+                name: dml.BufferTensorDesc(of, list(n), channels_last(n) if last else None)
+                for name, (of, n) in sizes.items()
+            },
+            filter_tensor=tensor(kind, *w.shape),
+            strides=[1, 1],
+            dilations=[1, 1],
+            start_padding=[0, 0],
+            end_padding=[0, 0],
+            group_count=1,
+        )
+        compare(op, {"input_tensor": x, "filter_tensor": w})
+
+
+def channels_last(sizes: tuple[int, ...]) -> list[int]:
+    _, channels, height, width = sizes
+    return [channels * height * width, 1, width * channels, channels]
+
+
 def test_zero_points_are_subtracted_in_more_bits() -> None:
     found = convolve(
         np.full((1, 1, 1, 1), 255),

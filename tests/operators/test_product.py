@@ -75,6 +75,21 @@ def test_products_deeper_than_a_cache(zeros: tuple[int, int]) -> None:
     integer(b.T, a.T, (T.INT8, T.UINT8), a_zero_point=of_b.T, b_zero_point=of_a.T)
 
 
+@pytest.mark.parametrize("kind", BYTES, ids=str)
+@pytest.mark.parametrize("most", [3, 64, 66, 127], ids=str)
+def test_b_that_is_owned(kind: T, most: int) -> None:
+    """It is stored column after column; pairs of products of its bytes fit 16 bits, or do not."""
+    random = np.random.default_rng(most)
+    a = random.choice([0, 255], (2, 9, 70)).astype(np.uint8)
+    b = random.choice([0, most] if kind is T.UINT8 else [-most, most], (2, 70, 50)).astype(dtype_of(kind))
+    owned = dml.BufferTensorDesc(kind, list(b.shape), flags=dml.TensorFlags.OWNED_BY_DML)
+    op = dml.MatrixMultiplyIntegerOperatorDesc(
+        a_tensor=tensor(T.UINT8, *a.shape), b_tensor=owned, output_tensor=tensor(T.INT32, 2, 9, 50)
+    )
+
+    compare(op, {"a_tensor": a, "b_tensor": b})
+
+
 @pytest.mark.parametrize("kinds", [(a, b) for a in BYTES for b in BYTES], ids=str)
 def test_few_rows(kinds: tuple[T, T]) -> None:
     """More columns than a piece, and no multiple of the rows that are read together."""

@@ -126,10 +126,15 @@ INLINE void wide_one(const bool signed_filters, DMLK_S8_PARAMETERS) {
     }
 }
 
+/* Whether four quads are contiguous. */
+INLINE bool are_close(const int64_t *offsets) {
+    return offsets[1] == offsets[0] + 4 && offsets[2] == offsets[0] + 8 && offsets[3] == offsets[0] + 12;
+}
+
 /* Widens `count` quads of a position, four at a time where they are contiguous. */
 INLINE void widen_position(const uint8_t *from, const int64_t *offsets, int64_t count, bool is_signed, int64_t *to) {
     for (int64_t q = 0; q < count;) {
-        if (q + 4 <= count && offsets[q + 3] == offsets[q] + 12) {
+        if (q + 4 <= count && are_close(offsets + q)) {
             _mm256_storeu_si256((__m256i *)(to + q), widen(from + offsets[q], is_signed));
             q += 4;
             continue;

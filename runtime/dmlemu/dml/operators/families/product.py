@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ...declared.definition import Definition
 from ...declared.rules import SameRank, SameSizes, Sizes
 from ...enums import TensorDataType
+from ...lowering.compile import Kept
 from ...tensor_desc import BufferTensorDesc
 from .conversion import Array
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 ROWS, COLUMNS = -2, -1
 """The dimension of the output that a parameter follows."""
+
+_FEW_ROWS = 4  # of A; up to this many, the kernel reads B in place
 
 
 def _size_of_b(desc: Any) -> Iterator[tuple[int, int, str]]:
@@ -90,14 +94,23 @@ class IntegerProduct(Definition):
 
     def multiply(self, program: Program, output: Operand) -> None:
         """The call that computes the sums."""
+        b = program.read("b_tensor")
         program.call(
             "multiply_integers",
             program.read("a_tensor"),
             self._zero_point(program, "a_zero_point_tensor", ROWS),
-            program.read("b_tensor"),
+            replace(b, kept=self._kept(b)),
             self._zero_point(program, "b_zero_point_tensor", COLUMNS),
             output,
         )
+
+    def _kept(self, b: Operand) -> Kept | None:
+        """Column after column, whose bytes the kernel multiplies four at a time; it reads b as it is for few rows."""
+        leading = range(len(b.sizes) - 2)
+        few = self.desc.a_tensor.sizes[-2] <= _FEW_ROWS
+        if few or b.data_type not in (TensorDataType.INT8, TensorDataType.UINT8):
+            return None
+        return Kept((1,) * len(b.sizes), (*leading, len(b.sizes) - 1, len(b.sizes) - 2))
 
     def _zero_point(self, program: Program, name: str, along: int) -> Operand:
         tensor: BufferTensorDesc | None = getattr(self.desc, name)
