@@ -58,7 +58,6 @@ _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int
 _IN_LISTS = packets.commands(lambda effects: True)
 _TOUCH_NOTHING = packets.commands(lambda effects: not effects.on_memory)
 _HEADER_SIZE, _NO_SLOT = packets.HEADER.size, packets.SLOT_NONE
-_FLAGS_AT, _FUSED = packets.FLAGS_AT, packets.FLAG_FUSED
 _new = tuple.__new__  # creates an event in less time than its class does
 _AT_ONCE = 0.001  # seconds for which C code runs packets; signal handlers wait for its end
 _TRAIL = 64  # commands kept for the report when the GPU is removed
@@ -172,8 +171,6 @@ class Processor:
                 elif (opcode != _DISPATCH and opcode != _SET_HEAPS) or self._memory.has_null_tiles:
                     # NULL tiles lose what the first kernel writes, before the next one reads it
                     self._run_command(opcode, entry, base, start, size)
-                elif opcode == _DISPATCH and size > _FLAGS_AT and entry[start + _FLAGS_AT] & _FUSED:
-                    self._run_fused(entry, base, start)
                 else:
                     self._run_many(entry, base, start, until)
                     if not fault.ran:
@@ -198,12 +195,6 @@ class Processor:
             queue.reach(entry, start + fault.ran_bytes, command + fault.ran)
             raise
         return True
-
-    def _run_fused(self, data: bytes, base: Any, start: int) -> None:
-        """Runs a dispatch, perhaps together with packets behind it."""
-        segments, count = self._memory.segments()
-        status = lib.dmlk_dispatch(base + start, len(data) - start, segments, count, self._fault)
-        self._finish(status, data, start)
 
     def _run_many(self, data: bytes, base: Any, start: int, until: float | None) -> None:
         """Runs a dispatch, or sets heaps, and what follows of these and of barriers while there is time."""

@@ -474,8 +474,7 @@ static bool continues(const uint8_t *packet, uint64_t size, dmlk_dispatch_header
     case DMLK_OPCODE_SET_HEAPS:
         return sets_heaps(packet, size);
     default:
-        return header->opcode == DMLK_OPCODE_DISPATCH && header->size >= sizeof *header && header->size % 8 == 0 &&
-               !(header->flags & DMLK_FLAG_FUSED);
+        return header->opcode == DMLK_OPCODE_DISPATCH && header->size >= sizeof *header && header->size % 8 == 0;
     }
 }
 
@@ -492,10 +491,11 @@ int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *
     }
     do {
         if (header.opcode == DMLK_OPCODE_DISPATCH) {
-            status = dmlk_dispatch(packets + at, header.size, segments, segment_count, fault);
+            status = dmlk_dispatch(packets + at, size - at, segments, segment_count, fault);
             ticks += fault->ticks;
-        }
-        if (status == DMLK_OK) {
+            ran += fault->ran;
+            at += fault->ran_bytes;
+        } else {
             ran++;
             at += header.size;
         }

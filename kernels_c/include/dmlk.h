@@ -168,8 +168,8 @@ int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segmen
                   uint64_t segment_count, dmlk_fault *fault);
 
 /* Runs the dispatch or SET_DESCRIPTOR_HEAPS packet at `packets`, and the dispatches, barriers and
- * SET_DESCRIPTOR_HEAPS packets after it, until another kind of packet or a malformed one follows, a dispatch fails or
- * is fused, or CLOCK_MONOTONIC reaches `until` seconds.  Returns the same as dmlk_dispatch; fault->ran counts the
+ * SET_DESCRIPTOR_HEAPS packets after it, until another kind of packet or a malformed one follows, a dispatch fails,
+ * or CLOCK_MONOTONIC reaches `until` seconds.  Returns the same as dmlk_dispatch; fault->ran counts the
  * packets before the one that failed, and is 0 if the first one does not set heaps although it has that opcode. */
 int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *segments, uint64_t segment_count, double until,
              dmlk_fault *fault);

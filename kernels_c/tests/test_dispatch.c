@@ -445,12 +445,17 @@ static void append_barrier(device *d) {
     d->packet_size += (uint32_t)sizeof barrier;
 }
 
-/* A product, a barrier, RELU and a barrier. */
-static void begin_list(device *d, uint32_t row_stride, uint32_t flags) {
-    begin_product(d, 0);
+/* A product, as a list has it. */
+static void begin_dispatch(device *d, uint32_t flags) {
+    begin_product(d, flags);
     dmlk_dispatch_header header = device_get_header(d);
     header.opcode = DMLK_OPCODE_DISPATCH;
     device_set_header(d, &header);
+}
+
+/* A product, a barrier, RELU and a barrier. */
+static void begin_list(device *d, uint32_t row_stride, uint32_t flags) {
+    begin_dispatch(d, 0);
     append_barrier(d);
     append(d, "relu", 3, 3, row_stride, flags);
     append_barrier(d);
@@ -491,6 +496,20 @@ static void expect_ran(device *d, double until, int status, uint32_t ran) {
     device_end(d);
 }
 
+/* A product with its function, a barrier, and another dispatch. */
+TEST(a_list_runs_what_is_fused) {
+    device d;
+    begin_dispatch(&d, DMLK_FLAG_FUSED);
+    append(&d, "relu", 3, 3, 3, 0);
+    append_barrier(&d);
+    append(&d, "relu", 3, 3, 3, 0);
+    expect_ran(&d, INFINITY, DMLK_OK, 4);
+    begin_dispatch(&d, DMLK_FLAG_FUSED);
+    append(&d, "relu", 3, 3, 3, 0);
+    append_barrier(&d);
+    expect_ran(&d, 0, DMLK_OK, 2); /* what runs together, even if there is no time */
+}
+
 TEST(a_list_runs_as_far_as_possible) {
     device d;
     begin_list(&d, 3, 0);
@@ -498,7 +517,7 @@ TEST(a_list_runs_as_far_as_possible) {
     begin_list(&d, 3, 0);
     expect_ran(&d, 0, DMLK_OK, 1); /* one packet, even if there is no time */
     begin_list(&d, 3, DMLK_FLAG_FUSED);
-    expect_ran(&d, INFINITY, DMLK_OK, 2);
+    expect_ran(&d, INFINITY, DMLK_OK, 4); /* nothing follows the function */
     begin_list(&d, 1000, 0); /* out of range */
     expect_ran(&d, INFINITY, DMLK_OUT_OF_RANGE, 2);
     begin_list(&d, 3, 0);
@@ -555,6 +574,7 @@ int main(void) {
     RUN(functions_run_with_a_product);
     RUN(packets_without_tensors_have_no_followers);
     RUN(packets_that_cannot_run_with_a_product);
+    RUN(a_list_runs_what_is_fused);
     RUN(a_list_runs_as_far_as_possible);
     RUN(a_list_may_set_heaps);
     return RESULT();

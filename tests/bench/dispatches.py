@@ -46,11 +46,11 @@ class Clock:
         self._keys: dict[bytes, Key] = {}
         self._now: Counter[Key] = Counter()
         self.given: dict[Key, tuple[int, int]] = {}
-        run = Processor._run_fused
+        run = Processor._run_many
 
-        def timed(processor: Processor, data: bytes, base: Any, start: int, *_until: float | None) -> None:
+        def timed(processor: Processor, data: bytes, base: Any, start: int, _until: float | None) -> None:
             before, begin = pool_counts(), time.perf_counter()
-            run(processor, data, base, start)
+            run(processor, data, base, start, 0)
             spent, after = time.perf_counter() - begin, pool_counts()
             packet = data[start : packets.skip(data, start, 1)]
             if packet not in self._keys:
@@ -58,8 +58,7 @@ class Clock:
             self._now[self._keys[packet]] += spent
             self.given[self._keys[packet]] = after[0] - before[0], after[1] - before[1]
 
-        for name in ("_run_many", "_run_fused"):
-            setattr(Processor, name, timed)
+        Processor._run_many = timed  # type: ignore[method-assign]
 
     def rounds(self, batch: cases.Batch) -> dict[Key, float]:
         """Median seconds of each dispatch."""
