@@ -1,5 +1,6 @@
 #include "followers.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ahead.h"
@@ -81,4 +82,59 @@ void dmlk_follow(const dmlk_followers *followers, const uint8_t *at, int64_t row
                       column_stride);
         }
     }
+}
+
+/* --- what kernels do in registers --- */
+
+/* Bounds of 0 are compared by value, which is right for 0 as the lower one alone: see functions.inc. */
+static bool set_low(dmlk_finish *finish, float low) {
+    const bool is_possible = !finish->has_low && !finish->has_high && low == low && (low != 0 || !signbit(low));
+    finish->has_low = true;
+    finish->low = low;
+    return is_possible;
+}
+
+static bool set_high(dmlk_finish *finish, float high) {
+    const bool is_possible = !finish->has_high && high == high && high != 0;
+    finish->has_high = true;
+    finish->high = high;
+    return is_possible;
+}
+
+/* The operand that is not the product, of a function of two. */
+static uint32_t other_operand(const dmlk_followers *followers, const dmlk_follower *f) {
+    return f->number == 0 || (f->number < 0 && f->base[0] != followers->base) ? 0 : 1;
+}
+
+/* Whether the function of two operands adds a tensor, or bounds by a number. */
+static bool add_pair(const dmlk_followers *followers, const dmlk_follower *f, dmlk_finish *finish) {
+    const uint32_t other = other_operand(followers, f);
+    if (f->base[!other] != followers->base || f->base[other] == followers->base || (f->known == DMLK_ADD) != (f->number < 0)) {
+        return false;
+    }
+    if (f->known == DMLK_ADD) {
+        const bool is_first = finish->added == NULL && !finish->has_low && !finish->has_high;
+        finish->added = (const float *)(const void *)f->base[other];
+        return is_first;
+    }
+    float bound;
+    memcpy(&bound, f->numbers, sizeof bound);
+    return f->known == DMLK_LOW ? set_low(finish, bound) : set_high(finish, bound);
+}
+
+bool dmlk_find_finish(const dmlk_followers *followers, dmlk_finish *finish) {
+    *finish = (dmlk_finish){0};
+    bool found = true;
+    for (uint32_t i = 0; followers != NULL && found && i < followers->count; i++) {
+        const dmlk_follower *f = &followers->each[i];
+        found = f->known != DMLK_NOT_KNOWN && f->base[f->operands - 1] == followers->base;
+        if (found && f->operands == 3) {
+            found = add_pair(followers, f, finish);
+        } else if (found) {
+            found = f->base[0] == followers->base && (f->known == DMLK_HIGH || set_low(finish, f->low)) &&
+                    (f->known == DMLK_LOW || set_high(finish, f->high));
+            finish->for_positive_zeros = finish->for_positive_zeros || (f->keeps_zero && f->low == 0);
+        }
+    }
+    return found;
 }

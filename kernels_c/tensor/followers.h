@@ -15,6 +15,9 @@
 #define DMLK_MOST_FOLLOWERS 12 /* of one product */
 #define DMLK_REPEATED 512 /* how often a number is repeated for a row */
 
+/* Functions of FLOAT32 that kernels know: see dmlk_find_finish. */
+enum dmlk_known_function { DMLK_NOT_KNOWN, DMLK_ADD, DMLK_LOW, DMLK_HIGH, DMLK_LOW_AND_HIGH };
+
 /* A row and its context, set by the kernel of a packet (see dmlk_prepare).  Operand k of the row is view order[k] of
  * the packet; the output is the last operand and the last view. */
 typedef struct dmlk_follower {
@@ -24,6 +27,9 @@ typedef struct dmlk_follower {
     uint8_t *base[4]; /* of the operands */
     int64_t bytes[4]; /* of an element */
     int32_t number; /* the operand that is one number for all elements; negative: none is */
+    enum dmlk_known_function known;
+    float low, high; /* the bounds of a known function that has no operand for them */
+    bool keeps_zero; /* -0 stays with a lower bound of 0 */
     _Alignas(64) uint8_t numbers[DMLK_REPEATED * 8]; /* the number, again and again: as rows of vectors read it */
     _Alignas(16) uint8_t context[256];
 } dmlk_follower;
@@ -49,6 +55,18 @@ void dmlk_follow_number(dmlk_follower *follower, uint32_t k, const uint8_t *at);
  * elements. */
 void dmlk_follow(const dmlk_followers *followers, const uint8_t *at, int64_t rows, int64_t row_stride, int64_t columns,
                  int64_t column_stride);
+
+/* What followers do to FLOAT32s, if that is little: an addition, then a lower and an upper bound.  A kernel can do so
+ * to its sums while they are in registers, and only store the results. */
+typedef struct dmlk_finish {
+    const float *added; /* the element that is added to the product's first one, others at the same offset; NULL: none */
+    bool has_low, has_high;
+    float low, high; /* y > low ? y : low, then y < high ? y : high: so a NaN becomes a bound */
+    bool for_positive_zeros; /* only if no result of the product is -0 */
+} dmlk_finish;
+
+/* False: the followers (NULL: none) do something else. */
+bool dmlk_find_finish(const dmlk_followers *followers, dmlk_finish *finish);
 
 /* Called by a kernel that has run the followers of its call, if there are any. */
 static inline void dmlk_followed(const dmlk_call *call) {

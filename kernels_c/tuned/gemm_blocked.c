@@ -63,6 +63,8 @@ struct job {
     int64_t tile_rows;
     int64_t depth; /* of a piece */
     int64_t panel, group; /* columns of a panel of b, and of the panels that are packed at a time */
+    bool finishes; /* tiles of whole vectors become results in registers, and what follows is done there: */
+    dmlk_finish finish;
     atomic_bool failed; /* a thread ran out of memory */
 };
 
@@ -227,15 +229,20 @@ static void store_row(const struct job *job, const uint8_t *c, uint8_t *out, int
     }
 }
 
-/* Prefetches the output of a tile while it is computed. */
+/* Prefetches the output of a tile while it is computed, and what is added to it. */
 static void fetch_results(const struct job *job, const struct block *block, int64_t row, int64_t column,
                           const dmlk_f32_kernel *tile) {
     const dmlk_matrix *out = &job->p->out;
     const int64_t bytes = out->column_stride == 1 ? tile->columns * dmlk_type_bytes(out->type) : 0;
+    const bool adds = job->finishes && job->finish.added != NULL;
+    const uint8_t *added = (const uint8_t *)job->finish.added;
     for (int64_t r = 0; r < tile->rows; r++) {
         const uint8_t *to = element(out, block->at[3], block->row + row + r, block->column + column);
         for (int64_t i = 0; i < bytes; i += DMLK_LINE) {
             FETCH_TO_WRITE(to + i);
+        }
+        for (int64_t i = 0; i < bytes && adds; i += DMLK_LINE) {
+            FETCH(added + (to - job->p->followers->base) + i);
         }
     }
 }
@@ -295,6 +302,55 @@ static void store_tile(const struct job *job, const struct block *block, int64_t
     for (int64_t r = 0; r < tile->rows; r++) {
         const uint8_t *c = p->has_c ? element(&p->c, block->at[2], row + r, column) : NULL;
         store_row(job, c, element(&p->out, block->at[3], row + r, column), tile->columns, tile->sums + r * tile->sums_stride);
+    }
+}
+
+/* --- results in registers --- */
+
+static bool can_finish(const struct job *job) {
+    const dmlk_gemm_blocked *p = job->p;
+    const bool has_offsets = !p->has_c || p->c.row_stride == 0 || p->c.column_stride == 0;
+    return dmlk_microkernel_f32_form->lanes != 0 && are_floats(&p->out) && p->alpha == 1 && has_offsets;
+}
+
+/* Whether the panel of columns that starts at `column` has whole vectors; only the last one of a block may not. */
+static bool is_whole(const struct job *job, const struct block *block, int64_t column) {
+    return job->finishes && dmlk_min(job->panel, block->columns - column) % dmlk_microkernel_f32_form->lanes == 0;
+}
+
+/* The columns of a block whose results are finished in registers. */
+static int64_t finished_columns(const struct job *job, const struct block *block) {
+    const int64_t last = (block->columns - 1) / job->panel * job->panel;
+    return !job->finishes ? 0 : is_whole(job, block, last) ? block->columns : last;
+}
+
+static bool has_offsets_of_rows(const dmlk_gemm_blocked *p) { return p->has_c && p->c.row_stride != 0; }
+
+/* Computes beta c + last for `count` columns or rows. */
+static void load_offsets(const dmlk_gemm_blocked *p, const uint8_t *c, int64_t stride, int64_t count, float *offsets) {
+    if (p->has_c) {
+        dmlk_load_singles(p->c.type, c, stride, count, offsets);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        offsets[i] = (p->has_c ? p->beta * offsets[i] : -0.0f) + p->last;
+    }
+}
+
+/* Sets where the results of a tile are stored.  `offsets` are those of its columns, unless they are those of rows. */
+static void set_results(const struct job *job, const struct block *block, int64_t row, int64_t column, int64_t rows,
+                        float *offsets, dmlk_f32_results *results) {
+    const dmlk_gemm_blocked *p = job->p;
+    uint8_t *out = element(&p->out, block->at[3], block->row + row, block->column + column);
+    *results = (dmlk_f32_results){.out = (float *)(void *)out,
+                                  .stride = p->out.row_stride,
+                                  .offsets = offsets,
+                                  .are_of_rows = has_offsets_of_rows(p),
+                                  .finish = &job->finish};
+    if (job->finish.added != NULL) {
+        results->added = job->finish.added + (out - p->followers->base) / p->followers->bytes;
+    }
+    if (results->are_of_rows) {
+        load_offsets(p, element(&p->c, block->at[2], block->row + row, 0), p->c.row_stride, rows, offsets);
     }
 }
 
@@ -401,6 +457,16 @@ static void multiply_panel(const struct job *job, const struct block *block, int
                        .column_step = in_blocks ? DMLK_F32_BLOCK : job->panel,
                        .block_step = in_blocks ? job->p->b.block_step : 0,
                        .sums_stride = job->panel};
+    const bool finishes = block->is_last && is_whole(job, block, column);
+    float offsets[PANEL];
+    dmlk_f32_results results;
+    if (finishes) {
+        tile.results = &results;
+        if (!has_offsets_of_rows(job->p)) {
+            load_offsets(job->p, element(&job->p->c, block->at[2], 0, block->column + column), job->p->c.column_stride,
+                         tile.columns, offsets);
+        }
+    }
     struct source next_a = {0};
     for (int64_t i = 0; i < tiles; i++) {
         const int64_t row = i * job->tile_rows;
@@ -421,8 +487,11 @@ static void multiply_panel(const struct job *job, const struct block *block, int
         if (block->is_last && !job->is_near) {
             fetch_results(job, block, row, column, &tile);
         }
+        if (finishes) {
+            set_results(job, block, row, column, tile.rows, offsets, &results);
+        }
         dmlk_f32_tile(&tile);
-        if (block->is_last && !in_panels) {
+        if (block->is_last && !in_panels && !finishes) {
             store_tile(job, block, row, column, &tile);
         }
     }
@@ -576,14 +645,18 @@ static void multiply_part(int64_t begin, int64_t end, int part, void *context) {
         memcpy(block.at, cursor.at, sizeof block.at);
         block.at[0] = cursor.at[job->turned];
         block.at[1] = cursor.at[!job->turned];
+        int64_t done = 0; /* columns whose functions have run */
         if (has_few_rows(job->p)) {
             multiply_few(job, &block, scratch, &work);
         } else {
             multiply_block(job, &block, scratch, &work);
+            done = finished_columns(job, &block);
         }
         const dmlk_matrix *out = &job->p->out;
-        dmlk_follow(job->p->followers, element(out, block.at[3], block.row, block.column), block.rows, out->row_stride,
-                    block.columns, out->column_stride);
+        if (done < block.columns) {
+            dmlk_follow(job->p->followers, element(out, block.at[3], block.row, block.column + done), block.rows,
+                        out->row_stride, block.columns - done, out->column_stride);
+        }
     }
     dmlk_give(scratch);
 }
@@ -658,6 +731,8 @@ bool dmlk_multiply(const dmlk_gemm_blocked *product) {
     job.turned = product->a.row_at == NULL && !in_blocks && product->a.block == 0 && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
     job.p = job.turned ? &turned : product;
     job.depth = in_blocks && product->m <= FEW_ROWS && is_direct(&product->a) ? product->depth : DEPTH;
+    job.finishes = can_finish(&job) && dmlk_find_finish(product->followers, &job.finish) &&
+                   !(job.finish.for_positive_zeros && signbit(product->last));
     job.group = job.p->b.patches != NULL || in_blocks ? job.panel : GROUP / job.panel * job.panel;
     const double m = (double)product->m, n = (double)product->n, depth = (double)product->depth;
     job.is_near = (m * n + m * depth + depth * n) * (double)sizeof(float) <= (double)NEAR_BYTES;

@@ -11,9 +11,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "element.h"
+#include "followers.h"
+
 #define DMLK_F32_ROWS 8     /* rows of a tile that suit every form */
 #define DMLK_F32_COLUMNS 48 /* columns: a multiple of the width of every form */
 #define DMLK_F32_BLOCK 16   /* columns of a block, if columns are in blocks */
+
+/* How sums become results: the offset of the row or column is added, an element of another tensor, and then what
+ * `finish` says about bounds; a NaN becomes DMLK_NAN_BITS. */
+typedef struct dmlk_f32_results {
+    float *out;
+    const float *added; /* NULL: nothing; like out */
+    int64_t stride; /* from row to row */
+    const float *offsets; /* one for each column, or for each row */
+    bool are_of_rows;
+    const dmlk_finish *finish;
+} dmlk_f32_results;
 
 typedef struct dmlk_f32_kernel {
     int64_t rows, columns, depth;
@@ -27,6 +41,7 @@ typedef struct dmlk_f32_kernel {
     int64_t block_step; /* if not 0, columns are in blocks: column j is at j / BLOCK * block_step + j % BLOCK */
     float *sums; /* sums[r * sums_stride + j]; undefined past the last column, up to a multiple of 16 */
     int64_t sums_stride;
+    const dmlk_f32_results *results; /* if not NULL, results are stored instead of sums; only whole vectors of columns */
 } dmlk_f32_kernel;
 
 /* The elements from the first column to column j. */
@@ -36,6 +51,7 @@ static inline __attribute__((always_inline)) int64_t dmlk_f32_column_at(const dm
 
 /* Forms (see dispatch/choose.c): the generic one is the definition, all give the same bits. */
 extern const struct dmlk_microkernel_f32_form {
+    int64_t lanes; /* floats of a vector, of a form that can store results; 0: it cannot */
     int64_t width, block_width; /* columns that a tile processes at a time; the same if columns are in blocks */
 
     /* sums[r, j] = fma(row r at k, column j at k, sums[r, j]) for k = 0, 1, ..., depth - 1: each sum is one chain in

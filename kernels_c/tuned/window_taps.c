@@ -61,7 +61,7 @@ static void pack(const window_taps *w, bool lanes_are_channels) {
             const int64_t at = from + offsets[t];
             to[t * step] = w->bytes != NULL ? (float)((f->base[at] ^ sign) - zero) : read(f, at);
         }
-        w->bias[channel] = c->bias.base == NULL ? 0 : read(&c->bias, channel * c->bias.strides[0]);
+        w->bias[channel] = (c->bias.base == NULL ? 0 : read(&c->bias, channel * c->bias.strides[0])) + 0.0f;
     }
 }
 

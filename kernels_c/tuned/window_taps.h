@@ -31,6 +31,7 @@ typedef uint8_t vector_of_bytes __attribute__((vector_size(LANES), aligned(1), m
 
 enum window_operation {
     CONVOLVE_FLOATS,
+    CONVOLVE_AND_BOUND, /* the same, and what follows in windows_in_channels.c */
     CONVOLVE_BYTES, /* to INT32 */
     AVERAGE,
     MAXIMUM,
@@ -81,7 +82,7 @@ INLINE void take_larger(const vector *x, int32_t index, vector *maximum, mask *f
 
 /* Adds one more tap to the chain; only convolutions have a weight. */
 INLINE void add_tap(const enum window_operation operation, const vector *weight, const vector *x, vector *sum) {
-    if (operation == CONVOLVE_FLOATS || operation == CONVOLVE_BYTES) {
+    if (operation == CONVOLVE_FLOATS || operation == CONVOLVE_AND_BOUND || operation == CONVOLVE_BYTES) {
         multiply_add(weight, x, sum);
     } else if (operation == AVERAGE) {
         *sum += *x;
@@ -100,9 +101,18 @@ INLINE void finish_convolution(const enum window_operation operation, const vect
         *sum = (vector)__builtin_convertvector(*sum, mask);
         return;
     }
-    const vector y = *sum + *bias + 0.0f;
+    const vector y = *sum + *bias; /* never -0, as no bias is */
     const mask is_number = y == y;
     *sum = (vector)(((mask)y & is_number) | (~is_number & (int32_t)DMLK_NAN_BITS));
+}
+
+/* Adds the bias, and replaces what is not above `low` by it, NaNs too, then what is not below `high`. */
+INLINE void finish_bounded(const vector *bias, const vector *low, const vector *high, vector *sum) {
+    vector y = *sum + *bias;
+    const mask is_above = y > *low;
+    y = (vector)(((mask)y & is_above) | ((mask)*low & ~is_above));
+    const mask is_below = y < *high;
+    *sum = (vector)(((mask)y & is_below) | ((mask)*high & ~is_below));
 }
 
 /* Replaces the sum of `count` elements by their mean; by 0 if there are none. */

@@ -25,6 +25,8 @@ struct channels {
     float *outside;         /* [channels]: the element of every tap outside of the input */
     int64_t ring_z, ring_y; /* row (z, y) of the input is copied to slot (z % ring_z, y % ring_y); 0: none is copied */
     bool is_direct;         /* results are stored in place */
+    bool bounds;            /* the functions that follow a convolution are these bounds, applied before results are stored: */
+    float low, high;
     int64_t block, blocks;  /* channels of a block; the last block has more if they do not divide all channels */
 };
 
@@ -48,10 +50,12 @@ struct tap_pointers {
 /* Computes all channels of `outputs` adjacent outputs.  AVERAGE divides by `counts`, one for each output.  If the
  * channels are not a multiple of the vectors, the last vectors overlap others, with equal results.  Returns whether a
  * maximum is LOWEST. */
-INLINE bool run_outputs(const enum window_operation operation, const window_taps *w, const struct row *r,
+INLINE bool run_outputs(const enum window_operation operation, const struct channels *p, const struct row *r,
                         const struct tap_pointers *taps, const int outputs, const int vectors, const float *counts, float *to,
                         int32_t *to_found) {
+    const window_taps *w = p->w;
     const int64_t size = vectors * LANES;
+    const vector low = p->low - (vector){0}, high = p->high - (vector){0};
     mask are_lowest = {0};
     for (int64_t next = 0; next < r->count; next += size) {
         const int64_t first = dmlk_min(next, r->count - size);
@@ -83,7 +87,9 @@ INLINE bool run_outputs(const enum window_operation operation, const window_taps
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; v++) {
                 vector *sum = &sums[i * vectors + v];
-                if (operation == CONVOLVE_FLOATS || operation == CONVOLVE_BYTES) {
+                if (operation == CONVOLVE_AND_BOUND) {
+                    finish_bounded((const vector *)(w->bias + r->first + first) + v, &low, &high, sum);
+                } else if (operation == CONVOLVE_FLOATS || operation == CONVOLVE_BYTES) {
                     finish_convolution(operation, (const vector *)(w->bias + r->first + first) + v, sum);
                 } else if (operation == AVERAGE) {
                     const vector count = counts[i] - (vector){0};
@@ -149,16 +155,16 @@ INLINE bool run_row_of(const enum window_operation operation, const struct chann
         const bool shares_weights = count > 1 && w->weights != NULL;
         if (operation != MAXIMUM_AND_INDEX && r->count >= 8 * LANES && !shares_weights) {
             for (int64_t i = 0; i < count; i++) {
-                is_lowest |= run_outputs(operation, w, r, &taps, 1, 8, counts + i, to + i * r->to_step, found);
+                is_lowest |= run_outputs(operation, p, r, &taps, 1, 8, counts + i, to + i * r->to_step, found);
                 advance_taps(w, 1, &taps);
             }
             was_inside = false;
         } else if (count == 1) {
-            is_lowest |= run_outputs(operation, w, r, &taps, 1, 1, counts, to, found);
+            is_lowest |= run_outputs(operation, p, r, &taps, 1, 1, counts, to, found);
         } else if (operation == MAXIMUM_AND_INDEX || r->count < 2 * LANES) {
-            is_lowest |= run_outputs(operation, w, r, &taps, MAX_OUTPUTS, 1, counts, to, found);
+            is_lowest |= run_outputs(operation, p, r, &taps, MAX_OUTPUTS, 1, counts, to, found);
         } else {
-            is_lowest |= run_outputs(operation, w, r, &taps, MAX_OUTPUTS, 2, counts, to, found);
+            is_lowest |= run_outputs(operation, p, r, &taps, MAX_OUTPUTS, 2, counts, to, found);
         }
     }
     return is_lowest;
@@ -166,7 +172,9 @@ INLINE bool run_row_of(const enum window_operation operation, const struct chann
 
 DMLK_EACH_ISA(run_row, (const struct channels *p, const struct row *r, bool *is_lowest), (p, r, is_lowest)) {
     const window_taps *w = p->w;
-    if (w->operation == CONVOLVE_FLOATS) {
+    if (w->operation == CONVOLVE_FLOATS && p->bounds) {
+        run_row_of(CONVOLVE_AND_BOUND, p, r);
+    } else if (w->operation == CONVOLVE_FLOATS) {
         run_row_of(CONVOLVE_FLOATS, p, r);
     } else if (w->operation == CONVOLVE_BYTES) {
         run_row_of(CONVOLVE_BYTES, p, r);
@@ -310,8 +318,10 @@ static void run_output_row(const struct channels *p, struct part *part, int64_t 
     if (!p->is_direct) {
         store_row(w, to, channels, part->out, part->halves);
     }
-    dmlk_follow(c->followers, out->base + to * dmlk_type_bytes(out->type), out->sizes[X], out->strides[X], channels,
-                out->strides[CHANNEL]);
+    if (!p->bounds) {
+        dmlk_follow(c->followers, out->base + to * dmlk_type_bytes(out->type), out->sizes[X], out->strides[X], channels,
+                    out->strides[CHANNEL]);
+    }
 }
 
 /* Items: the rows of the output of all images, for the first block of channels, then for the next one. */
@@ -377,12 +387,24 @@ static bool plan_channels(struct channels *p) {
     return true;
 }
 
+/* Finds out whether the functions that follow are a lower bound, and perhaps an upper one. */
+static void find_bounds(struct channels *p) {
+    dmlk_finish finish;
+    p->bounds = p->w->operation == CONVOLVE_FLOATS && p->is_direct && dmlk_find_finish(p->w->c->followers, &finish) &&
+                finish.added == NULL && finish.has_low;
+    if (p->bounds) {
+        p->low = finish.low;
+        p->high = finish.has_high ? finish.high : INFINITY;
+    }
+}
+
 bool dmlk_run_windows_in_channels(window_taps *w) {
     struct channels p = {.w = w};
     if (!plan_channels(&p)) {
         return false;
     }
     const dmlk_view *out = &w->c->output;
+    find_bounds(&p);
     const int64_t items = out->sizes[N] * out->sizes[Z] * out->sizes[Y] * p.blocks;
     const int parts = dmlk_window_parts(w, items);
     float *memory = dmlk_pack_window_weights(w, true, w->channels + parts * p.part_floats, &p.outside);

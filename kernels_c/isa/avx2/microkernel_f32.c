@@ -10,4 +10,4 @@ static void step(float row, const float *column, int64_t columns, float *sums) {
     dmlk_f32_any_step(row, column, columns, sums);
 }
 
-const struct dmlk_microkernel_f32_form dmlk_microkernel_f32_avx2 = {24, DMLK_F32_BLOCK, tile, step};
+const struct dmlk_microkernel_f32_form dmlk_microkernel_f32_avx2 = {LANES, 24, DMLK_F32_BLOCK, tile, step};

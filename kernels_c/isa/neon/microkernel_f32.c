@@ -60,4 +60,4 @@ static void step(float row, const float *column, int64_t columns, float *sums) {
     dmlk_f32_any_step(row, column, columns, sums);
 }
 
-const struct dmlk_microkernel_f32_form dmlk_microkernel_f32_neon = {DMLK_F32_COLUMNS, DMLK_F32_COLUMNS, tile, step};
+const struct dmlk_microkernel_f32_form dmlk_microkernel_f32_neon = {0, DMLK_F32_COLUMNS, DMLK_F32_COLUMNS, tile, step};

@@ -3,6 +3,7 @@
 #include "rows.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "staged_rows.h"
 
@@ -273,6 +274,29 @@ int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *functio
 }
 
 #ifndef DMLK_CHECKED
+/* Tells a kernel what the function does, if it is one of those that kernels know. */
+static void set_known(const struct dmlk_job *job, dmlk_follower *follower) {
+    static const struct {
+        const char *kernel;
+        enum dmlk_known_function known;
+        bool keeps_zero;
+    } functions[] = {{"add", DMLK_ADD, false},  {"relu", DMLK_LOW, false},      {"max", DMLK_LOW, false},
+                     {"min", DMLK_HIGH, false}, {"threshold", DMLK_LOW, true}, {"clip", DMLK_LOW_AND_HIGH, true}};
+    bool are_floats = job->out == DMLK_FLOAT32 && !job->k.has_scale_bias;
+    for (uint32_t k = 0; k < job->function->inputs; k++) {
+        are_floats = are_floats && job->in[k] == DMLK_FLOAT32;
+    }
+    follower->known = DMLK_NOT_KNOWN;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0] && are_floats; i++) {
+        if (strcmp(functions[i].kernel, job->function->kernel) == 0) {
+            follower->known = functions[i].known;
+            follower->keeps_zero = functions[i].keeps_zero;
+            follower->low = functions[i].keeps_zero ? (float)job->low.f : 0;
+            follower->high = (float)job->high.f;
+        }
+    }
+}
+
 bool dmlk_prepare_function(const dmlk_call *call, const struct dmlk_function *function, dmlk_follower *follower) {
     struct dmlk_job job;
     _Static_assert(sizeof job <= sizeof follower->context, "a job fits");
@@ -282,6 +306,7 @@ bool dmlk_prepare_function(const dmlk_call *call, const struct dmlk_function *fu
     dmlk_row *row = choose_row(&job, job.in[function->inputs - 1], job.out);
     follower->row = row != NULL ? row : promoted_row;
     follower->operands = function->inputs + 1;
+    set_known(&job, follower);
     memcpy(follower->context, &job, sizeof job);
     return true;
 }

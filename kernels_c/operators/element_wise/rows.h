@@ -30,6 +30,7 @@ struct dmlk_function_row {
 };
 
 struct dmlk_function {
+    const char *kernel;
     enum dmlk_rule rule;
     uint32_t inputs;
     bool own_type;   /* floats are computed in their own type, FLOAT16 by the rows for FLOAT32 */
@@ -282,7 +283,7 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
 #define KERNEL(name, kernel_rule, input_count, traits, as_float, as_signed, as_unsigned, ...)          \
     static const struct dmlk_function_row name##_rows[] = {__VA_ARGS__};                               \
     static const struct dmlk_function name##_function = {                                              \
-        .rule = kernel_rule, .inputs = input_count, .rows = name##_rows,                               \
+        .kernel = #name, .rule = kernel_rule, .inputs = input_count, .rows = name##_rows,              \
         .row_count = sizeof name##_rows / sizeof name##_rows[0],                                       \
         .promoted = {[DMLK_KIND_FLOAT] = as_float, [DMLK_KIND_SIGNED] = as_signed,                     \
                      [DMLK_KIND_UNSIGNED] = as_unsigned}, UNPACK traits};                              \
