@@ -98,7 +98,7 @@ class Chain:
 
 
 def product(chain: Chain, kind: str, activation: dml.OperatorDesc | None) -> int:
-    """A convolution of 3x3 (``groups``: one channel each), or a product of matrices, with a bias."""
+    """A convolution of 3x3 (``depthwise``: of each channel) or 1x1, or a product of matrices, with a bias."""
     n, channels, height, width = chain.sizes
     if kind == "gemm":
         reads = [
@@ -117,10 +117,11 @@ def product(chain: Chain, kind: str, activation: dml.OperatorDesc | None) -> int
         )
         return chain.add(gemm, reads)
     groups, inputs = (channels, channels) if kind == "depthwise" else (1, 5)
+    window = 1 if kind == "pointwise" else 3
     layout = None if chain.strides is None else (inputs * height * width, 1, width * inputs, inputs)
     reads = [
         dml.BufferTensorDesc(chain.data_type, (n, inputs, height, width), layout),
-        chain.other(channels, inputs // groups, 3, 3),
+        chain.other(channels, inputs // groups, window, window),
         chain.other(1, channels, 1, 1),
     ]
     convolution = dml.ConvolutionOperatorDesc(
@@ -130,8 +131,8 @@ def product(chain: Chain, kind: str, activation: dml.OperatorDesc | None) -> int
         direction=dml.ConvolutionDirection.FORWARD,
         strides=[1, 1],
         dilations=[1, 1],
-        start_padding=[1, 1],
-        end_padding=[1, 1],
+        start_padding=[window // 2] * 2,
+        end_padding=[window // 2] * 2,
         output_padding=[0, 0],
         group_count=groups,
         fused_activation=activation,
@@ -194,6 +195,52 @@ def drawn(world: World, seed: int) -> Chain:
 def test_random_chains(seed: int, threads: int) -> None:
     chain = drawn(World(Strictness.RUNTIME), seed)
     assert chain.results() == chain.results(UNFUSED)
+
+
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 3e38, -3e38)
+
+
+def bounded(world: World, seed: int) -> Chain:
+    """A product, perhaps an addition, and bounds: what kernels do to sums in registers; with special numbers."""
+    random = np.random.default_rng(seed)
+    channels = int(random.choice([8, 16, 24, 48, 61, 96]))
+    n, height, width = (int(each) for each in random.integers([1, 1, 1], [3, 14, 40]))
+    channels_last = (channels * height * width, 1, width * channels, channels)
+    chain = Chain(world, F32, (n, channels, height, width), None if random.random() < 0.4 else channels_last)
+    node = product(chain, str(random.choice(["convolution", "depthwise", "pointwise", "gemm"])), None)
+    alike = chain.tensor()
+    unary: Any = {"input_tensor": alike, "output_tensor": alike}
+    if random.random() < 0.6:
+        add = dml.ElementWiseAddOperatorDesc(a_tensor=alike, b_tensor=alike, output_tensor=alike)
+        node = chain.add(add, [node, alike] if random.random() < 0.5 else [alike, node])
+    low, high = random.choice([-0.5, 0.0, -0.0, -np.inf, np.nan]), random.choice([1.0, 0.0, -0.0, np.inf, np.nan])
+    match int(random.integers(5)):
+        case 0:
+            node = chain.add(dml.ActivationReluOperatorDesc(**unary), [node])
+        case 1:
+            node = chain.add(dml.ElementWiseClipOperatorDesc(**unary, min=float(low), max=float(high)), [node])
+        case 2:
+            node = chain.add(dml.ElementWiseThresholdOperatorDesc(**unary, min=float(low)), [node])
+        case 3:
+            for desc, bound in (dml.ElementWiseMaxOperatorDesc, low), (dml.ElementWiseMinOperatorDesc, high):
+                node = numbered(chain, desc, node, first=random.random() < 0.5)
+                chain.arrays[-1][:] = bound
+        case _:
+            node = numbered(chain, dml.ElementWiseMinOperatorDesc, node)
+            chain.arrays[-1][:] = high
+    for array in chain.arrays:
+        if array.size > 1 and random.random() < 0.5:
+            at = random.integers(array.size, size=1 + array.size // 200)
+            array[at] = random.choice(SPECIAL, size=at.size)
+    chain.outputs = [node]
+    return chain
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_bounds_of_sums(seed: int, threads: int, together: list[int]) -> None:
+    chain = bounded(World(Strictness.RUNTIME), seed)
+    assert chain.results() == chain.results(UNFUSED)
+    assert together == [len(chain.nodes) - 1]
 
 
 @pytest.mark.parametrize("strictness", Strictness)
