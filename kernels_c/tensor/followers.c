@@ -50,8 +50,10 @@ static bool has_numbers(const dmlk_followers *followers) {
 void dmlk_follow_number(dmlk_follower *follower, uint32_t k, const uint8_t *at) {
     follower->number = (int32_t)k;
     follower->base[k] = follower->numbers;
-    for (int64_t i = 0; i < DMLK_REPEATED; i++) {
-        memcpy(follower->numbers + i * follower->bytes[k], at, (size_t)follower->bytes[k]);
+    const size_t bytes = (size_t)follower->bytes[k], all = DMLK_REPEATED * bytes;
+    memcpy(follower->numbers, at, bytes);
+    for (size_t filled = bytes; filled < all; filled *= 2) { /* twice as many each time, as there is a power of 2 */
+        memcpy(follower->numbers + filled, follower->numbers, filled);
     }
 }
 

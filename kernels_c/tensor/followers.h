@@ -13,7 +13,7 @@
 #include "view.h"
 
 #define DMLK_MOST_FOLLOWERS 12 /* of one product */
-#define DMLK_REPEATED 512 /* how often a number is repeated for a row */
+#define DMLK_REPEATED 512 /* how often a number is repeated for a row: a power of 2 */
 
 /* Functions of FLOAT32 that kernels know: see dmlk_find_finish. */
 enum dmlk_known_function { DMLK_NOT_KNOWN, DMLK_ADD, DMLK_LOW, DMLK_HIGH, DMLK_LOW_AND_HIGH };

@@ -3,6 +3,7 @@
 
 #include "parallel.h"
 #include "scratch.h"
+#include "transpose.h"
 
 static float read(const dmlk_view *view, int64_t at) {
     return view->type == DMLK_FLOAT32 ? ((const float *)(const void *)view->base)[at]
@@ -39,6 +40,21 @@ int dmlk_window_parts(const window_taps *w, int64_t items) {
     return dmlk_parts(items, 60000 / (work + 1) + 1); /* 3 to 10 us for each thread */
 }
 
+/* Packs weights [taps][channels] as a transposed matrix, if they are one of FLOAT32. */
+static bool transpose_weights(const window_taps *w, const int64_t *offsets) {
+    const dmlk_view *f = &w->c->filter;
+    const int64_t bytes = (int64_t)sizeof(float), step = w->taps > 1 ? offsets[1] : 1;
+    bool is_matrix = w->bytes == NULL && f->type == DMLK_FLOAT32 && f->sizes[FILTER] == 1;
+    for (int64_t t = 0; t < w->taps; t++) {
+        is_matrix = is_matrix && offsets[t] == t * step;
+    }
+    if (is_matrix) {
+        dmlk_transpose(bytes, f->base, f->strides[GROUP] * bytes, step * bytes, (uint8_t *)w->weights, w->channels * bytes,
+                       w->taps, w->channels);
+    }
+    return is_matrix;
+}
+
 static void pack(const window_taps *w, bool lanes_are_channels) {
     const dmlk_float_convolution *c = w->c;
     const dmlk_view *f = &c->filter;
@@ -50,6 +66,7 @@ static void pack(const window_taps *w, bool lanes_are_channels) {
                      t % f->sizes[WINDOW + 2] * f->strides[WINDOW + 2];
     }
     const int64_t step = lanes_are_channels ? w->channels : 1;
+    const bool is_packed = lanes_are_channels && transpose_weights(w, offsets);
     for (int64_t channel = 0; channel < w->channels; channel++) {
         const int64_t from = w->bytes != NULL ? dmlk_filter_at(w->bytes, channel)
                                               : channel / f->sizes[FILTER] * f->strides[GROUP] +
@@ -57,7 +74,7 @@ static void pack(const window_taps *w, bool lanes_are_channels) {
         const int sign = f->type == DMLK_INT8 ? 0x80 : 0;
         const int zero = w->bytes != NULL ? sign + dmlk_filter_zero(w->bytes, channel) : 0;
         float *to = w->weights + (lanes_are_channels ? channel : channel * w->taps);
-        for (int64_t t = 0; t < w->taps; t++) {
+        for (int64_t t = 0; t < w->taps && !is_packed; t++) {
             const int64_t at = from + offsets[t];
             to[t * step] = w->bytes != NULL ? (float)((f->base[at] ^ sign) - zero) : read(f, at);
         }
