@@ -88,7 +88,8 @@ void dmlk_follow(const dmlk_followers *followers, const uint8_t *at, int64_t row
 
 /* --- what kernels do in registers --- */
 
-/* Bounds of 0 are compared by value, which is right for 0 as the lower one alone: see functions.inc. */
+/* False: there is a bound already that comes first, or the functions of bounds treat this one in different ways: a NaN,
+ * -0, or 0 as the upper one. */
 static bool set_low(dmlk_finish *finish, float low) {
     const bool is_possible = !finish->has_low && !finish->has_high && low == low && (low != 0 || !signbit(low));
     finish->has_low = true;
@@ -133,7 +134,7 @@ bool dmlk_find_finish(const dmlk_followers *followers, dmlk_finish *finish) {
         if (found && f->operands == 3) {
             found = add_pair(followers, f, finish);
         } else if (found) {
-            found = f->base[0] == followers->base && (f->known == DMLK_HIGH || set_low(finish, f->low)) &&
+            found = f->base[0] == followers->base && set_low(finish, f->low) &&
                     (f->known == DMLK_LOW || set_high(finish, f->high));
             finish->for_positive_zeros = finish->for_positive_zeros || (f->keeps_zero && f->low == 0);
         }

@@ -29,7 +29,7 @@ from .dml.tensor_desc import (
 from .reporting import defaults
 from .session import Session
 
-__all__ = ["Evaluable", "evaluate", "pack_tensor", "unpack_tensor"]
+__all__ = ["Evaluable", "evaluate", "pack_tensor", "tensor_bytes", "unpack_tensor"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Results = dict[str, Any]
@@ -163,6 +163,15 @@ def pack_tensor(tensor: dml.BufferTensorDesc, array: Array, name: str = "array")
     memory = np.empty(tensor.size_in_bytes, np.uint8)
     _pack(tensor, array, memory, name)
     return memory
+
+
+def tensor_bytes(tensor: dml.BufferTensorDesc, array: Array, name: str = "array") -> Array:
+    """As :func:`pack_tensor`; perhaps the array's own memory, where that has the same bytes."""
+    is_packed = tensor.strides is None and element_bits(tensor.data_type) != 4
+    if not is_packed or getattr(array, "nbytes", None) != tensor.size_in_bytes:
+        return pack_tensor(tensor, array, name)
+    _check_array(tensor, array, name)
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _check_array(tensor: dml.BufferTensorDesc, array: object, name: str) -> None:

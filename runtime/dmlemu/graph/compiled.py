@@ -12,7 +12,7 @@ from .. import d3d12, dml
 from ..dml.lowering.compile import align
 from ..dml.lowering.dispatchable import CompiledOperator
 from ..dml.tensor_desc import BufferTensorDesc, array_of
-from ..evaluation import pack_tensor, unpack_tensor
+from ..evaluation import tensor_bytes, unpack_tensor
 from ..session import Session
 from .expression import ConstantNode, Expression, InputNode
 
@@ -102,7 +102,7 @@ class CompiledGraph:
             name = source.node.name
             if name not in given:
                 raise TypeError(f"The graph's input {name!r} is missing.")
-            memory[number] = pack_tensor(source.desc, array_of(given[name]), name)
+            memory[number] = tensor_bytes(source.desc, array_of(given[name]), name)
         found = self.run_memory(memory)
         values = [unpack_tensor(each.desc, data) for each, data in zip(self.outputs, found, strict=True)]
         return values[0] if self._single else values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import sys
 import threading
@@ -23,7 +24,7 @@ from dmlemu import Strictness, d3d12, dml, evaluation
 from dmlemu.checks import Check
 from dmlemu.checks.analysis.happens_before import HappensBefore
 from dmlemu.errors import Error, HResult
-from dmlemu.evaluation import pack_tensor, unpack_tensor
+from dmlemu.evaluation import pack_tensor, tensor_bytes, unpack_tensor
 from dmlemu_hw.events import Allocated, EventStream, Executing, Freed, Queued, Signalled, Submitted, Waited
 from dmlemu_hw.memory import POISON_BYTE
 
@@ -180,6 +181,29 @@ def test_broadcast_arrays_are_packed_without_being_spread() -> None:
     started = time.perf_counter()
     assert pack_tensor(desc, np.broadcast_to(np.uint8(9), (60000, 60000)))[0] == 9
     assert time.perf_counter() - started < 30  # not what so many bytes take
+
+
+@pytest.mark.parametrize(
+    ("data_type", "sizes", "strides", "is_shared"),
+    [
+        (F32, [2, 3], None, True),
+        (F32, [2, 3], [1, 2], False),
+        (dml.TensorDataType.UINT8, [2, 2], None, True),
+        (dml.TensorDataType.UINT8, [1, 3], None, False),  # the tensor's size is a multiple of 4 bytes
+        (dml.TensorDataType.UINT4, [2, 4], None, False),
+    ],
+)
+def test_bytes_of_a_packed_array_are_its_own(
+    data_type: dml.TensorDataType, sizes: list[int], strides: list[int] | None, is_shared: bool
+) -> None:
+    desc = dml.BufferTensorDesc(data_type, sizes, strides)
+    array = np.arange(math.prod(sizes)).astype(desc.dtype).reshape(sizes)
+    for each in (array, np.asfortranarray(array)):
+        found = tensor_bytes(desc, each)
+        assert found.tobytes() == pack_tensor(desc, each).tobytes()
+        assert np.shares_memory(found, each) == (is_shared and each.flags.c_contiguous)
+    with pytest.raises(Error, match=r"expected .*float|expected .*int"):
+        tensor_bytes(desc, array.astype(np.float64))
 
 
 def test_packing_needs_no_memory_beside_the_result() -> None:

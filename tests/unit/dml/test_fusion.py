@@ -201,7 +201,7 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 3e38, -3e38)
 
 
 def bounded(world: World, seed: int) -> Chain:
-    """A product, perhaps an addition, and bounds: what kernels do to sums in registers; with special numbers."""
+    """A product, perhaps an addition, and bounds, which kernels apply to sums in registers."""
     random = np.random.default_rng(seed)
     channels = int(random.choice([8, 16, 24, 48, 61, 96]))
     n, height, width = (int(each) for each in random.integers([1, 1, 1], [3, 14, 40]))
@@ -213,12 +213,17 @@ def bounded(world: World, seed: int) -> Chain:
     if random.random() < 0.6:
         add = dml.ElementWiseAddOperatorDesc(a_tensor=alike, b_tensor=alike, output_tensor=alike)
         node = chain.add(add, [node, alike] if random.random() < 0.5 else [alike, node])
-    low, high = random.choice([-0.5, 0.0, -0.0, -np.inf, np.nan]), random.choice([1.0, 0.0, -0.0, np.inf, np.nan])
+    low, high = (
+        random.choice([-0.5, 0.0, -0.0, -np.inf, np.nan]),
+        random.choice([1.0, 0.0, -0.0, np.inf, np.nan]),
+    )
     match int(random.integers(5)):
         case 0:
             node = chain.add(dml.ActivationReluOperatorDesc(**unary), [node])
         case 1:
-            node = chain.add(dml.ElementWiseClipOperatorDesc(**unary, min=float(low), max=float(high)), [node])
+            node = chain.add(
+                dml.ElementWiseClipOperatorDesc(**unary, min=float(low), max=float(high)), [node]
+            )
         case 2:
             node = chain.add(dml.ElementWiseThresholdOperatorDesc(**unary, min=float(low)), [node])
         case 3:
