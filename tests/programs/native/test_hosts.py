@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from functools import cache
 from pathlib import Path
 
@@ -118,6 +119,15 @@ def test_a_sanitizer_is_refused_with_what_to_do(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "AddressSanitizer and ThreadSanitizer bear no second C library" in done.stderr
     assert "set DMLEMU_CAPI_MODE=direct" in done.stderr
+
+
+def test_a_python_that_others_cannot_see(built: Built) -> None:
+    """Of a program that has loaded libpython with RTLD_LOCAL: the second one is beside it."""
+    library = f"{sysconfig.get_config_var('LIBDIR')}/{sysconfig.get_config_var('INSTSONAME')}"
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        pytest.skip("this Python has no shared library")
+    done = run_alone(built("embeds"), library, PYTHONHOME=sys.base_prefix)
+    assert (done.stdout, done.stderr, done.returncode) == ("2\n", "", 0)
 
 
 def test_a_program_without_a_python_may_ask_for_isolation(built: Built) -> None:
