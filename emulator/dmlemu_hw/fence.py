@@ -21,7 +21,6 @@ from .storage import TILE_SIZE
 U64_MAX = 2**64 - 1
 _SLOT_SIZE = 8
 _SLOTS = TILE_SIZE // _SLOT_SIZE
-_U64 = "Q"
 _VALUE = struct.Struct("<Q")
 
 
@@ -283,7 +282,7 @@ class Fences:
             self._page_used = 0
         page, start = self._pages[-1], self._page_used * _SLOT_SIZE
         self._page_used += 1
-        return page.address + start, page.buffer()[start : start + _SLOT_SIZE].cast(_U64)
+        return page.address + start, page.buffer()[start : start + _SLOT_SIZE].cast("Q")
 
 
 def _check(value: int) -> None:

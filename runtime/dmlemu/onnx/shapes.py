@@ -68,14 +68,8 @@ def _concat(inputs: Sequence[Array], attributes: Mapping[str, Any]) -> Array | N
     return made
 
 
-def sliced(
-    data: Any,
-    starts: Sequence[int],
-    ends: Sequence[int],
-    axes: Sequence[int] | None = None,
-    steps: Sequence[int] | None = None,
-) -> Any:
-    """What Slice takes, from operator set 10 on; a view of ``data``.
+def sliced(data: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+    """What Slice takes, from operator set 10 on; a view of ``data``.  The others are arrays of whole numbers.
 
     The reference implementation takes nothing from a start in front of the first element backwards.
     """
