@@ -206,8 +206,9 @@ class InferenceSession:
         with self._lock:  # the graphs have one set of buffers each
             if self._closed:
                 raise RuntimeError(f"{self!r} is closed; make another InferenceSession to run the model.")
-            outer, self._runs = self._runs, True
+            outer = self._runs
             try:
+                self._runs = True
                 return self._run(output_names, input_feed)
             finally:
                 self._runs = outer
