@@ -160,6 +160,38 @@ def test_given_statistics() -> None:
     assert batch(x, [[1], [2]], [[1, 4]], [[1, 2], [3, 4]], [[0.5]]) == [[0.5, 1.5], [3.5, 4.5]]
 
 
+@pytest.mark.parametrize("channels_last", [False, True])
+@pytest.mark.parametrize("magnitude", [1e-36, 1e-20, 1, 1e18, 1e30])
+def test_outputs_are_good_to_a_unit_where_the_bias_cancels_the_rest(
+    magnitude: float, channels_last: bool
+) -> None:
+    """``compare`` allows one unit.  Numbers near the zero of each channel, ordinary and special ones."""
+    random = np.random.default_rng(7)
+    channels, count = 11, 1100
+    mean, scale, zero = random.normal(0, magnitude, (3, channels)).astype(np.float32)
+    scale /= np.float32(magnitude)
+    variance = random.uniform(0.5, 2, channels).astype(np.float32)
+    variance *= np.float32(min(magnitude, 1e15)) ** 2
+    factor = scale / np.sqrt(np.float64(1e-30) + variance)
+    bias = ((mean - zero) * factor).astype(np.float32)
+    x = random.normal(0, magnitude, (channels, count)).astype(np.float32)
+    x[:, ::3] = zero[:, None] * (1 + np.arange(-180, 187)[: x[:, ::3].shape[1]] * 2.0**-23)
+    near = np.abs((np.float64(x) - mean[:, None]) * factor[:, None] + bias[:, None])
+    x[near < 2.0**-28 * np.abs(mean * factor)[:, None]] = 0  # FLOAT64 is not good to a unit there, either
+    x[:, 5:400:60] = mean[:, None]
+    x[1::2, 7::200] = [[NAN, INF, -INF, 0, -0.0, 3e38]]
+    sizes, order = [1, channels, 1, count], [0, 3, 2, 1]
+    strides = [int(np.prod([sizes[i] for i in order[order.index(d) + 1 :]])) for d in range(4)]
+    image = tensor(T.FLOAT32, *sizes, strides=strides if channels_last else None)
+    names = ("mean_tensor", "variance_tensor", "scale_tensor", "bias_tensor")
+    one = tensor(T.FLOAT32, 1, channels, 1, 1)
+    desc = dml.BatchNormalizationOperatorDesc(
+        input_tensor=image, output_tensor=image, **dict.fromkeys(names, one), spatial=True, epsilon=1e-30
+    )
+    each = (array.reshape(1, channels, 1, 1) for array in (mean, variance, scale, bias))
+    compare(desc, {"input_tensor": x.reshape(sizes), **dict(zip(names, each, strict=True))})
+
+
 def test_spatial_matters_below_4_0() -> None:
     op = example(O.BATCH_NORMALIZATION, mean_tensor=tensor(T.FLOAT32, 1, 3, 1, 1))
 

@@ -56,8 +56,8 @@ def _tensor(*sizes: int) -> BufferTensorDesc:
 class BatchNormalization(Normalization, of="BATCH_NORMALIZATION"):
     """``output = FusedActivation(Scale * (input - Mean) / sqrt(Variance + Epsilon) + Bias)``.
 
-    Mean, Variance, Scale and Bias are broadcast along their dimensions of size 1.  Computed in FLOAT64 and
-    rounded once, with an activation to FLOAT32 before it.
+    Mean, Variance, Scale and Bias are broadcast along their dimensions of size 1.  Statistics are FLOAT64,
+    and the output is good to one unit in the last place, before an activation FLOAT32.
     """
 
     RULES = (
@@ -108,8 +108,8 @@ class BatchNormalizationTraining(Normalization, of="BATCH_NORMALIZATION_TRAINING
     """``output = FusedActivation(Scale * (input - mean) / sqrt(variance + Epsilon) + Bias + FusedAdd)``.
 
     Mean and variance, which are outputs, too, are those of the elements with the same coordinates except
-    along the dimensions where Scale has size 1.  The variance is the population's, without Epsilon.  Computed
-    in FLOAT64 and rounded once, with an activation to FLOAT32 before it.
+    along the dimensions where Scale has size 1.  The variance is the population's, without Epsilon.
+    Statistics are FLOAT64; the output is good to one unit in the last place, before an activation FLOAT32.
     """
 
     _GROUPS = ("scale_tensor", "bias_tensor", "output_mean_tensor", "output_variance_tensor")

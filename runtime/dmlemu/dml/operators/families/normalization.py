@@ -62,6 +62,7 @@ class Normalization(Definition):
     desc: Any
 
     ULPS = 1
+    ULPS_REASON = "FLOAT64 is rounded once, or the sum of two FLOAT32s, which are rounded, too"
 
     def kernel(self) -> str:
         """The line."""
