@@ -153,6 +153,9 @@ TEST(broken_packets) {
     struct counts counts = {0};
     const int64_t end = now() + seconds;
     for (int64_t round = 0; seconds > 0 ? now() < end : round < ROUNDS; round++) {
+        if (WATCHES_THREADS) {
+            dmlk_set_threads((int)random_between(2, 9));
+        }
         one_packet(round, &checker, &counts);
     }
     expect_none(&checker, DMLK_MEM_OOB_READ, DMLK_MEM_INPUT_WRITE);

@@ -275,12 +275,13 @@ static void lines_of_rows(int64_t begin, int64_t end, void *context, int64_t *fi
     *last = *first + dmlk_lines(s->p, end - begin);
 }
 
-/* The rows of planes that tiles of sums read: they run past row ends. */
+/* The rows of planes that tiles of sums read: they run past row ends, and past the last row to the next plane. */
 static void rows_of_tiles(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
     const dmlk_strip *s = context;
     const dmlk_plan *p = s->p;
-    *first = begin * LANES / p->pitch;
-    *last = dmlk_min((end * LANES - 1 + p->x.reach) / p->pitch + 1, s->rows) + p->y.reach;
+    const int64_t reached = (end * LANES - 1 + p->x.reach) / p->pitch + 1;
+    *first = reached > s->rows ? 0 : begin * LANES / p->pitch;
+    *last = dmlk_min(reached, s->rows) + p->y.reach;
 }
 
 int dmlk_fill_planes(dmlk_strip *s, int most_parts, dmlk_pool_phase *phases) {

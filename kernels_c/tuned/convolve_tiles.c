@@ -414,11 +414,12 @@ static void tiles_read(int64_t begin, int64_t end, void *context, int64_t *first
     }
 }
 
-/* (their lanes run past the end of a row, and their taps from there) */
+/* (their lanes run past the end of a row, and their taps from there; past the last row, to the next plane) */
 static void positions_read(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
     const dmlk_strip *s = context;
-    const int64_t from = begin / count_row_tiles(s) * LANES, count = ((end - 1) / count_row_tiles(s) + 1) * LANES - from;
-    read_positions(s, from, count + s->p->x.reach, s->p->pitch, first, last);
+    const int64_t tiles = count_row_tiles(s), to = ((end - 1) / tiles + 1) * LANES + s->p->x.reach;
+    const int64_t from = to > s->rows * s->p->pitch ? 0 : begin / tiles * LANES;
+    read_positions(s, from, to - from, s->p->pitch, first, last);
 }
 
 /* What the busiest of `parts` threads does. */
