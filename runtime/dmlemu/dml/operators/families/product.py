@@ -105,7 +105,7 @@ class IntegerProduct(Definition):
         )
 
     def _kept(self, b: Operand) -> Kept | None:
-        """Column after column, whose bytes the kernel multiplies four at a time; it reads b as it is for few rows."""
+        """Column after column, four bytes of which are multiplied at a time; few rows read b as it is."""
         leading = range(len(b.sizes) - 2)
         few = self.desc.a_tensor.sizes[-2] <= _FEW_ROWS
         if few or b.data_type not in (TensorDataType.INT8, TensorDataType.UINT8):
