@@ -7,12 +7,15 @@ above emit their own events on the same stream.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from .kernels import ffi, lib
+
+if TYPE_CHECKING:
+    from .stretches import Stretch
 
 READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
@@ -54,11 +57,15 @@ class Access(NamedTuple):
 
 
 class Accesses(Sequence[Access]):
-    """What one command accesses: ``length`` structs ``dmlk_footprint`` at ``pointer``, decoded on demand."""
+    """What one command accesses: ``length`` structs ``dmlk_footprint`` at ``pointer``, decoded on demand.
 
-    def __init__(self, pointer: Any, length: int, content: bytes | None = None) -> None:
+    ``owner``: the array that they are a part of.
+    """
+
+    def __init__(self, pointer: Any, length: int, content: bytes | None = None, owner: Any = None) -> None:
         self.pointer = pointer
         self._length = length
+        self._owner = owner
         if content is not None:
             self.content = content
 
@@ -319,6 +326,33 @@ Event = (
 Callback = Callable[[Any], None]
 
 
+class Place(NamedTuple):
+    """Where a queue has come to: the first command that is executed next."""
+
+    queue: int
+    ticket: int
+    list_serial: int
+    command: int
+
+
+class Foresight:
+    """A subscriber that knows beforehand about which commands it would have nothing to say.
+
+    Where all subscribers to the events of commands do, these commands run together, without events.  As it
+    is here, dispatches and barriers do not concern it.
+    """
+
+    def foresees(self, stretch: Stretch, place: Place) -> int:
+        """How many packets of the stretch, which begins at the place, need no events.
+
+        All that they would change is what :meth:`passed` does.  Until then no events are emitted.
+        """
+        return stretch.count
+
+    def passed(self, stretch: Stretch, place: Place, first: int, end: int) -> None:
+        """Packets [first, end) of the stretch were executed; the last one may have failed."""
+
+
 class _Callbacks(dict[type, tuple[Callback, ...]]):
     """Callbacks by event class, collected from the subscriptions on first use."""
 
@@ -330,18 +364,34 @@ class _Callbacks(dict[type, tuple[Callback, ...]]):
         self[kind] = tuple(each.callback for each in listeners)
         return self[kind]
 
+    @cached_property
+    def foresights(self) -> tuple[Foresight, ...] | None:
+        """Those of all subscribers to the events of commands; None: one of them has none."""
+        found: dict[Foresight, None] = {}
+        for each in self._subscriptions:
+            if each.kinds and not any(issubclass(kind, each.kinds) for kind in _OF_COMMANDS):
+                continue
+            if each.foresight is None:
+                return None
+            found[each.foresight] = None
+        return tuple(found)
+
+
+_OF_COMMANDS = (Executing, Accessing, LeftUndefined, Barrier, Executed)
+
 
 class EventStream:
     """Calls its subscribers in the order of subscription; false while there are none.
 
     ``subscriptions``: to ask whether there are any, where a call would take too long.  ``callbacks``: those
-    for events of a class, in that order; replaced when they change.
+    for events of a class, in that order; replaced when they change.  ``emitted`` changes with each event.
     ``on_exception`` is called with an exception of a subscriber before it propagates from :meth:`emit`.
     """
 
     def __init__(self) -> None:
         self.on_exception: Callable[[BaseException], None] | None = None
-        self.callbacks: Mapping[type, tuple[Callback, ...]] = _Callbacks(())
+        self.callbacks = _Callbacks(())
+        self.emitted = 0
         self.subscriptions: tuple[Subscription, ...] = ()
         self._lock = threading.RLock()  # any thread may subscribe
 
@@ -349,12 +399,16 @@ class EventStream:
         return bool(self.subscriptions)
 
     def subscribe(
-        self, callback: Callback, *kinds: type, kept: list[Subscription] | None = None
+        self,
+        callback: Callback,
+        *kinds: type,
+        kept: list[Subscription] | None = None,
+        foresight: Foresight | None = None,
     ) -> Subscription:
         """Calls ``callback`` with every later event of these classes (none given: all events).
 
         ``kept`` receives the subscription before it becomes active, so that it can be closed even when a
-        signal handler raises here.
+        signal handler raises here.  ``foresight`` says which commands the callback need not see.
 
         The callback runs on the thread that runs the GPU and must not wait for the GPU.  Its exceptions
         propagate from the call that ran the GPU.
@@ -364,7 +418,7 @@ class EventStream:
         for kind in kinds:
             if not isinstance(kind, type):
                 raise TypeError(f"kinds must be classes of events, got {kind!r}.")
-        subscription = Subscription(self, callback, kinds)
+        subscription = Subscription(self, callback, kinds, foresight)
         if kept is not None:
             kept.append(subscription)
         with self._lock:
@@ -376,6 +430,7 @@ class EventStream:
         return bool(self.callbacks[kind])
 
     def emit(self, event: object) -> None:
+        self.emitted += 1
         try:
             for callback in self.callbacks[type(event)]:
                 callback(event)
@@ -396,9 +451,16 @@ class EventStream:
 class Subscription:
     """Ends with :meth:`close`, or as a context manager."""
 
-    def __init__(self, stream: EventStream, callback: Callback, kinds: tuple[type, ...]) -> None:
+    def __init__(
+        self,
+        stream: EventStream,
+        callback: Callback,
+        kinds: tuple[type, ...],
+        foresight: Foresight | None = None,
+    ) -> None:
         self.callback = callback
         self.kinds = kinds
+        self.foresight = foresight
         self._stream = stream
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from .packets import (
 
 _FOOTPRINTS = ffi.typeof("dmlk_footprint[]")
 _FOOTPRINT_SIZE = ffi.sizeof("dmlk_footprint")
-_PIECES = 64  # footprints of one tensor read in several parts; beyond that, some are merged
+PIECES = 64  # footprints of one tensor read in several parts; beyond that, some are merged
 _CHOSEN = 1024  # footprints of one tensor read by index; beyond that, MAYBE_READ is reported
 _KEPT = 2048  # cached accesses
 _KERNEL_AND_TENSOR_COUNT = struct.Struct("<8xI12xI")  # KERNEL and the number of tensors
@@ -57,7 +57,7 @@ class DispatchReader:
         if not _selects(kernel):
             found = self._fill(packet, pointer, planned, tensors)
         else:
-            found = self._fill(packet, pointer, planned, tensors + _PIECES)
+            found = self._fill(packet, pointer, planned, tensors + PIECES)
             if not planned and any(self._array[i].access == MAYBE_READ for i in range(found)):
                 found = self._fill(packet, pointer, planned, tensors + _CHOSEN)
         if found <= 0:
@@ -86,7 +86,7 @@ class DispatchReader:
         array = ffi.new(_FOOTPRINTS, count)
         ffi.memmove(array, content, len(content))
         made = Accesses(array, count, content)
-        if count <= _PIECES:  # index-dependent accesses seldom repeat
+        if count <= PIECES:  # index-dependent accesses seldom repeat
             if len(self._known) >= _KEPT:
                 self._known.clear()
             self._known[content] = made

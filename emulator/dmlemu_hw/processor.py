@@ -29,6 +29,7 @@ from .events import (
     Executing,
     Footprint,
     LeftUndefined,
+    Place,
     TilesMapped,
     Waited,
 )
@@ -49,12 +50,14 @@ from .packets import (
     decode_one,
 )
 from .queue import Entry, Queue
+from .stretches import Stretch, Stretches
 
 if TYPE_CHECKING:
     from .reordering import Step
 
 # Every command is compared with these; looking up an enum member takes longer.
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
+_RUN_IN_C = frozenset((_BARRIER, _DISPATCH, _SET_HEAPS))
 _IN_LISTS = packets.commands(lambda effects: True)
 _TOUCH_NOTHING = packets.commands(lambda effects: not effects.on_memory)
 _HEADER_SIZE, _NO_SLOT = packets.HEADER.size, packets.SLOT_NONE
@@ -72,6 +75,23 @@ class _Group:
     lists: list[tuple[int, bytes]]  # serial and packets
     steps: list[Step]
     done: int = 0  # steps
+
+
+@dataclass
+class _Ahead:
+    """A stretch that begins at a place; nobody needs the events of its packets before ``end``.
+
+    ``done`` packets were executed; the next one is at byte ``position`` of the list.  It holds as long as
+    ``emitted`` and ``callbacks`` of the event stream stay the same.
+    """
+
+    stretch: Stretch
+    place: Place
+    end: int
+    position: int
+    emitted: int
+    callbacks: object
+    done: int = 0
 
 
 class Processor:
@@ -99,6 +119,10 @@ class Processor:
         self._groups: dict[int, _Group] = {}  # being executed, by queue serial
         self._fillings = {packets.FLAG_TAIL: draw(Mode.PADDING), 0: draw(Mode.POISON)}
         self._reader = DispatchReader(memory)
+        self._stretches = Stretches(memory)
+        self._ahead: _Ahead | None = None
+        self._not_before = (0, 0, 0)  # queue, ticket, byte: until there, nothing is looked for ahead
+        self._refused = 0  # how often in a row a stretch of that list was refused
         self._fault = ffi.new("dmlk_fault *")
         self._by_view: dict[int, Callable[[Any], int]] = {
             Opcode.CLEAR_UAV: self._clear_uav,
@@ -163,16 +187,21 @@ class Processor:
                 opcode, size = header(entry, start)
                 if size < packets.HEADER.size or size % 8 or start + size > end:
                     self._decode(entry, start)
-                watched = bool(events.subscriptions)
+                watched = bool(events.subscriptions) and events.callbacks.foresights != ()
+                # NULL tiles lose what one kernel writes, before the next one reads it.
+                may_run_many = opcode in _RUN_IN_C and not self._memory.has_null_tiles
                 if watched:
-                    self._run_watched(
-                        (number, ticket, _serial(entry), command), opcode, size, entry, base, start
-                    )
-                elif (opcode != _DISPATCH and opcode != _SET_HEAPS) or self._memory.has_null_tiles:
-                    # NULL tiles lose what the first kernel writes, before the next one reads it
+                    place = Place(number, ticket, _serial(entry), command)
+                    if not (
+                        may_run_many
+                        and opcode != _SET_HEAPS
+                        and self._run_ahead(place, entry, base, start, until)
+                    ):
+                        self._run_watched(place, opcode, size, entry, base, start)
+                elif opcode == _BARRIER or not may_run_many:
                     self._run_command(opcode, entry, base, start, size)
                 else:
-                    self._run_many(entry, base, start, until)
+                    self._run_many(entry, base, start, len(entry), until)
                     if not fault.ran:
                         self._run_command(opcode, entry, base, start, size)  # says what is wrong
                 position, ran = start + fault.ran_bytes, fault.ran
@@ -182,11 +211,12 @@ class Processor:
                     continue
                 if watched and packets.is_joined(entry, position):
                     continue
+                self._ahead = None  # other threads may change descriptors
                 self._give_way()
                 if is_over or not queue.is_head(entry):
                     return False
         except GpuFault as error:
-            if not watched:  # packets before the one that failed may have been executed
+            if fault.ran:  # packets before the one that failed
                 start, command = start + fault.ran_bytes, command + fault.ran
                 queue.reach(entry, start, command)
             error.locate(queue.label, _serial(entry), command, entry[start : packets.skip(entry, start, 1)])
@@ -196,13 +226,77 @@ class Processor:
             raise
         return True
 
-    def _run_many(self, data: bytes, base: Any, start: int, until: float | None) -> None:
+    def _run_many(self, data: bytes, base: Any, start: int, end: int, until: float | None) -> None:
         """Runs a dispatch, or sets heaps, and what follows of these and of barriers while there is time."""
+        self._finish(self._run_packets(base, start, end, until), data, start)
+
+    def _run_packets(self, base: Any, start: int, end: int, until: float | None) -> int:
         pause = time.monotonic() + _AT_ONCE
-        end = pause if until is None else min(pause, until)
+        last = pause if until is None else min(pause, until)
         segments, count = self._memory.segments()
-        status = lib.dmlk_run_packets(base + start, len(data) - start, segments, count, end, self._fault)
+        status: int = lib.dmlk_run_packets(base + start, end - start, segments, count, last, self._fault)
+        return status
+
+    def _run_ahead(self, place: Place, data: bytes, base: Any, start: int, until: float | None) -> bool:
+        """Runs packets that no subscriber needs to look at, while there is time; False: there are none."""
+        events, fault, ahead = self._events, self._fault, self._ahead
+        if (
+            ahead is None
+            or (ahead.position, ahead.emitted) != (start, events.emitted)
+            or ahead.callbacks is not events.callbacks
+            or ahead.place[:3] != place[:3]
+        ):
+            ahead = self._ahead = self._look_ahead(place, data, base, start)
+            if ahead is None:
+                return False
+        stretch, first = ahead.stretch, ahead.done
+        end = start + stretch.offsets[ahead.end] - stretch.offsets[first]
+        try:
+            status = self._run_packets(base, start, end, until)
+            done = first + fault.ran + (status != lib.DMLK_OK)
+            for each in events.callbacks.foresights or ():
+                each.passed(stretch, ahead.place, first, done)
+        except BaseException as error:  # not all subscribers know what was executed
+            if events.on_exception is not None:
+                events.on_exception(error)
+            raise
+        ahead.done, ahead.position = done, start + fault.ran_bytes
+        if done == ahead.end:
+            self._ahead = None
         self._finish(status, data, start)
+        if fault.partial_tensor != _NO_SLOT and events.callbacks[LeftUndefined]:
+            last = ahead.place._replace(command=ahead.place.command + done - 1)
+            self._emit_undefined(last, stretch.accesses[done - 1])
+        return True
+
+    def _look_ahead(self, place: Place, data: bytes, base: Any, start: int) -> _Ahead | None:
+        """The stretch that begins here, if nobody needs to look at its first packet."""
+        events, (queue, ticket, position) = self._events, self._not_before
+        is_same = (queue, ticket) == place[:2]
+        foresights = events.callbacks.foresights
+        if foresights is None or (is_same and start < position):
+            return None
+        if not is_same:
+            self._refused = 0
+        stretch, behind = self._stretches.find(place.list_serial, data, base, start)
+        if stretch is None:
+            self._not_before = *place[:2], behind
+            return None
+        end = stretch.count
+        try:
+            for each in foresights:
+                end = min(end, each.foresees(stretch, place)) if end else 0
+        except BaseException as error:
+            if events.on_exception is not None:
+                events.on_exception(error)
+            raise
+        if not end:  # the next attempt is the further away, the more have failed
+            self._refused += 1
+            skipped = min(1 << min(self._refused, 8), stretch.count)
+            self._not_before = *place[:2], start + stretch.offsets[skipped]
+            return None
+        self._refused = 0
+        return _Ahead(stretch, place, end, start, events.emitted, events.callbacks)
 
     def _run_group(self, queue: Queue, random: Random, until: float | None) -> None:
         """Runs some commands of the lists at the head in random order; removes the lists after the last one.
@@ -219,7 +313,7 @@ class Processor:
                 self._give_way()
                 if not queue.is_head(group.entries[0]):
                     return
-            place = (queue.serial, group.entries[step.list].ticket, serial, step.command)
+            place = Place(queue.serial, group.entries[step.list].ticket, serial, step.command)
             self._fault.ran = 0
             try:
                 opcode, size = packets.HEADER.unpack_from(data, step.start)
@@ -270,13 +364,8 @@ class Processor:
                 executed = [(group.lists[step.list][0], step.command) for step in steps]
         return Progress(queue.serial, queue.completed, tuple(executed), len(queue.pending))
 
-    def _run_watched(
-        self, place: tuple[int, int, int, int], opcode: int, size: int, data: bytes, base: Any, start: int
-    ) -> None:
-        """Runs one command and emits its events: its accesses before, its execution after.
-
-        ``place``: queue, ticket, list serial and command index.
-        """
+    def _run_watched(self, place: Place, opcode: int, size: int, data: bytes, base: Any, start: int) -> None:
+        """Runs one command and emits its events: its accesses before, its execution after."""
         events, touched = self._events, NO_ACCESSES
         try:
             if opcode in _TOUCH_NOTHING:
@@ -308,7 +397,7 @@ class Processor:
             content = data[start : start + size]
             events.emit(Executed(*place, opcode, content, before, self._clock.now))
 
-    def _emit_undefined(self, place: tuple[int, int, int, int], touched: Accesses) -> None:
+    def _emit_undefined(self, place: Place, touched: Accesses) -> None:
         undefined = self._left_undefined(touched)
         if undefined is not None:
             self._events.emit(LeftUndefined(*place, undefined))

@@ -11,17 +11,19 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .allocation import Allocation
-from .events import Accesses, Event, Freed, Mapped
+from .events import READ, WRITE, Accesses, Event, Freed, Mapped
 from .host import HostFile, HostRange
 from .kernels import ffi, lib
 from .memory import Memory
 from .reservation import Reservation
 from .storage import TILE_SIZE, Storage
+from .stretches import Stretch
 
 _TILE_BITS = TILE_SIZE // 8  # bytes of shadow bits per tile
 _NOWHERE = 2**64 - 1
@@ -63,6 +65,7 @@ class Shadow:
         # has no effect.
         self.settled: set[bytes] = set()
         self._range = ffi.new("dmlk_footprint *", {"bits": 8, "rank": 1, "strides": [1]})
+        self._plans: weakref.WeakKeyDictionary[Stretch, _Plan] = weakref.WeakKeyDictionary()
 
     def on_event(self, event: Event) -> None:
         """Processes an event: memory was freed, or tiles were remapped."""
@@ -112,6 +115,33 @@ class Shadow:
             elif done and look:
                 settled.add(content)
         return bool(done)
+
+    # --- stretches ---
+
+    def foresees(self, stretch: Stretch) -> int:
+        """How many of its packets read only what is written now, or is by those before them: all, or none."""
+        settled = self.settled
+        plan = self._plans.get(stretch)
+        if plan is None:
+            plan = self._plans[stretch] = _Plan(stretch)
+        if plan.settled is settled:
+            return stretch.count
+        with self._lock:
+            if not lib.dmlk_shadow_command(*self._rows(), plan.needed, plan.count, True):
+                return 0
+        if settled.issuperset(stretch.contents):
+            plan.settled = settled
+        return stretch.count
+
+    def passed(self, stretch: Stretch, first: int, end: int) -> None:
+        """Marks what packets [first, end) write."""
+        if self._plans[stretch].settled is self.settled:
+            return
+        begin, stop, settled = stretch.firsts[first], stretch.firsts[end], self.settled
+        with self._lock:
+            lib.dmlk_shadow_command(*self._rows(), stretch.footprints + begin, stop - begin, False)
+        if end == stretch.count and len(settled) + len(stretch.contents) <= _KEPT:
+            settled.update(stretch.contents)
 
     # --- ranges ---
 
@@ -206,6 +236,57 @@ class Shadow:
         if bits is None:
             bits = self._heaps[storage] = _HeapBits(storage, self._file)
         return bits
+
+
+class _Plan:
+    """What must be written before a stretch begins: what it reads, unless packets before write that.
+
+    ``needed``, ``count``: these footprints, and without an access what the stretch writes.  ``settled``: that
+    of the shadow when all contents of the stretch were in it.
+    """
+
+    def __init__(self, stretch: Stretch) -> None:
+        self.settled: set[bytes] | None = None
+        entries = [stretch.footprints + i for i in range(stretch.firsts[-1])]
+        spans = _union([(each.address, each.end) for each in entries if each.access & WRITE])
+        bits = [np.zeros(-(-(end - begin) // 64) + 1, np.uint64) for begin, end in spans]
+        rows = [
+            (begin, end - begin, row.ctypes.data, 0, 0, 0)
+            for (begin, end), row in zip(spans, bits, strict=True)
+        ]
+        written = _Table(np.array(rows, _ROW)).rows
+        needed: dict[bytes, None] = {}
+        address = ffi.new("uint64_t *")
+        for first, end in pairwise(stretch.firsts):
+            for each in entries[first:end]:
+                if each.access & READ:
+                    status = lib.dmlk_shadow_first_unwritten(*written, each, address)
+                    if status != lib.DMLK_OK or address[0] != _NOWHERE:
+                        needed[_with_access(each, READ)] = None
+            for each in entries[first:end]:
+                if each.access & WRITE:
+                    lib.dmlk_shadow_mark_written(*written, each)
+                    needed[_with_access(each, 0)] = None
+        self.count = len(needed)
+        self.needed = ffi.new("dmlk_footprint[]", max(1, self.count))
+        ffi.memmove(self.needed, b"".join(needed), self.count * ffi.sizeof("dmlk_footprint"))
+
+
+def _with_access(footprint: Any, access: int) -> bytes:
+    changed = ffi.new("dmlk_footprint *", footprint[0])
+    changed.access, changed.operand = access, 0
+    return bytes(ffi.buffer(changed))
+
+
+def _union(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The union of address ranges, sorted and disjoint."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end)
+        else:
+            joined.append((begin, end))
+    return joined
 
 
 class _Table:

@@ -486,8 +486,12 @@ int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *
     uint64_t at = 0, ticks = 0;
     int status = DMLK_OK;
     *fault = (dmlk_fault){.tensor = DMLK_SLOT_NONE, .slot = DMLK_SLOT_NONE, .partial_tensor = DMLK_SLOT_NONE};
-    if (header.opcode == DMLK_OPCODE_SET_HEAPS && !sets_heaps(packets, size)) {
-        return status;
+    if (header.opcode == DMLK_OPCODE_SET_HEAPS) {
+        if (!sets_heaps(packets, size)) {
+            return status;
+        }
+    } else if (header.opcode != DMLK_OPCODE_BARRIER || header.size != DMLK_BARRIER_SIZE || header.size > size) {
+        header.opcode = DMLK_OPCODE_DISPATCH; /* which reports what is wrong */
     }
     do {
         if (header.opcode == DMLK_OPCODE_DISPATCH) {
@@ -499,7 +503,8 @@ int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *
             ran++;
             at += header.size;
         }
-    } while (status == DMLK_OK && dmlk_seconds() < until && continues(packets + at, size - at, &header));
+    } while (status == DMLK_OK && fault->partial_tensor == DMLK_SLOT_NONE && dmlk_seconds() < until &&
+             continues(packets + at, size - at, &header));
     fault->ran = ran;
     fault->ran_bytes = at;
     fault->ticks = ticks;
@@ -699,6 +704,54 @@ int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *se
     dmlk_watch_begin(&watch);
     const int count = find_footprints(packet, size, segments, segment_count, planned, out, capacity);
     return dmlk_watch_end(&watch) ? -1 : count;
+}
+
+/* Whether it is a UAV barrier on any resource. */
+static bool is_barrier_on_any(const uint8_t *packet) {
+    uint32_t kind;
+    uint64_t address;
+    memcpy(&kind, packet + DMLK_BARRIER_KIND_AT, sizeof kind);
+    memcpy(&address, packet + DMLK_BARRIER_ADDRESS_AT, sizeof address);
+    return kind == DMLK_BARRIER_UAV && address == 0;
+}
+
+/* The footprints of a dispatch, where they do not depend on the elements of tensors; 0: they do, or there are none. */
+static int find_certain(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                        uint32_t pieces, dmlk_footprint *out, uint32_t capacity) {
+    dmlk_dispatch_header header;
+    if (!decode_header(packet, size, &header) || header.tensor_count > capacity ||
+        pieces > capacity - header.tensor_count || kernels[header.kernel].indices != NULL) {
+        return 0;
+    }
+    const uint32_t room = header.tensor_count + (kernels[header.kernel].select != NULL ? pieces : 0);
+    const int found = find_footprints(packet, header.size, segments, segment_count, 1, out, room);
+    for (int i = 0; i < found; i++) {
+        if (out[i].access == DMLK_MAYBE_READ) {
+            return 0;
+        }
+    }
+    return found < 0 ? 0 : found;
+}
+
+uint32_t dmlk_find_stretch(const uint8_t *packets, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                           uint32_t pieces, dmlk_footprint *out, uint32_t capacity, uint32_t *counts, uint32_t most) {
+    dmlk_dispatch_header header;
+    uint32_t found = 0;
+    while (found < most && continues(packets, size, &header)) {
+        int count = 0;
+        if (header.opcode == DMLK_OPCODE_DISPATCH) {
+            count = find_certain(packets, size, segments, segment_count, pieces, out, capacity);
+        }
+        if (header.opcode == DMLK_OPCODE_DISPATCH ? count == 0 : !is_barrier_on_any(packets)) {
+            break;
+        }
+        counts[found++] = (uint32_t)count;
+        out += count;
+        capacity -= (uint32_t)count;
+        packets += header.size;
+        size -= header.size;
+    }
+    return found;
 }
 
 int dmlk_find_bad_index(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,

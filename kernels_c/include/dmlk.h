@@ -123,6 +123,9 @@ typedef struct dmlk_tensor {
 #define DMLK_OPCODE_BARRIER 4
 #define DMLK_OPCODE_SET_HEAPS 9 /* followed by the number of heaps, 32 bits of padding and their addresses */
 #define DMLK_BARRIER_SIZE 40 /* of the whole packet */
+#define DMLK_BARRIER_KIND_AT 8 /* offsets in the packet: D3D12_RESOURCE_BARRIER_TYPE, 32 bits */
+#define DMLK_BARRIER_ADDRESS_AT 16 /* the resource, 64 bits; 0: any */
+#define DMLK_BARRIER_UAV 2
 #define DMLK_BYTES_PER_TICK 64 /* of the virtual clock */
 
 /* Header of a dispatch packet, followed by `tensor_count` dmlk_tensor and then the constants. */
@@ -167,10 +170,10 @@ typedef struct dmlk_fault {
 int dmlk_dispatch(const uint8_t *packet, uint64_t packet_size, const dmlk_segment *segments,
                   uint64_t segment_count, dmlk_fault *fault);
 
-/* Runs the dispatch or SET_DESCRIPTOR_HEAPS packet at `packets`, and the dispatches, barriers and
- * SET_DESCRIPTOR_HEAPS packets after it, until another kind of packet or a malformed one follows, a dispatch fails,
- * or CLOCK_MONOTONIC reaches `until` seconds.  Returns the same as dmlk_dispatch; fault->ran counts the
- * packets before the one that failed, and is 0 if the first one does not set heaps although it has that opcode. */
+/* Runs the dispatch, barrier or SET_DESCRIPTOR_HEAPS packet at `packets`, and those after it, until another kind of
+ * packet or a malformed one follows, a dispatch fails or defines only a part of an output, or CLOCK_MONOTONIC reaches
+ * `until` seconds.  Returns the same as dmlk_dispatch; fault->ran counts the packets before the one that failed, and is
+ * 0 if the first one does not set heaps although it has that opcode. */
 int dmlk_run_packets(const uint8_t *packets, uint64_t size, const dmlk_segment *segments, uint64_t segment_count, double until,
              dmlk_fault *fault);
 
@@ -218,6 +221,13 @@ typedef struct dmlk_footprint {
  * not decode, or the host stopped the search. */
 int dmlk_footprints(const uint8_t *packet, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
                     int planned, dmlk_footprint *out, uint32_t capacity);
+
+/* Of how many packets from `packets` on, at most `most`, it is known before the first one runs what they access: UAV
+ * barriers on any resource, and dispatches whose footprints do not depend on the elements of tensors.  counts[i] is
+ * the number of footprints of packet i, at most one for each tensor and `pieces`; `out` receives them one packet after
+ * another, at most `capacity`. */
+uint32_t dmlk_find_stretch(const uint8_t *packets, uint64_t size, const dmlk_segment *segments, uint64_t segment_count,
+                           uint32_t pieces, dmlk_footprint *out, uint32_t capacity, uint32_t *counts, uint32_t most);
 
 /* Whether the footprints share a byte in [low, high).  `shift` is added to b's addresses, to map them to a's. 1:
  * *byte is the lowest shared byte; 0: none; -1: a footprint is malformed (rank, bits, a size of 0, addresses past

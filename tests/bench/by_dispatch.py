@@ -25,7 +25,7 @@ from dmlemu.dml.lowering.compile import Call
 from dmlemu.graph import CompiledGraph
 from dmlemu.onnx import InferenceSession
 from dmlemu.onnx.points import Point
-from dmlemu_hw import kernels
+from dmlemu_hw import kernels, processor
 from dmlemu_hw.processor import Processor
 
 
@@ -33,13 +33,13 @@ from dmlemu_hw.processor import Processor
 def timed(spans: list[tuple[int, float]]) -> Iterator[None]:
     """Appends for each piece of work that is executed how many packets it has, and its seconds."""
 
-    def run(self: Any, data: bytes, base: Any, start: int, _until: float | None) -> None:
+    def run(self: Any, *arguments: Any) -> None:
         begin = time.perf_counter()
-        run_many(self, data, base, start, 0)
+        run_many(self, *arguments)
         spans.append((self._fault.ran, time.perf_counter() - begin))
 
     run_many = Processor._run_many
-    with mock.patch.object(Processor, "_run_many", run):
+    with mock.patch.object(Processor, "_run_many", run), mock.patch.object(processor, "_AT_ONCE", 0):
         yield
 
 

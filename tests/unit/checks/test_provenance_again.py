@@ -151,6 +151,7 @@ def run(frames: list[list[tuple[Any, ...]]]) -> tuple[list[Any], set[Any]]:
             else:
                 (source, from_), count = step
                 stage.read(buffers[source], np.float32, [count], from_)
+        check._enter_due()
         found += [told(check._memory.at(begin + byte)) for begin in begins for byte in range(0, SIZE, 4)]
     return found, {
         (each.report.id, each.report.severity, re.sub(r"#\d+", "#", each.report.message))

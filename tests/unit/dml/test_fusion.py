@@ -28,12 +28,12 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     run = Processor._run_many
 
-    def counted(self: Processor, data: bytes, base: Any, start: int, _until: float | None) -> None:
-        fused = data[start + packets.FLAGS_AT] & packets.FLAG_FUSED
-        run(self, data, base, start, 0)  # one dispatch, and those that run with it
-        if fused:
+    def counted(self: Processor, data: bytes, base: Any, start: int, *rest: Any) -> None:
+        run(self, data, base, start, *rest)
+        if data[start + packets.FLAGS_AT] & packets.FLAG_FUSED:
             counts.append(self._fault.ran - 1)
 
+    monkeypatch.setattr("dmlemu_hw.processor._AT_ONCE", 0)
     monkeypatch.setattr(Processor, "_run_many", counted)
     return counts
 

@@ -447,7 +447,7 @@ class Window:
 
 
 class Places:
-    """All allocations that were accessed, and the patterns of the accesses."""
+    """All allocations that were accessed, and the patterns of the accesses, which hold for one ``state``."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -460,6 +460,7 @@ class Places:
         self._freed: deque[Freed] = deque()
         self._retired: list[Place] = []
         self.queues: set[int] = set()
+        self.state = object()
 
     def reached(self, accesses: Accesses, *, once: bool = False) -> Reached:
         """Resolves all accesses; those to NULL tiles, dead memory or unknown bytes have no patterns.
@@ -559,6 +560,7 @@ class Places:
     def _forget_patterns(self) -> None:
         self.known.clear()
         self._patterns.clear()
+        self.state = object()
 
     def _translate(self, entry: Any, place: Place, *, once: bool) -> list[Pattern]:
         struct = _new("dmlk_footprint *", entry)

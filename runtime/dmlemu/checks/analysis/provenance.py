@@ -233,7 +233,7 @@ class Provenance:
 
     def __init__(self, hides: Callable[[Iterable[Write], Write], None] = lambda older, newer: None) -> None:
         self.version = 0
-        self._hides = hides
+        self.hides = hides
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._writes: list[tuple[Write, ...]] = []
@@ -338,12 +338,22 @@ class Provenance:
                 hidden |= there
         return marks, unit
 
-    def state(self, patterns: Iterable[Pattern]) -> Hashable:
-        """Everything that the sources of these patterns depend on, and where a write with gaps goes."""
-        rows = [row for each in patterns for row in self._between(each.begin, each.end)]
+    def state(self, spans: Iterable[tuple[int, int]]) -> Hashable:
+        """Everything that the sources of bytes in ranges depend on, and where a write with gaps goes."""
+        rows = [row for each in spans for row in self._between(*each)]
         writes = {write for row in rows for write in row[2]}
         order = sorted(writes, key=_number) if len(writes) > 1 else ()
         return *rows, *order
+
+    def rows(self, spans: Iterable[tuple[int, int]]) -> list[list[_Row]]:
+        """The intervals in each of these ranges."""
+        return [list(self._between(*each)) for each in spans]
+
+    def set_rows(self, spans: Iterable[tuple[int, int]], rows: Iterable[list[_Row]]) -> None:
+        """Replaces the intervals in these ranges."""
+        self.version += 1
+        for span, each in zip(spans, rows, strict=True):
+            self._replace(*self._cut(*span), each)
 
     def at(self, address: int) -> Write | None:
         """The last write to a byte."""
@@ -359,7 +369,7 @@ class Provenance:
 
     def _hide(self, older: Iterable[Write], newer: Write) -> None:
         if not newer.is_padding:
-            self._hides(older, newer)
+            self.hides(older, newer)
 
     def _inside(self, first: int, last: int) -> set[Write]:
         """The writes of these intervals."""

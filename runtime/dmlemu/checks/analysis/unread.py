@@ -90,6 +90,15 @@ class Unread:
                 else:
                     use.is_over = True
 
+    def is_quiet(self, older: Write, newer: Write) -> bool:
+        """Whether it changes nothing that the newer write overlaps the range of the older one."""
+        one, other = older.author.use, newer.author.use
+        if older is newer or (one.is_over and other.is_over):
+            return True
+        if _is_same(older.author, newer.author):
+            return other.is_over or not one.is_over
+        return one.is_over
+
     def _unread(self, begin: int, end: int) -> list[Write]:
         writes = (each for each in self.memory.writes(begin, end) if not each.author.use.is_over)
         return sorted(writes, key=lambda each: (each.number, each.begin))

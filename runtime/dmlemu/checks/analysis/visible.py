@@ -5,7 +5,7 @@ Ranges are places in heaps, so that buffers and tiles over the same bytes match.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,8 @@ from dmlemu_hw.footprints import DispatchReader, accesses
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.memory import Memory
 from dmlemu_hw.memory_spans import Span, heap_number, spans, spans_after
-from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, commands, decode_one
+from dmlemu_hw.packets import HEADER, MapTilesPacket, Opcode, commands, decode_one, skip
+from dmlemu_hw.stretches import Finder
 
 from ...d3d12.memory.checks import is_cpu_visible
 
@@ -59,13 +60,24 @@ class Touched(NamedTuple):
     keeper: Accesses
 
 
-def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Touched]:
-    """The accesses of a list's packets that are known before it runs; ``dispatches``: include dispatches.
+def touches_of(
+    data: bytes, memory: Memory, buffers: Sequence[Resource], *, dispatches: bool
+) -> Iterator[tuple[Touched, Resource]]:
+    """A list's accesses to buffers that are known before it runs; ``dispatches``: include dispatches.
 
     Data-dependent reads of a kernel (GATHER_ELEMENTS: the elements that the indices choose) are not
     included.
     """
-    base, reader = ffi.from_buffer("uint8_t[]", data), DispatchReader(memory)
+    for each in _touches_of(data, memory, buffers, dispatches=dispatches):
+        for buffer in buffers:
+            if buffer.address <= each.pattern.address < buffer.address + buffer.width:
+                yield each, buffer
+
+
+def _touches_of(
+    data: bytes, memory: Memory, buffers: Sequence[Resource], *, dispatches: bool
+) -> Iterator[Touched]:
+    base, reader, finder = ffi.from_buffer("uint8_t[]", data), DispatchReader(memory), Finder(memory)
     at = packet = 0
     while at < len(data):
         opcode, size = HEADER.unpack_from(data, at)
@@ -73,6 +85,12 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
         if opcode == Opcode.COPY_BUFFER:
             found = _copied(*_COPY.unpack_from(data, at))
         elif opcode == Opcode.DISPATCH:
+            together = finder.find(data, base, at) if dispatches else 0
+            if together:
+                for number, found in _found_in(finder, buffers):
+                    yield from _followed(packet + number, skip(data, at, number), found)
+                at, packet = skip(data, at, together), packet + together
+                continue
             if dispatches:
                 found = reader.read(data[at : at + size], base + at, planned=True)
         elif opcode in _ON_BUFFERS:
@@ -80,12 +98,32 @@ def touches_of(data: bytes, memory: Memory, *, dispatches: bool) -> Iterator[Tou
                 found = accesses(decode_one(data, at), memory)
             except GpuFault:  # known when it is executed
                 found = None
-        for i in range(0 if found is None else len(found)):
-            assert found is not None
-            if found.pointer[i].access != MAYBE_READ:
-                yield Touched(packet, at, found.pointer + i, found)
+        if found is not None:
+            yield from _followed(packet, at, found)
         at += size
         packet += 1
+
+
+def _found_in(finder: Finder, buffers: Sequence[Resource]) -> list[tuple[int, Accesses]]:
+    """Those of the packets just found that access the buffers, by their numbers."""
+    ends = np.cumsum(finder.counts)
+    addresses = finder.addresses[: ends[-1]]
+    is_there = np.zeros(len(addresses), np.bool_)
+    for each in buffers:
+        is_there |= (addresses >= each.address) & (addresses < each.address + each.width)
+    made = []
+    for number in np.unique(np.searchsorted(ends, np.flatnonzero(is_there), side="right")).tolist():
+        count = finder.counts[number]
+        array = ffi.new("dmlk_footprint[]", count)
+        ffi.memmove(array, finder.footprints + (int(ends[number]) - count), ffi.sizeof(array))
+        made.append((number, Accesses(array, count)))
+    return made
+
+
+def _followed(packet: int, at: int, found: Accesses) -> Iterator[Touched]:
+    for i in range(len(found)):
+        if found.pointer[i].access != MAYBE_READ:
+            yield Touched(packet, at, found.pointer + i, found)
 
 
 def visible_spans(buffer: Resource, queue: int = 0, ticket: int = 0) -> list[Span]:

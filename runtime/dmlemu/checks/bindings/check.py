@@ -20,17 +20,21 @@ from dmlemu_hw.events import (
     Allocated,
     Executing,
     Footprint,
+    Foresight,
     Mapped,
+    Place,
     Recorded,
     Submitted,
 )
 from dmlemu_hw.footprints import meet
 from dmlemu_hw.memory_spans import spans
 from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
+from dmlemu_hw.stretches import Stretch
 
 from ...d3d12.core.descriptor_uses import ByPlace, Reader
 from ...d3d12.core.events import DescriptorsWritten
-from ...dml.binding.aliasing import Meeting, Place, alias_reason, find_clash
+from ...dml.binding import aliasing
+from ...dml.binding.aliasing import Meeting, alias_reason, find_clash
 from ...dml.events import DispatchRecorded
 from ...dml.lowering.dispatchable import CompiledOperator, Dispatchable, OperatorInitializer
 from ...dml.rows import (
@@ -248,7 +252,7 @@ class _Notes(dict[int, DispatchRecorded]):
         self.sound: set[tuple[int, int]] = set()
 
 
-class Dispatches(Check):
+class Dispatches(Check, Foresight):
     """Looks at each dispatch when the GPU executes it: initialization, persistent resource, overlaps."""
 
     declarations = (BIND_PERSISTENT_CHANGED, OP_NOT_INITIALIZED, BIND_ALIAS, BIND_OUT_OUT)
@@ -311,6 +315,28 @@ class Dispatches(Check):
                 kept.remapped = self._is_spoiled = True
         self._apart.clear()
 
+    def foresees(self, stretch: Stretch, place: Place) -> int:
+        """Dispatches of operators that are initialized, apart from all persistent resources."""
+        _, filled = self._running.get(place.queue, (0, ()))
+        if self._has_tiles or self._is_spoiled or (filled and stretch.joined[0]):
+            return 0
+        if self._index and not self._apart.issuperset(stretch.contents):
+            return 0
+        notes = self._notes_of(place.list_serial)
+        for i, accesses in enumerate(stretch.accesses if notes else ()):
+            if accesses and not stretch.joined[i]:
+                assert notes is not None
+                command = place.command + i
+                if (place.queue, command) not in notes.sound and command in notes:
+                    return i
+        return stretch.count
+
+    def passed(self, stretch: Stretch, place: Place, first: int, end: int) -> None:
+        """They may have begun a list."""
+        if self._running.get(place.queue, (0, ()))[0] != place.ticket:
+            self._clocks.start(place.queue, place.ticket)
+        self._running[place.queue] = place.ticket, ()
+
     @on(Accessing)
     def executing(self, event: Executing) -> None:
         """A command is about to be executed."""
@@ -330,10 +356,7 @@ class Dispatches(Check):
 
     def _start(self, event: Executing) -> tuple[_Kept, ...]:
         """First packet of a possible dispatch; returns the persistent resources that it initializes."""
-        last, reference = self._list
-        notes = (
-            reference() if reference and last == event.list_serial else self._find_notes(event.list_serial)
-        )
+        notes = self._notes_of(event.list_serial)
         is_same = not self._has_tiles and not self._is_spoiled
         if notes is None or (is_same and (event.queue, event.command) in notes.sound):
             return ()
@@ -342,8 +365,11 @@ class Dispatches(Check):
             return ()
         return self._begin(notes, note, event)
 
-    def _find_notes(self, serial: int) -> _Notes | None:
+    def _notes_of(self, serial: int) -> _Notes | None:
         """The notes on a list."""
+        last, reference = self._list
+        if reference and last == serial:
+            return reference()
         recording = self.device.context.recordings.get(serial)
         notes = None if recording is None else self._notes.get(recording)
         self._list = serial, None if notes is None else weakref.ref(notes)
@@ -479,7 +505,7 @@ class Dispatches(Check):
         )
         self.report(alias_reason(dispatchable, clash)[0], cause=cause, api="DML", **words)
 
-    def _places(self, dispatchable: Dispatchable, table: int) -> Iterator[Place]:
+    def _places(self, dispatchable: Dispatchable, table: int) -> Iterator[aliasing.Place]:
         for slot in dispatchable.slots():
             if slot.descriptor is None or not slot.size:
                 continue
@@ -491,7 +517,7 @@ class Dispatches(Check):
             except ValueError:  # the GPU reports what is wrong
                 continue
             if view.address and view.size >= slot.size:
-                yield Place(slot, view.address)
+                yield aliasing.Place(slot, view.address)
 
     def _meet(self, a: Footprint, b: Footprint) -> Meeting | None:
         found: list[Meeting] = []
@@ -508,8 +534,8 @@ class Dispatches(Check):
                     found.append(Meeting(byte, byte - shift))
         return min(found, default=None)
 
-    def _is_same(self, a: Place, b: Place) -> bool:
-        def seen(place: Place) -> list[tuple[int, int, int]]:
+    def _is_same(self, a: aliasing.Place, b: aliasing.Place) -> bool:
+        def seen(place: aliasing.Place) -> list[tuple[int, int, int]]:
             rows = self._rows(place.address, place.address + place.slot.size)
             return [(row.address - place.address, row.end - row.address, row.physical) for row in rows]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from dmlemu_hw.events import Subscription
+from dmlemu_hw.events import Foresight, Subscription
 
 from ...diagnostics.catalogue import catalogue
 from ...diagnostics.declaration import Declaration, When
@@ -112,11 +112,12 @@ class Check:
     def start(self) -> None:
         """Subscribes the marked methods."""
         stream = self.device.events
+        foresight = self if isinstance(self, Foresight) else None
         for name in dir(type(self)):
             method = getattr(type(self), name, None)
             kinds = getattr(method, "_event_kinds", None)
             if kinds is not None:
-                stream.subscribe(getattr(self, name), *kinds, kept=self._subscriptions)
+                stream.subscribe(getattr(self, name), *kinds, kept=self._subscriptions, foresight=foresight)
 
     def end(self) -> None:
         """To be overridden: reports what is only known at the end of the device."""

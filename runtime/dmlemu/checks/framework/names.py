@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
-from dmlemu_hw.events import Access, Barrier, Executed, Executing
+from dmlemu_hw.events import Access, Barrier, Executed, Executing, Place
 
 from ...d3d12.core.recording import Command
 from ...d3d12.memory.resource import resource_at
@@ -83,7 +83,7 @@ class Names:
         """The command that the event refers to."""
         return self.work(event).command(event.command)
 
-    def work(self, event: Executing | Executed | Barrier) -> Work:
+    def work(self, event: Executing | Executed | Barrier | Place) -> Work:
         """The list that the event refers to."""
         device = self._device()
         assert device is not None

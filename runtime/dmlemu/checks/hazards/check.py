@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from dmlemu_hw.events import (
     READ,
     Accessing,
     Barrier,
     Executing,
+    Foresight,
     Freed,
     Mapped,
+    Place,
     Queued,
     Submitted,
     Waited,
 )
 from dmlemu_hw.packets import HEADER, Opcode, commands, decode_one, is_tail
+from dmlemu_hw.stretches import Stretch
 
 from ...d3d12.lists.rows import COPY_SAME
 from ...d3d12.types.enums import ResourceBarrierFlags, ResourceStates, WriteBufferImmediateMode
@@ -76,7 +81,37 @@ _INITIALIZER = f"Dispatch of {OperatorInitializer.kind}"
 _phase = itemgetter(0)  # of a postponed command
 
 
-class Hazards(Check):
+class _Shape:
+    """A stretch as hazards see it: what each packet reached, None for a barrier, in one state of the places.
+
+    ``parts``: whether each belongs to a command of several; the others are ``singles`` and ``barriers``.
+    ``end``: where a command of several ends, or two follow each other without a barrier.  ``is_level``:
+    whether a barrier comes before the first of the singles.
+    """
+
+    def __init__(self, stretch: Stretch, places: Places) -> None:
+        self.state = places.state
+        self.reached = [places.reached(each) if each else None for each in stretch.accesses]
+        self.parts = [a or b for a, b in zip(stretch.joined, stretch.continues, strict=True)]
+        self.singles: list[int] = []
+        self.barriers: list[int] = []
+        self.is_level = False
+        is_behind_barrier = True  # until a command says otherwise
+        self.end = stretch.count
+        for i in range(stretch.count):
+            if self.reached[i] is None:
+                is_behind_barrier = True
+                self.barriers.append(i)
+                self.is_level |= not self.singles
+            elif (self.parts[i] and not stretch.continues[i]) or not (self.parts[i] or is_behind_barrier):
+                self.end = i
+                return
+            elif not self.parts[i]:
+                is_behind_barrier = False
+                self.singles.append(i)
+
+
+class Hazards(Check, Foresight):
     """Compares every access with the earlier accesses that it is not ordered behind.
 
     Conflicts follow from footprints and clocks, independently of the emulated GPU's scheduling.
@@ -105,6 +140,7 @@ class Hazards(Check):
         self._advice: dict[tuple[CallSite | None, int], Advice] = {}
         self._useful: set[tuple[int, int]] = set()  # list and command of useful UAV barriers on any resource
         self._initializers: dict[int, list[int]] = {}  # by list: where they begin
+        self._shapes: WeakKeyDictionary[Stretch, _Shape] = WeakKeyDictionary()
 
     # --- the host, fences, memory ---
 
@@ -150,6 +186,66 @@ class Hazards(Check):
                 self._initializers = {each: at for each, at in self._initializers.items() if each in known}
             self._initializers.setdefault(event.list_serial, []).append(event.first)
 
+    def foresees(self, stretch: Stretch, place: Place) -> int:
+        """Dispatches that pass by, with useful barriers between, and parts of commands except the last."""
+        timeline, is_joined = self._running, stretch.joined[0]
+        is_there = timeline.queue == place.queue and timeline.ticket == place.ticket
+        if not is_there or (timeline.parts and not is_joined):
+            timeline = self._reach(place, is_joined)
+        shape = self._shapes.get(stretch)
+        if shape is None or shape.state is not self._places.state:
+            shape = self._shapes[stretch] = _Shape(stretch, self._places)
+        if not (shape.singles or shape.barriers):
+            return shape.end
+        is_apart = self._places.queues == timeline.only_queue or all(
+            self._is_apart(timeline, each) for each in shape.reached if each is not None
+        )
+        if not timeline.is_level or not is_apart:
+            return min(shape.end, *shape.singles[:1], *shape.barriers[:1])
+        if shape.singles and not shape.is_level and timeline.level != len(timeline.commands):
+            return min(shape.end, shape.singles[0])
+        useless = (i for i in shape.barriers if not self._is_useful(place, place.command + i))
+        return min(shape.end, next(useless, stretch.count))
+
+    def _is_useful(self, place: Place, command: int) -> bool:
+        """Whether a barrier on any resource is known to be useful."""
+        key = place.list_serial, command
+        if key not in self._useful:
+            commands = self._running.work.commands
+            site = commands[command].site if command < len(commands) else None
+            advice = self._advice.get((site, 0))
+            if site is not None and (advice is None or not advice.is_useful):
+                return False
+            self._is_of_use(key)
+        return True
+
+    def _is_of_use(self, barrier: tuple[int, int]) -> None:
+        if len(self._useful) >= _MOST_USEFUL:
+            self._useful.clear()
+        self._useful.add(barrier)
+
+    def passed(self, stretch: Stretch, place: Place, first: int, end: int) -> None:
+        """Enters them as :meth:`executing` and :meth:`barrier` do."""
+        timeline, shape = self._running, self._shapes[stretch]
+        reached, known = shape.reached, len(timeline.parts)
+        for i in range(first, end):
+            here = reached[i]
+            if here is None:
+                timeline.pass_level_barrier()
+                continue
+            part = here, _BY_UAV, place.command + i, timeline.temporary
+            if shape.parts[i]:
+                if not stretch.joined[i]:
+                    timeline.by_view, timeline.addresses = True, here.addresses
+                timeline.parts.append(part)
+            else:
+                timeline.postpone(here, [part])
+                timeline.commands.append(here.by_views)
+        begun = (part[0].addresses for part in timeline.parts[known:])
+        timeline.addresses = tuple(dict.fromkeys(chain(timeline.addresses, *begun)))
+        if len(timeline.postponed) > _MOST_POSTPONED:
+            self._enter_postponed(timeline)
+
     @on(Accessing)
     def executing(self, event: Executing) -> None:
         """When all parts of a command are known, compares it and enters it into the windows."""
@@ -180,9 +276,7 @@ class Hazards(Check):
             advice = self._advise(timeline.work, event)
             if advice is None or advice.is_useful:
                 timeline.pass_level_barrier()
-                if len(self._useful) >= _MOST_USEFUL:
-                    self._useful.clear()
-                self._useful.add((event.list_serial, event.command))
+                self._is_of_use((event.list_serial, event.command))
                 return
         # The other kinds are required whenever a state or the active resource changes.
         advice = self._advise(timeline.work, event) if event.kind == UAV_BARRIER else None
@@ -201,7 +295,7 @@ class Hazards(Check):
 
     # --- internals ---
 
-    def _reach(self, event: Executing | Barrier, joined: bool) -> BarrierEpochs:
+    def _reach(self, event: Executing | Barrier | Place, joined: bool) -> BarrierEpochs:
         """Another queue runs, a list begins, or the last part of a command was not executed."""
         timeline = self._timelines.get(event.queue)
         if timeline is None:
@@ -223,7 +317,7 @@ class Hazards(Check):
         self._handed = {queue: each for queue, each in self._handed.items() if queue not in released}
         self._places.forget_queues(released)
 
-    def _begin_list(self, timeline: BarrierEpochs, event: Executing | Barrier) -> None:
+    def _begin_list(self, timeline: BarrierEpochs, event: Executing | Barrier | Place) -> None:
         queue, ticket = event.queue, event.ticket
         if ticket > timeline.call_end:
             end = self._clocks.start(queue, ticket)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlemu_hw.events import WRITE, Accessing, Executing
+from dmlemu_hw.events import WRITE, Accessing, Executing, Foresight
 from dmlemu_hw.footprints import bad_index, may_race, reads_indices, scatter_race
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import DispatchPacket, Opcode, decode_one
@@ -22,8 +22,8 @@ from .rows import MEM_INDEX_VALUE, MEM_READS_SCATTERED, MEM_SCATTER_RACE
 _DISPATCH = int(Opcode.DISPATCH)
 
 
-class Indices(Check):
-    """Checks the indices that a dispatch is about to read."""
+class Indices(Check, Foresight):
+    """Checks the indices that a dispatch is about to read: none in a stretch does."""
 
     declarations = (
         MEM_INDEX_VALUE,

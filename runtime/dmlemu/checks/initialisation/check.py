@@ -27,9 +27,11 @@ from dmlemu_hw.events import (
     Executed,
     Executing,
     Footprint,
+    Foresight,
     Freed,
     LeftUndefined,
     Mapped,
+    Place,
     Queued,
     Signalled,
     Submitted,
@@ -37,6 +39,7 @@ from dmlemu_hw.events import (
 from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.packets import KERNEL, Opcode, commands, is_tail
 from dmlemu_hw.shadow import Shadow
+from dmlemu_hw.stretches import Stretch
 
 from ...d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped
 from ...d3d12.types.enums import HeapFlags
@@ -80,7 +83,7 @@ class _Change(NamedTuple):
 _Copies = list[tuple[Write, str]]
 
 
-class Initialisation(Check):
+class Initialisation(Check, Foresight):
     """Keeps the shadow memory up to date and checks every read."""
 
     declarations = (
@@ -128,6 +131,22 @@ class Initialisation(Check):
         self._note((begin, end), Write(begin, end, None, False, None, 0, "", None))
 
     # --- the GPU ---
+
+    def foresees(self, stretch: Stretch, place: Place) -> int:
+        """Commands that read only what is written by now, or by those before them."""
+        return 0 if self._host.patterned else self.shadow.foresees(stretch)
+
+    def passed(self, stretch: Stretch, place: Place, first: int, end: int) -> None:
+        """What they wrote is noted later."""
+        self.shadow.passed(stretch, first, end)
+        repeated, recorded = self._repeated, self._recorded(place)
+        for i in range(first, end):
+            accesses = stretch.accesses[i]
+            if accesses is not NO_ACCESSES:
+                repeated.pop(accesses.content, None)  # the newest is the last
+                repeated[accesses.content] = place.list_serial, place.command + i, recorded, accesses
+        if len(repeated) > _CONTENTS_KEPT:
+            self._note_repeated()
 
     @on(Accessing)
     def look(self, event: Executing) -> None:
@@ -260,11 +279,13 @@ class Initialisation(Check):
         if not self._is_subscribed_to_ends:
             self._is_subscribed_to_ends = True
             stream = self.device.events
-            stream.subscribe(lambda _: self._host.after_read(), Executed, kept=self._subscriptions)
+            stream.subscribe(
+                lambda _: self._host.after_read(), Executed, kept=self._subscriptions, foresight=self
+            )
 
     # --- who wrote what ---
 
-    def _recorded(self, event: Executing | LeftUndefined) -> tuple[list[Command], str]:
+    def _recorded(self, event: Executing | LeftUndefined | Place) -> tuple[list[Command], str]:
         """The commands of the event's list, and its name."""
         serial, recorded = self._list
         if serial != event.list_serial:

@@ -22,8 +22,10 @@ from dmlemu_hw.events import (
     Accessing,
     Executed,
     Executing,
+    Foresight,
     Freed,
     Mapped,
+    Place,
     Queued,
     Signalled,
     Submitted,
@@ -31,6 +33,7 @@ from dmlemu_hw.events import (
 )
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import Opcode
+from dmlemu_hw.stretches import Stretch
 
 from ...d3d12.lists.list_recorder import ListRecording
 from ...d3d12.memory.resource import HostMapped, HostUnmapped
@@ -83,7 +86,7 @@ class _Use:
         return self.queue, bytes(ffi.buffer(self.pattern))
 
 
-class MapRaces(Check):
+class MapRaces(Check, Foresight):
     """Watches the accesses of commands from ExecuteCommandLists until the host knows that they are done."""
 
     declarations = (MAP_RACE,)
@@ -195,6 +198,14 @@ class MapRaces(Check):
 
     # --- the GPU ---
 
+    def foresees(self, stretch: Stretch, place: Place) -> int:
+        """Commands that access nothing that the CPU sees."""
+        if not self._due:
+            return stretch.count
+        queue, ticket, _, first = place
+        due = (i for i in range(stretch.count) if (queue, ticket, first + i) in self._due)
+        return next(due, stretch.count)
+
     @on(Accessing)
     def executing(self, event: Executing) -> None:
         """A command reads and writes."""
@@ -211,7 +222,8 @@ class MapRaces(Check):
             self._running and not self._is_subscribed_to_ends
         ):  # subscribed only while needed: unobserved events cost nothing
             self._is_subscribed_to_ends = True
-            self.device.events.subscribe(self._executed, Executed, kept=self._subscriptions)
+            stream = self.device.events
+            stream.subscribe(self._executed, Executed, kept=self._subscriptions, foresight=self)
 
     def _executed(self, _event: Executed) -> None:
         """The CPU sees what the command wrote from now on."""
@@ -227,20 +239,19 @@ class MapRaces(Check):
     def _add(self, recording: ListRecording, queue: int, ticket: int) -> None:
         """Adds the accesses of a list to CPU-visible memory."""
         # DirectML binds no readback buffers: only copies use them.
-        visible = [(each, spans) for each in recording.resources if (spans := visible_spans(each))]
+        visible = {each: spans for each in recording.resources if (spans := visible_spans(each))}
         if not visible:
             return
         work = Work(recording.commands, recording.owner, self.names.queue(queue))
         hold = holds(self.device.context.gpu).get(queue) if self._waits else None
-        dispatches = any(each.heap_type != HeapType.READBACK for each, _ in visible)
+        dispatches = any(each.heap_type != HeapType.READBACK for each in visible)
         memory = self.device.context.gpu.memory
-        for packet, _, pattern, keeper in touches_of(recording.packets, memory, dispatches=dispatches):
-            for buffer, spans in visible:
-                start = buffer.address
-                if start <= pattern.address < start + buffer.width:
-                    parts = parts_of(pattern, start, spans)
-                    if parts:
-                        self._open_use(_Use(queue, ticket, packet, work, start, pattern, keeper, parts), hold)
+        touches = touches_of(recording.packets, memory, list(visible), dispatches=dispatches)
+        for (packet, _, pattern, keeper), buffer in touches:
+            parts = parts_of(pattern, buffer.address, visible[buffer])
+            if parts:
+                use = _Use(queue, ticket, packet, work, buffer.address, pattern, keeper, parts)
+                self._open_use(use, hold)
 
     def _open_use(self, use: _Use, hold: Hold | None) -> None:
         self._due.setdefault((use.queue, use.ticket, use.packet), []).append(use)

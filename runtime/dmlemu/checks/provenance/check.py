@@ -23,13 +23,16 @@ from dmlemu_hw.events import (
     Allocated,
     Executing,
     Footprint,
+    Foresight,
     Freed,
     LeftUndefined,
     Mapped,
+    Place,
     Submitted,
 )
 from dmlemu_hw.memory_spans import heap_number, spans
 from dmlemu_hw.packets import KERNEL, Opcode, commands, is_tail
+from dmlemu_hw.stretches import Stretch
 
 from ...d3d12.core.recording import Command
 from ...d3d12.memory.resource import HostAccessed, HostMapped, TensorExpected
@@ -40,6 +43,7 @@ from ...dml.lowering.dispatchable import Dispatchable, OperatorInitializer
 from ...dml.tensor_desc import BufferTensorDesc, element_bits
 from ..analysis.access_history import Pattern, Places, Reached, physical
 from ..analysis.host_writes import HostStored
+from ..analysis.mapped import Range, add_span
 from ..analysis.provenance import Author, Input, Provenance, Source, Sources, Use, Write
 from ..analysis.tensor_relation import Relation, Tensor, is_same_kind, relate
 from ..analysis.unread import Unread
@@ -68,7 +72,8 @@ _AUTHORS = 8192
 _SUSPECTS = 256
 _KEPT = 2048  # contents of accesses, and lists, that are remembered
 _first = attrgetter("first")
-_STATES = 16  # of the memory, for each content
+_ATTEMPTS = 4  # to find how far nothing is to be said about a stretch
+_STATES = 16  # of the memory, for each content, and for each stretch
 
 
 _Marks = np.ndarray[Any, np.dtype[np.bool_]]
@@ -116,7 +121,49 @@ class _Known:
         self.version = version
 
 
-class WhoseBytes(Check):
+class _Outcome:
+    """What a stretch does up to packet ``end``, from one state of the memory: nothing is to be said about it.
+
+    Of each packet: its ``author`` and what it ``writes``.  ``after``: the intervals of the ranges that are
+    written; None: as before.  ``uses``: of the writes that are there before.  ``hidden``: pairs of writes of
+    which one hides the other, and nothing was to be said because of their names, those of ``named``, a list
+    and a command.  ``forgotten``: how many authors had been forgotten.  ``attempt``: how often it was looked
+    for again, as it ended early.
+    """
+
+    def __init__(self, named: tuple[int, int], forgotten: int) -> None:
+        self.end = 0
+        self.authors: list[Author | None] = []
+        self.writes: list[list[Write]] = []
+        self.after: list[Any] | None = None
+        self.uses: list[tuple[Write, Use]] = []
+        self.hidden: list[tuple[Write, Write]] = []
+        self.named = named
+        self.forgotten = forgotten
+        self.attempt = 0
+
+
+class _Course:
+    """A stretch: the ``spans`` that it reads or writes, those that it has ``written``, and its outcomes.
+
+    ``tensors``: those of the dispatches, by list and first command.  An outcome is looked for in a state that
+    was there before (``seen``).
+    """
+
+    def __init__(self, stretch: Stretch, places: Places) -> None:
+        self.reached = [places.reached(each) if each else None for each in stretch.accesses]
+        self.spans: list[Range] = []
+        self.written: list[Range] = []
+        for pattern, _ in (pair for each in self.reached if each is not None for pair in each.patterns):
+            add_span(self.spans, *_span(pattern))
+            if pattern.changes:
+                add_span(self.written, *_span(pattern))
+        self.tensors: dict[tuple[int, int], tuple[int, ...]] = {}
+        self.seen: set[int] = set()
+        self.outcomes: dict[Hashable, _Outcome] = {}
+
+
+class WhoseBytes(Check, Foresight):
     """Keeps the provenance of all memory and compares what dispatches read with it."""
 
     declarations = (
@@ -145,6 +192,10 @@ class WhoseBytes(Check):
         self._list: tuple[int, list[Command], str] = 0, [], ""
         self._heaps: dict[int, tuple[int, int]] = {}  # where they lie, by serial
         self._freed: deque[Freed] = deque()  # to be forgotten
+        self._courses: WeakKeyDictionary[Stretch, _Course] = WeakKeyDictionary()
+        self._forgotten = 0  # authors whose inputs are no longer remembered
+        self._outcome: tuple[_Course, _Outcome] | None = None  # of the stretch that runs
+        self._due: tuple[_Course, _Outcome, int] | None = None  # to be entered: its first packets
 
     # --- events ---
 
@@ -172,6 +223,7 @@ class WhoseBytes(Check):
     @on(Allocated)
     def allocated(self, event: Allocated) -> None:
         """A heap may lie where another one was."""
+        self._enter_due()
         self._forget_freed()
         if event.kind == "heap":
             heap = self.device.context.gpu.memory.find_heap(event.serial)
@@ -202,17 +254,20 @@ class WhoseBytes(Check):
     @on(Mapped)
     def mapped(self, event: Mapped) -> None:
         """A reserved buffer was remapped."""
+        self._enter_due()
         self._places.mapped(event)
-        self._known.clear()
+        self._forget_known()
 
     @on(Submitted)
     def submitted(self, event: Submitted) -> None:
         """Memory that was freed before holds nothing."""
+        self._enter_due()
         self._forget_freed()
 
     @on(HostStored)
     def stored(self, event: HostStored) -> None:
         """The CPU wrote."""
+        self._enter_due()
         span = Footprint(event.begin, 8, (event.end - event.begin,), (1,))
         reached = self._places.reached(Accesses.of([Access(0, WRITE, span)]), once=True)
         author = Author(inputs=[])
@@ -236,6 +291,7 @@ class WhoseBytes(Check):
     @on(TensorExpected)
     def expect(self, event: TensorExpected) -> None:
         """The program says what lies there."""
+        self._enter_due()
         desc, address = event.desc, event.resource.address + event.offset
         footprint = Footprint(
             address, element_bits(desc.data_type), tuple(desc.sizes), desc.effective_strides
@@ -274,12 +330,14 @@ class WhoseBytes(Check):
     @on(LeftUndefined)
     def undefined(self, event: LeftUndefined) -> None:
         """A kernel left a part of its output undefined."""
+        self._enter_due()
         for pattern, _ in self._places.reached(Accesses.of([event.access])).patterns:
             self._memory.forget(pattern.begin, pattern.end)
 
     @on(Accessing)
     def look(self, event: Executing) -> None:
         """Compares what is read first, then enters what is written."""
+        self._enter_due()
         accesses = event.accesses
         if accesses is NO_ACCESSES or not accesses:
             return
@@ -299,9 +357,7 @@ class WhoseBytes(Check):
             self._copy(event)
             return
         reached = self._places.reached(accesses)
-        state = self._memory.state(
-            pattern for pattern, _ in reached.patterns if pattern.access & READ or not pattern.is_dense
-        )
+        state = self._memory.state(_spans_of_interest(reached))
         author = None if known is None else known.authors.get(state)
         if author is None or author.inputs is None:
             author = self._look(event, dispatch, reached)
@@ -320,6 +376,144 @@ class WhoseBytes(Check):
         self._enter(reached, author, known.writes)
         known.became(self._memory.version, state, author)
 
+    # --- stretches ---
+
+    def foresees(self, stretch: Stretch, place: Place) -> int:
+        """Commands that were looked at in this state of the memory: nobody was told anything new."""
+        self._enter_due()
+        course = self._courses.get(stretch)
+        if course is None:
+            course = self._courses[stretch] = _Course(stretch, self._places)
+        tensors = self._tensors_of(stretch, course, place)
+        key = self._memory.state(course.spans), tensors
+        outcome = course.outcomes.get(key)
+        if outcome is not None and not self._holds(outcome, place):
+            outcome = None
+        if outcome is None and hash(key) not in course.seen:
+            if len(course.seen) >= _STATES:
+                course.seen.clear()
+            course.seen.add(hash(key))
+            return 0
+        if outcome is None or (outcome.end < stretch.count and outcome.attempt < _ATTEMPTS):
+            attempt = 0 if outcome is None else outcome.attempt + 1
+            outcome = self._rehearse(stretch, course, tensors, place, stretch.count)
+            if outcome.end and outcome.end < stretch.count:
+                outcome = self._rehearse(stretch, course, tensors, place, outcome.end)
+            outcome.attempt = attempt
+            if len(course.outcomes) >= _STATES:
+                course.outcomes.clear()
+            course.outcomes[key] = outcome
+        self._outcome = course, outcome
+        return outcome.end
+
+    def passed(self, stretch: Stretch, place: Place, first: int, end: int) -> None:
+        """The authors get the names of these commands; the memory changes when somebody asks."""
+        assert self._outcome is not None
+        course, outcome = self._outcome
+        for i in range(first, end):
+            author = outcome.authors[i]
+            if author is not None:
+                self._name(author, place)
+                author.number = place.command + i
+                for write in outcome.writes[i]:
+                    self._written += 1
+                    write.author, write.number = author, self._written
+        if outcome.after is not None:
+            self._due = course, outcome, end
+
+    def _enter_due(self) -> None:
+        """Enters what a stretch has written."""
+        if self._due is None:
+            return
+        (course, outcome, end), self._due = self._due, None
+        if end == outcome.end and outcome.after is not None:
+            self._memory.set_rows(course.written, outcome.after)
+            return
+        hides, self._memory.hides = self._memory.hides, lambda older, newer: None
+        for write in (each for writes in outcome.writes[:end] for each in writes):
+            self._memory.write(write)
+        self._memory.hides = hides
+
+    def _tensors_of(self, stretch: Stretch, course: _Course, place: Place) -> tuple[int, ...]:
+        """For each packet the tensors of its dispatch, as in the key of what is known of it."""
+        serial, command = place.list_serial, place.command
+        tensors = course.tensors.get((serial, command))
+        if tensors is None:
+            rows = (self._dispatch_at(serial, command + i) for i in range(stretch.count))
+            tensors = tuple(0 if row is None else id(row.tensors) for row in rows)
+            if len(course.tensors) >= _STATES:
+                course.tensors.clear()
+            course.tensors[serial, command] = tensors
+        return tensors
+
+    def _holds(self, outcome: _Outcome, place: Place) -> bool:
+        """Whether nothing has changed by which something would be to be said now."""
+        return (
+            outcome.forgotten == self._forgotten
+            and all(write.author.use is use for write, use in outcome.uses)
+            and (not outcome.hidden or outcome.named == place[2:])
+            and all(self._unread.is_quiet(*each) for each in outcome.hidden)
+        )
+
+    def _rehearse(
+        self, stretch: Stretch, course: _Course, tensors: tuple[int, ...], place: Place, end: int
+    ) -> _Outcome:
+        """What the packets before ``end`` would do, while nothing is to be said; the memory stays."""
+        memory, hides = self._memory, self._memory.hides
+        version, before = memory.version, memory.rows(course.written)
+        outcome = _Outcome((place.list_serial, place.command), self._forgotten)
+        there = {write for rows in memory.rows(course.spans) for row in rows for write in row[2]}
+        outcome.uses = [(write, write.author.use) for write in there]
+        changed: dict[Write, tuple[Author, float]] = {}
+        loud: list[Write] = []
+
+        def hide(older: Iterable[Write], newer: Write) -> None:
+            for each in older:
+                if not self._unread.is_quiet(each, newer):
+                    loud.append(each)
+                elif each is not newer and not (each.author.use.is_over and newer.author.use.is_over):
+                    outcome.hidden.append((each, newer))
+
+        memory.hides = hide
+        for i in range(end):
+            accesses, reached = stretch.accesses[i], course.reached[i]
+            if reached is None:
+                outcome.authors.append(None)
+                outcome.writes.append([])
+                continue
+            known = self._known.get((accesses.content, tensors[i]))
+            author = None if known is None else self._author_again(known, reached)
+            if known is None or author is None:
+                break
+            for number, write in enumerate(known.writes, self._written + 1 + len(outcome.writes)):
+                changed.setdefault(write, (write.author, write.number))
+                write.author, write.number = author, number
+                memory.write(write)
+            if loud:
+                break
+            outcome.authors.append(author)
+            outcome.writes.append(known.writes)
+        memory.hides = hides
+        outcome.end = len(outcome.authors)
+        after = memory.rows(course.written)
+        memory.set_rows(course.written, before)
+        memory.version = version
+        for write, (writer, last) in changed.items():
+            write.author, write.number = writer, last
+        outcome.after = None if after == before else after
+        return outcome
+
+    def _author_again(self, known: _Known, reached: Reached) -> Author | None:
+        """The author of accesses that were seen in this state of the memory, if all that it reads is used."""
+        memory = self._memory
+        author = known.authors.get(memory.state(_spans_of_interest(reached)))
+        if author is None or author.inputs is None:
+            return None
+        read = [each.write for source in author.inputs for each in source.sources if each.write is not None]
+        for pattern in known.unseen:
+            read += memory.writes(pattern.begin, pattern.end)
+        return author if all(write.author.use.is_over for write in read) else None
+
     def _unseen(self, event: Executing) -> list[Pattern]:
         """What it reads, perhaps, and is not compared."""
         is_dispatch, accesses = event.opcode == _DISPATCH, event.accesses
@@ -333,9 +527,13 @@ class WhoseBytes(Check):
 
     def _know(self, key: tuple[bytes, int], writes: list[Write]) -> _Known:
         if len(self._known) >= _KEPT:
-            self._known.clear()
+            self._forget_known()
         known = self._known[key] = _Known(writes)
         return known
+
+    def _forget_known(self) -> None:
+        self._known.clear()
+        self._courses.clear()
 
     def _look(self, event: Executing, dispatch: _Dispatch | None, reached: Reached) -> Author:
         """Accesses, or a state of the memory, that are new."""
@@ -348,6 +546,7 @@ class WhoseBytes(Check):
 
     def end(self) -> None:
         """Reports what nobody has read: one report for each that a wrong read explains, one for the rest."""
+        self._enter_due()
         self._forget_freed()
         reported = {each.report.id for each in self.device.reports.kept() if not each.suppressed}
         suspects = [each for each in self._suspects if each.id in reported]
@@ -375,6 +574,7 @@ class WhoseBytes(Check):
 
     def lineage(self, address: int) -> Lineage:
         """The writes that the byte at a GPU virtual address comes from."""
+        self._enter_due()
         span = Accesses.of([Access(0, READ, Footprint(address, 8, (1,), (1,)))])
         patterns = self._places.reached(span).patterns
         return lineage_of(self._memory.at(patterns[0][0].begin) if patterns else None)
@@ -387,10 +587,11 @@ class WhoseBytes(Check):
         self._authors.append(author)
         if len(self._authors) > _AUTHORS:
             self._authors.popleft().inputs = None
+            self._forgotten += 1
         self._name(author, event)
         return author
 
-    def _name(self, author: Author, event: Executing) -> None:
+    def _name(self, author: Author, event: Executing | Place) -> None:
         """The command of the event is the author, in its list."""
         if event.list_serial != self._list[0]:
             recording = self.device.context.recordings.get(event.list_serial)
@@ -430,8 +631,11 @@ class WhoseBytes(Check):
 
     def _dispatch(self, event: Executing) -> _Dispatch | None:
         """The recorded dispatch that a packet belongs to."""
-        dispatches = self._dispatches.get(event.list_serial, ())
-        at = bisect_right(dispatches, event.command, key=_first)
+        return self._dispatch_at(event.list_serial, event.command)
+
+    def _dispatch_at(self, list_serial: int, command: int) -> _Dispatch | None:
+        dispatches = self._dispatches.get(list_serial, ())
+        at = bisect_right(dispatches, command, key=_first)
         return dispatches[at - 1] if at else None
 
     def _compare(
@@ -578,6 +782,17 @@ def _padding(reached: Reached, author: Author, dispatch: _Dispatch | None) -> li
                 Write(author, operand, pattern.begin, pattern.end, pattern, tensor, 0, is_padding=True)
             )
     return made
+
+
+def _span(pattern: Pattern) -> Range:
+    return pattern.begin, pattern.end
+
+
+def _spans_of_interest(reached: Reached) -> list[Range]:
+    """Where what is read comes from, and where a write with gaps goes."""
+    return [
+        _span(pattern) for pattern, _ in reached.patterns if pattern.access & READ or not pattern.is_dense
+    ]
 
 
 def _meet(a: Pattern, b: Pattern) -> bool:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Container
 from typing import TYPE_CHECKING, NamedTuple
 
-from dmlemu_hw.events import Accessing, Executing, Freed
+from dmlemu_hw.events import Accessing, Executing, Foresight, Freed
 from dmlemu_hw.packets import WRITE, commands, decode_one
 
 from ...d3d12.memory.query_heap import QUERY_SIZE
@@ -28,7 +28,7 @@ class _Use(NamedTuple):
     command: NamedCommand
 
 
-class QueryHeaps(Check):
+class QueryHeaps(Check, Foresight):
     """Compares the use of a query with the last uses by other queues.
 
     Barriers do not name query heaps: between queues only fences order their use.

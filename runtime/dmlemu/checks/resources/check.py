@@ -101,15 +101,14 @@ def _writes_of(recording: ListRecording, memory: Memory) -> Iterator[_Write]:
     """The writes of a list to CPU-visible memory."""
     # The GPU does not write upload buffers, and DirectML binds no readback buffer: only copies do.
     written = [each for each in recording.resources if each.heap_type != HeapType.UPLOAD]
-    visible = [(each, spans) for each in written if (spans := visible_spans(each))]
+    visible = {each: spans for each in written if (spans := visible_spans(each))}
     if not visible:
         return
-    dispatches, data = any(each.heap_type != HeapType.READBACK for each, _ in visible), recording.packets
-    for packet, at, pattern, keeper in touches_of(data, memory, dispatches=dispatches):
+    dispatches, data = any(each.heap_type != HeapType.READBACK for each in visible), recording.packets
+    touches = touches_of(data, memory, list(visible), dispatches=dispatches)
+    for (packet, at, pattern, keeper), buffer in touches:
         if pattern.access & WRITE and not _is_marker(data, at, pattern.operand):
-            for buffer, spans in visible:
-                if buffer.address <= pattern.address < buffer.address + buffer.width:
-                    yield _Write(packet, pattern, keeper, parts_of(pattern, buffer.address, spans))
+            yield _Write(packet, pattern, keeper, parts_of(pattern, buffer.address, visible[buffer]))
 
 
 def _is_marker(data: bytes, at: int, operand: int) -> bool:

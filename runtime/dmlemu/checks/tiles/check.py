@@ -326,11 +326,10 @@ class TileHeaps(FlightCheck):
 
     def _touched(self, recording: ListRecording, reserved: list[Resource]) -> Iterator[_Use]:
         memory = self.device.context.gpu.memory
-        for packet, _, pattern, keeper in touches_of(recording.packets, memory, dispatches=True):
-            for buffer in reserved:
-                if buffer.address <= pattern.address < buffer.address + buffer.width:
-                    heaps = _heaps_of(buffer, pattern, planned_spans(buffer))
-                    yield _Use(packet, buffer.address, pattern, keeper, heaps)
+        touches = touches_of(recording.packets, memory, reserved, dispatches=True)
+        for (packet, _, pattern, keeper), buffer in touches:
+            heaps = _heaps_of(buffer, pattern, planned_spans(buffer))
+            yield _Use(packet, buffer.address, pattern, keeper, heaps)
 
 
 def _heaps_of(buffer: Resource, pattern: Any, placed: list[Span]) -> set[int]:
