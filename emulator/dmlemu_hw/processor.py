@@ -179,7 +179,7 @@ class Processor:
         position = position or packets.EXECUTE_HEADER_SIZE
         header, events, fault = packets.HEADER.unpack_from, self._events, self._fault
         number, ticket, lock = queue.serial, entry.ticket, self._memory.lock
-        ran, watched = 0, False
+        ran, watched, is_alone = 0, False, False
         try:
             while position < end:
                 fault.ran = fault.ran_bytes = 0  # before the start changes, for the handlers below
@@ -190,6 +190,7 @@ class Processor:
                 watched = bool(events.subscriptions) and events.callbacks.foresights != ()
                 # NULL tiles lose what one kernel writes, before the next one reads it.
                 may_run_many = opcode in _RUN_IN_C and not self._memory.has_null_tiles
+                is_alone = False
                 if watched:
                     place = Place(number, ticket, _serial(entry), command)
                     if not (
@@ -197,6 +198,7 @@ class Processor:
                         and opcode != _SET_HEAPS
                         and self._run_ahead(place, entry, base, start, until)
                     ):
+                        is_alone = True
                         self._run_watched(place, opcode, size, entry, base, start)
                 elif opcode == _BARRIER or not may_run_many:
                     self._run_command(opcode, entry, base, start, size)
@@ -216,7 +218,7 @@ class Processor:
                 if is_over or not queue.is_head(entry):
                     return False
         except GpuFault as error:
-            if fault.ran:  # packets before the one that failed
+            if not is_alone:  # packets before the one that failed may have been executed
                 start, command = start + fault.ran_bytes, command + fault.ran
                 queue.reach(entry, start, command)
             error.locate(queue.label, _serial(entry), command, entry[start : packets.skip(entry, start, 1)])

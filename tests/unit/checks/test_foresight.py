@@ -163,7 +163,7 @@ def test_what_changes_between_is_found(change: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("seed", range(12))
 def test_programs_are_told_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random lists over few buffers, executed in random order, with copies between them."""
-    answers, ran = [], 0
+    answers, together = [], 0
     for looks_at_each in (False, True):
         rng = random.Random(seed)
         program = Program()
@@ -190,8 +190,9 @@ def test_programs_are_told_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) 
         with counted(monkeypatch, looks_at_each=looks_at_each) as counts:
             for _ in range(24):
                 program.execute(rng.choices(lists, [8, 4, 1])[0])
-        ran += sum(counts)
+        together += sum(counts)
         stage.device.checks.end()
         whence = [str(stage.device.lineage(each, byte)) for each in buffers for byte in range(0, 128, 4)]
         answers.append((program.told(), whence))
     assert answers[0] == answers[1]
+    assert together or any(id.startswith("HAZARD") for id, _, _ in answers[0][0])
