@@ -549,6 +549,50 @@ TEST(a_list_may_set_heaps) {
     expect_ran(&d, INFINITY, DMLK_OK, 0);
 }
 
+/* How far a list is known before it runs; `counts` are the footprints of its packets. */
+static void expect_stretch(device *d, uint32_t capacity, uint32_t most, uint32_t found, const uint32_t *counts) {
+    dmlk_footprint footprints[8];
+    uint32_t got[8];
+    uint8_t *packets = malloc(d->packet_size);
+    memcpy(packets, d->packet, d->packet_size);
+    CHECK_EQUAL(dmlk_find_stretch(packets, d->packet_size, d->segments, d->segment_count, 2, footprints, capacity, got,
+                                  most),
+                found);
+    free(packets);
+    for (uint32_t i = 0; i < found; i++) {
+        CHECK_EQUAL(got[i], counts[i]);
+    }
+    device_end(d);
+}
+
+/* Makes the first barrier one of that kind. */
+static void set_barrier(device *d, uint32_t kind, uint64_t address) {
+    uint32_t size;
+    memcpy(&size, d->packet + sizeof size, sizeof size);
+    memcpy(d->packet + size + DMLK_BARRIER_KIND_AT, &kind, sizeof kind);
+    memcpy(d->packet + size + DMLK_BARRIER_ADDRESS_AT, &address, sizeof address);
+}
+
+TEST(a_stretch_is_known_before_it_runs) {
+    const uint32_t counts[] = {3, 0, 2};
+    device d;
+    begin_list(&d, 3, 0);
+    set_barrier(&d, DMLK_BARRIER_UAV, 0);
+    expect_stretch(&d, 8, 8, 3, counts); /* the last barrier is a transition */
+    begin_list(&d, 3, 0);
+    set_barrier(&d, DMLK_BARRIER_UAV, 0);
+    expect_stretch(&d, 8, 2, 2, counts);
+    begin_list(&d, 3, 0);
+    set_barrier(&d, DMLK_BARRIER_UAV, 0);
+    expect_stretch(&d, 6, 8, 2, counts); /* no room for the last dispatch and its pieces */
+    begin_list(&d, 3, 0);
+    set_barrier(&d, DMLK_BARRIER_UAV, 64); /* one resource */
+    expect_stretch(&d, 8, 8, 1, counts);
+    begin_list(&d, 3, 0);
+    d.packet_size = 8; /* truncated */
+    expect_stretch(&d, 8, 8, 0, counts);
+}
+
 int main(void) {
     RUN(a_good_packet_runs);
     RUN(truncated_packets);
@@ -577,5 +621,6 @@ int main(void) {
     RUN(a_list_runs_what_is_fused);
     RUN(a_list_runs_as_far_as_possible);
     RUN(a_list_may_set_heaps);
+    RUN(a_stretch_is_known_before_it_runs);
     return RESULT();
 }
