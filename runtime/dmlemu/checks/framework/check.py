@@ -44,9 +44,9 @@ class Check:
 
     ``declarations`` are the checks, by id, that it may report.  It is created for one device, by
     ``device.checks.add(TheCheck)``; built-in ones are created at strictness ``level`` and above.  One that is
-    a ``Foresight``, too, gets no events of the commands that it foresees.  Its
-    methods are called one at a time.  They must not wait for the GPU, and ``Freed`` events, which garbage
-    collection may cause at any moment, must only be noted.
+    a ``Foresight``, too, gets no events of the commands that it foresees.  Its methods are called one at a
+    time.  They must not wait for the GPU, and ``Freed`` events, which garbage collection may cause at any
+    moment, must only be noted.
     """
 
     declarations: ClassVar[tuple[Declaration, ...]] = ()
