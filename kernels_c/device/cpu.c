@@ -73,11 +73,11 @@ static uint32_t find_features(void) { return 0; }
 
 __attribute__((constructor(101))) static void choose(void) {
     const char *wanted = getenv("DMLEMU_ISA");
-    uint32_t allowed = UINT32_MAX;
+    uint32_t allowed = ~(uint32_t)DMLK_HAS_AMX_MODEL; /* a model is slow: it must be asked for */
     for (uint32_t i = 0; wanted != NULL && i < SETS; i++) {
         allowed = strcmp(wanted, sets[i].name) == 0 ? sets[i].needs : allowed;
     }
-    cpu_features = find_features();
+    cpu_features = find_features() | DMLK_HAS_AMX_MODEL;
     dmlk_features = cpu_features & allowed;
     dmlk_chosen_isa = dmlk_has(DMLK_SET_avx512) ? DMLK_ISA_AVX512
                       : dmlk_has(DMLK_SET_avx2) ? DMLK_ISA_AVX2

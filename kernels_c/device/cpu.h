@@ -12,7 +12,8 @@ enum dmlk_feature {
     DMLK_HAS_AVX512 = 1 << 2, /* F, BW, VL and DQ */
     DMLK_HAS_VNNI = 1 << 3,   /* AVX-512 VNNI */
     DMLK_HAS_VBMI = 1 << 4,   /* AVX-512 VBMI, BITALG and VPOPCNTDQ */
-    DMLK_HAS_AMX = 1 << 5     /* AMX-INT8, which the operating system has permitted */
+    DMLK_HAS_AMX = 1 << 5,    /* AMX-INT8, which the operating system has permitted */
+    DMLK_HAS_AMX_MODEL = 1 << 6 /* AMX-INT8 in plain C, for tests: no CPU has it, but any may be asked for it */
 };
 
 /* The features that the files in isa/<set> need.  Read as a number, they are also the score of the set: a larger set
@@ -20,6 +21,7 @@ enum dmlk_feature {
  * set. */
 #define DMLK_SETS(SET)                                              \
     SET(generic, 0)                                                 \
+    SET(amx_model, DMLK_HAS_AMX_MODEL)                              \
     SET(neon, DMLK_HAS_NEON)                                        \
     SET(avx2, DMLK_HAS_AVX2)                                        \
     SET(avx512, DMLK_SET_avx2 | DMLK_HAS_AVX512)                    \

@@ -25,7 +25,7 @@ int dmlk_parts(int64_t items, int64_t grain);
  * While other calls use the pool, the calling thread begins alone. */
 void dmlk_parallel(int64_t items, int parts, dmlk_part *run, void *context);
 
-#define DMLK_MOST_PHASES 5
+#define DMLK_MOST_PHASES 6
 
 /* The items of the phase before that items begin .. end - 1 read: from *first to *last - 1. */
 typedef void dmlk_reads(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last);

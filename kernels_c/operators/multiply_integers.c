@@ -172,7 +172,11 @@ static bool convolve(const struct job *job) {
         c.input_zero = v[in].type == DMLK_INT8 ? (int8_t)bits : bits;
     }
     const int64_t fitting = LINE_BYTES / job->depth / LANES * LANES, lines = 1 + (rows - 1) / (fitting < LANES ? LANES : fitting);
-    const int64_t line = (rows / lines + LANES - 1) / LANES * LANES;
+    int64_t even = lines; /* lines of the same length: the rest would be a convolution of its own */
+    while (even < 2 * lines && rows % even != 0) {
+        even++;
+    }
+    const int64_t line = even < 2 * lines ? rows / even : (rows / lines + LANES - 1) / LANES * LANES;
     for (int64_t i = 0; i < job->batch.count && !dmlk_watch_stopped(); i++) {
         dmlk_cursor at;
         dmlk_iter_seek(&job->batch, i, &at);

@@ -20,6 +20,12 @@ struct scratch {
     int64_t sums_count;
 };
 
+/* The bytes of planes.  Tiles run past the end of the last row, and their taps reach further. */
+static int64_t scratch_planes(const dmlk_plan *p) {
+    const int64_t bytes = p->planes * p->plane_bytes + (LANES + p->x.reach) * 4;
+    return p->patch > 0 ? (bytes + 63) / 64 * 64 : bytes;
+}
+
 /* Computes blocks first_block .. first_block + blocks - 1 of one group, on all rows of one image.  `pack`, if not NULL, is
  * run before any block is used. */
 static void run_group(const dmlk_plan *p, int64_t n, int64_t group, int64_t first_block, int64_t blocks, int parts,
@@ -32,7 +38,8 @@ static void run_group(const dmlk_plan *p, int64_t n, int64_t group, int64_t firs
         const bool packs = pack != NULL && first == 0;
         int count = 0;
         const int64_t rows = dmlk_min(p->strip, p->c->output.sizes[Y] - first);
-        const uint8_t *positions = p->direct ? input + first * p->row_step : planes;
+        uint8_t *patches = planes + scratch_planes(p);
+        const uint8_t *positions = p->direct ? input + first * p->row_step : p->patch > 0 ? patches : planes;
         dmlk_strip strip = {.p = p,
                             .n = n,
                             .group = group,
@@ -43,17 +50,24 @@ static void run_group(const dmlk_plan *p, int64_t n, int64_t group, int64_t firs
                             .input = input,
                             .positions = positions,
                             .planes = planes,
+                            .patches = patches,
                             .sums = sums};
         if (packs) {
             phases[count++] = *pack;
         }
+        unsigned after = packs ? 1 : 0;
         count += dmlk_fill_planes(&strip, parts, phases + count);
+        const int filled = count - 1;
         if (p->needs_sums) {
             strip.elements = sums + p->strip * p->pitch + LANES;
             strip.columns = strip.elements + dmlk_lines(p, p->strip) * p->line;
             count += dmlk_sum_windows(&strip, parts, phases + count);
         }
-        count += dmlk_convolve_strip(&strip, parts, packs ? 1 : 0, phases + count);
+        if (p->patch > 0) {
+            after |= p->needs_sums ? 1U << (count - 1) : 0;
+            phases[count++] = dmlk_fill_patches(&strip, parts, 1U << filled);
+        }
+        count += dmlk_convolve_strip(&strip, parts, after, phases + count);
         dmlk_run_phases(phases, count);
     }
 }
@@ -184,8 +198,7 @@ bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
     if (done) {
         const double products = (double)dmlk_view_elements(&c->output) * (double)plan.quads * 4;
         const int parts = dmlk_parts(INT64_MAX, products < (plan.channels == 1 ? 1e6 : 4e6) ? INT64_MAX : 1);
-        /* Tiles run past the end of the last row, and their taps reach further. */
-        scratch.planes_bytes = plan.planes * plan.plane_bytes + (LANES + plan.x.reach) * 4;
+        scratch.planes_bytes = scratch_planes(&plan) + plan.strip * plan.pitch * plan.patch;
         scratch.sums_count = plan.sums;
         scratch.parts = scratch.planes_bytes <= DMLK_PANEL_BYTES ? parts : 1;
         scratch.planes = dmlk_take(scratch.parts * scratch.planes_bytes);

@@ -1,6 +1,7 @@
 /* convolve_filters.c - packs filters in the order in which tiles read them. */
 #include "convolve_plan.h"
 
+#include "cpu.h"
 #include "scratch.h"
 #include "cancellation.h"
 #include "transpose.h"
@@ -34,6 +35,19 @@ static bool can_pack_transposed(const dmlk_plan *p) {
            strides[5] == 1 && strides[4] == p->x.taps && strides[2] == window;
 }
 
+/* Packs quads of a block of filters of one tap per channel, whose bytes of a channel are contiguous. */
+DMLK_EACH_ISA(interleave, (const uint8_t *restrict from, int64_t step, int64_t quads, uint8_t *restrict to),
+              (from, step, quads, to)) {
+    for (int64_t q = 0; q < quads; q++, from += 4 * step, to += 4 * BLOCK) {
+        for (int64_t f = 0; f < BLOCK; f++) {
+            to[4 * f] = from[f];
+            to[4 * f + 1] = from[step + f];
+            to[4 * f + 2] = from[2 * step + f];
+            to[4 * f + 3] = from[3 * step + f];
+        }
+    }
+}
+
 /* The same for `count` filters of one tap per channel, whatever the stride of channels; the rest of `rows` is 0. */
 static void pack_elements(const dmlk_plan *p, int64_t filter, int64_t first, int64_t quads, int64_t count,
                           uint8_t (*rows)[4 * PACKED_QUADS]) {
@@ -59,9 +73,13 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
         return;
     }
     const int64_t window = p->y.taps * p->x.taps;
+    const int64_t whole = window == 1 && count == BLOCK && dmlk_filter_at(p->c, 1) == 1 ? p->channels / 4 : 0;
+    if (whole > 0) {
+        interleave(p->c->filter.base + dmlk_filter_at(p->c, filter), p->c->filter.strides[2], whole, to);
+    }
     const int64_t most = window < PACKED_QUADS ? PACKED_QUADS / window * window : PACKED_QUADS;
     uint8_t rows[BLOCK][4 * PACKED_QUADS];
-    for (int64_t first = 0; first < p->quads; first += most) {
+    for (int64_t first = whole; first < p->quads; first += most) {
         const int64_t quads = dmlk_min(most, p->quads - first);
         if (window == 1) {
             pack_elements(p, filter, first, quads, count, rows);
@@ -81,6 +99,12 @@ static void pack_block(const dmlk_plan *p, int64_t filter, int64_t count, uint8_
         }
         dmlk_transpose(4, rows[0], sizeof rows[0], 4, to + first * 4 * p->width, 4 * p->width, quads, p->width);
     }
+}
+
+/* Puts the quads of each filter of a block one after the other. */
+static void turn_block(const dmlk_plan *p, int64_t i) {
+    dmlk_transpose(4, p->blocks + i * p->block_bytes, 4 * BLOCK, 4, p->turned + i * BLOCK * p->row_bytes, p->row_bytes, BLOCK,
+                   p->quads);
 }
 
 /* Stores the zero point corrections of `count` filters. */
@@ -138,6 +162,9 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
             p->fits[i] = dmlk_microkernel_s8_form->fits(p->c->filter.type == DMLK_INT8, p->blocks + i * p->block_bytes,
                                                         p->quads * 4 * p->width);
         }
+        if (p->turned != NULL) {
+            turn_block(p, i);
+        }
         uint32_t sums[BLOCK] = {0};
         if (p->zero != 0) {
             sum_block(p, i, sums);
@@ -150,7 +177,8 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
 dmlk_pool_phase dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count) {
     p->first = first;
     p->blocks = p->packed != NULL ? p->packed : p->c->filter.base + first * p->block_bytes;
-    const int64_t work = p->packed != NULL || p->zero != 0 || p->fits != NULL ? p->quads * p->width : 1;
+    const bool reads = p->packed != NULL || p->turned != NULL || p->zero != 0 || p->fits != NULL;
+    const int64_t work = reads ? p->quads * p->width : 1;
     return (dmlk_pool_phase){
         .items = count, .parts = dmlk_parts(count, 1 + 8192 / work), .run = pack_part, .context = p};
 }
@@ -176,6 +204,18 @@ static bool is_in_order(const dmlk_plan *p) {
            ((uintptr_t)f->base | (uint64_t)strides[0]) % 4 == 0;
 }
 
+/* Plans tiles of positions in tile registers, if they are available. */
+static void plan_lines(dmlk_plan *p) {
+    if (p->tiles.lines == NULL || p->lanes_are_filters || p->width != BLOCK || p->quads * 4 * BLOCK > FILTER_BYTES) {
+        return;
+    }
+    const int64_t size = p->c->output.sizes[X];
+    p->lines = (size + BLOCK - 1) / BLOCK;
+    p->lanes = (size + p->lines - 1) / p->lines;
+    /* An odd number of cache lines, so that the filters are not all in the same set of a cache. */
+    p->row_bytes = ((p->quads * 4 + 63) / 64 | 1) * 64;
+}
+
 bool dmlk_plan_filters(dmlk_plan *p) {
     const dmlk_view *f = &p->c->filter;
     const bool in_place = find_blocks(p);
@@ -194,13 +234,17 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     p->in_order = is_in_order(p);
     p->block_bytes = in_place && p->group_blocks * p->c->groups > 1 ? f->strides[0] : p->quads * 4 * p->width;
     const int64_t all = p->c->groups * p->group_blocks;
-    p->room = in_place ? all : dmlk_min(all, FILTER_BYTES / p->block_bytes);
+    plan_lines(p);
+    p->room = in_place && p->lanes == 0 ? all : dmlk_min(all, FILTER_BYTES / (p->quads * 4 * p->width));
     if (p->room < 1) {
         return false;
     }
     const int64_t more = p->width % ROWS != 0 ? ROWS : 0; /* tiles read past the last filter */
     if (!in_place) {
         p->packed = dmlk_take(p->room * p->block_bytes + 4 * more);
+    }
+    if (p->lanes > 0) {
+        p->turned = dmlk_take(p->room * BLOCK * p->row_bytes);
     }
     p->factor = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->factor);
     p->constant = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->constant);
@@ -211,6 +255,7 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     const bool with_rows = p->row_quads != 0 && p->zero != 0;
     p->row_constants = p->room * p->width + more;
     p->row_constant = with_rows ? dmlk_take(p->y.taps * p->row_constants * (int64_t)sizeof *p->row_constant) : NULL;
-    return (in_place || p->packed != NULL) && p->factor != NULL && p->constant != NULL &&
-           (!scales || p->scale != NULL) && (!with_fits || p->fits != NULL) && (!with_rows || p->row_constant != NULL);
+    return (in_place || p->packed != NULL) && (p->lanes == 0 || p->turned != NULL) && p->factor != NULL &&
+           p->constant != NULL && (!scales || p->scale != NULL) && (!with_fits || p->fits != NULL) &&
+           (!with_rows || p->row_constant != NULL);
 }

@@ -153,7 +153,13 @@ static void copy_line(const dmlk_strip *s, int64_t line, uint8_t *to) {
     const int64_t end = is_inside ? dmlk_min(start[X] + in->sizes[X], p->line) : p->line;
     const uint8_t *from = s->input + y * in->strides[Y];
     memset(to, p->padding, (size_t)(begin * step));
-    if (stride == step && end > begin) { /* the last element has no gap after its channels */
+    if (p->channels > 1 && in->strides[CHANNEL] != 1 && end > begin) {
+        dmlk_transpose(1, from + (begin - start[X]) * stride, in->strides[CHANNEL], stride, to + begin * step, step,
+                       end - begin, p->channels);
+        if (p->flip != 0) {
+            flip_bytes(to + begin * step, (end - begin) * step, p->flip);
+        }
+    } else if (stride == step && end > begin) { /* the last element has no gap after its channels */
         const int64_t count = (end - begin - 1) * step + p->channels;
         copy_bytes(from + (begin - start[X]) * stride, count, p->flip, to + begin * step);
     } else {
@@ -174,6 +180,32 @@ static void copy_part(int64_t begin, int64_t end, int part, void *context) {
     }
 }
 
+/* Copies the rows of the windows of a row of the output, one after the other; each may end with bytes of the next. */
+static void copy_patches(const dmlk_strip *s, int64_t y) {
+    const dmlk_plan *p = s->p;
+    const dmlk_convolution *c = p->c;
+    const int64_t bytes = 4 * p->quads / p->y.taps, step = c->strides[X] * p->element_step;
+    uint8_t *patch = s->patches + y * p->row_step;
+    for (int64_t x = 0; x < p->pitch; x++, patch += p->patch) {
+        const uint8_t *from = s->planes + y * c->strides[Y] * p->line_step + x * step;
+        for (int64_t tap = 0; tap < p->y.taps; tap++, from += c->dilations[Y] * p->line_step) {
+            for (int64_t b = 0; b < bytes; b += DMLK_PATCH_BYTES) {
+                memcpy(patch + tap * bytes + b, from + b, DMLK_PATCH_BYTES);
+            }
+        }
+    }
+}
+
+/* Items: rows of the output. */
+static void patches_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    int64_t work = 0;
+    for (int64_t y = begin; y < end && !dmlk_stopped(&work, s->p->row_step / 8); y++) {
+        copy_patches(s, y);
+    }
+}
+
 /* Sums the channels of each element of a line. */
 static void sum_elements(const dmlk_plan *p, const uint8_t *from, int32_t *to) {
     for (int64_t x = 0; x < p->line; x++, from += p->element_step) {
@@ -191,7 +223,7 @@ static void sum_lines(int64_t begin, int64_t end, int part, void *context) {
     const dmlk_plan *p = s->p;
     int64_t work = 0;
     for (int64_t i = begin; i < end && !dmlk_stopped(&work, p->line * (1 + p->channels / 8)); i++) {
-        const uint8_t *from = s->positions + i * p->line_step;
+        const uint8_t *from = (p->direct ? s->positions : s->planes) + i * p->line_step;
         (dmlk_convolve_input_form != NULL ? dmlk_convolve_input_form->sum_elements : sum_elements)(
             p, from, s->elements + i * p->line);
     }
@@ -299,6 +331,15 @@ int dmlk_fill_planes(dmlk_strip *s, int most_parts, dmlk_pool_phase *phases) {
             .items = rows, .parts = (int)dmlk_min(most_parts, parts), .run = fill_part, .context = s};
     }
     return !p->direct;
+}
+
+dmlk_pool_phase dmlk_fill_patches(dmlk_strip *s, int most_parts, unsigned after) {
+    s->filled = DMLK_PATCH_ROWS;
+    return (dmlk_pool_phase){.items = s->rows,
+                             .parts = (int)dmlk_min(most_parts, dmlk_parts(s->rows, 1 + GRAIN / s->p->row_step)),
+                             .run = patches_part,
+                             .context = s,
+                             .after = after};
 }
 
 int dmlk_sum_windows(dmlk_strip *s, int most_parts, dmlk_pool_phase *phases) {

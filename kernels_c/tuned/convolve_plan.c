@@ -13,6 +13,12 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define LANES DMLK_S8_LANES
 #define MOST_QUADS (INT64_C(1) << 16)
 
+/* The largest part when `count` is divided evenly into parts of at most `most`. */
+static int64_t even_part(int64_t count, int64_t most) {
+    const int64_t parts = (count + most - 1) / most;
+    return (count + parts - 1) / parts;
+}
+
 /* The source of a quad's first byte: a channel and a tap. */
 struct quad {
     int64_t at[4]; /* by CHANNEL, Y, X */
@@ -67,6 +73,17 @@ static int64_t find_offset(const dmlk_plan *p, const struct quad *quad) {
     return plane * p->plane_bytes + (p->y.shift[tap_y] * p->pitch + p->x.shift[tap_x]) * 4;
 }
 
+/* Chooses the quads of a step in tile registers: those of evenly spaced quads, unless these are few. */
+static int choose_depth(const dmlk_plan *p) {
+    const int64_t distance = p->quads > 1 ? p->offsets[1] - p->offsets[0] : 0;
+    int64_t run = 1;
+    while (run < p->quads && p->offsets[run] == p->offsets[0] + run * distance) {
+        run++;
+    }
+    const int64_t depth = even_part(run, DMLK_S8_DEPTH);
+    return (int)(run % depth == 0 && depth >= 3 * DMLK_S8_DEPTH / 4 ? depth : even_part(p->quads, DMLK_S8_DEPTH));
+}
+
 static bool plan_quads(dmlk_plan *p) {
     const bool with_taps = (p->packed != NULL && !p->in_order) || p->needs_sums;
     p->offsets = dmlk_take(p->quads * (int64_t)sizeof *p->offsets);
@@ -77,7 +94,7 @@ static bool plan_quads(dmlk_plan *p) {
     }
     struct quad quad = {{0}};
     for (int64_t q = 0; q < p->quads; q++, next_quad(p, &quad)) {
-        p->offsets[q] = find_offset(p, &quad);
+        p->offsets[q] = p->patch > 0 ? 4 * q : find_offset(p, &quad);
         if (with_taps) {
             find_taps(p, &quad, p->taps[q]);
         }
@@ -85,6 +102,7 @@ static bool plan_quads(dmlk_plan *p) {
             p->ones[4 * q + j] = p->taps[q][j] >= 0;
         }
     }
+    p->depth = choose_depth(p);
     return true;
 }
 
@@ -116,7 +134,7 @@ void dmlk_free_plan(dmlk_plan *p) {
     free(p->y.index), free(p->y.shift), free(p->y.phases);
     free(p->windows), dmlk_give(p->offsets), dmlk_give(p->taps), dmlk_give(p->ones);
     dmlk_give(p->packed), dmlk_give(p->factor), dmlk_give(p->constant), dmlk_give(p->row_constant),
-        dmlk_give(p->scale), dmlk_give(p->fits);
+        dmlk_give(p->scale), dmlk_give(p->fits), dmlk_give(p->turned);
 }
 
 static int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
@@ -129,9 +147,21 @@ static bool choose_lanes(const dmlk_plan *p) {
         return false;
     }
     const int64_t rows = dmlk_min(sizes[Y], 64), filters = p->filters; /* enough to compare */
-    const int64_t of_positions = round_up(rows * p->pitch, 16) * round_up(filters, ROWS);
+    const bool in_lines = p->tiles.lines != NULL && filters >= BLOCK;
+    const int64_t of_positions = in_lines ? rows * round_up(sizes[X], BLOCK) * round_up(filters, BLOCK)
+                                          : round_up(rows * p->pitch, 16) * round_up(filters, ROWS);
     const int64_t of_filters = round_up(rows * sizes[X], p->tiles.rows) * round_up(filters, BLOCK);
+    if (in_lines && !p->channels_close && p->quads > sizes[N] * sizes[Y] * sizes[X]) {
+        return true; /* a position has fewer sums than a filter has bytes: it is sums that are transposed */
+    }
     return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 10 < of_positions * 9;
+}
+
+/* Divides positions evenly between tile registers, so that as many as possible are evenly spaced in memory. */
+static void divide_positions(dmlk_plan *p) {
+    const int64_t *sizes = p->c->output.sizes, most = p->tiles.rows;
+    const int64_t count = sizes[X] < 3 * most / 4 ? sizes[X] * dmlk_min(sizes[Y], most) : sizes[X];
+    p->tiles.rows = (int)even_part(count, most);
 }
 
 /* Whether most elements of the input are in no window. */
@@ -169,6 +199,15 @@ static void plan_direct(dmlk_plan *p) {
     p->element_step = c->input.strides[X];
 }
 
+/* Plans patches of the positions of a copy, if a strip of them fits into a cache. */
+static void plan_patches(dmlk_plan *p) {
+    const int64_t bytes = round_up(p->quads * 4 + DMLK_PATCH_BYTES - 1, 64), row = p->c->output.sizes[X] * bytes;
+    if (p->tiles.row_tiles > 1 && p->by_rows && p->y.taps > 1 && row <= DMLK_PANEL_BYTES) {
+        p->patch = bytes;
+        p->strip = dmlk_min(p->strip, DMLK_PANEL_BYTES / row);
+    }
+}
+
 /* Plans positions in a copy of the input; false: another plan is better. */
 static bool plan_copy(dmlk_plan *p) {
     const dmlk_convolution *c = p->c;
@@ -179,7 +218,7 @@ static bool plan_copy(dmlk_plan *p) {
     const int64_t fitting = DMLK_PANEL_BYTES / (p->line * size) - reach; /* lines */
     const int64_t strip = fitting < 1 ? 0 : dmlk_min(c->output.sizes[Y], 1 + (fitting - 1) / c->strides[Y]);
     if (!p->lanes_are_filters || strip == 0 || is_sparse(p, strip) || p->y.taps * row_quads > p->quads ||
-        (p->channels > 1 && c->input.strides[CHANNEL] != 1)) {
+        (p->channels > 1 && c->input.strides[CHANNEL] != 1 && p->tiles.row_tiles < 2)) {
         return false;
     }
     p->copied = true;
@@ -187,6 +226,7 @@ static bool plan_copy(dmlk_plan *p) {
     p->by_rows = by_rows;
     p->quads = p->y.taps * row_quads;
     p->strip = strip;
+    plan_patches(p);
     p->element_step = size;
     p->line_step = p->line * size;
     p->planes = 1;
@@ -214,6 +254,9 @@ static bool plan_planes(dmlk_plan *p) {
     const int64_t *strides = c->output.strides, *sizes = c->output.sizes;
     p->channels_close = strides[CHANNEL] < strides[X] || sizes[Y] * sizes[X] == 1;
     p->lanes_are_filters = choose_lanes(p);
+    if (p->lanes_are_filters && p->tiles.row_tiles > 1) {
+        divide_positions(p);
+    }
     p->line = (sizes[X] - 1) * c->strides[X] + (p->x.taps - 1) * c->dilations[X] + 1;
     p->direct = is_direct(p);
     if (p->direct) {
@@ -221,8 +264,8 @@ static bool plan_planes(dmlk_plan *p) {
     }
     if (p->direct || plan_copy(p)) {
         p->pitch = sizes[X];
-        p->row_step = c->strides[Y] * p->line_step;
-        p->position_step = c->strides[X] * p->element_step;
+        p->row_step = p->patch > 0 ? p->pitch * p->patch : c->strides[Y] * p->line_step;
+        p->position_step = p->patch > 0 ? p->patch : c->strides[X] * p->element_step;
         p->sums = p->needs_sums ? p->strip * p->pitch + LANES + (dmlk_lines(p, p->strip) + p->strip) * p->line : 0;
         return p->quads <= MOST_QUADS;
     }
@@ -262,6 +305,19 @@ static bool plan_windows(dmlk_plan *p) {
     return p->windows != NULL;
 }
 
+/* Uses operands of the same sign as they are, if all tiles can be those of tile registers. */
+static void plan_same_sign(dmlk_plan *p) {
+    const int64_t *sizes = p->c->filter_sizes, most = MOST_QUADS / 4;
+    if (p->flip == 0 || p->tiles.filters_of_same == NULL || p->needs_sums || p->filters < BLOCK || p->channels > most ||
+        p->channels * sizes[Y] > most || p->channels * sizes[Y] * sizes[X] > most) {
+        return;
+    }
+    p->tiles.filters = p->tiles.filters_of_same;
+    p->tiles.lines = p->tiles.lines_of_same;
+    p->flip = 0;
+    p->zero = p->c->input_zero;
+}
+
 bool dmlk_plan_convolution(dmlk_plan *p, const dmlk_convolution *c) {
     *p = (dmlk_plan){.c = c};
     p->bytes = dmlk_type_bytes(c->output.type);
@@ -269,9 +325,10 @@ bool dmlk_plan_convolution(dmlk_plan *p, const dmlk_convolution *c) {
     p->filters = c->filter_sizes[N] / c->groups;
     p->flip = dmlk_input_flip(c);
     p->zero = dmlk_flipped_zero(c);
-    p->padding = (uint8_t)p->zero;
     p->needs_sums = dmlk_has_filter_zeros(c);
     p->tiles = dmlk_microkernel_s8_form->tiles[c->filter.type == DMLK_INT8];
+    plan_same_sign(p);
+    p->padding = (uint8_t)p->zero;
     /* All sizes are below 2^32; with these limits, the products below do not overflow. */
     return c->filter_sizes[Y] <= 1 << 12 && c->filter_sizes[X] <= 1 << 12 && p->channels <= 1 << 20 &&
            plan_axis(&p->y, c->filter_sizes[Y], c->dilations[Y], c->strides[Y]) &&

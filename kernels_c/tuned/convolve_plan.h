@@ -8,14 +8,17 @@
  *     quads of taps:      plane[channel][y phase][taps / 4],     position = 4 taps of one window row.
  *
  * With channels last, and lanes that are filters, rows are only copied, with padding on all sides; or even used in
- * place, if there is no padding, no sign to flip, and the number of channels is a multiple of four.  Quads then consist
- * of an element's channels.  If the number of channels is not a multiple of four, quads consist of the bytes of a window
- * row as they are in memory or, with dilation, of elements that are padded to a multiple of four.
+ * place, if there is no padding, no sign to flip, and the number of channels is a multiple of four.  For tile registers,
+ * rows of any other order are transposed to such a copy.  Quads then consist of an element's channels.  If the number of
+ * channels is not a multiple of four, quads consist of the bytes of a window row as they are in memory or, with dilation,
+ * of elements that are padded to a multiple of four.  Tile registers take 16 quads at a time: where a window's row is
+ * too short for them, the rows of each window are copied to a patch, one after the other.
  *
  * Within a plane, a tap is a constant distance from the position.  Rows are contiguous, so that tiles whose lanes
  * are positions run past row ends: results between two rows are discarded.
  *
- * Zero points: with u = input and w = filter, one of them signed (the input's sign bit is flipped if need be),
+ * Zero points: with u = input and w = filter, one of them signed (the input's sign bit is flipped if need be, but not for
+ * tile registers, which take both signs, unless sums of u are needed),
  * sum (u - A)(w - B) = sum uw - B sum u + (taps A B - A sum w).  Padding is A.  Taps that read only padding add
  * nothing: their products and their zero point corrections are both skipped.
  *
@@ -28,6 +31,7 @@
 #include "microkernel_s8.h"
 #include "parallel.h"
 
+#define DMLK_PATCH_BYTES 16 /* that are copied at a time to a patch */
 #define DMLK_PANEL_BYTES (INT64_C(1) << 19) /* bytes of planes that fit a second-level cache together with filters */
 
 /* The taps of an axis: tap k is in the plane of phase index[k], at a distance of shift[k] positions. */
@@ -59,6 +63,7 @@ typedef struct dmlk_plan {
     bool lanes_are_filters;
     bool direct;     /* positions are in the input itself, and there are no planes */
     bool copied;     /* the only plane is a copy of the input's rows */
+    int64_t patch;   /* bytes: from the copy, the quads of each position are copied to a patch; 0: they are not */
     bool transposed; /* planes of four channels are a transposition of the input's rows */
     bool in_order;   /* unblocked filters are sequences of quads in memory */
 
@@ -69,6 +74,11 @@ typedef struct dmlk_plan {
     int64_t *offsets;       /* [quads]: from a position */
     int64_t (*taps)[4];     /* [quads], if packed: the filter elements of each quad; -1: none, it is 0 */
     uint8_t *ones;          /* [quads][4], if sums are needed: 1 for each existing tap */
+
+    int depth;            /* in tile registers: quads of a step */
+    int64_t lanes, lines; /* in tile registers: positions of a tile in a line, and tiles of a row of the output; or 0 */
+    uint8_t *turned;      /* [room][BLOCK][row_bytes]: the quads of each filter, for these tiles */
+    int64_t row_bytes;
 
     int64_t bytes; /* of an element of the output */
     int64_t pitch; /* positions in a row of a plane, except for copies */
@@ -100,11 +110,11 @@ typedef struct dmlk_strip {
     int64_t first_block, blocks; /* of the group */
     const uint8_t *input;        /* element 0 of image and group */
     const uint8_t *positions;    /* the first position, in the planes or in the input */
-    uint8_t *planes;
+    uint8_t *planes, *patches;
     int32_t *sums;               /* [rows][pitch], and LANES more: sums of u */
     int32_t *elements, *columns; /* [lines][line], [rows][line]: sums of parts of windows, if there are no planes */
     int64_t tiles, chunk;        /* if lanes are filters: tiles that the blocks are divided into; positions of a chunk */
-    enum { DMLK_NOTHING, DMLK_LINES, DMLK_PLANE_ROWS, DMLK_SUM_ROWS, DMLK_SUM_TILES } filled;
+    enum { DMLK_NOTHING, DMLK_LINES, DMLK_PLANE_ROWS, DMLK_SUM_ROWS, DMLK_SUM_TILES, DMLK_PATCH_ROWS } filled;
 } dmlk_strip;
 
 /* convolve_plan.c: makes the plan of a convolution; false: out of memory.  The plan must be freed in both cases. */
@@ -121,11 +131,12 @@ static inline int64_t dmlk_lines(const dmlk_plan *p, int64_t rows) {
     return (rows - 1) * p->c->strides[DMLK_Y] + (p->y.taps - 1) * p->c->dilations[DMLK_Y] + 1;
 }
 
-/* The phases of one call of the pool that compute a strip.  convolve_input.c: fill its planes, and compute the sums of u;
- * convolve_tiles.c: compute its results, after the phases in the mask `after`.  They return the number of phases, 0 to 2.
- * `filled` are the items of the last phase of the input. */
+/* The phases of one call of the pool that compute a strip.  convolve_input.c: fill its planes, compute the sums of u, and
+ * fill patches; convolve_tiles.c: compute its results.  The last two are run after the phases in the mask `after`.  Most
+ * return the number of phases, 0 to 2.  `filled` are the items of the last phase of the input. */
 int dmlk_fill_planes(dmlk_strip *s, int most_parts, dmlk_pool_phase *phases);
 int dmlk_sum_windows(dmlk_strip *s, int most_parts, dmlk_pool_phase *phases);
+dmlk_pool_phase dmlk_fill_patches(dmlk_strip *s, int most_parts, unsigned after);
 int dmlk_convolve_strip(dmlk_strip *s, int most_parts, unsigned after, dmlk_pool_phase *phases);
 
 /* --- forms (see dispatch/choose.c) --- */

@@ -14,7 +14,7 @@ enum { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 #define LANES DMLK_S8_LANES
 #define BLOCK DMLK_S8_BLOCK
 #define GRAIN 400000 /* products of quads that justify a thread: 3 us with AMX, 20 us with AVX2 */
-#define CHUNK (7 * DMLK_S8_POSITIONS) /* positions that are processed at a time if lanes are filters, at most */
+#define CHUNK 64 /* positions that are processed at a time if lanes are filters, at most */
 
 /* Positions whose sums are consecutive, from `lane` on, and are stored along X, from element `to` of a filter's
  * output on. */
@@ -136,9 +136,9 @@ static inline void store_run(const uint8_t *from, int64_t count, uint8_t *to, in
 
 /* Writes sums[filter][position]. */
 static void store_runs(const dmlk_strip *s, const struct rows *rows, const struct run *runs, int run_count,
-                       int32_t sums[ROWS][LANES]) {
+                       int32_t (*sums)[LANES]) {
     const int64_t *strides = s->p->c->output.strides, bytes = s->p->bytes;
-    uint8_t scaled[ROWS][LANES];
+    uint8_t scaled[2 * BLOCK][LANES];
     uint64_t lanes = 0;
     bool packed = dmlk_convolve_tiles_form != NULL && strides[X] == 1;
     for (int k = 0; packed && k < run_count; k++) {
@@ -146,7 +146,7 @@ static void store_runs(const dmlk_strip *s, const struct rows *rows, const struc
         packed = k == 0 || runs[k].to == runs[k - 1].to + runs[k - 1].count;
     }
     if (packed && rows->scales != NULL) {
-        uint8_t *to[ROWS];
+        uint8_t *to[2 * BLOCK];
         for (int64_t r = 0; r < rows->count; r++) {
             to[r] = rows->to + r * strides[CHANNEL] + runs[0].to;
         }
@@ -215,6 +215,57 @@ static void positions_part(int64_t begin, int64_t end, int part, void *context) 
         const int64_t first = i / tiles * LANES;
         run_tile(s, blocks, s->first_block * p->width + i % tiles * ROWS, first, dmlk_min(LANES, positions - first));
     }
+}
+
+static void leave_tiles(void) {
+    if (dmlk_microkernel_s8_form->leave != NULL) {
+        dmlk_microkernel_s8_form->leave();
+    }
+}
+
+/* --- lanes are positions, in tile registers --- */
+
+/* Runs one or two tiles from number `first` on, with one or two blocks of filters. */
+static void run_lines(const dmlk_strip *s, int64_t block, int64_t blocks, int64_t first, int64_t count) {
+    const dmlk_plan *p = s->p;
+    const int64_t *sizes = p->c->output.sizes, *strides = p->c->output.strides;
+    const struct rows rows = find_rows(s, block * BLOCK, blocks * BLOCK);
+    const struct span span = find_span(s, first / p->lines, (first + count - 1) / p->lines);
+    const uint8_t *filters = p->turned + (s->group * p->group_blocks + block - p->first) * BLOCK * p->row_bytes;
+    bool in_place = strides[X] == 1 && rows.count == blocks * BLOCK && rows.scales == NULL;
+    _Alignas(64) int32_t sums[2 * BLOCK][LANES];
+    int32_t changed[2 * BLOCK];
+    struct run runs[2];
+    dmlk_s8_line lines[2];
+    for (int64_t t = 0; t < count; t++) {
+        const int64_t y = (first + t) / p->lines, x = (first + t) % p->lines * p->lanes, at = y * p->pitch + x;
+        runs[t] = (struct run){BLOCK * t, dmlk_min(p->lanes, sizes[X] - x), (s->first + y) * strides[Y] + x * strides[X]};
+        in_place = in_place && runs[t].count == p->lanes;
+        lines[t] = (dmlk_s8_line){s->positions + 4 * at, p->needs_sums ? s->sums + at : NULL, &sums[0][BLOCK * t], LANES};
+    }
+    for (int64_t t = 0; t < count && in_place; t++) {
+        lines[t].sums = (int32_t *)(void *)rows.to + runs[t].to;
+        lines[t].step = strides[CHANNEL];
+    }
+    p->tiles.lines(lines, (int)count, (int)p->lanes, p->offsets + span.first, span.count, p->depth, filters + 4 * span.first,
+                   p->row_bytes, (int)blocks, find_constants(p, &rows, &span, blocks * BLOCK, changed), rows.factors);
+    if (!in_place) {
+        store_runs(s, &rows, runs, (int)count, sums);
+    }
+}
+
+/* Items: pairs of tiles, each with all filters. */
+static void lines_part(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    const dmlk_strip *s = context;
+    const int64_t tiles = s->rows * s->p->lines, last = s->first_block + s->blocks;
+    int64_t work = 0;
+    for (int64_t i = begin; i < end; i++) {
+        for (int64_t block = s->first_block; block < last && !dmlk_stopped(&work, s->p->quads * 2 * BLOCK); block += 2) {
+            run_lines(s, block, dmlk_min(2, last - block), 2 * i, dmlk_min(2, tiles - 2 * i));
+        }
+    }
+    leave_tiles();
 }
 
 /* --- lanes are filters --- */
@@ -300,15 +351,17 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
     int32_t changed[LANES], *to[CHUNK];
     const bool fit = all_fit(s, block, blocks);
     find_chunk(s, first, count, rows.to, &chunk);
-    for (int64_t i = 0; i < count; i += p->tiles.rows) {
-        for (int64_t k = i; k < i + p->tiles.rows; k++) {
+    for (int64_t i = 0, end; i < count; i = end) {
+        const int64_t row_tiles = dmlk_min((count - i + p->tiles.rows - 1) / p->tiles.rows, p->tiles.row_tiles);
+        end = i + row_tiles * p->tiles.rows;
+        for (int64_t k = i; k < end; k++) {
             to[k] = in_place ? (int32_t *)(void *)chunk.to[k] : sums[k];
         }
-        const struct span span = find_span(s, chunk.row[i], chunk.row[i + p->tiles.rows - 1]);
+        const struct span span = find_span(s, chunk.row[i], chunk.row[end - 1]);
         const dmlk_s8_start start = {find_constants(p, &rows, &span, blocks * BLOCK, changed), rows.factors,
                                      p->needs_sums ? chunk.inputs + i : NULL, fit};
-        p->tiles.filters(chunk.from + i, p->offsets + span.first, span.count, filters + span.first * 4 * BLOCK,
-                         p->block_bytes, (int)(blocks * BLOCK), &start, to + i);
+        p->tiles.filters(chunk.from + i, p->tiles.rows, (int)row_tiles, p->offsets + span.first, span.count, p->depth,
+                         filters + span.first * 4 * BLOCK, p->block_bytes, (int)(blocks * BLOCK), &start, to + i);
     }
     if (rows.scales != NULL && dmlk_convolve_tiles_form != NULL) {
         const bool channels_last = p->c->output.strides[CHANNEL] == 1;
@@ -336,17 +389,11 @@ static int64_t count_chunks(const dmlk_strip *s) {
     return (s->rows * s->p->c->output.sizes[X] + s->chunk - 1) / s->chunk;
 }
 
-/* Runs tile number `tile`, of up to three blocks, on a chunk of positions. */
+/* Runs tile number `tile`, of some blocks, on a chunk of positions. */
 static void run_filters(const dmlk_strip *s, int64_t tile, int64_t chunk) {
     const int64_t block = tile * s->blocks / s->tiles, blocks = (tile + 1) * s->blocks / s->tiles - block;
     const int64_t positions = s->rows * s->p->c->output.sizes[X], first = chunk * s->chunk;
     run_chunk(s, s->first_block + block, blocks, first, dmlk_min(s->chunk, positions - first));
-}
-
-static void leave_tiles(void) {
-    if (dmlk_microkernel_s8_form->leave != NULL) {
-        dmlk_microkernel_s8_form->leave();
-    }
 }
 
 /* Items: chunks, each with all tiles. */
@@ -393,7 +440,7 @@ static void read_positions(const dmlk_strip *s, int64_t from, int64_t count, int
         *first = row * p->pitch / LANES;
         *last = (end * p->pitch + LANES - 1) / LANES;
         break;
-    default: /* DMLK_SUM_ROWS */
+    default: /* DMLK_SUM_ROWS, DMLK_PATCH_ROWS */
         *first = row;
         *last = end;
     }
@@ -422,6 +469,15 @@ static void positions_read(int64_t begin, int64_t end, void *context, int64_t *f
     read_positions(s, from, to - from, s->p->pitch, first, last);
 }
 
+/* (the same in tile registers) */
+static void lines_read(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
+    const dmlk_strip *s = context;
+    const dmlk_plan *p = s->p;
+    const int64_t tile = dmlk_min(2 * end, s->rows * p->lines) - 1, from = 2 * begin / p->lines * p->pitch;
+    const int64_t to = tile / p->lines * p->pitch + tile % p->lines * p->lanes + BLOCK + p->x.reach;
+    read_positions(s, from, to - from, p->pitch, first, last);
+}
+
 /* What the busiest of `parts` threads does. */
 static int64_t busiest(int64_t items, int parts, int64_t work) { return (items + parts - 1) / parts * work; }
 
@@ -433,9 +489,9 @@ static void divide(dmlk_strip *s, dmlk_pool_phase *phase) {
     const int64_t input = p->direct ? dmlk_lines(p, s->rows) * p->line * p->channels : p->planes * p->plane_bytes;
     int64_t least = INT64_MAX;
     *phase = (dmlk_pool_phase){.parts = phase->parts};
-    for (int64_t most = 3; most >= (phase->parts > 1 ? 1 : 3); most--) { /* blocks of a tile */
+    const int64_t widest = p->tiles.blocks, longest = dmlk_min(p->tiles.chunk / rows, units);
+    for (int64_t most = widest; most >= (phase->parts > 1 ? 1 : widest); most--) { /* blocks of a tile */
         const int64_t tiles = (s->blocks + most - 1) / most, blocks = (s->blocks + tiles - 1) / tiles;
-        const int64_t longest = dmlk_min(CHUNK / rows, units);
         for (int64_t n = longest; n >= (phase->parts > 1 ? 1 : longest); n--) { /* tiles of a chunk */
             const int64_t chunks = (units + n - 1) / n, work = n * (4 * blocks + 3); /* wide tiles are better */
             const int64_t both = busiest(tiles * chunks, phase->parts, work), one = busiest(chunks, phase->parts, tiles * work);
@@ -459,6 +515,12 @@ int dmlk_convolve_strip(dmlk_strip *s, int most_parts, unsigned after, dmlk_pool
         const int64_t positions = s->rows * p->c->output.sizes[X], grain = 1 + GRAIN / (p->quads * BLOCK);
         phases->parts = (int)dmlk_min(most_parts, dmlk_parts(positions * s->blocks, grain));
         divide(s, phases);
+    } else if (p->lanes > 0) {
+        const int64_t pairs = (s->rows * p->lines + 1) / 2, grain = 1 + GRAIN / (p->quads * 2 * BLOCK * BLOCK * s->blocks);
+        *phases = (dmlk_pool_phase){.items = pairs,
+                                    .parts = (int)dmlk_min(most_parts, dmlk_parts(pairs, grain)),
+                                    .run = lines_part,
+                                    .reads = lines_read};
     } else {
         const int64_t positions = s->rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
         const int64_t items = (positions + LANES - 1) / LANES * count_row_tiles(s), grain = 1 + GRAIN / (p->quads * ROWS * LANES);

@@ -9,7 +9,8 @@
  *     Filters are packed in blocks: quads[block][q][filter of the block].
  *     A position is the address of its first quad; quad q is offsets[q] bytes after it.
  *
- * One operand has signed bytes, the other unsigned bytes.  Sums are modulo 2^32, so their order does not matter. */
+ * One operand has signed bytes, the other unsigned bytes; tile registers also take two of the same sign.  Sums are modulo
+ * 2^32, so their order does not matter. */
 #ifndef DMLK_S8_H
 #define DMLK_S8_H
 
@@ -18,10 +19,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define DMLK_S8_LANES 48    /* of a tile */
+#define DMLK_S8_LANES 48    /* of a tile, at most */
 #define DMLK_S8_ROWS 8      /* filters of a tile whose lanes are positions */
 #define DMLK_S8_POSITIONS 7 /* positions of a tile in vector registers whose lanes are filters: divides 7, 14, 28, 56 ... */
 #define DMLK_S8_BLOCK 16    /* filters of a block for such a tile */
+#define DMLK_S8_DEPTH 16    /* quads that a tile register holds of each row, at most */
 
 /* The initial sums: constants[filter] - factors[filter] * inputs[position]; if `inputs` is NULL, only the constants. */
 typedef struct dmlk_s8_start {
@@ -35,16 +37,36 @@ typedef void dmlk_s8_positions(const uint8_t *first, const int64_t *offsets, int
                                  int64_t quad_bytes, int count, const dmlk_s8_start *start, int32_t *const *sums);
 
 /* sums[p][l] = start + the products of the quads at positions[p] + offsets[q] and at
- * filters + l / 16 * block_bytes + 64 * q + l % 16 * 4, for all q.  `count`: the number of filters, 16, 32 or 48.  There are
- * as many positions as the kernel takes at a time (`rows`). */
-typedef void dmlk_s8_filters(const uint8_t *const *positions, const int64_t *offsets,
-                               int64_t quads, const uint8_t *filters, int64_t block_bytes, int count,
+ * filters + l / 16 * block_bytes + 64 * q + l % 16 * 4, for all q.  `count`: the number of filters, 16 for each block.  There
+ * are row_tiles * rows positions.  Tile registers add `depth` quads at a time. */
+typedef void dmlk_s8_filters(const uint8_t *const *positions, int rows, int row_tiles, const int64_t *offsets,
+                               int64_t quads, int depth, const uint8_t *filters, int64_t block_bytes, int count,
                                const dmlk_s8_start *start, int32_t *const *sums);
+
+/* A tile of up to 16 positions, one after the other; sums[f * step + l] is that of filter f and position l. */
+typedef struct dmlk_s8_line {
+    const uint8_t *first;
+    const int32_t *inputs; /* as in dmlk_s8_start; NULL: only the constants */
+    int32_t *sums;
+    int64_t step;
+} dmlk_s8_line;
+
+/* Sums of `lanes` positions of each of `lines` and of the filters of `blocks`, one or two of both: start + the products
+ * of the quads at first + offsets[q] + 4 * l and at filters + f * row_bytes + 4 * q, for all q.  Quads of 16 positions may
+ * be read. */
+typedef void dmlk_s8_lines(const dmlk_s8_line *lines, int line_count, int lanes, const int64_t *offsets, int64_t quads,
+                           int depth, const uint8_t *filters, int64_t row_bytes, int blocks, const int32_t *constants,
+                           const int32_t *factors);
 
 typedef struct dmlk_s8_kernel {
     dmlk_s8_positions *positions, *one_filter; /* for DMLK_S8_ROWS filters, and for one */
     dmlk_s8_filters *filters;                  /* NULL: not available for this instruction set */
-    int64_t rows;                              /* positions that `filters` takes at a time */
+    int rows, row_tiles;                       /* positions of a tile whose lanes are filters, and tiles at a time, at most */
+    int blocks;                                /* blocks of filters at a time, at most */
+    dmlk_s8_lines *lines;                      /* NULL: not available */
+    dmlk_s8_filters *filters_of_same;          /* for positions with the sign of the filters; NULL: not available */
+    dmlk_s8_lines *lines_of_same;
+    int64_t chunk;                             /* positions that are processed with the same filters, at most */
 } dmlk_s8_kernel;
 
 /* sums[f] = the sum of the bytes of filter f, for each filter of a block of `count` filters. */
@@ -69,10 +91,22 @@ extern const struct dmlk_microkernel_s8_form {
         int count, const dmlk_s8_start *start, int32_t *const *sums
 #define DMLK_S8_ARGUMENTS first, offsets, quads, filters, quad_bytes, count, start, sums
 #define DMLK_S8_FILTERS_PARAMETERS                                                                            \
-    const uint8_t *const *positions, const int64_t *offsets, int64_t quads,               \
-        const uint8_t *filters, int64_t block_bytes, int count, const dmlk_s8_start *start,                  \
+    const uint8_t *const *positions, int rows, int row_tiles, const int64_t *offsets, int64_t quads,          \
+        int depth, const uint8_t *filters, int64_t block_bytes, int count, const dmlk_s8_start *start,                  \
         int32_t *const *sums
-#define DMLK_S8_FILTERS_ARGUMENTS positions, offsets, quads, filters, block_bytes, count, start, sums
+#define DMLK_S8_FILTERS_ARGUMENTS \
+    positions, rows, row_tiles, offsets, quads, depth, filters, block_bytes, count, start, sums
+
+#define DMLK_S8_LINES_PARAMETERS                                                                              \
+    const dmlk_s8_line *lines, int line_count, int lanes, const int64_t *offsets, int64_t quads,               \
+        int depth, const uint8_t *filters, int64_t row_bytes, int blocks, const int32_t *constants, const int32_t *factors
+#define DMLK_S8_LINES_ARGUMENTS \
+    lines, line_count, lanes, offsets, quads, depth, filters, row_bytes, blocks, constants, factors
+
+/* The kernels of DMLK_S8_POSITIONS positions in vector registers and up to three blocks of filters. */
+#define DMLK_S8_IN_VECTORS(of_positions, of_one, of_filters)                                                   \
+    {.positions = of_positions, .one_filter = of_one, .filters = of_filters, .rows = DMLK_S8_POSITIONS,         \
+     .row_tiles = 1, .blocks = DMLK_S8_LANES / DMLK_S8_BLOCK, .chunk = 7 * DMLK_S8_POSITIONS}
 
 /* A byte as a number. */
 static inline int32_t dmlk_s8_number(uint8_t byte, bool is_signed) { return is_signed ? (int8_t)byte : byte; }

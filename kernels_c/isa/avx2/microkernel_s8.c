@@ -148,6 +148,7 @@ INLINE void widen_position(const uint8_t *from, const int64_t *offsets, int64_t 
 }
 
 INLINE void wide_filters(const bool signed_filters, DMLK_S8_FILTERS_PARAMETERS) {
+    (void)rows, (void)row_tiles, (void)depth;
     struct halves of[LANES / 8][ROWS];
     int64_t wide[POSITIONS][WIDE_QUADS];
     memset(of, 0, sizeof of);
@@ -206,6 +207,7 @@ INLINE void narrow_positions(const int rows, const bool signed_filters, DMLK_S8_
 }
 
 INLINE void narrow_filters(const bool signed_filters, DMLK_S8_FILTERS_PARAMETERS) {
+    (void)rows, (void)row_tiles, (void)depth;
     for (int lane = 0; lane < count; lane += 8) {
         const uint8_t *at = filters + lane / BLOCK * block_bytes + lane % BLOCK * 4;
         const uint8_t *rows[POSITIONS];
@@ -276,5 +278,6 @@ TILE(seven_signed, DMLK_S8_FILTERS_PARAMETERS, wide_filters(true, DMLK_S8_FILTER
      narrow_filters(true, DMLK_S8_FILTERS_ARGUMENTS))
 
 const struct dmlk_microkernel_s8_form dmlk_microkernel_s8_avx2 = {
-    {{eight_unsigned, one_unsigned, seven_unsigned, POSITIONS}, {eight_signed, one_signed, seven_signed, POSITIONS}},
+    {DMLK_S8_IN_VECTORS(eight_unsigned, one_unsigned, seven_unsigned),
+     DMLK_S8_IN_VECTORS(eight_signed, one_signed, seven_signed)},
     dmlk_s8_any_sums, fits, NULL};

@@ -95,6 +95,7 @@ static inline __attribute__((always_inline)) void by_positions(const int rows, c
 
 /* A tile whose lanes are filters. */
 static inline __attribute__((always_inline)) void by_filters(const bool signed_filters, DMLK_S8_FILTERS_PARAMETERS) {
+    (void)rows, (void)row_tiles, (void)depth;
     struct halves of[VECTORS][ROWS];
     wide_rows wide;
     memset(of, 0, sizeof of);
@@ -130,6 +131,6 @@ static void seven_signed(DMLK_S8_FILTERS_PARAMETERS) { by_filters(true, DMLK_S8_
 static void seven_unsigned(DMLK_S8_FILTERS_PARAMETERS) { by_filters(false, DMLK_S8_FILTERS_ARGUMENTS); }
 
 const struct dmlk_microkernel_s8_form dmlk_microkernel_s8_avx512 = {
-    {{eight_unsigned, one_unsigned, seven_unsigned, DMLK_S8_POSITIONS},
-     {eight_signed, one_signed, seven_signed, DMLK_S8_POSITIONS}},
+    {DMLK_S8_IN_VECTORS(eight_unsigned, one_unsigned, seven_unsigned),
+     DMLK_S8_IN_VECTORS(eight_signed, one_signed, seven_signed)},
     dmlk_s8_any_sums, NULL, NULL};

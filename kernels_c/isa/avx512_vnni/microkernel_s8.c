@@ -134,7 +134,7 @@ static inline void seven(const int vectors, const bool signed_rows, DMLK_S8_FILT
         SEVEN_ROWS(TAKE_INPUTS_POSITION)
     }
     SEVEN_ROWS(POSITION)
-    (void)count;
+    (void)count, (void)rows, (void)row_tiles, (void)depth;
     for (int64_t q = 0; q < quads; q++) {
         const int64_t offset = offsets[q];
         const uint8_t *at = filters + q * 64;
@@ -148,7 +148,7 @@ TILE(seven_signed, seven, false, DMLK_S8_FILTERS_PARAMETERS, DMLK_S8_FILTERS_ARG
 TILE(seven_unsigned, seven, true, DMLK_S8_FILTERS_PARAMETERS, DMLK_S8_FILTERS_ARGUMENTS)
 
 const struct dmlk_microkernel_s8_form dmlk_microkernel_s8_avx512_vnni = {
-    {{eight_unsigned, one_unsigned, seven_unsigned, DMLK_S8_POSITIONS},
-     {eight_signed, one_signed, seven_signed, DMLK_S8_POSITIONS}},
+    {DMLK_S8_IN_VECTORS(eight_unsigned, one_unsigned, seven_unsigned),
+     DMLK_S8_IN_VECTORS(eight_signed, one_signed, seven_signed)},
     block_sums, NULL, NULL};
 #endif

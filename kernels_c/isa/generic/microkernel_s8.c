@@ -40,5 +40,8 @@ static void eight_unsigned(DMLK_S8_PARAMETERS) { tile(ROWS, false, DMLK_S8_ARGUM
 static void one_signed(DMLK_S8_PARAMETERS) { tile(1, true, DMLK_S8_ARGUMENTS); }
 static void one_unsigned(DMLK_S8_PARAMETERS) { tile(1, false, DMLK_S8_ARGUMENTS); }
 
+#ifndef DMLK_OTHER_FILTERS /* isa/amx_model includes this file and has its own tiles whose lanes are filters */
 const struct dmlk_microkernel_s8_form dmlk_microkernel_s8_generic = {
-    {{eight_unsigned, one_unsigned, NULL, 0}, {eight_signed, one_signed, NULL, 0}}, dmlk_s8_any_sums, NULL, NULL};
+    {{.positions = eight_unsigned, .one_filter = one_unsigned}, {.positions = eight_signed, .one_filter = one_signed}},
+    dmlk_s8_any_sums, NULL, NULL};
+#endif

@@ -283,7 +283,7 @@ WRONG = {
     "DMLEMU_BREAK": ("yes", "'yes'; expected 0 or 1"),
     "DMLEMU_REPORT": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
     "DMLEMU_TRACE": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
-    "DMLEMU_ISA": ("avx1024", "'avx1024'; expected one of generic, neon, avx2, avx512, avx512_vnni, "),
+    "DMLEMU_ISA": ("avx1024", "'avx1024'; expected one of generic, amx_model, neon, avx2, avx512, "),
     "DMLEMU_FUSION": ("no", "'no'; expected on or off"),
 }
 

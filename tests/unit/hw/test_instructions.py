@@ -32,7 +32,7 @@ def test_the_best_one_is_chosen() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "DMLEMU_ISA"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
     supported = [name for name, is_supported in kernels.instruction_sets().items() if is_supported]
-    assert done.stdout.strip() == supported[-1]
+    assert done.stdout.strip() == [name for name in supported if name != "amx_model"][-1]
 
 
 def test_an_unknown_one_is_refused() -> None:
