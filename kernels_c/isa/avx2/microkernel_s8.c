@@ -210,17 +210,17 @@ INLINE void narrow_filters(const bool signed_filters, DMLK_S8_FILTERS_PARAMETERS
     (void)rows, (void)row_tiles, (void)depth;
     for (int lane = 0; lane < count; lane += 8) {
         const uint8_t *at = filters + lane / BLOCK * block_bytes + lane % BLOCK * 4;
-        const uint8_t *rows[POSITIONS];
+        const uint8_t *from[POSITIONS];
         __m256i all[POSITIONS];
 #pragma GCC unroll 8
         for (int r = 0; r < POSITIONS; r++) {
-            rows[r] = positions[r], all[r] = _mm256_setzero_si256();
+            from[r] = positions[r], all[r] = _mm256_setzero_si256();
         }
         for (int64_t q = 0; q < quads; q++) {
             const __m256i lanes = _mm256_loadu_si256((const __m256i *)(at + 64 * q));
 #pragma GCC unroll 8
             for (int r = 0; r < POSITIONS; r++) {
-                add_narrow(&all[r], lanes, quad_at(rows[r] + offsets[q]), signed_filters);
+                add_narrow(&all[r], lanes, quad_at(from[r] + offsets[q]), signed_filters);
             }
         }
 #pragma GCC unroll 8
