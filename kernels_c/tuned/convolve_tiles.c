@@ -473,8 +473,9 @@ static void positions_read(int64_t begin, int64_t end, void *context, int64_t *f
 static void lines_read(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
     const dmlk_strip *s = context;
     const dmlk_plan *p = s->p;
-    const int64_t tile = dmlk_min(2 * end, s->rows * p->lines) - 1, from = 2 * begin / p->lines * p->pitch;
+    const int64_t tile = dmlk_min(2 * end, s->rows * p->lines) - 1;
     const int64_t to = tile / p->lines * p->pitch + tile % p->lines * p->lanes + BLOCK + p->x.reach;
+    const int64_t from = to > s->rows * p->pitch ? 0 : 2 * begin / p->lines * p->pitch;
     read_positions(s, from, to - from, p->pitch, first, last);
 }
 
