@@ -274,8 +274,9 @@ static void wait_for_progress(int phase, needs *n) {
     dmlk_look(&work);
 }
 
-/* Returns when a part that thread `thread` has taken can be run, or in a process that was forked since there were `forks`.  What it needs
- * that nobody has begun is run first; so others run the rest, and none of them waits for this part. */
+/* Returns when a part that thread `thread` has taken can be run, or in a process that was forked since there were
+ * `forks`.  What it needs that nobody has begun is run first; so others run the rest, and none of them waits for this
+ * part. */
 static unsigned wait_for_needs(int thread, int phase, int part, unsigned forks) {
     unsigned done = 0;
     needs n;
@@ -312,8 +313,8 @@ static unsigned run_parts(int thread, share *s, unsigned most, unsigned forks) {
 }
 
 /* Runs what is left of thread `thread`'s share, then of the others', one part at a time, and only of the same call: the
- * parts of the next one are in the caches of the threads to which they are dealt, as this thread's soon are.  Parts are counted off before others are looked for, which takes time that the caller
- * should not wait. */
+ * parts of the next one may be in the caches of the threads to which they are dealt, as this thread's soon are.  Parts
+ * are counted off before others are looked for, which takes time that the caller should not wait. */
 static void run_shares(int thread, unsigned forks) {
     share *own = &pool.shares[thread];
     int64_t call = 0;
