@@ -154,7 +154,9 @@ static bool choose_lanes(const dmlk_plan *p) {
     if (in_lines && !p->channels_close && p->quads > sizes[N] * sizes[Y] * sizes[X]) {
         return true; /* a position has fewer sums than a filter has bytes: it is sums that are transposed */
     }
-    return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 10 < of_positions * 9;
+    /* Tiles that widen filters which do not fit 16 bits widen positions in planes one by one, which takes longer. */
+    const int64_t most_tenths = dmlk_microkernel_s8_form->fits != NULL ? 8 : 9;
+    return p->channels_close ? of_filters <= 2 * of_positions : of_filters * 10 < of_positions * most_tenths;
 }
 
 /* Divides positions evenly between tile registers, so that as many as possible are evenly spaced in memory. */
