@@ -34,8 +34,10 @@
 #define WAITED (1U << 31)
 #define STACK_SIZE (8 << 20) /* bytes; of these, kernels touch less than 768 KiB */
 
-/* Nanoseconds. */
+/* Nanoseconds.  The end of a call is awaited for longer: who slept before it would be late for the next one, whose parts
+ * others have begun meanwhile, and find nothing to do again. */
 #define SPIN INT64_C(50000) /* longer than what lies between two dispatches of a list, about what it costs to be woken */
+#define SPIN_IN_CALL INT64_C(1000000)
 #define LOST INT64_C(200000) /* a spinning thread that notices such a gap has lost its CPU to another program */
 #define CALM INT64_C(10000000) /* after that, no thread spins for so long */
 #define LOOK INT64_C(100000000) /* how often a waiting caller looks whether the host wants to stop */
@@ -128,15 +130,15 @@ static int64_t now(void) {
 
 /* How long a thread has spun. */
 typedef struct patience {
-    int thread;        /* 0: the caller */
-    int64_t end, last; /* 0: it has not begun */
+    int thread;               /* 0: the caller */
+    int64_t begin, end, last; /* 0: it has not begun */
     unsigned looks;
 } patience;
 
 /* Passes a moment; false: the thread should sleep instead. */
 static bool spins(patience *p) {
     if (p->end == 0) {
-        p->last = now();
+        p->begin = p->last = now();
         p->end = p->last + SPIN;
         if (!dmlk_may_spin(atomic_load_explicit(&pool.team, memory_order_relaxed)) ||
             p->last < atomic_load_explicit(&pool.no_spinning_until, memory_order_relaxed)) {
@@ -156,6 +158,10 @@ static bool spins(patience *p) {
         return false;
     }
     p->last = time;
+    if (time >= p->end && time < p->begin + SPIN_IN_CALL &&
+        (atomic_load_explicit(&pool.unfinished, memory_order_relaxed) & ~WAITED) != 0) {
+        p->end = time + SPIN;
+    }
     return time < p->end;
 }
 

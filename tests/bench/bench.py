@@ -80,6 +80,7 @@ class Row:
     unit: str = "ms"
 
 
+CALM = 0.02  # seconds before a turn: until then, threads of OpenMP spin after the turn of another library
 WARM_CALLS = 5  # of large operands, before a turn: a cache may not take them at once
 
 
@@ -135,6 +136,8 @@ def measure(case: Case, seconds: float) -> Row:
             if batch.measured:
                 times[name].append(batch.call())
                 continue
+            if threads() > 1:
+                time.sleep(CALM)
             for _ in range(max(1, WARM_CALLS - repeats[name])):
                 batch.call()
             start = time.perf_counter()

@@ -26,8 +26,10 @@ ROUNDS = 9
 Key = tuple[str, str]
 
 
-def key_of(packet: packets.DispatchPacket) -> Key:
+def key_of(packet: packets.Packet) -> Key:
     """Kernel, and the sizes of its inputs and outputs."""
+    if not isinstance(packet, packets.DispatchPacket):
+        return type(packet).__name__, ""
     shapes = ("x".join(map(str, each.sizes)) for each in packet.tensors if each.slot != packets.SLOT_NONE)
     return kernels.name(packet.kernel), " ".join(shapes)
 

@@ -114,7 +114,7 @@ def _expected(
             import onnxruntime  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
             options = onnxruntime.SessionOptions()
-            # Without VNNI it adds pairs of products of bytes in 16 bits, which saturate, unless told otherwise.
+            # Without VNNI, its sums of two products of bytes saturate at 16 bits, unless told otherwise.
             options.add_session_config_entry("session.x64quantprecision", "1")
             session = onnxruntime.InferenceSession(whole.SerializeToString(), options)
             results = session.run(wanted, dict(feeds))
