@@ -54,7 +54,7 @@ int dmlk_lines_init(dmlk_lines *lines, enum dmlk_order order, uint32_t axes_mask
 
 struct run {
     const dmlk_lines *lines;
-    int64_t most;
+    int64_t most, unit; /* a part has a multiple of `unit` lines */
     dmlk_run_lines *run;
     void *context;
 };
@@ -65,6 +65,8 @@ static void run_part(int64_t begin, int64_t end, int part, void *context) {
     const dmlk_iter *each = &job->lines->each;
     int64_t work = 0;
     dmlk_cursor cursor;
+    begin *= job->unit;
+    end = dmlk_min(end * job->unit, each->count);
     dmlk_iter_seek(each, begin, &cursor);
     while (begin < end && !dmlk_stopped(&work, 0)) {
         const int64_t left = dmlk_min(dmlk_iter_row_left(each, &cursor), end - begin);
@@ -77,8 +79,11 @@ static void run_part(int64_t begin, int64_t end, int part, void *context) {
 }
 
 void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_run_lines *run, void *context) {
-    struct run job = {lines, lines->wide ? most : dmlk_min(most, DMLK_MOST_LINES), run, context};
-    dmlk_parallel(lines->each.count, dmlk_parts(lines->each.count, grain), run_part, &job);
+    const int64_t in_cache_line = DMLK_LINE / lines->each.bytes[0];
+    const int64_t unit = lines->across && grain >= in_cache_line ? in_cache_line : 1;
+    const int64_t units = (lines->each.count + unit - 1) / unit;
+    struct run job = {lines, lines->wide ? most : dmlk_min(most, DMLK_MOST_LINES), unit, run, context};
+    dmlk_parallel(units, dmlk_parts(units, grain / unit), run_part, &job);
 }
 
 int64_t dmlk_lines_grain(const dmlk_lines *lines, int64_t grain, int64_t least) {

@@ -32,7 +32,7 @@ int dmlk_lines_init(dmlk_lines *lines, enum dmlk_order order, uint32_t axes_mask
                     uint32_t operands, uint32_t along);
 
 /* Calls `run` with blocks of at most `most` lines until each line was processed, in any order, on several threads if
- * each gets `grain` lines. */
+ * each gets about `grain` lines: where lines are visited across, those of whole cache lines, if these are not more. */
 typedef void dmlk_run_lines(const dmlk_line_block *block, void *context);
 void dmlk_for_lines(const dmlk_lines *lines, int64_t most, int64_t grain, dmlk_run_lines *run, void *context);
 

@@ -414,6 +414,37 @@ def poolings() -> Cases:
                 yield f"AVERAGE_POOLING {data_type.name} {k} {channels}", op, {"input_tensor": x}
 
 
+def normalizations() -> Cases:
+    """With given statistics and those of the groups; the sizes are enough for three threads."""
+    for last, (k, sizes) in product((False, True), enumerate(([1, 19, 113, 101], [3, 67, 57, 31]))):
+        of = channels_last if last else BufferTensorDesc
+        x, one = of(T.FLOAT32, sizes), BufferTensorDesc(T.FLOAT32, [1, sizes[1], 1, 1])
+        arrays = {"input_tensor": Contents(T.FLOAT32, sizes, mostly_numbers=k == 0)}
+        factors = {
+            name: Contents(T.FLOAT32, one.sizes, mostly_numbers=True)
+            for name in ("scale_tensor", "bias_tensor")
+        }
+        given = {
+            "mean_tensor": Contents(T.FLOAT32, one.sizes, mostly_numbers=True),
+            "variance_tensor": Contents(
+                T.FLOAT32, one.sizes
+            ),  # of those that are negative the results are NaN
+        }
+        op: Any = dml.BatchNormalizationOperatorDesc(
+            input_tensor=x, output_tensor=x, **dict.fromkeys(given | factors, one), spatial=True, epsilon=1e-5
+        )
+        yield f"BATCH_NORMALIZATION {k} {last}", op, arrays | given | factors
+        op = dml.BatchNormalizationTrainingOperatorDesc(
+            input_tensor=x,
+            output_tensor=x,
+            output_mean_tensor=one,
+            output_variance_tensor=one,
+            **dict.fromkeys(factors, one),
+            epsilon=1e-5,
+        )
+        yield f"BATCH_NORMALIZATION_TRAINING {k} {last}", op, arrays | factors
+
+
 def networks() -> Cases:
     """Recurrent networks of 17 inputs and 19 units, and attention of 2 heads."""
     tanh, sigmoid = dml.ActivationTanhOperatorDesc(), dml.ActivationSigmoidOperatorDesc()
@@ -491,6 +522,7 @@ def cases() -> Cases:
         products,
         convolutions,
         poolings,
+        normalizations,
         networks,
         resamplings,
         others,

@@ -11,8 +11,10 @@ from examples import accepted, example, refused, tensor
 from harness import compare, given
 from hypothesis import strategies as st
 from strategies import Array, dtype_of, filled, values
+from test_memory import assert_same_outputs
+from test_memory import layout as places_of
 
-from dmlemu import dml, evaluate
+from dmlemu import Strictness, d3d12, dml, evaluate
 from dmlemu.dml import FeatureLevel, OperatorType
 from dmlemu.dml import TensorDataType as T
 from dmlemu.testing import operator_descs
@@ -369,6 +371,64 @@ def test_bits_do_not_depend_on_layouts(
     expected = desc.reference(inputs)
     for name, want in expected.items():
         np.testing.assert_allclose(found[0][name], want, rtol=1e-3 if x.itemsize == 2 else 2e-7)
+
+
+@pytest.mark.parametrize("nearest", [0, 1], ids=["across", "along"])
+@pytest.mark.parametrize("sizes", [(7, 600), (600, 7), (3, 5000), (19, 300)])
+def test_bits_do_not_depend_on_the_strides_of_the_scale(sizes: tuple[int, int], nearest: int) -> None:
+    """One scale and bias for each group, with stride 0 and as copies; then one copy differs."""
+    random = np.random.default_rng(3)
+    groups = sizes[0]
+    x = random.normal(5, 3, sizes).astype(np.float32)
+    scale, bias = random.normal(0, 1, (2, groups, 1)).astype(np.float32)
+    packed = tensor(T.FLOAT32, *sizes, strides=[1, groups] if nearest == 0 else None)
+
+    def found(scale: Array, bias: Array, factors: dml.BufferTensorDesc) -> Array:
+        desc = dml.MeanVarianceNormalization2OperatorDesc(
+            input_tensor=packed,
+            scale_tensor=factors,
+            bias_tensor=factors,
+            output_tensor=packed,
+            axes=[1],
+            use_mean=True,
+            use_variance=True,
+            epsilon=1e-5,
+        )
+        inputs = {"input_tensor": x, "scale_tensor": scale, "bias_tensor": bias}
+        return compare(desc, inputs)["output_tensor"]
+
+    scales, biases = (np.broadcast_to(each, sizes).copy() for each in (scale, bias))
+    expected = found(scales, biases, tensor(T.FLOAT32, *sizes, strides=[1, 0]))
+    assert np.array_equal(found(scales, biases, packed), expected)
+    one, other = found(scale[:1] + 0 * scales, bias[:1] + 0 * biases, packed), scale[0, 0] + 0 * scales
+    assert np.array_equal(
+        one, found(other, bias[0, 0] + 0 * biases, tensor(T.FLOAT32, *sizes, strides=[0, 0]))
+    )
+    scales[1, -1] += 1
+    changed = found(scales, biases, packed)
+    assert np.array_equal(np.delete(changed, 1, 0), np.delete(expected, 1, 0))
+    assert changed[1, -1] != expected[1, -1]
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_bits_do_not_depend_on_whether_the_output_replaces_the_input(
+    channels_last: bool,
+) -> None:
+    device = dml.create_device(d3d12.create_device(strictness=Strictness.RUNTIME))
+    channels, height, width = 19, 41, 30
+    strides = [1, 1, channels * width, channels] if channels_last else None
+    image = tensor(T.FLOAT32, 1, channels, height, width, strides=strides)
+    one = tensor(T.FLOAT32, 1, channels, 1, 1)
+    names = ("mean_tensor", "variance_tensor", "scale_tensor", "bias_tensor")
+    desc = dml.BatchNormalizationOperatorDesc(
+        input_tensor=image, output_tensor=image, **dict.fromkeys(names, one), spatial=True, epsilon=1e-5
+    )
+    places = places_of(desc)
+    numbers = np.random.default_rng(4).integers(32, 128, places["end"] // 4).astype(np.float32) / 64
+    numbers[places["BiasTensor"] // 4 :][:channels:2] = 0  # where x is the mean, all cancels
+
+    in_place = {**places, "OutputTensor": places["InputTensor"]}
+    assert_same_outputs(device, desc, numbers.view(np.uint8), places, in_place)
 
 
 def forward_of(kind: OperatorType, x: Array, inputs: Mapping[str, Array]) -> Array:

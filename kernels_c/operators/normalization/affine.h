@@ -21,15 +21,24 @@ typedef struct dmlk_affine {
     int32_t least[DMLK_CHUNK]; /* the bits of the least |y| that is accepted */
 } dmlk_affine;
 
+/* None of the group's results stands. */
+static inline void dmlk_set_no_affine(dmlk_affine *a, int64_t group) {
+    a->f[group] = a->f_low[group] = a->c[group] = a->c_low[group] = 0;
+    a->least[group] = INT32_MAX;
+}
+
 static inline void dmlk_set_affine(dmlk_affine *a, int64_t group, double m, double factor, double bias) {
     const double moved = m * factor, c = bias - moved;
     const double least = 0x1p-20 * (fabs(moved) + fabs(bias)) + 0x1p-100;
-    const bool fits = least <= 0x1p80 && (factor == 0 || (fabs(factor) >= 0x1p-90 && fabs(factor) <= 0x1p90));
-    a->f[group] = fits ? (float)factor : 0;
-    a->f_low[group] = fits ? (float)(factor - (double)a->f[group]) : 0;
-    a->c[group] = fits ? (float)c : 0;
-    a->c_low[group] = fits ? (float)(c - (double)a->c[group]) : 0;
-    a->least[group] = fits ? (int32_t)dmlk_float_bits((float)least) : INT32_MAX;
+    if (!(least <= 0x1p80) || !(factor == 0 || (fabs(factor) >= 0x1p-90 && fabs(factor) <= 0x1p90))) {
+        dmlk_set_no_affine(a, group);
+        return;
+    }
+    a->f[group] = (float)factor;
+    a->f_low[group] = (float)(factor - (double)a->f[group]);
+    a->c[group] = (float)c;
+    a->c_low[group] = (float)(c - (double)a->c[group]);
+    a->least[group] = (int32_t)dmlk_float_bits((float)least);
 }
 
 /* Whether y stands; otherwise it has to be computed in double. */

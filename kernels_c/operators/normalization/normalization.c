@@ -5,7 +5,8 @@
  * whatever the layout and the number of threads.  For moments, one element of the group is first subtracted from all:
  * its distance d from the mean is at most sqrt(n * variance), so the variance (sum of squares - d * d * n) / n loses
  * at most a factor of n of the precision of doubles, whatever the mean is.  Outputs are computed in double and
- * rounded to FLOAT32; where all elements of a group have the same scale and bias, in FLOAT32 (affine.h). */
+ * rounded to FLOAT32; where all elements of a group have the same scale and bias, in FLOAT32 (affine.h).  Whether they
+ * have is a matter of their values: bits depend neither on strides nor on whether the output replaces the input. */
 #include "normalization.h"
 
 #include <math.h>
@@ -13,13 +14,16 @@
 #include "affine.h"
 #include "doubles.h"
 #include "floats.h"
+#include "parallel.h"
 #include "scratch.h"
 #include "sums.h"
 #include "walkers.h"
 
 #define LANES DMLK_SUM_LANES
 #define GRAIN (1 << 16) /* elements worth a thread */
+#define PREPARED 256    /* elements of a group that take several times as long as its factor */
 #define NEAR (1 << 12)  /* elements that stay in the first-level cache */
+#define ALIGNED 32      /* elements: the part of a thread begins at a multiple, so that none shares a cache line */
 #define MENDED (4 * DMLK_CHUNK) /* elements that are examined together, at least those of a row */
 
 enum kind { GIVEN, MOMENTS, MEAN, SQUARES, NONE, L1, L2 };
@@ -34,6 +38,7 @@ struct job {
     dmlk_lines lines;
     bool is_constant; /* all elements of a group have the same scale and the same bias */
     double *factors;  /* if all groups have the same: the scales of a group's elements, then the biases; or NULL */
+    int64_t first, n; /* the elements of each group whose outputs are computed */
 };
 
 /* The groups being processed. */
@@ -43,9 +48,12 @@ struct block {
     double shift[DMLK_CHUNK];    /* is subtracted from elements before they are added */
     double m[DMLK_CHUNK], r[DMLK_CHUNK];
     double variance[DMLK_CHUNK]; /* GIVEN, MOMENTS */
-    dmlk_promoted scale, bias;   /* is_constant */
-    double factor[DMLK_CHUNK];   /* r * scale, is_constant */
-    bool is_affine;              /* outputs are computed by affine.h */
+    bool constant[DMLK_CHUNK];   /* all elements of the group have the same scale and the same bias */
+    bool are_constant;           /* all groups are */
+    dmlk_promoted scale, bias;   /* of the groups' first elements */
+    double factor[DMLK_CHUNK];   /* r * scale, are_constant */
+    bool is_affine;              /* outputs of groups that are constant are computed by affine.h */
+    bool in_place;               /* outputs replace the inputs */
     dmlk_affine affine;
     /* Lane k of line i is at i * LANES + k along lines, at k * lines + i across them. */
     double sums[LANES * DMLK_CHUNK], squares[LANES * DMLK_CHUNK];
@@ -292,7 +300,8 @@ static put_function *const put_functions[2][2][2] = {
     {{put_one_one, put_one_one_add}, {put_one_each, put_one_each_add}},
     {{put_each_one, put_each_one_add}, {put_each_each, put_each_each_add}}};
 
-/* Replaces those of n results that do not stand by what is computed in double; `each`: they belong to n groups. */
+/* Replaces those of n results that do not stand by what is computed in double; `each`: they belong to n groups, whose
+ * scales are then as many as these. */
 static void mend(const struct block *block, int64_t line, bool each, float *y, const struct piece *p, int64_t n) {
     const int32_t *least = &block->affine.least[line];
     struct piece part = *p;
@@ -309,10 +318,14 @@ static void mend(const struct block *block, int64_t line, bool each, float *y, c
 
 static void put_affine(const struct block *block, int64_t line, bool each, float *y, const struct piece *p,
                        int64_t count) {
+    float room[MENDED]; /* inputs, which are read again where results are mended */
     for (int64_t i = 0; i < count; i += MENDED) {
         const int64_t n = dmlk_min(count - i, MENDED);
         struct piece part = *p;
         part.x = p->x + i;
+        if (block->in_place) {
+            part.x = memcpy(room, part.x, (size_t)n * sizeof *room);
+        }
         bool stand;
         (each ? dmlk_affine_across : dmlk_affine_along)(y + i, 0, part.x, 0, 1, n, &block->affine, line, &stand);
         if (!stand) {
@@ -325,7 +338,8 @@ static void put_affine(const struct block *block, int64_t line, bool each, float
 static void put(const struct block *block, int64_t line, bool each, uint8_t *const *at, const int64_t *strides,
                 int64_t count, int64_t index) {
     const struct job *job = block->job;
-    const bool one = strides[SCALE] == 0 && strides[BIAS] == 0;
+    const bool are_constant = each ? block->are_constant : block->constant[line];
+    const bool one = (!each && are_constant) || (strides[SCALE] == 0 && strides[BIAS] == 0);
     const bool direct = dmlk_are_floats(job->types[OUT], strides[OUT]);
     float x[DMLK_CHUNK], add[DMLK_CHUNK], y[DMLK_CHUNK];
     struct piece piece = {
@@ -339,15 +353,14 @@ static void put(const struct block *block, int64_t line, bool each, uint8_t *con
     if (job->factors != NULL) {
         piece.scale = job->factors + index;
         piece.bias = job->factors + job->lines.along.count + index;
-    } else if (!job->is_constant) {
-        const int64_t factors = one ? 1 : count;
-        dmlk_load_promoted(job->types[SCALE], at[SCALE], strides[SCALE], factors, &scale);
-        dmlk_load_promoted(job->types[BIAS], at[BIAS], strides[BIAS], factors, &bias);
+    } else if (!are_constant) {
+        dmlk_load_promoted(job->types[SCALE], at[SCALE], strides[SCALE], count, &scale);
+        dmlk_load_promoted(job->types[BIAS], at[BIAS], strides[BIAS], count, &bias);
         piece.scale = scale.f;
         piece.bias = bias.f;
     }
     float *to = direct ? (float *)at[OUT] : y;
-    if (block->is_affine) {
+    if (block->is_affine && (each || are_constant)) {
         put_affine(block, line, each, to, &piece, count);
     } else {
         put_functions[each][!one][job->has_add](to, &piece, count);
@@ -362,7 +375,7 @@ static void put_along(void *context, int64_t line, uint8_t *const *at, const int
     const struct block *block = context;
     const struct job *job = block->job;
     const bool direct = dmlk_are_floats(job->types[IN], strides[IN]) && dmlk_are_floats(job->types[OUT], strides[OUT]) &&
-                        (job->is_constant || job->factors != NULL) &&
+                        (block->constant[line] || job->factors != NULL) &&
                         (!job->has_add || dmlk_are_floats(job->types[ADD], strides[ADD]));
     const int64_t most = direct ? n : DMLK_CHUNK;
     for (int64_t i = 0; i < n; i += most) {
@@ -409,18 +422,23 @@ PUT_ROWS(put_each, false)
 PUT_ROWS(put_each_add, true)
 
 static void put_affine_rows(const struct block *block, uint8_t *const *at, const int64_t *steps, int64_t rows) {
-    const float *x = (const float *)at[IN];
-    float *y = (float *)at[OUT];
     struct piece piece = {.m = block->m, .r = block->r, .scale = block->scale.f, .bias = block->bias.f};
-    const int64_t most = MENDED / block->lines;
+    const int64_t lines = block->lines, most = MENDED / lines;
+    float room[MENDED]; /* inputs, which are read again where results are mended */
     for (int64_t first = 0; first < rows; first += most) {
         const int64_t count = dmlk_min(rows - first, most);
+        const float *x = (const float *)at[IN] + first * steps[IN];
+        float *y = (float *)at[OUT] + first * steps[OUT];
+        for (int64_t row = 0; row < count && block->in_place; row++) {
+            memcpy(room + row * lines, x + row * steps[IN], (size_t)lines * sizeof *room);
+        }
+        const int64_t step = block->in_place ? lines : steps[IN];
+        x = block->in_place ? room : x;
         bool stand;
-        dmlk_affine_across(y + first * steps[OUT], steps[OUT], x + first * steps[IN], steps[IN], count, block->lines,
-                           &block->affine, 0, &stand);
-        for (int64_t row = first; row < first + count && !stand; row++) {
-            piece.x = x + row * steps[IN];
-            mend(block, 0, true, y + row * steps[OUT], &piece, block->lines);
+        dmlk_affine_across(y, steps[OUT], x, step, count, lines, &block->affine, 0, &stand);
+        for (int64_t row = 0; row < count && !stand; row++) {
+            piece.x = x + row * step;
+            mend(block, 0, true, y + row * steps[OUT], &piece, lines);
         }
     }
 }
@@ -451,6 +469,62 @@ static void put_statistic(const struct job *job, enum operand k, const dmlk_line
     }
 }
 
+/* Whether all n numbers have the same bits as the first one. */
+static bool are_equal(const double *x, const double *first, int64_t n) {
+    int64_t i = 0;
+    while (i < n && memcmp(&x[i], first, sizeof *x) == 0) {
+        i++;
+    }
+    return i == n;
+}
+
+/* Whether all elements of line `line` have the scale and the bias of the first one. */
+static bool is_constant(const struct block *block, const dmlk_line_block *lines, int64_t line) {
+    const struct job *job = block->job;
+    const dmlk_iter *along = &job->lines.along;
+    const int64_t *strides = dmlk_iter_row_strides(along);
+    const double *first[2] = {&block->scale.f[line], &block->bias.f[line]};
+    dmlk_cursor cursor;
+    dmlk_promoted x;
+    dmlk_iter_seek(along, 0, &cursor);
+    for (int64_t i = 0, count = 0; i < along->count; i += count) {
+        /* (Most that differ, differ at once.) */
+        const int64_t most = i == 0 ? 8 : DMLK_CHUNK;
+        count = dmlk_min(dmlk_min(dmlk_iter_row_left(along, &cursor), along->count - i), most);
+        for (uint32_t k = SCALE; k <= BIAS; k++) {
+            const int64_t from_first = line * lines->strides[k] * along->bytes[k] + (cursor.at[k] - along->base[k]);
+            dmlk_load_promoted(job->types[k], lines->at[k] + from_first, strides[k], count, &x);
+            if (!are_equal(x.f, first[k - SCALE], count)) {
+                return false;
+            }
+        }
+        dmlk_iter_advance(along, &cursor, count);
+    }
+    return true;
+}
+
+static void take_factors(struct block *block, const dmlk_line_block *lines) {
+    const struct job *job = block->job;
+    bool any = false;
+    block->are_constant = true;
+    dmlk_load_promoted(job->types[SCALE], lines->at[SCALE], lines->strides[SCALE], lines->count, &block->scale);
+    dmlk_load_promoted(job->types[BIAS], lines->at[BIAS], lines->strides[BIAS], lines->count, &block->bias);
+    for (int64_t i = 0; i < lines->count; i++) {
+        const bool same = job->is_constant || (job->factors == NULL && is_constant(block, lines, i));
+        block->factor[i] = block->r[i] * block->scale.f[i];
+        if (same) {
+            dmlk_set_affine(&block->affine, i, block->m[i], block->factor[i], block->bias.f[i]);
+        } else {
+            dmlk_set_no_affine(&block->affine, i);
+        }
+        block->constant[i] = same;
+        block->are_constant = block->are_constant && same;
+        any = any || same;
+    }
+    block->is_affine = any && !job->has_add && job->types[OUT] == DMLK_FLOAT32;
+    block->in_place = lines->at[IN] == lines->at[OUT];
+}
+
 static void run_block(const dmlk_line_block *lines, void *context) {
     const struct job *job = context;
     struct block block;
@@ -469,20 +543,11 @@ static void run_block(const dmlk_line_block *lines, void *context) {
         put_statistic(job, OUT_MEAN, lines, block.m);
         put_statistic(job, OUT_VARIANCE, lines, block.variance);
     }
-    if (job->is_constant) {
-        dmlk_load_promoted(job->types[SCALE], lines->at[SCALE], lines->strides[SCALE], lines->count, &block.scale);
-        dmlk_load_promoted(job->types[BIAS], lines->at[BIAS], lines->strides[BIAS], lines->count, &block.bias);
-        for (int64_t i = 0; i < lines->count; i++) {
-            block.factor[i] = block.r[i] * block.scale.f[i];
-            dmlk_set_affine(&block.affine, i, block.m[i], block.factor[i], block.bias.f[i]);
-        }
-    }
-    /* (Where results are mended, the inputs are read again.) */
-    block.is_affine = job->is_constant && !job->has_add && job->types[OUT] == DMLK_FLOAT32 && lines->at[IN] != lines->at[OUT];
-    const bool in_rows = job->is_constant && dmlk_are_floats(job->types[IN], lines->strides[IN]) &&
+    take_factors(&block, lines);
+    const bool in_rows = block.are_constant && dmlk_are_floats(job->types[IN], lines->strides[IN]) &&
                          dmlk_are_floats(job->types[OUT], lines->strides[OUT]) &&
                          (!job->has_add || dmlk_are_floats(job->types[ADD], lines->strides[ADD]));
-    dmlk_visit_lines(&job->lines, lines, 0, job->lines.along.count, in_rows ? &put_in_rows : &put_them, &block);
+    dmlk_visit_lines(&job->lines, lines, job->first, job->n, in_rows ? &put_in_rows : &put_them, &block);
 }
 
 static bool are_fixed(const dmlk_iter *iter) {
@@ -517,6 +582,12 @@ static void prepare_factors(struct job *job) {
         dmlk_iter_advance(along, &cursor, count);
         i += count;
     }
+    const double *scale = job->factors;
+    if (scale != NULL && are_equal(scale, scale, n) && are_equal(scale + n, scale + n, n)) {
+        job->is_constant = true;
+        dmlk_give(job->factors);
+        job->factors = NULL;
+    }
 }
 
 /* Sets the views by operand.  An absent input becomes one number for all elements.  An absent output, and a statistic
@@ -540,6 +611,22 @@ static void order_views(const dmlk_call *call, const dmlk_normalization *k, dmlk
         }
     }
     job->has_add = call->views[3].base != NULL;
+}
+
+/* Computes a part of the outputs of every group: elements begin * ALIGNED .. end * ALIGNED - 1. */
+static void run_range(int64_t begin, int64_t end, int part, void *context) {
+    (void)part;
+    struct job job = *(const struct job *)context;
+    job.first = begin * ALIGNED;
+    job.n = dmlk_min(end * ALIGNED, job.lines.along.count) - job.first;
+    dmlk_for_lines(&job.lines, DMLK_MOST_LINES, job.lines.each.count, run_block, &job);
+}
+
+/* Whether threads take some elements of all groups instead of groups: where those are neighbours, threads would share
+ * cache lines and read narrow columns. */
+static bool are_split_along(const struct job *job) {
+    const bool needs_sums = job->kind != GIVEN && job->kind != NONE;
+    return job->lines.across && !needs_sums && job->lines.along.count > job->lines.each.count;
 }
 
 static int run(const dmlk_call *call, enum kind kind) {
@@ -572,7 +659,13 @@ static int run(const dmlk_call *call, enum kind kind) {
         const int64_t n = job.lines.along.count;
         const int64_t together = job.lines.across ? DMLK_MOST_LINES : n < NEAR ? NEAR / n : 1;
         prepare_factors(&job);
-        dmlk_for_lines(&job.lines, together, GRAIN / n, run_block, &job);
+        job.n = n;
+        if (are_split_along(&job)) {
+            const int64_t pieces = (n - 1) / ALIGNED + 1, least = dmlk_max(GRAIN / job.lines.each.count, PREPARED);
+            dmlk_parallel(pieces, dmlk_parts(pieces, least / ALIGNED), run_range, &job);
+        } else {
+            dmlk_for_lines(&job.lines, together, dmlk_lines_grain(&job.lines, GRAIN / n, ALIGNED / 2), run_block, &job);
+        }
         dmlk_give(job.factors);
     }
     return status;
