@@ -122,20 +122,38 @@ typedef int64_t bits4 __attribute__((vector_size(32)));
 SUM_ALONG(add_along, SELF)
 SUM_ALONG(add_magnitudes_along, MAGNITUDE)
 
+#define ADD_FOUR_ACROSS(term, k)                           \
+    do {                                                   \
+        const float *f = x + row * step + i + 4 * (k);     \
+        const dmlk_doubles4 d = DMLK_WIDE(f) - each[k];    \
+        s[k] = s[k] + term(d);                             \
+        q[k] = q[k] + d * d;                               \
+    } while (0)
+
 /* Adds `rows` numbers, `step` apart, to the same lane of each of n groups. */
 #define SUM_ACROSS(name, term)                                                                             \
     DMLK_EACH_ISA(name, (double *restrict sums, double *restrict squares, const float *restrict x, int64_t n, \
                          int64_t rows, int64_t step, const double *restrict shift),                        \
                   (sums, squares, x, n, rows, step, shift)) {                                              \
-        for (int64_t i = 0; i < n; i++) {                                                                  \
-            double s = sums[i], q = squares[i];                                                            \
-            for (int64_t k = 0; k < rows; k++) {                                                           \
-                const double d = (double)x[k * step + i] - shift[i];                                       \
-                s += term##_1(d);                                                                          \
-                q += d * d;                                                                                \
+        int64_t i = 0;                                                                                     \
+        for (; i + 8 <= n; i += 8) {                                                                       \
+            dmlk_doubles4 s[2], q[2], each[2];                                                             \
+            memcpy(s, sums + i, sizeof s);                                                                 \
+            memcpy(q, squares + i, sizeof q);                                                              \
+            memcpy(each, shift + i, sizeof each);                                                          \
+            for (int64_t row = 0; row < rows; row++) {                                                     \
+                ADD_FOUR_ACROSS(term, 0);                                                                  \
+                ADD_FOUR_ACROSS(term, 1);                                                                  \
             }                                                                                              \
-            sums[i] = s;                                                                                   \
-            squares[i] = q;                                                                                \
+            memcpy(sums + i, s, sizeof s);                                                                 \
+            memcpy(squares + i, q, sizeof q);                                                              \
+        }                                                                                                  \
+        for (; i < n; i++) {                                                                               \
+            for (int64_t row = 0; row < rows; row++) {                                                     \
+                const double d = (double)x[row * step + i] - shift[i];                                     \
+                sums[i] += term##_1(d);                                                                    \
+                squares[i] += d * d;                                                                       \
+            }                                                                                              \
         }                                                                                                  \
     }
 SUM_ACROSS(add_across, SELF)
