@@ -230,7 +230,8 @@ static bool plan_copy(dmlk_plan *p) {
     p->strip = strip;
     plan_patches(p);
     p->element_step = size;
-    p->line_step = p->line * size;
+    /* The last quads of a line may end after it: not in the next line, which another thread may be filling. */
+    p->line_step = p->line * size + (by_rows ? 4 * row_quads - p->x.taps * p->channels : 0);
     p->planes = 1;
     p->plane_bytes = dmlk_lines(p, p->strip) * p->line_step;
     return true;
