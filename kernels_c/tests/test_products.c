@@ -1,5 +1,6 @@
 /* gemm and convolution_integer, on any layout, against their definitions. */
 #include "convolution_integer.h"
+#include "convolve.h"
 #include "device.h"
 #include "gemm.h"
 
@@ -353,6 +354,86 @@ TEST(convolution_of_large_tensors) {
     }
 }
 
+/* A tensor of one element, or of one for each channel, as dmlk_scaling has it. */
+static dmlk_view of_channels(device *d, enum dmlk_type type, int64_t channels) {
+    dmlk_view view = *device_tensor(d, type, 4, (const int64_t[]){1, random_bits() & 1 ? channels : 1, 1, 1}, NULL);
+    view.strides[1] = view.sizes[1] > 1;
+    return view;
+}
+
+/* The same convolution for the tuned kernel itself, with filters that are not in blocks; its output is that of `scaling`. */
+static dmlk_convolution as_scaled(const struct convolution *c, const dmlk_scaling *scaling) {
+    static const dmlk_view no_zero;
+    const int64_t zero_at[] = {0}, *sizes = c->filter_sizes, *strides = c->filter->strides;
+    dmlk_convolution k = {.input = *c->input,
+                          .output = *scaling->out,
+                          .filter = *c->filter,
+                          .strides = {1, 1, 1, 1},
+                          .dilations = {1, 1, 1, 1},
+                          .groups = 1,
+                          .input_zero = c->input_zero != NULL ? (int)get_element(c->input_zero, zero_at) : 0,
+                          .filter_zero = c->filter_zero != NULL ? c->filter_zero : &no_zero,
+                          .scaling = scaling};
+    memcpy(k.filter_sizes, sizes, sizeof k.filter_sizes);
+    memcpy(k.filter.sizes, (const int64_t[]){sizes[0], 1, sizes[1], 1, sizes[2], sizes[3]}, 6 * sizeof *sizes);
+    memcpy(k.filter.strides, (const int64_t[]){strides[0], 0, strides[1], 0, strides[2], strides[3]}, 6 * sizeof *sizes);
+    k.filter.rank = 6;
+    return k;
+}
+
+/* Scales the sums of a convolution that was run; false: the tuned kernel does not scale these. */
+static bool check_scaled(const struct convolution *c) {
+    const int64_t filters = c->filter_sizes[0];
+    const bool is_signed = random_bits() & 1;
+    device d;
+    device_begin(&d, "convolution_integer");
+    const dmlk_view *bytes =
+        common_tensor(&d, is_signed ? DMLK_INT8 : DMLK_UINT8, 4, c->output->sizes, false, random_between(0, 3));
+    const dmlk_view bias = of_channels(&d, DMLK_INT32, filters), first = of_channels(&d, DMLK_FLOAT32, filters),
+                    second = of_channels(&d, DMLK_FLOAT32, filters), third = of_channels(&d, DMLK_FLOAT32, filters);
+    fill_random(&bias, -5000, 5000);
+    fill_random(&first, 1, 9);
+    fill_random(&second, 1, 9);
+    fill_random(&third, 100, 9000);
+    const int32_t low = is_signed ? -128 : 0;
+    const dmlk_scaling scaling = {.out = bytes,
+                                  .bias = &bias,
+                                  .scales = {&first, &second, &third},
+                                  .zero = (uint8_t)random_bits(),
+                                  .type = {.flip = is_signed ? 0x80 : 0, .low = low, .high = low + 255}};
+    const dmlk_convolution k = as_scaled(c, &scaling);
+    const bool is_done = dmlk_convolve_bytes(&k);
+    int64_t index[4] = {0}, wrong = 0;
+    do {
+        const uint32_t sum = (uint32_t)(int32_t)get_element(c->output, index) + dmlk_scaling_bias(&scaling, index[1]);
+        const float number = (float)(int32_t)sum * dmlk_scaling_factor(&scaling, index[1]);
+        wrong += *element_at(bytes, index) != dmlk_quantized_float(number, scaling.zero, &scaling.type);
+    } while (is_done && next_index(4, bytes->sizes, index));
+    CHECK(!is_done || wrong == 0);
+    CHECK(gaps_untouched(bytes));
+    device_end(&d);
+    return is_done;
+}
+
+/* Sums that are scaled to bytes before they are stored. */
+TEST(convolution_scales_sums) {
+    int scaled = 0;
+    for (int round = 0; round < 150; round++) {
+        const int64_t channels = random_between(2, 19), filters = random_between(1, 40);
+        const int64_t in[] = {2, channels, random_between(3, 9), random_between(3, 20)};
+        const int64_t filter[] = {filters, channels, random_between(1, 3), random_between(1, 3)};
+        const int64_t out[] = {2, filters, in[2] - filter[2] + 1, in[3] - filter[3] + 1};
+        struct convolution c = {.k = {.spatial = 2, .groups = 1, .strides = {1, 1}, .dilations = {1, 1}}};
+        device d;
+        add_tensors(&d, &c, in, filter, out, random_between(0, 3), 0);
+        device_constants(&d, &c.k, sizeof c.k, 0);
+        CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
+        scaled += c.blocks[0] == 0 && check_scaled(&c);
+        device_end(&d);
+    }
+    CHECK(scaled > 50);
+}
+
 /* 255 * 255 * 33030 is just above 2^31. */
 TEST(convolution_wraps) {
     const int64_t sizes[] = {1, 33030, 1, 1}, strides[] = {0, 0, 0, 0}, out_sizes[] = {1, 1, 1, 1};
@@ -401,6 +482,7 @@ int main(void) {
     RUN(gemm_refuses_sizes_that_do_not_fit);
     RUN(convolution);
     RUN(convolution_of_large_tensors);
+    RUN(convolution_scales_sums);
     RUN(convolution_wraps);
     RUN(convolution_refuses_what_does_not_fit);
     return RESULT();

@@ -249,7 +249,8 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     p->factor = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->factor);
     p->constant = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->constant);
     const bool scales = p->c->scaling != NULL;
-    p->scale = scales ? dmlk_take(p->room * p->width * (int64_t)sizeof *p->scale) : NULL;
+    const int64_t scales_read = p->room * p->width + DMLK_S8_LANES; /* sums are scaled in whole tiles */
+    p->scale = scales ? dmlk_take(scales_read * (int64_t)sizeof *p->scale) : NULL;
     const bool with_fits = dmlk_microkernel_s8_form->fits != NULL;
     p->fits = with_fits ? dmlk_take(p->room * (int64_t)sizeof *p->fits) : NULL;
     const bool with_rows = p->row_quads != 0 && p->zero != 0;
