@@ -194,3 +194,35 @@ def test_programs_are_told_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) 
         answers.append((program.told(), whence))
     assert answers[0] == answers[1]
     assert together or answers[0][0]  # what is reported each time does not run together
+
+
+@pytest.mark.parametrize("starts_over", [False, True])
+def test_commands_in_place_are_told_the_same(starts_over: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that reads what it wrote before: whether that was read does not depend on who looks."""
+    answers = []
+    for looks_at_each in (False, True):
+        program = Program()
+        stage = program.stage
+        relu = stage.compile(relu_of(tensor([16]), tensor([16])), "relu")
+        again = stage.compile(relu_of(tensor([16]), tensor([16])), "again")
+        stage.initialize(relu, again)
+        image, state = stage.filled("image", 64), stage.filled("state", 64)
+        stage.run()
+        for _ in range(2):
+            stage.dispatch(again, [state], [state])
+            stage.barrier()
+        in_place = program.record()
+        stage.dispatch(relu, [image], [state])
+        stage.barrier()
+        over = program.record()
+        with counted(monkeypatch, looks_at_each=looks_at_each) as counts:
+            for _ in range(8):
+                program.execute(*([over, in_place] if starts_over else [in_place]))
+        assert bool(counts) != looks_at_each
+        whence = str(stage.device.lineage(state, 0))
+        program.execute(over)
+        stage.read(state, np.float32, [16])
+        stage.device.checks.end()
+        answers.append((program.told(), whence))
+    assert answers[0] == answers[1]
+    assert "from 1" in answers[0][1]

@@ -95,12 +95,14 @@ class _Known:
 
     What was read comes from the same writes as the last time in that state.  ``latest`` is the last author;
     nothing changes by it while the provenance has this ``version``.  ``unseen``: what may be read besides.
+    ``is_in_place``: it may read what it has written; the state after it is another one than before it.
     """
 
-    __slots__ = ("authors", "latest", "unseen", "version", "writes")
+    __slots__ = ("authors", "is_in_place", "latest", "unseen", "version", "writes")
 
-    def __init__(self, writes: list[Write]) -> None:
+    def __init__(self, writes: list[Write], *, is_in_place: bool) -> None:
         self.writes = writes
+        self.is_in_place = is_in_place
         self.version = -1
         self.latest: Author | None = None
         self.unseen: list[Pattern] = []
@@ -118,7 +120,7 @@ class _Known:
         if len(self.authors) >= _STATES and state not in self.authors:
             self.authors.clear()
         self.authors[state] = self.latest = author
-        self.version = version
+        self.version = -1 if self.is_in_place else version
 
 
 class _Outcome:
@@ -368,7 +370,7 @@ class WhoseBytes(Check, Foresight):
             if event.opcode == _DISPATCH and _kernel(event) in _FILLING:
                 for each in made:
                     each.is_typeless = True
-            known = self._know(key, made)
+            known = self._know(key, made, reached)
             known.unseen = self._unseen(event)
         elif known.latest is not None:
             author.use = known.latest.use
@@ -525,10 +527,12 @@ class WhoseBytes(Check, Foresight):
         read = Accesses.of([each._replace(access=READ) for each in accesses])
         return [pattern for pattern, _ in self._places.reached(read, once=True).patterns]
 
-    def _know(self, key: tuple[bytes, int], writes: list[Write]) -> _Known:
+    def _know(self, key: tuple[bytes, int], writes: list[Write], reached: Reached) -> _Known:
         if len(self._known) >= _KEPT:
             self._forget_known()
-        known = self._known[key] = _Known(writes)
+        read = [pattern for pattern, _ in reached.patterns if pattern.access & READ]
+        is_in_place = any(_meet(each, write) for each in read for write in writes)
+        known = self._known[key] = _Known(writes, is_in_place=is_in_place)
         return known
 
     def _forget_known(self) -> None:
@@ -795,7 +799,7 @@ def _spans_of_interest(reached: Reached) -> list[Range]:
     ]
 
 
-def _meet(a: Pattern, b: Pattern) -> bool:
+def _meet(a: Pattern, b: Pattern | Write) -> bool:
     return a.begin < b.end and b.begin < a.end
 
 
