@@ -339,7 +339,7 @@ class Provenance:
         return marks, unit
 
     def state(self, spans: Iterable[tuple[int, int]]) -> Hashable:
-        """Everything that the sources of bytes in ranges depend on, and where a write with gaps goes."""
+        """Everything that the sources of bytes in ranges depend on."""
         rows = [row for each in spans for row in self._between(*each)]
         writes = {write for row in rows for write in row[2]}
         order = sorted(writes, key=_number) if len(writes) > 1 else ()

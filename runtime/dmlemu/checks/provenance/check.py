@@ -359,7 +359,7 @@ class WhoseBytes(Check, Foresight):
             self._copy(event)
             return
         reached = self._places.reached(accesses)
-        state = self._memory.state(_spans_of_interest(reached))
+        state = self._memory.state(_spans_read(reached))
         author = None if known is None else known.authors.get(state)
         if author is None or author.inputs is None:
             author = self._look(event, dispatch, reached)
@@ -508,7 +508,7 @@ class WhoseBytes(Check, Foresight):
     def _author_again(self, known: _Known, reached: Reached) -> Author | None:
         """The author of accesses that were seen in this state of the memory, if all that it reads is used."""
         memory = self._memory
-        author = known.authors.get(memory.state(_spans_of_interest(reached)))
+        author = known.authors.get(memory.state(_spans_read(reached)))
         if author is None or author.inputs is None:
             return None
         read = [each.write for source in author.inputs for each in source.sources if each.write is not None]
@@ -792,11 +792,9 @@ def _span(pattern: Pattern) -> Range:
     return pattern.begin, pattern.end
 
 
-def _spans_of_interest(reached: Reached) -> list[Range]:
-    """Where what is read comes from, and where a write with gaps goes."""
-    return [
-        _span(pattern) for pattern, _ in reached.patterns if pattern.access & READ or not pattern.is_dense
-    ]
+def _spans_read(reached: Reached) -> list[Range]:
+    """Where what is read comes from: nothing else decides what is found."""
+    return [_span(pattern) for pattern, _ in reached.patterns if pattern.access & READ]
 
 
 def _meet(a: Pattern, b: Pattern | Write) -> bool:
