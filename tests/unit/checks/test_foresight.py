@@ -13,6 +13,7 @@ import pytest
 from stage import Stage, chain, tensor
 
 from dmlemu import Error, d3d12, dml
+from dmlemu.checks.analysis.provenance import Author, Provenance, Write
 from dmlemu_hw import packets
 from dmlemu_hw.events import Accessing, Foresight
 from dmlemu_hw.processor import Processor
@@ -226,3 +227,45 @@ def test_commands_in_place_are_told_the_same(starts_over: bool, monkeypatch: pyt
         answers.append((program.told(), whence))
     assert answers[0] == answers[1]
     assert "from 1" in answers[0][1]
+
+
+def test_a_report_is_counted_once_for_each_state_of_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gaps of its own output are no other state for the command that reads a mixture."""
+    answers = []
+    for looks_at_each in (False, True):
+        program, lists = Program(), []
+        stage = program.stage
+        half = stage.compile(relu_of(tensor([2, 4]), tensor([2, 4])), "half")
+        whole = stage.compile(relu_of(tensor([4, 4]), tensor([4, 4], [6, 1])), "whole")
+        stage.initialize(half, whole)
+        image, mixed = stage.filled("image"), stage.filled("mixed")
+        other, result = stage.buffer("other"), stage.buffer("result")
+        old, copy = stage.filled("old", 64), stage.copy_operator("all")
+        stage.dispatch(copy, [old], [dml.BufferBinding(mixed, 0, 64)])
+        stage.run()
+        for operator, size in ((copy, 64), (half, 32)):  # the second one hides a part of the first
+            stage.dispatch(operator, [dml.BufferBinding(image, 0, size)], [dml.BufferBinding(other, 0, size)])
+            stage.barrier()
+        stage.dispatch(half, [dml.BufferBinding(image, 0, 32)], [dml.BufferBinding(mixed, 0, 32)])
+        stage.barrier()
+        for _ in range(2):
+            stage.dispatch(whole, [dml.BufferBinding(mixed, 0, 64)], [dml.BufferBinding(result, 0, 88)])
+            stage.barrier()
+            lists.append(program.record())
+        with counted(monkeypatch, looks_at_each=looks_at_each) as counts:
+            for _ in range(8):
+                program.execute(lists[0])
+            program.execute(lists[1])
+        assert bool(counts) != looks_at_each
+        answers.append(program.told())
+    assert answers[0] == answers[1]
+    assert [count for id, _, count in answers[0] if id == "READ_MIXED"] == [1]
+
+
+def test_where_intervals_are_split_is_no_other_state() -> None:
+    """A rehearsal splits intervals, and puts back what they hold."""
+    memory = Provenance()
+    memory.write(Write(Author(), 0, 0, 64, None, None, 1))
+    state = memory.state([(0, 64)])
+    memory.set_rows([(16, 32)], memory.rows([(16, 32)]))
+    assert memory.state([(0, 64)]) == state

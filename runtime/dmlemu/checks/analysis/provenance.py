@@ -340,7 +340,11 @@ class Provenance:
 
     def state(self, spans: Iterable[tuple[int, int]]) -> Hashable:
         """Everything that the sources of bytes in ranges depend on."""
-        rows = [row for each in spans for row in self._between(*each)]
+        rows: list[_Row] = []
+        for begin, end, there in (row for each in spans for row in self._between(*each)):
+            if rows and rows[-1][1:] == (begin, there):  # where an interval was split says nothing
+                begin = rows.pop()[0]
+            rows.append((begin, end, there))
         writes = {write for row in rows for write in row[2]}
         order = sorted(writes, key=_number) if len(writes) > 1 else ()
         return *rows, *order
