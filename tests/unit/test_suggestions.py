@@ -95,7 +95,6 @@ COMPILE = "compile it with the options of 'dmlemu capi --cflags' and 'dmlemu cap
 @pytest.mark.parametrize(
     ("name", "content", "mode", "said"),
     [
-        ("t.py", "", 0o644, "Permission denied. A Python program needs no 'dmlemu exec': python {path}"),
         ("a.exe", "MZ", 0o755, f"it is a Windows program. With its source: {COMPILE}"),
         ("m.json", "{}", 0o644, "Permission denied. A JSON model is run by: dmlemu run {path}"),
         ("m.cpp", "", 0o644, f"Permission denied. It is a source: {COMPILE}"),

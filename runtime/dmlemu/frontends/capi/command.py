@@ -28,10 +28,11 @@ def add_commands(commands: Any) -> None:
     run = commands.add_parser(
         "exec",
         allow_abbrev=False,
-        help="run a C++ program on the emulator",
-        description="Runs a program that is linked with libd3d12, libdxcore and libdirectml, or a debugger "
-        "or script that starts one. Exits with the program's own status, with 1 where that is 0 and an "
-        "error was reported, and with 128 + n after signal n.",
+        help="run a C++ program, or Python with torch_directml or TensorFlow's plugin, on the emulator",
+        description="Runs a program that is linked with libd3d12, libdxcore and libdirectml, a Python "
+        "program with packages that load them (python SCRIPT.py, or SCRIPT.py for the python3 of the PATH), "
+        "or a debugger or script that starts one. Exits with the program's own status, with 1 where that is "
+        "0 and an error was reported, and with 128 + n after signal n.",
     )
     levels = run.add_mutually_exclusive_group()
     for level, what in (("debug", "the checks of the debug layer of Windows"), ("strict", "every check")):
@@ -122,6 +123,8 @@ def _print(parsed: Namespace) -> int:
 
 
 def _exec(parsed: Namespace) -> int:
+    from .python_programs import Refused, command_of, variables
+
     if parsed.suppress:
         from .settings import check_suppression
 
@@ -136,7 +139,12 @@ def _exec(parsed: Namespace) -> int:
         notes = Path(folder) / "notes"
         sys.stdout.flush()
         try:
-            status = _run([parsed.program, *parsed.arguments], _environment(parsed, notes))
+            command = command_of(parsed.program, parsed.arguments)
+            ours = _environment(parsed, notes) | variables(command, Path(_libdir()), Path(folder))
+            status = _run(command, ours)
+        except Refused as error:
+            print(f"dmlemu: error: {printable(str(error))}", file=sys.stderr)
+            return 2
         except OSError as error:
             print(
                 f"dmlemu: error: '{printable(parsed.program)}' {_unstartable(parsed.program, error)}",
@@ -179,8 +187,6 @@ def _unstartable(program: str, error: OSError) -> str:
     if head[:2] == b"MZ":
         return f"cannot be run: it is a Windows program. With its source: {_COMPILE}"
     suffix = os.path.splitext(program)[1].lower()
-    if suffix == ".py":
-        return f"{what}. A Python program needs no 'dmlemu exec': python {name}"
     if suffix == ".json":
         return f"{what}. A JSON model is run by: dmlemu run {name}"
     if suffix in (".c", ".cc", ".cpp", ".cxx"):
