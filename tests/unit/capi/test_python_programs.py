@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -194,6 +195,19 @@ def test_versions_that_were_never_tried_are_told(
     assert main(["exec", python, "-c", "print('runs')"]) == 0
     lines = [f"dmlemu: {line.format(python=python)}\n" for line in said]
     assert capfd.readouterr() == ("runs\n", "".join(lines))
+
+
+def test_a_package_without_files_is_told_and_does_not_disturb(
+    python: str, site: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(site / "torch_directml")
+    (site / "torch_directml-0.dist-info").mkdir()
+    assert main(["exec", python, "-c", "print('runs')"]) == 0
+    done = capfd.readouterr()
+    assert done.out == "runs\n"
+    assert done.err.startswith(
+        "dmlemu: torch-directml was tried with torch-directml 0.2.5.dev240914 and not with None. "
+    )
 
 
 def test_a_script_is_run_by_the_python_of_the_path(

@@ -80,7 +80,7 @@ def variables(command: Sequence[str], libraries: Path, folder: Path) -> dict[str
         _check_versions(package, python, path)
         if package is _TENSORFLOW:
             found |= _for_tensorflow(libraries)
-        elif package is _TORCH and not (site / package.folder / "libdirectml.so").exists():
+        elif package is _TORCH:
             found |= _for_torch(site / package.folder, flags, libraries, folder)
     return found
 
@@ -156,7 +156,7 @@ def _check_versions(package: _Package, python: str, path: list[str]) -> None:
         distribution = _distribution(name, path)
         if distribution is None:
             continue
-        version = distribution.version.partition("+")[0]
+        version = str(distribution.version).partition("+")[0]  # None where the package is broken
         if not fnmatchcase(version, tried):
             change = shlex.join([python, "-m", "pip", "install", f"{name}=={tried}"])
             print(
@@ -176,6 +176,8 @@ def _for_tensorflow(libraries: Path) -> dict[str, str]:
 
 def _for_torch(package: Path, flags: str, libraries: Path, folder: Path) -> dict[str, str]:
     """The package loads the library beside its ``__init__.py``: a package of links has ours there."""
+    if not package.is_dir() or (package / "libdirectml.so").exists():  # after _refuse_theirs: a link to ours
+        return {}
     if set(flags) & set("EI"):
         link = shlex.join(["ln", "-s", str(libraries / "libdirectml.so"), str(package)])
         raise Refused(
