@@ -40,7 +40,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (site / "torch_directml" / "device.py").write_text("number = 3\n")
     (site / "tensorflow-plugins" / "directml").mkdir(parents=True)
     (site / "directml").mkdir()
-    for name in ("PYTHONPATH", "TF_DIRECTML_PATH"):
+    for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONPYCACHEPREFIX", "TF_DIRECTML_PATH"):
         monkeypatch.delenv(name, raising=False)
     return site
 
