@@ -487,59 +487,63 @@ static void put_statistic(const struct job *job, enum operand k, const dmlk_line
     }
 }
 
-/* Whether all n numbers have the same bits as the first one. */
-static bool are_equal(const double *x, const double *first, int64_t n) {
-    int64_t i = 0;
-    while (i < n && memcmp(&x[i], first, sizeof *x) == 0) {
-        i++;
+/* Whether n numbers have the same bits as the one at `first`. */
+static bool are_equal(const double *x, int64_t n, const double *first) {
+    uint64_t differences = 0;
+    for (int64_t i = 0; i < n; i++) {
+        differences |= dmlk_double_bits(x[i]) ^ dmlk_double_bits(*first);
     }
-    return i == n;
+    return differences == 0;
 }
 
-/* Whether all elements of line `line` have the scale and the bias of the first one. */
-static bool is_constant(const struct block *block, const dmlk_line_block *lines, int64_t line) {
-    const struct job *job = block->job;
-    const dmlk_iter *along = &job->lines.along;
+/* Sets `constant`: which groups have elements that all have the scale and the bias of the first one. */
+static void compare_factors(struct block *block, const dmlk_line_block *lines) {
+    const dmlk_iter *along = &block->job->lines.along;
     const int64_t *strides = dmlk_iter_row_strides(along);
-    const double *first[2] = {&block->scale.f[line], &block->bias.f[line]};
+    const double *firsts[] = {[SCALE] = block->scale.f, [BIAS] = block->bias.f};
+    int64_t left = lines->count;
     dmlk_cursor cursor;
     dmlk_promoted x;
+    memset(block->constant, true, (size_t)lines->count * sizeof *block->constant);
     dmlk_iter_seek(along, 0, &cursor);
-    for (int64_t i = 0, count = 0; i < along->count; i += count) {
-        /* (Most that differ, differ at once.) */
-        const int64_t most = i == 0 ? 8 : DMLK_CHUNK;
-        count = dmlk_min(dmlk_min(dmlk_iter_row_left(along, &cursor), along->count - i), most);
-        for (uint32_t k = SCALE; k <= BIAS; k++) {
-            const int64_t from_first = line * lines->strides[k] * along->bytes[k] + (cursor.at[k] - along->base[k]);
-            dmlk_load_promoted(job->types[k], lines->at[k] + from_first, strides[k], count, &x);
-            if (!are_equal(x.f, first[k - SCALE], count)) {
-                return false;
+    for (int64_t i = 0, n = 0; i < along->count && left > 0; i += n) {
+        /* Most that differ, differ at once; lines that are visited across share cache lines. */
+        const int64_t most = i == 0 || block->job->lines.across ? ALIGNED / 2 : DMLK_CHUNK;
+        n = dmlk_min(dmlk_min(dmlk_iter_row_left(along, &cursor), along->count - i), most);
+        for (int64_t line = 0; line < lines->count; line++) {
+            for (uint32_t k = SCALE; k <= BIAS && block->constant[line]; k++) {
+                const int64_t from_first = line * lines->strides[k] * along->bytes[k] + (cursor.at[k] - along->base[k]);
+                dmlk_load_promoted(block->job->types[k], lines->at[k] + from_first, strides[k], n, &x);
+                block->constant[line] = are_equal(x.f, n, &firsts[k][line]);
+                left -= !block->constant[line];
             }
         }
-        dmlk_iter_advance(along, &cursor, count);
+        dmlk_iter_advance(along, &cursor, n);
     }
-    return true;
 }
 
 static void take_factors(struct block *block, const dmlk_line_block *lines) {
     const struct job *job = block->job;
-    bool any = false;
-    block->are_constant = true;
+    const bool may_be_affine = !job->has_add && job->types[OUT] == DMLK_FLOAT32;
     dmlk_load_promoted(job->types[SCALE], lines->at[SCALE], lines->strides[SCALE], lines->count, &block->scale);
     dmlk_load_promoted(job->types[BIAS], lines->at[BIAS], lines->strides[BIAS], lines->count, &block->bias);
+    if (!job->is_constant && job->factors == NULL && may_be_affine) {
+        compare_factors(block, lines);
+    } else {
+        memset(block->constant, job->is_constant, (size_t)lines->count * sizeof *block->constant);
+    }
+    block->are_constant = true;
+    block->is_affine = false;
     for (int64_t i = 0; i < lines->count; i++) {
-        const bool same = job->is_constant || (job->factors == NULL && is_constant(block, lines, i));
         block->factor[i] = block->r[i] * block->scale.f[i];
-        if (same) {
+        if (block->constant[i]) {
             dmlk_set_affine(&block->affine, i, block->m[i], block->factor[i], block->bias.f[i]);
         } else {
             dmlk_set_no_affine(&block->affine, i);
         }
-        block->constant[i] = same;
-        block->are_constant = block->are_constant && same;
-        any = any || same;
+        block->are_constant = block->are_constant && block->constant[i];
+        block->is_affine = block->is_affine || (block->constant[i] && may_be_affine);
     }
-    block->is_affine = any && !job->has_add && job->types[OUT] == DMLK_FLOAT32;
     block->in_place = lines->at[IN] == lines->at[OUT];
 }
 
@@ -600,8 +604,11 @@ static void prepare_factors(struct job *job) {
         dmlk_iter_advance(along, &cursor, count);
         i += count;
     }
-    const double *scale = job->factors;
-    if (scale != NULL && are_equal(scale, scale, n) && are_equal(scale + n, scale + n, n)) {
+    if (job->factors == NULL) {
+        return;
+    }
+    const double *scale = job->factors, *bias = scale + n;
+    if (are_equal(scale, n, scale) && are_equal(bias, n, bias)) {
         job->is_constant = true;
         dmlk_give(job->factors);
         job->factors = NULL;
