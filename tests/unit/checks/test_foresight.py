@@ -262,10 +262,12 @@ def test_a_report_is_counted_once_for_each_state_of_what_is_read(monkeypatch: py
     assert [count for id, _, count in answers[0] if id == "READ_MIXED"] == [1]
 
 
-def test_where_intervals_are_split_is_no_other_state() -> None:
-    """A rehearsal splits intervals, and puts back what they hold."""
+def test_a_rehearsal_leaves_intervals_as_they_were() -> None:
+    """Where they are split is a part of the state of the memory."""
     memory = Provenance()
     memory.write(Write(Author(), 0, 0, 64, None, None, 1))
-    state = memory.state([(0, 64)])
-    memory.set_rows([(16, 32)], memory.rows([(16, 32)]))
-    assert memory.state([(0, 64)]) == state
+    state, version, saved = memory.state([(0, 64)]), memory.version, memory.saved()
+    memory.write(Write(Author(), 0, 16, 32, None, None, 2))
+    assert memory.state([(0, 64)]) != state
+    memory.restore(saved)
+    assert (memory.state([(0, 64)]), memory.version) == (state, version)

@@ -170,6 +170,7 @@ class Write:
 
 
 _Row = tuple[int, int, tuple[Write, ...]]  # an interval and its writes
+_Saved = tuple[int, list[int], list[int], list[tuple[Write, ...]]]  # version, begins, ends and writes
 
 
 class Source(NamedTuple):
@@ -340,11 +341,7 @@ class Provenance:
 
     def state(self, spans: Iterable[tuple[int, int]]) -> Hashable:
         """Everything that the sources of bytes in ranges depend on."""
-        rows: list[_Row] = []
-        for begin, end, there in (row for each in spans for row in self._between(*each)):
-            if rows and rows[-1][1:] == (begin, there):  # where an interval was split says nothing
-                begin = rows.pop()[0]
-            rows.append((begin, end, there))
+        rows = [row for each in spans for row in self._between(*each)]
         writes = {write for row in rows for write in row[2]}
         order = sorted(writes, key=_number) if len(writes) > 1 else ()
         return *rows, *order
@@ -358,6 +355,14 @@ class Provenance:
         self.version += 1
         for span, each in zip(spans, rows, strict=True):
             self._replace(*self._cut(*span), each)
+
+    def saved(self) -> _Saved:
+        """All intervals, for :meth:`restore`."""
+        return self.version, self._starts[:], self._ends[:], self._writes[:]
+
+    def restore(self, saved: _Saved) -> None:
+        """The intervals are those of then, and begin and end where they did; so is the version."""
+        self.version, self._starts, self._ends, self._writes = saved
 
     def at(self, address: int) -> Write | None:
         """The last write to a byte."""

@@ -462,7 +462,7 @@ class WhoseBytes(Check, Foresight):
     ) -> _Outcome:
         """What the packets before ``end`` would do, while nothing is to be said; the memory stays."""
         memory, hides = self._memory, self._memory.hides
-        version, before = memory.version, memory.rows(course.written)
+        saved, before = memory.saved(), memory.rows(course.written)
         outcome = _Outcome((place.list_serial, place.command), self._forgotten)
         there = {write for rows in memory.rows(course.spans) for row in rows for write in row[2]}
         outcome.uses = [(write, write.author.use) for write in there]
@@ -498,8 +498,7 @@ class WhoseBytes(Check, Foresight):
         memory.hides = hides
         outcome.end = len(outcome.authors)
         after = memory.rows(course.written)
-        memory.set_rows(course.written, before)
-        memory.version = version
+        memory.restore(saved)
         for write, (writer, last) in changed.items():
             write.author, write.number = writer, last
         outcome.after = None if after == before else after
