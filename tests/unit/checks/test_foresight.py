@@ -271,3 +271,19 @@ def test_a_rehearsal_leaves_intervals_as_they_were() -> None:
     assert memory.state([(0, 64)]) != state
     memory.restore(saved)
     assert (memory.state([(0, 64)]), memory.version) == (state, version)
+
+
+def test_the_order_of_writes_to_two_tensors_is_no_other_state() -> None:
+    """The order matters where one read meets both."""
+    memory = Provenance()
+    first, second = (Write(Author(), 0, begin, begin + 64, None, None, 0) for begin in (0, 64))
+
+    def state_after(*writes: Write) -> list[Any]:
+        for number, each in enumerate(writes, 1):
+            each.number = number
+            memory.write(each)
+        return [memory.state(spans) for spans in ([(0, 64), (64, 128)], [(0, 128)])]
+
+    apart, together = state_after(first, second)
+    apart_again, together_again = state_after(second, first)
+    assert apart == apart_again and together != together_again

@@ -340,11 +340,14 @@ class Provenance:
         return marks, unit
 
     def state(self, spans: Iterable[tuple[int, int]]) -> Hashable:
-        """Everything that the sources of bytes in ranges depend on."""
-        rows = [row for each in spans for row in self._between(*each)]
-        writes = {write for row in rows for write in row[2]}
-        order = sorted(writes, key=_number) if len(writes) > 1 else ()
-        return *rows, *order
+        """Everything that the sources of bytes depend on, if each read lies within one of these ranges."""
+        state: list[object] = []
+        for each in spans:
+            rows = list(self._between(*each))
+            state += rows
+            if len(rows) > 1 or (rows and len(rows[0][2]) > 1):
+                state += sorted({write for row in rows for write in row[2]}, key=_number)
+        return tuple(state)
 
     def rows(self, spans: Iterable[tuple[int, int]]) -> list[list[_Row]]:
         """The intervals in each of these ranges."""
