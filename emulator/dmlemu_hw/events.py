@@ -9,13 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate, pairwise
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 from .kernels import ffi, lib
-
-if TYPE_CHECKING:
-    from .stretches import Stretch
+from .packets import is_joined
 
 READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
@@ -122,6 +121,47 @@ class Accesses(Sequence[Access]):
 
 
 NO_ACCESSES = Accesses.of(())
+
+
+class Stretch:
+    """Consecutive dispatches and UAV barriers on any resource, with the descriptors of one moment.
+
+    Of each packet: its ``accesses`` (of a barrier, NO_ACCESSES), whether it is ``joined`` to the one before,
+    and whether it ``continues`` in the one behind.  ``offsets`` and ``firsts``: where each begins, in bytes,
+    and its footprints, in the array ``footprints``; both have an entry for the end.
+    """
+
+    def __init__(
+        self, data: bytes, content: bytes, counts: list[int], offsets: list[int], follows: bool
+    ) -> None:
+        self.packets = data
+        self.content = content
+        self.offsets = offsets
+        self.count = len(counts)
+        self.firsts = [0, *accumulate(counts)]
+        self.footprints: Any = ffi.new("dmlk_footprint[]", max(1, self.firsts[-1]))
+        ffi.memmove(self.footprints, content, len(content))
+        self.joined = [is_joined(data, at) for at in offsets[:-1]]
+        self.continues = [*self.joined[1:], follows]
+        self.accesses: list[Accesses] = []
+        known: dict[bytes, Accesses] = {}
+        for first, end in pairwise(self.firsts):
+            part = content[first * _SIZE : end * _SIZE]
+            made = (
+                Accesses(self.footprints + first, end - first, part, self.footprints) if part else NO_ACCESSES
+            )
+            self.accesses.append(known.setdefault(part, made))
+        self.contents = {part for part in known if part}
+
+    def has(self, data: bytes, start: int, count: int, content: bytes) -> bool:
+        """Whether these are its packets, the contents of their accesses, and what follows."""
+        end = start + self.offsets[-1]
+        return (
+            count == self.count
+            and content == self.content
+            and data[start:end] == self.packets
+            and is_joined(data, end) == self.continues[-1]
+        )
 
 
 class Allocated(NamedTuple):

@@ -30,6 +30,7 @@ from .events import (
     Footprint,
     LeftUndefined,
     Place,
+    Stretch,
     TilesMapped,
     Waited,
 )
@@ -50,7 +51,7 @@ from .packets import (
     decode_one,
 )
 from .queue import Entry, Queue
-from .stretches import Stretch, Stretches
+from .stretches import Stretches
 
 if TYPE_CHECKING:
     from .reordering import Step

@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 
 from .allocation import Allocation
-from .events import READ, WRITE, Accesses, Event, Freed, Mapped
+from .events import READ, WRITE, Accesses, Event, Freed, Mapped, Stretch
 from .host import HostFile, HostRange
 from .kernels import ffi, lib
 from .memory import Memory
 from .reservation import Reservation
 from .storage import TILE_SIZE, Storage
-from .stretches import Stretch
 
 _TILE_BITS = TILE_SIZE // 8  # bytes of shadow bits per tile
 _NOWHERE = 2**64 - 1

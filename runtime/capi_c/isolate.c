@@ -1,4 +1,4 @@
-/* Isolated mode; see isolate.h and docs/decisions/0038.
+/* Isolated mode; see isolate.h and docs/decisions/0034.
  *
  * dmlopen loads libpython a second time, in a namespace with its own copy of every library, also of the C library.  No
  * code of one C library may run on the threads of the other, except for what needs nothing of the thread; so there is

@@ -24,12 +24,12 @@ from dmlemu_hw.events import (
     Mapped,
     Place,
     Recorded,
+    Stretch,
     Submitted,
 )
 from dmlemu_hw.footprints import meet
 from dmlemu_hw.memory_spans import spans
 from dmlemu_hw.packets import ClearUavPacket, Opcode, decode
-from dmlemu_hw.stretches import Stretch
 
 from ...d3d12.core.descriptor_uses import ByPlace, Reader
 from ...d3d12.core.events import DescriptorsWritten

@@ -19,11 +19,11 @@ from dmlemu_hw.events import (
     Mapped,
     Place,
     Queued,
+    Stretch,
     Submitted,
     Waited,
 )
 from dmlemu_hw.packets import HEADER, Opcode, commands, decode_one, is_tail
-from dmlemu_hw.stretches import Stretch
 
 from ...d3d12.lists.rows import COPY_SAME
 from ...d3d12.types.enums import ResourceBarrierFlags, ResourceStates, WriteBufferImmediateMode

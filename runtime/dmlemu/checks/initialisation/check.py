@@ -34,12 +34,12 @@ from dmlemu_hw.events import (
     Place,
     Queued,
     Signalled,
+    Stretch,
     Submitted,
 )
 from dmlemu_hw.kernels import ffi, lib
 from dmlemu_hw.packets import KERNEL, Opcode, commands, is_tail
 from dmlemu_hw.shadow import Shadow
-from dmlemu_hw.stretches import Stretch
 
 from ...d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped
 from ...d3d12.types.enums import HeapFlags

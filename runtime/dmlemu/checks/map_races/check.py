@@ -28,12 +28,12 @@ from dmlemu_hw.events import (
     Place,
     Queued,
     Signalled,
+    Stretch,
     Submitted,
     Waited,
 )
 from dmlemu_hw.kernels import ffi
 from dmlemu_hw.packets import Opcode
-from dmlemu_hw.stretches import Stretch
 
 from ...d3d12.lists.list_recorder import ListRecording
 from ...d3d12.memory.resource import HostMapped, HostUnmapped

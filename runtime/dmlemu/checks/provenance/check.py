@@ -28,11 +28,11 @@ from dmlemu_hw.events import (
     LeftUndefined,
     Mapped,
     Place,
+    Stretch,
     Submitted,
 )
 from dmlemu_hw.memory_spans import heap_number, spans
 from dmlemu_hw.packets import KERNEL, Opcode, commands, is_tail
-from dmlemu_hw.stretches import Stretch
 
 from ...d3d12.core.recording import Command
 from ...d3d12.memory.resource import HostAccessed, HostMapped, TensorExpected
