@@ -233,7 +233,6 @@ static bool are_met(int phase, needs *n) {
 
 /* Runs a part that the calling thread has taken. */
 static void run_taken(int phase, int part) {
-    dmlk_watch_join(pool.watch);
     run_part(&pool.phases[phase], part);
     if (phase < pool.count - 1) {
         atomic_store(&pool.marks[part].call[phase], atomic_load_explicit(&pool.call, memory_order_relaxed));
@@ -307,6 +306,7 @@ static unsigned wait_for_needs(int thread, int phase, int part, unsigned forks) 
 static unsigned run_parts(int thread, share *s, unsigned most, unsigned forks) {
     unsigned done = 0;
     for (int phase, part; done < most && (part = take(s, &phase)) >= 0; done++) {
+        dmlk_watch_join(pool.watch); /* before the thread waits: what it has joined before may be gone */
         if (phase > 0) {
             done += wait_for_needs(thread, phase, part, forks);
         }

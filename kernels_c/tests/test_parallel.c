@@ -254,6 +254,20 @@ TEST(a_thread_waits_for_a_part_that_takes_long) {
     }
 }
 
+/* That it sleeps does not make it look at the watch of a call before, which is gone. */
+TEST(a_thread_that_waits_looks_at_the_watch_of_its_call) {
+    dmlk_set_threads(4);
+    for (int round = 0; round < 6; round++) {
+        chain c = {.count = 3, .items = {4, 40, 40}, .after = {0, 1, 0}, .reach = {-1, -1, 1}, .nap = 3000};
+        dmlk_watch *watch = malloc(sizeof *watch);
+        dmlk_watch_begin(watch);
+        run_chain(&c, (int[]){4, 10, 20});
+        CHECK(!dmlk_watch_end(watch));
+        free(watch);
+        CHECK(is_right(&c));
+    }
+}
+
 /* --- the threads themselves --- */
 
 /* Calls `visit` with each thread of the pool: its number, and its file `of` in /proc. */
@@ -667,6 +681,7 @@ int main(void) {
     RUN(many_callers_of_phases);
     RUN(phases_within_parts);
     RUN(a_thread_waits_for_a_part_that_takes_long);
+    RUN(a_thread_that_waits_looks_at_the_watch_of_its_call);
     RUN(threads_are_kept_and_sleep);
     RUN(others_take_the_parts_of_a_busy_thread);
     RUN(a_caller_that_waits_can_be_stopped);
