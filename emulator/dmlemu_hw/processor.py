@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 # Every command is compared with these; looking up an enum member takes longer.
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
-_RUN_IN_C = frozenset((_BARRIER, _DISPATCH, _SET_HEAPS))
+_RUN_AHEAD, _RUN_MANY = frozenset((_BARRIER, _DISPATCH)), frozenset((_DISPATCH, _SET_HEAPS))
 _IN_LISTS = packets.commands(lambda effects: True)
 _TOUCH_NOTHING = packets.commands(lambda effects: not effects.on_memory)
 _HEADER_SIZE, _NO_SLOT = packets.HEADER.size, packets.SLOT_NONE
@@ -190,18 +190,15 @@ class Processor:
                     self._decode(entry, start)
                 watched = bool(events.subscriptions) and events.callbacks.foresights != ()
                 # NULL tiles lose what one kernel writes, before the next one reads it.
-                may_run_many = opcode in _RUN_IN_C and not self._memory.has_null_tiles
+                may_run_many = opcode in (_RUN_AHEAD if watched else _RUN_MANY)
+                may_run_many = may_run_many and not self._memory.has_null_tiles
                 is_alone = False
                 if watched:
                     place = Place(number, ticket, _serial(entry), command)
-                    if not (
-                        may_run_many
-                        and opcode != _SET_HEAPS
-                        and self._run_ahead(place, entry, base, start, until)
-                    ):
+                    if not (may_run_many and self._run_ahead(place, entry, base, start, until)):
                         is_alone = True
                         self._run_watched(place, opcode, size, entry, base, start)
-                elif opcode == _BARRIER or not may_run_many:
+                elif not may_run_many:
                     self._run_command(opcode, entry, base, start, size)
                 else:
                     self._run_many(entry, base, start, len(entry), until)

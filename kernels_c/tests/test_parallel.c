@@ -70,18 +70,21 @@ static void *call(void *wrong) {
     return NULL;
 }
 
-TEST(many_callers) {
+/* Runs `calls`, which counts what is wrong, on many threads at the same time. */
+static void call_from_many(void *(*calls)(void *wrong)) {
     atomic_int wrong = 0;
     pthread_t threads[CALLERS];
     dmlk_set_threads(4);
     for (int i = 0; i < CALLERS; i++) {
-        CHECK_EQUAL(pthread_create(&threads[i], NULL, call, &wrong), 0);
+        CHECK_EQUAL(pthread_create(&threads[i], NULL, calls, &wrong), 0);
     }
     for (int i = 0; i < CALLERS; i++) {
         pthread_join(threads[i], NULL);
     }
     CHECK_EQUAL(wrong, 0);
 }
+
+TEST(many_callers) { call_from_many(call); }
 
 static void call_within(int64_t begin, int64_t end, int part, void *wrong) {
     (void)part;
@@ -90,13 +93,18 @@ static void call_within(int64_t begin, int64_t end, int part, void *wrong) {
     }
 }
 
-TEST(calls_within_parts) {
+/* Makes calls whose parts run `calls`, which counts what is wrong. */
+static void call_in_parts(dmlk_part *calls) {
     atomic_int wrong = 0;
     dmlk_set_threads(4);
     for (int round = 0; round < ROUNDS; round++) {
-        dmlk_parallel(100, 8, call_within, &wrong);
+        dmlk_parallel(100, 8, calls, &wrong);
     }
     CHECK_EQUAL(wrong, 0);
+}
+
+TEST(calls_within_parts) {
+    call_in_parts(call_within);
     CHECK_EQUAL(dmlk_parts(1 << 20, 1), 4);
 }
 
@@ -215,18 +223,7 @@ static void *call_chains(void *wrong) {
     return NULL;
 }
 
-TEST(many_callers_of_phases) {
-    atomic_int wrong = 0;
-    pthread_t threads[CALLERS];
-    dmlk_set_threads(4);
-    for (int i = 0; i < CALLERS; i++) {
-        CHECK_EQUAL(pthread_create(&threads[i], NULL, call_chains, &wrong), 0);
-    }
-    for (int i = 0; i < CALLERS; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    CHECK_EQUAL(wrong, 0);
-}
+TEST(many_callers_of_phases) { call_from_many(call_chains); }
 
 static void call_chain_within(int64_t begin, int64_t end, int part, void *wrong) {
     (void)end, (void)part;
@@ -235,14 +232,7 @@ static void call_chain_within(int64_t begin, int64_t end, int part, void *wrong)
     }
 }
 
-TEST(phases_within_parts) {
-    atomic_int wrong = 0;
-    dmlk_set_threads(4);
-    for (int round = 0; round < ROUNDS; round++) {
-        dmlk_parallel(100, 8, call_chain_within, &wrong);
-    }
-    CHECK_EQUAL(wrong, 0);
-}
+TEST(phases_within_parts) { call_in_parts(call_chain_within); }
 
 /* A thread that waits for another's part does what nobody has begun, and then sleeps. */
 TEST(a_thread_waits_for_a_part_that_takes_long) {

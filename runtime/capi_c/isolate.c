@@ -20,6 +20,7 @@
 
 #include "caller.h"
 #include "isolate.h"
+#include "own_thread.h"
 #include "start.h"
 
 /* What both copies of this library know. */
@@ -41,24 +42,6 @@ static void wait_for(sem_t *semaphore)
 {
     while (sem_wait(semaphore) != 0 && errno == EINTR) {
     }
-}
-
-/* Starts a thread on which no signal handler of the program runs. */
-static int start_thread(void *(*function)(void *), void *argument)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigset_t all, before;
-    if (pthread_attr_init(&attributes) != 0)
-        return 0;
-    pthread_attr_setstacksize(&attributes, DMLEMU_OWN_STACK);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&thread, &attributes, function, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return error == 0;
 }
 
 static void stay_for_ever(void)
@@ -96,7 +79,7 @@ static void *live(void *argument)
 DMLEMU_VISIBLE int dmlemu_live_isolated(void *self);
 int dmlemu_live_isolated(void *self)
 {
-    return start_thread(live, self) || dmlemu_failed("there is no memory for a thread", "");
+    return dmlemu_start_thread(live, self) || dmlemu_failed("there is no memory for a thread", "");
 }
 
 /* --- in the program's copy --- */
@@ -186,7 +169,7 @@ int dmlemu_start_isolated(struct dmlemu_exports *exports)
     sem_init(&self->started, 0, 0);
     sem_init(&self->finish, 0, 0);
     sem_init(&self->finished, 0, 0);
-    if (!start_thread(load_and_stay, self))
+    if (!dmlemu_start_thread(load_and_stay, self))
         return failed("there is no memory for a thread", "");
     if (!is_loader_free(self))
         return failed("it is called while a library is loaded, by one of its constructors", "");

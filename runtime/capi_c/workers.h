@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "bell.h"
+#include "own_thread.h"
 
 struct capi_worker {
     struct capi_worker *next; /* in the list of idle workers */
@@ -90,24 +91,6 @@ static void capi_attend(struct capi_worker *worker)
     }
 }
 
-/* Starts a worker's thread, on which the program's signal handlers do not run. */
-static int capi_start_thread(struct capi_worker *worker)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigset_t all, before;
-    if (pthread_attr_init(&attributes) != 0)
-        return 0;
-    pthread_attr_setstacksize(&attributes, DMLEMU_OWN_STACK);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&thread, &attributes, capi_serve, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return error == 0;
-}
-
 static struct capi_worker *capi_take_worker(void)
 {
     pthread_mutex_lock(&capi_idle_lock);
@@ -122,7 +105,7 @@ static struct capi_worker *capi_take_worker(void)
     if (worker == MAP_FAILED)
         return NULL;
     worker->called.spin = worker->done.spin = CAPI_MOST_SPIN;
-    if (capi_start_thread(worker))
+    if (dmlemu_start_thread(capi_serve, worker))
         return worker;
     munmap(worker, sizeof *worker);
     return NULL;
