@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -135,6 +134,13 @@ typedef struct patience {
     unsigned looks;
 } patience;
 
+/* (not by sched_getcpu, which believes the thread pointer: in the C interface, another thread may be in its place) */
+static int this_cpu(void) {
+    unsigned cpu = 0;
+    syscall(SYS_getcpu, &cpu, NULL, NULL);
+    return (int)cpu;
+}
+
 /* Passes a moment; false: the thread should sleep instead. */
 static bool spins(patience *p) {
     if (p->end == 0) {
@@ -149,7 +155,7 @@ static bool spins(patience *p) {
     if (++p->looks % 16 != 0) {
         return true;
     }
-    if (p->thread > 0 && sched_getcpu() == atomic_load_explicit(&pool.cpu, memory_order_relaxed)) {
+    if (p->thread > 0 && this_cpu() == atomic_load_explicit(&pool.cpu, memory_order_relaxed)) {
         return false; /* this thread was woken on the CPU of its caller, who waits for it */
     }
     const int64_t time = now();
@@ -482,7 +488,7 @@ static void deal(int begun, int first) {
     atomic_store_explicit(&pool.unfinished, (unsigned)all, memory_order_relaxed);
     atomic_store_explicit(&pool.waiters, 0, memory_order_relaxed); /* (after a fork, there may seem to be one) */
     atomic_store_explicit(&pool.team, team, memory_order_relaxed);
-    atomic_store_explicit(&pool.cpu, sched_getcpu(), memory_order_relaxed);
+    atomic_store_explicit(&pool.cpu, this_cpu(), memory_order_relaxed);
     for (int i = team; i-- > 0;) {
         for (int phase = pool.count; phase-- > begun;) { /* a thread that sees parts sees those of later phases */
             const int from = phase == begun ? first : 0, parts = pool.phases[phase].parts - from;

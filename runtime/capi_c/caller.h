@@ -42,15 +42,15 @@ static inline void dmlemu_measure_stack(struct dmlemu_stack *stack)
 }
 
 /* Whether Python may be called here: not on a small stack, not near the end of a large one, and not on a stack that
- * the program made itself, such as a coroutine's. */
-static inline int dmlemu_has_room(struct dmlemu_stack *stack)
+ * the program made itself, such as a coroutine's.  `measure`: dmlemu_measure_stack of the thread's C library. */
+static inline int dmlemu_has_room(struct dmlemu_stack *stack, void (*measure)(struct dmlemu_stack *))
 {
     const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (__builtin_expect(dmlemu_is_inside(stack, here), 1))
         return 1;
     if (stack->is_known)
         return 0;
-    dmlemu_measure_stack(stack);
+    measure(stack);
     return dmlemu_is_inside(stack, here);
 }
 

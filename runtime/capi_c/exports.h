@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct dl_phdr_info;
+struct dmlemu_stack;
 
 #define DMLEMU_D3D12_EXPORTS(EXPORT) \
     EXPORT(D3D12CreateDevice, (uintptr_t adapter, uint32_t level, uintptr_t riid, uintptr_t out), (adapter, level, riid, out)) \
@@ -43,6 +44,7 @@ struct dmlemu_exports {
     /* Set by libd3d12.so before. */
     int is_isolated; /* Python runs on threads of its own alone: the program's threads belong to another C library */
     int (*iterate)(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data); /* over the program's files */
+    void (*measure_stack)(struct dmlemu_stack *); /* of a thread of the program */
 
 #define FIELD(name, parameters, arguments) uint32_t (*name) parameters;
     DMLEMU_EXPORTS(FIELD)

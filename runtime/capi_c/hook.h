@@ -41,7 +41,7 @@ static void capi_find_frames(void *argument)
 /* Runs the method: on this thread, if Python may run here and the stack has room for it. */
 static void capi_run(struct _cffi_externpy_s *method, char *arguments)
 {
-    if (capi_is_isolated ? capi_is_ours : dmlemu_has_room(&capi_stack)) {
+    if (capi_is_isolated ? capi_is_ours : dmlemu_has_room(&capi_stack, capi_measure_stack)) {
         const uint32_t mode = dmlemu_enter_mode();
         capi_call_python(method, arguments);
         dmlemu_leave_mode(mode);

@@ -460,7 +460,9 @@ static uintptr_t capi_fill(uintptr_t address)
     DMLEMU_EXPORTS(FILL)
     capi_count_cpus();
     capi_is_isolated = table->is_isolated;
+    capi_can_stand_in = capi_is_isolated && capi_may_change_pointer();
     capi_iterate = table->iterate;
+    capi_measure_stack = table->measure_stack;
     table->enter = capi_enter;
     table->end = capi_end;
     table->print_left = capi_print_left;

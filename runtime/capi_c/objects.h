@@ -110,6 +110,7 @@ static _Atomic int capi_is_alive = 1;
 /* Copied from the table of exports. */
 static int capi_is_isolated;
 static int (*capi_iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = dl_iterate_phdr;
+static void (*capi_measure_stack)(struct dmlemu_stack *) = dmlemu_measure_stack;
 
 /* In isolated mode: this thread is one of Python's. */
 static _Thread_local int capi_is_ours;

@@ -29,7 +29,7 @@ static int iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void 
     return result;
 }
 
-static struct dmlemu_exports exports = {.iterate = iterate};
+static struct dmlemu_exports exports = {.iterate = iterate, .measure_stack = dmlemu_measure_stack};
 
 /* Calls a function in the usual floating-point mode: on this thread or, if its stack has no room for an interpreter,
  * on a thread of our own, for which it waits.  0: there is no memory for a thread. */
@@ -40,7 +40,7 @@ static int call_with_room(void *(*function)(void *))
     pthread_t thread;
     int error = 0;
     const uint32_t mode = dmlemu_enter_mode();
-    if (dmlemu_has_room(&stack) || pthread_attr_init(&attributes) != 0) {
+    if (dmlemu_has_room(&stack, dmlemu_measure_stack) || pthread_attr_init(&attributes) != 0) {
         function(NULL);
     } else {
         pthread_attr_setstacksize(&attributes, DMLEMU_OWN_STACK);

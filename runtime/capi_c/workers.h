@@ -3,13 +3,16 @@
  *
  * There are as many workers as there were such calls at the same time.  They live as long as the process.  If such a
  * call calls a function of the program (a message callback), that runs on the program's thread, as in all other
- * calls.  Calls from inside it are served by the same worker, which may hold locks that they need. */
+ * calls.  Calls from inside it are served by the same worker, which may hold locks that they need.
+ *
+ * In isolated mode a thread with room takes the place of a worker, as stand_in.h says, so that nobody is woken. */
 
 #include <pthread.h>
 #include <sys/mman.h>
 
 #include "bell.h"
 #include "own_thread.h"
+#include "stand_in.h"
 
 struct capi_worker {
     struct capi_worker *next; /* in the list of idle workers */
@@ -20,6 +23,8 @@ struct capi_worker {
     int is_passing, must_stop;
     void (*function)(void *); /* of the program; NULL: the call is done */
     void *argument;
+    struct capi_place_of_thread place; /* set before `done` is rung the first time */
+    int has_stand_in;                  /* the thread that calls is in the place of the worker */
 };
 
 /* This thread's worker; NULL: this thread is not a worker. */
@@ -32,7 +37,7 @@ static struct capi_worker *capi_idle;
 static pthread_mutex_t capi_idle_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Makes the call that the worker was given, with the state of the thread that gave it. */
-static void capi_serve_call(struct capi_worker *self)
+CAPI_IN_ANOTHER_PLACE static void capi_make_call(struct capi_worker *self)
 {
     capi_site = self->site;
     capi_is_passing = self->is_passing;
@@ -41,7 +46,22 @@ static void capi_serve_call(struct capi_worker *self)
     self->must_stop = capi_must_stop;
     capi_must_stop = 0;
     self->function = NULL;
+}
+
+static void capi_serve_call(struct capi_worker *self)
+{
+    capi_make_call(self);
     capi_ring(&self->done);
+}
+
+/* Makes the call in the place of the worker. */
+CAPI_IN_ANOTHER_PLACE static void capi_stand_in(struct capi_worker *worker)
+{
+    const uint32_t mode = dmlemu_enter_mode();
+    capi_enter_place(&worker->place);
+    capi_make_call(worker);
+    capi_leave_place(&worker->place);
+    dmlemu_leave_mode(mode);
 }
 
 static void *capi_serve(void *argument)
@@ -49,11 +69,29 @@ static void *capi_serve(void *argument)
     capi_self = argument;
     capi_is_ours = 1;
     dmlemu_enter_mode();
+    capi_self->place.pointer = capi_thread_pointer();
+    capi_ring(&capi_self->done);
     for (;;) {
         capi_wait(&capi_self->called);
         capi_serve_call(capi_self);
     }
     return NULL;
+}
+
+CAPI_IN_ANOTHER_PLACE static void capi_run_function(struct capi_worker *worker, void (*function)(void *), void *argument)
+{
+    struct capi_worker *outer = capi_server;
+    capi_server = worker;
+    function(argument);
+    capi_server = outer;
+}
+
+/* Calls a function of the program in the thread's own place. */
+CAPI_IN_ANOTHER_PLACE static void capi_step_out(struct capi_worker *worker, void (*function)(void *), void *argument)
+{
+    capi_leave_place(&worker->place);
+    capi_run_function(worker, function, argument);
+    capi_enter_place(&worker->place);
 }
 
 /* Calls a function of the program, on the thread of the program that made the call. */
@@ -69,11 +107,15 @@ static void capi_call_client(void (*function)(void *), void *argument)
     }
     const struct capi_site site = capi_site;
     const int is_passing = capi_is_passing;
-    self->function = function;
-    self->argument = argument;
-    capi_ring(&self->done);
-    for (capi_wait(&self->called); self->method != NULL; capi_wait(&self->called))
-        capi_serve_call(self);
+    if (self->has_stand_in) {
+        capi_step_out(self, function, argument);
+    } else {
+        self->function = function;
+        self->argument = argument;
+        capi_ring(&self->done);
+        for (capi_wait(&self->called); self->method != NULL; capi_wait(&self->called))
+            capi_serve_call(self);
+    }
     capi_site = site;
     capi_is_passing = is_passing;
 }
@@ -81,11 +123,8 @@ static void capi_call_client(void (*function)(void *), void *argument)
 /* Waits until a call is done, and meanwhile runs the functions of the program that it calls. */
 static void capi_attend(struct capi_worker *worker)
 {
-    struct capi_worker *outer = capi_server;
     for (capi_wait(&worker->done); worker->function != NULL; capi_wait(&worker->done)) {
-        capi_server = worker;
-        worker->function(worker->argument);
-        capi_server = outer;
+        capi_run_function(worker, worker->function, worker->argument);
         worker->method = NULL;
         capi_ring(&worker->called);
     }
@@ -105,10 +144,12 @@ static struct capi_worker *capi_take_worker(void)
     if (worker == MAP_FAILED)
         return NULL;
     worker->called.spin = worker->done.spin = CAPI_MOST_SPIN;
-    if (dmlemu_start_thread(capi_serve, worker))
-        return worker;
-    munmap(worker, sizeof *worker);
-    return NULL;
+    if (!dmlemu_start_thread(capi_serve, worker)) {
+        munmap(worker, sizeof *worker);
+        return NULL;
+    }
+    capi_wait(&worker->done);
+    return worker;
 }
 
 /* Has a worker make a call; 0: there is no memory for a thread. */
@@ -121,8 +162,15 @@ static int capi_hand_over(struct _cffi_externpy_s *method, char *arguments)
     worker->arguments = arguments;
     worker->site = capi_site;
     worker->is_passing = capi_is_passing;
-    capi_ring(&worker->called);
-    capi_attend(worker);
+    const int had_stand_in = worker->has_stand_in;
+    worker->has_stand_in = capi_can_stand_in && dmlemu_has_room(&capi_stack, capi_measure_stack);
+    if (worker->has_stand_in) {
+        capi_stand_in(worker);
+    } else {
+        capi_ring(&worker->called);
+        capi_attend(worker);
+    }
+    worker->has_stand_in = had_stand_in;
     capi_is_passing = worker->is_passing;
     capi_must_stop = worker->must_stop;
     if (worker == capi_server)
