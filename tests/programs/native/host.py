@@ -5,6 +5,7 @@ Runs under any Python from 3.9 on, which need not have dmlemu.
 
 import ctypes
 import os
+import signal
 import sys
 import threading
 import time
@@ -73,6 +74,17 @@ def forks():
 
 def makes_a_mistake():
     library.make_mistake()
+
+
+def signals_arrive():
+    """Handlers of this Python run while it computes: they find their own thread-local values."""
+    arrived = []
+    signal.signal(signal.SIGALRM, lambda *_: arrived.append(threading.local()))
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    wrong = library.compute(20)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    time.sleep(0)  # the handler of the last signal
+    sys.exit(3 if wrong == 0 and arrived else 4)
 
 
 def prints_the_time_of_calls():

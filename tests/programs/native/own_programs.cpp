@@ -5,6 +5,7 @@
 #include "memory.cpp"
 #include "synchronization.cpp"
 #include "tensorflow.cpp"
+#include "torch.cpp"
 
 #include "objects.cpp" // the last one: it enables the debug layer and removes the device
 
@@ -17,6 +18,7 @@ int main(int count, char **arguments)
                     {"memory", memory},
                     {"synchronization", synchronization},
                     {"tensorflow", tensorflow},
+                    {"torch", torch},
                     {"objects", objects}};
     for (const auto &each : programs) {
         bool is_wanted = count == 1;

@@ -26,6 +26,7 @@ WAYS = {  # to end, and the status
     "daemons_call": 3,
     "a_daemon_waits": 3,
     "forks": 3,
+    "signals_arrive": 3,
 }
 
 

@@ -275,7 +275,27 @@ def tensorflow() -> Iterator[str]:
         yield from rows(session.read(buffers[0], np.uint32))
 
 
-PROGRAMS: list[Callable[[], Iterator[str]]] = [operators, memory, synchronization, tensorflow, objects]
+def torch() -> Iterator[str]:
+    yield "tier 2"
+    layout = tensor([1, 1, 1, 8])
+    with Session() as session:
+        add = session.compile(
+            dml.ElementWiseAdd1OperatorDesc(a_tensor=layout, b_tensor=layout, output_tensor=layout), "add"
+        )
+        session.initialize(add)
+        session.barrier()
+        numbers = np.arange(8, dtype=np.float32)
+        x, y = session.upload("x", numbers + 1), session.upload("y", numbers + np.float32(0.5))
+        for i in range(4):
+            operands = [x, y] if i % 2 == 0 else [y, x]
+            session.dispatch(add, operands, [operands[1]])
+            session.barrier()
+        for each in (x, y):
+            yield from rows(session.read(each, np.uint32))
+    yield "5000 of 5000"
+
+
+PROGRAMS: list[Callable[[], Iterator[str]]] = [operators, memory, synchronization, tensorflow, torch, objects]
 OPTIONS = [["--strictness", "runtime"], ["--strict"], ["--strict", "--chaos", "1"]]
 MORE_OPTIONS = [
     *OPTIONS,
