@@ -178,6 +178,9 @@ class Gpu:
         Otherwise nothing depends on time, so that a program which polls gets the same answers each time; nor
         in a random order, where each step draws.  GpuFault as :meth:`step`.
         """
+        if not (self.memory.to_free or self._fences.due or any(queue.pending for queue in self.queues)):
+            self.memory.check_process()
+            return  # programs poll idle GPUs often
         is_short = self.has_native_threads and self.random(Mode.ORDER) is None
         self.step(time.monotonic() + _SHORT if is_short else None)
 

@@ -200,7 +200,7 @@ def _is_plain(context: DeviceContext, slot: Slot, binding: BufferBinding) -> boo
         isinstance(resource, Resource)
         and resource.context is context.d3d12
         and not resource.released
-        and resource.heap_type is HeapType.DEFAULT
+        and (resource.heap_type or HeapType.DEFAULT) is HeapType.DEFAULT  # or a reserved buffer
         and resource.flags & _ALLOW_UAV != 0
         and type(offset) is int
         and type(size) is int
