@@ -24,6 +24,7 @@ FLAG_JOINED: int = lib.DMLK_FLAG_JOINED
 ORDER_SHIFT: int = lib.DMLK_FLAG_ORDER_SHIFT
 ORDERS = 1 << 32 - ORDER_SHIFT
 FLAG_FUSED: int = lib.DMLK_FLAG_FUSED
+FLAG_PASSED: int = lib.DMLK_FLAG_PASSED
 FLAG_TAIL = 4  # of a discard: applies to the bytes after the last element of an output
 READ: int = lib.DMLK_READ
 WRITE: int = lib.DMLK_WRITE
@@ -742,7 +743,13 @@ def _lines(data: bytes, indent: str) -> Iterator[str]:
 
 
 def _flags_text(flags: int) -> str:
-    names = {FLAG_POISON: " poison", FLAG_JOINED: " joined", FLAG_FUSED: " fused", FLAG_TAIL: " tail"}
+    names = {
+        FLAG_POISON: " poison",
+        FLAG_JOINED: " joined",
+        FLAG_FUSED: " fused",
+        FLAG_PASSED: " passed",
+        FLAG_TAIL: " tail",
+    }
     order = f" order={flags >> ORDER_SHIFT}" if flags >> ORDER_SHIFT else ""
     return "".join(name for flag, name in names.items() if flags & flag) + order
 

@@ -260,15 +260,16 @@ static enum relation relate(const dmlk_view *view, const dmlk_view *const *writt
 
 /* Whether the function may run on a piece of the output before the rest is computed, and run again if the kernel
  * starts over: it reads an output of the chain, and otherwise only tensors that the chain does not write. */
-static bool can_follow(struct chain *c, const dmlk_call *call) {
+static bool can_follow(struct chain *c, const dmlk_call *call, bool reads_one) {
     const dmlk_view *out = &call->views[call->view_count - 1];
     bool follows = false, has_number = false;
     for (uint32_t k = 0; k < call->view_count; k++) {
         const dmlk_view *view = &call->views[k];
-        const bool is_alike = same_layout(view, c->written[0], false);
+        const bool must_be_one = reads_one && k > 0 && view != out;
+        const bool is_alike = !must_be_one && same_layout(view, c->written[0], false);
         const bool is_number = view != out && !is_alike && same_layout(view, c->written[0], true);
         if (view->base == NULL || dmlk_type_bytes(view->type) == 0 || !(is_alike || is_number) ||
-            (is_number && has_number)) {
+            (is_number && has_number && !must_be_one)) {
             return false;
         }
         has_number = has_number || is_number;
@@ -290,7 +291,12 @@ static bool can_follow(struct chain *c, const dmlk_call *call) {
     return follows;
 }
 
-/* Prepares the function of the packet; false: it cannot follow..  `header` is that of the previous packet, and is
+static bool is_passed(const dmlk_dispatch_header *header) {
+    const uint32_t both = DMLK_FLAG_FUSED | DMLK_FLAG_PASSED;
+    return (header->flags & both) == both;
+}
+
+/* Prepares the function of the packet; false: it cannot follow.  `header` is that of the previous packet, and is
  * replaced by the header of this one. */
 static bool add_follower(struct chain *c, const uint8_t *packet, uint64_t size, const struct memory *memory,
                          dmlk_dispatch_header *header) {
@@ -299,18 +305,20 @@ static bool add_follower(struct chain *c, const uint8_t *packet, uint64_t size, 
     const uint32_t opcode = header->opcode;
     dmlk_fault unused;
     dmlk_call call;
+    follower->number = -1;
+    follower->reads_one = false;
     if (!decode_header(packet, size, header) || header->opcode != opcode || header->tensor_count > 4 ||
         kernels[header->kernel].prepare == NULL ||
         decode_call(packet, header, memory, c->views[f->count], &call, &unused) != DMLK_OK ||
-        !kernels[header->kernel].prepare(&call, follower) || !can_follow(c, &call)) {
+        !kernels[header->kernel].prepare(&call, follower) || !can_follow(c, &call, follower->reads_one)) {
         return false;
     }
-    follower->number = -1;
+    follower->is_passed = is_passed(header);
     for (uint32_t k = 0; k < follower->operands; k++) {
         const dmlk_view *view = &call.views[follower->order[k]];
         follower->base[k] = view->base;
         follower->bytes[k] = dmlk_type_bytes(view->type);
-        if (!same_layout(view, c->written[0], false)) {
+        if (!follower->reads_one && !same_layout(view, c->written[0], false)) {
             dmlk_follow_number(follower, k, view->base);
         }
     }
@@ -353,6 +361,7 @@ static void find_followers(struct chain *c, const dmlk_call *call, const uint8_t
                            dmlk_dispatch_header header, const struct memory *memory) {
     c->followers.count = c->reads = c->writes = 0;
     c->followers.done = 0;
+    c->followers.is_passed = is_passed(&header);
     c->followers.scaling = NULL;
     if (call->view_count == 0 || call->view_count > DMLK_MAX_OPERANDS) {
         return;

@@ -63,6 +63,8 @@ enum dmlk_status {
 #define DMLK_FLAG_POISON 1 /* fill undefined contents with DMLK_POISON_BYTE */
 #define DMLK_FLAG_JOINED 2 /* continues the command that the previous packet began */
 #define DMLK_FLAG_FUSED 8 /* on a dispatch: the next packet is also a dispatch, and may be run together with this one */
+#define DMLK_FLAG_PASSED 16 /* on a fused dispatch: only the next packet reads its output, which need not be written if both
+                             * run together */
 #define DMLK_FLAG_ORDER_SHIFT 16 /* the higher bits: seed of the random order in which a kernel writes several values
                                   * to one element, where that order is undefined; 0: logical order */
 #define DMLK_POISON_BYTE 203 /* 0xCB */

@@ -1,5 +1,6 @@
 /* cast: out = in, converted by the rules of dmlk_store_promoted.  Equal types: the bits are copied. */
 #include <math.h>
+#include <string.h>
 
 #include "float16.h"
 #include "kernel.h"
@@ -93,6 +94,20 @@ static dmlk_row *choose_row(uint32_t in, uint32_t out) {
     static dmlk_row *const rows[DMLK_INT64 + 1][DMLK_INT64 + 1] = {
         [DMLK_FLOAT16][DMLK_FLOAT32] = widen_row, [DMLK_FLOAT32][DMLK_FLOAT16] = narrow_row, PAIRS(ENTRY)};
     return rows[in][out] != NULL ? rows[in][out] : cast_row;
+}
+
+/* Behind sums of INT32 alone. */
+bool dmlk_prepare_cast(const dmlk_call *call, dmlk_follower *follower) {
+    const struct types types = {DMLK_INT32, DMLK_FLOAT32};
+    if (!dmlk_has_views(call, 2, 0) || call->views[0].type != types.in || call->views[1].type != types.out) {
+        return false;
+    }
+    follower->row = choose_row(types.in, types.out);
+    follower->operands = 2;
+    follower->order[0] = 0, follower->order[1] = 1;
+    follower->known = DMLK_CAST;
+    memcpy(follower->context, &types, sizeof types);
+    return true;
 }
 
 static int convert(const dmlk_view *in, const dmlk_view *out) {

@@ -400,17 +400,21 @@ void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk
 }
 
 #ifndef DMLK_CHECKED
-/* Runs the convolution together with the packet that scales its sums; false: that is another one's task. */
-static bool convolve_scaled(const dmlk_call *call, dmlk_convolution c) {
-    if (call->followers == NULL || call->followers->scaling == NULL) {
+/* Runs the convolution together with the packets that follow it; false: that is another one's task. */
+static bool convolve_finished(const dmlk_call *call, dmlk_convolution c) {
+    dmlk_sums_finish finish;
+    const uint32_t count = dmlk_find_sums_finish(call->followers, &finish);
+    if (count == 0) {
         return false;
     }
-    c.scaling = call->followers->scaling;
-    c.output = with_y_axis(c.scaling->out);
+    c.finish = &finish;
+    if (finish.scaling != NULL) {
+        c.output = with_y_axis(finish.scaling->out);
+    }
     if (!dmlk_convolve_bytes(&c)) {
         return false;
     }
-    call->followers->done = 1;
+    call->followers->done = count;
     return true;
 }
 #endif
@@ -434,7 +438,7 @@ int dmlk_run_convolution_integer(const dmlk_call *call) {
         return run_inside(&job);
     }
 #ifndef DMLK_CHECKED
-    if (convolve_scaled(call, job.c) || dmlk_convolve_bytes(&job.c)) {
+    if (convolve_finished(call, job.c) || dmlk_convolve_bytes(&job.c)) {
         return DMLK_OK; /* the tuned kernel gives the same bits */
     }
 #endif

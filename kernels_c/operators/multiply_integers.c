@@ -152,9 +152,9 @@ static bool filters_are_of_a(const dmlk_view *v) {
 }
 
 /* Multiplies bytes by the tuned convolution: rows of a and columns of b are positions and filters, or the reverse.
- * Positions are divided into lines that fit a cache.  False: both matrices have several zero points, or memory ran
- * out. */
-static bool convolve(const struct job *job) {
+ * Positions are divided into lines that fit a cache.  False: both matrices have several zero points, memory ran out, or
+ * the sums are not finished there. */
+static bool convolve(const struct job *job, const dmlk_sums_finish *finish) {
     const dmlk_view *v = job->v;
     const bool a_filters = filters_are_of_a(v);
     const int in = a_filters ? B : A, filter = a_filters ? A : B;
@@ -166,6 +166,7 @@ static bool convolve(const struct job *job) {
     const int64_t in_step = stride(&v[in], along), out_step = stride(&v[OUT], along);
     dmlk_convolution c = {.filter_sizes = {filters, job->depth, 1, 1}, .strides = {1, 1, 1, 1}, .dilations = {1, 1, 1, 1}};
     c.groups = 1;
+    c.finish = finish;
     c.filter_zero = &v[filter + 1];
     if (v[in + 1].base != NULL) {
         const uint8_t bits = DMLK_LOAD(v[in + 1].base, 0);
@@ -279,6 +280,20 @@ static bool multiply_few(struct job *job) {
     return true;
 }
 
+/* Multiplies bytes; where there are packets that follow, perhaps together with these. */
+static bool multiply_bytes(struct job *job, dmlk_followers *followers) {
+    dmlk_sums_finish finish;
+    if (multiply_few(job)) {
+        return true;
+    }
+    const uint32_t count = dmlk_find_sums_finish(followers, &finish);
+    if (count > 0 && finish.scaling == NULL && convolve(job, &finish)) {
+        followers->done = count;
+        return true;
+    }
+    return convolve(job, NULL);
+}
+
 #endif
 
 int dmlk_run_multiply_integers(const dmlk_call *call) {
@@ -294,7 +309,7 @@ int dmlk_run_multiply_integers(const dmlk_call *call) {
         return status;
     }
 #ifndef DMLK_CHECKED
-    if (multiply_few(&job) || convolve(&job)) {
+    if (multiply_bytes(&job, call->followers)) {
         return DMLK_OK; /* (these give the same bits) */
     }
 #endif

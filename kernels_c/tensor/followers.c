@@ -9,12 +9,15 @@
 #define PIECE 2048 /* elements; a piece stays in the first-level cache from one function to the next */
 #define AHEAD 4    /* rows between the row of a function and the prefetched one */
 
+/* Whether the operand is a number that the row reads with a stride of 0: all but its input and its output. */
+static bool is_one(const dmlk_follower *f, uint32_t k) { return f->reads_one && k > 0 && k + 1 < f->operands; }
+
 /* Prefetches a row of each tensor but the product's output: CPUs do not prefetch short rows that are far apart. */
 static void fetch(const dmlk_followers *followers, int64_t from, int64_t count) {
     for (uint32_t i = 0; i < followers->count; i++) {
         const dmlk_follower *f = &followers->each[i];
         for (uint32_t k = 0; k < f->operands; k++) {
-            if (f->base[k] == followers->base || (int32_t)k == f->number) {
+            if (f->base[k] == followers->base || (int32_t)k == f->number || is_one(f, k)) {
                 continue;
             }
             const uint8_t *at = f->base[k] + from * f->bytes[k];
@@ -32,8 +35,8 @@ static void run_piece(const dmlk_followers *followers, int64_t from, int64_t cou
         int64_t strides[4];
         for (uint32_t k = 0; k < f->operands; k++) {
             const bool is_number = (int32_t)k == f->number;
-            at[k] = f->base[k] + (is_number ? 0 : from * f->bytes[k]);
-            strides[k] = is_number ? 1 : stride;
+            at[k] = f->base[k] + (is_number || is_one(f, k) ? 0 : from * f->bytes[k]);
+            strides[k] = is_number ? 1 : is_one(f, k) ? 0 : stride;
         }
         f->row(at, strides, count, f->context);
     }
@@ -125,18 +128,22 @@ static bool add_pair(const dmlk_followers *followers, const dmlk_follower *f, dm
     return f->known == DMLK_LOW ? set_low(finish, bound) : set_high(finish, bound);
 }
 
+static bool adds_or_bounds(enum dmlk_known_function known) {
+    return known == DMLK_ADD || known == DMLK_RELU || known == DMLK_LOW || known == DMLK_HIGH || known == DMLK_LOW_AND_HIGH;
+}
+
 bool dmlk_find_finish(const dmlk_followers *followers, dmlk_finish *finish) {
     *finish = (dmlk_finish){0};
     bool found = true;
     for (uint32_t i = 0; followers != NULL && found && i < followers->count; i++) {
         const dmlk_follower *f = &followers->each[i];
-        found = f->known != DMLK_NOT_KNOWN && f->base[f->operands - 1] == followers->base;
+        found = adds_or_bounds(f->known) && f->base[f->operands - 1] == followers->base;
         if (found && f->operands == 3) {
             found = add_pair(followers, f, finish);
         } else if (found) {
             found = f->base[0] == followers->base && set_low(finish, f->low) &&
-                    (f->known == DMLK_LOW || set_high(finish, f->high));
-            finish->for_positive_zeros = finish->for_positive_zeros || (f->keeps_zero && f->low == 0);
+                    (f->known != DMLK_LOW_AND_HIGH || set_high(finish, f->high));
+            finish->for_positive_zeros = finish->for_positive_zeros || (f->known != DMLK_RELU && f->low == 0);
         }
     }
     return found;

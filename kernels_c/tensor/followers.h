@@ -4,8 +4,10 @@
  * They are the kernels of the packets after the product's.  A kernel that runs its followers sets `done`.  All other
  * kernels ignore them, and the packets are then dispatched as usual; the results have the same bits.
  *
- * Behind a product of integers, the packet scales its sums to bytes.  A product that does so writes the bytes alone:
- * packets are marked as fused only if no other packet reads the sums. */
+ * Behind a product of integers, a packet may scale its sums to bytes.  A product that does so writes the bytes alone:
+ * packets are marked as fused only if no other packet reads the sums.  Or packets convert the sums to floats, scale, add,
+ * bound and quantize these: a product may do so before it stores anything (sums_finish.h), and then does not write what
+ * only the next packet reads. */
 #ifndef DMLK_FOLLOWERS_H
 #define DMLK_FOLLOWERS_H
 
@@ -15,8 +17,19 @@
 #define DMLK_MOST_FOLLOWERS 12 /* of one product */
 #define DMLK_REPEATED 512 /* how often a number is repeated for a row: a power of 2 */
 
-/* Functions of FLOAT32 that kernels know: see dmlk_find_finish. */
-enum dmlk_known_function { DMLK_NOT_KNOWN, DMLK_ADD, DMLK_LOW, DMLK_HIGH, DMLK_LOW_AND_HIGH };
+/* Functions of FLOAT32 that kernels know: see dmlk_find_finish and sums_finish.h. */
+enum dmlk_known_function {
+    DMLK_NOT_KNOWN,
+    DMLK_CAST, /* of INT32 to FLOAT32 */
+    DMLK_SCALE, /* x * low + high, with two roundings */
+    DMLK_MULTIPLY,
+    DMLK_ADD,
+    DMLK_RELU, /* a lower bound of 0, which replaces -0 */
+    DMLK_LOW, /* a lower bound: the other operand, or of one operand `low`, with which a zero keeps its sign */
+    DMLK_HIGH,
+    DMLK_LOW_AND_HIGH,
+    DMLK_QUANTIZE /* to `integers`: operands are x, a scale and a zero point */
+};
 
 /* A row and its context, set by the kernel of a packet (see dmlk_prepare).  Operand k of the row is view order[k] of
  * the packet; the output is the last operand and the last view. */
@@ -27,9 +40,11 @@ typedef struct dmlk_follower {
     uint8_t *base[4]; /* of the operands */
     int64_t bytes[4]; /* of an element */
     int32_t number; /* the operand that is one number for all elements; negative: none is */
+    bool reads_one; /* all operands but the first and the last are such numbers, and its row reads them with a stride of 0 */
+    bool is_passed; /* its output is read by the next packet alone */
     enum dmlk_known_function known;
-    float low, high; /* the bounds of a known function that has no operand for them */
-    bool keeps_zero; /* -0 stays with a lower bound of 0 */
+    float low, high; /* what a known function has no operand for */
+    dmlk_integers integers;
     _Alignas(64) uint8_t numbers[DMLK_REPEATED * 8]; /* the number, again and again: as rows of vectors read it */
     _Alignas(16) uint8_t context[256];
 } dmlk_follower;
@@ -44,6 +59,7 @@ typedef struct dmlk_followers {
     int64_t bytes;
     uint32_t count;
     uint32_t done; /* how many of the packets after the product's were run, on all elements */
+    bool is_passed; /* the product's output is read by the next packet alone */
     dmlk_follower each[DMLK_MOST_FOLLOWERS];
     const dmlk_scaling *scaling; /* of the sums, by the one packet that follows; `count` is 0.  NULL: none does */
 } dmlk_followers;

@@ -1,4 +1,6 @@
 /* gemm and convolution_integer, on any layout, against their definitions. */
+#include <math.h>
+
 #include "convolution_integer.h"
 #include "convolve.h"
 #include "device.h"
@@ -367,19 +369,19 @@ static dmlk_view of_channels(device *d, enum dmlk_type type, int64_t channels) {
     return view;
 }
 
-/* The same convolution for the tuned kernel itself, with filters that are not in blocks; its output is that of `scaling`. */
-static dmlk_convolution as_scaled(const struct convolution *c, const dmlk_scaling *scaling) {
+/* The same convolution for the tuned kernel itself, with filters that are not in blocks; its sums are finished. */
+static dmlk_convolution as_finished(const struct convolution *c, const dmlk_view *output, const dmlk_sums_finish *finish) {
     static const dmlk_view no_zero;
     const int64_t zero_at[] = {0}, *sizes = c->filter_sizes, *strides = c->filter->strides;
     dmlk_convolution k = {.input = *c->input,
-                          .output = *scaling->out,
+                          .output = *output,
                           .filter = *c->filter,
                           .strides = {1, 1, 1, 1},
                           .dilations = {1, 1, 1, 1},
                           .groups = 1,
                           .input_zero = c->input_zero != NULL ? (int)get_element(c->input_zero, zero_at) : 0,
                           .filter_zero = c->filter_zero != NULL ? c->filter_zero : &no_zero,
-                          .scaling = scaling};
+                          .finish = finish};
     memcpy(k.filter_sizes, sizes, sizeof k.filter_sizes);
     memcpy(k.filter.sizes, (const int64_t[]){sizes[0], 1, sizes[1], 1, sizes[2], sizes[3]}, 6 * sizeof *sizes);
     memcpy(k.filter.strides, (const int64_t[]){strides[0], 0, strides[1], 0, strides[2], strides[3]}, 6 * sizeof *sizes);
@@ -407,7 +409,14 @@ static bool check_scaled(const struct convolution *c) {
                                   .scales = {&first, &second, &third},
                                   .zero = (uint8_t)random_bits(),
                                   .type = {.flip = is_signed ? 0x80 : 0, .low = low, .high = low + 255}};
-    const dmlk_convolution k = as_scaled(c, &scaling);
+    const dmlk_sums_finish finish = {.base = bytes->base,
+                                     .scaling = &scaling,
+                                     .summand = -0.0f,
+                                     .bytes = bytes->base,
+                                     .step = 1,
+                                     .zero = scaling.zero,
+                                     .integers = scaling.type};
+    const dmlk_convolution k = as_finished(c, bytes, &finish);
     const bool is_done = dmlk_convolve_bytes(&k);
     int64_t index[4] = {0}, wrong = 0;
     do {
@@ -421,9 +430,67 @@ static bool check_scaled(const struct convolution *c) {
     return is_done;
 }
 
-/* Sums that are scaled to bytes before they are stored. */
-TEST(convolution_scales_sums) {
-    int scaled = 0;
+/* A tensor of the layout of another. */
+static const dmlk_view *tensor_like(device *d, enum dmlk_type type, const dmlk_view *like) {
+    return device_tensor(d, type, 4, like->sizes, like->strides);
+}
+
+/* What `finish` makes of a sum and an element of `added`. */
+static float finished_number(const dmlk_sums_finish *finish, int64_t sum, float added) {
+    float x = (float)sum * finish->factor + finish->summand;
+    x = finish->added != NULL ? x + added : x;
+    if (finish->is_bounded) {
+        x = x > finish->low ? x : finish->low;
+        x = x < finish->high ? x : finish->high;
+    }
+    return dmlk_one_nan_float(x);
+}
+
+/* The same as check_scaled for sums that become floats, bytes or both. */
+static bool check_finished(const struct convolution *c) {
+    static const float special[] = {0, -0.0f, INFINITY, -INFINITY, NAN, 1e-40f};
+    device d;
+    device_begin(&d, "convolution_integer");
+    const dmlk_view *out = common_tensor(&d, DMLK_FLOAT32, 4, c->output->sizes, false, random_between(0, 3));
+    const dmlk_view *added = tensor_like(&d, DMLK_FLOAT32, out), *bytes = tensor_like(&d, DMLK_UINT8, out);
+    const int kept = (int)random_between(1, 3); /* floats, bytes, both */
+    const dmlk_sums_finish finish = {.base = out->base,
+                                     .factor = (float)random_between(1, 99) / 128,
+                                     .summand = random_bits() & 1 ? -0.0f : 2.5f,
+                                     .added = random_bits() & 1 ? (const float *)(const void *)added->base : NULL,
+                                     .is_bounded = random_bits() & 1,
+                                     .low = 0,
+                                     .high = random_bits() & 1 ? INFINITY : 1000,
+                                     .floats = kept & 1 ? (float *)(void *)out->base : NULL,
+                                     .bytes = kept & 2 ? bytes->base : NULL,
+                                     .step = (float)random_between(1, 900) / 64,
+                                     .zero = (uint8_t)random_bits(),
+                                     .integers = {.high = 255}};
+    int64_t index[4] = {0}, wrong = 0;
+    do {
+        const float x = random_between(0, 9) == 0 ? special[random_between(0, 5)] : (float)random_between(-9999, 9999) / 7;
+        memcpy(element_at(added, index), &x, sizeof x);
+    } while (next_index(4, out->sizes, index));
+    const dmlk_convolution k = as_finished(c, out, &finish);
+    const bool is_done = dmlk_convolve_bytes(&k);
+    do {
+        float other, stored;
+        memcpy(&other, element_at(added, index), sizeof other);
+        memcpy(&stored, element_at(out, index), sizeof stored);
+        const float x = finished_number(&finish, (int64_t)get_element(c->output, index), other);
+        wrong += finish.floats != NULL && dmlk_float_bits(stored) != dmlk_float_bits(x);
+        wrong += finish.bytes != NULL &&
+                 *element_at(bytes, index) != dmlk_quantized_float(x / finish.step, finish.zero, &finish.integers);
+    } while (is_done && next_index(4, out->sizes, index));
+    CHECK(!is_done || wrong == 0);
+    CHECK(gaps_untouched(out) && gaps_untouched(bytes));
+    device_end(&d);
+    return is_done;
+}
+
+/* Sums that are scaled to bytes, or finished in another way, before they are stored. */
+TEST(convolution_finishes_sums) {
+    int scaled = 0, finished = 0;
     for (int round = 0; round < 150; round++) {
         const int64_t channels = random_between(2, 19), filters = random_between(1, 40);
         const int64_t in[] = {2, channels, random_between(3, 9), random_between(3, 20)};
@@ -435,9 +502,11 @@ TEST(convolution_scales_sums) {
         device_constants(&d, &c.k, sizeof c.k, 0);
         CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
         scaled += c.blocks[0] == 0 && check_scaled(&c);
+        finished += c.blocks[0] == 0 && check_finished(&c);
         device_end(&d);
     }
     CHECK(scaled > 50);
+    CHECK(finished > 50);
 }
 
 /* 255 * 255 * 33030 is just above 2^31. */
@@ -488,7 +557,7 @@ int main(void) {
     RUN(gemm_refuses_sizes_that_do_not_fit);
     RUN(convolution);
     RUN(convolution_of_large_tensors);
-    RUN(convolution_scales_sums);
+    RUN(convolution_finishes_sums);
     RUN(convolution_wraps);
     RUN(convolution_refuses_what_does_not_fit);
     return RESULT();

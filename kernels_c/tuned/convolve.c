@@ -186,7 +186,7 @@ bool dmlk_convolve_bytes(const dmlk_convolution *convolution) {
     if (joined > 1) {
         join_rows(&turned, joined);
     }
-    if (c->scaling != NULL && c->filter_sizes[CHANNEL] == 1) {
+    if (c->finish != NULL && c->filter_sizes[CHANNEL] == 1) {
         return false; /* the next kernels store sums only */
     }
     if (dmlk_convolve_depthwise(c) || dmlk_convolve_bytes_by_channel(c)) {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "scaling.h"
+#include "sums_finish.h"
 #include "view.h"
 
 /* Axes of input, output and of the arrays below. */
@@ -20,7 +20,7 @@ typedef struct dmlk_convolution {
     int64_t groups;
     int input_zero;
     const dmlk_view *filter_zero; /* one element or one for each filter; base NULL: 0 */
-    const dmlk_scaling *scaling; /* of the sums to bytes, which are then the output; NULL: the sums are */
+    const dmlk_sums_finish *finish; /* its tensors have the layout of `output`, and are written instead; NULL: sums are */
 } dmlk_convolution;
 
 /* The offset, in elements, of the first element of a filter. */
@@ -52,7 +52,7 @@ static inline int dmlk_flipped_zero(const dmlk_convolution *c) {
     return c->input_zero + (dmlk_input_flip(c) != 0 ? shift : 0);
 }
 
-/* Runs the convolution, bit-identical to the plain kernel.  False: memory ran out, or the sums are not scaled here, and
+/* Runs the convolution, bit-identical to the plain kernel.  False: memory ran out, or the sums are not finished here, and
  * nothing was done. */
 bool dmlk_convolve_bytes(const dmlk_convolution *convolution);
 

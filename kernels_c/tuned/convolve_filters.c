@@ -122,11 +122,15 @@ static void note_zero_points(const dmlk_plan *p, int64_t filter, int64_t count, 
     }
 }
 
-static void note_scaling(const dmlk_plan *p, int64_t filter, int64_t count, int64_t slot) {
-    const dmlk_scaling *s = p->c->scaling;
+static void note_finish(const dmlk_plan *p, int64_t filter, int64_t count, int64_t slot) {
+    const dmlk_sums_finish *finish = p->c->finish;
+    const dmlk_scaling *s = finish == NULL ? NULL : finish->scaling;
     for (int64_t i = 0; s != NULL && i < count; i++) {
         p->constant[slot + i] = (int32_t)((uint32_t)p->constant[slot + i] + dmlk_scaling_bias(s, filter + i));
-        p->scale[slot + i] = dmlk_scaling_factor(s, filter + i);
+        p->scales[slot + i] = dmlk_scaling_factor(s, filter + i);
+    }
+    for (int64_t i = 0; finish != NULL && s == NULL && i < count; i++) {
+        p->scales[slot + i] = finish->factor;
     }
 }
 
@@ -170,7 +174,7 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
             sum_block(p, i, sums);
         }
         note_zero_points(p, filter, count, sums, i * p->width);
-        note_scaling(p, filter, count, i * p->width);
+        note_finish(p, filter, count, i * p->width);
     }
 }
 
@@ -248,15 +252,15 @@ bool dmlk_plan_filters(dmlk_plan *p) {
     }
     p->factor = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->factor);
     p->constant = dmlk_take((p->room * p->width + more) * (int64_t)sizeof *p->constant);
-    const bool scales = p->c->scaling != NULL;
-    const int64_t scales_read = p->room * p->width + DMLK_S8_LANES; /* sums are scaled in whole tiles */
-    p->scale = scales ? dmlk_take(scales_read * (int64_t)sizeof *p->scale) : NULL;
+    const bool finishes = p->c->finish != NULL;
+    const int64_t scales_read = p->room * p->width + DMLK_S8_LANES; /* sums are finished in whole tiles */
+    p->scales = finishes ? dmlk_take(scales_read * (int64_t)sizeof *p->scales) : NULL;
     const bool with_fits = dmlk_microkernel_s8_form->fits != NULL;
     p->fits = with_fits ? dmlk_take(p->room * (int64_t)sizeof *p->fits) : NULL;
     const bool with_rows = p->row_quads != 0 && p->zero != 0;
     p->row_constants = p->room * p->width + more;
     p->row_constant = with_rows ? dmlk_take(p->y.taps * p->row_constants * (int64_t)sizeof *p->row_constant) : NULL;
     return (in_place || p->packed != NULL) && (p->lanes == 0 || p->turned != NULL) && p->factor != NULL &&
-           p->constant != NULL && (!scales || p->scale != NULL) && (!with_fits || p->fits != NULL) &&
+           p->constant != NULL && (!finishes || p->scales != NULL) && (!with_fits || p->fits != NULL) &&
            (!with_rows || p->row_constant != NULL);
 }

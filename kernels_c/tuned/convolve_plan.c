@@ -134,7 +134,7 @@ void dmlk_free_plan(dmlk_plan *p) {
     free(p->y.index), free(p->y.shift), free(p->y.phases);
     free(p->windows), dmlk_give(p->offsets), dmlk_give(p->taps), dmlk_give(p->ones);
     dmlk_give(p->packed), dmlk_give(p->factor), dmlk_give(p->constant), dmlk_give(p->row_constant),
-        dmlk_give(p->scale), dmlk_give(p->fits), dmlk_give(p->turned);
+        dmlk_give(p->scales), dmlk_give(p->fits), dmlk_give(p->turned);
 }
 
 static int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }

@@ -96,9 +96,9 @@ typedef struct dmlk_plan {
     uint8_t *packed;       /* memory for `room` blocks; NULL if blocks are in the filter tensor itself */
     int64_t first, room;   /* numbers count the blocks of all groups */
     int32_t *factor;       /* [room][width]: B */
-    int32_t *constant;     /* [room][width]: taps A B - A sum w, and the bias if sums are scaled */
+    int32_t *constant;     /* [room][width]: taps A B - A sum w, and the bias of a finish */
     bool *fits;            /* [room]: what dmlk_s8_fits says of a block; NULL: makes no difference */
-    float *scale;          /* [room][width], if sums are scaled: their factors */
+    float *scales;         /* [room][width], if sums are finished: what they are multiplied by */
     int32_t *row_constant; /* [y.taps][room][width], if rows of taps may be skipped: A sum w of each; NULL: A is 0 */
     int64_t row_constants; /* elements from a row of taps to the next */
 } dmlk_plan;
@@ -162,10 +162,10 @@ extern const struct dmlk_convolve_tiles_form {
     /* Writes the positions in the mask `lanes` of sums[filter][position] to consecutive elements. */
     void (*store_lanes)(int32_t sums[DMLK_S8_ROWS][DMLK_S8_LANES], uint64_t lanes, int64_t filters, int32_t *to, int64_t step);
 
-    /* Writes the lanes in the mask `lanes` of `count` rows of sums as consecutive bytes, scaled: row r to to[r].  The
-     * factors are those of rows, or (`of_lanes`) of lanes. */
-    void (*store_scaled)(int32_t (*sums)[DMLK_S8_LANES], uint64_t lanes, const float *factors, bool of_lanes,
-                         const dmlk_scaling *scaling, int64_t count, uint8_t *const *to);
+    /* Finishes the lanes in the mask `lanes` of `count` rows of sums, as consecutive elements: row r from element at[r] of
+     * the tensors on.  The factors are those of rows, or (`of_lanes`) of lanes. */
+    void (*store_finished)(int32_t (*sums)[DMLK_S8_LANES], uint64_t lanes, const float *factors, bool of_lanes,
+                           const dmlk_sums_finish *finish, int64_t count, const int64_t *at);
 } *dmlk_convolve_tiles_form;
 
 #endif

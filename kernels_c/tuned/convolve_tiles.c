@@ -45,7 +45,7 @@ static int find_runs(const dmlk_strip *s, int64_t first, int64_t count, int64_t 
 struct rows {
     int64_t count;
     const int32_t *constants, *factors, *row_constants;
-    const float *scales; /* NULL: sums are stored */
+    const float *scales; /* NULL: sums are not finished */
     uint8_t *to; /* the output of the image and the first filter */
 };
 
@@ -56,7 +56,7 @@ static struct rows find_rows(const dmlk_strip *s, int64_t filter, int64_t most) 
     const int64_t channel = s->group * p->filters + filter;
     return (struct rows){dmlk_min(most, p->filters - filter), p->constant + slot, p->factor + slot,
                          p->row_constant != NULL ? p->row_constant + slot : NULL,
-                         p->scale != NULL ? p->scale + slot : NULL,
+                         p->scales != NULL ? p->scales + slot : NULL,
                          out->base + (s->n * out->strides[N] + channel * out->strides[CHANNEL]) * p->bytes};
 }
 
@@ -108,19 +108,6 @@ static const int32_t *find_constants(const dmlk_plan *p, const struct rows *rows
     return changed;
 }
 
-/* Scales `count` rows of sums to bytes; the factors are those of rows, or of lanes. */
-DMLK_EACH_ISA(scale_rows, (int32_t (*restrict sums)[LANES], const float *restrict factors, bool of_lanes,
-                           const dmlk_scaling *scaling, int64_t count, uint8_t (*restrict bytes)[LANES]),
-              (sums, factors, of_lanes, scaling, count, bytes)) {
-    const dmlk_integers type = scaling->type;
-    const uint8_t zero = scaling->zero;
-    for (int64_t r = 0; r < count; r++) {
-        for (int64_t i = 0; i < LANES; i++) {
-            bytes[r][i] = dmlk_quantized_number((float)sums[r][i] * factors[of_lanes ? i : r], zero, &type);
-        }
-    }
-}
-
 /* Stores `count` elements of `bytes` bytes. */
 static inline void store_run(const uint8_t *from, int64_t count, uint8_t *to, int64_t stride, int64_t bytes) {
     if (stride == 1) {
@@ -132,13 +119,68 @@ static inline void store_run(const uint8_t *from, int64_t count, uint8_t *to, in
     }
 }
 
+/* --- sums that are finished --- */
+
+/* Finishes a whole row of sums; the scales are one for all (`step` 0) or one for each. */
+DMLK_EACH_ISA(finish_row, (const int32_t *restrict sums, const float *restrict scales, int64_t step,
+                           const float *restrict added, const dmlk_sums_finish *finish, float *restrict floats,
+                           uint8_t *restrict bytes),
+              (sums, scales, step, added, finish, floats, bytes)) {
+    const dmlk_sums_finish f = *finish;
+    for (int64_t i = 0; i < LANES && step == 0; i++) {
+        floats[i] = (float)sums[i] * *scales + f.summand;
+    }
+    for (int64_t i = 0; i < LANES && step != 0; i++) {
+        floats[i] = (float)sums[i] * scales[i] + f.summand;
+    }
+    for (int64_t i = 0; i < LANES && f.added != NULL; i++) {
+        floats[i] += added[i];
+    }
+    for (int64_t i = 0; i < LANES && f.is_bounded; i++) {
+        const float x = floats[i], least = x > f.low ? x : f.low;
+        floats[i] = least < f.high ? least : f.high;
+    }
+    for (int64_t i = 0; i < LANES && f.bytes != NULL; i++) {
+        bytes[i] = dmlk_quantized_float(floats[i] / f.step, f.zero, &f.integers);
+    }
+    for (int64_t i = 0; i < LANES && f.floats != NULL && !f.is_bounded; i++) {
+        floats[i] = dmlk_one_nan_float(floats[i]);
+    }
+}
+
+/* The same, and stores runs of it, whose elements are `stride` apart; `first` is the element that they count from. */
+static void finish_runs(const dmlk_plan *p, const int32_t *sums, const float *scales, int64_t step, const struct run *runs,
+                        int run_count, int64_t first, int64_t stride) {
+    const dmlk_sums_finish *f = p->c->finish;
+    float added[LANES] = {0}, floats[LANES];
+    uint8_t bytes[LANES];
+    for (int k = 0; k < run_count && f->added != NULL; k++) {
+        for (int64_t i = 0; i < runs[k].count; i++) {
+            added[runs[k].lane + i] = f->added[first + runs[k].to + i * stride];
+        }
+    }
+    finish_row(sums, scales, step, added, f, floats, bytes);
+    for (int k = 0; k < run_count; k++) {
+        const int64_t to = first + runs[k].to, lane = runs[k].lane, count = runs[k].count;
+        if (f->floats != NULL) {
+            store_run((const uint8_t *)(floats + lane), count, (uint8_t *)(f->floats + to), stride, sizeof *floats);
+        }
+        if (f->bytes != NULL) {
+            store_run(bytes + lane, count, f->bytes + to, stride, sizeof *bytes);
+        }
+    }
+}
+
+/* The number of the element of a finished output at an address. */
+static int64_t element_at(const dmlk_plan *p, const uint8_t *at) { return (at - p->c->finish->base) / p->bytes; }
+
 /* --- lanes are positions --- */
 
 /* Writes sums[filter][position]. */
 static void store_runs(const dmlk_strip *s, const struct rows *rows, const struct run *runs, int run_count,
                        int32_t (*sums)[LANES]) {
-    const int64_t *strides = s->p->c->output.strides, bytes = s->p->bytes;
-    uint8_t scaled[2 * BLOCK][LANES];
+    const dmlk_plan *p = s->p;
+    const int64_t *strides = p->c->output.strides, first = rows->scales != NULL ? element_at(p, rows->to) : 0;
     uint64_t lanes = 0;
     bool packed = dmlk_convolve_tiles_form != NULL && strides[X] == 1;
     for (int k = 0; packed && k < run_count; k++) {
@@ -146,11 +188,11 @@ static void store_runs(const dmlk_strip *s, const struct rows *rows, const struc
         packed = k == 0 || runs[k].to == runs[k - 1].to + runs[k - 1].count;
     }
     if (packed && rows->scales != NULL) {
-        uint8_t *to[2 * BLOCK];
+        int64_t at[LANES];
         for (int64_t r = 0; r < rows->count; r++) {
-            to[r] = rows->to + r * strides[CHANNEL] + runs[0].to;
+            at[r] = first + r * strides[CHANNEL] + runs[0].to;
         }
-        dmlk_convolve_tiles_form->store_scaled(sums, lanes, rows->scales, false, s->p->c->scaling, rows->count, to);
+        dmlk_convolve_tiles_form->store_finished(sums, lanes, rows->scales, false, p->c->finish, rows->count, at);
         return;
     }
     if (packed) {
@@ -158,14 +200,14 @@ static void store_runs(const dmlk_strip *s, const struct rows *rows, const struc
                                               strides[CHANNEL]);
         return;
     }
-    if (rows->scales != NULL) {
-        scale_rows(sums, rows->scales, false, s->p->c->scaling, rows->count, scaled);
-    }
     for (int64_t r = 0; r < rows->count; r++) {
-        const uint8_t *from = rows->scales != NULL ? scaled[r] : (const uint8_t *)sums[r];
+        if (rows->scales != NULL) {
+            finish_runs(p, sums[r], rows->scales + r, 0, runs, run_count, first + r * strides[CHANNEL], strides[X]);
+            continue;
+        }
         for (int k = 0; k < run_count; k++) {
-            store_run(from + runs[k].lane * bytes, runs[k].count,
-                      rows->to + (r * strides[CHANNEL] + runs[k].to) * bytes, strides[X], bytes);
+            store_run((const uint8_t *)(sums[r] + runs[k].lane), runs[k].count,
+                      rows->to + (r * strides[CHANNEL] + runs[k].to) * p->bytes, strides[X], p->bytes);
         }
     }
 }
@@ -310,31 +352,46 @@ DMLK_EACH_ISA(find_chunk, (const dmlk_strip *s, int64_t first, int64_t count, ui
     }
 }
 
-/* Writes elements [position][filter], one position after the other. */
-static void store_chunk(const dmlk_strip *s, int64_t filters, const struct chunk *c, const uint8_t *from) {
-    const int64_t stride = s->p->c->output.strides[CHANNEL], bytes = s->p->bytes;
+/* Writes sums[position][filter], one position after the other. */
+static void store_chunk(const dmlk_strip *s, const struct rows *rows, const struct chunk *c, int32_t (*sums)[LANES]) {
+    const dmlk_plan *p = s->p;
+    const int64_t stride = p->c->output.strides[CHANNEL];
+    const struct run run = {.count = rows->count};
     for (int64_t i = 0; i < c->count; i++) {
-        store_run(from + i * LANES * bytes, filters, c->to[i], stride, bytes);
+        if (rows->scales != NULL) {
+            finish_runs(p, sums[i], rows->scales, 1, &run, 1, element_at(p, c->to[i]), stride);
+        } else {
+            store_run((const uint8_t *)sums[i], rows->count, c->to[i], stride, sizeof **sums);
+        }
     }
+}
+
+/* The same, finished, with channels last. */
+static void store_channels(const dmlk_strip *s, const struct rows *rows, const struct chunk *c, int32_t (*sums)[LANES]) {
+    int64_t at[CHUNK];
+    for (int64_t i = 0; i < c->count; i++) {
+        at[i] = element_at(s->p, c->to[i]);
+    }
+    dmlk_convolve_tiles_form->store_finished(sums, ~UINT64_C(0) >> (64 - rows->count), rows->scales, true, s->p->c->finish,
+                                             c->count, at);
 }
 
 /* The same for positions that are contiguous in memory. */
 static void store_transposed(const dmlk_strip *s, const struct rows *rows, int64_t first, int64_t count,
-                             const uint8_t *from) {
+                             int32_t (*sums)[LANES]) {
     const dmlk_view *out = &s->p->c->output;
-    const int64_t bytes = s->p->bytes;
-    int32_t turned[LANES][CHUNK];
     struct run runs[CHUNK];
     const int run_count = find_runs(s, first, count, out->sizes[X], runs);
-    const bool in_place = run_count == 1;
-    uint8_t *to = in_place ? rows->to + runs[0].to * bytes : (uint8_t *)turned[0];
-    const int64_t step = in_place ? out->strides[CHANNEL] * bytes : (int64_t)sizeof turned[0];
-    dmlk_transpose(bytes, from, LANES * bytes, bytes, to, step, rows->count, count);
-    for (int64_t r = 0; r < rows->count && !in_place; r++) {
-        for (int k = 0; k < run_count; k++) {
-            store_run((const uint8_t *)turned[r] + runs[k].lane * bytes, runs[k].count,
-                      rows->to + (r * out->strides[CHANNEL] + runs[k].to) * bytes, 1, bytes);
-        }
+    if (run_count == 1 && rows->scales == NULL) { /* in place */
+        dmlk_transpose(4, (const uint8_t *)sums, sizeof *sums, 4, rows->to + runs[0].to * 4, out->strides[CHANNEL] * 4,
+                       rows->count, count);
+        return;
+    }
+    for (int64_t done = 0; done < count; done += LANES) {
+        const int64_t n = dmlk_min(LANES, count - done);
+        _Alignas(64) int32_t turned[LANES][LANES];
+        dmlk_transpose(4, (const uint8_t *)sums[done], sizeof *sums, 4, (uint8_t *)turned, sizeof *turned, rows->count, n);
+        store_runs(s, rows, runs, find_runs(s, first + done, n, out->sizes[X], runs), turned);
     }
 }
 
@@ -346,7 +403,6 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
     const struct rows rows = find_rows(s, block * BLOCK, blocks * BLOCK);
     const bool in_place = p->c->output.strides[CHANNEL] == 1 && rows.count == blocks * BLOCK && rows.scales == NULL;
     struct chunk chunk;
-    uint8_t scaled[CHUNK][LANES];
     _Alignas(64) int32_t sums[CHUNK][LANES];
     int32_t changed[LANES], *to[CHUNK];
     const bool fit = all_fit(s, block, blocks);
@@ -363,25 +419,15 @@ static void run_chunk(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
         p->tiles.filters(chunk.from + i, p->tiles.rows, (int)row_tiles, p->offsets + span.first, span.count, p->depth,
                          filters + span.first * 4 * BLOCK, p->block_bytes, (int)(blocks * BLOCK), &start, to + i);
     }
-    if (rows.scales != NULL && dmlk_convolve_tiles_form != NULL) {
-        const bool channels_last = p->c->output.strides[CHANNEL] == 1;
-        uint8_t *rows_to[CHUNK];
-        for (int64_t i = 0; i < count; i++) {
-            rows_to[i] = channels_last ? chunk.to[i] : scaled[i];
-        }
-        dmlk_convolve_tiles_form->store_scaled(sums, ~UINT64_C(0) >> (64 - rows.count), rows.scales, true, p->c->scaling,
-                                               count, rows_to);
-        if (channels_last) {
-            return;
-        }
-    } else if (rows.scales != NULL) {
-        scale_rows(sums, rows.scales, true, p->c->scaling, count, scaled);
+    if (in_place) {
+        return;
     }
-    const uint8_t *from = rows.scales != NULL ? scaled[0] : (const uint8_t *)sums[0];
-    if (!in_place && !p->channels_close && p->c->output.strides[X] == 1) {
-        store_transposed(s, &rows, first, count, from);
-    } else if (!in_place) {
-        store_chunk(s, rows.count, &chunk, from);
+    if (rows.scales != NULL && dmlk_convolve_tiles_form != NULL && p->c->output.strides[CHANNEL] == 1) {
+        store_channels(s, &rows, &chunk, sums);
+    } else if (!p->channels_close && p->c->output.strides[X] == 1) {
+        store_transposed(s, &rows, first, count, sums);
+    } else {
+        store_chunk(s, &rows, &chunk, sums);
     }
 }
 

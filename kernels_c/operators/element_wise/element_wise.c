@@ -276,25 +276,15 @@ int dmlk_run_function(const dmlk_call *call, const struct dmlk_function *functio
 #ifndef DMLK_CHECKED
 /* Tells a kernel what the function does, if it is one of those that kernels know. */
 static void set_known(const struct dmlk_job *job, dmlk_follower *follower) {
-    static const struct {
-        const char *kernel;
-        enum dmlk_known_function known;
-        bool keeps_zero;
-    } functions[] = {{"add", DMLK_ADD, false},  {"relu", DMLK_LOW, false},      {"max", DMLK_LOW, false},
-                     {"min", DMLK_HIGH, false}, {"threshold", DMLK_LOW, true}, {"clip", DMLK_LOW_AND_HIGH, true}};
-    bool are_floats = job->out == DMLK_FLOAT32 && !job->k.has_scale_bias;
+    const enum dmlk_known_function known = job->function->known;
+    const bool scales = known == DMLK_SCALE;
+    bool is_known = job->out == DMLK_FLOAT32 && scales == (job->k.has_scale_bias != 0);
     for (uint32_t k = 0; k < job->function->inputs; k++) {
-        are_floats = are_floats && job->in[k] == DMLK_FLOAT32;
+        is_known = is_known && job->in[k] == DMLK_FLOAT32;
     }
-    follower->known = DMLK_NOT_KNOWN;
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0] && are_floats; i++) {
-        if (strcmp(functions[i].kernel, job->function->kernel) == 0) {
-            follower->known = functions[i].known;
-            follower->keeps_zero = functions[i].keeps_zero;
-            follower->low = functions[i].keeps_zero ? (float)job->low.f : 0;
-            follower->high = (float)job->high.f;
-        }
-    }
+    follower->known = is_known ? known : DMLK_NOT_KNOWN;
+    follower->low = scales ? job->k.scale : known == DMLK_RELU ? 0 : (float)job->low.f;
+    follower->high = scales ? job->k.bias : (float)job->high.f;
 }
 
 bool dmlk_prepare_function(const dmlk_call *call, const struct dmlk_function *function, dmlk_follower *follower) {

@@ -36,6 +36,7 @@ struct dmlk_function {
     bool own_type;   /* floats are computed in their own type, FLOAT16 by the rows for FLOAT32 */
     bool no_long;    /* 64-bit integers are not allowed */
     bool is_swapped; /* the first input is the second operand of the rows */
+    enum dmlk_known_function known;
     uint32_t row_count;
     const struct dmlk_function_row *rows;
     dmlk_row *promoted[3];                             /* by enum dmlk_kind */
@@ -278,12 +279,25 @@ DMLK_INLINE float dmlk_masked_nanf(float y) { return dmlk_choosef(y == y, y, dml
          {DMLK_INT16, DMLK_INT16, name##_UINT16},                       \
          {DMLK_INT8, DMLK_INT8, name##_UINT8},)
 
+/* What DMLK_KNOWN_<name> says of a function, behind a comma; without that macro, it is not known. */
+#define DMLK_KNOWN_add , DMLK_ADD
+#define DMLK_KNOWN_multiply , DMLK_MULTIPLY
+#define DMLK_KNOWN_identity , DMLK_SCALE
+#define DMLK_KNOWN_relu , DMLK_RELU
+#define DMLK_KNOWN_threshold , DMLK_LOW
+#define DMLK_KNOWN_max , DMLK_LOW
+#define DMLK_KNOWN_min , DMLK_HIGH
+#define DMLK_KNOWN_clip , DMLK_LOW_AND_HIGH
+#define KNOWN(name) KNOWN_(DMLK_KNOWN_##name, DMLK_NOT_KNOWN, )
+#define KNOWN_(...) KNOWN__(__VA_ARGS__)
+#define KNOWN__(before, known, ...) known
+
 /* `traits`: further members of the function, in parentheses. */
 #define UNPACK(...) __VA_ARGS__
 #define KERNEL(name, kernel_rule, input_count, traits, as_float, as_signed, as_unsigned, ...)          \
     static const struct dmlk_function_row name##_rows[] = {__VA_ARGS__};                               \
     static const struct dmlk_function name##_function = {                                              \
-        .kernel = #name, .rule = kernel_rule, .inputs = input_count, .rows = name##_rows,              \
+        .kernel = #name, .rule = kernel_rule, .inputs = input_count, .rows = name##_rows, .known = KNOWN(name), \
         .row_count = sizeof name##_rows / sizeof name##_rows[0],                                       \
         .promoted = {[DMLK_KIND_FLOAT] = as_float, [DMLK_KIND_SIGNED] = as_signed,                     \
                      [DMLK_KIND_UNSIGNED] = as_unsigned}, UNPACK traits};                              \

@@ -465,6 +465,30 @@ static int run_quantize(const dmlk_call *call) {
     return run_rows(views, &call->views[OUTPUT], k.centered, in == DMLK_INT32 ? quantize_integers_row : quantize_row);
 }
 
+#ifndef DMLK_CHECKED
+bool dmlk_prepare_quantize(const dmlk_call *call, dmlk_follower *follower) {
+    const dmlk_view *v = call->views;
+    dmlk_quantization k;
+    if (!dmlk_has_views(call, OPERANDS, 0) || !dmlk_get_constants(call, &k, sizeof k) || v[INPUT].type != DMLK_FLOAT32 ||
+        v[SCALE].type != DMLK_FLOAT32 || dmlk_type_bits(v[OUTPUT].type) != 8 || v[ZERO].type != v[OUTPUT].type) {
+        return false;
+    }
+    struct job job = {.integers = integers_of(v[OUTPUT].type), .row = quantize_row};
+    _Static_assert(sizeof job <= sizeof follower->context, "a job fits");
+    for (uint32_t i = 0; i < OPERANDS; i++) {
+        job.types[i] = v[i].type;
+        follower->order[i] = i;
+    }
+    follower->row = quantize_row;
+    follower->operands = OPERANDS;
+    follower->reads_one = true;
+    follower->known = DMLK_QUANTIZE;
+    follower->integers = job.integers;
+    memcpy(follower->context, &job, sizeof job);
+    return true;
+}
+#endif
+
 static int run_dequantize(const dmlk_call *call) {
     dmlk_quantization k;
     if (!dmlk_has_views(call, OPERANDS, 1 << ZERO) || !dmlk_get_constants(call, &k, sizeof k)) {

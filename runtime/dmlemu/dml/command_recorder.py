@@ -11,7 +11,7 @@ from dmlemu_hw.chaos import Mode
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import meet
-from dmlemu_hw.packets import FLAG_FUSED, FLAG_JOINED, FLAG_POISON, FLAG_TAIL, Opcode
+from dmlemu_hw.packets import FLAG_FUSED, FLAG_JOINED, FLAG_PASSED, FLAG_POISON, FLAG_TAIL, Opcode
 
 from ..d3d12 import CommandList, DescriptorHeapType, MessageId
 from ..d3d12.core.descriptor_uses import Reader
@@ -435,7 +435,7 @@ def _write(
             if slot.descriptor is not None:
                 discard(slot, 0, slot.size, poison)
     for call, operands in zip(dispatchable.calls, names, strict=True):
-        flags = poison | joined | FLAG_FUSED * call.fused
+        flags = poison | joined | FLAG_FUSED * call.fused | FLAG_PASSED * call.passed
         writer.dispatch(call.kernel, table, call.tensors, call.constants, flags, order=gpu.write_order)
         command_list.announce(Opcode.DISPATCH, label, operands, joined=bool(joined), site=site)
         joined = FLAG_JOINED

@@ -420,3 +420,133 @@ def test_scaled_sums_need_several_channels(together: list[int]) -> None:
     for seed in range(10):
         scaled(World(Strictness.RUNTIME), seed, dml.ExecutionFlags.NONE)
     assert together.count(1) >= 8
+
+
+def product_of_bytes(chain: Chain, random: np.random.Generator) -> int:
+    """A convolution or a product of matrices, and the conversion of its sums to FLOAT32; zero points may be
+    absent."""
+    n, filters, height, width = chain.sizes
+    depth, window = int(random.integers(2, 20)), int(random.choice([1, 3]))
+    kinds = [dml.TensorDataType.INT8, dml.TensorDataType.UINT8]
+    first, second = (kinds[each] for each in random.integers(2, size=2))
+    sums = dml.BufferTensorDesc(dml.TensorDataType.INT32, chain.sizes, chain.strides)
+    is_convolution = height <= 4 or random.random() < 0.7  # products of few rows run by themselves
+    if is_convolution:
+        layout = None if chain.strides is None else (depth * height * width, 1, width * depth, depth)
+        a, b = (n, depth, height, width), (filters, depth, window, window)
+        b_zero, names = (1, filters, 1, 1), ("input", "filter")
+    else:
+        layout = None
+        a, b = (n, filters, height, depth), (n, filters, depth, width)
+        b_zero, names = (1, 1, 1, width), ("a", "b")
+    reads = [
+        dml.BufferTensorDesc(first, a, layout),
+        dml.BufferTensorDesc(first, [1] * 4) if random.random() < 0.5 else None,
+        dml.BufferTensorDesc(second, b),
+        dml.BufferTensorDesc(second, b_zero) if random.random() < 0.3 else None,
+    ]
+    fields = [f"{name}_{what}" for name in names for what in ("tensor", "zero_point_tensor")]
+    operands: Any = dict(zip(fields, reads, strict=True)) | {"output_tensor": sums}
+    desc: dml.OperatorDesc
+    if is_convolution:
+        desc = dml.ConvolutionIntegerOperatorDesc(
+            **operands,
+            strides=[1, 1],
+            dilations=[1, 1],
+            start_padding=[window // 2] * 2,
+            end_padding=[window // 2] * 2,
+            group_count=1,
+        )
+    else:
+        desc = dml.MatrixMultiplyIntegerOperatorDesc(**operands)
+    node = chain.add(desc, reads)
+    for array in chain.arrays:
+        array[:] = random.integers(0, 256, array.size).astype(np.uint8).view(array.dtype)
+    return chain.add(dml.CastOperatorDesc(input_tensor=sums, output_tensor=chain.tensor()), [node])
+
+
+def quantization(chain: Chain, random: np.random.Generator, last: int) -> int:
+    of_output = (dml.TensorDataType.INT8, dml.TensorDataType.UINT8)[random.integers(2)]
+    numbers = [dml.BufferTensorDesc(each, chain.sizes, [0] * 4) for each in (F32, of_output)]
+    desc = dml.ElementWiseQuantizeLinearOperatorDesc(
+        input_tensor=chain.tensor(),
+        scale_tensor=numbers[0],
+        zero_point_tensor=numbers[1],
+        output_tensor=dml.BufferTensorDesc(of_output, chain.sizes, chain.strides),
+    )
+    node = chain.add(desc, [last, *numbers])
+    chain.arrays[-2][:] = random.choice([1, 2.5, 0.125, 0.3, 0, np.nan], p=[0.2, 0.2, 0.2, 0.3, 0.05, 0.05])
+    chain.arrays[-1][:] = random.integers(-100, 100)
+    return node
+
+
+def finishing(world: World, seed: int) -> Chain:
+    """A product of bytes and, perhaps, each of the functions by which kernels finish sums."""
+    random = np.random.default_rng(seed)
+    sizes = tuple(int(each) for each in random.integers([1, 1, 1, 1], [3, 70, 15, 40]))
+    _, filters, height, width = sizes
+    channels_last = (filters * height * width, 1, width * filters, filters)
+    gaps = (2 * filters * height * width, 2 * height * width, 2 * width, 2)
+    chain = Chain(world, F32, sizes, [None, channels_last, gaps][random.integers(3)])
+    node = product_of_bytes(chain, random)
+    alike = chain.tensor()
+    unary: Any = {"input_tensor": alike, "output_tensor": alike}
+    match int(random.integers(4)):
+        case 0:
+            scale = dml.ScaleBias(float(random.random() / 50), float(random.choice([0, 1.5])))
+            node = chain.add(dml.ElementWiseIdentityOperatorDesc(**unary, scale_bias=scale), [node])
+        case 1:
+            for desc in (dml.ElementWiseMultiplyOperatorDesc, dml.ElementWiseAddOperatorDesc):
+                node = numbered(chain, desc, node, first=random.random() < 0.5)
+                chain.arrays[-1][:] = random.choice([0.01, -0.02, 3.5, 0, np.inf])
+        case _:
+            node = numbered(chain, dml.ElementWiseMultiplyOperatorDesc, node)
+            chain.arrays[-1][:] = random.random() / 50
+    if random.random() < 0.5:
+        add = dml.ElementWiseAddOperatorDesc(a_tensor=alike, b_tensor=alike, output_tensor=alike)
+        node = chain.add(add, [node, alike] if random.random() < 0.5 else [alike, node])
+        special = random.integers(chain.arrays[-1].size, size=3)
+        chain.arrays[-1][special] = random.choice(SPECIAL, 3)
+    match int(random.integers(4)):
+        case 0:
+            node = chain.add(dml.ActivationReluOperatorDesc(**unary), [node])
+        case 1:
+            node = chain.add(dml.ElementWiseClipOperatorDesc(**unary, min=-0.5, max=3.0), [node])
+        case 2:
+            for limit, bound in (dml.ElementWiseMaxOperatorDesc, 0), (dml.ElementWiseMinOperatorDesc, 6):
+                node = numbered(chain, limit, node)
+                chain.arrays[-1][:] = bound
+        case _:
+            pass
+    chain.outputs = [node]
+    if random.random() < 0.7:
+        chain.outputs = [quantization(chain, random, node), *([node] if random.random() < 0.3 else [])]
+    return chain
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_sums_are_finished(seed: int, threads: int, together: list[int]) -> None:
+    """Sums that become floats, bytes or both, with scales, additions and bounds, before they are stored."""
+    chain = finishing(World(Strictness.RUNTIME), seed)
+    assert chain.results() == chain.results(UNFUSED)
+    assert together == [len(chain.nodes) - 1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sums_that_are_read_twice(seed: int, threads: int) -> None:
+    """Functions that kernels do not know behind the known ones, and results between them that others read."""
+    chain = finishing(World(Strictness.RUNTIME), seed)
+    random = np.random.default_rng(seed)
+    floats = [node for node in range(1, len(chain.nodes)) if node != chain.outputs[0]] or [1]
+    alike: Any = chain.tensor()
+    sigmoid = dml.ActivationSigmoidOperatorDesc(input_tensor=alike, output_tensor=alike)
+    chain.outputs.append(chain.add(sigmoid, [int(random.choice(floats))]))
+    chain.outputs += [node for node in floats if random.random() < 0.2 and node not in chain.outputs]
+    assert chain.results() == chain.results(UNFUSED)
+
+
+@pytest.mark.parametrize("strictness", Strictness)
+def test_finished_sums_at_each_strictness(strictness: Strictness) -> None:
+    for seed in range(4):
+        expected = finishing(World(Strictness.RUNTIME), seed).results(UNFUSED)
+        assert finishing(World(strictness), seed).results() == expected

@@ -150,17 +150,21 @@ class Temporary(Frozen):
 
 
 class KernelCall(Frozen, many=True):
-    """One kernel by name, its operands in the kernel's order and its constants as bytes."""
+    """One kernel by name, its operands in the kernel's order and its constants as bytes.
+
+    ``passed``: only the next call reads its output.
+    """
 
     kernel: str
     operands: tuple[Operand, ...]
     constants: bytes = b""
+    passed: bool = False
 
 
 class Call(NamedTuple):
     """A kernel call encoded for a dispatch packet: ``tensors`` are the ``operands`` in bytes.
 
-    ``fused``: the next call may run together with it.
+    ``fused``: the next call may run together with it; ``passed``: only that one reads its output.
     """
 
     kernel: int
@@ -168,6 +172,7 @@ class Call(NamedTuple):
     constants: bytes
     operands: tuple[Operand, ...]
     fused: bool = False
+    passed: bool = False
 
 
 class Owned(Frozen):
@@ -335,7 +340,7 @@ class Program(Lowered):
 def pack(call: KernelCall) -> Call:
     """The call, with operands that refer to descriptors, encoded for a packet."""
     records = tuple(operand.record() for operand in call.operands)
-    return Call(kernels.number(call.kernel), records, call.constants, call.operands)
+    return Call(kernels.number(call.kernel), records, call.constants, call.operands, passed=call.passed)
 
 
 def owned_bytes(desc: BufferTensorDesc) -> int:

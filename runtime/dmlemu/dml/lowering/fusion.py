@@ -5,7 +5,9 @@ piece of its output; it does where both touch the same elements, and gives the s
 product that only such calls read takes the memory of the last one's result, so that it needs none of its own.
 
 Likewise, a convolution of bytes scales its sums to bytes while they are in the cache.  Then it does not write
-the sums, which only the call that scales them reads.
+the sums, which only the call that scales them reads.  Or a product of bytes runs the calls behind it that convert
+its sums to FLOAT32, scale them, add a number and a tensor, bound and quantize them; what is ``passed``, read by
+the next call alone, is not written.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from .compile import TEMPORARY, KernelCall, Lowered, Operand
 __all__ = ["fused_calls", "may_fuse", "share_memory"]
 
 _PRODUCTS = ("convolution_float", "gemm")
-_PRODUCTS_OF_BYTES = ("convolution_integer",)
-_SCALING = "scale_sums"
+_CONVOLUTION_OF_BYTES = "convolution_integer"
+_PRODUCTS_OF_BYTES = (_CONVOLUTION_OF_BYTES, "multiply_integers")
+_SCALING = "scale_sums"  # behind a convolution alone
+_CONVERSION, _QUANTIZATION = "cast", "quantize"  # the first and the last function behind such a product
 _VARIABLE, _VALUES = "DMLEMU_FUSION", ("on", "off")
 
 
@@ -41,21 +45,40 @@ def may_fuse(flags: ExecutionFlags) -> bool:
 def fused_calls(calls: Sequence[KernelCall]) -> list[bool]:
     """Of each call, whether the next one may run together with it."""
     fused = [False] * len(calls)
+    first = 0  # of the calls that run together with the one before
     for at in range(1, len(calls)):
-        before = calls[at - 1]
-        starts = before.kernel in _PRODUCTS or (at > 1 and fused[at - 2] and before.kernel != _SCALING)
-        follows = starts and _follows(calls[at], before.operands[-1])
-        fused[at - 1] = follows or (before.kernel in _PRODUCTS_OF_BYTES and calls[at].kernel == _SCALING)
+        first = first if at > 1 and fused[at - 2] else at - 1
+        before, call = calls[at - 1], calls[at]
+        if calls[first].kernel in _PRODUCTS:
+            fused[at - 1] = _is_element_wise(call.kernel) and _follows(call, before.operands[-1])
+        elif calls[first].kernel in _PRODUCTS_OF_BYTES:
+            fused[at - 1] = _finishes(call, before)
     return fused
 
 
+def _finishes(call: KernelCall, before: KernelCall) -> bool:
+    """Whether it may finish sums of bytes that the call before it computes, or has begun to finish."""
+    if before.kernel in _PRODUCTS_OF_BYTES:
+        if call.kernel == _SCALING:
+            return before.kernel == _CONVOLUTION_OF_BYTES
+        is_possible = call.kernel == _CONVERSION
+    else:
+        is_last = before.kernel in (_SCALING, _QUANTIZATION)
+        is_possible = not is_last and (call.kernel == _QUANTIZATION or _is_element_wise(call.kernel))
+    return is_possible and _follows(call, before.operands[-1])
+
+
 def share_memory(lowered: Lowered) -> None:
-    """Lets a product write where the last call fused with it writes, if nothing else reads its result."""
+    """Lets a product write where the last call fused with it writes, if nothing else reads its result; notes
+    which results only the next call reads."""
     tensors, fused, first = _Tensors(lowered), fused_calls(lowered.calls), 0
     for at, call in enumerate(lowered.calls):
         first = first if at and fused[at - 1] else at
         for i in range(len(call.operands) - 1 if first < at else 0):
             tensors.merge(lowered.calls[at].operands[i], first, at)
+    for at, call in enumerate(lowered.calls):
+        if fused[at] and tensors.ends(call.operands[-1], at + 1):
+            lowered.calls[at] = changed(call, passed=True)
 
 
 class _Tensors:
@@ -73,6 +96,10 @@ class _Tensors:
         if operand.slot != TEMPORARY:
             return operand.slot, 0
         return TEMPORARY, bisect_right(self._starts, operand.offset) - 1
+
+    def ends(self, operand: Operand, last: int) -> bool:
+        """Whether no call after ``last`` uses a temporary tensor."""
+        return operand.slot == TEMPORARY and self._users[self._of(operand)][-1] <= last
 
     def merge(self, operand: Operand, first: int, last: int) -> None:
         """Moves a tensor that only calls ``first`` to ``last`` use to the one that the last writes."""
@@ -102,10 +129,8 @@ class _Tensors:
 
 
 def _follows(call: KernelCall, before: Operand) -> bool:
-    """Whether it computes elements from those of the same index of a tensor, of others in its layout, and
-    of numbers that are the same for all elements."""
-    if not _is_element_wise(call.kernel):
-        return False
+    """Whether an element-wise call computes elements from those of the same index of a tensor, of others in
+    its layout, and of numbers that are the same for all elements."""
     alike = _layout(before)
     layouts = (alike, tuple([(size, 0) for size, _ in alike]))
     return (
