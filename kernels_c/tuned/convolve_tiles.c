@@ -1,6 +1,7 @@
 /* convolve_tiles.c - computes the tiles of a strip and stores their sums: see convolve_plan.h. */
 #include "convolve_plan.h"
 
+#include "ahead.h"
 #include "cpu.h"
 #include "cancellation.h"
 #include "transpose.h"
@@ -174,6 +175,29 @@ static void finish_runs(const dmlk_plan *p, const int32_t *sums, const float *sc
 /* The number of the element of a finished output at an address. */
 static int64_t element_at(const dmlk_plan *p, const uint8_t *at) { return (at - p->c->finish->base) / p->bytes; }
 
+/* Fetches what the finish of a tile adds and overwrites, while its sums are computed: rows are short and far apart.
+ * (Inlined, as GCC removes calls of functions that only prefetch.) */
+static inline __attribute__((always_inline)) void fetch_rows(const dmlk_strip *s, const struct rows *rows,
+                                                             const struct run *runs, int run_count) {
+    const dmlk_plan *p = s->p;
+    const dmlk_sums_finish *f = p->c->finish;
+    if (rows->scales == NULL || run_count == 0 || f->added == NULL || p->c->output.strides[X] != 1) {
+        return;
+    }
+    const int64_t first = element_at(p, rows->to) + runs[0].to;
+    const int64_t count = runs[run_count - 1].to + runs[run_count - 1].count - runs[0].to;
+    for (int64_t r = 0; r < rows->count; r++) {
+        const int64_t at = first + r * p->c->output.strides[CHANNEL];
+        for (int64_t i = 0; i < count; i += DMLK_LINE / 4) {
+            dmlk_fetch_line((const uint8_t *)(f->added + at + i));
+            if (f->floats != NULL) {
+                dmlk_fetch_line((const uint8_t *)(f->floats + at + i));
+            }
+        }
+        dmlk_fetch_line((const uint8_t *)(f->added + at + count - 1));
+    }
+}
+
 /* --- lanes are positions --- */
 
 /* Writes sums[filter][position]. */
@@ -224,6 +248,7 @@ static void run_tile(const dmlk_strip *s, const uint8_t *blocks, int64_t filter,
                           rows.count == ROWS && rows.scales == NULL;
     _Alignas(64) int32_t sums[ROWS][LANES];
     int32_t changed[ROWS], *to[ROWS];
+    fetch_rows(s, &rows, runs, run_count);
     for (int64_t r = 0; r < ROWS; r++) {
         to[r] = in_place ? (int32_t *)rows.to + runs[0].to + r * strides[CHANNEL] : sums[r];
     }
@@ -285,6 +310,7 @@ static void run_lines(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
         in_place = in_place && runs[t].count == p->lanes;
         lines[t] = (dmlk_s8_line){s->positions + 4 * at, p->needs_sums ? s->sums + at : NULL, &sums[0][BLOCK * t], LANES};
     }
+    fetch_rows(s, &rows, runs, (int)count);
     for (int64_t t = 0; t < count && in_place; t++) {
         lines[t].sums = (int32_t *)(void *)rows.to + runs[t].to;
         lines[t].step = strides[CHANNEL];

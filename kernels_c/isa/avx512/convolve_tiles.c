@@ -16,25 +16,27 @@ static void store_lanes(int32_t sums[DMLK_S8_ROWS][DMLK_S8_LANES], uint64_t lane
     }
 }
 
-/* The constants of dmlk_quantized_number. */
-struct limits {
-    __m512 low, high;
+/* The constants of a finish. */
+struct constants {
+    dmlk_sums_finish f;
+    __m512 low, high; /* of dmlk_quantized_number */
     __m512i base;
     __m128i flip;
+    bool divides; /* by the step; otherwise quotients are products with its reciprocal */
+    float reciprocal;
 };
 
-static struct limits limits_of(const dmlk_sums_finish *f) {
+static struct constants constants_of(const dmlk_sums_finish *f) {
     const int32_t base = f->zero ^ f->integers.flip;
-    return (struct limits){_mm512_set1_ps((float)-base), _mm512_set1_ps((float)(f->integers.high - f->integers.low - base)),
-                           _mm512_set1_epi32(base - (int32_t)dmlk_float_bits(0x1.8p23f)),
-                           _mm_set1_epi8((char)f->integers.flip)};
-}
-
-static inline __m128i quantized(const struct limits *k, __m512 x) {
-    const __m512 near = _mm512_min_ps(_mm512_max_ps(x, k->low), k->high);
-    const __m512 integer = _mm512_add_ps(near, _mm512_set1_ps(0x1.8p23f));
-    const __m512i bytes = _mm512_add_epi32(_mm512_castps_si512(integer), k->base);
-    return _mm_xor_si128(_mm512_cvtepi32_epi8(bytes), k->flip);
+    const uint32_t bits = dmlk_float_bits(f->step), exponent = bits >> 23 & 0xFF;
+    const bool is_power = (bits & 0x7FFFFF) == 0 && exponent >= 1 && exponent <= 253; /* of 2: its reciprocal is exact */
+    return (struct constants){.f = *f,
+                              .low = _mm512_set1_ps((float)-base),
+                              .high = _mm512_set1_ps((float)(f->integers.high - f->integers.low - base)),
+                              .base = _mm512_set1_epi32(base - (int32_t)dmlk_float_bits(0x1.8p23f)),
+                              .flip = _mm_set1_epi8((char)f->integers.flip),
+                              .divides = !is_power,
+                              .reciprocal = is_power ? 1 / f->step : 1};
 }
 
 /* Replaces NaNs. */
@@ -42,22 +44,39 @@ static inline __m512 without_nans(__m512 x, float by) {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x, _mm512_set1_ps(by));
 }
 
-/* Sums times their factors, up to the bounds. */
-static inline __m512 finished(const dmlk_sums_finish *f, __m512i sums, __m512 factors, __mmask16 there, int64_t at) {
-    __m512 x = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), factors), _mm512_set1_ps(f->summand));
-    if (f->added != NULL) {
-        x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(there, f->added + at));
+static inline __m128i quantized(const struct constants *k, __m512 x) {
+    const __m512 quotient = k->divides ? _mm512_div_ps(x, _mm512_set1_ps(k->f.step))
+                                       : _mm512_mul_ps(x, _mm512_set1_ps(k->reciprocal));
+    const __m512 near = _mm512_min_ps(_mm512_max_ps(without_nans(quotient, 0), k->low), k->high);
+    const __m512 integer = _mm512_add_ps(near, _mm512_set1_ps(0x1.8p23f));
+    const __m512i bytes = _mm512_add_epi32(_mm512_castps_si512(integer), k->base);
+    return _mm_xor_si128(_mm512_cvtepi32_epi8(bytes), k->flip);
+}
+
+/* Finishes 16 sums, or those in the mask, and stores them from element `at` on.  Stores with a mask are slow. */
+static inline __attribute__((always_inline)) void finish(const struct constants *k, __m512i sums, __m512 factors, bool all,
+                                                         __mmask16 mask, int64_t at) {
+    __m512 x = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), factors), _mm512_set1_ps(k->f.summand));
+    if (k->f.added != NULL) {
+        const float *added = k->f.added + at;
+        x = _mm512_add_ps(x, all ? _mm512_loadu_ps(added) : _mm512_maskz_loadu_ps(mask, added));
     }
-    if (f->is_bounded) {
-        x = _mm512_min_ps(_mm512_max_ps(x, _mm512_set1_ps(f->low)), _mm512_set1_ps(f->high));
+    if (k->f.is_bounded) {
+        x = _mm512_min_ps(_mm512_max_ps(x, _mm512_set1_ps(k->f.low)), _mm512_set1_ps(k->f.high));
     }
-    return x;
+    if (k->f.floats != NULL) {
+        const __m512 kept = k->f.is_bounded ? x : without_nans(x, dmlk_bits_float(DMLK_NAN_BITS));
+        all ? _mm512_storeu_ps(k->f.floats + at, kept) : _mm512_mask_storeu_ps(k->f.floats + at, mask, kept);
+    }
+    if (k->f.bytes != NULL) {
+        const __m128i bytes = quantized(k, x);
+        all ? _mm_storeu_si128((__m128i *)(k->f.bytes + at), bytes) : _mm_mask_storeu_epi8(k->f.bytes + at, mask, bytes);
+    }
 }
 
 static void store_finished(int32_t (*sums)[DMLK_S8_LANES], uint64_t lanes, const float *factors, bool of_lanes,
-                           const dmlk_sums_finish *finish, int64_t count, const int64_t *at) {
-    const struct limits limits = limits_of(finish);
-    const dmlk_sums_finish f = *finish;
+                           const dmlk_sums_finish *f, int64_t count, const int64_t *at) {
+    const struct constants k = constants_of(f);
     for (int l = 0; l < DMLK_S8_LANES; l += 16) {
         const __mmask16 there = (__mmask16)(lanes >> l);
         const int before = __builtin_popcountll(lanes & ((UINT64_C(1) << l) - 1));
@@ -65,21 +84,12 @@ static void store_finished(int32_t (*sums)[DMLK_S8_LANES], uint64_t lanes, const
         const __m512 of_these = _mm512_maskz_loadu_ps(of_lanes ? there : 0, factors + l);
         for (int64_t r = 0; there != 0 && r < count; r++) {
             const __m512i row = _mm512_loadu_si512(sums[r] + l);
-            const __m512i packed = there == stored ? row : _mm512_maskz_compress_epi32(there, row);
-            const int64_t to = at[r] + before;
-            const __m512 x = finished(&f, packed, of_lanes ? of_these : _mm512_set1_ps(factors[r]), stored, to);
-            if (f.floats != NULL) {
-                const __m512 kept = f.is_bounded ? x : without_nans(x, dmlk_bits_float(DMLK_NAN_BITS));
-                _mm512_mask_storeu_ps(f.floats + to, stored, kept);
-            }
-            if (f.bytes != NULL) {
-                const __m512 quotient = f.step == 1 ? x : _mm512_div_ps(x, _mm512_set1_ps(f.step));
-                const __m128i bytes = quantized(&limits, without_nans(quotient, 0));
-                if (stored == 0xFFFF) {
-                    _mm_storeu_si128((__m128i *)(f.bytes + to), bytes);
-                } else {
-                    _mm_mask_storeu_epi8(f.bytes + to, stored, bytes);
-                }
+            const __m512 of_row = of_lanes ? of_these : _mm512_set1_ps(factors[r]);
+            if (stored == 0xFFFF) {
+                finish(&k, row, of_row, true, stored, at[r] + before);
+            } else {
+                const __m512i packed = there == stored ? row : _mm512_maskz_compress_epi32(there, row);
+                finish(&k, packed, of_row, false, stored, at[r] + before);
             }
         }
     }

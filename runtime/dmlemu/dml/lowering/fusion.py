@@ -5,9 +5,9 @@ piece of its output; it does where both touch the same elements, and gives the s
 product that only such calls read takes the memory of the last one's result, so that it needs none of its own.
 
 Likewise, a convolution of bytes scales its sums to bytes while they are in the cache.  Then it does not write
-the sums, which only the call that scales them reads.  Or a product of bytes runs the calls behind it that convert
-its sums to FLOAT32, scale them, add a number and a tensor, bound and quantize them; what is ``passed``, read by
-the next call alone, is not written.
+the sums, which only the call that scales them reads.  Or a product of bytes runs the calls behind it that
+convert its sums to FLOAT32, scale them, add a number and a tensor, bound and quantize them; what is
+``passed``, read by the next call alone, is not written.
 """
 
 from __future__ import annotations
