@@ -239,6 +239,16 @@ def test_suppressed_checks_are_no_errors(program: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_what_only_a_debug_layer_refuses_can_be_suppressed(built: Built) -> None:
+    """The call has its effect, as without checks; what Windows always refuses stays an error."""
+    suppress = ["--suppress", "BIND_ALIAS=the sum is computed in place"]
+    done = run(*DMLEMU, "exec", "--strict", *suppress, built("consequences"))
+    assert "in place 2\n" in done.stdout
+    assert "BIND_ALIAS [RecordDispatch] is suppressed: the sum is computed in place\n" in done.stderr
+    assert not re.search(r"ERROR BIND_ALIAS \[.*\]$", done.stderr, re.MULTILINE), done.stderr
+    assert "ERROR COPY_RANGE" in done.stderr
+
+
 def test_scripts_and_debuggers_keep_status_and_libraries(program: Path) -> None:
     done = run(*DMLEMU, "exec", "--strict", "sh", "-c", f'"{program}" wrong && "{program}" right')
     assert (done.returncode, done.stderr.count("D3D12 ERROR COPY_RANGE")) == (1, 1)

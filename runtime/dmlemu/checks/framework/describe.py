@@ -82,8 +82,12 @@ def levels(level: Strictness) -> str:
 def advice_on_suppressing(check: Declaration) -> str:
     """How to suppress a check, or why it cannot be suppressed."""
     if check.refusal:
+        has_effect = check.level is not Strictness.RUNTIME  # where calls do not raise
+        others = (
+            f" Under 'dmlemu exec' it has its effect: --suppress {check.id}=REASON." if has_effect else ""
+        )
         return (
             "It cannot be suppressed: the call itself refuses and does nothing. "
-            "Change the call, or handle its failure."
+            f"Change the call, or handle its failure.{others}"
         )
     return f'Suppress it with device.reports.suppress("{check.id}", "the reason").'

@@ -106,7 +106,7 @@ class DeviceContext:
         gpu.on_stuck = partial(_tell_stuck, weakref.ref(self))
         self.adapter = adapter
         self._device = weakref.ref(device)
-        self.reports = Reporter(None if self.raises else Response.COLLECT)
+        self.reports = Reporter(None if self.raises else Response.COLLECT, refuses=raises)
         self.submitting, self.maps_lock = Lock(), Lock()
         locks = (gpu.lock, self.submitting, self.maps_lock)
         self.reports.may_call_out = lambda: not any(lock.is_mine() for lock in locks)

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from ..location import call_site
-from ..report import Error, HResult, Report, Severity, loading
+from ..report import Error, HResult, Report, Severity, Strictness, loading
 from .defaults import Response, Sink, defaults
 from .files import open_report_file, summarize
 from .filters import InfoQueueFilter, desc_of
@@ -38,6 +38,8 @@ class _Declared(Protocol):
 
     @property
     def refusal(self) -> bool: ...
+    @property
+    def level(self) -> Strictness: ...
 
 
 class Reporter:
@@ -47,6 +49,7 @@ class Reporter:
     a WARNING or worse, a line on stderr says how many there are.  ``responses`` maps severities to responses:
     CORRUPTION and ERROR are raised, the others only stored.  ``filters`` is a stack whose last entry
     applies.  ``context`` are lines added to every report.  All methods may be called from any thread.
+    ``refuses``: calls fail for what only a debug layer finds, too.
 
     Sinks run on the thread that found the report, as soon as it ``may_call_out``: a sink may take locks
     of the program, which another thread may hold in a call of the device.
@@ -54,9 +57,10 @@ class Reporter:
 
     limit = 100  # different causes stored per check
 
-    def __init__(self, response: Response | None = None) -> None:
+    def __init__(self, response: Response | None = None, *, refuses: bool = True) -> None:
         serious = defaults.response if response is None else Response(response)
         self.responses = {each: serious if each <= Severity.ERROR else Response.COLLECT for each in Severity}
+        self.refuses = refuses
         self.filters = [InfoQueueFilter()]
         self.built_in: Callable[[], Mapping[str, _Declared]] = dict  # set by the layer of checks
         self.context: tuple[str, ...] = ()
@@ -126,11 +130,14 @@ class Reporter:
         if not reason.strip():
             raise ValueError(f"{id} cannot be suppressed without a reason, which is printed in its place.")
         found = [self.declared[each] for each in self.declared if fnmatchcase(each, id)]
-        if found and all(each.refusal for each in found):
+        if found and all(map(self._is_refusal, found)):
             raise ValueError(
                 f"{id} cannot be suppressed: the call itself refuses, as on Windows, and does nothing. "
                 "Change the call, or handle its failure."
             )
+
+    def _is_refusal(self, check: _Declared) -> bool:
+        return check.refusal and (self.refuses or check.level is Strictness.RUNTIME)
 
     def _check_known(self, what: tuple[object, ...]) -> None:
         for each in what:
