@@ -1,0 +1,103 @@
+"""TensorFlow with its DirectML plugin: small programs, the example, and the plugin's own tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import tensorflow_suite
+
+if TYPE_CHECKING:
+    from conftest import Client, Done
+
+HERE = Path(__file__).parent
+EXAMPLE = HERE.parents[1] / "examples" / "tensorflow" / "digits.py"
+PYTHON = Path(os.environ.get("DMLEMU_CLIENT_TENSORFLOW", "")).absolute()
+
+# Reports about the plugin that no program can avoid: docs/guide/run-a-tensorflow-program.md.
+OF_THE_PLUGIN = "\n".join(
+    f"{id}=the plugin does so" for id in ("RES_STATE_IGNORED", "BIND_ALIAS", "OBJECT_DELETED_IN_USE")
+)
+
+KNOWN: dict[str, set[str]] = {}  # tests that fail by what the plugin does, by file
+
+
+def run(client: Client, *arguments: str, **options: Any) -> tuple[Any, Done]:
+    """What a program prints, and its run, which ended well."""
+    done = client.run(HERE / "tensorflow_programs.py", *arguments, **options)
+    assert done.status == 0, done.err
+    return json.loads(done.out.splitlines()[-1]), done
+
+
+def test_the_device_is_listed(tensorflow: Client) -> None:
+    assert run(tensorflow, "devices")[0] == ["/physical_device:GPU:0"]
+
+
+def test_operations_run_on_the_device(tensorflow: Client) -> None:
+    found, done = run(tensorflow, "operations")
+    assert found == {
+        "identity": ["device:GPU:0", [[1, 2], [3, 4]]],
+        "add": ["device:GPU:0", [[2, 4], [6, 8]]],
+        "matmul": ["device:GPU:0", [[7, 10], [15, 22]]],
+        "relu": ["device:GPU:0", [[0, 0], [1, 2]]],
+        "assign_add": ["device:GPU:0", [4, 7]],
+    }
+    assert done.work.dispatches["GEMM"] == 1 and done.work.dispatches["ACTIVATION_RELU"] == 1
+    assert not done.work.refusals
+
+
+def test_a_network_learns_as_well_as_on_the_cpu(tensorflow: Client) -> None:
+    """Its first weights are the same, and the order of the images."""
+    done, cpu = tensorflow.run(EXAMPLE), tensorflow.cpu(EXAMPLE, "--cpu")
+    assert (done.status, cpu.returncode) == (0, 0), done.err + cpu.stderr
+    line = r"^{}: ([\d.]+)% of 450 images are read right, loss ([\d.]+)$"
+    ours = re.search(line.format("GPU:0"), done.out, re.MULTILINE)
+    theirs = re.search(line.format("CPU:0"), cpu.stdout, re.MULTILINE)
+    assert ours and theirs, done.out + cpu.stdout
+    assert float(ours[1]) == pytest.approx(float(theirs[1]), abs=2)
+    assert float(ours[2]) == pytest.approx(float(theirs[2]), rel=0.1)
+    assert done.work.dispatches["ADAM_OPTIMIZER"] == 6 * 22 * 4  # each weight, in each step of four epochs
+    assert not done.work.refusals
+
+
+def test_an_lstm_predicts_what_it_does_on_the_cpu(tensorflow: Client) -> None:
+    (largest, difference), done = run(tensorflow, "lstm")
+    assert largest > 0.1
+    assert difference < 1e-5
+    assert sum(done.work.dispatches.values()) > 9 * 2 and not done.work.refusals
+
+
+@pytest.mark.parametrize("seconds", [5, *[pytest.param(60, marks=pytest.mark.long)] * 10])
+def test_threads_and_a_pipeline_compute(tensorflow: Client, seconds: int) -> None:
+    """None waits for another's lock with the lock of Python."""
+    (rounds, wrong), _ = run(tensorflow, "threads", str(seconds))
+    assert wrong == []
+    assert min(rounds) > 0
+
+
+@pytest.mark.parametrize("program", ["operations", "lstm"])
+def test_strict_reports_what_only_the_plugin_can_avoid(tensorflow: Client, program: str) -> None:
+    _, done = run(tensorflow, program, strictness="strict", DMLEMU_SUPPRESS=OF_THE_PLUGIN)
+    assert not re.search(r"^\S+ (ERROR|CORRUPTION|WARNING) (?!.* is suppressed)", done.err, re.MULTILINE), (
+        done.err
+    )
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize(
+    "file", tensorflow_suite.files(PYTHON) or [None], ids=lambda file: file and file.stem
+)
+def test_what_passes_on_the_cpu_passes(tensorflow: Client, file: Path | None) -> None:
+    """A file of the plugin's own tests of operators."""
+    if file is None:
+        pytest.skip("setup_tensorflow.sh has not put the plugin's tests into the environment")
+    result = tensorflow_suite.run_file(tensorflow.python, file)
+    failed = result.bad() - KNOWN.get(file.stem, set())
+    if failed:
+        failed -= tensorflow_suite.run_file(tensorflow.python, file, cpu=True).bad()
+    assert not failed, {test: f"{result.tests[test]} {result.why.get(test)}" for test in failed}
