@@ -282,8 +282,11 @@ def test_a_timeline(program: Path, tmp_path: Path) -> None:
     file = tmp_path / "trace.json"
     done = run(*DMLEMU, "exec", "--trace", file, program, "early")
     assert (done.stderr, done.returncode) == (NOTHING, 0)
-    names = {event.get("name") for event in json.loads(file.read_text())["traceEvents"]}
+    text = file.read_text()
+    names = {event.get("name") for event in json.loads(text)["traceEvents"]}
     assert {"Map", "CopyBufferRegion"} <= names
+    assert not re.search(r"\\ud[b-f]", text)  # characters that stand for call sites
+    assert re.search(r"command list #1 \(created at program\.h:\d+ in Gpu::", text)
 
 
 WRONG = {

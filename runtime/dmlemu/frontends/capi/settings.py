@@ -6,7 +6,9 @@ docs/reference/environment.md lists all variables.
 from __future__ import annotations
 
 import atexit
+import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,9 +20,11 @@ from ...dml.enums import ExecutionFlags
 from ...dml.lowering.fusion import may_fuse
 from ...environment import check_variables
 from ...errors import Strictness, shorten
+from ...files import Output
 from ...reporting import Reporter, defaults, open_report_file
 from . import reports
 from .exports import set_strictness
+from .sites import spell_text
 
 __all__ = ["apply", "check_suppression"]
 
@@ -69,8 +73,22 @@ def _open_files() -> None:
         from ...tracing import trace
 
         with _writing("DMLEMU_TRACE"):
-            entered = trace(None, path).__enter__()
+            entered = trace(None, _Timeline(path)).__enter__()
         atexit.register(_finish, "the timeline", path, partial(entered.__exit__, None, None, None))
+
+
+class _Timeline(Output):
+    """A file of JSON, where each call site is named by its innermost line."""
+
+    _ESCAPED = re.compile(r"\\udb[89a-f][0-9a-f]\\ud[c-f][0-9a-f]{2}")  # what stands for a call site
+
+    def write(self, content: str | bytes) -> None:
+        text = content if isinstance(content, str) else content.decode()
+        marks = sorted(set(self._ESCAPED.findall(text)))
+        sites = spell_text("\0".join(json.loads(f'"{each}"') for each in marks)).split("\0")
+        lines = (json.dumps(site.partition(" (called from ")[0])[1:-1] for site in sites)
+        spelled = dict(zip(marks, lines, strict=False))  # without marks there is one site, of no text
+        super().write(self._ESCAPED.sub(lambda found: spelled[found[0]], text))
 
 
 def _finish(what: str, path: str, write: Callable[[], None]) -> None:
