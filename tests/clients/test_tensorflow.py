@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,13 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "tensorflow" / "digits.py"
+pytestmark = pytest.mark.timeout(900)  # TensorFlow starts slowly where other programs run
 PYTHON = Path(os.environ.get("DMLEMU_CLIENT_TENSORFLOW", "")).absolute()
 
 # Reports about the plugin that no program can avoid: docs/guide/run-a-tensorflow-program.md.
 OF_THE_PLUGIN = "\n".join(
     f"{id}=the plugin does so" for id in ("RES_STATE_IGNORED", "BIND_ALIAS", "OBJECT_DELETED_IN_USE")
 )
-
-KNOWN: dict[str, set[str]] = {}  # tests that fail by what the plugin does, by file
 
 
 def run(client: Client, *arguments: str, **options: Any) -> tuple[Any, Done]:
@@ -87,6 +87,46 @@ def test_strict_reports_what_only_the_plugin_can_avoid(tensorflow: Client, progr
     )
 
 
+ENDS = """
+import os
+import unittest
+
+
+class Ends(unittest.TestCase):
+    def test_a_passes(self):
+        pass
+
+    def test_b_aborts(self):
+        os.abort()
+
+    def test_c_fails(self):
+        self.assertEqual(1, 2)
+
+    def test_d_waits(self):
+        __import__("time").sleep(600)
+
+    def test_e_is_skipped(self):
+        self.skipTest("a reason")
+
+
+unittest.main()
+"""
+
+
+def test_every_end_of_a_test_is_seen(tmp_path: Path) -> None:
+    """By what runs the plugin's own tests; no client is needed."""
+    (tmp_path / "ends_test.py").write_text(ENDS)
+    result = tensorflow_suite.run_file(Path(sys.executable), tmp_path / "ends_test.py", cpu=True, per_test=2)
+    assert result.tests == {
+        "Ends.test_a_passes": "passed",
+        "Ends.test_b_aborts": "crashed",
+        "Ends.test_c_fails": "failed",
+        "Ends.test_d_waits": "crashed",
+        "Ends.test_e_is_skipped": "skipped",
+    }
+    assert "AssertionError: 1 != 2" in result.why["Ends.test_c_fails"]
+
+
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize(
@@ -97,7 +137,7 @@ def test_what_passes_on_the_cpu_passes(tensorflow: Client, file: Path | None) ->
     if file is None:
         pytest.skip("setup_tensorflow.sh has not put the plugin's tests into the environment")
     result = tensorflow_suite.run_file(tensorflow.python, file)
-    failed = result.bad() - KNOWN.get(file.stem, set())
+    failed = result.bad()
     if failed:
         failed -= tensorflow_suite.run_file(tensorflow.python, file, cpu=True).bad()
     assert not failed, {test: f"{result.tests[test]} {result.why.get(test)}" for test in failed}
