@@ -40,6 +40,16 @@ int dmlk_window_parts(const window_taps *w, int64_t items) {
     return dmlk_parts(items, 60000 / (work + 1) + 1); /* 3 to 10 us for each thread */
 }
 
+void dmlk_find_window_bounds(window_taps *w) {
+    dmlk_finish finish;
+    w->is_bounded = w->operation == CONVOLVE_FLOATS && w->c->output.type == DMLK_FLOAT32 &&
+                    dmlk_find_finish(w->c->followers, &finish) && finish.added == NULL && finish.has_low;
+    if (w->is_bounded) {
+        w->low = finish.low;
+        w->high = finish.has_high ? finish.high : INFINITY;
+    }
+}
+
 /* Packs weights [taps][channels] as a transposed matrix, if they are one of FLOAT32. */
 static bool transpose_weights(const window_taps *w, const int64_t *offsets) {
     const dmlk_view *f = &w->c->filter;

@@ -31,7 +31,7 @@ typedef uint8_t vector_of_bytes __attribute__((vector_size(LANES), aligned(1), m
 
 enum window_operation {
     CONVOLVE_FLOATS,
-    CONVOLVE_AND_BOUND, /* the same, and what follows in windows_in_channels.c */
+    CONVOLVE_AND_BOUND, /* the same, and the bounds that follow */
     CONVOLVE_BYTES, /* to INT32 */
     AVERAGE,
     MAXIMUM,
@@ -46,6 +46,8 @@ typedef struct window_taps {
     float outside;    /* the value of a tap outside of the input */
     /* Convolutions.  Weights are [taps][channels] if the lanes are channels, otherwise [channels][taps]. */
     float *weights, *bias;
+    bool is_bounded; /* the functions that follow a convolution are these bounds, applied before results are stored: */
+    float low, high;
     /* CONVOLVE_BYTES: the value of a byte of the input is (byte ^ flip) - zero. */
     const dmlk_convolution *bytes;
     uint8_t flip;
@@ -194,6 +196,9 @@ float dmlk_find_nan(const window_taps *w, int64_t image, int64_t channel, const 
 /* The number of threads for `items` parts of the output. */
 int dmlk_window_parts(const window_taps *w, int64_t items);
 
+/* Finds out whether the functions that follow are a lower bound, and perhaps an upper one. */
+void dmlk_find_window_bounds(window_taps *w);
+
 /* Packs weights and biases.  Returns memory to be released with dmlk_give, or NULL if memory ran out; *rest is the
  * part of it after the packed weights and biases, with room for `floats` floats. */
 float *dmlk_pack_window_weights(window_taps *w, bool lanes_are_channels, int64_t floats, float **rest);
@@ -204,6 +209,7 @@ bool dmlk_run_windows_in_channels(window_taps *w);
 bool dmlk_run_windows_in_planes(window_taps *w);
 
 static inline bool dmlk_run_windows(window_taps *w) {
+    dmlk_find_window_bounds(w);
     return w->taps <= MOST_TAPS && (dmlk_run_windows_in_channels(w) || dmlk_run_windows_in_planes(w));
 }
 

@@ -25,8 +25,6 @@ struct channels {
     float *outside;         /* [channels]: the element of every tap outside of the input */
     int64_t ring_z, ring_y; /* row (z, y) of the input is copied to slot (z % ring_z, y % ring_y); 0: none is copied */
     bool is_direct;         /* results are stored in place */
-    bool bounds;            /* the functions that follow a convolution are these bounds, applied before results are stored: */
-    float low, high;
     int64_t block, blocks;  /* channels of a block; the last block has more if they do not divide all channels */
 };
 
@@ -55,7 +53,7 @@ INLINE bool run_outputs(const enum window_operation operation, const struct chan
                         int32_t *to_found) {
     const window_taps *w = p->w;
     const int64_t size = vectors * LANES;
-    const vector low = p->low - (vector){0}, high = p->high - (vector){0};
+    const vector low = w->low - (vector){0}, high = w->high - (vector){0};
     mask are_lowest = {0};
     for (int64_t next = 0; next < r->count; next += size) {
         const int64_t first = dmlk_min(next, r->count - size);
@@ -172,7 +170,7 @@ INLINE bool run_row_of(const enum window_operation operation, const struct chann
 
 DMLK_EACH_ISA(run_row, (const struct channels *p, const struct row *r, bool *is_lowest), (p, r, is_lowest)) {
     const window_taps *w = p->w;
-    if (w->operation == CONVOLVE_FLOATS && p->bounds) {
+    if (w->operation == CONVOLVE_FLOATS && w->is_bounded) {
         run_row_of(CONVOLVE_AND_BOUND, p, r);
     } else if (w->operation == CONVOLVE_FLOATS) {
         run_row_of(CONVOLVE_FLOATS, p, r);
@@ -318,7 +316,7 @@ static void run_output_row(const struct channels *p, struct part *part, int64_t 
     if (!p->is_direct) {
         store_row(w, to, channels, part->out, part->halves);
     }
-    if (!p->bounds) {
+    if (!w->is_bounded) {
         dmlk_follow(c->followers, out->base + to * dmlk_type_bytes(out->type), out->sizes[X], out->strides[X], channels,
                     out->strides[CHANNEL]);
     }
@@ -387,24 +385,12 @@ static bool plan_channels(struct channels *p) {
     return true;
 }
 
-/* Finds out whether the functions that follow are a lower bound, and perhaps an upper one. */
-static void find_bounds(struct channels *p) {
-    dmlk_finish finish;
-    p->bounds = p->w->operation == CONVOLVE_FLOATS && p->is_direct && dmlk_find_finish(p->w->c->followers, &finish) &&
-                finish.added == NULL && finish.has_low;
-    if (p->bounds) {
-        p->low = finish.low;
-        p->high = finish.has_high ? finish.high : INFINITY;
-    }
-}
-
 bool dmlk_run_windows_in_channels(window_taps *w) {
     struct channels p = {.w = w};
     if (!plan_channels(&p)) {
         return false;
     }
     const dmlk_view *out = &w->c->output;
-    find_bounds(&p);
     const int64_t items = out->sizes[N] * out->sizes[Z] * out->sizes[Y] * p.blocks;
     const int parts = dmlk_window_parts(w, items);
     float *memory = dmlk_pack_window_weights(w, true, w->channels + parts * p.part_floats, &p.outside);

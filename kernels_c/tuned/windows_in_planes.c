@@ -17,6 +17,11 @@
 #define BLOCK 64   /* outputs of a strip that are computed at once */
 #define STRIP 3072 /* floats of a copy, if possible: the copy and the sums then fit the first-level cache */
 
+/* Of strips that are not copied. */
+#define NEAR 8192         /* bytes of the planes that are computed in one call; larger ones are divided: */
+#define ROWS_IN_PLACE 16  /* a multiple of the rows of all tiles */
+#define WIDTH_IN_PLACE 512
+
 const struct dmlk_window_rows_form *dmlk_window_rows_form;
 
 struct planes {
@@ -28,7 +33,8 @@ struct planes {
     int64_t rows, pitch;        /* of a phase of the copy (see place_of): rows, and floats from row to row */
     int64_t offset[MOST_TAPS];
     int64_t copied; /* floats of the copy */
-    bool in_place;  /* there is no copy: outputs are computed from the rows of the input, see window_rows.h */
+    bool in_place;  /* there is no copy: outputs are computed from the rows of the input, see window_rows.h, */
+    int64_t at_once; /* of so many planes, if a strip is a whole plane */
     bool clears;    /* several strips, one below the other, use the same copy: rows outside of the input are filled anew */
 };
 
@@ -240,10 +246,12 @@ INLINE void run_taps(const enum window_operation operation, const struct planes 
                 add_tap(operation, &weight, (const vector *)(from + v * LANES), &sum[v]);
             }
         }
-        const vector offset = bias - (vector){0};
+        const vector offset = bias - (vector){0}, low = w->low - (vector){0}, high = w->high - (vector){0};
 #pragma GCC unroll 8
         for (int v = 0; v < BLOCK / LANES; v++) {
-            if (operation == CONVOLVE_FLOATS || operation == CONVOLVE_BYTES) {
+            if (operation == CONVOLVE_AND_BOUND) {
+                finish_bounded(&offset, &low, &high, &sum[v]);
+            } else if (operation == CONVOLVE_FLOATS || operation == CONVOLVE_BYTES) {
                 finish_convolution(operation, &offset, &sum[v]);
             }
             *(vector *)(sums + first + v * LANES) = sum[v];
@@ -367,8 +375,19 @@ static bool are_in_place(const window_taps *w) {
     const dmlk_taps_axis *z = &c->axes[0], *y = &c->axes[1], *x = &c->axes[2];
     return dmlk_window_rows_form != NULL && w->operation == CONVOLVE_FLOATS && c->input.type == c->output.type &&
            c->input.strides[X] == 1 && c->output.strides[X] == 1 && z->input == 1 && z->output == 1 && z->window == 1 &&
-           z->origin == 0 && y->window == x->window && (x->window == 3 || x->window == 5) && y->step == 1 && x->step == 1 &&
-           y->tap == 1;
+           z->origin == 0 && y->window == x->window && (x->window == 3 || x->window == 5) && y->tap == 1 && y->step == x->step &&
+           (x->step == 1 || (x->step == 2 && x->tap == 1));
+}
+
+static void plan_strips_in_place(struct planes *p) {
+    const dmlk_float_convolution *c = p->w->c;
+    const dmlk_taps_axis *y = &c->axes[1], *x = &c->axes[2];
+    const bool is_small = (double)y->input * (double)x->input * (double)dmlk_type_bytes(c->input.type) <= NEAR;
+    p->height = is_small ? y->output : dmlk_min(y->output, ROWS_IN_PLACE);
+    p->width = p->pitch = dmlk_min(x->output, WIDTH_IN_PLACE);
+    if (is_small && p->width == x->output && c->filter.sizes[FILTER] == 1) {
+        p->at_once = NEAR / (y->input * x->input * dmlk_type_bytes(c->input.type));
+    }
 }
 
 /* What the next strip reads, while this one is computed: columns of vectors are no order that CPUs would foresee. */
@@ -382,23 +401,32 @@ static void fetch_rows(const uint8_t *from, int64_t step, int64_t rows, int64_t 
     }
 }
 
-static void run_strip_in_place(const struct planes *p, const struct strip *s, int64_t image, int64_t channel) {
+/* The strip at the same place of `planes` channels. */
+static void run_strip_in_place(const struct planes *p, const struct strip *s, int64_t image, int64_t channel, int64_t planes) {
     const window_taps *w = p->w;
     const dmlk_float_convolution *c = w->c;
     const dmlk_taps_axis *axes = &c->axes[1];
     const int64_t *strides = c->input.strides, bytes = dmlk_type_bytes(c->input.type);
     const int64_t plane = image * strides[N] + channel / c->filter.sizes[FILTER] * strides[CHANNEL];
-    fetch_rows(c->input.base + (plane + (s->y + s->height) * strides[Y] + s->x) * bytes, strides[Y] * bytes, s->height,
-               s->width * bytes);
+    const int64_t next = planes > 1 ? planes * strides[CHANNEL] : (s->y + s->height) * p->step_y * strides[Y] + s->x * p->step_x;
+    fetch_rows(c->input.base + (plane + next) * bytes, strides[Y] * bytes, planes * s->height * p->step_y,
+               s->width * p->step_x * bytes);
     dmlk_window_rows_form->convolve(&(dmlk_window_rows){.axes = axes,
+                                                        .planes = planes,
                                                         .plane = c->input.base + plane * bytes,
                                                         .halves = c->input.type == DMLK_FLOAT16,
                                                         .to = c->output.base + s->to * bytes,
+                                                        .plane_step = strides[CHANNEL],
+                                                        .to_plane_step = c->output.strides[CHANNEL],
                                                         .row_step = strides[Y],
                                                         .to_step = c->output.strides[Y],
-                                                        .first = {s->y + axes[0].origin, s->x + axes[1].origin},
+                                                        .first = {s->y * p->step_y + axes[0].origin,
+                                                                  s->x * p->step_x + axes[1].origin},
                                                         .weights = w->weights + channel * w->taps,
-                                                        .bias = w->bias[channel],
+                                                        .bias = w->bias + channel,
+                                                        .is_bounded = w->is_bounded,
+                                                        .low = w->low,
+                                                        .high = w->high,
                                                         .height = s->height,
                                                         .width = s->width});
 }
@@ -412,7 +440,9 @@ DMLK_EACH_ISA(run_strip, (const struct planes *p, const struct strip *s, int64_t
     const int64_t filters = w->c->filter.sizes[FILTER], of_input = filters == 1 ? channel : channel / filters;
     const int64_t lanes = (s->height - 1) * p->pitch + s->width;
     copy_strip(p, s, image * in->strides[N] + of_input * in->strides[CHANNEL], line, memory);
-    if (w->operation == CONVOLVE_FLOATS) {
+    if (w->operation == CONVOLVE_FLOATS && w->is_bounded) {
+        run_taps(CONVOLVE_AND_BOUND, p, memory, w->weights + channel * w->taps, w->bias[channel], lanes, sums);
+    } else if (w->operation == CONVOLVE_FLOATS) {
         run_taps(CONVOLVE_FLOATS, p, memory, w->weights + channel * w->taps, w->bias[channel], lanes, sums);
     } else if (w->operation == CONVOLVE_BYTES) {
         run_taps(CONVOLVE_BYTES, p, memory, w->weights + channel * w->taps, 0, lanes, sums);
@@ -440,7 +470,7 @@ static void strips_part(int64_t begin, int64_t end, int part, void *context) {
     const int64_t of_column = of_plane * out->sizes[N] * w->channels;
     float *memory = p->memory + part * p->part_floats;
     int64_t work = 0;
-    for (int64_t item = begin; item < end; item++) {
+    for (int64_t item = begin, planes; item < end; item += planes) {
         const int64_t plane = item % of_column / of_plane, strip = item % of_plane;
         struct strip s = {.z = strip / down, .y = strip % down * p->height, .x = item / of_column * p->width};
         s.height = dmlk_min(p->height, out->sizes[Y] - s.y);
@@ -448,22 +478,31 @@ static void strips_part(int64_t begin, int64_t end, int part, void *context) {
         if (item == begin || item % of_column == 0) {
             fill(memory, p->copied, w->outside);
         }
-        if (dmlk_stopped(&work, s.height * p->pitch * w->taps / 8 + 1)) {
+        const int64_t image = plane / w->channels, channel = plane % w->channels;
+        planes = dmlk_min(p->at_once, dmlk_min(end - item, w->channels - channel));
+        if (dmlk_stopped(&work, planes * s.height * p->pitch * w->taps / 8 + 1)) {
             return;
         }
-        const int64_t image = plane / w->channels, channel = plane % w->channels;
         s.to = image * out->strides[N] + channel * out->strides[CHANNEL] + s.z * out->strides[Z] + s.y * out->strides[Y] +
                s.x * out->strides[X];
-        p->in_place ? run_strip_in_place(p, &s, image, channel) : run_strip(p, &s, image, channel, memory);
-        dmlk_follow(w->c->followers, out->base + s.to * dmlk_type_bytes(out->type), s.height, out->strides[Y], s.width,
-                    out->strides[X]);
+        p->in_place ? run_strip_in_place(p, &s, image, channel, planes) : run_strip(p, &s, image, channel, memory);
+        for (int64_t k = 0; k < planes && !w->is_bounded; k++, s.to += out->strides[CHANNEL]) {
+            dmlk_follow(w->c->followers, out->base + s.to * dmlk_type_bytes(out->type), s.height, out->strides[Y], s.width,
+                        out->strides[X]);
+        }
     }
 }
 
 bool dmlk_run_windows_in_planes(window_taps *w) {
-    struct planes p = {.w = w, .in_place = are_in_place(w), .step_y = w->c->axes[1].step, .step_x = w->c->axes[2].step};
+    struct planes p = {.w = w,
+                       .in_place = are_in_place(w),
+                       .at_once = 1,
+                       .step_y = w->c->axes[1].step,
+                       .step_x = w->c->axes[2].step};
     const bool is_convolution = w->operation == CONVOLVE_FLOATS || w->operation == CONVOLVE_BYTES;
-    if (!plan_strips(&p) || (!is_convolution && p.height * p.width < LANES)) { /* most lanes would be empty */
+    if (p.in_place) {
+        plan_strips_in_place(&p);
+    } else if (!plan_strips(&p) || (!is_convolution && p.height * p.width < LANES)) { /* most lanes would be empty */
         return false;
     }
     const dmlk_view *out = &w->c->output;

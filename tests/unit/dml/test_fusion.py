@@ -98,7 +98,8 @@ class Chain:
 
 
 def product(chain: Chain, kind: str, activation: dml.OperatorDesc | None) -> int:
-    """A convolution of 3x3 (``depthwise``: of each channel) or 1x1, or a product of matrices, with a bias."""
+    """A convolution of 3x3 (``depthwise``: of each channel, in some heights every second window) or 1x1, or a
+    product of matrices, with a bias."""
     n, channels, height, width = chain.sizes
     if kind == "gemm":
         reads = [
@@ -118,9 +119,11 @@ def product(chain: Chain, kind: str, activation: dml.OperatorDesc | None) -> int
         return chain.add(gemm, reads)
     groups, inputs = (channels, channels) if kind == "depthwise" else (1, 5)
     window = 1 if kind == "pointwise" else 3
-    layout = None if chain.strides is None else (inputs * height * width, 1, width * inputs, inputs)
+    step = 2 if kind == "depthwise" and height % 2 == 0 else 1
+    rows, columns = step * height, step * width
+    layout = None if chain.strides is None else (inputs * rows * columns, 1, columns * inputs, inputs)
     reads = [
-        dml.BufferTensorDesc(chain.data_type, (n, inputs, height, width), layout),
+        dml.BufferTensorDesc(chain.data_type, (n, inputs, rows, columns), layout),
         chain.other(channels, inputs // groups, window, window),
         chain.other(1, channels, 1, 1),
     ]
@@ -129,7 +132,7 @@ def product(chain: Chain, kind: str, activation: dml.OperatorDesc | None) -> int
         output_tensor=chain.tensor(),
         mode=dml.ConvolutionMode.CROSS_CORRELATION,
         direction=dml.ConvolutionDirection.FORWARD,
-        strides=[1, 1],
+        strides=[step, step],
         dilations=[1, 1],
         start_padding=[window // 2] * 2,
         end_padding=[window // 2] * 2,
