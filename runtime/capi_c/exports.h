@@ -9,6 +9,21 @@
 struct dl_phdr_info;
 struct dmlemu_stack;
 
+/* Characters, which stay where they are until the call returns. */
+struct dmlemu_text {
+    uintptr_t at;
+    uint32_t size, width; /* in bytes: of all, and of each */
+};
+
+/* A line of the program's Python. */
+struct dmlemu_line {
+    struct dmlemu_text file, function;
+    uint64_t hash; /* of both: later, there may be another text at the same place */
+    int64_t number;
+};
+
+enum { DMLEMU_LINES = 3 };
+
 #define DMLEMU_D3D12_EXPORTS(EXPORT) \
     EXPORT(D3D12CreateDevice, (uintptr_t adapter, uint32_t level, uintptr_t riid, uintptr_t out), (adapter, level, riid, out)) \
     EXPORT(D3D12GetDebugInterface, (uintptr_t riid, uintptr_t out), (riid, out)) \
@@ -45,6 +60,8 @@ struct dmlemu_exports {
     int is_isolated; /* Python runs on threads of its own alone: the program's threads belong to another C library */
     int (*iterate)(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data); /* over the program's files */
     void (*measure_stack)(struct dmlemu_stack *); /* of a thread of the program */
+    int (*find_lines)(struct dmlemu_line *lines); /* of this thread: how many; NULL: they are not known */
+    const char *unknown_python; /* the version of a Python whose lines are not known; otherwise NULL */
 
 #define FIELD(name, parameters, arguments) uint32_t (*name) parameters;
     DMLEMU_EXPORTS(FIELD)

@@ -32,8 +32,13 @@ static void capi_find_frames(void *argument)
 {
     struct capi_site *site = argument;
     memset(site->frames + 1, 0, sizeof site->frames - sizeof *site->frames);
-    if (atomic_load_explicit(&capi_has_frames, memory_order_relaxed))
+    memset(site->lines, 0, sizeof site->lines);
+    site->line_count = -1;
+    if (atomic_load_explicit(&capi_has_frames, memory_order_relaxed)) {
         _Unwind_Backtrace(capi_add_frame, site);
+        if (capi_find_lines != NULL)
+            site->line_count = capi_find_lines(site->lines);
+    }
     if (site->count == 0)
         site->count = 1;
 }
@@ -57,7 +62,7 @@ static void capi_call_alive(struct _cffi_externpy_s *method, char *arguments, ui
     capi_site.method = method;
     capi_site.frames[0] = address;
     capi_site.count = 0;
-    if (atomic_load_explicit(capi_asker(method), memory_order_relaxed) == method)
+    if (capi_is_in_host || atomic_load_explicit(capi_asker(method), memory_order_relaxed) == method)
         capi_find_frames(&capi_site);
     int cancelling; /* a thread that is cancelled inside Python would keep Python's locks */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);

@@ -298,8 +298,7 @@ static int read_unloads(struct dl_phdr_info *info, size_t size, void *found)
     return 1; /* stops: all entries have the same count */
 }
 
-/* The return addresses of this thread's method: CAPI_FRAMES numbers, with zeros after the last address; then the
- * unloads. */
+/* Where this thread's method was called from: the fields of capi_site from its frames to the unloads. */
 static uintptr_t capi_frames(void)
 {
     if (capi_site.count == 0) {
@@ -342,6 +341,12 @@ static uintptr_t capi_place(uintptr_t address, char *file, size_t size)
         return 0;
     snprintf(file, size, "%s", place.file);
     return address - place.base;
+}
+
+/* The version of the program's Python, if sites should have its lines and cannot; otherwise NULL. */
+static const char *capi_version_without_lines(void)
+{
+    return atomic_load(&capi_has_frames) ? capi_unknown_python : NULL;
 }
 
 static void capi_want_frames(void)
@@ -463,6 +468,9 @@ static uintptr_t capi_fill(uintptr_t address)
     capi_can_stand_in = capi_is_isolated && capi_may_change_pointer();
     capi_iterate = table->iterate;
     capi_measure_stack = table->measure_stack;
+    capi_find_lines = table->find_lines;
+    capi_unknown_python = table->unknown_python;
+    capi_is_in_host = capi_find_lines != NULL && !capi_is_isolated;
     table->enter = capi_enter;
     table->end = capi_end;
     table->print_left = capi_print_left;

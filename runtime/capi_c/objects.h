@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "caller.h"
+#include "exports.h"
 
 enum { CAPI_E_OUTOFMEMORY = 0x8007000Eu, CAPI_DEVICE_REMOVED = 0x887A0005u };
 
@@ -60,10 +61,12 @@ struct capi_creator {
 };
 
 /* Where a method was called from.  The frames are found when a report may need them. */
-enum { CAPI_FRAMES = 8 };
+enum { CAPI_FRAMES = 8, CAPI_LINES = DMLEMU_LINES };
 struct capi_site {
     const void *method;
     uintptr_t frames[CAPI_FRAMES]; /* return addresses, the innermost first; zeros after the last */
+    struct dmlemu_line lines[CAPI_LINES]; /* of the program's Python, the innermost first; zeros after the last */
+    int64_t line_count;            /* -1: no Python of the program is known */
     uint64_t unloads;              /* how often files were unloaded so far: later, other code may be at the addresses */
     int count;                     /* 0: only the first is known, the others were not searched for */
 };
@@ -109,6 +112,9 @@ static _Atomic int capi_is_alive = 1;
 
 /* Copied from the table of exports. */
 static int capi_is_isolated;
+static int capi_is_in_host; /* the lines of the program's Python must be found before ours are in front of them */
+static int (*capi_find_lines)(struct dmlemu_line *);
+static const char *capi_unknown_python;
 static int (*capi_iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = dl_iterate_phdr;
 static void (*capi_measure_stack)(struct dmlemu_stack *) = dmlemu_measure_stack;
 

@@ -14,6 +14,7 @@
 #include "isolate.h"
 #include "place.h"
 #include "python.h"
+#include "python_lines.h"
 #include "start.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -121,6 +122,8 @@ static void start_in_mode(void)
         return;
     }
     void *present = dmlemu_python_of_process(is_direct ? RTLD_GLOBAL : RTLD_LOCAL);
+    if (present != NULL)
+        dmlemu_prepare_lines(present, &exports);
     if (!is_direct && (*mode || present != NULL))
         has_started = dmlemu_start_isolated(&exports);
     else if (present != NULL)

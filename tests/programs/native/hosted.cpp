@@ -103,6 +103,12 @@ void make_mistake()
     made->gpu.list->CopyBufferRegion(buffer.Get(), 32, buffer.Get(), 0, 64); // the mistake
 }
 
+// The same on a thread that Python does not know.
+void make_mistake_elsewhere()
+{
+    std::thread(make_mistake).join();
+}
+
 // Nanoseconds that each of `count` calls takes, with a pause of some microseconds before it: of one that Python
 // implements, or of a getter in C.
 double time_calls(int count, int pause, int is_native)

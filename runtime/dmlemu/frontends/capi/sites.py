@@ -1,4 +1,5 @@
 """Call sites of C++ programs: return addresses, spelled as file, line and function when a report needs them.
+In a program that runs Python, the lines of its scripts come first.
 
 Names of objects, which have the line that made them, are composed long before anybody reads them.  So the
 text of a call site is a single character that stands for it, from planes of Unicode for private use; what is
@@ -14,12 +15,13 @@ from __future__ import annotations
 import os
 import re
 import struct
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from ...d3d12.core.c_memory import MEMORY
+from ...d3d12.core.c_memory import MEMORY, read_bytes
 from ...diagnostics.location import CallSite, note_source, set_provider
 from ...diagnostics.report import Report, set_speller
 from . import symbols
@@ -42,11 +44,18 @@ _MOST_LINES = 3  # of the program
 _FIRST, _LAST = 0xF0000, 0x10FFFF  # characters for private use
 _MARKS = re.compile(rf"[{chr(_FIRST)}-{chr(_LAST)}]|\\U00(?:0f|10)[0-9a-f]{{4}}")  # quoted texts are escaped
 
-_FRAMES = struct.Struct(f"@{lib.CAPI_FRAMES}QQ")  # return addresses, and how many files were unloaded
+# Fields of struct capi_site: return addresses; texts and number of each line of Python; how many of these
+# lines there are; how many files were unloaded.
+_LINE = "QIIQIIQq"
+_FRAMES = struct.Struct(f"@{lib.CAPI_FRAMES}Q{lib.CAPI_LINES * _LINE}qQ")
+_ENCODINGS = {1: "latin-1", 2: "utf-16", 4: "utf-32"}  # by the bytes of a character
+_NO_PYTHON = "on a thread that runs no Python"
+_THIS_ENDIAN = "-le" if sys.byteorder == "little" else "-be"
 _sites: dict[bytes, CallSite] = {}  # by these
 _unloads = 0  # of the latest: what is at the addresses of those before may be other code
 _stacks: dict[str, _Stack] = {}  # by their marks
 _numbers = count()
+_is_unknown_said = False
 
 
 def install() -> None:
@@ -66,15 +75,61 @@ def _site() -> CallSite | None:
     key = MEMORY[at : at + _FRAMES.size]
     found = _sites.get(key)
     if found is None:
-        *addresses, unloads = _FRAMES.unpack(key)
-        frames = tuple(filter(None, addresses))
+        fields = _FRAMES.unpack(key)
+        frames = tuple(filter(None, fields[: lib.CAPI_FRAMES]))
+        *lines, line_count, unloads = fields[lib.CAPI_FRAMES :]
         if not frames:
             return None
         if unloads != _unloads:
             _sites.clear()
             _unloads = unloads
-        found = _sites[key] = CallSite((_Stack(frames),))
+        found = _sites[key] = CallSite((_Stack(frames, _python_lines(lines, line_count)),))
     return found
+
+
+def _python_lines(fields: list[int], count: int) -> list[symbols.Line] | None:
+    """The lines of the program's Python, which are read before its call returns; None: it has no Python."""
+    if count < 0:
+        _say_unknown()
+        return None
+    rows = [fields[i * len(_LINE) :][: len(_LINE)] for i in range(count)]
+    return [_python_line(*row) for row in rows]
+
+
+def _say_unknown() -> None:
+    """Says once that lines of the program's Python are not known, if reports should have them."""
+    global _is_unknown_said
+    version = lib.capi_version_without_lines()
+    if not version or _is_unknown_said:
+        return
+    _is_unknown_said = True
+    name = ffi.string(version).decode().partition(" ")[0]
+    print(
+        f"dmlemu: reports name no lines of Python: this build of Python {name} is no usual build of one of "
+        "3.9 to 3.13, whose frames dmlemu can read.",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _python_line(
+    file: int,
+    file_size: int,
+    file_width: int,
+    name: int,
+    name_size: int,
+    name_width: int,
+    _: int,
+    number: int,
+) -> symbols.Line:
+    function = _text(name, name_size, name_width)
+    source = f"{_text(file, file_size, file_width)}:{number}"
+    return symbols.Line(source, "" if function == "<module>" else function)
+
+
+def _text(address: int, size: int, width: int) -> str:
+    encoding = _ENCODINGS.get(width, "latin-1") + (_THIS_ENDIAN if width > 1 else "")
+    return read_bytes(address, size).decode(encoding, "replace")
 
 
 class _Stack:
@@ -83,10 +138,11 @@ class _Stack:
     The files are found at once, since they may be unloaded later; lines only when they are asked for.
     """
 
-    __slots__ = ("_lines", "_mark", "_text", "places")
+    __slots__ = ("_lines", "_mark", "_text", "places", "python")
 
-    def __init__(self, addresses: tuple[int, ...]) -> None:
+    def __init__(self, addresses: tuple[int, ...], python: list[symbols.Line] | None) -> None:
         self.places = [_place(each) for each in addresses]
+        self.python = python
         self._lines: list[str] = []
         self._text = ""
         number = _FIRST + next(_numbers)
@@ -112,7 +168,7 @@ class _Stack:
     def _spell(self) -> None:
         if not self._text:
             symbols.look_up(self.places)
-            self._lines, self._text = _spell(self.places)
+            self._lines, self._text = _spell(self.places, self.python)
 
 
 def spell_text(text: str) -> str:
@@ -222,8 +278,22 @@ def _place(address: int) -> symbols.Place:
     return symbols.Place(path, offset - 1)  # inside of the call instruction
 
 
-def _spell(places: list[symbols.Place]) -> tuple[list[str], str]:
+def _spell(places: list[symbols.Place], python: list[symbols.Line] | None) -> tuple[list[str], str]:
     """The lines of :class:`_Stack` and its text."""
+    own, helper = _native_lines(places)
+    if python:
+        return _join(python, next((str(line) for line in own if line.is_named), ""))
+    if own:
+        lines, text = _join(own, helper.place if helper is not None else "")
+    else:
+        lines = [helper.place if helper is not None else f"0x{places[0].offset:X}"]
+        text = lines[0]
+    runs_main = any(line.function.partition("+")[0] == "main" for line in own)
+    return lines, text if python is None or runs_main else f"{text}, {_NO_PYTHON}"
+
+
+def _native_lines(places: list[symbols.Place]) -> tuple[list[symbols.Line], symbols.Line | None]:
+    """The program's own lines, and the helper that the innermost one called, if any."""
     own: list[symbols.Line] = []
     helper: symbols.Line | None = None
     for place in places:
@@ -232,19 +302,17 @@ def _spell(places: list[symbols.Place]) -> tuple[list[str], str]:
                 helper = helper if own else helper or line
                 continue
             own.append(line)
-            file, _, number = line.source.rpartition(":")
-            if number.isdecimal():
-                note_source(os.path.basename(file), file, int(number))
             if line.function.partition("+")[0] == "main" or len(own) == _MOST_LINES:
-                return _join(own, helper)
-    if own:
-        return _join(own, helper)
-    unknown = f"0x{places[0].offset:X}"
-    return ([unknown], unknown) if helper is None else ([helper.place], helper.place)
+                return own, helper
+    return own, helper
 
 
-def _join(own: list[symbols.Line], helper: symbols.Line | None) -> tuple[list[str], str]:
+def _join(own: list[symbols.Line], through: str) -> tuple[list[str], str]:
+    """The places of lines, and all in words; ``through``: what the innermost one called."""
+    for line in own:
+        file, _, number = line.source.rpartition(":")
+        if number.isdecimal():
+            note_source(os.path.basename(file), file, int(number))
     first, *callers = map(str, own)
-    through = f", through {helper.place}" if helper is not None else ""
     called = f" (called from {', '.join(callers)})" if callers else ""
-    return [each.place for each in own], f"{first}{through}{called}"
+    return [each.place for each in own], f"{first}{f', through {through}' if through else ''}{called}"

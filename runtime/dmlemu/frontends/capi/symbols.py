@@ -23,10 +23,11 @@ class Place(NamedTuple):
 
 class Line(NamedTuple):
     """``source``: path and number of a line; empty without debug information.  ``function``: its short name,
-    or the symbol and the distance from it."""
+    or the symbol and the distance from it; without a symbol (not ``is_named``) the file and the distance."""
 
     source: str
     function: str
+    is_named: bool = True
 
     @property
     def place(self) -> str:
@@ -106,7 +107,7 @@ def _by_symbol(file: str, offset: int, name: str) -> list[Line]:
     base = os.path.basename(file)
     call = offset + 1  # where it returns to
     if at < 0 or not functions[at][0] <= offset < functions[at][0] + functions[at][1]:
-        return [Line("", f"{base}+{call:#x}")]
+        return [Line("", f"{base}+{call:#x}", is_named=False)]
     start, _, symbol = functions[at]
     return [Line("", f"{name or symbol}+{call - start:#x} ({base})")]
 
