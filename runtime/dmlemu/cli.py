@@ -16,7 +16,7 @@ from warnings import catch_warnings, simplefilter
 from dmlemu.errors import Error, Severity, Strictness, printable, shorten
 from dmlemu.files import Output
 from dmlemu.frontends.capi.command import add_commands
-from dmlemu.frontends.usage import UsageError, check_distinct, report_file
+from dmlemu.frontends.usage import UsageError, add_record_options, check_distinct, report_file
 from dmlemu.reporting import ReportFile, Stored, defaults, forget, how_to_see, print_annotation, print_reports
 
 if TYPE_CHECKING:
@@ -173,9 +173,6 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
         "or SARIF (.sarif)",
     )
     run.add_argument(
-        "--record", type=Path, metavar="FILE.dmlrec", help="write what each dispatch reads and writes"
-    )
-    run.add_argument(
         "--trace",
         type=Path,
         metavar="FILE.json",
@@ -187,18 +184,7 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
         metavar="FILE",
         help="write a page with memory, descriptors and reports at each command",
     )
-    run.add_argument(
-        "--record-only",
-        default="*",
-        metavar="PATTERN",
-        help="record only operators whose names match, such as conv*",
-    )
-    run.add_argument(
-        "--record-limit",
-        type=_bytes,
-        metavar="SIZE",
-        help="most bytes of elements in the record: 64M, 2G (default: 1G); a warning lists what was left out",
-    )
+    add_record_options(run)
     run.set_defaults(run=_run)
 
 
@@ -217,14 +203,6 @@ def _list_commands(parser: argparse.ArgumentParser, _: argparse.Namespace) -> in
     parser.print_help(sys.stderr)
     print("\ndmlemu: error: a COMMAND is missing", file=sys.stderr)
     return 2
-
-
-def _bytes(text: str) -> int:
-    """``64M``: bytes, with a binary unit."""
-    number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
-    if not number.isascii() or not number.isdecimal() or unit not in ("", "K", "M", "G"):
-        raise argparse.ArgumentTypeError(f"{shorten(text)} is not a size such as 64M")
-    return int(number) << 10 * ("", "K", "M", "G").index(unit)
 
 
 def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:

@@ -15,9 +15,11 @@ __all__ = [
     "end_at_program",
     "note_source",
     "program_entry",
+    "set_late_spelling",
     "set_provider",
     "skip_frames",
     "source_of",
+    "spell_late",
     "spell_site",
 ]
 
@@ -206,6 +208,20 @@ def set_provider(provider: Callable[[], CallSite | None] | None) -> Callable[[],
 def spell_site(site: CallSite | None) -> str:
     """``file:line``, with the lines that called this one; empty for None."""
     return "" if site is None else str(site)
+
+
+_spell_late: Callable[[Any], Any] | None = None
+
+
+def set_late_spelling(spell: Callable[[Any], Any]) -> None:
+    """Sets what :func:`spell_late` calls, for a front end whose call sites are spelled late."""
+    global _spell_late
+    _spell_late = spell
+
+
+def spell_late(value: Any) -> Any:
+    """What goes into a file, a text or lists and dictionaries of texts, with the lines of its call sites."""
+    return value if _spell_late is None else _spell_late(value)
 
 
 def caller() -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
 from ..errors import shorten
 from ..reporting import form_of
 
-__all__ = ["UsageError", "check_distinct", "report_file"]
+__all__ = ["UsageError", "add_record_options", "check_distinct", "report_file"]
 
 
 class UsageError(Exception):
@@ -27,6 +27,33 @@ def report_file(text: str) -> Path:
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from None
     return Path(text)
+
+
+def add_record_options(parser: ArgumentParser) -> None:
+    """``--record`` and what is recorded."""
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE.dmlrec", help="write what each dispatch reads and writes"
+    )
+    parser.add_argument(
+        "--record-only",
+        default="*",
+        metavar="PATTERN",
+        help="record only operators whose names match, such as conv*",
+    )
+    parser.add_argument(
+        "--record-limit",
+        type=_bytes,
+        metavar="SIZE",
+        help="most bytes of elements in the record: 64M, 2G (default: 1G); a warning lists what was left out",
+    )
+
+
+def _bytes(text: str) -> int:
+    """``64M``: bytes, with a binary unit."""
+    number, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    if not number.isascii() or not number.isdecimal() or unit not in ("", "K", "M", "G"):
+        raise ArgumentTypeError(f"{shorten(text)} is not a size such as 64M")
+    return int(number) << 10 * ("", "K", "M", "G").index(unit)
 
 
 def check_distinct(files: dict[str, Path | None]) -> None:

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from .. import dml
+from ..diagnostics.location import spell_late
 from ..errors import shorten
 from ..files import NotRegular, Output, open_regular
 from ..frontends.dxdispatch.desc_writer import write_operator_desc, write_tensor_desc
@@ -70,7 +71,7 @@ def write_to(record: Record, output: Output) -> None:
     # An archive that is left at any moment says so in its finalizer.  A pipe that nobody reads can be left.
     holding = nullcontext(_nothing) if output.place is None else held()
     with holding as look, output.open() as file, _new_archive(file) as archive:
-        archive.writestr(_MANIFEST, json.dumps(_manifest(record), allow_nan=False))
+        archive.writestr(_MANIFEST, json.dumps(spell_late(_manifest(record)), allow_nan=False))
         for key, array in record.contents.items():
             with archive.open(zipfile.ZipInfo(_entry(key)), "w", force_zip64=True) as entry:
                 entry.write(npy_header(array.dtype, array.shape))

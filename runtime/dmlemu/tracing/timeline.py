@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from ..diagnostics.location import spell_late
+
 __all__ = ["Place", "Timeline", "Track"]
 
 _ORDER = "thread_sort_index"
@@ -85,7 +87,7 @@ class Timeline:
     def text(self, about: dict[str, str]) -> str:
         """The content of the file."""
         document = {"traceEvents": self._heads + self.events, "displayTimeUnit": "ns", "otherData": about}
-        return json.dumps(document)
+        return json.dumps(spell_late(document))
 
     def _head(self, name: str, process: int, thread: int, arguments: dict[str, Any]) -> None:
         self._heads.append({"ph": "M", "name": name, "pid": process, "tid": thread, "args": arguments})

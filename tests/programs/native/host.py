@@ -72,6 +72,14 @@ def forks():
     sys.exit(3 if os.waitpid(child, 0)[1] == 0 else 4)
 
 
+def has_packages():
+    """Others than dmlemu needs."""
+    import cffi
+    import numpy
+
+    print(numpy.__version__, cffi.__version__)
+
+
 def makes_a_mistake():
     library.make_mistake()
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from io import FileIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from toolchain import (
@@ -216,10 +217,10 @@ def test_reports_as_sarif_and_as_annotations(program: Path, tmp_path: Path) -> N
     assert location["region"] == {"startLine": 12}
 
 
-@pytest.mark.parametrize("option", ["--report", "--trace"])
+@pytest.mark.parametrize("option", ["--report", "--record", "--trace"])
 def test_a_full_disk_at_the_end_is_one_line(program: Path, option: str) -> None:
     done = run(*DMLEMU, "exec", "--strict", option, "/dev/full", program, "early")
-    what = {"--report": "the reports", "--trace": "the timeline"}[option]
+    what = {"--report": "the reports", "--record": "the record", "--trace": "the timeline"}[option]
     said = f"dmlemu: {what} cannot be written to '/dev/full': No space left on device\n"
     assert done.stderr.endswith(said) and "Traceback" not in done.stderr
     assert done.returncode == 1
@@ -289,6 +290,40 @@ def test_a_timeline(program: Path, tmp_path: Path) -> None:
     assert re.search(r"command list #1 \(created at program\.h:\d+ in Gpu::", text)
 
 
+def test_a_record_is_used_as_others_are(built: Built, tmp_path: Path) -> None:
+    """With checks, it has the line of each dispatch; so has a timeline."""
+    file, timeline = tmp_path / "run.dmlrec", tmp_path / "run.json"
+    done = run(*DMLEMU, "exec", "--strict", "--record", file, "--trace", timeline, built("identity"))
+    assert (done.stderr, done.returncode) == ("", 0)
+    with ZipFile(file) as archive:
+        sites = [each["site"] for each in json.loads(archive.read("manifest.json"))["dispatches"]]
+    args = [event.get("args", {}) for event in json.loads(timeline.read_text())["traceEvents"]]
+    traced = [each["recorded at"] for each in args if "recorded at" in each]
+    assert (
+        sites
+        and traced
+        and all(re.match(r"(identity\.cpp|program\.h):\d+ in \w+", each) for each in sites + traced)
+    )
+    compared = "1 dispatch was" if len(sites) == 1 else f"{len(sites)} dispatches were"
+    for command in (["diff", "--reference"], ["replay"]):
+        done = run(*DMLEMU, *command, file)
+        assert done.stdout.startswith(f"{compared} ") and done.stdout.endswith(": no output differs.\n"), done
+    assert run(*DMLEMU, "step", "--html", tmp_path / "run.html", file).returncode == 0
+
+
+def test_a_record_has_a_limit_and_a_filter(built: Built, tmp_path: Path) -> None:
+    for option, value in (("--record-limit", "8"), ("--record-only", "nothing*")):
+        done = run(*DMLEMU, "exec", "--record", tmp_path / "run.dmlrec", option, value, built("identity"))
+        assert re.match(r"dmlemu: the record is not complete: \d+ dispatch", done.stderr), done.stderr
+        assert done.returncode == 0
+
+
+def test_files_are_different_ones(program: Path, tmp_path: Path) -> None:
+    done = run(*DMLEMU, "exec", "--record", tmp_path / "file", "--trace", tmp_path / "file", program, "right")
+    assert done.returncode == 1
+    assert "--record and --trace name one file" in done.stderr
+
+
 WRONG = {
     "DMLEMU_STRICTNESS": ("stict", "'stict'; expected runtime, debug or strict"),
     "DMLEMU_CHAOS": ("x1", "'x1'; expected a whole number, the seed"),
@@ -296,6 +331,7 @@ WRONG = {
     "DMLEMU_BREAK": ("yes", "'yes'; expected 0 or 1"),
     "DMLEMU_REPORT": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
     "DMLEMU_TRACE": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
+    "DMLEMU_RECORD": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
     "DMLEMU_ISA": ("avx1024", "'avx1024'; expected one of generic, amx_model, neon, avx2, avx512, "),
     "DMLEMU_FUSION": ("no", "'no'; expected on or off"),
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from hosts import PYTHONS, python_of
@@ -83,6 +85,38 @@ def test_a_report_names_the_lines_of_the_library(built: Built) -> None:
         done.stderr,
         re.M,
     )
+
+
+@pytest.mark.parametrize("mode", ["direct", ""])
+def test_options_of_exec(built: Built, tmp_path: Path, mode: str) -> None:
+    """Their files name the lines of the script."""
+    files = {name: tmp_path / f"run.{name}" for name in ("jsonl", "dmlrec", "json")}
+    options = ("--report", files["jsonl"], "--record", files["dmlrec"], "--trace", files["json"])
+    host = (sys.executable, HERE / "host.py", built("hosted.so"), "makes_a_mistake")
+    done = run(*DMLEMU, "exec", "--strict", "--chaos", "5", *options, *host, DMLEMU_CAPI_MODE=mode)
+    assert done.returncode == 1, done.stderr
+    reports = [json.loads(line) for line in files["jsonl"].read_text().splitlines()]
+    (report,) = [each for each in reports if each["id"] == "COPY_RANGE"]
+    assert report["created_at"].startswith("host.py:") and "at host.py:" in report["context"][0]
+    args = [event.get("args", {}) for event in json.loads(files["json"].read_text())["traceEvents"]]
+    sites = [each["recorded at"] for each in args if "recorded at" in each]
+    assert sites and all(each.startswith("host.py:") for each in sites), sites
+    for command in (["replay"], ["diff", "--reference"]):
+        compared = run(*DMLEMU, *command, files["dmlrec"])
+        assert re.fullmatch(r"\d dispatches were .*: no output differs.\n", compared.stdout), compared
+    with ZipFile(files["dmlrec"]) as archive:
+        assert b'"site": "host.py:' in archive.read("manifest.json")
+
+
+def test_packages_of_the_host_are_not_those_of_the_core(built: Built, tmp_path: Path) -> None:
+    """Nor is its home: both variables are of the program's Python alone, a virtual environment, too."""
+    for name in ("numpy", "cffi", "dmlemu"):
+        (tmp_path / f"{name}.py").write_text("__version__ = '0.1 of the host'\n")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    variables = {"PYTHONPATH": str(tmp_path), "VIRTUAL_ENV": str(tmp_path / "venv")}
+    for python, home in ((f"{tmp_path}/venv/bin/python", ""), (sys.executable, sys.base_prefix)):
+        done = _host(built("hosted.so"), "has_packages", python=python, PYTHONHOME=home, **variables)
+        assert (done.stdout, done.stderr) == ("0.1 of the host 0.1 of the host\n", ""), done.stderr
 
 
 def test_a_library_that_calls_while_it_is_loaded(tmp_path: Path) -> None:

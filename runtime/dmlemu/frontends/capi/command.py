@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import Strictness, printable
 from ...files import open_regular
-from ..usage import report_file
+from ..usage import add_record_options, check_distinct, report_file
 
 __all__ = ["add_commands"]
 
@@ -31,8 +31,9 @@ def add_commands(commands: Any) -> None:
         help="run a C++ program, or Python with torch_directml or TensorFlow's plugin, on the emulator",
         description="Runs a program that is linked with libd3d12, libdxcore and libdirectml, a Python "
         "program with packages that load them (python SCRIPT.py, or SCRIPT.py for the python3 of the PATH), "
-        "or a debugger or script that starts one. Exits with the program's own status, with 1 where that is "
-        "0 and an error was reported, and with 128 + n after signal n.",
+        "or a debugger or script that starts one. With --debug and --strict, reports name the lines of the "
+        "program, for Python programs those of their scripts. Exits with the program's own status, with 1 "
+        "where that is 0 and an error was reported, and with 128 + n after signal n.",
     )
     levels = run.add_mutually_exclusive_group()
     for level, what in (("debug", "the checks of the debug layer of Windows"), ("strict", "every check")):
@@ -51,6 +52,7 @@ def add_commands(commands: Any) -> None:
         metavar="FILE",
         help="write all reports, in the forms of 'dmlemu run --report'",
     )
+    add_record_options(run)
     run.add_argument(
         "--trace",
         type=Path,
@@ -135,6 +137,7 @@ def _exec(parsed: Namespace) -> int:
         except ValueError as error:
             print(f"dmlemu: error: --suppress: {error}", file=sys.stderr)
             return 2
+    check_distinct({f"--{name}": getattr(parsed, name) for name in ("report", "record", "trace")})
     with TemporaryDirectory(prefix="dmlemu-exec-") as folder:
         notes = Path(folder) / "notes"
         sys.stdout.flush()
@@ -227,6 +230,9 @@ def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:
         "DMLEMU_STRICTNESS": parsed.strictness,
         "DMLEMU_CHAOS": None if parsed.chaos is None else str(parsed.chaos),
         "DMLEMU_REPORT": None if parsed.report is None else str(parsed.report.absolute()),
+        "DMLEMU_RECORD": None if parsed.record is None else str(parsed.record.absolute()),
+        "DMLEMU_RECORD_ONLY": None if parsed.record_only == "*" else parsed.record_only,
+        "DMLEMU_RECORD_LIMIT": None if parsed.record_limit is None else str(parsed.record_limit),
         "DMLEMU_TRACE": None if parsed.trace is None else str(parsed.trace.absolute()),
         "DMLEMU_BREAK": "1" if parsed.stops else None,
         "DMLEMU_SUPPRESS": "\n".join(parsed.suppress) or None,

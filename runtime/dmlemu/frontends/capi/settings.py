@@ -6,25 +6,23 @@ docs/reference/environment.md lists all variables.
 from __future__ import annotations
 
 import atexit
-import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from warnings import catch_warnings, simplefilter
 
 from dmlemu_hw.chaos import chaos
 
 from ...dml.enums import ExecutionFlags
 from ...dml.lowering.fusion import may_fuse
 from ...environment import check_variables
-from ...errors import Strictness, shorten
-from ...files import Output
+from ...errors import Strictness, printable, shorten
 from ...reporting import Reporter, defaults, open_report_file
 from . import reports
 from .exports import set_strictness
-from .sites import spell_text
+from .sites import want_frames
 
 __all__ = ["apply", "check_suppression"]
 
@@ -69,26 +67,39 @@ def _open_files() -> None:
     if file is not None:
         reports.sinks.append(file)
         atexit.register(_finish, "the reports", _read("DMLEMU_REPORT"), file.close)
+    if path := _read("DMLEMU_RECORD"):
+        atexit.register(_finish, "the record", path, _start_record(path))
     if path := _read("DMLEMU_TRACE"):
         from ...tracing import trace
 
         with _writing("DMLEMU_TRACE"):
-            entered = trace(None, _Timeline(path)).__enter__()
+            entered = trace(None, path).__enter__()
+        want_frames()
         atexit.register(_finish, "the timeline", path, partial(entered.__exit__, None, None, None))
 
 
-class _Timeline(Output):
-    """A file of JSON, where each call site is named by its innermost line."""
+def _start_record(path: str) -> Callable[[], None]:
+    """Records all devices; returns what ends and writes the record."""
+    from ...recording import LIMIT, RecordWarning, record
 
-    _ESCAPED = re.compile(r"\\udb[89a-f][0-9a-f]\\ud[c-f][0-9a-f]{2}")  # what stands for a call site
+    limit = _read("DMLEMU_RECORD_LIMIT")
+    if limit and not (limit.isascii() and limit.isdecimal()):
+        raise _wrong("DMLEMU_RECORD_LIMIT", "a whole number, the bytes of elements")
+    recording = record(
+        None, path, only=_read("DMLEMU_RECORD_ONLY") or "*", limit=int(limit) if limit else LIMIT
+    )
+    with _writing("DMLEMU_RECORD"):
+        recording.__enter__()
+    want_frames()  # of each dispatch
 
-    def write(self, content: str | bytes) -> None:
-        text = content if isinstance(content, str) else content.decode()
-        marks = sorted(set(self._ESCAPED.findall(text)))
-        sites = spell_text("\0".join(json.loads(f'"{each}"') for each in marks)).split("\0")
-        lines = (json.dumps(site.partition(" (called from ")[0])[1:-1] for site in sites)
-        spelled = dict(zip(marks, lines, strict=False))  # without marks there is one site, of no text
-        super().write(self._ESCAPED.sub(lambda found: spelled[found[0]], text))
+    def end() -> None:
+        with catch_warnings():
+            simplefilter("ignore", RecordWarning)  # printed below
+            recording.__exit__(None, None, None)
+        for note in recording.record.notes:
+            print(f"dmlemu: the record is not complete: {printable(note)}", file=sys.stderr)
+
+    return end
 
 
 def _finish(what: str, path: str, write: Callable[[], None]) -> None:

@@ -22,7 +22,7 @@ from itertools import count
 from typing import Any
 
 from ...d3d12.core.c_memory import MEMORY, read_bytes
-from ...diagnostics.location import CallSite, note_source, set_provider
+from ...diagnostics.location import CallSite, note_source, set_late_spelling, set_provider
 from ...diagnostics.report import Report, set_speller
 from . import symbols
 from ._capi import ffi, lib
@@ -62,6 +62,7 @@ def install() -> None:
     """Call sites are from now on those of the program that calls the vtables."""
     set_provider(_site)
     set_speller(_spell_report)
+    set_late_spelling(_spell_late)
 
 
 def want_frames() -> None:
@@ -177,6 +178,15 @@ def spell_text(text: str) -> str:
     return _replace_marks(text, {mark: stack.text for mark, stack in stacks.items()})
 
 
+def _spell_late(value: Any) -> Any:
+    """A value with all its texts: a call site in full, one inside of another text with its line alone."""
+    stacks = _stacks_in([value])
+    short = _short(list(stacks.values()))
+    return _each_text(
+        value, lambda text: stacks[text].text if text in stacks else _replace_marks(text, short)
+    )
+
+
 def _spell_report(report: Report) -> Report:
     """A report with the lines of its call sites."""
     fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
@@ -248,9 +258,11 @@ def _stacks_in(values: Iterable[Any]) -> dict[str, _Stack]:
 
 
 def _each_text(value: Any, change: Callable[[str], str]) -> Any:
-    """A field of a report with each text of it changed."""
+    """A value with each text in it changed."""
     if isinstance(value, str):
         return change(value)
+    if isinstance(value, list):
+        return [_each_text(each, change) for each in value]
     if isinstance(value, tuple):
         return tuple(_each_text(each, change) for each in value)
     if isinstance(value, dict):
