@@ -16,6 +16,7 @@ help:
 	@echo "make fuzz    random input, an hour of each kind (FUZZ_SECONDS=60 make fuzz: a minute)"
 	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-threads: by number of threads; bench-quick: a few rows, a minute)"
 	@echo "make test-long  all tests (more than an hour); make measured  what the tests of operators cover"
+	@echo "make test-clients  programs of PyTorch, TensorFlow and PyDirectML (tests/clients/README.md)"
 	@echo "make guards  the breaches of rules that have no legal neighbour in the tests"
 	@echo "make interfaces  the table of the C ABI from Microsoft's headers, DirectML.h and its IIDs"
 	@echo "make site    the documentation as a site: build/site/index.html"
@@ -35,6 +36,10 @@ test-long: .venv/tools
 # The tests of CI: fuzzers for 8 seconds each, every node case of ONNX, and of the long tests an eightieth, another one with each commit.
 test-ci: .venv/tools
 	DMLEMU_FUZZ_SECONDS=8 DMLEMU_EVERY_NODE_CASE=1 $(BIN)/python -m pytest -n auto --every-breach --part-of-long=$$(git rev-parse HEAD 2>/dev/null || echo 0)
+
+# Those clients whose environments variables name; the others are skipped.
+test-clients: .venv/tools
+	$(BIN)/python -m pytest -n auto tests/clients
 
 # What the operators' tests compare with the references, for `dmlemu explain` and the reference pages.
 measured: .venv/tools
@@ -191,4 +196,4 @@ clean:
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long test-ci measured guards dev check ctest ctest-build fuzz bench bench-threads bench-quick docs site check-lint check-types check-site interfaces wheel check-wheel check-numpy clean
+.PHONY: help run test test-long test-ci test-clients measured guards dev check ctest ctest-build fuzz bench bench-threads bench-quick docs site check-lint check-types check-site interfaces wheel check-wheel check-numpy clean

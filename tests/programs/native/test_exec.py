@@ -324,6 +324,20 @@ def test_files_are_different_ones(program: Path, tmp_path: Path) -> None:
     assert "--record and --trace name one file" in done.stderr
 
 
+@pytest.mark.parametrize("strictness", ["runtime", "strict"])
+def test_the_work_of_a_program(built: Built, program: Path, tmp_path: Path, strictness: str) -> None:
+    """Later runs append to the file.  A refused call is written at every strictness, each time."""
+    file = tmp_path / "work"
+    options = ["--strictness", strictness]
+    run(*DMLEMU, "exec", *options, built("own_programs"), "operators", DMLEMU_WORK=str(file))
+    run(*DMLEMU, "exec", *options, program, "closed", DMLEMU_WORK=str(file))
+    lines = file.read_text().splitlines()
+    assert "operator DML_OPERATOR_REDUCE" in lines
+    for each in ("graph", "initialize", "dispatch"):
+        assert f"{each} graph of 4 nodes" in lines, lines
+    assert lines[-1].startswith("refused E_INVALIDARG CopyBufferRegion COPY_RANGE "), lines
+
+
 WRONG = {
     "DMLEMU_STRICTNESS": ("stict", "'stict'; expected runtime, debug or strict"),
     "DMLEMU_CHAOS": ("x1", "'x1'; expected a whole number, the seed"),
@@ -332,6 +346,7 @@ WRONG = {
     "DMLEMU_REPORT": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
     "DMLEMU_TRACE": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
     "DMLEMU_RECORD": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
+    "DMLEMU_WORK": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
     "DMLEMU_ISA": ("avx1024", "'avx1024'; expected one of generic, amx_model, neon, avx2, avx512, "),
     "DMLEMU_FUSION": ("no", "'no'; expected on or off"),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -36,6 +37,7 @@ __all__ = [
     "install",
     "no_effect",
     "note",
+    "on_refused",
     "refused",
     "remark",
     "removed",
@@ -55,6 +57,8 @@ _noted: set[str] = set()
 _found: dict[int, Stored] = {}  # all that was found, by its id: devices may be gone
 sinks: list[Sink] = []
 """Take refused calls, too, which are not reports of a device."""
+on_refused: list[Callable[[Error], None]] = []
+"""Called with each refused call, at every strictness."""
 
 
 class DebugSettings:
@@ -128,7 +132,11 @@ def refused(error: Error, reporter: Reporter | None) -> None:
 
     ``reporter``: of the device; None: there is no device yet.
     """
-    if error.is_stored or error.hresult in _ANSWERS:
+    if error.hresult in _ANSWERS:
+        return
+    for each in on_refused:
+        each(error)
+    if error.is_stored:
         return
     if defaults.strictness is Strictness.RUNTIME and error.hresult is not HResult.E_NOTIMPL:
         # A consequence of what is noted already; a question that devices answer so.

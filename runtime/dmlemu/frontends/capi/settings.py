@@ -23,6 +23,7 @@ from ...reporting import Reporter, defaults, open_report_file
 from . import reports
 from .exports import set_strictness
 from .sites import want_frames
+from .work import write_work
 
 __all__ = ["apply", "check_suppression"]
 
@@ -76,6 +77,9 @@ def _open_files() -> None:
             entered = trace(None, path).__enter__()
         want_frames()
         atexit.register(_finish, "the timeline", path, partial(entered.__exit__, None, None, None))
+    if path := _read("DMLEMU_WORK"):
+        with _writing("DMLEMU_WORK"):
+            write_work(path)
 
 
 def _start_record(path: str) -> Callable[[], None]:
