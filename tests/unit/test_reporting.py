@@ -546,6 +546,12 @@ def test_the_summary_has_a_line_for_each(reports: Reporter) -> None:
     assert len(summarize([Stored(replace(ERROR, message="long " * 99))]).splitlines()[1]) <= 162
 
 
+def test_the_summary_says_once_what_several_objects_have() -> None:
+    stored = [Stored(replace(WARNING, object=f"fence #{number}")) for number in range(3)]
+    said = "  WARNING FENCE_BACKWARDS (4 times): The fence is set back."
+    assert summarize([*stored, Stored(WARNING)]).splitlines() == ["4 WARNING", said]
+
+
 # --- the info queue ---
 
 

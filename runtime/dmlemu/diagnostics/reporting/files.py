@@ -202,20 +202,23 @@ def print_text(text: str, file: IO[str], rule_url: str | None = None) -> None:
 
 
 def summarize(reports: Iterable[Stored]) -> str:
-    """A line for each report, and for each reason of suppressed ones; empty without any."""
+    """A line for each message, and for each reason of suppressed ones; empty without any."""
     with loading():
         from textwrap import shorten
 
     severities: Counter[Severity] = Counter()
     suppressed: Counter[tuple[str, str]] = Counter()
-    lines = []
+    messages: Counter[tuple[str, str, str]] = Counter()  # in their order; several objects may have one
     for stored in reports:
         report = stored.report
         if stored.suppressed:
             suppressed[report.id, stored.suppressed] += stored.count
             continue
         severities[report.severity] += 1
-        line = f"{report.severity.name} {report.id}{_times(stored.count)}: {report.spelled().message}"
+        messages[report.severity.name, report.id, report.spelled().message] += stored.count
+    lines = []
+    for (severity, id, message), count in messages.items():
+        line = f"{severity} {id}{_times(count)}: {message}"
         lines.append("  " + printable(shorten(line, 160, placeholder=" ...")))
     lines += [f"  suppressed {id}{_times(n)}: {reason}" for (id, reason), n in suppressed.items()]
     heading = [f"{severities[each]} {each.name}" for each in Severity if severities[each]]
