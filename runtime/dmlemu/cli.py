@@ -513,7 +513,10 @@ def _program(options: Options) -> Callable[[d3d12.Adapter], None]:
 
 def _check_model_name(path: Path) -> None:
     """UsageError: it is something else that a command of ours runs."""
-    other = {".py": f"python {path}", ".dmlrec": f"dmlemu replay {path}"}.get(path.suffix.lower())
+    other = {
+        ".py": f"python {path}, or with PyTorch, TensorFlow or PyDirectML: dmlemu exec python {path}",
+        ".dmlrec": f"dmlemu replay {path}",
+    }.get(path.suffix.lower())
     if other is not None:
         raise UsageError(f"{path} is not a JSON or ONNX model, which 'dmlemu run' runs; try: {other}")
 

@@ -66,7 +66,8 @@ def test_a_question_has_all_of_them() -> None:
         (["checks", "TILE"], "no check is called TILE; did you mean TILE_"),
         (
             ["run", "py1.py"],
-            "py1.py is not a JSON or ONNX model, which 'dmlemu run' runs; try: python py1.py",
+            "py1.py is not a JSON or ONNX model, which 'dmlemu run' runs; try: python py1.py, "
+            "or with PyTorch, TensorFlow or PyDirectML: dmlemu exec python py1.py",
         ),
         (
             ["run", "a.dmlrec"],

@@ -179,3 +179,49 @@ def test_cmake_finds_them_where_they_are(identity: str, moved: Path, where: str,
     variables = {} if where == "installed" else {"DMLEMU_PYTHON": sys.executable}
     done = run(tmp_path / "build" / "identity", **variables)
     assert (done.stdout, done.stderr, done.returncode) == (identity, "", 0)
+
+
+WINDOWS = """
+cmake_minimum_required(VERSION 3.16)
+project(identity CXX)
+add_subdirectory(gpgmm)
+add_executable(identity {source})
+target_compile_options(identity PRIVATE /W4 /WX -Wall)
+target_link_libraries(identity PRIVATE gpgmm d3d12.lib dxgi.lib dxcore.lib directml.lib dxguid.lib user32.lib)
+"""
+GPGMM = """
+project(GPGMM CXX)
+add_library(gpgmm STATIC {source})
+if(NOT WIN32)
+    message(FATAL_ERROR "GPGMM without Direct3D 12")
+endif()
+"""
+LIBRARY = """
+#include <Windows.h>
+#include <dxgi1_6.h>
+LONGLONG ticks() { LARGE_INTEGER now; return QueryPerformanceCounter(&now) ? now.QuadPart : 0; }
+"""
+
+
+@pytest.mark.timeout(300)
+def test_a_project_for_windows_alone(identity: str, tmp_path: Path) -> None:
+    """Its files for CMake stay as they are; a project within it finds the headers as well."""
+    cmake = shutil.which("cmake", path=str(Path(sys.executable).parent)) or shutil.which("cmake")
+    if cmake is None or "clang++" not in COMPILERS:
+        pytest.skip("cmake or clang++ is not installed")
+    (tmp_path / "gpgmm").mkdir()
+    (tmp_path / "gpgmm" / "ticks.cpp").write_text(LIBRARY)
+    (tmp_path / "gpgmm" / "CMakeLists.txt").write_text(GPGMM.format(source="ticks.cpp"))
+    (tmp_path / "CMakeLists.txt").write_text(WINDOWS.format(source=HERE / "identity.cpp"))
+    (toolchain,) = capi("--toolchain")
+    own = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CXXFLAGS")}
+    for command in (
+        [cmake, "-S", tmp_path, "-B", tmp_path / "build"],
+        [cmake, "--build", tmp_path / "build"],
+    ):
+        done = subprocess.run(
+            command, env={**own, "CMAKE_TOOLCHAIN_FILE": toolchain}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = run(tmp_path / "build" / "identity")
+    assert (done.stdout, done.stderr, done.returncode) == (identity, "", 0)

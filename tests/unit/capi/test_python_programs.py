@@ -88,7 +88,8 @@ def test_another_folder_for_tensorflow_is_refused(
     install(TENSORFLOW)
     monkeypatch.setenv("TF_DIRECTML_PATH", "/nowhere")
     assert main(["exec", python, "-c", SETTING]) == 2
-    said = "TF_DIRECTML_PATH is /nowhere, where dmlemu is not; remove it: unset TF_DIRECTML_PATH"
+    said = "TF_DIRECTML_PATH is /nowhere, where dmlemu is not (docs/guide/run-a-tensorflow-program.md); "
+    said += "remove it: unset TF_DIRECTML_PATH"
     assert capfd.readouterr() == ("", f"dmlemu: error: {said}\n")
     monkeypatch.setenv("TF_DIRECTML_PATH", f"{OURS}/")
     assert main(["exec", python, "-c", SETTING]) == 0
@@ -121,7 +122,8 @@ def test_torch_is_refused_where_pythonpath_is_ignored(
     link = f"ln -s {OURS / 'libdirectml.so'} {site / 'torch_directml'}"
     for command in ([python, "-uE"], [python, "-I"], [tool(tmp_path / "tool", f"{python} -E")]):
         assert main(["exec", *command]) == 2
-        said = "torch_directml needs PYTHONPATH, which -E and -I ignore. Without them, or after"
+        said = "torch_directml needs PYTHONPATH, which -E and -I ignore "
+        said += "(docs/guide/run-a-pytorch-program.md). Without them, or after"
         assert capfd.readouterr() == ("", f"dmlemu: error: {said}: {link}\n")
     subprocess.run(link, shell=True, check=True)
     assert main(["exec", python, "-I", "-c", "import torch_directml; print(torch_directml.__file__)"]) == 0
@@ -129,16 +131,21 @@ def test_torch_is_refused_where_pythonpath_is_ignored(
 
 
 @pytest.mark.parametrize(
-    ("name", "file"),
+    ("name", "file", "page"),
     [
-        ("torch-directml", "torch_directml/libdirectml.so"),
-        ("tensorflow-directml-plugin", "tensorflow-plugins/directml/libdirectml.0123.so"),
-        ("directml", "directml/libDirectML.so.1"),
+        ("torch-directml", "torch_directml/libdirectml.so", "run-a-pytorch-program"),
+        (
+            "tensorflow-directml-plugin",
+            "tensorflow-plugins/directml/libdirectml.0123.so",
+            "run-a-tensorflow-program",
+        ),
+        ("directml", "directml/libDirectML.so.1", "run-a-pydirectml-program"),
     ],
 )
 def test_microsofts_library_is_refused(
     name: str,
     file: str,
+    page: str,
     python: str,
     site: Path,
     install: Install,
@@ -154,7 +161,7 @@ def test_microsofts_library_is_refused(
         assert main(["exec", *command]) == 2
         assert capfd.readouterr().err.endswith(
             f"dmlemu: error: {theirs} is not the library of dmlemu, which takes its place, and the licence "
-            f"of Microsoft's is for Windows only. Remove it: rm {theirs}\n"
+            f"of Microsoft's is for Windows only (docs/guide/{page}.md). Remove it: rm {theirs}\n"
         )
     theirs.unlink()
     assert main(["exec", *run_tool]) == 0
@@ -180,7 +187,14 @@ def test_microsofts_library_is_refused(
                 "To change it: {python} -m pip install 'tensorflow-cpu==2.10.*'"
             ],
         ),
-        ({"directml": "0.1.0"}, ["directml was never tried with dmlemu."]),
+        ({"directml": "0.1.0"}, []),
+        (
+            {"directml": "0.2.0"},
+            [
+                "directml was tried with directml 0.1.0 and not with 0.2.0. "
+                "To change it: {python} -m pip install directml==0.1.0"
+            ],
+        ),
     ],
 )
 def test_versions_that_were_never_tried_are_told(

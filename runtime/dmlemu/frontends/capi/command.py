@@ -28,7 +28,7 @@ def add_commands(commands: Any) -> None:
     run = commands.add_parser(
         "exec",
         allow_abbrev=False,
-        help="run a C++ program, or Python with torch_directml or TensorFlow's plugin, on the emulator",
+        help="run a C++ program, or one of PyTorch, TensorFlow or PyDirectML, on the emulator",
         description="Runs a program that is linked with libd3d12, libdxcore and libdirectml, a Python "
         "program with packages that load them (python SCRIPT.py, or SCRIPT.py for the python3 of the PATH), "
         "or a debugger or script that starts one. With --debug and --strict, reports name the lines of the "
@@ -81,6 +81,7 @@ def add_commands(commands: Any) -> None:
         ("libs", _libs, "options of the linker"),
         ("libdir", _libdir, "the folder of the libraries"),
         ("cmake", _cmake, "the value of dmlemu_DIR, for find_package(dmlemu)"),
+        ("toolchain", _toolchain, "CMAKE_TOOLCHAIN_FILE for projects that are written for Windows"),
         ("valgrind-suppressions", _suppressions, "the file for valgrind's --suppressions"),
     ):
         what.add_argument(f"--{name}", action="store_const", const=value, dest="what", help=text)
@@ -112,6 +113,11 @@ def _libs() -> str:
 def _cmake() -> str:
     """The value of dmlemu_DIR, for find_package(dmlemu)."""
     return str(_prefix() / "lib" / "cmake" / "dmlemu")
+
+
+def _toolchain() -> str:
+    """The value of CMAKE_TOOLCHAIN_FILE, for projects that know only Windows."""
+    return str(_prefix() / "lib" / "cmake" / "dmlemu" / "dmlemu-windows.cmake")
 
 
 def _suppressions() -> str:

@@ -35,13 +35,20 @@ class _Package:
     """A distribution whose extension module loads a libdirectml."""
 
     name: str
+    page: str  # of the documentation: how to run programs over it
     folder: str  # of its own libdirectml, in site-packages
     tried: Mapping[str, str]  # patterns of versions, as pip has them, by distribution
 
 
-_TORCH = _Package("torch-directml", "torch_directml", {"torch-directml": "0.2.5.dev240914", "torch": "2.4.1"})
+_TORCH = _Package(
+    "torch-directml",
+    "docs/guide/run-a-pytorch-program.md",
+    "torch_directml",
+    {"torch-directml": "0.2.5.dev240914", "torch": "2.4.1"},
+)
 _TENSORFLOW = _Package(
     "tensorflow-directml-plugin",
+    "docs/guide/run-a-tensorflow-program.md",
     "tensorflow-plugins/directml",
     {
         "tensorflow-directml-plugin": "0.4.0.dev230202",
@@ -50,7 +57,9 @@ _TENSORFLOW = _Package(
         "numpy": "1.22.*",
     },
 )
-_PYDIRECTML = _Package("directml", "directml", {})
+_PYDIRECTML = _Package(
+    "directml", "docs/guide/run-a-pydirectml-program.md", "directml", {"directml": "0.1.0"}
+)
 _PACKAGES = (_TORCH, _TENSORFLOW, _PYDIRECTML)
 
 
@@ -76,7 +85,7 @@ def variables(command: Sequence[str], libraries: Path, folder: Path) -> dict[str
     found: dict[str, str] = {}
     path = _search_path(python, flags)
     for package, site in _installed(path):
-        _refuse_theirs(site / package.folder, libraries)
+        _refuse_theirs(package, site / package.folder, libraries)
         _check_versions(package, python, path)
         if package is _TENSORFLOW:
             found |= _for_tensorflow(libraries)
@@ -133,7 +142,7 @@ def _distribution(name: str, path: list[str]) -> Distribution | None:
     return next(iter(distributions(name=name, path=path)), None)
 
 
-def _refuse_theirs(folder: Path, libraries: Path) -> None:
+def _refuse_theirs(package: _Package, folder: Path, libraries: Path) -> None:
     """Files are told by their names alone.  A link to ours may be there."""
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
     theirs = [
@@ -144,14 +153,12 @@ def _refuse_theirs(folder: Path, libraries: Path) -> None:
     if theirs:
         raise Refused(
             f"{theirs[0]} is not the library of dmlemu, which takes its place, and the licence of "
-            f"Microsoft's is for Windows only. Remove it: rm {shlex.join(theirs)}"
+            f"Microsoft's is for Windows only ({package.page}). Remove it: rm {shlex.join(theirs)}"
         )
 
 
 def _check_versions(package: _Package, python: str, path: list[str]) -> None:
     """Says which versions were never tried: they may work, and the program may use none of them."""
-    if not package.tried:
-        print(f"dmlemu: {package.name} was never tried with dmlemu.", file=sys.stderr)
     for name, tried in package.tried.items():
         distribution = _distribution(name, path)
         if distribution is None:
@@ -170,7 +177,10 @@ def _for_tensorflow(libraries: Path) -> dict[str, str]:
     """The plugin loads from the folder that this variable names."""
     given = os.environ.get("TF_DIRECTML_PATH")
     if given and Path(given).resolve() != libraries.resolve():
-        raise Refused(f"TF_DIRECTML_PATH is {given}, where dmlemu is not; remove it: unset TF_DIRECTML_PATH")
+        raise Refused(
+            f"TF_DIRECTML_PATH is {given}, where dmlemu is not ({_TENSORFLOW.page}); "
+            "remove it: unset TF_DIRECTML_PATH"
+        )
     return {"TF_DIRECTML_PATH": str(libraries)}
 
 
@@ -181,7 +191,8 @@ def _for_torch(package: Path, flags: str, libraries: Path, folder: Path) -> dict
     if set(flags) & set("EI"):
         link = shlex.join(["ln", "-s", str(libraries / "libdirectml.so"), str(package)])
         raise Refused(
-            f"{package.name} needs PYTHONPATH, which -E and -I ignore. Without them, or after: {link}"
+            f"{package.name} needs PYTHONPATH, which -E and -I ignore ({_TORCH.page}). "
+            f"Without them, or after: {link}"
         )
     links = folder / "packages" / package.name
     links.mkdir(parents=True)
