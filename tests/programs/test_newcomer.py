@@ -51,6 +51,11 @@ NOT_RUN = {
         "apt-get install",
     ): "needs an administrator; the clone is the fixture",
     (
+        "docs/guide/port-a-cpp-program.md",
+        "CMAKE_TOOLCHAIN_FILE=",
+    ): "PROJECT stands for the reader's own; test_compat.py builds one",
+    ("docs/guide/port-a-cpp-program.md", "pip install tensorflow-cpu"): "needs an environment of its own",
+    (
         "docs/guide/find-the-wrong-node.md",
         "$ dmlemu diff net.onnx",
     ): "its model is made by the blocks of Python",
@@ -62,6 +67,9 @@ NOT_RUN = {
     ): "test_resnet50.py runs it; its weights take long",
 }
 """Blocks without a program to run, by page and the beginning of their first line."""
+
+OF_CLIENTS = re.compile(r"docs/guide/run-a-\w+-program\.md|tests/clients/")
+"""Pages about packages that are installed into environments of their own."""
 
 
 class Block(NamedTuple):
@@ -81,6 +89,8 @@ class Block(NamedTuple):
         for (page, start), reason in NOT_RUN.items():
             if self.page == page and first.startswith(start):
                 return reason
+        if OF_CLIENTS.match(self.page):
+            return "needs an environment of its own: make test-clients"
         language, _, source = self.info.partition(" ")
         if language in ("text", "diff", "c", "json"):
             return f"{language}: what is printed, or a quotation"

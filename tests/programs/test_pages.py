@@ -73,7 +73,11 @@ def pasted(page: Path) -> list[Block]:
     return [each for each in blocks(page) if each.language == "python" and not quoted_file(each)]
 
 
-GUIDES = [ROOT / "README.md", *sorted(DOCS.glob("tutorial/*.md")), *sorted(DOCS.glob("guide/*.md"))]
+GUIDES = [
+    *(ROOT / "README.md", *sorted(DOCS.glob("tutorial/*.md"))),
+    # Programs of clients, in environments of their own: tests/clients.
+    *(page for page in sorted(DOCS.glob("guide/*.md")) if not page.match("run-a-*-program.md")),
+]
 PASTED = [page for page in GUIDES if pasted(page)]
 
 
