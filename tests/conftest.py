@@ -29,7 +29,7 @@ def no_devices_of_other_tests() -> None:
     gc.collect()
 
 
-PARTS = 80  # of the long tests
+PARTS = 160  # of the long tests; a mark may say another number: long(parts=4)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,21 +46,22 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--part-of-long") is None:
         return
-    part = int(config.getoption("--part-of-long")[:8], 16) % PARTS
-    left_out = {
-        item
-        for item in items
-        if item.get_closest_marker("long")
-        and (crc32(item.nodeid.encode()) % PARTS != part or _takes_too_long(item))
-    }
+    commit = int(config.getoption("--part-of-long")[:8], 16)
+    left_out = {item for item in items if not _is_of_part(item, commit) or _takes_too_long(item)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
 
+def _is_of_part(item: pytest.Item, commit: int) -> bool:
+    mark = item.get_closest_marker("long")
+    parts = mark.kwargs.get("parts", PARTS) if mark else 1
+    return (crc32(item.nodeid.encode()) - commit) % parts == 0
+
+
 def _takes_too_long(item: pytest.Item) -> bool:
-    """For CI: a test that may take more than five minutes is run by ``make test-long`` alone."""
+    """For CI: a long test that may take more than five minutes is run by ``make test-long`` alone."""
     mark = item.get_closest_marker("timeout")
-    return mark is not None and mark.args[0] > 300
+    return item.get_closest_marker("long") is not None and mark is not None and mark.args[0] > 300
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

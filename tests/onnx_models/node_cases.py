@@ -25,7 +25,7 @@ from dmlemu import d3d12, dml
 from dmlemu.graph import packed, random_layouts
 from dmlemu.onnx import InferenceSession
 
-MANY = 40  # cases of one operator; others are long, but in CI
+MANY = 40  # cases of one operator; others are long
 
 LIST = Path(__file__).with_name("node_cases.txt")
 

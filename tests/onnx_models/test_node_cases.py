@@ -8,10 +8,8 @@ import node_cases
 import onnx
 import pytest
 
-from thorough import EVERY_NODE_CASE
-
 PARTS = 24
-OTHERS = pytest.param("others", marks=[] if EVERY_NODE_CASE else [pytest.mark.long])
+OTHERS = pytest.param("others", marks=pytest.mark.long(parts=4))
 
 
 def _cases() -> list[Any]:

@@ -32,7 +32,7 @@ def given(strategy: st.SearchStrategy[Any], examples: int = 150) -> Callable[[An
     settings = hypothesis.settings(
         derandomize=True,
         deadline=None,
-        max_examples=part_of(examples),
+        max_examples=part_of(examples, 5),
         print_blob=True,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

@@ -28,6 +28,7 @@ WAYS = {  # to end, and the status
     "forks": 3,
     "signals_arrive": 3,
 }
+SOME = ("exits_in_c", "daemons_call", "forks")
 
 
 def _host(
@@ -42,9 +43,15 @@ def _ends(done: subprocess.CompletedProcess[str], way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("mode", ["direct", ""])
-def test_every_way_to_end(built: Built, mode: str, way: str) -> None:
-    _ends(_host(built("hosted.so"), way, DMLEMU_CAPI_MODE=mode), way)
+def test_every_way_to_end(built: Built, way: str) -> None:
+    _ends(_host(built("hosted.so"), way), way)
+
+
+@pytest.mark.parametrize(
+    "way", [way if way in SOME else pytest.param(way, marks=pytest.mark.long) for way in WAYS]
+)
+def test_every_way_to_end_with_the_libraries_in_the_same_python(built: Built, way: str) -> None:
+    _ends(_host(built("hosted.so"), way, DMLEMU_CAPI_MODE="direct"), way)
 
 
 @pytest.mark.long
