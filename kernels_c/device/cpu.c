@@ -2,7 +2,6 @@
 #define _GNU_SOURCE /* syscall */
 #include "cpu.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +28,7 @@ static uint32_t cpu_features; /* all features of the CPU, whatever DMLEMU_ISA sa
 uint32_t dmlk_features;
 enum dmlk_isa dmlk_chosen_isa;
 
-#ifdef DMLK_X86
+#if defined(DMLK_X86) && !defined(DMLK_WITHOUT_AVX512)
 /* Whether the CPU has tiles of bytes (AMX-INT8) and this process may use them: Linux saves their 8 KiB at context switches
  * only for processes that ask.  The permission is the whole process's, and its forked children's. */
 static bool may_use_tiles(void) {
@@ -42,13 +41,16 @@ static bool may_use_tiles(void) {
     return false;
 #endif
 }
+#endif
 
+#ifdef DMLK_X86
 static uint32_t find_features(void) {
     uint32_t found = 0;
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
         found |= DMLK_HAS_AVX2;
     }
+#ifndef DMLK_WITHOUT_AVX512
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq")) {
         found |= DMLK_HAS_AVX512;
@@ -63,6 +65,7 @@ static uint32_t find_features(void) {
     if (may_use_tiles()) {
         found |= DMLK_HAS_AMX;
     }
+#endif
     return found;
 }
 #elif defined(__aarch64__)

@@ -3,6 +3,7 @@
 #define DMLK_CPU_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Features as bits.  Read as numbers, the better of two sets of features is the larger. */
@@ -65,9 +66,9 @@ static inline enum dmlk_isa dmlk_isa(void) { return dmlk_chosen_isa; }
     DMLK_ANY_ISA(name, parameters);                                                         \
     static void name##_generic parameters { name##_any(DMLK_ISA_GENERIC, DMLK_LIST arguments); } \
     DMLK_AVX2 static void name##_avx2 parameters { name##_any(DMLK_ISA_AVX2, DMLK_LIST arguments); } \
-    DMLK_AVX512 static void name##_avx512 parameters { name##_any(DMLK_ISA_AVX512, DMLK_LIST arguments); } \
+    DMLK_DEFINE_AVX512(name, parameters, arguments)                                         \
     static void name parameters {                                                           \
-        static void(*const each[]) parameters = {name##_generic, name##_avx2, name##_avx512}; \
+        static void(*const each[]) parameters = {name##_generic, name##_avx2, DMLK_NAME_AVX512(name)}; \
         each[dmlk_isa()] arguments;                                                         \
     }                                                                                       \
     DMLK_ANY_ISA(name, parameters)
@@ -75,6 +76,14 @@ static inline enum dmlk_isa dmlk_isa(void) { return dmlk_chosen_isa; }
     static inline __attribute__((always_inline)) void name##_any( \
         __attribute__((unused)) const enum dmlk_isa dmlk_this_isa, DMLK_LIST parameters)
 #define DMLK_LIST(...) __VA_ARGS__ /* without its parentheses */
+#ifdef DMLK_WITHOUT_AVX512 /* C tests on a CPU that lacks it */
+#define DMLK_DEFINE_AVX512(name, parameters, arguments)
+#define DMLK_NAME_AVX512(name) NULL
+#else
+#define DMLK_DEFINE_AVX512(name, parameters, arguments) \
+    DMLK_AVX512 static void name##_avx512 parameters { name##_any(DMLK_ISA_AVX512, DMLK_LIST arguments); }
+#define DMLK_NAME_AVX512(name) name##_avx512
+#endif
 #else
 #define dmlk_this_isa DMLK_ISA_GENERIC
 #define DMLK_EACH_ISA_(name, parameters, arguments) static void name parameters

@@ -8,7 +8,7 @@
 #include "packets.h"
 #include "parallel.h"
 
-#define ROUNDS 60000
+#define ROUNDS 30000
 #define MAX_BYTES (1 << 20) /* of a tensor */
 
 #ifdef __SANITIZE_THREAD__
@@ -161,10 +161,10 @@ TEST(broken_packets) {
     expect_none(&checker, DMLK_MEM_OOB_READ, DMLK_MEM_INPUT_WRITE);
     expect_none(&checker, DMLK_MEM_MISALIGNED, DMLK_MEM_MISALIGNED);
     if (seconds == 0) {
-        CHECK(checker.dispatches > 6000);
-        CHECK(counts.statuses[DMLK_OK] > 10000); /* otherwise packets are too broken to reach the kernels */
+        CHECK(checker.dispatches > 3000);
+        CHECK(counts.statuses[DMLK_OK] > 5000); /* otherwise packets are too broken to reach the kernels */
         for (int status = DMLK_BAD_PACKET; status <= DMLK_NOT_IMPLEMENTED; status++) {
-            CHECK(counts.statuses[status] > 100);
+            CHECK(counts.statuses[status] > 50);
         }
     }
     printf("%" PRId64 " dispatches, %" PRId64 " of them executed\n", counts.runs, counts.statuses[DMLK_OK]);

@@ -14,6 +14,9 @@ extern const struct dmlk_microkernel_f32_form dmlk_microkernel_f32_generic;
 #ifdef __aarch64__
 extern const struct dmlk_microkernel_f32_form dmlk_microkernel_f32_neon;
 #define FORMS {DMLK_SET_neon, &dmlk_microkernel_f32_neon}
+#elif defined(DMLK_WITHOUT_AVX512)
+extern const struct dmlk_microkernel_f32_form dmlk_microkernel_f32_avx2;
+#define FORMS {DMLK_SET_avx2, &dmlk_microkernel_f32_avx2}
 #else
 extern const struct dmlk_microkernel_f32_form dmlk_microkernel_f32_avx2, dmlk_microkernel_f32_avx512;
 #define FORMS {DMLK_SET_avx2, &dmlk_microkernel_f32_avx2}, {DMLK_SET_avx512, &dmlk_microkernel_f32_avx512}

@@ -301,11 +301,11 @@ static void random_convolution(device *d, struct convolution *c) {
 /* (the model of tile registers takes long) */
 static int fewer(int rounds) {
     const char *isa = getenv("DMLEMU_ISA");
-    return isa != NULL && strcmp(isa, "amx_model") == 0 ? rounds / 3 : rounds;
+    return isa != NULL && strcmp(isa, "amx_model") == 0 ? rounds / 2 : rounds;
 }
 
 TEST(convolution) {
-    for (int round = 0; round < fewer(1200); round++) {
+    for (int round = 0; round < fewer(600); round++) {
         device d;
         struct convolution c;
         random_convolution(&d, &c);

@@ -110,7 +110,7 @@ static void dispatch_each_kernel(int times) {
     free(d);
 }
 
-TEST(every_kernel) { dispatch_each_kernel(8); }
+TEST(every_kernel) { dispatch_each_kernel(4); }
 
 /* Checked kernels may report different results, but no invalid access. */
 TEST(every_checked_kernel) {
@@ -138,7 +138,7 @@ TEST(places_of_the_largest) {
         packets[0].count = 0;
         scribble_on(0, d.views[0].base, d.views[0].byte_size);
         begin_scribbling();
-        for (int i = 0; i < 500; i++) {
+        for (int i = 0; i < 200; i++) {
             CHECK_EQUAL(device_dispatch(&d), DMLK_OK);
             CHECK(*(const uint32_t *)out->base < size);
         }
@@ -225,7 +225,7 @@ TEST(shadows) {
     packets[0].count = 0;
     scribble_on(0, (uint8_t *)bits, words * sizeof *bits);
     begin_scribbling();
-    for (int round = 0; round < 50000; round++) {
+    for (int round = 0; round < 20000; round++) {
         const uint64_t first = (uint64_t)random_between(0, (int64_t)shadow.size - 1);
         const uint64_t size = (uint64_t)random_between(1, (int64_t)(shadow.size - first));
         const dmlk_footprint f = {.address = shadow.address + first,
