@@ -1,4 +1,4 @@
-/* Lines of the program's Python; see python_lines.h and docs/decisions/0040.
+/* Lines of the program's Python; see python_lines.h and docs/decisions/0037.
  *
  * The frames of the calling thread are read where Python has them: its lock is not needed, as this thread alone could
  * change them and it is here, and the lock may belong to a thread that waits for this one.  Nothing is kept, no
