@@ -113,7 +113,7 @@ typedef struct dmlk_strip {
     uint8_t *planes, *patches;
     int32_t *sums;               /* [rows][pitch], and LANES more: sums of u */
     int32_t *elements, *columns; /* [lines][line], [rows][line]: sums of parts of windows, if there are no planes */
-    int64_t tiles, chunk;        /* if lanes are filters: tiles that the blocks are divided into; positions of a chunk */
+    int64_t tiles, chunk;        /* what the blocks are divided into; if lanes are filters: positions of a chunk */
     enum { DMLK_NOTHING, DMLK_LINES, DMLK_PLANE_ROWS, DMLK_SUM_ROWS, DMLK_SUM_TILES, DMLK_PATCH_ROWS } filled;
 } dmlk_strip;
 

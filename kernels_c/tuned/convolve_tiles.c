@@ -322,15 +322,23 @@ static void run_lines(const dmlk_strip *s, int64_t block, int64_t blocks, int64_
     }
 }
 
-/* Items: pairs of tiles, each with all filters. */
+/* The pairs of tiles of a strip, and of blocks. */
+static int64_t count_line_pairs(const dmlk_strip *s) { return (s->rows * s->p->lines + 1) / 2; }
+static int64_t count_block_pairs(const dmlk_strip *s) { return (s->blocks + 1) / 2; }
+
+/* Items: all pairs of tiles, for each of the groups that the pairs of blocks are divided into. */
 static void lines_part(int64_t begin, int64_t end, int part, void *context) {
     (void)part;
     const dmlk_strip *s = context;
     const int64_t tiles = s->rows * s->p->lines, last = s->first_block + s->blocks;
+    const int64_t pairs = count_line_pairs(s), block_pairs = count_block_pairs(s);
     int64_t work = 0;
     for (int64_t i = begin; i < end; i++) {
-        for (int64_t block = s->first_block; block < last && !dmlk_stopped(&work, s->p->quads * 2 * BLOCK); block += 2) {
-            run_lines(s, block, dmlk_min(2, last - block), 2 * i, dmlk_min(2, tiles - 2 * i));
+        const int64_t group = i / pairs, pair = i % pairs;
+        const int64_t to = dmlk_min(last, s->first_block + (group + 1) * block_pairs / s->tiles * 2);
+        int64_t block = s->first_block + group * block_pairs / s->tiles * 2;
+        for (; block < to && !dmlk_stopped(&work, s->p->quads * 2 * BLOCK); block += 2) {
+            run_lines(s, block, dmlk_min(2, last - block), 2 * pair, dmlk_min(2, tiles - 2 * pair));
         }
     }
     leave_tiles();
@@ -545,9 +553,15 @@ static void positions_read(int64_t begin, int64_t end, void *context, int64_t *f
 static void lines_read(int64_t begin, int64_t end, void *context, int64_t *first, int64_t *last) {
     const dmlk_strip *s = context;
     const dmlk_plan *p = s->p;
-    const int64_t tile = dmlk_min(2 * end, s->rows * p->lines) - 1;
+    const int64_t pairs = count_line_pairs(s);
+    int64_t pair = begin % pairs, pair_end = pair + end - begin;
+    if (pair_end > pairs) { /* the end of a group and the beginning of the next */
+        pair = 0;
+        pair_end = pairs;
+    }
+    const int64_t tile = dmlk_min(2 * pair_end, s->rows * p->lines) - 1;
     const int64_t to = tile / p->lines * p->pitch + tile % p->lines * p->lanes + BLOCK + p->x.reach;
-    const int64_t from = to > s->rows * p->pitch ? 0 : 2 * begin / p->lines * p->pitch;
+    const int64_t from = to > s->rows * p->pitch ? 0 : 2 * pair / p->lines * p->pitch;
     read_positions(s, from, to - from, p->pitch, first, last);
 }
 
@@ -582,6 +596,19 @@ static void divide(dmlk_strip *s, dmlk_pool_phase *phase) {
     }
 }
 
+/* Divides pairs of tiles, or each pair of blocks with all of them: threads write lines of their own in small planes, and
+ * the smaller operand is the one that all of them read. */
+static void divide_lines(dmlk_strip *s, dmlk_pool_phase *phase, int most_parts) {
+    const dmlk_plan *p = s->p;
+    const int64_t pairs = count_line_pairs(s), blocks = count_block_pairs(s);
+    const int64_t grain = 1 + GRAIN / (p->quads * 2 * BLOCK * 2 * BLOCK);
+    const int parts = (int)dmlk_min(most_parts, dmlk_parts(pairs * blocks, grain));
+    const int64_t input = p->planes * p->plane_bytes, one = busiest(pairs, parts, blocks), both = busiest(pairs * blocks, parts, 1);
+    const bool splits_input = parts == 1 || (input > s->blocks * p->block_bytes && one - one / 16 <= both);
+    s->tiles = splits_input ? 1 : blocks;
+    *phase = (dmlk_pool_phase){.items = pairs * s->tiles, .parts = parts, .run = lines_part, .reads = lines_read};
+}
+
 int dmlk_convolve_strip(dmlk_strip *s, int most_parts, unsigned after, dmlk_pool_phase *phases) {
     const dmlk_plan *p = s->p;
     if (p->lanes_are_filters) {
@@ -589,11 +616,7 @@ int dmlk_convolve_strip(dmlk_strip *s, int most_parts, unsigned after, dmlk_pool
         phases->parts = (int)dmlk_min(most_parts, dmlk_parts(positions * s->blocks, grain));
         divide(s, phases);
     } else if (p->lanes > 0) {
-        const int64_t pairs = (s->rows * p->lines + 1) / 2, grain = 1 + GRAIN / (p->quads * 2 * BLOCK * BLOCK * s->blocks);
-        *phases = (dmlk_pool_phase){.items = pairs,
-                                    .parts = (int)dmlk_min(most_parts, dmlk_parts(pairs, grain)),
-                                    .run = lines_part,
-                                    .reads = lines_read};
+        divide_lines(s, phases, most_parts);
     } else {
         const int64_t positions = s->rows * p->pitch - (p->pitch - p->c->output.sizes[X]);
         const int64_t items = (positions + LANES - 1) / LANES * count_row_tiles(s), grain = 1 + GRAIN / (p->quads * ROWS * LANES);
