@@ -20,9 +20,9 @@ struct scratch {
     int64_t sums_count;
 };
 
-/* The bytes of planes.  Tiles run past the end of the last row, and their taps reach further. */
+/* The bytes of planes.  Tiles run past the end of the last row, and taps that have no planes of their own reach further. */
 static int64_t scratch_planes(const dmlk_plan *p) {
-    const int64_t bytes = p->planes * p->plane_bytes + (LANES + p->x.reach) * 4;
+    const int64_t bytes = p->planes * p->plane_bytes + (LANES + (p->by_taps ? 0 : p->x.reach)) * 4;
     return p->patch > 0 ? (bytes + 63) / 64 * 64 : bytes;
 }
 
