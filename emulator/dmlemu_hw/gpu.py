@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
 
-from . import packets
+from . import packets, signals
 from .chaos import Chaos, Mode
 from .clock import Clock
 from .descriptors import Descriptors
@@ -275,7 +275,7 @@ class Gpu:
             changes = self._changes
             if reached():
                 return True
-            if self.step(end, reached if end is None else None):
+            if self._run_in_wait(end, reached):
                 if end is not None and not time.monotonic() < end:
                     return reached()
                 stuck_at = max(stuck_at, time.monotonic() + _WARN_AFTER)
@@ -286,6 +286,19 @@ class Gpu:
             elif time.monotonic() > stuck_at:
                 stuck_at = math.inf
                 self.on_stuck(self._explain(why).replace(" would never end", " goes on", 1))
+
+    def _run_in_wait(self, end: float | None, reached: Callable[[], bool]) -> bool:
+        """:meth:`step` for a wait; where signals are blocked, they are let in every now and then."""
+        if signals.let_in is None:
+            return self.step(end, reached if end is None else None)
+        turn = time.monotonic() + signals.OFTEN
+        if end is None:
+            found = self.step(turn, lambda: reached() or time.monotonic() >= turn)
+        else:
+            found = self.step(min(end, turn))
+        if time.monotonic() >= turn:
+            signals.look()
+        return found
 
     def remove(self, fault: GpuFault) -> None:
         """Removes the device: queues are emptied, fences read 2**64 - 1, nothing runs any more."""
@@ -385,6 +398,7 @@ class Gpu:
         try:
             if may_sleep:
                 sleeper.sleep(min(left, _LOOK_AGAIN))
+                signals.look()
         finally:
             sleeper.over = True
         with self._wake:

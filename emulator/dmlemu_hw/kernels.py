@@ -13,6 +13,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any
 
+from . import signals
 from ._kernels import ffi, lib
 
 __all__ = [
@@ -44,6 +45,7 @@ def _keep_interrupt(
 @ffi.def_extern(name="dmlemu_poll", onerror=_keep_interrupt, error=1)  # type: ignore[untyped-decorator]
 def _poll() -> int:
     """Called by long-running kernels: Python runs pending signal handlers before it returns."""
+    signals.look()
     for _ in range(2):
         pass
     return 0

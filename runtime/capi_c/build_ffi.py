@@ -256,6 +256,8 @@ const char *capi_version_without_lines(void);
 uintptr_t capi_frames(void);
 uintptr_t capi_place(uintptr_t address, char *file, size_t size);
 void capi_want_frames(void);
+void capi_let_signals_in(void);
+int capi_blocks_signals(void);
 void capi_stop(void);
 int capi_lives(void);
 void capi_end(void);

@@ -211,8 +211,8 @@ static void end_if_inside(const int *is_inside)
 {
     if (!*is_inside)
         return;
-    fputs("dmlemu: the process ends: a function of the program that dmlemu called (a callback, or a method of "
-          "private data) threw an exception or ended its thread. It must return.\n",
+    fputs("dmlemu: the process ends: a function of the program that dmlemu called (a callback, a method of private data, "
+          "or a handler of a signal) threw an exception or ended its thread. It must return.\n",
           stderr);
     abort();
 }
@@ -291,6 +291,21 @@ static void capi_release_any(uintptr_t pointer)
     capi_call_client(call_slot, &slot);
 }
 
+static void run_nothing(void *unused)
+{
+    (void)unused;
+}
+
+/* Lets in the signals that a thread of the program blocks while it is in the place of a worker. */
+static void capi_let_signals_in(void)
+{
+    if (capi_self == NULL || !capi_self->has_stand_in)
+        return;
+    CALLING_CLIENT;
+    capi_call_client(run_nothing, NULL);
+    is_inside = 0;
+}
+
 static int read_unloads(struct dl_phdr_info *info, size_t size, void *found)
 {
     if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
@@ -352,6 +367,12 @@ static const char *capi_version_without_lines(void)
 static void capi_want_frames(void)
 {
     atomic_store(&capi_has_frames, 1);
+}
+
+/* Whether threads of the program block signals while they are inside of a call. */
+static int capi_blocks_signals(void)
+{
+    return capi_can_stand_in;
 }
 
 static void capi_stop(void)

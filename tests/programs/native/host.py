@@ -95,6 +95,55 @@ def signals_arrive():
     sys.exit(3 if wrong == 0 and arrived else 4)
 
 
+def a_signal_ends_a_wait():
+    """Sent to the process, whose only thread waits inside of a call."""
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    library.wait_for_ever()
+
+
+def a_handler_runs_during_a_wait():
+    """On the thread that is inside of the call, to which the signal is sent."""
+    arrived, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken)
+
+    def interrupt():
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        time.sleep(0.1)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        os.read(arrived, 1)  # written by the handler
+        library.end_the_wait()
+
+    threading.Thread(target=interrupt).start()
+    try:
+        library.wait_for_ever()
+        time.sleep(1)  # the exception comes before
+    except KeyboardInterrupt:
+        sys.exit(3)
+
+
+def a_thread_takes_signals():
+    """Blocked everywhere since the first call, and taken by a thread of the program's with sigwait."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+
+    def take():
+        signal.sigwait([signal.SIGUSR1])
+        library.end_the_wait()
+
+    def send():
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    for each in (take, send):
+        threading.Thread(target=each).start()
+    library.wait_for_ever()
+    sys.exit(3)
+
+
+def signals_arrive_during_a_list():
+    sys.exit(3 if library.count_signals() > 1 else 4)
+
+
 def prints_the_time_of_calls():
     """Nanoseconds of a call, of one after a pause, and of a getter in C."""
     library.time_calls.restype = ctypes.c_double

@@ -5,14 +5,19 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <mutex>
 #include <thread>
+#include <unistd.h>
 
 namespace {
 
 struct Made {
     Gpu gpu;
     ComPtr<IDMLCompiledOperator> compiled = gpu.identity({1, 1, 1, 16}, {2.0f, 1.0f});
+    ComPtr<ID3D12Fence> ended;
+
+    Made() { CHECK(gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&ended))); }
 };
 
 // Kept to the end of the process, as those programs do.
@@ -74,12 +79,38 @@ void wait_for_turn()
     std::lock_guard<std::mutex> guard(mutex);
 }
 
-// Waits for a value that nobody signals.
+// Waits for a value that nobody signals, unless another thread ends the wait.
 void wait_for_ever()
 {
-    ComPtr<ID3D12Fence> fence;
-    CHECK(made->gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
-    fence->SetEventOnCompletion(1, nullptr);
+    made->ended->SetEventOnCompletion(1, nullptr);
+}
+
+void end_the_wait()
+{
+    CHECK(made->ended->Signal(1));
+}
+
+// How many handlers of SIGALRM run while one call waits for a list of many commands.
+int count_signals()
+{
+    Gpu gpu(made->gpu);
+    const UINT64 size = 8 << 20;
+    ComPtr<ID3D12Resource> from = gpu.buffer(size, D3D12_RESOURCE_STATE_COMMON);
+    ComPtr<ID3D12Resource> to = gpu.buffer(size, D3D12_RESOURCE_STATE_COMMON);
+    for (int i = 0; i < 300; i++)
+        gpu.list->CopyBufferRegion(to.Get(), 0, from.Get(), 0, size);
+    CHECK(gpu.list->Close());
+    ID3D12CommandList *lists[] = {gpu.list.Get()};
+    static std::atomic<int> count;
+    std::signal(SIGALRM, [](int) { count++; });
+    ualarm(1000, 1000);
+    gpu.queue->ExecuteCommandLists(1, lists);
+    CHECK(gpu.queue->Signal(gpu.fence.Get(), 1));
+    const int before = count;
+    CHECK(gpu.fence->SetEventOnCompletion(1, nullptr));
+    const int during = count - before;
+    ualarm(0, 0);
+    return during;
 }
 
 // What a call returns.

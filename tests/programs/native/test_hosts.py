@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -28,6 +29,12 @@ WAYS = {  # to end, and the status
     "forks": 3,
     "signals_arrive": 3,
 }
+DURING = {  # a call: what signals do
+    "a_signal_ends_a_wait": -signal.SIGALRM,
+    "a_handler_runs_during_a_wait": 3,
+    "a_thread_takes_signals": 3,
+    "signals_arrive_during_a_list": 3,
+}
 SOME = ("exits_in_c", "daemons_call", "forks")
 
 
@@ -38,12 +45,18 @@ def _host(
 
 
 def _ends(done: subprocess.CompletedProcess[str], way: str) -> None:
-    assert done.returncode == WAYS[way], done.stderr
+    assert done.returncode == (WAYS | DURING)[way], done.stderr
     assert not re.search("Fatal|terminate|dmlemu:", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_end(built: Built, way: str) -> None:
+    _ends(_host(built("hosted.so"), way), way)
+
+
+@pytest.mark.parametrize("way", DURING)
+def test_signals_arrive_during_a_call(built: Built, way: str) -> None:
+    """They are blocked in the place of a worker, and let in while the call takes long."""
     _ends(_host(built("hosted.so"), way), way)
 
 

@@ -16,7 +16,7 @@ from types import FrameType
 
 import pytest
 
-from dmlemu_hw import kernels, packets
+from dmlemu_hw import kernels, packets, signals
 from dmlemu_hw.allocation import Allocation, Heap
 from dmlemu_hw.descriptors import DESCRIPTOR_RAW, Descriptor, DescriptorHeap, DescriptorKind
 from dmlemu_hw.events import Allocated, Freed
@@ -78,6 +78,28 @@ def test_an_exception_ends_a_kernel_and_removes_the_gpu(gpu: Gpu) -> None:
     assert "The dispatch of kernel 'copy' was interrupted by the host" in gpu.fault.message
     assert (gpu.fault.queue, gpu.fault.list_serial, gpu.fault.command) == ("main", 7, 0)
     assert fence.value == 2**64 - 1
+
+
+def test_a_long_kernel_and_a_wait_let_signals_in(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a host that blocks them: more than once, and before the end."""
+    packet, *_keep = long_copy(gpu)
+    queue, fence = gpu.create_queue(QueueKind.DIRECT, "main"), gpu.create_fence()
+    looks = []
+
+    def look() -> None:
+        looks.append(gpu.queues[0].pending)
+        if len(looks) % 2 == 0:
+            raise Alarm
+
+    monkeypatch.setattr(signals, "let_in", look)
+    gpu.has_native_threads = True
+    with pytest.raises(Alarm):
+        gpu.wait(fence, 1)
+    queue.submit([(7, packet)])
+    queue.signal(fence, 1)
+    with pytest.raises(Alarm):
+        gpu.wait(fence, 1)
+    assert len(looks) == 4
 
 
 def test_a_signal_whose_handler_returns_does_not_end_a_kernel(gpu: Gpu) -> None:

@@ -6,6 +6,8 @@ import atexit
 import os
 import sys
 
+from dmlemu_hw import signals
+
 from ...diagnostics import spelling
 from ...reporting import end_run
 from . import calls, d3d12_list, dml_objects, objects, reports, settings, sites  # noqa: F401
@@ -32,7 +34,10 @@ def start(table: int, *, is_host: bool) -> None:
     calls.attach([Interface, *_subclasses(Interface), Exports])
     if is_host:
         atexit.register(_finish_in_host)  # runs before what the settings have registered
-    objects.publish(lib.capi_fill(table), Exports())
+    exports = lib.capi_fill(table)
+    if lib.capi_blocks_signals():
+        signals.let_in = lib.capi_let_signals_in
+    objects.publish(exports, Exports())
 
 
 def _subclasses(kind: type) -> list[type]:
