@@ -479,9 +479,17 @@ static void capi_enter(uintptr_t site)
     }
 DMLEMU_EXPORTS(FORWARD)
 
+static _Unwind_Reason_Code stop_at_once(struct _Unwind_Context *context, void *unused)
+{
+    (void)context, (void)unused;
+    return _URC_END_OF_STACK;
+}
+
 static uintptr_t capi_fill(uintptr_t address)
 {
     struct dmlemu_exports *table = (struct dmlemu_exports *)address;
+    /* In isolated mode the unwinder of the program runs functions of ours, and of our libgcc, which must be ready. */
+    _Unwind_Backtrace(stop_at_once, NULL);
 #define FILL(name, parameters, arguments) table->name = forward_##name;
     DMLEMU_EXPORTS(FILL)
     capi_count_cpus();

@@ -140,6 +140,10 @@ def a_thread_takes_signals():
     sys.exit(3)
 
 
+def a_handler_ends_its_thread():
+    library.end_in_handler()
+
+
 def signals_arrive_during_a_list():
     sys.exit(3 if library.count_signals() > 1 else 4)
 

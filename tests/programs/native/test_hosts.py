@@ -78,6 +78,13 @@ def test_a_host_of_each_version(built: Built, version: str) -> None:
     assert (done.stdout, done.returncode) == ("0 wrong\n", 3), done.stderr
 
 
+def test_a_handler_that_ends_its_thread_ends_the_process(built: Built) -> None:
+    """It is inside of a call, which cannot be unwound."""
+    done = _host(built("hosted.so"), "a_handler_ends_its_thread")
+    assert done.returncode == -signal.SIGABRT
+    assert "or a handler of a signal) threw an exception or ended its thread. It must return." in done.stderr
+
+
 def _threads(library: Path, seconds: int, **variables: str) -> None:
     done = _host(library, "threads", str(seconds), **variables)
     assert (done.stdout, done.stderr, done.returncode) == ("0 wrong\n", "", 3)
