@@ -338,6 +338,15 @@ def test_the_work_of_a_program(built: Built, program: Path, tmp_path: Path, stri
     assert lines[-1].startswith("refused E_INVALIDARG CopyBufferRegion COPY_RANGE "), lines
 
 
+def test_work_cannot_be_written(built: Built) -> None:
+    """Which is told once, and the program computes on."""
+    arguments = (*DMLEMU, "exec", built("own_programs"), "operators")
+    right, done = run(*arguments), run(*arguments, DMLEMU_WORK="/dev/full")
+    assert (done.stdout, done.returncode) == (right.stdout, right.returncode)
+    told = "dmlemu: what is asked of the devices cannot be written to '/dev/full': No space left on device\n"
+    assert done.stderr == told + right.stderr
+
+
 WRONG = {
     "DMLEMU_STRICTNESS": ("stict", "'stict'; expected runtime, debug or strict"),
     "DMLEMU_CHAOS": ("x1", "'x1'; expected a whole number, the seed"),

@@ -7,6 +7,7 @@ written at once and whole, so that a program may read the file while it runs, an
 from __future__ import annotations
 
 import os
+import sys
 
 from ... import d3d12
 from ...dml.events import DispatchRecorded, GraphCompiled, OperatorCreated
@@ -21,19 +22,29 @@ __all__ = ["write_work"]
 def write_work(path: str) -> None:
     """Begins the file, for devices that are created from here on.  OSError."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-    work = _Work(file)
+    work = _Work(file, path)
     on_created.append(work.watch)
     reports.on_refused.append(work.refused)
 
 
 class _Work:
-    """Writes what one program asks for."""
+    """Writes what one program asks for, until the file cannot be written: the program goes on."""
 
-    def __init__(self, file: int) -> None:
-        self._file = file
+    def __init__(self, file: int, path: str) -> None:
+        self._file, self._path = file, path
+        self._is_over = False
 
     def _line(self, kind: str, what: str) -> None:
-        os.write(self._file, f"{kind} {what}\n".encode(errors="replace"))
+        if self._is_over:
+            return
+        try:
+            os.write(self._file, f"{kind} {what}\n".encode(errors="replace"))
+        except OSError as error:
+            self._is_over = True
+            told = (
+                f"what is asked of the devices cannot be written to '{shorten(self._path)}': {error.strerror}"
+            )
+            print(f"dmlemu: {told}", file=sys.stderr)
 
     def watch(self, device: d3d12.Device) -> None:
         device.events.subscribe(self._created, OperatorCreated)
