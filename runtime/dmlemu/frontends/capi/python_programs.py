@@ -194,7 +194,9 @@ def _for_torch(package: Path, flags: str, libraries: Path, folder: Path) -> dict
             f"{package.name} needs PYTHONPATH, which -E and -I ignore ({_TORCH.page}). "
             f"Without them, or after: {link}"
         )
-    links = folder / "packages" / package.name
+    links = (
+        folder / "site-packages" / package.name
+    )  # by that name, reports know that its files are a package's
     links.mkdir(parents=True)
     for each in package.iterdir():
         if each.name != "__pycache__":  # so that nothing is written into the package
