@@ -30,6 +30,7 @@ NAMES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "tests/README.md": "tests.md",
+    "tests/clients/README.md": "clients.md",
 }
 FOLDERS = ("tutorial", "guide", "reference", "api", "examples", "decisions")
 # The navigation: what stands below a page.  Operators and checks are hundreds: their indexes list them.
@@ -39,7 +40,7 @@ BELOW = {
         *("speed", "architecture", "decisions/index", "contributing", "changelog"),
     ],
     "speed.md": ["speed_results", "speed_threads"],
-    "contributing.md": ["tests"],
+    "contributing.md": ["tests", "clients"],
 }
 LISTED = ("reference/operators/", "reference/checks/")
 
