@@ -229,8 +229,10 @@ extern const struct capi_creator capi_creators[{creators().count("{")}];
 uintptr_t capi_new(uint32_t interface, uintptr_t owner);
 void capi_free(uintptr_t object);
 void capi_keep_memory(void);
+struct capi_kind {{ const char *name; uint32_t count; }};
 struct capi_left {{
     uintptr_t object;
+    struct capi_kind *kind;
     const char *text;
     const uint32_t *holds;
     uint32_t hold_count;
@@ -238,7 +240,8 @@ struct capi_left {{
     uint32_t is_alive;
 }};
 void *malloc(size_t size);
-void capi_leave(struct capi_left *rows, uint32_t count);
+void capi_leave(struct capi_left *rows, uint32_t count, struct capi_kind *kinds, uint32_t kind_count);
+int capi_has_python(void);
 uint32_t capi_count(uintptr_t object);
 int capi_supports_iid(uintptr_t object, uintptr_t iid);
 enum {{ CAPI_OF_CLIENT, CAPI_OF_OURS }};

@@ -358,6 +358,12 @@ static uintptr_t capi_place(uintptr_t address, char *file, size_t size)
     return address - place.base;
 }
 
+/* Whether the program runs a Python of its own. */
+static int capi_has_python(void)
+{
+    return capi_find_lines != NULL || capi_unknown_python != NULL;
+}
+
 /* The version of the program's Python, if sites should have its lines and cannot; otherwise NULL. */
 static const char *capi_version_without_lines(void)
 {
@@ -398,11 +404,14 @@ static void capi_wait_for_calls(int milliseconds)
         nanosleep(&pause, NULL);
 }
 
-/* Sets the objects to be printed at the very end of the process, if the program does not release them before. */
-static void capi_leave(struct capi_left *rows, uint32_t count)
+/* Sets the objects to be printed at the very end of the process, if the program does not release them before.
+ * `kinds`: all kinds of them, if many objects are to be counted only; otherwise NULL. */
+static void capi_leave(struct capi_left *rows, uint32_t count, struct capi_kind *kinds, uint32_t kind_count)
 {
     capi_left = rows;
     capi_left_count = count;
+    capi_left_kinds = kinds;
+    capi_left_kind_count = kind_count;
 }
 
 /* Counts the references to the objects that the program still holds, or that such objects hold.  Returns how many of
@@ -430,10 +439,30 @@ static uint32_t count_left(void)
     return found;
 }
 
+/* Prints how many objects of each kind are left. */
+static void print_kinds(uint32_t found)
+{
+    const char *separator = "";
+    for (struct capi_left *row = capi_left; row < capi_left + capi_left_count; row++)
+        row->kind->count += row->is_alive && row->text != NULL;
+    fprintf(stderr, "%u objects are still alive (dmlemu exec --list-objects lists them): ", found);
+    for (struct capi_kind *kind = capi_left_kinds; kind < capi_left_kinds + capi_left_kind_count; kind++)
+        if (kind->count != 0) {
+            fprintf(stderr, "%s%u %s%s", separator, kind->count, kind->name, kind->count == 1 ? "" : "s");
+            separator = ", ";
+        }
+    fprintf(stderr, "\n");
+}
+
 /* Prints the objects that the program has not released, after its static objects are destroyed. */
 static void capi_print_left(void)
 {
+    enum { MOST_LISTED = 10 };
     const uint32_t found = count_left();
+    if (found > MOST_LISTED && capi_left_kinds != NULL) {
+        print_kinds(found);
+        return;
+    }
     if (found != 0)
         fprintf(stderr, found == 1 ? "%u object is still alive:\n" : "%u objects are still alive:\n", found);
     for (uint32_t i = 0; i < capi_left_count; i++)

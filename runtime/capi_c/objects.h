@@ -44,9 +44,16 @@ struct capi_interface {
     uint32_t iid_count;
 };
 
+/* A kind of objects; how many are left. */
+struct capi_kind {
+    const char *name;
+    uint32_t count; /* set by capi_print_left */
+};
+
 /* An object that exists when Python ends, and the objects that it holds. */
 struct capi_left {
     uintptr_t object;
+    struct capi_kind *kind;
     const char *text;         /* NULL: not printed */
     const uint32_t *holds;    /* indices of other such rows */
     uint32_t hold_count;
@@ -129,5 +136,7 @@ static _Atomic int capi_keeps_memory;
 
 static struct capi_left *capi_left;
 static uint32_t capi_left_count;
+static struct capi_kind *capi_left_kinds; /* their kinds; NULL: the objects are listed, however many there are */
+static uint32_t capi_left_kind_count;
 
 #endif

@@ -16,6 +16,7 @@ _OURS = (
     "EXEC",
     "FUSION",
     "ISA",
+    "LIST_OBJECTS",
     "PYTHON",
     "RECORD",
     "RECORD_LIMIT",

@@ -84,6 +84,10 @@ def makes_a_mistake():
     library.make_mistake()
 
 
+def leaves_fences():
+    library.leave_fences(20)
+
+
 def signals_arrive():
     """Handlers of this Python run while it computes: they find their own thread-local values."""
     arrived = []

@@ -135,6 +135,15 @@ void call_until_the_end()
         made->gpu.queue->Signal(made->gpu.fence.Get(), 0);
 }
 
+// Fences that nobody releases.
+void leave_fences(int count)
+{
+    for (int i = 0; i < count; i++) {
+        ID3D12Fence *fence;
+        CHECK(made->gpu.device->CreateFence(0, D3D12_FENCE_FLAG_NONE, IID_PPV_ARGS(&fence)));
+    }
+}
+
 // A mistake, which the debug layer reports.
 void make_mistake()
 {

@@ -115,6 +115,26 @@ def test_a_report_names_the_lines_of_the_library(built: Built) -> None:
 
 
 @pytest.mark.parametrize("mode", ["direct", ""])
+def test_many_objects_left_are_counted_by_kind(built: Built, mode: str) -> None:
+    """Packages of Python keep them to the end.  A list is for who asks."""
+    host = (sys.executable, HERE / "host.py", built("hosted.so"), "leaves_fences")
+    done = run(*DMLEMU, "exec", "--strict", *host, DMLEMU_CAPI_MODE=mode)
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if "still alive" in line]
+    kinds = re.fullmatch(
+        r"(\d+) objects are still alive \(dmlemu exec --list-objects lists them\): (.*)", line
+    )
+    assert kinds, line
+    counts = {kind: int(n) for n, kind in re.findall(r"(\d+) ([^,]+)", kinds[2])}
+    assert (counts["device"], counts["fences"]) == (1, 21)  # the program's own fence is one
+    assert sum(counts.values()) == int(kinds[1])
+    done = run(*DMLEMU, "exec", "--strict", "--list-objects", *host, DMLEMU_CAPI_MODE=mode)
+    (number,) = re.findall(r"^(\d+) objects are still alive:$", done.stderr, re.M)
+    assert number == kinds[1]
+    assert len(re.findall(r"^  .*\bcreated at .*, references: \d+$", done.stderr, re.M)) == int(number)
+
+
+@pytest.mark.parametrize("mode", ["direct", ""])
 def test_options_of_exec(built: Built, tmp_path: Path, mode: str) -> None:
     """Their files name the lines of the script."""
     files = {name: tmp_path / f"run.{name}" for name in ("jsonl", "dmlrec", "json")}

@@ -67,6 +67,11 @@ def add_commands(commands: Any) -> None:
         help="do not report a check, for a reason that is printed",
     )
     run.add_argument(
+        "--list-objects",
+        action="store_true",
+        help="with --strict: list the objects that are left at the end of a Python program, however many",
+    )
+    run.add_argument(
         "--break", action="store_true", dest="stops", help="raise SIGTRAP at each new report, for gdb"
     )
     run.add_argument("program", metavar="PROGRAM", help="the program, or a debugger or script")
@@ -240,6 +245,7 @@ def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:
         "DMLEMU_RECORD_ONLY": None if parsed.record_only == "*" else parsed.record_only,
         "DMLEMU_RECORD_LIMIT": None if parsed.record_limit is None else str(parsed.record_limit),
         "DMLEMU_TRACE": None if parsed.trace is None else str(parsed.trace.absolute()),
+        "DMLEMU_LIST_OBJECTS": "1" if parsed.list_objects else None,
         "DMLEMU_BREAK": "1" if parsed.stops else None,
         "DMLEMU_SUPPRESS": "\n".join(parsed.suppress) or None,
     }

@@ -254,10 +254,11 @@ def list_among(address: int, *arguments: int) -> int:
     return address
 
 
-def leave_alive() -> None:
+def leave_alive(*, all_listed: bool) -> None:
     """Leaves the objects that the program has not released, with the lines that made them, to C.
 
-    Static objects of the program may release them after Python's end: what is left then is printed.
+    Static objects of the program may release them after Python's end: what is left then is printed.  Packages
+    of Python keep many to the end: if not ``all_listed``, those of a program that runs Python are counted.
     """
     with lock:  # other threads still run
         lib.capi_keep_memory()
@@ -268,12 +269,19 @@ def leave_alive() -> None:
     lines = [_with_line(each.thing) if hasattr(each.thing, "created_at") else "" for each in left]
     texts = spell_text("\0".join(lines)).split("\0")  # together, so that symbols are looked up once
     rows = _lasting("struct capi_left[]", len(left))
-    for row, each, text in zip(rows, left, texts, strict=True):
+    names = [getattr(each.thing, "kind", "object") for each in left]
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    kinds = _lasting("struct capi_kind[]", len(numbers))
+    for kind, name in zip(kinds, numbers, strict=True):
+        kind.name = _lasting("char[]", name.encode())
+    for row, each, text, name in zip(rows, left, texts, names, strict=True):
+        row.kind = kinds + numbers[name]
         held = [index[other.address] for other in list(each.held.values()) if other.address in index]
         row.object, row.hold_count = each.address, len(held)
         row.holds = _lasting("uint32_t[]", held)
         row.text = _lasting("char[]", text.encode()) if text else ffi.NULL
-    lib.capi_leave(rows, len(left))
+    is_counted = lib.capi_has_python() and not all_listed
+    lib.capi_leave(rows, len(left), kinds if is_counted else ffi.NULL, len(kinds))
 
 
 def _with_line(thing: Any) -> str:

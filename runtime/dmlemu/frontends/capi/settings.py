@@ -47,8 +47,9 @@ def apply() -> None:
         except ValueError as error:
             raise _wrong("DMLEMU_SUPPRESS", f"lines ID=REASON: {error}") from None
         defaults.suppressions[id] = reason
-    if _read("DMLEMU_BREAK") not in ("", "0", "1"):
-        raise _wrong("DMLEMU_BREAK", "0 or 1")
+    for switch in ("DMLEMU_BREAK", "DMLEMU_LIST_OBJECTS"):
+        if _read(switch) not in ("", "0", "1"):
+            raise _wrong(switch, "0 or 1")
     reports.stops = _read("DMLEMU_BREAK") == "1"
     may_fuse(ExecutionFlags.NONE)  # else the first CompileOperator would fail
     _open_files()
