@@ -149,6 +149,17 @@ DMLK_EACH_ISA(finish_row, (const int32_t *restrict sums, const float *restrict s
     }
 }
 
+/* (Vectors are read soon after, which waits for stores of single floats.) */
+static inline void load_run(const float *from, int64_t stride, int64_t count, float *to) {
+    if (stride == 1) {
+        memcpy(to, from, (size_t)count * sizeof *to);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = from[i * stride];
+    }
+}
+
 /* The same, and stores runs of it, whose elements are `stride` apart; `first` is the element that they count from. */
 static void finish_runs(const dmlk_plan *p, const int32_t *sums, const float *scales, int64_t step, const struct run *runs,
                         int run_count, int64_t first, int64_t stride) {
@@ -156,9 +167,7 @@ static void finish_runs(const dmlk_plan *p, const int32_t *sums, const float *sc
     float added[LANES] = {0}, floats[LANES];
     uint8_t bytes[LANES];
     for (int k = 0; k < run_count && f->added != NULL; k++) {
-        for (int64_t i = 0; i < runs[k].count; i++) {
-            added[runs[k].lane + i] = f->added[first + runs[k].to + i * stride];
-        }
+        load_run(f->added + first + runs[k].to, stride, runs[k].count, added + runs[k].lane);
     }
     finish_row(sums, scales, step, added, f, floats, bytes);
     for (int k = 0; k < run_count; k++) {
@@ -176,7 +185,7 @@ static void finish_runs(const dmlk_plan *p, const int32_t *sums, const float *sc
 static int64_t element_at(const dmlk_plan *p, const uint8_t *at) { return (at - p->c->finish->base) / p->bytes; }
 
 /* Fetches what the finish of a tile adds and overwrites, while its sums are computed: rows are short and far apart.
- * (Inlined, as GCC removes calls of functions that only prefetch.) */
+ * Runs that are also far apart are not fetched.  (Inlined, as GCC removes calls of functions that only prefetch.) */
 static inline __attribute__((always_inline)) void fetch_rows(const dmlk_strip *s, const struct rows *rows,
                                                              const struct run *runs, int run_count) {
     const dmlk_plan *p = s->p;
@@ -186,7 +195,7 @@ static inline __attribute__((always_inline)) void fetch_rows(const dmlk_strip *s
     }
     const int64_t first = element_at(p, rows->to) + runs[0].to;
     const int64_t count = runs[run_count - 1].to + runs[run_count - 1].count - runs[0].to;
-    for (int64_t r = 0; r < rows->count; r++) {
+    for (int64_t r = 0; r < rows->count && count <= 2 * LANES; r++) {
         const int64_t at = first + r * p->c->output.strides[CHANNEL];
         for (int64_t i = 0; i < count; i += DMLK_LINE / 4) {
             dmlk_fetch_line((const uint8_t *)(f->added + at + i));
