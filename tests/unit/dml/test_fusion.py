@@ -490,7 +490,8 @@ def finishing(world: World, seed: int) -> Chain:
     _, filters, height, width = sizes
     channels_last = (filters * height * width, 1, width * filters, filters)
     gaps = (2 * filters * height * width, 2 * height * width, 2 * width, 2)
-    chain = Chain(world, F32, sizes, [None, channels_last, gaps][random.integers(3)])
+    rows_first = (filters * height * width, width, filters * width, 1)
+    chain = Chain(world, F32, sizes, [None, channels_last, gaps, rows_first][random.integers(4)])
     node = product_of_bytes(chain, random)
     alike = chain.tensor()
     unary: Any = {"input_tensor": alike, "output_tensor": alike}
