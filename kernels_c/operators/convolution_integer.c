@@ -16,6 +16,8 @@
 /* Axes of a tensor, after a missing spatial axis was added with size 1. */
 enum axis { N = DMLK_N, CHANNEL = DMLK_CHANNEL, Y = DMLK_Y, X = DMLK_X };
 
+enum { INPUT, INPUT_ZERO, FILTER, FILTER_ZERO, FILTER_SUMS, OUTPUT, VIEWS };
+
 #define PATCHES 2            /* patches that are multiplied at a time ... */
 #define FILTERS 4            /* ... by this many filters */
 #define MAX_BLOCK 64         /* positions */
@@ -303,6 +305,24 @@ static bool take_filter(dmlk_convolution *c, const dmlk_view *view, uint32_t spa
     return true;
 }
 
+/* Sets the sums with rank 3: filters, Y, X.  False: they do not fit the filter; absent ones do. */
+static bool take_sums(dmlk_convolution *c, const dmlk_view *view, uint32_t spatial) {
+    dmlk_view *sums = &c->filter_sums;
+    if (view->base == NULL) {
+        return true;
+    }
+    *sums = *view;
+    if (view->rank == 2 && spatial == 1) {
+        sums->rank = 3;
+        sums->sizes[2] = view->sizes[1];
+        sums->strides[2] = view->strides[1];
+        sums->sizes[1] = 1;
+        sums->strides[1] = 0;
+    }
+    return sums->rank == 3 && sums->sizes[0] == c->filter_sizes[N] && sums->sizes[1] == c->filter_sizes[Y] &&
+           sums->sizes[2] == c->filter_sizes[X];
+}
+
 /* Cuts off the part of the input that no window reaches; false: the windows are not valid, or reach too far. */
 static bool set_axis(dmlk_convolution *c, enum axis axis) {
     const int64_t stride = c->strides[axis];
@@ -321,12 +341,12 @@ static bool set_up(struct job *job, const dmlk_convolution_integer *k, const dml
     const dmlk_view *in = &job->c.input, *out = &job->c.output;
     const int64_t *sizes = job->c.filter_sizes;
     const uint32_t rank = k->spatial + 2;
-    if (k->spatial < 1 || k->spatial > 2 || k->groups < 1 || views[0].rank != rank || views[4].rank != rank ||
-        !take_filter(&job->c, &views[2], k->spatial)) {
+    if (k->spatial < 1 || k->spatial > 2 || k->groups < 1 || views[INPUT].rank != rank || views[OUTPUT].rank != rank ||
+        !take_filter(&job->c, &views[FILTER], k->spatial) || !take_sums(&job->c, &views[FILTER_SUMS], k->spatial)) {
         return false;
     }
-    job->c.input = with_y_axis(&views[0]);
-    job->c.output = with_y_axis(&views[4]);
+    job->c.input = with_y_axis(&views[INPUT]);
+    job->c.output = with_y_axis(&views[OUTPUT]);
     job->c.groups = k->groups;
     job->c.strides[Y] = job->c.dilations[Y] = 1;
     for (uint32_t d = 0; d < k->spatial; d++) {
@@ -339,17 +359,17 @@ static bool set_up(struct job *job, const dmlk_convolution_integer *k, const dml
     return sizes[N] % job->c.groups == 0 && in->sizes[CHANNEL] == sizes[CHANNEL] * job->c.groups &&
            out->sizes[N] == in->sizes[N] && out->sizes[CHANNEL] == sizes[N] &&
            set_axis(&job->c, Y) && set_axis(&job->c, X) &&
-           zero_point_fits(&views[1], 1) && zero_point_fits(&views[3], sizes[N]);
+           zero_point_fits(&views[INPUT_ZERO], 1) && zero_point_fits(&views[FILTER_ZERO], sizes[N]);
 }
 
 static bool types_fit(const dmlk_view *views) {
-    for (int k = 0; k < 4; k += 2) { /* input and filter, each followed by its zero point */
+    for (int k = INPUT; k <= FILTER; k += 2) { /* each followed by its zero point */
         const uint32_t type = views[k].type;
         if ((type != DMLK_INT8 && type != DMLK_UINT8) || (views[k + 1].base != NULL && views[k + 1].type != type)) {
             return false;
         }
     }
-    return views[4].type == DMLK_INT32;
+    return views[OUTPUT].type == DMLK_INT32 && (views[FILTER_SUMS].base == NULL || views[FILTER_SUMS].type == DMLK_INT32);
 }
 
 /* Sizes and allocates the working memory. */
@@ -383,7 +403,7 @@ static int allocate(struct job *job, int *parts) {
 void dmlk_reads_convolution_integer(const dmlk_call *call, uint32_t tensor, dmlk_read_set *reads) {
     dmlk_convolution_integer k;
     struct job job = {0};
-    if (tensor != 0 || call->view_count != 5 || !dmlk_get_constants(call, &k, sizeof k) ||
+    if (tensor != INPUT || call->view_count != VIEWS || !dmlk_get_constants(call, &k, sizeof k) ||
         !set_up(&job, &k, call->views)) {
         return;
     }
@@ -422,7 +442,7 @@ static bool convolve_finished(const dmlk_call *call, dmlk_convolution c) {
 int dmlk_run_convolution_integer(const dmlk_call *call) {
     dmlk_convolution_integer k;
     struct job job = {0};
-    if (!dmlk_has_views(call, 5, 1 << 1 | 1 << 3) || !dmlk_get_constants(call, &k, sizeof k)) {
+    if (!dmlk_has_views(call, VIEWS, 1 << INPUT_ZERO | 1 << FILTER_ZERO | 1 << FILTER_SUMS) || !dmlk_get_constants(call, &k, sizeof k)) {
         return DMLK_BAD_PACKET;
     }
     if (!types_fit(call->views)) {
@@ -431,8 +451,8 @@ int dmlk_run_convolution_integer(const dmlk_call *call) {
     if (!set_up(&job, &k, call->views)) {
         return DMLK_BAD_PACKET;
     }
-    job.c.input_zero = read_zero(&call->views[1], 0);
-    job.c.filter_zero = &call->views[3];
+    job.c.input_zero = read_zero(&call->views[INPUT_ZERO], 0);
+    job.c.filter_zero = &call->views[FILTER_ZERO];
     const int64_t *sizes = job.c.filter_sizes;
     if ((double)sizes[CHANNEL] * (double)sizes[Y] * (double)sizes[X] > MAX_PACKED) {
         return run_inside(&job);

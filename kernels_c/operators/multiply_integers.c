@@ -1,8 +1,9 @@
 /* multiply_integers: products of matrices of integers, with a zero point subtracted from each integer, for each pair
  * of matrices along the leading axes.
  *
- * Views: a {.., m, k}, its zero points, b {.., k, n}, its zero points, out {.., m, n}.  Zero points (optional) have
- * rank 1: one element, or one for each row of a or column of b.
+ * Views: a {.., m, k}, its zero points, b {.., k, n}, its zero points, sums of b {.., n}, out {.., m, n}.  Zero points
+ * (optional) have rank 1: one element, or one for each row of a or column of b.  The sums of columns (optional, and only
+ * for 8 bits) are INT32, and only save the kernel from computing them.
  *
  * Integers of 8 bits give INT32, whose sums wrap; integers of 16 bits give INT64.  Products of 32 bits do not fit an
  * integer: they give FLOAT64, where products and sums are rounded, in ascending order of the summed index. */
@@ -10,7 +11,7 @@
 #include "kernel.h"
 #include "microkernel_s8.h"
 
-enum { A, A_ZERO, B, B_ZERO, OUT, VIEWS };
+enum { A, A_ZERO, B, B_ZERO, B_SUMS, OUT, VIEWS };
 
 #define FEW_ROWS 4                    /* of a; up to this many, b is read in place */
 #define FEW_COLUMNS 2048              /* of b, that are multiplied at a time then */
@@ -23,7 +24,7 @@ struct job {
     const dmlk_view *v;
     int64_t m, n, depth;
     int64_t pieces; /* of a row of the output, each of at most DMLK_CHUNK elements */
-    dmlk_iter batch; /* starts of a, b and out */
+    dmlk_iter batch; /* starts of a, b, out and, if there are any, sums of b */
 };
 
 /* The stride of the axis that is `back` axes before the last: 0 for columns, 1 for rows. */
@@ -101,16 +102,21 @@ static bool types_fit(const dmlk_view *v) {
             return false;
         }
     }
-    return (bits == 8 || bits == 16 || bits == 32) && v[OUT].type == sums;
+    return (bits == 8 || bits == 16 || bits == 32) && v[OUT].type == sums &&
+           (v[B_SUMS].base == NULL || (bits == 8 && v[B_SUMS].type == DMLK_INT32));
 }
 
 static bool zero_fits(const dmlk_view *zero, int64_t most) {
     return zero->base == NULL || (zero->rank == 1 && (zero->sizes[0] == 1 || zero->sizes[0] == most));
 }
 
+static bool sums_fit(const dmlk_view *sums, const dmlk_view *b) {
+    return sums->base == NULL || (sums->rank == b->rank - 1 && sums->sizes[b->rank - 2] == b->sizes[b->rank - 1]);
+}
+
 static int set_up(struct job *job) {
     const dmlk_view *v = job->v;
-    const uint32_t rank = v[OUT].rank;
+    const uint32_t rank = v[OUT].rank, operands = v[B_SUMS].base != NULL ? 4 : 3;
     if (rank < 2 || v[A].rank != rank || v[B].rank != rank) {
         return DMLK_BAD_PACKET;
     }
@@ -119,13 +125,14 @@ static int set_up(struct job *job) {
     job->depth = v[A].sizes[rank - 1];
     job->pieces = (job->n + DMLK_CHUNK - 1) / DMLK_CHUNK;
     if (v[A].sizes[rank - 2] != job->m || v[B].sizes[rank - 2] != job->depth || v[B].sizes[rank - 1] != job->n ||
-        !zero_fits(&v[A_ZERO], job->m) || !zero_fits(&v[B_ZERO], job->n)) {
+        !zero_fits(&v[A_ZERO], job->m) || !zero_fits(&v[B_ZERO], job->n) || !sums_fit(&v[B_SUMS], &v[B])) {
         return DMLK_BAD_PACKET;
     }
     const uint32_t leading = (1u << (rank - 2)) - 1;
-    const dmlk_view batch[3] = {dmlk_view_select(&v[A], leading), dmlk_view_select(&v[B], leading),
-                                dmlk_view_select(&v[OUT], leading)};
-    return dmlk_iter_init(&job->batch, DMLK_ANY_ORDER, (const dmlk_view *[]){&batch[0], &batch[1], &batch[2]}, 3);
+    const dmlk_view batch[4] = {dmlk_view_select(&v[A], leading), dmlk_view_select(&v[B], leading),
+                                dmlk_view_select(&v[OUT], leading), dmlk_view_select(&v[B_SUMS], leading)};
+    return dmlk_iter_init(&job->batch, DMLK_ANY_ORDER, (const dmlk_view *[]){&batch[0], &batch[1], &batch[2], &batch[3]},
+                          operands);
 }
 
 #ifndef DMLK_CHECKED
@@ -187,6 +194,13 @@ static bool convolve(const struct job *job, const dmlk_sums_finish *finish) {
         memcpy(c.filter.sizes, (int64_t[]){filters, 1, job->depth, 1, 1, 1}, 6 * sizeof(int64_t));
         memcpy(c.filter.strides, (int64_t[]){stride(&v[filter], !along), 0, stride(&v[filter], along), 0, 0, 0},
                6 * sizeof(int64_t));
+        if (!a_filters && v[B_SUMS].base != NULL) {
+            c.filter_sums = v[B_SUMS];
+            c.filter_sums.base = at.at[3];
+            c.filter_sums.rank = 3;
+            memcpy(c.filter_sums.sizes, (int64_t[]){filters, 1, 1}, 3 * sizeof(int64_t));
+            memcpy(c.filter_sums.strides, (int64_t[]){v[B_SUMS].strides[v[B_SUMS].rank - 1], 0, 0}, 3 * sizeof(int64_t));
+        }
         for (int64_t first = 0, x, y; first < rows; first += x * y) { /* whole lines, then the rest */
             x = dmlk_min(line, rows - first), y = (rows - first) / x;
             uint8_t *from = at.at[a_filters] + first * in_step, *to = at.at[2] + first * out_step * (int64_t)sizeof(int32_t);
@@ -297,7 +311,7 @@ static bool multiply_bytes(struct job *job, dmlk_followers *followers) {
 #endif
 
 int dmlk_run_multiply_integers(const dmlk_call *call) {
-    if (!dmlk_has_views(call, VIEWS, 1 << A_ZERO | 1 << B_ZERO)) {
+    if (!dmlk_has_views(call, VIEWS, 1 << A_ZERO | 1 << B_ZERO | 1 << B_SUMS)) {
         return DMLK_BAD_PACKET;
     }
     if (!types_fit(call->views)) {

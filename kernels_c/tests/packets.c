@@ -130,6 +130,33 @@ static void add_filters_in_blocks(device *d, enum dmlk_type type, const int64_t 
         SIZES(y_step * sizes[2], 4, 64, 1, y_step, x_step), DMLK_READ);
 }
 
+/* Adds the sums of the last tensor but one along an axis, as INT32, or no tensor. */
+static void maybe_add_sums(device *d, uint32_t axis) {
+    if (random_flag()) {
+        device_no_tensor(d);
+        return;
+    }
+    const dmlk_view of = d->views[d->tensor_count - 2];
+    int64_t sizes[DMLK_MAX_RANK], strides[DMLK_MAX_RANK], at[DMLK_MAX_RANK] = {0};
+    for (uint32_t i = 0; i + 1 < of.rank; i++) {
+        sizes[i] = of.sizes[i + (i >= axis)];
+    }
+    random_strides(of.rank - 1, sizes, false, strides);
+    add(d, DMLK_INT32, of.rank - 1, sizes, strides, DMLK_READ);
+    const dmlk_view *sums = &d->views[d->tensor_count - 1];
+    do {
+        int64_t from[DMLK_MAX_RANK];
+        double sum = 0;
+        for (uint32_t i = 0; i + 1 < of.rank; i++) {
+            from[i + (i >= axis)] = at[i];
+        }
+        for (from[axis] = 0; from[axis] < of.sizes[axis]; from[axis]++) {
+            sum += get_element(&of, from);
+        }
+        set_element(sums, at, sum);
+    } while (next_index(of.rank - 1, sizes, at));
+}
+
 PACKET(convolution_integer) {
     static const enum dmlk_type bytes[] = {DMLK_INT8, DMLK_UINT8};
     static const int64_t few[] = {1, 1, 2, 3, 4, 5, 8, 17};
@@ -158,6 +185,7 @@ PACKET(convolution_integer) {
         add_in(d, filter, rank, window);
     }
     random_flag() ? add_in(d, filter, 1, SIZES(random_flag() ? 1 : filters)) : device_no_tensor(d);
+    in_blocks ? device_no_tensor(d) : maybe_add_sums(d, 1);
     add_out(d, DMLK_INT32, rank, out);
     device_constants(d, &k, sizeof k, 0);
 }
@@ -421,6 +449,7 @@ PACKET(multiply_integers) {
     random_flag() ? add_in(d, a, 1, SIZES(random_flag() ? 1 : m)) : device_no_tensor(d);
     add_in(d, b, rank, sizes[1]);
     random_flag() ? add_in(d, b, 1, SIZES(random_flag() ? 1 : n)) : device_no_tensor(d);
+    width == 0 ? maybe_add_sums(d, rank - 2) : device_no_tensor(d);
     add_out(d, width == 0 ? DMLK_INT32 : width == 1 ? DMLK_INT64 : DMLK_FLOAT64, rank, sizes[2]);
     device_constants(d, NULL, 0, 0);
 }

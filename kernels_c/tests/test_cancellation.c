@@ -166,6 +166,7 @@ TEST(convolutions) {
         device_no_tensor(&d);
         repeated(&d, DMLK_INT8, 4, sizes[i][1]);
         device_no_tensor(&d);
+        device_no_tensor(&d);
         repeated(&d, DMLK_INT32, 4, sizes[i][2]);
         const dmlk_convolution_integer k = {.spatial = 2, .groups = 1, .strides = {1, 1}, .dilations = {1, 1}};
         device_constants(&d, &k, sizeof k, 0);
@@ -181,6 +182,7 @@ TEST(windows_outside_of_the_input) {
     repeated(&d, DMLK_INT8, 4, sizes);
     device_no_tensor(&d);
     repeated(&d, DMLK_INT8, 4, sizes);
+    device_no_tensor(&d);
     device_no_tensor(&d);
     repeated(&d, DMLK_INT32, 4, out);
     const dmlk_convolution_integer k = {

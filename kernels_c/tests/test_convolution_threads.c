@@ -24,6 +24,7 @@ TEST(quads_end_with_their_line) {
         device_no_tensor(&d);
         fill_random(channels_last(&d, DMLK_INT8, filter), 2, 2);
         device_no_tensor(&d);
+        device_no_tensor(&d);
         const dmlk_view *sums = channels_last(&d, DMLK_INT32, out);
         device_constants(&d, &k, sizeof k, 0);
         CHECK_EQUAL(device_dispatch(&d), DMLK_OK);

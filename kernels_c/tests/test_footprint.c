@@ -305,6 +305,7 @@ static void begin_convolution(device *d, const dmlk_convolution_integer *k, int6
     device_no_tensor(d);
     device_tensor(d, DMLK_INT8, 3, (const int64_t[]){1, 1, taps}, NULL);
     device_no_tensor(d);
+    device_no_tensor(d);
     device_tensor(d, DMLK_INT32, 3, (const int64_t[]){1, 1, count}, NULL);
     set_access(d, 0, DMLK_READ);
     device_constants(d, k, sizeof *k, 0);
@@ -357,13 +358,13 @@ TEST(huge_windows) {
     dmlk_convolution_integer k = {.spatial = 1, .groups = 1, .strides = {2}, .dilations = {3}};
     device d;
     begin_convolution(&d, &k, 8, 2, 3);
-    dmlk_tensor input = device_get_tensor(&d, 0), filter = device_get_tensor(&d, 2), output = device_get_tensor(&d, 4);
+    dmlk_tensor input = device_get_tensor(&d, 0), filter = device_get_tensor(&d, 2), output = device_get_tensor(&d, 5);
     input.sizes[2] = most;
     filter.sizes[2] = most / 6;
     output.sizes[2] = (most - (filter.sizes[2] - 1) * 3 - 1) / 2 + 1;
     device_set_tensor(&d, 0, &input);
     device_set_tensor(&d, 2, &filter);
-    device_set_tensor(&d, 4, &output);
+    device_set_tensor(&d, 5, &output);
     dmlk_footprint f[MAX_PIECES];
     CHECK_EQUAL(footprints(&d, f, MAX_PIECES), 4); /* two remainders of the input */
     CHECK_EQUAL(f[0].sizes[2] + f[1].sizes[2] + 3, most); /* all but the second and the last one and three */

@@ -242,6 +242,25 @@ static const dmlk_view *filter_in_blocks(device *d, struct convolution *c, enum 
     return view;
 }
 
+/* Adds the sums of the filters over their channels, or no tensor. */
+static void maybe_sums(device *d, const struct convolution *c) {
+    const uint32_t spatial = c->k.spatial;
+    if (random_bits() & 1) {
+        device_no_tensor(d);
+        return;
+    }
+    int64_t sizes[3] = {c->filter_sizes[0], c->filter_sizes[2], c->filter_sizes[3]}, strides[3], at[3] = {0};
+    random_strides(spatial + 1, sizes, false, strides);
+    const dmlk_view *sums = device_tensor(d, DMLK_INT32, spatial + 1, sizes, strides);
+    do {
+        double sum = 0;
+        for (int64_t channel = 0; channel < c->filter_sizes[1]; channel++) {
+            sum += filter_element(c, (const int64_t[]){at[0], channel, at[1], at[2]});
+        }
+        set_element(sums, at, sum);
+    } while (next_index(spatial + 1, sizes, at));
+}
+
 /* Tensors of these sizes, of random types and with or without zero points. */
 static void add_tensors(device *d, struct convolution *c, const int64_t *in, const int64_t *filter, const int64_t *out,
                         int64_t in_kind, int64_t out_kind) {
@@ -257,6 +276,7 @@ static void add_tensors(device *d, struct convolution *c, const int64_t *in, con
     c->filter = random_between(0, 2) == 0 ? filter_in_blocks(d, c, filter_type)
                                           : random_bytes(d, filter_type, rank, filter, random_between(0, 2));
     c->filter_zero = maybe_zero_point(d, filter_type, random_bits() & 1 ? one : filter);
+    maybe_sums(d, c);
     c->output = common_tensor(d, DMLK_INT32, rank, out, false, out_kind);
 }
 
@@ -517,6 +537,7 @@ TEST(convolution_wraps) {
     *device_tensor(&d, DMLK_UINT8, 4, sizes, strides)->base = 255;
     device_no_tensor(&d);
     *device_tensor(&d, DMLK_UINT8, 4, sizes, strides)->base = 255;
+    device_no_tensor(&d);
     device_no_tensor(&d);
     const dmlk_view *out = device_tensor(&d, DMLK_INT32, 4, out_sizes, NULL);
     const dmlk_convolution_integer k = {.spatial = 2, .groups = 1, .strides = {1, 1}, .dilations = {1, 1}};

@@ -134,6 +134,8 @@ static void turn(dmlk_convolution *c) {
     }
     swap(&c->filter.sizes[4], &c->filter.sizes[5]);
     swap(&c->filter.strides[4], &c->filter.strides[5]);
+    swap(&c->filter_sums.sizes[1], &c->filter_sums.sizes[2]);
+    swap(&c->filter_sums.strides[1], &c->filter_sums.strides[2]);
     swap(&c->filter_sizes[Y], &c->filter_sizes[X]);
     swap(&c->strides[Y], &c->strides[X]);
     swap(&c->dilations[Y], &c->dilations[X]);

@@ -20,6 +20,7 @@ typedef struct dmlk_convolution {
     int64_t groups;
     int input_zero;
     const dmlk_view *filter_zero; /* one element or one for each filter; base NULL: 0 */
+    dmlk_view filter_sums; /* INT32, filters, Y, X: sums over the channels; base NULL: they are computed if needed */
     const dmlk_sums_finish *finish; /* its tensors have the layout of `output`, and are written instead; NULL: sums are */
 } dmlk_convolution;
 

@@ -134,13 +134,32 @@ static void note_finish(const dmlk_plan *p, int64_t filter, int64_t count, int64
     }
 }
 
-/* Sums the bytes of the filters of a block; separately for each row of taps that may be skipped. */
-static void sum_block(const dmlk_plan *p, int64_t i, uint32_t sums[BLOCK]) {
+/* Adds up the sums that are kept of `count` filters, over rows `row` .. `row` + `rows` - 1 of their taps. */
+static void add_kept_sums(const dmlk_plan *p, int64_t filter, int64_t count, int64_t row, int64_t rows, uint32_t sums[BLOCK]) {
+    const dmlk_view *kept = &p->c->filter_sums;
+    const uint32_t *base = (const uint32_t *)(const void *)kept->base;
+    memset(sums, 0, BLOCK * sizeof *sums);
+    for (int64_t y = row; y < row + rows; y++) {
+        for (int64_t x = 0; x < p->x.taps; x++) {
+            const int64_t at = filter * kept->strides[0] + y * kept->strides[1] + x * kept->strides[2];
+            for (int64_t k = 0; k < count; k++) {
+                sums[k] += base[at + k * kept->strides[0]];
+            }
+        }
+    }
+}
+
+/* Finds the sums of the bytes of `count` filters, of a block; separately for each row of taps that may be skipped. */
+static void sum_block(const dmlk_plan *p, int64_t i, int64_t filter, int64_t count, uint32_t sums[BLOCK]) {
     const int64_t rows = p->row_constant != NULL ? p->y.taps : 1, quads = p->quads / rows;
     for (int64_t row = 0; row < rows; row++) {
         uint32_t of_row[BLOCK];
-        dmlk_microkernel_s8_form->sums(p->c->filter.type == DMLK_INT8,
-                                       p->blocks + i * p->block_bytes + row * quads * 4 * p->width, quads, p->width, of_row);
+        if (p->c->filter_sums.base != NULL) {
+            add_kept_sums(p, filter, count, row, p->y.taps / rows, of_row);
+        } else {
+            dmlk_microkernel_s8_form->sums(p->c->filter.type == DMLK_INT8,
+                                           p->blocks + i * p->block_bytes + row * quads * 4 * p->width, quads, p->width, of_row);
+        }
         for (int64_t k = 0; k < p->width; k++) {
             sums[k] += of_row[k];
             if (p->row_constant != NULL) {
@@ -171,7 +190,7 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
         }
         uint32_t sums[BLOCK] = {0};
         if (p->zero != 0) {
-            sum_block(p, i, sums);
+            sum_block(p, i, filter, count, sums);
         }
         note_zero_points(p, filter, count, sums, i * p->width);
         note_finish(p, filter, count, i * p->width);
@@ -181,7 +200,8 @@ static void pack_part(int64_t begin, int64_t end, int part, void *context) {
 dmlk_pool_phase dmlk_pack_filters(dmlk_plan *p, int64_t first, int64_t count) {
     p->first = first;
     p->blocks = p->packed != NULL ? p->packed : p->c->filter.base + first * p->block_bytes;
-    const bool reads = p->packed != NULL || p->turned != NULL || p->zero != 0 || p->fits != NULL;
+    const bool sums = p->zero != 0 && p->c->filter_sums.base == NULL;
+    const bool reads = p->packed != NULL || p->turned != NULL || sums || p->fits != NULL;
     const int64_t work = reads ? p->quads * p->width : 1;
     return (dmlk_pool_phase){
         .items = count, .parts = dmlk_parts(count, 1 + 8192 / work), .run = pack_part, .context = p};

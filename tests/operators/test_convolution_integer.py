@@ -183,6 +183,54 @@ def test_depthwise_where_rows_overlap(window: tuple[int, int], strides: list[int
     compare(op, {"input_tensor": x, "filter_tensor": np.ones((2, 1, *window), np.int8)})
 
 
+@pytest.mark.parametrize("kinds", [(a, b) for a in BYTES for b in BYTES], ids=str)
+@pytest.mark.parametrize(
+    ("filters", "size", "window", "groups"),
+    [
+        (32, [9, 11], [3, 3], 1),
+        (32, [2, 9], [2, 5], 2),
+        (16, [13, 1], [4, 1], 1),
+        (16, [12], [3], 1),
+        (48, [7, 7], [1, 1], 3),
+    ],
+)
+def test_filters_that_are_owned(
+    kinds: tuple[T, T], filters: int, size: list[int], window: list[int], groups: int
+) -> None:
+    """Their sums are kept beside them; rows of taps that read only padding are left out of both."""
+    random, limits = np.random.default_rng(filters), {T.INT8: (-128, 128), T.UINT8: (0, 256)}
+    spatial, channels = len(size), 8
+    shapes = {
+        "input_tensor": (kinds[0], (2, channels * groups, *size)),
+        "input_zero_point_tensor": (kinds[0], (1,) * (2 + spatial)),
+        "filter_tensor": (kinds[1], (filters, channels, *window)),
+        "filter_zero_point_tensor": (kinds[1], (1, filters, *[1] * spatial)[-2 - spatial :]),
+    }
+    inputs = {
+        name: random.integers(*limits[kind], shape).astype(dtype_of(kind))
+        for name, (kind, shape) in shapes.items()
+    }
+    out = [size[i] + 2 - window[i] + 1 for i in range(spatial)]
+    for last in (False, True):
+        for names in (inputs, [name for name in inputs if name != "filter_zero_point_tensor"]):
+            descs = {name: tensor(shapes[name][0], *shapes[name][1]) for name in names}
+            descs["filter_tensor"] = dml.BufferTensorDesc(
+                *shapes["filter_tensor"], flags=dml.TensorFlags.OWNED_BY_DML
+            )
+            output = [2, filters, *out]
+            strides = channels_last(tuple(output)) if last and spatial == 2 else None
+            op = dml.ConvolutionIntegerOperatorDesc(
+                **descs,
+                output_tensor=dml.BufferTensorDesc(T.INT32, output, strides),
+                strides=[1] * spatial,
+                dilations=[1] * spatial,
+                start_padding=[1] * spatial,
+                end_padding=[1] * spatial,
+                group_count=groups,
+            )
+            compare(op, {name: inputs[name] for name in names})
+
+
 def test_groups_see_their_own_channels() -> None:
     x = np.array([1, 2, 3, 4]).reshape(1, 4, 1, 1)
 

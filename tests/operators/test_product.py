@@ -91,6 +91,30 @@ def test_b_that_is_owned(kind: T, most: int) -> None:
 
 
 @pytest.mark.parametrize("kinds", [(a, b) for a in BYTES for b in BYTES], ids=str)
+@pytest.mark.parametrize("batch", [(), (2,), (60, 1)], ids=str)
+@pytest.mark.parametrize("zeros", [("a",), ("a", "b"), ("b",), ()], ids=str)
+def test_b_that_is_owned_with_zero_points(
+    kinds: tuple[T, T], batch: tuple[int, ...], zeros: tuple[str, ...]
+) -> None:
+    """The sums of its columns are kept beside it."""
+    random, limits = np.random.default_rng(len(batch)), {T.INT8: (-128, 128), T.UINT8: (0, 256)}
+    types = dict(zip("ab", kinds, strict=True))
+    shapes = {"a_tensor": (*batch, 9, 70), "b_tensor": (*batch, 70, 50)}
+    shapes |= {f"{each}_zero_point_tensor": (1,) * (len(batch) + 2) for each in zeros}
+    inputs = {
+        name: random.integers(*limits[types[name[0]]], shape).astype(dtype_of(types[name[0]]))
+        for name, shape in shapes.items()
+    }
+    descs = {name: tensor(types[name[0]], *shape) for name, shape in shapes.items()}
+    descs["b_tensor"] = dml.BufferTensorDesc(
+        types["b"], list(shapes["b_tensor"]), flags=dml.TensorFlags.OWNED_BY_DML
+    )
+    op = dml.MatrixMultiplyIntegerOperatorDesc(**descs, output_tensor=tensor(T.INT32, *batch, 9, 50))
+
+    compare(op, inputs)
+
+
+@pytest.mark.parametrize("kinds", [(a, b) for a in BYTES for b in BYTES], ids=str)
 def test_few_rows(kinds: tuple[T, T]) -> None:
     """More columns than a piece, and no multiple of the rows that are read together."""
     rng, limits = np.random.default_rng(2), {T.INT8: (-128, 128), T.UINT8: (0, 256)}

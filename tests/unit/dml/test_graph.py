@@ -877,7 +877,8 @@ def test_a_constant_filter_is_kept_as_an_owned_one(nodes: int) -> None:
     results, layouts = [], []
     for graph, arrays, kept in ((owned, {0: x, 1: filters}, [1]), (constant, {0: x}, [])):
         compiled = world.dml.compile_graph(graph)
-        assert compiled.get_binding_properties().persistent_resource_size == 512
+        assert compiled.get_binding_properties().persistent_resource_size == 512 + 512  # filters, their sums
+        assert all(call.operands[4].sizes == (16, 3, 2) for call in compiled.calls)
         layouts.append([call.operands[2].strides for call in compiled.calls])
         results.append(run(world, compiled, arrays, [(240, np.int32)] * nodes, owned=kept))
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(int), (3, 2), axis=(1, 2))

@@ -251,6 +251,7 @@ def convolution(
             None,
             tensor("filter", READ, INT8, groups * filters, depth, *(each.window for each in axes)),
             Tensor(READ, INT8, (groups * filters,), (1,)),
+            None,
             tensor("output", WRITE, INT32, batch, groups * filters, *(each.output for each in axes)),
         ],
         {
@@ -394,10 +395,10 @@ def test_more_pieces_than_fit_are_covered_by_fewer() -> None:
         return {TENSORS + 14 * y + x for y in ys for x in xs}
 
     for room, access, input_places in [
-        (8, READ, places(rows, rows)),
+        (9, READ, places(rows, rows)),
+        (8, lib.DMLK_MAYBE_READ, places(rows, covered)),
         (7, lib.DMLK_MAYBE_READ, places(rows, covered)),
-        (6, lib.DMLK_MAYBE_READ, places(rows, covered)),
-        (5, lib.DMLK_MAYBE_READ, places(covered, covered)),
+        (6, lib.DMLK_MAYBE_READ, places(covered, covered)),
     ]:
         expected = {**dispatch.whole(READ), 0: input_places}
         assert dispatch.claimed(READ | lib.DMLK_MAYBE_READ, room) == expected

@@ -62,7 +62,7 @@ def results() -> dict[str, bytes]:
                 image, result = (x.transpose(0, 3, 1, 2) for x in (image, result))
             dispatch(
                 "convolution_integer",
-                *(image, None, filters, None, result),
+                *(image, None, filters, None, None, result),
                 spatial=2,
                 groups=groups,
                 strides=(1, 1),

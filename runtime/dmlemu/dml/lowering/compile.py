@@ -23,8 +23,10 @@ from ..tensor_desc import (
 )
 
 __all__ = [
+    "NOTHING",
     "Call",
     "Kept",
+    "KeptSums",
     "KernelCall",
     "Lowered",
     "Operand",
@@ -63,15 +65,24 @@ class TensorField(Frozen, eq=False, many=True):
     unused: bool = False
 
 
+class KeptSums(Frozen):
+    """INT32 sums of a tensor's bytes along ``axis``; the call takes them as operand number ``operand``."""
+
+    axis: int
+    operand: int
+
+
 class Kept(Frozen):
     """A packed, blocked layout, expressed as an operand with more axes.
 
     ``blocks``: the block size along each axis; an axis with a block size above 1 is split into two, the
-    block index and the index in the block.  ``order``: the resulting axes, outermost first.
+    block index and the index in the block.  ``order``: the resulting axes, outermost first.  ``sums``: what
+    is kept beside the elements, if the kernel would compute it in each dispatch.
     """
 
     blocks: tuple[int, ...]
     order: tuple[int, ...]
+    sums: KeptSums | None = None
 
     def split(self, operand: Operand) -> Operand:
         """The operand viewed with the split axes, in its original layout; blocks must divide the sizes."""
@@ -127,7 +138,8 @@ class Operand(Frozen, many=True):
         )
 
 
-_NOTHING = Operand(ABSENT, Access.READ, TensorDataType.UNKNOWN, (), (), 0)
+NOTHING = Operand(ABSENT, Access.READ, TensorDataType.UNKNOWN, (), (), 0)
+"""An optional tensor that a kernel is not given."""
 
 
 class Temporary(Frozen):
@@ -319,7 +331,7 @@ class Program(Lowered):
         slot = self._slots.get((name, index))
         desc = None if slot is None else self.fields[slot].desc
         if slot is None or desc is None:
-            return _NOTHING
+            return NOTHING
         layout = (
             (tuple(desc.sizes), desc.effective_strides)
             if sizes is None or strides is None

@@ -12,10 +12,11 @@ from dmlemu_hw import kernels
 
 from ..declared.rules import AtLeast, Ones, SameRank, SameType
 from ..enums import TensorDataType
-from ..lowering.compile import Kept
+from ..lowering.compile import NOTHING, Kept, KeptSums
 from ..tensor_desc import BufferTensorDesc
 from .families.conversion import Array
 from .families.convolution import FORWARD, POSITIONS, AnyConvolution, channel_dimension, per_channel
+from .families.product import needs_sums
 
 if TYPE_CHECKING:
     from ..declared.descs import ConvolutionIntegerOperatorDesc
@@ -47,8 +48,9 @@ class IntegerConvolution(AnyConvolution):
             "convolution_integer",
             program.read("input_tensor"),
             _zero_points(program, "input_zero_point_tensor", desc.input_zero_point_tensor),
-            _filter(program, desc.group_count),
+            _filter(program, desc),
             _zero_points(program, "filter_zero_point_tensor", desc.filter_zero_point_tensor),
+            NOTHING,  # the filter's sums, if they are kept
             output,
             constants=constants,
         )
@@ -132,15 +134,17 @@ class ConvolutionInteger(IntegerConvolution, of="CONVOLUTION_INTEGER"):
         return {"output_tensor": self.sums(inputs).astype(np.int32)}
 
 
-def _filter(program: Program, groups: int) -> Operand:
+def _filter(program: Program, desc: Any) -> Operand:
     """The filter, kept in blocks of four channels by 16 filters, which the kernel processes at a time."""
     filter = program.read("filter_tensor")
     filters, channels, *window = filter.sizes
-    if filters // groups % _FILTERS or channels % _CHANNELS:
+    if filters // desc.group_count % _FILTERS or channels % _CHANNELS:
         return filter
     blocks = (_FILTERS, _CHANNELS, *[1] * len(window))
     spatial = range(4, 4 + len(window))
-    return replace(filter, kept=Kept(blocks, order=(0, *spatial, 2, 1, 3)))
+    corrected = needs_sums(desc.input_tensor, desc.input_zero_point_tensor, desc.filter_tensor)
+    sums = KeptSums(axis=1, operand=4) if corrected else None
+    return replace(filter, kept=Kept(blocks, order=(0, *spatial, 2, 1, 3), sums=sums))
 
 
 def _zero_points(program: Program, name: str, tensor: BufferTensorDesc | None) -> Operand:

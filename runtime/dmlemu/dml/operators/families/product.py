@@ -11,7 +11,7 @@ import numpy as np
 from ...declared.definition import Definition
 from ...declared.rules import SameRank, SameSizes, Sizes
 from ...enums import TensorDataType
-from ...lowering.compile import Kept
+from ...lowering.compile import NOTHING, Kept, KeptSums
 from ...tensor_desc import BufferTensorDesc
 from .conversion import Array
 
@@ -83,6 +83,14 @@ def spread(program: Program, desc: Any, name: str, along: int) -> Operand:
     return program.read(name, sizes=sizes, strides=strides)
 
 
+def needs_sums(
+    values: BufferTensorDesc, zero_point: BufferTensorDesc | None, weights: BufferTensorDesc
+) -> bool:
+    """Whether a product of bytes is corrected by sums of weights: for the zero point of the values, or since
+    the kernel flips their sign, to multiply signed by unsigned bytes."""
+    return zero_point is not None or values.data_type is weights.data_type
+
+
 class IntegerProduct(Definition):
     """``sum over k of (A[m, k] - AZeroPoint[m]) * (B[k, n] - BZeroPoint[n])``."""
 
@@ -101,6 +109,7 @@ class IntegerProduct(Definition):
             self._zero_point(program, "a_zero_point_tensor", ROWS),
             replace(b, kept=self._kept(b)),
             self._zero_point(program, "b_zero_point_tensor", COLUMNS),
+            NOTHING,  # the sums of the columns of B, if they are kept
             output,
         )
 
@@ -110,7 +119,10 @@ class IntegerProduct(Definition):
         few = self.desc.a_tensor.sizes[-2] <= _FEW_ROWS
         if few or b.data_type not in (TensorDataType.INT8, TensorDataType.UINT8):
             return None
-        return Kept((1,) * len(b.sizes), (*leading, len(b.sizes) - 1, len(b.sizes) - 2))
+        rank, desc = len(b.sizes), self.desc
+        corrected = needs_sums(desc.a_tensor, desc.a_zero_point_tensor, desc.b_tensor)
+        sums = KeptSums(axis=rank - 2, operand=4) if corrected else None
+        return Kept((1,) * rank, (*leading, rank - 1, rank - 2), sums)
 
     def _zero_point(self, program: Program, name: str, along: int) -> Operand:
         tensor: BufferTensorDesc | None = getattr(self.desc, name)
