@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import threading
 import time
@@ -37,6 +38,7 @@ class _Sleeper:
 
     def __init__(self, forever: bool) -> None:
         self.forever = forever
+        self.thread = threading.get_native_id()
         self.over = False
         self._lock = threading.Lock()
         self._lock.acquire()
@@ -99,6 +101,9 @@ class Gpu:
         self._wake = threading.RLock()  # a Condition does not survive an exception inside it
         self._changes = 0
         self._sleepers: list[weakref.ref[_Sleeper]] = []
+        self._feeders: set[int] = (
+            set()
+        )  # the system's numbers of threads that have queued entries or signalled
         self._dead_at = -1  # value of _changes when all threads were found to wait
 
     def random(self, mode: Mode) -> Random | None:
@@ -267,7 +272,8 @@ class Gpu:
         """:meth:`wait` for any condition; ``why`` words the Deadlock, before the list of blocked queues.
 
         Other threads that never signal (a thread pool, a debugger) prevent the detection of a deadlock: after
-        two seconds in which nothing could run, ``on_stuck`` gets what is awaited.
+        two seconds in which nothing could run, ``on_stuck`` gets what is awaited, unless a thread that has
+        queued or signalled something before is elsewhere in the program.
         """
         end = None if timeout is None else time.monotonic() + timeout
         stuck_at = math.inf if end is not None else time.monotonic() + _WARN_AFTER
@@ -283,6 +289,8 @@ class Gpu:
                 return reached()
             elif self._others_run():
                 stuck_at = max(stuck_at, time.monotonic() + _WARN_AFTER)
+            elif time.monotonic() > stuck_at and self._others_may_signal():
+                stuck_at = time.monotonic() + _WARN_AFTER
             elif time.monotonic() > stuck_at:
                 stuck_at = math.inf
                 self.on_stuck(self._explain(why).replace(" would never end", " goes on", 1))
@@ -348,6 +356,18 @@ class Gpu:
         """Whether another thread runs an entry."""
         return self._runner not in (0, threading.get_ident())
 
+    def _others_may_signal(self) -> bool:
+        """Whether a thread that has done so before is alive and does not wait here for ever, too."""
+        with self._wake:
+            waiting = {
+                each.thread for ref in self._sleepers if (each := ref()) and each.forever and not each.over
+            }
+        for each in self._feeders - waiting - {threading.get_native_id()}:
+            if os.path.exists(f"/proc/self/task/{each}"):
+                return True
+            self._feeders.discard(each)
+        return False
+
     def _give_way(self) -> None:
         """Lets the threads in that wait for the lock; called by the running thread between two commands.
 
@@ -359,6 +379,7 @@ class Gpu:
 
     def _changed(self) -> None:
         """Called when an entry was queued or the host signalled a fence."""
+        self._feeders.add(threading.get_native_id())
         self._notify()
         if self.policy is Policy.EAGER:
             self.drain()

@@ -430,6 +430,25 @@ class TestWaiting:
         assert len(texts) == 1
         assert "to reach 3 goes on: it is 0." in texts[0]
 
+    @pytest.mark.parametrize("is_known", [True, False])
+    def test_a_wait_for_a_thread_that_has_signalled_before_is_no_news(self, gpu, monkeypatch, is_known):
+        """It is elsewhere in the program: PyTorch has a thread that waits for the signals of another one."""
+        monkeypatch.setattr("dmlemu_hw.gpu._WARN_AFTER", 0.05)
+        fence, told = gpu.create_fence(), threading.Event()
+        gpu.on_stuck = lambda text: told.set()
+        before = [threading.Thread(target=fence.signal, args=[1])]
+        if is_known:
+            fence.signal(2)
+        else:  # who has signalled has ended
+            before[0].start()
+            before[0].join()
+        waiter = threading.Thread(target=gpu.wait, args=[fence, 3])
+        waiter.start()
+        is_told = told.wait(0.6 if is_known else 20)
+        fence.signal(3)
+        waiter.join()
+        assert is_told != is_known
+
     def test_threads_that_all_wait_are_a_deadlock(self, gpu):
         errors = []
 

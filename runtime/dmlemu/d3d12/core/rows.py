@@ -415,7 +415,8 @@ class FN3(Rule):
         "the wait was queued, also while the queue is still busy with earlier entries and when the "
         "value of the fence falls again. A wait for 0 gives a warning. A host wait that nothing can "
         "end raises FENCE_NEVER and says who waits for whom; while other threads live that might "
-        "signal, a MESSAGE says after two seconds what is awaited, also on stderr."
+        "signal, a MESSAGE says after two seconds what is awaited, also on stderr. A thread that has "
+        "signalled or submitted before, and does not wait itself, is expected to do so again: no MESSAGE."
     )
     call = "ID3D12CommandQueue::Wait"
 
