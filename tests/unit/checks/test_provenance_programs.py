@@ -100,6 +100,30 @@ def test_half_of_the_weights() -> None:
     assert "8 elements, element (0, 0, 2, 0) first, are older" in message
 
 
+@pytest.mark.parametrize("wrong", [None, "another write", "another place", "another frame"])
+def test_a_part_that_was_copied_away_and_back(wrong: str | None) -> None:
+    """Each byte is still of one write and in its place, as after torch has changed a column of a matrix."""
+    stage = Stage()
+    write, use = relu(stage, "write", PACKED, PACKED), relu(stage, "use", PACKED, PACKED)
+    image, result = stage.filled("image", 80), stage.buffer("result", 80)
+    act, other, away = (stage.buffer(name, 80) for name in ("act", "other", "away"))
+    for made in (act, other):
+        stage.dispatch(write, [image], [made])
+    stage.run()
+    source = other if wrong == "another write" else act
+    stage.list.copy_buffer_region(away, 0, source, 16 if wrong == "another place" else 0, 64)
+    stage.run()
+    if wrong == "another frame":
+        for made in (act, other):
+            stage.dispatch(write, [image], [made])
+        stage.run()
+    stage.list.copy_buffer_region(act, 0, away, 0, 64)
+    stage.run()
+    stage.dispatch(use, [act], [result])
+    stage.run()
+    assert len(said(stage, "READ_MIXED")) == (wrong is not None)
+
+
 def placed(stage: Stage, heap: Any, name: str) -> Any:
     made = stage.device.create_placed_resource(heap, 0, d3d12.ResourceDesc.buffer(256, UAV), States.COMMON)
     made.set_name(name)

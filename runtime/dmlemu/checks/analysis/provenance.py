@@ -113,12 +113,14 @@ class Write:
     ``author`` and its ``operand`` name it; of two writes the later one has the higher ``number``.
     ``is_padding``: the bytes follow the last element of ``tensor``, and kept their contents.
     ``is_typeless``: numbers of the program's own, which it may have written by the bits of another type.
+    ``first``: the number of the write whose bytes a copy has moved here; None: it is no copy.
     """
 
     __slots__ = (
         "author",
         "begin",
         "end",
+        "first",
         "is_dense",
         "is_padding",
         "is_typeless",
@@ -149,6 +151,7 @@ class Write:
         self.pattern = pattern
         self.tensor = tensor
         self.number = number
+        self.first: float | None = None
         self.is_dense = pattern is None or pattern.is_dense
 
     def is_again(self, older: Write) -> bool:
@@ -158,6 +161,11 @@ class Write:
         is_host = self.author.commands is None and older.author.commands is None
         is_same = self.begin == older.begin and self.end == older.end and self.tensor == older.tensor
         return is_host and is_same and self.is_dense and older.is_dense
+
+    def is_of_the_same(self, other: Write) -> bool:
+        """Whether both are parts of one write, and copies have left each byte in its place."""
+        one, another = (each.number if each.first is None else each.first for each in (self, other))
+        return one == another and self.tensor is not None and self.tensor == other.tensor
 
     def copied(self, begin: int, end: int, shift: int, author: Author, number: float) -> Write:
         """Those of its elements in the range, after a copy."""
@@ -224,6 +232,7 @@ class _Copy:
             made = self.made[each]
             each.author.use.is_over = True
             made.author, made.number = each.author.copied_by(author), number - i * step
+            made.first = each.number if each.first is None else each.first
 
 
 class Provenance:

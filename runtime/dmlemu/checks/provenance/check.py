@@ -691,14 +691,19 @@ class WhoseBytes(Check, Foresight):
         """What was written last, and what does not belong to it."""
         known = [each for each in sources if each.write is not None]
         for i, older in enumerate(known):
-            above = [each for each in known[:i] if _is_beneath(older, each) and not _is_patch(each)]
+            above = [
+                each
+                for each in known[:i]
+                if _is_beneath(older, each) and not _is_patch(each) and not _is_same(older, each)
+            ]
             if all(_is_upload(each) for each in (*above, older)) and not _is_cut(read, older):
                 continue  # the program overwrites a part of its data
             if _is_blank(older) and not any(_is_cut(read, each) for each in (*above, older)):
                 continue  # this tensor was cleared to be filled: a cache, or channels that are padded
             if above and not self._fills(read, tensor, known[:i]):
                 return above[0], older
-        if len(known) == len(sources) and all(_is_cut(read, each) for each in known):
+        is_cut = len(known) == len(sources) and all(_is_cut(read, each) for each in known)
+        if is_cut and not all(_is_same(known[0], each) for each in known):
             return known[0], known[-1]
         return None
 
@@ -804,6 +809,12 @@ def _is_beneath(older: Source, newer: Source) -> bool:
     """Whether the newer write was made over a part of the older one."""
     a, b = older.write, newer.write
     return a is not None and b is not None and a.begin < b.end and b.begin < a.end
+
+
+def _is_same(older: Source, newer: Source) -> bool:
+    """Whether both are of one write, a part of which was copied away and back."""
+    a, b = older.write, newer.write
+    return a is not None and b is not None and a.is_of_the_same(b)
 
 
 def _is_patch(source: Source) -> bool:
