@@ -124,6 +124,28 @@ def test_a_part_that_was_copied_away_and_back(wrong: str | None) -> None:
     assert len(said(stage, "READ_MIXED")) == (wrong is not None)
 
 
+def test_columns_that_are_changed_in_a_copy() -> None:
+    """As torch changes one after another: the bytes between the first and the last element of each move."""
+    stage = Stage()
+    size, rows, one = 4 * 26, tensor([6, 5]), tensor([6, 1], [5, 1])
+    fill, change = relu(stage, "fill", rows, rows), relu(stage, "change", one, one)
+    use = relu(stage, "use", tensor([2, 3, 5]), tensor([2, 3, 5]))
+    image, result = stage.filled("image", 120), stage.buffer("result", 120)
+    act, away = stage.buffer("act", 120), stage.buffer("away", size)
+    stage.dispatch(fill, [image], [act])
+    stage.run()
+    for column in range(5):
+        stage.list.copy_buffer_region(away, 0, act, 4 * column, size)
+        stage.run()
+        stage.dispatch(change, [whole(image, one)], [whole(away, one)])
+        stage.run()
+        stage.list.copy_buffer_region(act, 4 * column, away, 0, size)
+        stage.run()
+    stage.dispatch(use, [act], [result])
+    stage.run()
+    assert not said(stage, "READ_MIXED", "LAYOUT_HANDOVER")
+
+
 def placed(stage: Stage, heap: Any, name: str) -> Any:
     made = stage.device.create_placed_resource(heap, 0, d3d12.ResourceDesc.buffer(256, UAV), States.COMMON)
     made.set_name(name)

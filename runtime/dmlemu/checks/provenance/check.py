@@ -700,7 +700,8 @@ class WhoseBytes(Check, Foresight):
                 continue  # the program overwrites a part of its data
             if _is_blank(older) and not any(_is_cut(read, each) for each in (*above, older)):
                 continue  # this tensor was cleared to be filled: a cache, or channels that are padded
-            if above and not self._fills(read, tensor, known[:i]):
+            newer = [each for each in known if any(each is one or _is_same(each, one) for one in known[:i])]
+            if above and not self._fills(read, tensor, newer):
                 return above[0], older
         is_cut = len(known) == len(sources) and all(_is_cut(read, each) for each in known)
         if is_cut and not all(_is_same(known[0], each) for each in known):
