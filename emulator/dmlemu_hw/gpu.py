@@ -362,10 +362,10 @@ class Gpu:
             waiting = {
                 each.thread for ref in self._sleepers if (each := ref()) and each.forever and not each.over
             }
-        for each in self._feeders - waiting - {threading.get_native_id()}:
-            if os.path.exists(f"/proc/self/task/{each}"):
+        for thread in self._feeders - waiting - {threading.get_native_id()}:
+            if os.path.exists(f"/proc/self/task/{thread}"):
                 return True
-            self._feeders.discard(each)
+            self._feeders.discard(thread)
         return False
 
     def _give_way(self) -> None:
