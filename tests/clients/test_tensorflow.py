@@ -108,13 +108,17 @@ class Ends(unittest.TestCase):
     def test_e_is_skipped(self):
         self.skipTest("a reason")
 
+    def test_f_reads_the_log(self):
+        self.assertNotIn("TF_CPP_MIN_LOG_LEVEL", os.environ)
+
 
 unittest.main()
 """
 
 
-def test_every_end_of_a_test_is_seen(tmp_path: Path) -> None:
+def test_every_end_of_a_test_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By what runs the plugin's own tests; no client is needed."""
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
     (tmp_path / "ends_test.py").write_text(ENDS)
     result = tensorflow_suite.run_file(Path(sys.executable), tmp_path / "ends_test.py", cpu=True, per_test=2)
     assert result.tests == {
@@ -123,6 +127,7 @@ def test_every_end_of_a_test_is_seen(tmp_path: Path) -> None:
         "Ends.test_c_fails": "failed",
         "Ends.test_d_waits": "crashed",
         "Ends.test_e_is_skipped": "skipped",
+        "Ends.test_f_reads_the_log": "passed",
     }
     assert "AssertionError: 1 != 2" in result.why["Ends.test_c_fails"]
 
