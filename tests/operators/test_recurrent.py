@@ -50,9 +50,15 @@ def run(kind: str, inputs: dict[str, Array], direction: D = D.FORWARD, **fields:
     with checked() as checker:
         found = dmlemu.evaluate(desc, **inputs)
     assert not checker.findings, "; ".join(map(str, checker.findings))
+    nudge = 1 + 4 * np.finfo(x.dtype).eps
+    nudged = desc.reference(
+        {name: each * x.dtype.type(nudge) if each.dtype == x.dtype else each for name, each in inputs.items()}
+    )
     for name, expected in desc.reference(inputs).items():
-        error = 4e-3 if data_type is T.FLOAT16 else 1e-4  # each step multiplies that of the one before
-        np.testing.assert_allclose(found[name], expected, rtol=error, atol=error, err_msg=name)
+        error = 4e-3 if data_type is T.FLOAT16 else 2e-5
+        # Each step multiplies the error of the one before: steep activations, by hundreds.
+        steep = 2 * float(np.abs(nudged[name].astype(np.float64) - expected).max())
+        np.testing.assert_allclose(found[name], expected, rtol=error, atol=error + steep, err_msg=name)
     return found
 
 
