@@ -10,13 +10,13 @@ __all__ = ["check_variables"]
 
 _PREFIX = "DMLEMU_"
 _OURS = (
+    "ALL_OBJECTS",
     "BREAK",
     "CAPI_MODE",
     "CHAOS",
     "EXEC",
     "FUSION",
     "ISA",
-    "LIST_OBJECTS",
     "PYTHON",
     "RECORD",
     "RECORD_LIMIT",

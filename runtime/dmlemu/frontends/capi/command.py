@@ -245,7 +245,7 @@ def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:
         "DMLEMU_RECORD_ONLY": None if parsed.record_only == "*" else parsed.record_only,
         "DMLEMU_RECORD_LIMIT": None if parsed.record_limit is None else str(parsed.record_limit),
         "DMLEMU_TRACE": None if parsed.trace is None else str(parsed.trace.absolute()),
-        "DMLEMU_LIST_OBJECTS": "1" if parsed.list_objects else None,
+        "DMLEMU_ALL_OBJECTS": "1" if parsed.list_objects else None,
         "DMLEMU_BREAK": "1" if parsed.stops else None,
         "DMLEMU_SUPPRESS": "\n".join(parsed.suppress) or None,
     }

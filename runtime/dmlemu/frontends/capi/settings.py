@@ -47,7 +47,7 @@ def apply() -> None:
         except ValueError as error:
             raise _wrong("DMLEMU_SUPPRESS", f"lines ID=REASON: {error}") from None
         defaults.suppressions[id] = reason
-    for switch in ("DMLEMU_BREAK", "DMLEMU_LIST_OBJECTS"):
+    for switch in ("DMLEMU_BREAK", "DMLEMU_ALL_OBJECTS"):
         if _read(switch) not in ("", "0", "1"):
             raise _wrong(switch, "0 or 1")
     reports.stops = _read("DMLEMU_BREAK") == "1"

@@ -266,7 +266,7 @@ def _each_text(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, tuple):
         return tuple(_each_text(each, change) for each in value)
     if isinstance(value, dict):
-        return {name: _each_text(each, change) for name, each in value.items()}
+        return {_each_text(name, change): _each_text(each, change) for name, each in value.items()}
     return value
 
 

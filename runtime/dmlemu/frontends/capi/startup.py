@@ -81,4 +81,4 @@ def _summarize() -> None:
     if text:
         print(text, file=sys.stderr)
     if Interface.keeps_released and sys.stderr is not None:
-        objects.leave_alive(all_listed=os.environ.get("DMLEMU_LIST_OBJECTS") == "1")
+        objects.leave_alive(all_listed=os.environ.get("DMLEMU_ALL_OBJECTS") == "1")
