@@ -101,9 +101,7 @@ class Gpu:
         self._wake = threading.RLock()  # a Condition does not survive an exception inside it
         self._changes = 0
         self._sleepers: list[weakref.ref[_Sleeper]] = []
-        self._feeders: set[int] = (
-            set()
-        )  # the system's numbers of threads that have queued entries or signalled
+        self._feeders = set[int]()  # the system's numbers of threads that have queued entries or signalled
         self._dead_at = -1  # value of _changes when all threads were found to wait
 
     def random(self, mode: Mode) -> Random | None:
