@@ -150,7 +150,7 @@ def test_a_misspelt_variable_is_told_once() -> None:
         ),
         (
             {"DMLEMU_XYZZY": ""},
-            "DMLEMU_XYZZY is not a variable of dmlemu and is ignored; its variables are DMLEMU_BREAK, ",
+            "DMLEMU_XYZZY is not a variable of dmlemu and is ignored; its variables are DMLEMU_ALL_OBJECTS, ",
         ),
         ({}, ""),
     ):
