@@ -6,28 +6,20 @@ DMLEMU_CLIENT_TORCH names the Python of an environment that setup_torch.sh has m
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import processes
+if TYPE_CHECKING:
+    from conftest import Client, Done
 
 HERE = Path(__file__).parent
-PYTHON = os.environ.get("DMLEMU_CLIENT_TORCH")
 KNOWN = HERE / "torch_opinfo.txt"
 
-pytestmark = [
-    pytest.mark.skipif(
-        PYTHON is None, reason="DMLEMU_CLIENT_TORCH names no Python: setup_torch.sh makes one"
-    ),
-    pytest.mark.timeout(3600),
-]
+pytestmark = pytest.mark.timeout(3600)
 
 PROGRAMS = {"cnn": 9000, "workers_fork": 1900, "workers_spawn": 1900, "lstm": 900, "transformer": 900}
 """And the fewest dispatches of each on the device."""
@@ -38,12 +30,12 @@ EXPLAINED = {
 }
 
 
-def _run(script: str, *arguments: object, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A script of this folder under ``dmlemu exec``, which needs no options."""
-    assert PYTHON is not None
-    command = [sys.executable, "-m", "dmlemu", "exec", PYTHON, HERE / script, *map(str, arguments)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", **variables}
-    return processes.run(command, timeout=3000, cwd=folder, env=environment)
+def _run(client: Client, script: str, *arguments: str, **options: Any) -> Done:
+    """A script of this folder, which ended well."""
+    one = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    done = client.run(HERE / script, *arguments, timeout=3000, **one, **options)
+    assert done.status == 0, done.err
+    return done
 
 
 def _dispatches(trace: Path) -> int:
@@ -52,23 +44,20 @@ def _dispatches(trace: Path) -> int:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_gives_the_values_of_the_cpu(name: str, tmp_path: Path) -> None:
+def test_a_program_gives_the_values_of_the_cpu(torch: Client, name: str) -> None:
     """And our own timeline counts what ran on the device."""
-    done = _run("torch_programs.py", name, folder=tmp_path, DMLEMU_TRACE="trace.json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    done = _run(torch, "torch_programs.py", name, DMLEMU_TRACE="trace.json")
+    found = json.loads(done.out)
     assert found["differences"] == []
     assert found["fell"] == []  # the package would announce what it computes on the CPU
-    assert _dispatches(tmp_path / "trace.json") >= PROGRAMS[name]
+    assert _dispatches(torch.folder / "trace.json") >= PROGRAMS[name]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_no_check_reports_a_program(name: str, tmp_path: Path) -> None:
-    variables = {"DMLEMU_STRICTNESS": "strict", "DMLEMU_REPORT": "reports.jsonl"}
-    done = _run("torch_programs.py", name, folder=tmp_path, **variables)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["differences"] == []
-    lines = (tmp_path / "reports.jsonl").read_text().splitlines()
+def test_no_check_reports_a_program(torch: Client, name: str) -> None:
+    done = _run(torch, "torch_programs.py", name, strictness="strict", DMLEMU_REPORT="reports.jsonl")
+    assert json.loads(done.out)["differences"] == []
+    lines = (torch.folder / "reports.jsonl").read_text().splitlines()
     assert _serious(json.loads(each) for each in lines) <= EXPLAINED
 
 
@@ -83,11 +72,10 @@ RUNS = {  # of the operators, by their heads in KNOWN
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_what_differs_in_torchs_operators_is_known(run: str, tmp_path: Path) -> None:
+def test_what_differs_in_torchs_operators_is_known(torch: Client, run: str) -> None:
     """Under strict.  A sample that is not in the table may not differ, nor one that is in it be right."""
-    out = tmp_path / "out.jsonl"
-    done = _run("torch_opinfo.py", out, *RUNS[run], folder=tmp_path, DMLEMU_STRICTNESS="strict")
-    assert done.returncode == 0, done.stderr
+    out = torch.folder / "out.jsonl"
+    _run(torch, "torch_opinfo.py", str(out), *RUNS[run], strictness="strict")
     rows = [row for row in map(json.loads, out.read_text().splitlines()) if "outcome" in row]
     outcomes = Counter(row["outcome"] for row in rows)
     assert outcomes["right"] > len(rows) / 2, outcomes
