@@ -259,14 +259,18 @@ def objects() -> Iterator[str]:
     yield 16 * "F"
 
 
-def tensorflow() -> Iterator[str]:
+def adder(session: Session, desc: Callable[..., dml.OperatorDesc]) -> dml.CompiledOperator:
+    """Adds 8 numbers; it is initialized."""
     layout = tensor([1, 1, 1, 8])
+    add = session.compile(desc(a_tensor=layout, b_tensor=layout, output_tensor=layout), "add")
+    session.initialize(add)
+    session.barrier()
+    return add
+
+
+def tensorflow() -> Iterator[str]:
     with Session() as session:
-        add = session.compile(
-            dml.ElementWiseAddOperatorDesc(a_tensor=layout, b_tensor=layout, output_tensor=layout), "add"
-        )
-        session.initialize(add)
-        session.barrier()
+        add = adder(session, dml.ElementWiseAddOperatorDesc)
         buffers = [session.upload("sum", np.ones(8, np.float32)) for _ in range(2)]
         step = session.upload("step", np.arange(8, dtype=np.float32))
         for i in range(6):
@@ -277,13 +281,8 @@ def tensorflow() -> Iterator[str]:
 
 def torch() -> Iterator[str]:
     yield "tier 2"
-    layout = tensor([1, 1, 1, 8])
     with Session() as session:
-        add = session.compile(
-            dml.ElementWiseAdd1OperatorDesc(a_tensor=layout, b_tensor=layout, output_tensor=layout), "add"
-        )
-        session.initialize(add)
-        session.barrier()
+        add = adder(session, dml.ElementWiseAdd1OperatorDesc)
         numbers = np.arange(8, dtype=np.float32)
         x, y = session.upload("x", numbers + 1), session.upload("y", numbers + np.float32(0.5))
         for i in range(4):
