@@ -91,17 +91,20 @@ void dmlk_follow(const dmlk_followers *followers, const uint8_t *at, int64_t row
 
 /* --- what kernels do in registers --- */
 
-/* False: there is a bound already that comes first, or the functions of bounds treat this one in different ways: a NaN,
- * -0, or 0 as the upper one. */
+bool dmlk_is_usual_low(float low) { return low == low && (low != 0 || !signbit(low)); }
+
+bool dmlk_is_usual_high(float high) { return high == high && high != 0; }
+
+/* False: there is a bound already that comes first, or this one is not usual. */
 static bool set_low(dmlk_finish *finish, float low) {
-    const bool is_possible = !finish->has_low && !finish->has_high && low == low && (low != 0 || !signbit(low));
+    const bool is_possible = !finish->has_low && !finish->has_high && dmlk_is_usual_low(low);
     finish->has_low = true;
     finish->low = low;
     return is_possible;
 }
 
 static bool set_high(dmlk_finish *finish, float high) {
-    const bool is_possible = !finish->has_high && high == high && high != 0;
+    const bool is_possible = !finish->has_high && dmlk_is_usual_high(high);
     finish->has_high = true;
     finish->high = high;
     return is_possible;

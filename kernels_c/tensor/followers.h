@@ -84,6 +84,10 @@ typedef struct dmlk_finish {
 /* False: the followers (NULL: none) do something else. */
 bool dmlk_find_finish(const dmlk_followers *followers, dmlk_finish *finish);
 
+/* Whether all functions of bounds treat this bound alike; they do not for a NaN, -0 as the lower one and 0 as the upper one. */
+bool dmlk_is_usual_low(float low);
+bool dmlk_is_usual_high(float high);
+
 /* Called by a kernel that has run the followers of its call, if there are any. */
 static inline void dmlk_followed(const dmlk_call *call) {
     if (call->followers != NULL) {

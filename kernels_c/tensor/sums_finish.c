@@ -29,18 +29,17 @@ static bool reach(struct search *s, enum stage stage) {
     return is_later;
 }
 
-/* Functions of bounds treat NaNs, a lower bound of -0 and an upper one of 0 in different ways. */
 static bool set_low(struct search *s, float low) {
     s->finish->is_bounded = true;
     s->finish->low = low;
     s->finish->high = INFINITY;
-    return reach(s, LOW) && low == low && (low != 0 || !signbit(low));
+    return reach(s, LOW) && dmlk_is_usual_low(low);
 }
 
 static bool set_high(struct search *s, float high) {
     const bool has_low = s->stage == LOW;
     s->finish->high = high;
-    return has_low && reach(s, HIGH) && high == high && high != 0;
+    return has_low && reach(s, HIGH) && dmlk_is_usual_high(high);
 }
 
 /* A function of the value and a number. */
