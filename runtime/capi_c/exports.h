@@ -51,8 +51,17 @@ enum { DMLEMU_LINES = 3 };
     EXPORT(DMLCreateDevice1, (uintptr_t device, uint32_t flags, uint32_t level, uintptr_t riid, uintptr_t out), \
            (device, flags, level, riid, out))
 
+/* Those of dmlemu.h, in libd3d12.so, too. */
+#define DMLEMU_OWN_EXPORTS(EXPORT) \
+    EXPORT(dmlemu_expect, (uintptr_t resource, uint64_t offset, uintptr_t desc, uintptr_t name), \
+           (resource, offset, desc, name)) \
+    EXPORT(dmlemu_name, (uintptr_t object, uintptr_t name), (object, name)) \
+    EXPORT(dmlemu_mark, (uintptr_t text), (text)) \
+    EXPORT(dmlemu_report_count, (uintptr_t id, uintptr_t count), (id, count))
+
 #define DMLEMU_EXPORTS(EXPORT) \
-    DMLEMU_D3D12_EXPORTS(EXPORT) DMLEMU_DXCORE_EXPORTS(EXPORT) DMLEMU_DXGI_EXPORTS(EXPORT) DMLEMU_DIRECTML_EXPORTS(EXPORT)
+    DMLEMU_D3D12_EXPORTS(EXPORT) DMLEMU_OWN_EXPORTS(EXPORT) DMLEMU_DXCORE_EXPORTS(EXPORT) \
+    DMLEMU_DXGI_EXPORTS(EXPORT) DMLEMU_DIRECTML_EXPORTS(EXPORT)
 
 /* A function for each export; NULL until Python has started. */
 struct dmlemu_exports {
@@ -69,6 +78,8 @@ struct dmlemu_exports {
     void (*enter)(uintptr_t site); /* sets where the next export was called from */
     void (*end)(void); /* after this, every call fails */
     void (*print_left)(void); /* prints the objects that the program has not released */
+    int (*keeps_files)(void); /* whether files are written at the end, also where a signal ends the program */
+    int (*fails)(void); /* whether the program is to end with 1 where its own status is 0 */
 };
 
 #endif

@@ -495,6 +495,42 @@ static void capi_fail(struct _cffi_externpy_s *method, char *arguments, uint32_t
         memcpy(arguments, &hresult, sizeof hresult);
 }
 
+/* DMLEMU_EXIT_CODE: what was reported makes the program fail. */
+static _Atomic int capi_must_fail;
+
+/* Files are written at the end. */
+static _Atomic int capi_must_write;
+
+static void capi_keep_files(void)
+{
+    atomic_store(&capi_must_write, 1);
+}
+
+static int capi_has_files(void)
+{
+    return atomic_load(&capi_must_write);
+}
+
+static void capi_fail_at_exit(void)
+{
+    atomic_store(&capi_must_fail, 1);
+}
+
+/* Whether the C library tells functions at exit the status of the program. */
+static int capi_knows_status(void)
+{
+#ifdef __GLIBC__
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+static int capi_fails(void)
+{
+    return atomic_load(&capi_must_fail);
+}
+
 static void capi_enter(uintptr_t site)
 {
     capi_client = site;
@@ -532,5 +568,7 @@ static uintptr_t capi_fill(uintptr_t address)
     table->enter = capi_enter;
     table->end = capi_end;
     table->print_left = capi_print_left;
+    table->keeps_files = capi_has_files;
+    table->fails = capi_fails;
     return (uintptr_t)&capi_exports;
 }

@@ -6,12 +6,16 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "caller.h"
 #include "isolate.h"
+#include "own_thread.h"
 #include "place.h"
 #include "python.h"
 #include "python_lines.h"
@@ -82,10 +86,62 @@ __attribute__((destructor)) static void print_left(void)
         exports.print_left();
 }
 
+#ifdef __GLIBC__
+/* Runs after finish().  An exit() in here goes on with the functions that are left, under the new status. */
+static void set_status(int status, void *unused)
+{
+    (void)unused;
+    if ((status & 0xFF) == 0 && !is_forked && exports.fails())
+        exit(1);
+}
+#endif
+
 static void finish_quickly(void)
 {
     finish();
     print_left();
+}
+
+/* --- the end by a signal, after which no function of exit() runs --- */
+
+enum { MOST_FINISHING = 30 }; /* seconds: the thread that crashed may have Python's lock */
+
+static sem_t is_signalled;
+static atomic_int has_written;
+
+/* A thread that waits for the signal: the one that gets it may be inside of Python. */
+static void *finish_when_signalled(void *unused)
+{
+    while (sem_wait(&is_signalled) != 0) {
+    }
+    finish();
+    atomic_store(&has_written, 1);
+    return unused;
+}
+
+static void end_by_signal(int number)
+{
+    const struct timespec pause = {0, 10000000};
+    if (!is_forked) {
+        sem_post(&is_signalled);
+        for (int i = 0; i < MOST_FINISHING * 100 && !atomic_load(&has_written); i++)
+            nanosleep(&pause, NULL);
+    }
+    raise(number); /* whose handler is the default one again */
+}
+
+/* Handles the signals that would end the process, and that the program does not handle. */
+static void finish_at_signals(void)
+{
+    static const int numbers[] = {SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT, SIGSEGV, SIGTERM};
+    const struct sigaction handler = {.sa_handler = end_by_signal, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
+    struct sigaction present;
+    sem_init(&is_signalled, 0, 0);
+    if (!dmlemu_start_thread(finish_when_signalled, NULL))
+        return;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &present) == 0 && present.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &handler, NULL);
 }
 
 static void after_fork(void)
@@ -130,6 +186,10 @@ static void start_in_mode(void)
         has_started = dmlemu_join_python(present, &exports);
     else if (!call_with_room(start_own))
         dmlemu_failed("there is no memory for a thread with room for Python", "");
+#ifdef __GLIBC__
+    if (has_started)
+        on_exit(set_status, NULL);
+#endif
     if (has_started && (present == NULL || !is_direct)) { /* a Python of the program has functions of its own at exit */
         atexit(finish);
         at_quick_exit(finish_quickly);
@@ -139,8 +199,11 @@ static void start_in_mode(void)
 static void start(void)
 {
     start_in_mode();
-    if (has_started)
-        pthread_atfork(NULL, NULL, after_fork);
+    if (!has_started)
+        return;
+    pthread_atfork(NULL, NULL, after_fork);
+    if (exports.keeps_files())
+        finish_at_signals();
 }
 
 const struct dmlemu_exports *dmlemu_start(void)
@@ -151,3 +214,4 @@ const struct dmlemu_exports *dmlemu_start(void)
 
 #define DEFINE(name, parameters, arguments) DMLEMU_EXPORT(name, parameters, arguments)
 DMLEMU_D3D12_EXPORTS(DEFINE)
+DMLEMU_OWN_EXPORTS(DEFINE)

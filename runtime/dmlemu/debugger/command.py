@@ -32,14 +32,20 @@ def add_command(commands: Any) -> None:
         description="Runs a program to its end or its failure, then shows each command that the emulated GPU "
         "has executed, with memory, descriptors, states, fences and reports as they were: forward and back. "
         "Press ? for the keys.",
-        epilog="for instance: dmlemu step model.json; dmlemu step --script 'r W' program.py",
+        epilog="for instance: dmlemu step model.json; dmlemu step --script 'r W' program.py; dmlemu step "
+        "./program; dmlemu step python train.py",
     )
-    step.add_argument("program", type=Path, metavar="PROGRAM", help="MODEL.json, SCRIPT.py or RECORD.dmlrec")
-    step.add_argument("arguments", nargs="...", metavar="ARGS", help="arguments of the script")
+    step.add_argument(
+        "program",
+        metavar="PROGRAM",
+        help="MODEL.json, SCRIPT.py that uses the Python API, RECORD.dmlrec, or what dmlemu exec runs: a C++ "
+        "program, or python with a script of PyTorch, TensorFlow or PyDirectML",
+    )
+    step.add_argument("arguments", nargs="...", metavar="ARGS", help="arguments of the script or program")
     step.add_argument(
         "--strictness",
         choices=[each.value for each in Strictness],
-        help="which checks run for a model or a record (default: strict); a script sets its own",
+        help="which checks run (default: strict); a script that uses the Python API sets its own",
     )
     step.add_argument(
         "--script",
@@ -94,9 +100,9 @@ def _step(parsed: Namespace) -> int:
     screenshot = None if parsed.screenshot is None else Output(parsed.screenshot)
     run = _observed(parsed)
     if parsed.script is None:
-        Debugger(run, parsed.program.name).run()
+        Debugger(run, _title(parsed)).run()
     else:
-        found, picture = press(run, parsed.program.name, _words(parsed.script), parsed.size)
+        found, picture = press(run, _title(parsed), _words(parsed.script), parsed.size)
         print(found)
         if screenshot is not None:
             screenshot.write(picture)
@@ -113,14 +119,22 @@ def _write_page(parsed: Namespace) -> int:
     run = _observed(parsed)
     for note in run.notes:
         print(f"dmlemu step: {printable(note)}", file=sys.stderr)
-    output.write(page(run, parsed.program.name))
+    output.write(page(run, _title(parsed)))
     return 1 if run.failure else 0
+
+
+def _title(parsed: Namespace) -> str:
+    """The name of the program; of the script, where a Python runs one."""
+    from .programs import is_native
+
+    script = next((each for each in parsed.arguments if each.endswith(".py")), "")
+    return Path(script if script and is_native(parsed.program) else parsed.program).name
 
 
 def _observed(parsed: Namespace) -> Run:
     from .programs import observe_program
 
-    check_distinct({"the program": parsed.program, "--html": parsed.html, "--screenshot": parsed.screenshot})
+    check_distinct({"the program": Path(parsed.program), "--html": parsed.html, "--screenshot": parsed.screenshot})
     strictness = None if parsed.strictness is None else Strictness(parsed.strictness)
     return observe_program(parsed.program, parsed.arguments, strictness=strictness)
 

@@ -3,39 +3,53 @@
 from __future__ import annotations
 
 import runpy
+import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from .. import d3d12
 from ..errors import Error, Strictness
 from ..frontends.dxdispatch import ModelError, Options, read_model, run_model
+from ..frontends.capi.runs import load_run
 from ..frontends.usage import UsageError
 from ..stepping import LIMIT, Run, observe
 
-__all__ = ["observe_program"]
+__all__ = ["is_native", "observe_program"]
+
+
+_OURS = (".json", ".py", ".dmlrec")  # which are run in this process
+
+
+def is_native(program: str | Path) -> bool:
+    """Whether it is run as ``dmlemu exec`` runs it."""
+    return Path(program).suffix.lower() not in _OURS
 
 
 def observe_program(
-    path: Path,
+    program: str | Path,
     arguments: Sequence[str] = (),
     *,
     strictness: Strictness | None = None,
     limit: int = LIMIT,
 ) -> Run:
-    """Runs a DxDispatch model, a Python script or a record to its end or its failure; the run.
+    """Runs a DxDispatch model, a Python script, a record or a native program to its end or its failure; the
+    run.
 
-    What fails is in the run, as a report or as a note; so is an interrupt.  ``arguments`` are the script's.
-    ``strictness``: of the device for a model or a record; a script chooses its own.  UsageError: no such
-    file, or of another kind.  ModelError: the model failed before a device did anything.
+    What fails is in the run, as a report or as a note; so is an interrupt.  ``arguments`` are those of the
+    script or program.  ``strictness``: of the device, for all but a script, which chooses its own.
+    ``limit``: bytes that the run keeps, not of a native program's.  UsageError: no such file, or of another
+    kind.  ModelError: the model failed before a device did anything.
     """
+    path = Path(program)
+    if is_native(path):
+        return _run_native(str(program), arguments, strictness or Strictness.STRICT)
     if not path.is_file():
         raise UsageError(f"{path} is not a regular file" if path.exists() else f"{path} does not exist")
     kind = path.suffix.lower()
-    if kind not in (".json", ".py", ".dmlrec"):
-        raise UsageError(f"{path} is not a MODEL.json, SCRIPT.py or RECORD.dmlrec")
     if kind == ".py" and strictness is not None:
         raise UsageError("--strictness is for models and records; a script gives its own to create_device")
     if kind != ".py" and arguments:
@@ -63,6 +77,29 @@ def observe_program(
         if not run.moments:
             raise
         run.fail("The program was interrupted.")
+    return run
+
+
+def _run_native(program: str, arguments: Sequence[str], strictness: Strictness) -> Run:
+    """The run that the process of the program has kept."""
+    from ..frontends.capi.command import NotStarted, run_program
+
+    with TemporaryDirectory(prefix="dmlemu-step-") as folder:
+        file = Path(folder) / "run"
+        options = {"DMLEMU_STRICTNESS": strictness.value, "DMLEMU_RUN": str(file)}
+        try:
+            status, noted = run_program(program, arguments, options, Path(folder))
+        except NotStarted as error:
+            raise UsageError(str(error)) from None
+        run = load_run(file)
+    if run is None:
+        run = Run()
+        why = "" if "started" in noted else " The emulator was not started."
+        run.notes.append(f"The program has left nothing to step through.{why}")
+    if status < 0:
+        run.fail(f"The program ended by {signal.Signals(-status).name}.")
+    elif status:
+        run.fail(f"The program ended with exit code {status}.")
     return run
 
 

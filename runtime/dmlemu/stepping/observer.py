@@ -31,7 +31,7 @@ from dmlemu_hw.storage import TILE_SIZE, Storage
 
 from .. import d3d12, dml
 from ..checks.framework.names import Names
-from ..d3d12.core.events import CallBegun, DescriptorsWritten, ObjectReleased
+from ..d3d12.core.events import CallBegun, DescriptorsWritten, Marked, ObjectReleased
 from ..d3d12.core.faults import ENTRY_NAMES
 from ..d3d12.memory.resource import HostMapped, HostUnmapped
 from ..d3d12.types.enums import Format
@@ -147,6 +147,7 @@ class _Watch:
         self._subscriptions: list[Subscription] = []
         for callback, kind in (
             (self._called, CallBegun),
+            (self._marked, Marked),
             (self._recorded, DispatchRecorded),
             (self._described, DescriptorsWritten),
             (self._host_mapped, HostMapped),
@@ -266,6 +267,10 @@ class _Watch:
     def _called(self, event: CallBegun) -> None:
         if not self._observation.is_full():
             self._flush()
+
+    def _marked(self, event: Marked) -> None:
+        if not self._observation.is_full():
+            self._host("mark", event.text, site=spell_site(event.site))
 
     def _recorded(self, event: DispatchRecorded) -> None:
         self._dispatches.recorded(event)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from dmlemu_hw.footprints import element_at
 from dmlemu_hw.memory_spans import Span
 
+from ..diagnostics.location import CallSite, spell_late
 from .model import COMMAND, HOST, Buffer, Change, Content, Heap, Listing, Moment
 from .pages import Pages, pieces
 from .versions import Versions
@@ -49,6 +51,35 @@ class Run:
 
     def __len__(self) -> int:
         return len(self.moments)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_cached"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._cached = lru_cache(maxsize=64)(self._changed)
+
+    def spell(self) -> None:
+        """Puts the lines of call sites into all texts, for a front end that spells them late."""
+        listed = {key: [each.recorded_at for each in found.commands] for key, found in self.listings.items()}
+        texts = [[each.name, each.text, each.queue, each.list, each.site, each.fields] for each in self.moments]
+        named: list[Buffer | Heap] = [*self.buffers, *self.heaps]
+        texts, names, self.fences, sites = spell_late(
+            [texts, [each.name for each in named], self.fences, list(listed.values())]
+        )
+        for moment, row in zip(self.moments, texts, strict=True):
+            moment.name, moment.text, moment.queue, moment.list, moment.site, moment.fields = row
+            moment.reports = [each.spelled() for each in moment.reports]
+        for each, name in zip(named, names, strict=True):
+            each.name = name
+        for key, lines in zip(listed, sites, strict=True):
+            packets, commands = self.listings[key]
+            spelled = [
+                command._replace(site=CallSite([line]) if line else None)
+                for command, line in zip(commands, lines, strict=True)
+            ]
+            self.listings[key] = Listing(packets, spelled)
+        self.descriptor_versions.change(spell_late)
 
     # --- what everything is after a moment ---
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 __all__ = ["Versions"]
@@ -48,6 +48,11 @@ class Versions(Generic[_Key, _Value]):
         """The values that ``moment`` set."""
         found = ((key, self.get(moment, key)) for key in self._keys.get(moment, ()))
         return {key: value for key, value in found if value is not None}
+
+    def change(self, change: Callable[[_Value], _Value]) -> None:
+        """Changes each value."""
+        for values in self._values.values():
+            values[:] = map(change, values)
 
     def last(self, key: _Key) -> _Value | None:
         """The latest value."""

@@ -33,7 +33,7 @@ from dmlemu_hw.packets import Opcode
 
 from .. import d3d12, dml
 from ..checks.framework.names import NamedCommand, Names
-from ..d3d12.core.events import CallBegun, DescriptorsWritten
+from ..d3d12.core.events import CallBegun, DescriptorsWritten, Marked
 from ..d3d12.memory.resource import HostMapped, HostUnmapped
 from ..d3d12.types.enums import ResourceBarrierType as BarrierType
 from ..d3d12.types.enums import ResourceStates
@@ -154,6 +154,7 @@ class _Watch:
         self._subscriptions: list[Subscription] = []
         for callback, kind in (
             (self._called, CallBegun),
+            (self._marked, Marked),
             (self._recorded, Recorded),
             (self._submit, Submitted),
             (self._queued, Queued),
@@ -200,6 +201,10 @@ class _Watch:
 
     def _called(self, event: CallBegun) -> None:
         self._line.instant(self._host(), event.operation, self._now())
+
+    def _marked(self, event: Marked) -> None:
+        about = {"marked at": spell_site(event.site)} if event.site else None
+        self._line.instant(self._host(), event.text, self._now(), about)
 
     def _recorded(self, event: Recorded) -> None:
         now = self._now()

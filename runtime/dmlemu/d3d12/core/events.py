@@ -16,6 +16,7 @@ __all__ = [
     "CallBegun",
     "DescriptorsWritten",
     "Evicted",
+    "Marked",
     "ObjectReleased",
 ]
 
@@ -39,6 +40,13 @@ class Evicted(NamedTuple):
     """The residency count of a Direct3D or DirectML object reached 0: it is not resident."""
 
     object: Object
+
+
+class Marked(NamedTuple):
+    """The program marked a moment: :meth:`dmlemu.d3d12.Device.mark`."""
+
+    text: str
+    site: CallSite | None
 
 
 class DescriptorsWritten(NamedTuple):

@@ -10,7 +10,7 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE
 from dmlemu_hw.events import EventStream
 from dmlemu_hw.gpu import Gpu
 
-from ...errors import Error, HResult, Strictness
+from ...errors import Error, HResult, Strictness, call_site
 from ...reporting import Reporter
 from ..core import features
 from ..core.adapter import Adapter
@@ -133,6 +133,17 @@ class Device(NumberedMethods):
                 f"offset must lie in {resource}, which has {resource.width} bytes, not at {start}."
             )
         return self.checks.lineage(resource.address + start)
+
+    def mark(self, text: str) -> None:
+        """Marks this moment of the program with a text, for tools; not part of Direct3D.
+
+        ``dmlemu step`` and its page show it between the calls before and after it, a timeline in the track of
+        the thread.  It is about the program: the GPU may execute later what was recorded before it.
+        TypeError: not a str.
+        """
+        instance(text, str, "text")
+        if self.events.wants(Marked):
+            self.context.emit(Marked(text, call_site()))
 
     @property
     def removal_record(self) -> RemovalRecord | None:

@@ -8,15 +8,16 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import Strictness, printable
 from ...files import open_regular
 from ..usage import add_record_options, check_distinct, report_file
 
-__all__ = ["add_commands"]
+__all__ = ["Ended", "NotStarted", "add_commands", "run_program"]
 
 _BUG = 70  # EX_SOFTWARE
 _COMPILE = "compile it with the options of 'dmlemu capi --cflags' and 'dmlemu capi --libs'"
@@ -33,7 +34,8 @@ def add_commands(commands: Any) -> None:
         "program with packages that load them (python SCRIPT.py, or SCRIPT.py for the python3 of the PATH), "
         "or a debugger or script that starts one. With --debug and --strict, reports name the lines of the "
         "program, for Python programs those of their scripts. Exits with the program's own status, with 1 "
-        "where that is 0 and an error was reported, and with 128 + n after signal n.",
+        "where that is 0 and an error was reported (with --werror: also a warning, or if no device was "
+        "created), and with 128 + n after signal n.",
     )
     levels = run.add_mutually_exclusive_group()
     for level, what in (("debug", "the checks of the debug layer of Windows"), ("strict", "every check")):
@@ -58,6 +60,17 @@ def add_commands(commands: Any) -> None:
         type=Path,
         metavar="FILE.json",
         help="write a timeline, which https://ui.perfetto.dev shows",
+    )
+    run.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page with memory, descriptors and reports at each command, as 'dmlemu step --html' does",
+    )
+    run.add_argument(
+        "--werror",
+        action="store_true",
+        help="exit with 1 also if a warning was reported, or if no device was created",
     )
     run.add_argument(
         "--suppress",
@@ -136,8 +149,6 @@ def _print(parsed: Namespace) -> int:
 
 
 def _exec(parsed: Namespace) -> int:
-    from .python_programs import Refused, command_of, variables
-
     if parsed.suppress:
         from .settings import check_suppression
 
@@ -148,39 +159,77 @@ def _exec(parsed: Namespace) -> int:
         except ValueError as error:
             print(f"dmlemu: error: --suppress: {error}", file=sys.stderr)
             return 2
-    check_distinct({f"--{name}": getattr(parsed, name) for name in ("report", "record", "trace")})
+    check_distinct({f"--{name}": getattr(parsed, name) for name in ("report", "record", "trace", "html")})
     with TemporaryDirectory(prefix="dmlemu-exec-") as folder:
-        notes = Path(folder) / "notes"
-        sys.stdout.flush()
         try:
-            command = command_of(parsed.program, parsed.arguments)
-            ours = _environment(parsed, notes) | variables(command, Path(_libdir()), Path(folder))
-            status = _run(command, ours)
-        except Refused as error:
-            print(f"dmlemu: error: {printable(str(error))}", file=sys.stderr)
-            return 2
-        except OSError as error:
-            print(
-                f"dmlemu: error: '{printable(parsed.program)}' {_unstartable(parsed.program, error)}",
-                file=sys.stderr,
-            )
-            return 127
-        lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
-    found = {kind: text for kind, _, text in (line.partition(" ") for line in reversed(lines))}  # the first
-    if last := _last_line(found):
+            ended = run_program(parsed.program, parsed.arguments, _options(parsed), Path(folder))
+        except NotStarted as error:
+            print(f"dmlemu: error: {error}", file=sys.stderr)
+            return error.status
+    status, found = ended
+    if last := _last_line(found, status):
         print(f"dmlemu: {last}", file=sys.stderr)
     if "bug" in found:
         return _BUG
-    if status == 0 and "error" in found:
+    is_wrong = "error" in found or (parsed.werror and ("warning" in found or not _devices(found)))
+    if status == 0 and is_wrong:
         return 1
     return 128 - status if status < 0 else status
 
 
-def _last_line(found: dict[str, str]) -> str:
+class NotStarted(Exception):
+    """A program that cannot be started, or is refused; ``status``: that of ``dmlemu exec``."""
+
+    def __init__(self, why: str, status: int) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class Ended(NamedTuple):
+    """How a program ended: its status, negative after a signal, and what it has noted, by kind."""
+
+    status: int
+    noted: dict[str, str]
+
+
+def run_program(program: str, arguments: Sequence[str], options: Mapping[str, str], folder: Path) -> Ended:
+    """Runs a program with our libraries to its end.
+
+    ``options``: variables of ours.  ``folder``: an empty one, which lasts as long as the program.
+    NotStarted: it was not started.
+    """
+    from .python_programs import Refused, command_of, variables
+
+    notes = folder / "notes"
+    sys.stdout.flush()
+    try:
+        command = command_of(program, arguments)
+        ours = _environment(notes) | options | variables(command, Path(_libdir()), folder)
+        status = _run(command, ours)
+    except Refused as error:
+        raise NotStarted(printable(str(error)), 2) from None
+    except OSError as error:
+        raise NotStarted(f"'{printable(program)}' {_unstartable(program, error)}", 127) from None
+    lines = notes.read_text(encoding="utf-8").splitlines() if notes.exists() else []
+    rows = (line.partition(" ") for line in reversed(lines))  # the first of a kind counts
+    return Ended(status, {kind: text for kind, _, text in rows})
+
+
+def _devices(found: dict[str, str]) -> bool:
+    """Whether a device was created."""
+    return not found.keys().isdisjoint(("watched", "unwatched"))
+
+
+def _last_line(found: dict[str, str], status: int) -> str:
     """What exec says where no device had checks.  ``found``: what the program has noted."""
     cause = found.get("removed") or found.get("failed")
-    if "watched" in found or not (cause or "unwatched" in found):
+    if "watched" in found:
         return ""
+    if not _devices(found):
+        if status < 0 and not cause:  # it was ended, perhaps before it came to that
+            return ""
+        why = f": {cause}." if cause else "." if "started" in found else ": the emulator was not started."
+        return f"0 devices were created{why}"
     if cause:
         return f"{cause}; --strict looks for the cause."
     return "no checks ran at strictness runtime; --strict looks for mistakes."
@@ -231,13 +280,20 @@ def _run(command: list[str], environment: dict[str, str]) -> int:
         restore()
 
 
-def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:
-    """The environment of the program: where our libraries and this Python are, and the options."""
+def _environment(notes: Path) -> dict[str, str]:
+    """The environment of the program: where our libraries and this Python are."""
     libraries = [_libdir(), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-    given = {
+    return {
+        **os.environ,
         "LD_LIBRARY_PATH": ":".join(libraries),
         "DMLEMU_PYTHON": sys.executable,
         "DMLEMU_EXEC": str(notes),
+    }
+
+
+def _options(parsed: Namespace) -> dict[str, str]:
+    """The options, as variables."""
+    given = {
         "DMLEMU_STRICTNESS": parsed.strictness,
         "DMLEMU_CHAOS": None if parsed.chaos is None else str(parsed.chaos),
         "DMLEMU_REPORT": None if parsed.report is None else str(parsed.report.absolute()),
@@ -245,8 +301,9 @@ def _environment(parsed: Namespace, notes: Path) -> dict[str, str]:
         "DMLEMU_RECORD_ONLY": None if parsed.record_only == "*" else parsed.record_only,
         "DMLEMU_RECORD_LIMIT": None if parsed.record_limit is None else str(parsed.record_limit),
         "DMLEMU_TRACE": None if parsed.trace is None else str(parsed.trace.absolute()),
+        "DMLEMU_HTML": None if parsed.html is None else str(parsed.html.absolute()),
         "DMLEMU_ALL_OBJECTS": "1" if parsed.list_objects else None,
         "DMLEMU_BREAK": "1" if parsed.stops else None,
         "DMLEMU_SUPPRESS": "\n".join(parsed.suppress) or None,
     }
-    return {**os.environ, **{name: value for name, value in given.items() if value is not None}}
+    return {name: value for name, value in given.items() if value is not None}

@@ -8,6 +8,7 @@ from ... import d3d12, dml
 from ...errors import HResult, Strictness
 from ...reporting import defaults
 from . import dxgi, objects
+from .additions import Additions
 from .debug import DebugLayer, watch
 from .dxcore import factory
 from .objects import hand_out, interface_of, invalid, write_pointer
@@ -19,7 +20,7 @@ __all__ = ["Exports"]
 debug_layer = DebugLayer()
 
 
-class Exports:
+class Exports(Additions):
     """The exports; :mod:`.calls` treats them as it does methods."""
 
     def D3D12CreateDevice(self, adapter: int, level: Any, riid: int, out: int) -> HResult:

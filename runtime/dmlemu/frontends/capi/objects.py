@@ -68,7 +68,12 @@ _lasting = ffi.new_allocator(lib.malloc)  # of memory that outlives Python: C re
 
 find = _live.__getitem__  # of the object at an address; KeyError: there is none
 classes: dict[type, type[Interface]] = {}  # the interface of each class of the Python API
-bases = {d3d12.DeviceChild: "ID3D12Pageable", dml.Dispatchable: "IDMLDispatchable"}  # of several of them
+# Of several of them.
+bases = {
+    d3d12.DeviceChild: "ID3D12Pageable",
+    dml.Dispatchable: "IDMLDispatchable",
+    Object: "ID3D12Object or IDMLObject",
+}
 
 
 class Interface:

@@ -33,8 +33,10 @@ from .sites import spell_text
 __all__ = [
     "DebugSettings",
     "bug",
+    "count",
     "found",
     "install",
+    "mark",
     "no_effect",
     "note",
     "on_refused",
@@ -51,6 +53,9 @@ _printed: set[tuple[str, str]] = set()  # id and message
 _infos: dict[int, Stored] = {}  # printed at the end, if something was wrong
 _bugs: set[str] = set()
 _said: set[str] = set()  # settings without effect
+FAILING = {"report": ("error", "bug"), "warning": ("error", "bug", "warning")}
+"""Values of DMLEMU_EXIT_CODE: the notes after which the process ends with 1 where its own status is 0."""
+failing: tuple[str, ...] = ()
 stops = False  # --break: the thread of a new report stops before its call returns
 _refusals: dict[tuple[str, str], Stored] = {}  # of no device, by id and message
 _noted: set[str] = set()
@@ -113,6 +118,21 @@ def _watch(device: d3d12.Device) -> None:
 def found() -> list[Stored]:
     """Everything that was reported, the oldest first."""
     return list(_found.values())
+
+
+def count(id: str | None) -> int:
+    """How many reports of a check there were that are not suppressed; None: of all, but for INFO."""
+    return sum(
+        not each.suppressed
+        and (each.report.severity <= Severity.WARNING if id is None else each.report.id == id)
+        for each in found()
+    )
+
+
+def mark(text: str) -> None:
+    """Marks this moment on all devices."""
+    for device in list(_settings):
+        device.mark(text)
 
 
 def summary() -> str:
@@ -185,8 +205,8 @@ def _take(stored: Stored, *, is_muted: bool = False) -> None:
     if key in _printed:
         return
     _printed.add(key)
-    if report.severity <= Severity.ERROR and stored.hresult is not HResult.E_NOTIMPL:
-        note("error")
+    is_error = report.severity <= Severity.ERROR and stored.hresult is not HResult.E_NOTIMPL
+    note("error" if is_error else "warning")
     if not is_muted:
         print_reports([stored])
         print_annotation(stored)
@@ -223,6 +243,8 @@ def _note_once(kind: str, text: str = "") -> None:
 
 def note(what: str) -> None:
     """Tells ``dmlemu exec``: what happened, and why."""
+    if what.partition(" ")[0] in failing:
+        lib.capi_fail_at_exit()
     path = os.environ.get("DMLEMU_EXEC")
     if path:
         with open(path, "a", encoding="utf-8") as file:

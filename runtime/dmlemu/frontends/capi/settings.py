@@ -21,11 +21,14 @@ from ...environment import check_variables
 from ...errors import Strictness, printable, shorten
 from ...reporting import Reporter, defaults, open_report_file
 from . import reports
+from ._capi import lib
 from .exports import set_strictness
 from .sites import want_frames
 from .work import write_work
 
 __all__ = ["apply", "check_suppression"]
+
+_AT_THE_END = ("DMLEMU_RECORD", "DMLEMU_TRACE", "DMLEMU_HTML", "DMLEMU_RUN")  # files that are written there
 
 
 def apply() -> None:
@@ -47,6 +50,12 @@ def apply() -> None:
         except ValueError as error:
             raise _wrong("DMLEMU_SUPPRESS", f"lines ID=REASON: {error}") from None
         defaults.suppressions[id] = reason
+    if code := _read("DMLEMU_EXIT_CODE"):
+        if code not in reports.FAILING:
+            raise _wrong("DMLEMU_EXIT_CODE", " or ".join(reports.FAILING))
+        if not lib.capi_knows_status():
+            raise ValueError("DMLEMU_EXIT_CODE needs the GNU C library; use dmlemu exec, with --werror.")
+        reports.failing = reports.FAILING[code]
     for switch in ("DMLEMU_BREAK", "DMLEMU_ALL_OBJECTS"):
         if _read(switch) not in ("", "0", "1"):
             raise _wrong(switch, "0 or 1")
@@ -78,6 +87,15 @@ def _open_files() -> None:
             entered = trace(None, path).__enter__()
         want_frames()
         atexit.register(_finish, "the timeline", path, partial(entered.__exit__, None, None, None))
+    for name, what in (("DMLEMU_HTML", "the page"), ("DMLEMU_RUN", "the run")):
+        if path := _read(name):
+            from . import runs
+
+            with _writing(name):
+                write = runs.write_page(path) if name == "DMLEMU_HTML" else runs.keep_run(path)
+            atexit.register(_finish, what, path, write)
+    if any(map(_read, _AT_THE_END)):
+        lib.capi_keep_files()
     if path := _read("DMLEMU_WORK"):
         with _writing("DMLEMU_WORK"):
             write_work(path)

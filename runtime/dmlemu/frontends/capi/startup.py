@@ -27,6 +27,7 @@ def start(table: int, *, is_host: bool) -> None:
 
     ``is_host``: this Python is the program's own, which ends it.  ValueError: of :func:`settings.apply`.
     """
+    reports.note("started")
     settings.apply()
     reports.install()
     sites.install()
