@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "caller.h"
 #include "isolate.h"
@@ -107,7 +108,7 @@ static void finish_quickly(void)
 enum { MOST_FINISHING = 30 }; /* seconds: the thread that crashed may have Python's lock */
 
 static sem_t is_signalled;
-static atomic_int has_written;
+static atomic_int asked, has_written; /* asked: the number of a signal that somebody sent */
 
 /* A thread that waits for the signal: the one that gets it may be inside of Python. */
 static void *finish_when_signalled(void *unused)
@@ -116,10 +117,24 @@ static void *finish_when_signalled(void *unused)
     }
     finish();
     atomic_store(&has_written, 1);
+    if (atomic_load(&asked) != 0)
+        kill(getpid(), atomic_load(&asked)); /* whose handler is the default one again */
     return unused;
 }
 
-static void end_by_signal(int number)
+/* The program goes on until the files are written. */
+static void end_on_request(int number)
+{
+    if (is_forked) {
+        raise(number);
+        return;
+    }
+    atomic_store(&asked, number);
+    sem_post(&is_signalled);
+}
+
+/* The thread cannot go on. */
+static void end_after_crash(int number)
 {
     const struct timespec pause = {0, 10000000};
     if (!is_forked) {
@@ -127,21 +142,29 @@ static void end_by_signal(int number)
         for (int i = 0; i < MOST_FINISHING * 100 && !atomic_load(&has_written); i++)
             nanosleep(&pause, NULL);
     }
-    raise(number); /* whose handler is the default one again */
+    raise(number);
+}
+
+static void handle(int number, void (*function)(int))
+{
+    const struct sigaction handler = {.sa_handler = function, .sa_flags = (int)SA_RESETHAND | SA_NODEFER | SA_RESTART};
+    struct sigaction present;
+    if (sigaction(number, NULL, &present) == 0 && present.sa_handler == SIG_DFL)
+        sigaction(number, &handler, NULL);
 }
 
 /* Handles the signals that would end the process, and that the program does not handle. */
 static void finish_at_signals(void)
 {
-    static const int numbers[] = {SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGQUIT, SIGSEGV, SIGTERM};
-    const struct sigaction handler = {.sa_handler = end_by_signal, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
-    struct sigaction present;
+    static const int requests[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    static const int crashes[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
     sem_init(&is_signalled, 0, 0);
     if (!dmlemu_start_thread(finish_when_signalled, NULL))
         return;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &present) == 0 && present.sa_handler == SIG_DFL)
-            sigaction(numbers[i], &handler, NULL);
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+        handle(requests[i], end_on_request);
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+        handle(crashes[i], end_after_crash);
 }
 
 static void after_fork(void)

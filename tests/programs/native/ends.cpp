@@ -5,11 +5,23 @@
 int main(int count, char **arguments)
 {
     const std::string what = arguments[1];
+    if (what == "nothing") {
+        ComPtr<ID3D12Debug> debug;
+        CHECK(D3D12GetDebugInterface(IID_PPV_ARGS(&debug)));
+        ComPtr<ID3D12Device> device;
+        if (count > 2)
+            D3D12CreateDevice(nullptr, static_cast<D3D_FEATURE_LEVEL>(0x1234), IID_PPV_ARGS(&device));
+        return 0;
+    }
     Gpu gpu;
+    if (count > 3)
+        std::atexit([] { std::puts("at exit"); });
+    if (what == "warning")
+        gpu.committed(D3D12_HEAP_TYPE_DEFAULT, 64, D3D12_RESOURCE_FLAG_NONE, D3D12_RESOURCE_STATE_COPY_DEST);
     ComPtr<ID3D12Resource> buffer = gpu.buffer(64, D3D12_RESOURCE_STATE_COMMON);
     if (what == "wrong" || what == "leak" || what == "closed")
         for (int i = 0; i < 2; i++)
-            gpu.list->CopyBufferRegion(buffer.Get(), 0, buffer.Get(), 0, 100);
+            gpu.list->CopyBufferRegion(buffer.Get(), 0, buffer.Get(), 0, 100); // copies
     if (what == "leak") {
         buffer->SetName(L"left behind");
         buffer.Detach();

@@ -18,6 +18,7 @@ import pytest
 from toolchain import (
     DMLEMU,
     HERE,
+    NO_DEVICE,
     NOTHING,
     Built,
     capi,
@@ -70,8 +71,51 @@ def test_no_last_line_says_so_where_checks_ran(program: Path, strictness: str) -
     assert "no checks ran" not in run(*DMLEMU, "exec", "--strictness", strictness, program, "closed").stderr
 
 
+def test_the_last_line_says_that_there_was_no_device(program: Path) -> None:
+    """A program that falls back to the CPU looks like one in which nothing is wrong."""
+    assert run(*DMLEMU, "exec", "true").stderr == NO_DEVICE
+    done = run(*DMLEMU, "exec", "--strict", program, "nothing")
+    assert (done.returncode, done.stderr) == (0, "dmlemu: 0 devices were created.\n")
+    done = run(*DMLEMU, "exec", program, "nothing", "refused")
+    assert re.fullmatch(
+        r"dmlemu: 0 devices were created: D3D12CreateDevice failed \(E_\w+\): .*\.\n", done.stderr
+    ), done.stderr
+    assert run(*DMLEMU, "exec", "sh", "-c", "kill -TERM $$").stderr == ""
+
+
+def test_warnings_are_errors_on_request(program: Path) -> None:
+    for options, does, status in (
+        ([], "warning", 0),
+        (["--werror"], "warning", 1),
+        (["--werror"], "right", 0),
+        (["--werror"], "nothing", 1),
+        (["--werror", "--suppress", "RES_STATE_IGNORED=on purpose"], "warning", 0),
+    ):
+        done = run(*DMLEMU, "exec", "--strict", *options, program, does)
+        assert done.returncode == status, done.stderr
+
+
+ALONE = {  # the value of DMLEMU_EXIT_CODE, what the program does, its own status, and how it ends
+    ("", "wrong", 0): 0,
+    ("report", "wrong", 0): 1,
+    ("report", "wrong", 5): 5,
+    ("report", "right", 0): 0,
+    ("report", "warning", 0): 0,
+    ("warning", "warning", 0): 1,
+    ("warning", "right", 0): 0,
+}
+
+
+@pytest.mark.parametrize("mode", ["direct", "isolated"])
+def test_the_status_of_a_program_that_runs_by_itself(program: Path, mode: str) -> None:
+    """Functions of the program at exit still run, and its output is whole."""
+    for (code, does, own), status in ALONE.items():
+        variables = {"DMLEMU_EXIT_CODE": code, "DMLEMU_STRICTNESS": "strict", "DMLEMU_CAPI_MODE": mode}
+        done = run_alone(program, does, str(own), "at-exit", **variables)
+        assert (done.returncode, done.stdout) == (status, "at exit\n"), (code, does, own, done.stderr)
+
+
 def test_the_last_line_is_of_programs_that_used_a_device(program: Path) -> None:
-    assert run(*DMLEMU, "exec", "true").stderr == ""
     assert run(*DMLEMU, "exec", "sh", "-c", f"{program} right; {program} right").stderr == NOTHING
 
 
@@ -90,7 +134,7 @@ def test_a_program_may_handle_signals(tmp_path: Path) -> None:
     with start(*DMLEMU, "exec", "sh", "-c", script) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         process.terminate()
-        assert process.communicate(timeout=60) == ("got it\n", "")
+        assert process.communicate(timeout=60) == ("got it\n", NO_DEVICE)
         assert process.returncode == 7
 
 
@@ -144,13 +188,13 @@ def test_the_status_where_sigchld_is_ignored() -> None:
     """It is ignored in the program, too."""
     shows = "import signal, sys; sys.exit(3 + (signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN))"
     done = run(sys.executable, "-c", IGNORING, *DMLEMU, "exec", sys.executable, "-c", shows)
-    assert (done.returncode, done.stderr) == (4, "")
+    assert (done.returncode, done.stderr) == (4, NO_DEVICE)
 
 
 def test_open_files_are_those_of_exec() -> None:
     command = " ".join(map(str, DMLEMU))
     done = run("bash", "-c", f"{command} exec bash -c 'read -u 5 line; echo $line' 5<<<'a line'")
-    assert (done.stdout, done.stderr, done.returncode) == ("a line\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == ("a line\n", NO_DEVICE, 0)
 
 
 BROKEN = """
@@ -207,21 +251,23 @@ def test_reports_as_sarif_and_as_annotations(program: Path, tmp_path: Path) -> N
     file = tmp_path / "reports.sarif"
     done = run(*DMLEMU, "exec", "--strict", "--report", file, program, "wrong", GITHUB_ACTIONS="true")
     source = HERE / "ends.cpp"
+    (copies,) = marked_lines("ends.cpp")["copies"]
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("::")]
     where = os.path.relpath(source) if source.is_relative_to(Path.cwd()) else source
-    assert line.startswith(f"::error file={where},line=12,title=COPY_RANGE::")
+    assert line.startswith(f"::error file={where},line={copies},title=COPY_RANGE::")
     (found,) = json.loads(file.read_text())["runs"][0]["results"]
     assert found["occurrenceCount"] == 2
     location = found["locations"][0]["physicalLocation"]
     assert location["artifactLocation"]["uri"].endswith("tests/programs/native/ends.cpp")
-    assert location["region"] == {"startLine": 12}
+    assert location["region"] == {"startLine": copies}
 
 
-@pytest.mark.parametrize("option", ["--report", "--record", "--trace"])
+@pytest.mark.parametrize("option", ["--report", "--record", "--trace", "--html"])
 def test_a_full_disk_at_the_end_is_one_line(program: Path, option: str) -> None:
     done = run(*DMLEMU, "exec", "--strict", option, "/dev/full", program, "early")
-    what = {"--report": "the reports", "--record": "the record", "--trace": "the timeline"}[option]
-    said = f"dmlemu: {what} cannot be written to '/dev/full': No space left on device\n"
+    what = {"--report": "the reports", "--record": "the record", "--trace": "the timeline"}
+    what["--html"] = "the page"
+    said = f"dmlemu: {what[option]} cannot be written to '/dev/full': No space left on device\n"
     assert done.stderr.endswith(said) and "Traceback" not in done.stderr
     assert done.returncode == 1
     assert run(*DMLEMU, "exec", "--trace", "/dev/full", program, "right").returncode == 1
@@ -255,7 +301,7 @@ def test_scripts_and_debuggers_keep_status_and_libraries(program: Path) -> None:
     assert (done.returncode, done.stderr.count("D3D12 ERROR COPY_RANGE")) == (1, 1)
     assert run(*DMLEMU, "exec", "--strict", "sh", "-c", f'"{program}" wrong; exit 4').returncode == 4
     done = run(*DMLEMU, "exec", "--strict", "true")  # linked with nothing of ours
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", NO_DEVICE)
     if shutil.which("gdb") is not None:
         gdb = ["gdb", "-q", "-batch", "-return-child-result", "-ex", "run", "--args"]
         done = run(*DMLEMU, "exec", "--strict", *gdb, program, "wrong", "5")
@@ -355,6 +401,8 @@ WRONG = {
     "DMLEMU_REPORT": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
     "DMLEMU_TRACE": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
     "DMLEMU_RECORD": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
+    "DMLEMU_HTML": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
+    "DMLEMU_EXIT_CODE": ("error", "'error'; expected report or warning"),
     "DMLEMU_WORK": ("/nowhere/file", "'/nowhere/file'; expected a file that can be written (No such file "),
     "DMLEMU_ISA": ("avx1024", "'avx1024'; expected one of generic, amx_model, neon, avx2, avx512, "),
     "DMLEMU_FUSION": ("no", "'no'; expected on or off"),

@@ -17,9 +17,11 @@ import processes
 
 __all__ = [
     "DMLEMU",
+    "FLAGS",
     "HEADERS",
     "HERE",
     "NOTHING",
+    "NO_DEVICE",
     "Built",
     "capi",
     "compiled",
@@ -38,6 +40,7 @@ __all__ = [
 
 HERE = Path(__file__).parent
 DMLEMU = [sys.executable, "-m", "dmlemu"]
+NO_DEVICE = "dmlemu: 0 devices were created: the emulator was not started.\n"  # exec's last line
 NOTHING = "dmlemu: no checks ran at strictness runtime; --strict looks for mistakes.\n"  # exec's last line
 HEADERS = os.environ.get("DMLEMU_DIRECTX_HEADERS")  # the folder include of current DirectX-Headers
 # -Wignored-attributes is about Microsoft's headers.

@@ -16,6 +16,7 @@ from ..core import features
 from ..core.adapter import Adapter
 from ..core.device_child import DeviceChild
 from ..core.device_context import DeviceContext
+from ..core.events import Marked
 from ..core.host_events import Event
 from ..core.info_queue import InfoQueue, not_implemented
 from ..core.removal import RemovalRecord

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ... import d3d12, dml
 from ...d3d12.core.c_memory import read_text
 from ...d3d12.core.object import Object
@@ -12,6 +14,8 @@ from .values import write_numbers
 
 __all__ = ["Additions"]
 
+_invalid = partial(invalid, rule="dmlemu.h")
+
 
 class Additions:
     """They are exports, too.  Texts are UTF-8."""
@@ -20,27 +24,29 @@ class Additions:
         operation = "dmlemu_expect"
         buffer = thing(resource, d3d12.Resource, "resource", operation)
         if buffer is None:
-            raise invalid("resource", None, "a buffer", operation)
+            raise _invalid("resource", None, "a buffer", operation)
         if not desc:
-            raise invalid("tensor", None, "a tensor desc", operation)
+            raise _invalid("tensor", None, "a tensor desc", operation)
         layout = desc_reader(operation, dml.Dispatchable).tensor(desc, "tensor")
-        room = buffer.width - offset
-        if layout.extent_in_bytes > room:
+        layout.check("tensor", operation, max(dml.FeatureLevel), output=False)
+        if offset + layout.extent_in_bytes > buffer.width:
             given = f"{layout.extent_in_bytes} bytes at offset {offset}"
-            raise invalid("tensor", given, f"within the {buffer.width} bytes of {buffer}", operation)
+            raise _invalid("tensor", given, f"within the {buffer.width} bytes of {buffer}", operation)
         buffer.expect(offset, layout, read_text(name) or "")
 
     def dmlemu_name(self, object: int, name: int) -> None:
-        named = thing(object, Object, "object", "dmlemu_name")
-        if named is None or not name:
-            field = "name" if named is not None else "object"
-            raise invalid(field, None, "a name" if field == "name" else "an object", "dmlemu_name")
-        named.set_name(read_text(name) or "")
+        named, text = thing(object, Object, "object", "dmlemu_name"), read_text(name)
+        if named is None:
+            raise _invalid("object", None, "an object", "dmlemu_name")
+        if text is None:
+            raise _invalid("name", None, "a name", "dmlemu_name")
+        named.set_name(text)
 
     def dmlemu_mark(self, text: int) -> None:
-        if not text:
-            raise invalid("text", None, "a text", "dmlemu_mark")
-        reports.mark(read_text(text) or "")
+        found = read_text(text)
+        if found is None:
+            raise _invalid("text", None, "a text", "dmlemu_mark")
+        reports.mark(found)
 
     def dmlemu_report_count(self, id: int, count: int) -> None:
         write_numbers(count, "I", reports.count(read_text(id)))

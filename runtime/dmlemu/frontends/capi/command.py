@@ -125,7 +125,7 @@ def _cflags() -> str:
 def _libs() -> str:
     # Microsoft's IIDs as variables, which d3dx12.h uses: in a package only where there is the package.
     guids = " -lDirectX-Guids" if any(Path("/usr/lib").glob("*/libDirectX-Guids.a")) else ""
-    return f"-L{_libdir()} -ldirectml -ldxcore -ldxgi -ld3d12{guids}"
+    return f"-L{_libdir()} -ldirectml -ldxcore -ldxgi -ld3d12 -ldl{guids}"
 
 
 def _cmake() -> str:

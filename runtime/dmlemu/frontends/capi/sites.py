@@ -31,7 +31,7 @@ __all__ = ["install", "spell_text", "want_frames"]
 
 # Code that only forwards calls: the program's own line is the one that called it.
 _HELPERS = re.compile(
-    r"(?:^|/)(d3dx12\w*|DirectMLX|wrladapter|dxcore_interface)\.h:|/(?:wrl|wil)/\w+\.h:|/include/c\+\+/|/bits/"
+    r"(?:^|/)(d3dx12\w*|DirectMLX|dmlemu|wrladapter|dxcore_interface)\.h:|/(?:wrl|wil)/\w+\.h:|/include/c\+\+/|/bits/"
 )
 _HELPING_FUNCTIONS = re.compile(r"(Microsoft::WRL|std)::")
 _SYSTEM = re.compile(

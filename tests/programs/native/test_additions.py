@@ -1,0 +1,70 @@
+"""dmlemu.h, in a program that runs on dmlemu and in one that does not."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from toolchain import DMLEMU, FLAGS, HERE, NOTHING, Built, capi, marked_lines, needs_compiler, run
+
+pytestmark = needs_compiler
+
+
+def test_what_a_program_says_is_in_its_reports(built: Built, tmp_path: Path) -> None:
+    timeline = tmp_path / "run.json"
+    done = run(*DMLEMU, "exec", "--strict", "--trace", timeline, built("additions"))
+    assert (done.stdout.splitlines()[0], done.stdout.splitlines()[-1]) == ("0", "1 1 0"), done
+    assert done.returncode == 0  # it is a warning
+    assert "D3D12 WARNING LAYOUT_HANDOVER" in done.stderr
+    assert "'image'" in done.stderr
+    assert "expected FLOAT32 [1, 1, 2, 3] with strides [8, 8, 4, 1]" in done.stderr
+    marks = [each for each in json.loads(timeline.read_text())["traceEvents"] if each["ph"] == "i"]
+    (mark,) = [each for each in marks if each["name"] == "before the dispatch"]
+    (line,) = marked_lines("additions.cpp")["mark"]
+    assert mark["args"]["marked at"].startswith(f"additions.cpp:{line} in run, through dmlemu.h:")
+
+
+def test_wrong_arguments_are_reported_and_ignored(built: Built) -> None:
+    done = run(*DMLEMU, "exec", "--strict", built("additions"), "w")
+    found = re.findall(r"^\w+ ERROR (\w+) \[(dmlemu_\w+)\]", done.stderr, re.MULTILINE)
+    assert sorted(found) == [
+        *(("API_NULL_POINTER", name) for name in ("dmlemu_expect", "dmlemu_expect")),
+        *(("API_NULL_POINTER", name) for name in ("dmlemu_mark", "dmlemu_name", "dmlemu_name")),
+        ("ARGUMENT_RANGE", "dmlemu_expect"),
+        ("OP_FIELD_RANGE", "dmlemu_expect"),
+    ], done.stderr
+    assert "at additions.cpp:" in done.stderr
+    assert done.stdout.splitlines()[-1] == "8 1 0"
+    assert done.returncode == 1
+    quiet = run(*DMLEMU, "exec", built("additions"), "w")
+    assert quiet.stdout.splitlines()[-1] == "0 0 0"
+    assert quiet.returncode == 0
+
+
+def test_without_checks_nothing_is_said(built: Built) -> None:
+    done = run(*DMLEMU, "exec", built("additions"))
+    assert (done.stderr, done.returncode) == (NOTHING, 0)
+
+
+@pytest.mark.parametrize("mode", ["direct", "isolated"])
+def test_libraries_that_only_a_library_has_loaded_are_found(built: Built, mode: str) -> None:
+    """As extension modules load them: their symbols are not those of the process."""
+    code = f"import ctypes; ctypes.CDLL({str(built('additions.so'))!r}).run(0)"
+    done = run(*DMLEMU, "exec", "--strict", sys.executable, "-c", code, DMLEMU_CAPI_MODE=mode)
+    assert done.stdout.splitlines()[-1] == "1 1 0", done.stderr
+
+
+def test_the_functions_do_nothing_without_dmlemu(tmp_path: Path) -> None:
+    """Nor do they need its libraries to be linked: in one run there is none, in the other one without them."""
+    program, library = tmp_path / "absent", tmp_path / "libd3d12.so"
+    source = [HERE / "absent.cpp", "-o", program, "-ldl"]
+    subprocess.run(["g++", *FLAGS, *capi("--cflags"), *source], check=True)
+    (tmp_path / "empty.c").write_text("int D3D12CreateDevice(void) { return 1; }\n")
+    subprocess.run(["gcc", "-shared", "-o", library, tmp_path / "empty.c"], check=True)
+    for preload in ("", str(library)):
+        done = run(program, LD_PRELOAD=preload)
+        assert (done.stdout, done.stderr, done.returncode) == ("0 0\n", "", 0)
