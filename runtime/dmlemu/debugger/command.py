@@ -134,7 +134,9 @@ def _title(parsed: Namespace) -> str:
 def _observed(parsed: Namespace) -> Run:
     from .programs import observe_program
 
-    check_distinct({"the program": Path(parsed.program), "--html": parsed.html, "--screenshot": parsed.screenshot})
+    check_distinct(
+        {"the program": Path(parsed.program), "--html": parsed.html, "--screenshot": parsed.screenshot}
+    )
     strictness = None if parsed.strictness is None else Strictness(parsed.strictness)
     return observe_program(parsed.program, parsed.arguments, strictness=strictness)
 

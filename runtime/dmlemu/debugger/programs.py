@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 from .. import d3d12
 from ..errors import Error, Strictness
-from ..frontends.dxdispatch import ModelError, Options, read_model, run_model
 from ..frontends.capi.runs import load_run
+from ..frontends.dxdispatch import ModelError, Options, read_model, run_model
 from ..frontends.usage import UsageError
 from ..stepping import LIMIT, Run, observe
 

@@ -62,7 +62,9 @@ class Run:
     def spell(self) -> None:
         """Puts the lines of call sites into all texts, for a front end that spells them late."""
         listed = {key: [each.recorded_at for each in found.commands] for key, found in self.listings.items()}
-        texts = [[each.name, each.text, each.queue, each.list, each.site, each.fields] for each in self.moments]
+        texts = [
+            [each.name, each.text, each.queue, each.list, each.site, each.fields] for each in self.moments
+        ]
         named: list[Buffer | Heap] = [*self.buffers, *self.heaps]
         texts, names, self.fences, sites = spell_late(
             [texts, [each.name for each in named], self.fences, list(listed.values())]

@@ -59,7 +59,7 @@ def test_libraries_that_only_a_library_has_loaded_are_found(built: Built, mode: 
 
 
 def test_the_functions_do_nothing_without_dmlemu(tmp_path: Path) -> None:
-    """Nor do they need its libraries to be linked: in one run there is none, in the other one without them."""
+    """Nor must its libraries be linked: one run has no libd3d12, the other one that lacks them."""
     program, library = tmp_path / "absent", tmp_path / "libd3d12.so"
     source = [HERE / "absent.cpp", "-o", program, "-ldl"]
     subprocess.run(["g++", *FLAGS, *capi("--cflags"), *source], check=True)

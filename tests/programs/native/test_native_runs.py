@@ -39,7 +39,9 @@ def test_a_program_is_stepped_through(built: Built) -> None:
     assert "written by" in screen
 
 
-@pytest.mark.parametrize("command", [["step", "--html"], ["exec", "--strict", "--html"]], ids=lambda each: each[0])
+@pytest.mark.parametrize(
+    "command", [["step", "--html"], ["exec", "--strict", "--html"]], ids=lambda each: each[0]
+)
 def test_a_page_has_the_lines_of_the_program(built: Built, command: list[str], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = run(*DMLEMU, *command, page, built("additions"))
@@ -85,7 +87,9 @@ def test_a_program_that_crashes_leaves_what_it_did(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_program_that_hangs_leaves_what_it_did(built: Built, number: signal.Signals, tmp_path: Path) -> None:
+def test_a_program_that_hangs_leaves_what_it_did(
+    built: Built, number: signal.Signals, tmp_path: Path
+) -> None:
     page = tmp_path / "page.html"
     with start(*DMLEMU, "exec", "--html", page, built("additions"), "hang") as process:
         assert process.stdout is not None

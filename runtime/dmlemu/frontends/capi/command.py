@@ -65,7 +65,7 @@ def add_commands(commands: Any) -> None:
         "--html",
         type=Path,
         metavar="FILE",
-        help="write a page with memory, descriptors and reports at each command, as 'dmlemu step --html' does",
+        help="write a page with memory, descriptors and reports at each command",
     )
     run.add_argument(
         "--werror",

@@ -18,7 +18,7 @@ __all__ = ["keep_run", "load_run", "write_page"]
 
 
 def write_page(path: str) -> Callable[[], None]:
-    """Observes all devices from here on; what ends that and writes a page.  OSError: the file cannot be written."""
+    """Observes all devices from here on; what ends that and writes a page.  OSError."""
     from ...stepping.page import page
 
     output, end = Output(path), _observed()
