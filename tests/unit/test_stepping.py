@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import weakref
 from typing import Any
 
@@ -93,6 +94,33 @@ def test_host_and_queue_are_told_apart(simple: Run) -> None:
     assert {"CreateFence", "Unmap", "ExecuteCommandLists", "Signal", "BindInputs", "wait"} <= names["host"]
     assert names["queue"] == {"Signal"}
     assert [each.number for each in simple.moments] == list(range(len(simple)))
+
+
+def test_a_program_marks_a_moment() -> None:
+    with observe() as run, dmlemu.Session() as session:
+        session.device.mark("before")
+        session.upload("source", np.float32([1, 2, 3, 4]))
+        session.device.mark("after")
+        with pytest.raises(TypeError, match="text"):
+            session.device.mark(1)  # type: ignore[arg-type]
+    first, last = (each for each in run.moments if each.name == "mark")
+    assert (first.text, last.text) == ("before", "after")
+    assert first.kind == HOST and first.site.startswith("test_stepping.py:")
+    assert first.number < the(run, "CopyBufferRegion").number < last.number
+
+
+def test_a_run_is_the_same_after_pickling(simple: Run) -> None:
+    """As a native program leaves it to dmlemu step."""
+    simple.spell()  # there is nothing to spell late
+    copy: Run = pickle.loads(pickle.dumps(simple))
+    assert [(each.name, each.site, each.text) for each in copy.moments] == [
+        (each.name, each.site, each.text) for each in simple.moments
+    ]
+    at = the(copy, "Dispatch").number
+    assert copy.changes(at) == simple.changes(at)
+    listing, original = copy.listing(at), simple.listing(at)
+    assert listing is not None and original is not None
+    assert list(listing.lines()) == list(original.lines())
 
 
 def test_what_the_cpu_wrote(simple: Run) -> None:

@@ -1,7 +1,7 @@
 /* What a program can tell dmlemu, and ask it, beside Direct3D 12 and DirectML.
  *
- * Every function is inline and looks for dmlemu in the process when it is first called: the same source compiles,
- * links and runs without dmlemu, on Windows too.  Where Direct3D 12 is Microsoft's, all of them do nothing, and
+ * Every function is inline and looks for dmlemu in the process each time: the same source compiles, links and runs
+ * without dmlemu, on Windows too.  Where Direct3D 12 is Microsoft's, all of them do nothing, and
  * dmlemu_report_count returns 0.  C++11; on Linux before glibc 2.34, link with -ldl.
  *
  * Texts are UTF-8.  They are copied, and so are descs: nothing has to outlive its call.  Functions may be called from
@@ -49,14 +49,14 @@ template <typename Function> inline Function *function(const char *name)
  * not name it).
  *
  * Bytes that the CPU or a copy writes have no layout of their own.  With it, a dispatch that reads them through another
- * layout is reported under --strict (LAYOUT_HANDOVER), and reports about these bytes show their elements.  It holds
+ * layout is reported under --strict (LAYOUT_HANDOVER), and reports about these bytes name their elements.  It holds
  * for what is there and for what is written there later, until another call names the same bytes.  Nothing is compared
  * with the values, and memory is not changed.  E_INVALIDARG is reported for a tensor that reaches beyond the buffer. */
 inline void dmlemu_expect(ID3D12Resource *resource, UINT64 offset, const DML_TENSOR_DESC *tensor,
                           const char *name = nullptr)
 {
     typedef uint32_t Function(ID3D12Resource *, uint64_t, const DML_TENSOR_DESC *, const char *);
-    static Function *const call = dmlemu_detail::function<Function>("dmlemu_expect");
+    Function *const call = dmlemu_detail::function<Function>("dmlemu_expect");
     if (call != nullptr)
         call(resource, offset, tensor, name);
 }
@@ -66,7 +66,7 @@ inline void dmlemu_expect(ID3D12Resource *resource, UINT64 offset, const DML_TEN
 inline void dmlemu_name(IUnknown *object, const char *name)
 {
     typedef uint32_t Function(IUnknown *, const char *);
-    static Function *const call = dmlemu_detail::function<Function>("dmlemu_name");
+    Function *const call = dmlemu_detail::function<Function>("dmlemu_name");
     if (call != nullptr)
         call(object, name);
 }
@@ -77,18 +77,18 @@ inline void dmlemu_name(IUnknown *object, const char *name)
 inline void dmlemu_mark(const char *text)
 {
     typedef uint32_t Function(const char *);
-    static Function *const call = dmlemu_detail::function<Function>("dmlemu_mark");
+    Function *const call = dmlemu_detail::function<Function>("dmlemu_mark");
     if (call != nullptr)
         call(text);
 }
 
-/* How many different reports there were so far in this process: of the check `id`, such as "HAZARD_RAW"; or, without
- * it, of all checks, only those of severity WARNING, ERROR and CORRUPTION.  Suppressed ones do not count.  At strictness
+/* How many different reports there were so far in this process: of the check `id`, such as "HAZARD_RAW", whatever its
+ * severity; without it, of all checks, but for severities INFO and MESSAGE.  Suppressed ones do not count.  At strictness
  * runtime nothing is checked, and it is 0.  What the GPU executes is reported once the program has waited for it. */
 inline uint32_t dmlemu_report_count(const char *id = nullptr)
 {
     typedef uint32_t Function(const char *, uint32_t *);
-    static Function *const call = dmlemu_detail::function<Function>("dmlemu_report_count");
+    Function *const call = dmlemu_detail::function<Function>("dmlemu_report_count");
     uint32_t count = 0;
     if (call != nullptr)
         call(id, &count);

@@ -20,7 +20,6 @@ from ..stepping import LIMIT, Run, observe
 
 __all__ = ["is_native", "observe_program"]
 
-
 _OURS = (".json", ".py", ".dmlrec")  # which are run in this process
 
 
@@ -97,10 +96,15 @@ def _run_native(program: str, arguments: Sequence[str], strictness: Strictness) 
         why = "" if "started" in noted else " The emulator was not started."
         run.notes.append(f"The program has left nothing to step through.{why}")
     if status < 0:
-        run.fail(f"The program ended by {signal.Signals(-status).name}.")
+        run.fail(f"The program ended by {_signal_name(-status)}.")
     elif status:
         run.fail(f"The program ended with exit code {status}.")
     return run
+
+
+def _signal_name(number: int) -> str:
+    """``SIGSEGV``; those for real time have no names."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _run_model(path: Path, strictness: Strictness) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -192,7 +192,7 @@ class Ended(NamedTuple):
     noted: dict[str, str]
 
 
-def run_program(program: str, arguments: Sequence[str], options: Mapping[str, str], folder: Path) -> Ended:
+def run_program(program: str, arguments: Sequence[str], options: dict[str, str], folder: Path) -> Ended:
     """Runs a program with our libraries to its end.
 
     ``options``: variables of ours.  ``folder``: an empty one, which lasts as long as the program.

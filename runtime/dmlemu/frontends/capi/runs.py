@@ -22,7 +22,7 @@ def write_page(path: str) -> Callable[[], None]:
     from ...stepping.page import page
 
     output, end = Output(path), _observed()
-    return lambda: output.write(page(end(), program_name()))
+    return lambda: output.write(page(end(), _program_name()))
 
 
 def keep_run(path: str) -> Callable[[], None]:
@@ -59,7 +59,7 @@ def _observed() -> Callable[[], Run]:
     return end
 
 
-def program_name() -> str:
+def _program_name() -> str:
     """The name of the program; of a script, where a Python runs one."""
     with open("/proc/self/cmdline", "rb") as file:
         words = os.fsdecode(file.read()).split("\0")
