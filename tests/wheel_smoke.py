@@ -24,7 +24,12 @@ libraries = Path(
 )
 for name in ("directml", "dxcore", "dxgi", "d3d12"):
     assert (libraries / f"lib{name}.so").exists(), name
-for name in ("pkgconfig/dmlemu.pc", "cmake/dmlemu/dmlemu-windows.cmake", "../include/compat/windows.h"):
+for name in (
+    "pkgconfig/dmlemu.pc",
+    "cmake/dmlemu/dmlemu-windows.cmake",
+    "../include/compat/windows.h",
+    "../include/dmlemu.h",
+):
     assert (libraries / name).exists(), name
 explain = [sys.executable, "-m", "dmlemu", "explain", "HAZARD_RAW"]
 explained = subprocess.run(explain, capture_output=True, text=True, check=True).stdout
