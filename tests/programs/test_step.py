@@ -263,7 +263,7 @@ def test_a_program_without_a_device(tmp_path: Path, capsys: pytest.CaptureFixtur
     ("arguments", "message"),
     [
         (["none.py"], "none.py does not exist"),
-        ([str(Path(__file__).with_name("README"))], "does not exist"),
+        ([str(Path(__file__).with_name("README"))], "cannot be run: No such file or directory"),
         ([str(MODEL), "x"], "takes no arguments"),
         (["--strictness", "debug", str(PROGRAMS / "wrong_offset.py")], "a script gives its own"),
         (["--script", "n x", str(MODEL)], "x is not a key; expected"),

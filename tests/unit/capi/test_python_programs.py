@@ -16,6 +16,7 @@ from dmlemu.cli import main
 from dmlemu.frontends.capi import _capi
 
 OURS = Path(_capi.__file__).parents[2] / "lib"
+NO_DEVICE = "dmlemu: 0 devices were created: the emulator was not started.\n"
 TORCH = {"torch-directml": "0.2.5.dev240914", "torch": "2.4.1+cpu"}
 TENSORFLOW = {"tensorflow-directml-plugin": "0.4.0.dev230202", "tensorflow-cpu": "2.10.1", "numpy": "1.22.4"}
 # As the package does: it loads the library beside itself by its path.
@@ -74,12 +75,12 @@ def test_tensorflow_is_told_where_the_libraries_are(
 ) -> None:
     install(TENSORFLOW)
     assert main(["exec", python, "-u", "-c", SETTING]) == 0
-    assert capfd.readouterr() == (f"{OURS}\n", "")
+    assert capfd.readouterr() == (f"{OURS}\n", NO_DEVICE)
 
 
 def test_nothing_is_set_without_a_package(python: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["exec", python, "-c", SETTING]) == 0
-    assert capfd.readouterr() == ("None\n", "")
+    assert capfd.readouterr() == ("None\n", NO_DEVICE)
 
 
 def test_another_folder_for_tensorflow_is_refused(
@@ -113,7 +114,7 @@ def test_torch_loads_our_library_from_its_package(
     assert main(["exec", python, "-c", code]) == 0
     out, err = capfd.readouterr()
     *lines, file = out.splitlines()
-    assert (lines, err) == (["starts", f"loaded {(OURS / 'libdirectml.so').resolve()}", "3"], "")
+    assert (lines, err) == (["starts", f"loaded {(OURS / 'libdirectml.so').resolve()}", "3"], NO_DEVICE)
     assert "/site-packages/" in file  # reports leave out lines of such files
     assert sorted((site / "torch_directml").rglob("*")) == before
 
@@ -211,7 +212,7 @@ def test_versions_that_were_never_tried_are_told(
     install(versions)
     assert main(["exec", python, "-c", "print('runs')"]) == 0
     lines = [f"dmlemu: {line.format(python=python)}\n" for line in said]
-    assert capfd.readouterr() == ("runs\n", "".join(lines))
+    assert capfd.readouterr() == ("runs\n", "".join([*lines, NO_DEVICE]))
 
 
 def test_a_package_without_files_is_told_and_does_not_disturb(
@@ -235,7 +236,8 @@ def test_a_script_is_run_by_the_python_of_the_path(
     monkeypatch.setenv("PATH", str(tmp_path))
     Path("script.py").write_text("import sys; print(*sys.argv); sys.exit(7)\n")
     assert main(["exec", "script.py", "-x", "1"]) == 7
-    assert capfd.readouterr() == ("script.py -x 1\n", f"dmlemu: script.py is run by {tmp_path / 'python3'}\n")
+    said = f"dmlemu: script.py is run by {tmp_path / 'python3'}\n{NO_DEVICE}"
+    assert capfd.readouterr() == ("script.py -x 1\n", said)
     (tmp_path / "python3").unlink()
     assert main(["exec", "script.py"]) == 2
     assert capfd.readouterr().err == "dmlemu: error: there is no python3 on the PATH to run script.py\n"
@@ -246,4 +248,4 @@ def test_a_script_that_names_its_python_keeps_it(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))  # has no python3
     assert main(["exec", tool(tmp_path / "script.py", f"{sys.executable} -s")]) == 0
-    assert capfd.readouterr() == ("runs 1\n", "")
+    assert capfd.readouterr() == ("runs 1\n", NO_DEVICE)
