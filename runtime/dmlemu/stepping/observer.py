@@ -51,7 +51,8 @@ LIMIT = 1 << 30
 """Bytes that a run keeps by default."""
 
 _MOMENT = 1024  # bytes that a moment is taken to need
-_CREATED = re.compile(r" \(created at (?:[^()]|\([^()]*\))*\)")  # in the titles of objects without a name
+# In the titles of objects without a name; some have more in the parentheses.
+_CREATED = re.compile(r" \(created at (?:[^()]|\([^()]*\))*\)|, created at (?:[^()]|\([^()]*\))*(?=\))")
 _FORMATS = frozenset(map(int, Format))
 _DEVICE = 1 << 56  # more than the bytes of a device's memory: tells the places of devices apart
 
@@ -183,7 +184,8 @@ class _Watch:
 
     def _add(self, moment: Moment) -> Moment:
         """Appends a moment."""
-        moment.queue, moment.list, moment.text = map(_brief, (moment.queue, moment.list, moment.text))
+        texts = moment.name, moment.queue, moment.list, moment.text
+        moment.name, moment.queue, moment.list, moment.text = map(_brief, texts)
         moments = self._run.moments
         moments.append(moment)
         # Without a lock: threads of other devices append too, and a finalizer in here could wait for theirs.
