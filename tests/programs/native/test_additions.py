@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from toolchain import DMLEMU, FLAGS, HERE, NOTHING, Built, capi, marked_lines, needs_compiler, run
+from toolchain import DMLEMU, FLAGS, HERE, NOTHING, Built, capi, marked_lines, needs_compiler, run, run_alone
 
 pytestmark = needs_compiler
 
@@ -56,6 +56,15 @@ def test_libraries_that_only_a_library_has_loaded_are_found(built: Built, mode: 
     code = f"import ctypes; ctypes.CDLL({str(built('additions.so'))!r}).run(0)"
     done = run(*DMLEMU, "exec", "--strict", sys.executable, "-c", code, DMLEMU_CAPI_MODE=mode)
     assert done.stdout.splitlines()[-1] == "1 1 0", done.stderr
+
+
+@pytest.mark.parametrize("mode", ["direct", "isolated"])
+def test_the_status_of_a_python_program(built: Built, mode: str) -> None:
+    """Whichever of the two Pythons knows of the reports, the one of the program ends the process."""
+    code = f"import ctypes, sys; ctypes.CDLL({str(built('additions.so'))!r}).run(ord(sys.argv[1]))"
+    variables = {"DMLEMU_CAPI_MODE": mode, "DMLEMU_STRICTNESS": "strict", "DMLEMU_EXIT_CODE": "report"}
+    for how, status in (("w", 1), ("r", 0)):
+        assert run_alone(sys.executable, "-c", code, how, **variables).returncode == status
 
 
 def test_the_functions_do_nothing_without_dmlemu(tmp_path: Path) -> None:
