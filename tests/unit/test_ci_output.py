@@ -1,9 +1,17 @@
-"""What ``run`` and ``--report`` give to continuous integration: SARIF, and annotations of GitHub."""
+"""What ``run`` and ``--report`` give to continuous integration: SARIF, annotations of GitHub, Code Quality
+of GitLab.
+
+With DMLEMU_SARIF_MULTITOOL set to the program of the npm package @microsoft/sarif-multitool-linux, a log is
+checked by the rules of SARIF and of GitHub, too.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +20,7 @@ import pytest
 from dmlemu import Report, Severity, d3d12
 from dmlemu.cli import main
 from dmlemu.diagnostics.location import note_source, source_of
-from dmlemu.diagnostics.reporting.ci_output import annotation, places, result
+from dmlemu.diagnostics.reporting.ci_output import annotation, code_quality_issue, places, result
 from dmlemu.reporting import ReportFile, Stored
 
 MODELS = Path(__file__).parents[1] / "programs" / "dxdispatch" / "models"
@@ -58,9 +66,14 @@ def test_a_result_has_its_other_places_and_its_hint() -> None:
     }
 
 
-def test_a_report_without_a_line_has_no_location() -> None:
+def test_a_report_without_a_line_is_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GitHub refuses a whole file in which one result has no place."""
     row = json.loads(Stored(Report("AN_ID", "It is wrong.")).json())
-    assert "locations" not in result(row)
+    for script, program in (("Makefile", "Makefile"), ("-c", os.path.realpath(sys.executable))):
+        monkeypatch.setattr(sys, "argv", [script])
+        (location,) = result(row)["locations"]
+        assert location["physicalLocation"]["artifactLocation"]["uri"].removeprefix("file://") == program
+        assert code_quality_issue(row)["location"] == {"path": program, "lines": {"begin": 1}}
     assert annotation(row) == "::error title=AN_ID::It is wrong."
     assert places({**row, "file": "model.json"}) == [("model.json", 1, "")]
 
@@ -69,6 +82,86 @@ def test_an_annotation_is_escaped() -> None:
     row = json.loads(Stored(Report("AN_ID", "100 %\nof it", hint="do")).json())
     row["file"] = "a,b:c.json"
     assert annotation(row) == "::error file=a%2Cb%3Ac.json,line=1,title=AN_ID::100 %25%0Aof it%0Ahint: do"
+
+
+def test_paths_are_those_in_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever in it the program runs, as in the build folder of CMake; CI may name a checkout."""
+    source, build = tmp_path / "checkout" / "module" / "a.cpp", tmp_path / "checkout" / "module" / "build"
+    build.mkdir(parents=True)
+    source.touch()
+    monkeypatch.chdir(build)
+    row = {**json.loads(Stored(Report("AN_ID", "It is wrong.")).json()), "file": "../a.cpp"}
+
+    def shown() -> list[str]:
+        found = re.search("file=([^,]*)", annotation(row))
+        uri = result(row)["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        return [found[1] if found else "", uri, code_quality_issue(row)["location"]["path"]]
+
+    assert shown() == ["../a.cpp"] * 3
+    (source.parent / ".git").touch()
+    assert shown() == ["a.cpp"] * 3
+    for variable in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, str(tmp_path / "checkout"))
+            assert shown() == ["module/a.cpp"] * 3
+            monkeypatch.chdir(tmp_path)
+            row["file"] = str(source)
+            assert shown() == ["module/a.cpp"] * 3
+    assert shown() == ["checkout/module/a.cpp"] * 3
+    monkeypatch.chdir("/proc")
+    assert shown() == [str(source), f"file://{source}", str(source)]
+
+
+def test_an_issue_of_code_quality() -> None:
+    row = json.loads(Stored(TWO_PLACES).json())
+    issue = code_quality_issue(row)
+    assert re.fullmatch("[0-9a-f]{64}", issue.pop("fingerprint"))
+    assert issue == {
+        "check_name": "HAZARD_RAW",
+        "description": f"HAZARD_RAW: {TWO_PLACES.message}\nhint: {TWO_PLACES.hint}",
+        "severity": "critical",
+        "location": {"path": f"tests/unit/{HERE}", "lines": {"begin": 11}},
+    }
+    suppressed = code_quality_issue({**row, "suppressed": "a reason"})
+    assert suppressed["severity"] == "info" and suppressed["description"].endswith(" (suppressed: a reason)")
+    other = code_quality_issue({**row, "test": "test_it.py::test"})
+    assert other["fingerprint"] != code_quality_issue(row)["fingerprint"]
+
+
+def test_a_file_of_code_quality_is_whole_after_each_report(tmp_path: Path) -> None:
+    path = tmp_path / "gl.codequality.json"
+    file = ReportFile(path)
+    assert json.loads(path.read_text()) == []
+    for count, id in enumerate(("HAZARD_RAW", "AN_ID"), 1):
+        file(Stored(Report(id, "It is wrong.", severity=Severity.WARNING)))
+        assert [each["check_name"] for each in json.loads(path.read_text())] == ["HAZARD_RAW", "AN_ID"][
+            :count
+        ]
+    file.close()
+    assert {each["severity"] for each in json.loads(path.read_text())} == {"minor"}
+
+
+@pytest.mark.skipif("DMLEMU_SARIF_MULTITOOL" not in os.environ, reason="names no program that checks SARIF")
+def test_the_rules_of_github_for_sarif(tmp_path: Path) -> None:
+    file = ReportFile(tmp_path / "reports.sarif")
+    for report in (TWO_PLACES, Report("AN_ID", "It is wrong.")):
+        file(Stored(report))
+    file.close()
+    done = subprocess.run(
+        [
+            os.environ["DMLEMU_SARIF_MULTITOOL"],
+            "validate",
+            tmp_path / "reports.sarif",
+            "--rule-kind",
+            "Sarif;Ghas",
+        ],
+        env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert "Analysis completed successfully" in done.stdout, done.stdout + done.stderr
+    assert ": error " not in done.stdout, done.stdout
 
 
 def test_a_line_of_two_files_is_not_known() -> None:

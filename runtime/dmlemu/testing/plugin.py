@@ -6,8 +6,9 @@ test did not expect, even if the exception was swallowed; WARNINGs are listed at
 ``--dmlemu-werror`` they fail the test, too.  A refused call fails it as well when the program swallows the
 exception; ``pytest.raises`` and ``assertRaises`` expect it, and an HRESULT that is an answer rather than a
 mistake (E_OUTOFMEMORY, DXGI_ERROR_UNSUPPORTED, ...) is for the program.  ``--dmlemu-report=FILE`` writes
-every report as a JSON line with the test's node id, into a ``.sarif`` file those that no test expects; JUnit
-files have them as properties, and GitHub Actions show them beside their lines.  ``--dmlemu-chaos=SEED`` runs
+every report as a JSON line with the test's node id, into a ``.sarif`` file, or a ``.codequality.json`` for
+GitLab, those that no test expects; JUnit files have them as properties, and GitHub Actions show them beside
+their lines.  ``--dmlemu-chaos=SEED`` runs
 every device under ``dmlemu.chaos(SEED)``.  ``--dmlemu-record=FILE.dmlrec`` records what the devices dispatch
 that are created meanwhile, ``--dmlemu-trace=FILE.json`` writes a timeline of them; a worker of pytest-xdist
 adds its name to the file's.
@@ -80,7 +81,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--dmlemu-werror", action="store_true", help="their warnings fail the test, too")
     group.addoption(
-        "--dmlemu-report", metavar="FILE", help="write what they report as JSON lines, or as .sarif"
+        "--dmlemu-report",
+        metavar="FILE",
+        help="write what they report as JSON lines, as .sarif, or as .codequality.json for GitLab",
     )
     group.addoption("--dmlemu-record", metavar="FILE", help="write what they dispatch, for dmlemu diff")
     group.addoption("--dmlemu-trace", metavar="FILE", help="write a timeline of them, for Perfetto")
@@ -170,8 +173,8 @@ class _Test:
 
 
 class _Rows:
-    """The file of ``--dmlemu-report``: JSON lines, which are written as tests end, or SARIF at the end of
-    the run.
+    """The file of ``--dmlemu-report``: JSON lines, which are written as tests end, or a file for CI at the
+    end of the run.
     """
 
     def __init__(self, path: str) -> None:
@@ -181,20 +184,23 @@ class _Rows:
         if suffix not in ("", ".json", ".jsonl", ".sarif"):
             raise pytest.UsageError(
                 f"--dmlemu-report: '{path}' ends in {suffix}; expected .json or .jsonl for JSON lines, "
-                "or .sarif"
+                ".sarif, or .codequality.json for GitLab"
             )
+        from ..diagnostics.reporting.forms import CODE_QUALITY
+
+        self._for_ci = suffix == ".sarif" or path.lower().endswith(CODE_QUALITY)
         self._is_sarif = suffix == ".sarif"
         self._late: list[str] = []  # lines for what is not a regular file
         try:
             self._output = Output(path)
-            if self._output.place is not None and not self._is_sarif:
+            if self._output.place is not None and not self._for_ci:
                 self._output.write("")
         except OSError as error:
             raise pytest.UsageError(f"--dmlemu-report: {error}") from None
 
     def add(self, lines: list[str]) -> None:
         """Adds the reports of a test."""
-        if self._is_sarif or not lines:
+        if self._for_ci or not lines:
             return
         if self._output.place is None:
             self._late += lines
@@ -206,10 +212,10 @@ class _Rows:
 
     def close(self, unexpected: list[dict[str, Any]]) -> None:
         """The run has ended."""
-        if self._is_sarif:
-            from ..diagnostics.reporting.ci_output import sarif
+        if self._for_ci:
+            from ..diagnostics.reporting.ci_output import code_quality, sarif
 
-            self._output.write(sarif(unexpected))
+            self._output.write((sarif if self._is_sarif else code_quality)(unexpected))
         elif self._output.place is None:
             self._output.write("".join(f"{line}\n" for line in self._late))
 
@@ -219,6 +225,7 @@ class _Watch:
 
     def __init__(self, config: pytest.Config) -> None:
         self._strictness: str | None = config.getoption("dmlemu")
+        self._root = config.rootpath
         self._werror: bool = config.getoption("dmlemu_werror")
         self._chaos: int | None = config.getoption("dmlemu_chaos")
         self._report: str | None = config.getoption("dmlemu_report")
@@ -416,7 +423,9 @@ class _Watch:
         rows = [json.loads(line) for line in lines]
         for row in rows:
             self._note(row)
-        self._unexpected += [row for row in rows if not row["is_expected"]]
+        self._unexpected += [
+            {**row, "file": str(self._root / row["file"])} for row in rows if not row["is_expected"]
+        ]
         if self._rows is not None:
             with self._written():
                 self._rows.add(lines)

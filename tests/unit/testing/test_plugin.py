@@ -550,6 +550,22 @@ def test_sarif_has_what_no_test_expects(pytester: pytest.Pytester) -> None:
     assert "helpUri" not in rules["MY_ERROR"]
 
 
+def test_code_quality_has_what_no_test_expects(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From another folder than the root of the tests."""
+    pytester.makeini("[pytest]")
+    pytester.mkdir(".git")
+    elsewhere = pytester.mkdir("elsewhere")
+    monkeypatch.chdir(elsewhere)
+    options = ("--dmlemu=strict", "--dmlemu-report=out.codequality.json")
+    run(pytester, FAILING, *options, "..").assert_outcomes(passed=2, failed=1)
+    issues = json.loads((elsewhere / "out.codequality.json").read_text())
+    assert [each["check_name"] for each in issues if each["severity"] == "critical"] == ["MY_ERROR"]
+    assert {each["location"]["path"] for each in issues} == {"test_it.py"}
+    assert len({each["fingerprint"] for each in issues}) == len(issues) == 2
+
+
 def test_a_report_of_another_name_is_refused(pytester: pytest.Pytester) -> None:
     for name in ("out.xml", "out.txt"):
         said = run(pytester, "", f"--dmlemu-report={name}").stderr

@@ -1,10 +1,15 @@
-"""Reports for continuous integration: SARIF, annotations of GitHub Actions, properties of JUnit files."""
+"""Reports for continuous integration: SARIF, annotations of GitHub Actions, Code Quality of GitLab,
+properties of JUnit files.
+
+Each knows a file by its path in the repository, wherever the program ran, and takes no report without a file.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -12,7 +17,16 @@ from urllib.parse import quote
 from ..location import source_of
 from ..rule_pages import page
 
-__all__ = ["SARIF_HEAD", "annotation", "junit_property", "result", "sarif", "sarif_tail"]
+__all__ = [
+    "SARIF_HEAD",
+    "annotation",
+    "code_quality",
+    "code_quality_issue",
+    "junit_property",
+    "result",
+    "sarif",
+    "sarif_tail",
+]
 
 _LEVELS = {"CORRUPTION": "error", "ERROR": "error", "WARNING": "warning"}
 _SITE = re.compile(r"\bat ([^\s:()]+\.\w+):(\d+)")
@@ -42,7 +56,8 @@ def _rule(id: str) -> dict[str, Any]:
 
     check = catalogue().get(id)
     if check is None:
-        return {"id": id}
+        own = {"text": f"{id}, a check of the program's own."}
+        return {"id": id, "shortDescription": own, "fullDescription": own, "help": own}
     url = page(check.rule)
     return {
         "id": id,
@@ -55,16 +70,14 @@ def _rule(id: str) -> dict[str, Any]:
 
 def result(row: dict[str, Any]) -> dict[str, Any]:
     """A result of SARIF: the report's line, and the other ones that it names."""
-    hint = f"\nhint: {row['hint']}" if row["hint"] else ""
-    found_at = places(row)
+    found_at = places(row) or [_program()]  # GitHub refuses a file in which one result has no place
     found: dict[str, Any] = {
         "ruleId": row["id"],
         "level": _LEVELS.get(row["severity"], "note"),
-        "message": {"text": row["message"] + hint},
+        "message": {"text": row["message"] + _hint(row)},
         "occurrenceCount": row["count"],
+        "locations": [_location(found_at[0])],
     }
-    if found_at:
-        found["locations"] = [_location(found_at[0])]
     if found_at[1:]:
         found["relatedLocations"] = [
             {**_location(each), "message": {"text": each.text}} for each in found_at[1:]
@@ -76,8 +89,13 @@ def result(row: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _hint(row: dict[str, Any]) -> str:
+    return f"\nhint: {row['hint']}" if row["hint"] else ""
+
+
 def _location(place: Place) -> dict[str, Any]:
-    file = f"file://{place.file}" if os.path.isabs(place.file) else place.file
+    path = _in_repository(place.file)
+    file = f"file://{path}" if os.path.isabs(path) else path
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": quote(file, safe="/:")},
@@ -89,9 +107,9 @@ def _location(place: Place) -> dict[str, Any]:
 def annotation(row: dict[str, Any]) -> str:
     """A workflow command of GitHub Actions, which shows the report beside its line."""
     kind = _LEVELS.get(row["severity"], "notice")
-    where = [f"file={_property(each.file)},line={each.line}," for each in places(row)[:1]]
-    hint = f"\nhint: {row['hint']}" if row["hint"] else ""
-    return f"::{kind} {''.join(where)}title={_property(row['id'])}::{_data(row['message'] + hint)}"
+    where = [f"file={_property(_in_repository(each.file))},line={each.line}," for each in places(row)[:1]]
+    text = row["message"] + _hint(row)
+    return f"::{kind} {''.join(where)}title={_property(row['id'])}::{_data(text)}"
 
 
 def _data(text: str) -> str:
@@ -100,6 +118,32 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+_GITLAB = {"CORRUPTION": "blocker", "ERROR": "critical", "WARNING": "minor"}
+
+
+def code_quality(rows: Iterable[dict[str, Any]]) -> str:
+    """A Code Quality report of GitLab."""
+    return "[\n" + ",\n".join(json.dumps(code_quality_issue(row)) for row in rows) + "\n]\n"
+
+
+def code_quality_issue(row: dict[str, Any]) -> dict[str, Any]:
+    """An issue of a Code Quality report; a suppressed one is of severity info, with the reason."""
+    from hashlib import sha256
+
+    place = next(iter(places(row)), _program())
+    path = _in_repository(place.file)
+    why = f" (suppressed: {row['suppressed']})" if row["suppressed"] else ""
+    text = row["message"] + _hint(row) + why
+    known_by = json.dumps([row["id"], path, place.line, row["message"], row.get("test", "")])
+    return {
+        "check_name": row["id"],
+        "description": f"{row['id']}: {text}",
+        "severity": "info" if why else _GITLAB.get(row["severity"], "info"),
+        "fingerprint": sha256(known_by.encode()).hexdigest(),
+        "location": {"path": path, "lines": {"begin": place.line}},
+    }
 
 
 def junit_property(row: dict[str, Any]) -> tuple[str, str]:
@@ -135,3 +179,32 @@ def _places(text: str, own: str) -> Iterator[Place]:
             yield Place(source, line, text)
         elif not os.path.isabs(file) and os.path.exists(file):
             yield Place(file, line, text)
+
+
+def _program() -> Place:
+    """The program that runs, for a report that names no line: its script, or its executable."""
+    script = sys.argv[0] if sys.argv else ""
+    return Place(script if os.path.isfile(script) else os.path.realpath("/proc/self/exe"), 1, "")
+
+
+def _in_repository(file: str) -> str:
+    """A file's path in the checkout that CI names, else in the repository or folder that the program runs
+    in; the path as it is in none of them.
+    """
+    path = os.path.abspath(file)
+    for root in _checkouts():
+        if os.path.exists(path) and path.startswith(root + os.sep):
+            return os.path.relpath(path, root)
+    return file
+
+
+def _checkouts() -> Iterator[str]:
+    named = (os.environ.get(name, "") for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"))
+    yield from filter(os.path.isabs, named)
+    here = folder = os.getcwd()
+    while folder != os.path.dirname(folder):
+        if os.path.exists(os.path.join(folder, ".git")):
+            yield folder
+            break
+        folder = os.path.dirname(folder)
+    yield here

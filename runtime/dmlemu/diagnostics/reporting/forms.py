@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..spelling import shorten
 from .stored import Stored
 
-__all__ = ["Form", "form_of"]
+__all__ = ["CODE_QUALITY", "Form", "form_of"]
 
 
 class Form:
@@ -75,16 +75,36 @@ class _Sarif(Form):
         return sarif_tail(stored.report.id for stored in reports)
 
 
+class _CodeQuality(Form):
+    head = "[\n"
+    between = ",\n"
+
+    def entry(self, stored: Stored) -> str:
+        import json
+
+        from .ci_output import code_quality_issue
+
+        row = json.loads(stored.json())
+        return json.dumps(code_quality_issue({**row, "file": self._program} if self._program else row))
+
+    def tail(self, reports: Iterable[Stored]) -> str:
+        return "\n]\n"
+
+
+CODE_QUALITY = ".codequality.json"
 _FORMS = {"": Form, ".json": Form, ".jsonl": Form, ".txt": _Text, ".html": _Page, ".sarif": _Sarif}
 
 
 def form_of(path: str | os.PathLike[str], program: str = "") -> Form:
     """The form of a file; ValueError: its name ends in another way.  ``program``: see :class:`ReportFile`."""
+    if os.fspath(path).lower().endswith(CODE_QUALITY):
+        return _CodeQuality(program)
     suffix = os.path.splitext(os.fspath(path))[1]
     form = _FORMS.get(suffix.lower())
     if form is None:
         raise ValueError(
             f"'{shorten(os.fspath(path), 2000)}' ends in {shorten(suffix)}; expected .json or .jsonl "
-            "for JSON lines, .txt for text, .html for a page with pictures, or .sarif"
+            f"for JSON lines, .txt for text, .html for a page with pictures, .sarif, "
+            f"or {CODE_QUALITY} for GitLab"
         )
     return form(program)
