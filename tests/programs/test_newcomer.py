@@ -71,6 +71,9 @@ NOT_RUN = {
 OF_CLIENTS = re.compile(r"docs/guide/run-a-\w+-program\.md|tests/clients/")
 """Pages about packages that are installed into environments of their own."""
 
+OF_A_PROJECT = "docs/guide/use-it-in-ci.md"
+"""A page about another repository: ``test_ci_guide.py`` lays it out."""
+
 
 class Block(NamedTuple):
     page: str
@@ -91,6 +94,8 @@ class Block(NamedTuple):
                 return reason
         if OF_CLIENTS.match(self.page):
             return "needs an environment of its own: make test-clients"
+        if self.page == OF_A_PROJECT:
+            return "belongs to a repository of its own: test_ci_guide.py"
         language, _, source = self.info.partition(" ")
         if language in ("text", "diff", "c", "json"):
             return f"{language}: what is printed, or a quotation"

@@ -179,6 +179,7 @@ def test_a_sarif_file_is_whole_after_each_report(tmp_path: Path) -> None:
     path = tmp_path / "reports.SARIF"
     file = ReportFile(path)
     assert sarif(path)["results"] == []
+    assert sarif(path)["automationDetails"] == {"id": "dmlemu/reports/"}
     first, second = Stored(TWO_PLACES), Stored(Report("AN_ID", "text", severity=Severity.INFO))
     for count, each in enumerate((first, second), 1):
         file(each)

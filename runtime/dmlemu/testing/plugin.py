@@ -215,7 +215,8 @@ class _Rows:
         if self._for_ci:
             from ..diagnostics.reporting.ci_output import code_quality, sarif
 
-            self._output.write((sarif if self._is_sarif else code_quality)(unexpected))
+            path = self._output.path
+            self._output.write(sarif(unexpected, path) if self._is_sarif else code_quality(unexpected))
         elif self._output.place is None:
             self._output.write("".join(f"{line}\n" for line in self._late))
 

@@ -587,7 +587,7 @@ def test_rules_of_sarif_have_their_pages() -> None:
     without = next(id for id, check in catalogue().items() if page(check.rule) is None)
     where = {"file": "test_it.py", "line": 1, "test": "test_it.py::test"}
     rows = [json.loads(Stored(Report(id, "A mistake.")).json(**where)) for id in ("HAZARD_RAW", without)]
-    (log,) = json.loads(sarif(rows))["runs"]
+    (log,) = json.loads(sarif(rows, "out.sarif"))["runs"]
     rules = {each["id"]: each for each in log["tool"]["driver"]["rules"]}
     assert rules["HAZARD_RAW"]["helpUri"].endswith("/dml-barriers")
     assert "helpUri" not in rules[without]

@@ -18,28 +18,39 @@ from ..location import source_of
 from ..rule_pages import page
 
 __all__ = [
-    "SARIF_HEAD",
     "annotation",
     "code_quality",
     "code_quality_issue",
     "junit_property",
     "result",
     "sarif",
+    "sarif_head",
     "sarif_tail",
 ]
 
 _LEVELS = {"CORRUPTION": "error", "ERROR": "error", "WARNING": "warning"}
 _SITE = re.compile(r"\bat ([^\s:()]+\.\w+):(\d+)")
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-SARIF_HEAD = f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"results": [\n'
-"""What comes before the results, which ``",\\n"`` separates."""
 
 
-def sarif(rows: Iterable[dict[str, Any]]) -> str:
-    """A SARIF 2.1.0 log of reports, which are given as their JSON lines."""
+def sarif(rows: Iterable[dict[str, Any]], path: str) -> str:
+    """A SARIF 2.1.0 log of reports, which are given as their JSON lines; ``path``: of its file."""
     rows = list(rows)
     results = ",\n".join(json.dumps(result(row)) for row in rows)
-    return SARIF_HEAD + results + sarif_tail(row["id"] for row in rows)
+    return sarif_head(path) + results + sarif_tail(row["id"] for row in rows)
+
+
+def sarif_head(path: str) -> str:
+    """What comes before the results, which ``",\\n"`` separates.
+
+    GitHub tells the files that one job uploads apart by the id that is made of their names.
+    """
+    name = os.path.splitext(os.path.basename(path))[0]
+    details = json.dumps({"id": f"dmlemu/{name}/"})
+    return (
+        f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", '
+        f'"runs": [{{"automationDetails": {details}, "results": [\n'
+    )
 
 
 def sarif_tail(ids: Iterable[str]) -> str:

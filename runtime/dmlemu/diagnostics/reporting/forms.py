@@ -17,8 +17,9 @@ class Form:
     head = ""
     between = ""
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, path: str) -> None:
         self._program = program
+        self._path = path
 
     def entry(self, stored: Stored) -> str:
         return stored.json() + "\n"
@@ -57,9 +58,9 @@ class _Sarif(Form):
 
     @property
     def head(self) -> str:  # type: ignore[override]
-        from .ci_output import SARIF_HEAD
+        from .ci_output import sarif_head
 
-        return SARIF_HEAD
+        return sarif_head(self._path)
 
     def entry(self, stored: Stored) -> str:
         import json
@@ -97,14 +98,15 @@ _FORMS = {"": Form, ".json": Form, ".jsonl": Form, ".txt": _Text, ".html": _Page
 
 def form_of(path: str | os.PathLike[str], program: str = "") -> Form:
     """The form of a file; ValueError: its name ends in another way.  ``program``: see :class:`ReportFile`."""
-    if os.fspath(path).lower().endswith(CODE_QUALITY):
-        return _CodeQuality(program)
-    suffix = os.path.splitext(os.fspath(path))[1]
+    path = os.fspath(path)
+    if path.lower().endswith(CODE_QUALITY):
+        return _CodeQuality(program, path)
+    suffix = os.path.splitext(path)[1]
     form = _FORMS.get(suffix.lower())
     if form is None:
         raise ValueError(
-            f"'{shorten(os.fspath(path), 2000)}' ends in {shorten(suffix)}; expected .json or .jsonl "
+            f"'{shorten(path, 2000)}' ends in {shorten(suffix)}; expected .json or .jsonl "
             f"for JSON lines, .txt for text, .html for a page with pictures, .sarif, "
             f"or {CODE_QUALITY} for GitLab"
         )
-    return form(program)
+    return form(program, path)
