@@ -70,15 +70,23 @@ def test_what_is_typed_prints_what_is_shown(tmp_path: Path) -> None:
         if block.language == "sh":
             done = processes.run(["bash", "-c", block.text], cwd=tmp_path, env=given, timeout=110)
             shown = following.text if following is not None and following.language == "text" else ""
-            assert same(shown, done.stdout), (
-                f"{PAGE.name}:{block.line}\n{done.stdout}{done.stderr}"
-            )
+            assert same(shown, done.stdout), f"{PAGE.name}:{block.line}\n{done.stdout}{done.stderr}"
 
 
 def test_the_page_quotes_its_test() -> None:
     (quoted,) = (each.text for each in FOUND if each.language == "python")
     name, _, code = quoted.partition("\n")
     assert code in (ROOT / name.removeprefix("# ")).read_text()
+
+
+@pytest.mark.usefixtures("needs_the_compiler")
+def test_the_picture_is_that_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import report_picture
+
+    assert report_picture.PICTURE.read_text() == report_picture.main(), (
+        "python docs/report_picture.py draws it"
+    )
 
 
 # --- the workflow files ---
