@@ -1,4 +1,4 @@
-"""Draws docs/pictures/wrong_pitch.svg: a report with its diagram, as ``dmlemu exec --report FILE.html`` writes it.
+"""Draws docs/pictures/wrong_pitch.svg: a report with its diagram, as ``dmlemu exec --report FILE.html`` does.
 
 The program is examples/cpp/rows.cpp with the mistake of the guide "Use it in CI".
 """
@@ -20,9 +20,11 @@ COLUMNS, WIDTH, LINE, MARGIN = 96, 740, 17, 18  # WIDTH: of so many characters, 
 STYLE = """\
 <style>
 .report text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1a1a1a; white-space: pre; }
-.report .first { font-weight: 600; } .report .page { fill: #fff; stroke: #ccc; } .report .bar { fill: #d00000; }
+.report .first { font-weight: 600; } .report .bar { fill: #d00000; }
+.report .page { fill: #fff; stroke: #ccc; }
 @media (prefers-color-scheme: dark) {
-.report text { fill: #e8e8e8; } .report .page { fill: #1e1e1e; stroke: #444; } .report .bar { fill: #ff5c5c; } }
+.report text { fill: #e8e8e8; } .report .page { fill: #1e1e1e; stroke: #444; }
+.report .bar { fill: #ff5c5c; } }
 </style>
 """
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toolchain import needs_compiler
+from toolchain import capi, needs_compiler
 
 import processes
 
@@ -48,6 +48,13 @@ needs_cmake = pytest.mark.skipif(
 )
 
 
+@pytest.fixture
+def needs_add_test() -> None:
+    """The project file calls a function that find_package(dmlemu) brings."""
+    if "function(dmlemu_add_test" not in Path(capi("--cmake")[0], "dmlemu-config.cmake").read_text():
+        pytest.skip("find_package(dmlemu) has no dmlemu_add_test")
+
+
 def cmake_file() -> str:
     """The project file, which a command of the page writes."""
     (text,) = re.findall(r"^cat > CMakeLists.txt <<'END'\n(.*?)^END$", PAGE.read_text(), re.M | re.S)
@@ -60,8 +67,9 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @needs_cmake
-@pytest.mark.usefixtures("needs_the_compiler")
+@pytest.mark.usefixtures("needs_the_compiler", "needs_add_test")
 def test_what_is_typed_prints_what_is_shown(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
     for name, source in SOURCES.items():
         shutil.copy(ROOT / source, tmp_path / name)
     given = environment(PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
@@ -305,7 +313,7 @@ def test_a_wrong_python_program_turns_red_at_its_line(tmp_path: Path, stand_in: 
 @needs_cmake
 @pytest.mark.long
 @pytest.mark.timeout(280)
-@pytest.mark.usefixtures("needs_the_compiler")
+@pytest.mark.usefixtures("needs_the_compiler", "needs_add_test")
 @pytest.mark.parametrize("wheel", ["stand_in", "real"])
 @pytest.mark.parametrize("job", ["rows", "pytest"])
 def test_jobs_of_github(job: str, wheel: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -350,7 +358,7 @@ def test_seeds_of_the_night(tmp_path: Path, stand_in: Path) -> None:
 @needs_cmake
 @pytest.mark.long
 @pytest.mark.timeout(280)
-@pytest.mark.usefixtures("needs_the_compiler")
+@pytest.mark.usefixtures("needs_the_compiler", "needs_add_test")
 @pytest.mark.parametrize("wheel", ["stand_in", "real"])
 @pytest.mark.parametrize("job", ["rows", "pytest"])
 def test_jobs_of_gitlab(job: str, wheel: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -1,0 +1,33 @@
+"""The page that compares dmlemu with others: what it says of Oclgrind is run, where that is installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from test_tutorial import ROOT, blocks, same
+
+import processes
+from dmlemu.checks import catalogue
+
+PAGE = ROOT / "docs" / "comparison.md"
+NEEDED = ("gcc", "oclgrind")
+
+
+def test_checks_exist() -> None:
+    named = set(re.findall(r"`([A-Z][A-Z0-9_]+)`", PAGE.read_text()))
+    assert "HAZARD_RAW" in named
+    assert named <= set(catalogue())
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, NEEDED)) or not Path("/usr/include/CL/cl.h").exists(),
+    reason="gcc, oclgrind or OpenCL's headers are not installed",
+)
+def test_oclgrind_finds_what_the_page_says() -> None:
+    command, shown = blocks(PAGE)
+    script = f"cd {ROOT}\n{command.text.replace('-o rows', '-o $OUT/rows').replace('./rows', '$OUT/rows')}"
+    done = processes.run(["bash", "-c", f"OUT=$(mktemp -d)\n{script}\nrm -r $OUT"], timeout=100)
+    assert same(shown.text, done.stdout), done.stdout + done.stderr
