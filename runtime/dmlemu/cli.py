@@ -169,8 +169,8 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--report",
         type=report_file,
         metavar="FILE",
-        help="write all reports: JSON lines (.jsonl, .json), text (.txt), a page with pictures (.html) "
-        "or SARIF (.sarif)",
+        help="write all reports: JSON lines (.jsonl, .json), text (.txt), a page with pictures (.html), "
+        "SARIF (.sarif) or Code Quality of GitLab (.codequality.json)",
     )
     run.add_argument(
         "--trace",

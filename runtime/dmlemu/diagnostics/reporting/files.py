@@ -32,8 +32,8 @@ __all__ = [
 
 class ReportFile:
     """A sink that writes to a file, which is emptied first, by the end of its name: JSON lines (``.jsonl``,
-    ``.json`` or none), text (``.txt``), a page with the pictures of reports (``.html``), or SARIF
-    (``.sarif``).
+    ``.json`` or none), text (``.txt``), a page with the pictures of reports (``.html``), SARIF
+    (``.sarif``), or Code Quality of GitLab (``.codequality.json``).
 
     A report is written when it first occurs, so that it survives a crash; :meth:`close`, at the latest
     the end of the program, replaces the file if counts have changed.  Into what is not a regular file
