@@ -54,7 +54,7 @@ NOT_RUN = {
         "docs/guide/port-a-cpp-program.md",
         "CMAKE_TOOLCHAIN_FILE=",
     ): "PROJECT stands for the reader's own; test_compat.py builds one",
-    ("docs/guide/port-a-cpp-program.md", "pip install tensorflow-cpu"): "needs an environment of its own",
+    ("docs/comparison.md", "gcc examples/comparison"): "needs Oclgrind: test_comparison.py runs it",
     (
         "docs/guide/find-the-wrong-node.md",
         "$ dmlemu diff net.onnx",
