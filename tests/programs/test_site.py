@@ -146,6 +146,8 @@ def test_html_is_valid(site: Path) -> None:
 def test_pages_fit_the_window(chromium: Any, site: Path, width: int) -> None:
     for name in (
         "index.html",
+        "comparison.html",
+        "guide/use-it-in-ci.html",
         "tutorial/02-where-an-element-lies.html",
         "reference/operators/gather.html",
         "reference/checks/HAZARD_RAW.html",
