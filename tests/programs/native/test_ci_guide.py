@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.tags import sys_tags
+from packaging.utils import parse_wheel_filename
 from toolchain import capi, needs_compiler
 
 import processes
@@ -255,11 +257,12 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def real() -> Path:
-    """The wheel that ``make wheel`` has made."""
-    found = sorted((ROOT / "dist").glob("dmlemu-*.whl"))
-    if not found:
-        pytest.skip("dist has no wheel: make wheel")
-    return found[-1]
+    """The wheel for this machine that ``make wheel`` has made."""
+    here = set(sys_tags())
+    for wheel in (ROOT / "dist").glob("dmlemu-*.whl"):
+        if not here.isdisjoint(parse_wheel_filename(wheel.name)[3]):
+            return wheel
+    pytest.skip("dist has no wheel for this machine: make wheel")
 
 
 @pytest.fixture

@@ -9,6 +9,9 @@ import sys
 
 import pytest
 
+import dmlemu.recording
+import dmlemu.testing.rows
+import dmlemu.tracing  # noqa: F401  # what a run within imports anew declares its checks a second time
 from dmlemu import Report, d3d12
 from dmlemu.checks import catalogue
 from dmlemu.diagnostics.reporting.ci_output import sarif
