@@ -26,8 +26,8 @@ def test_checks_exist() -> None:
     not all(map(shutil.which, NEEDED)) or not Path("/usr/include/CL/cl.h").exists(),
     reason="gcc, oclgrind or OpenCL's headers are not installed",
 )
-def test_oclgrind_finds_what_the_page_says() -> None:
+def test_oclgrind_finds_what_the_page_says(tmp_path: Path) -> None:
     command, shown = blocks(PAGE)
-    script = f"cd {ROOT}\n{command.text.replace('-o rows', '-o $OUT/rows').replace('./rows', '$OUT/rows')}"
-    done = processes.run(["bash", "-c", f"OUT=$(mktemp -d)\n{script}\nrm -r $OUT"], timeout=100)
+    script = command.text.replace("examples/comparison", str(ROOT / "examples" / "comparison"))
+    done = processes.run(["bash", "-c", script], cwd=tmp_path, timeout=100)
     assert same(shown.text, done.stdout), done.stdout + done.stderr

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -235,7 +236,7 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ours = distribution("dmlemu")
     folder = tmp_path_factory.mktemp("wheel") / f"dmlemu-{ours.version}-py3-none-any.whl"
     info = f"dmlemu-{ours.version}.dist-info"
-    packages = next(each for each in sys.path if each.endswith("site-packages"))
+    packages = sysconfig.get_path("purelib")
     commands = "".join(
         f"[{group}]\n"
         + "".join(f"{each.name} = {each.value}\n" for each in ours.entry_points if each.group == group)
