@@ -27,10 +27,10 @@ def sums_of_rows(image):
         session.initialize(add)
         packed = session.upload_buffer("packed", image)
         padded = session.buffer("image", HEIGHT * PITCH * 4)
+        size = WIDTH * 4
         for row in range(HEIGHT):
-            session.list.copy_buffer_region(
-                padded, row * PITCH * 4, packed, row * WIDTH * 4, WIDTH * 4
-            )
+            place = row * PITCH * 4
+            session.list.copy_buffer_region(padded, place, packed, row * size, size)
         session.transition(States.COPY_DEST, States.UNORDERED_ACCESS, padded)
         output = session.buffer("sums", HEIGHT * 4)
         session.dispatch(add, [padded], [output])
