@@ -11,6 +11,7 @@ from typing import Any
 
 import check_pages
 import interface_pages
+import man_page
 import onnx_pages
 import rule_pages
 from graph_pictures import graph_svg
@@ -26,6 +27,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 ONNX_GUIDE = ROOT / "docs" / "guide" / "onnx.md"
 PICTURES = ROOT / "docs" / "pictures"
+MANUAL = ROOT / "docs" / "dmlemu.1"
 
 
 def kept() -> dict[Path, str]:
@@ -37,6 +39,7 @@ def kept() -> dict[Path, str]:
     return {
         README: readme,
         ONNX_GUIDE: onnx_guide,
+        MANUAL: man_page.page(),
         PICTURES / "layout.svg": image_layout(),
         PICTURES / "report.svg": overlapping_rows(),
         PICTURES / "graph.svg": residual_block(),

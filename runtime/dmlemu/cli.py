@@ -15,7 +15,6 @@ from warnings import catch_warnings, simplefilter
 
 from dmlemu.errors import Error, Severity, Strictness, printable, shorten
 from dmlemu.files import Output
-from dmlemu.frontends.capi.command import add_commands
 from dmlemu.frontends.usage import UsageError, add_record_options, check_distinct, report_file
 from dmlemu.reporting import ReportFile, Stored, defaults, forget, how_to_see, print_annotation, print_reports
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from dmlemu.frontends.dxdispatch import ModelError, Options
     from dmlemu.recording import Comparison, Progress
 
-__all__ = ["main"]
+__all__ = ["command_parser", "main"]
 
 _STRICTNESS = "which checks run (default: strict)"
 
@@ -49,6 +48,8 @@ def _handled(arguments: Sequence[str] | None) -> int:
         code = _command(arguments)
     except KeyboardInterrupt:  # before what imports: it may have ended an import in the middle
         code = 130
+    except SystemExit:  # before what imports, too: the version and help are to be fast
+        raise
     except (Error, _model_error(), UsageError) as error:
         _print_error(str(error))
     except BrokenPipeError:  # "dmlemu ... | head"
@@ -73,7 +74,7 @@ def _model_error() -> type[ModelError]:
 def _command(arguments: Sequence[str] | None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        parser = _parser(given[0] if given else "")
+        parser = command_parser(given[0] if given else "")
         if "_ARGCOMPLETE" in os.environ:  # a shell asks how the line may go on
             with suppress(ImportError):
                 import argcomplete
@@ -137,15 +138,19 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser(command: str) -> argparse.ArgumentParser:
+def command_parser(command: str = "") -> argparse.ArgumentParser:
     """With all commands, or, for one of C++ programs, only with theirs: the others import most of dmlemu, as
-    the program does itself, and starting it would take twice as long."""
+    the program does itself, and starting it would take twice as long.  The version needs none of them."""
     parser = _Parser(
         prog="dmlemu", description="A hardware emulator of the DirectML / Direct3D 12 compute API."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(metavar="COMMAND")
     parser.set_defaults(run=partial(_list_commands, parser))
+    if command == "--version":
+        return parser
+    from dmlemu.frontends.capi.command import add_commands
+
     if command not in ("exec", "capi"):
         _add_run(commands)
         _add_records(commands)
@@ -246,7 +251,12 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--strictness", choices=[each.value for each in Strictness], default="strict", help=_STRICTNESS
     )
     supported = [name for name, is_supported in kernels.instruction_sets().items() if is_supported]
-    replay.add_argument("--isa", choices=supported, help="the largest instruction set that kernels may use")
+    replay.add_argument(
+        "--isa",
+        choices=supported,
+        metavar="SET",
+        help="the largest instruction set that kernels may use, such as generic or avx2",
+    )
     replay.add_argument("--chaos", type=int, metavar="SEED", help="run under dmlemu.chaos(SEED)")
     replay.add_argument("--layouts", type=int, metavar="SEED", help="draw other layouts for the tensors")
     replay.set_defaults(run=partial(_compare, _replay))

@@ -43,11 +43,12 @@ def run_of(program: str) -> Run:
 
 
 def after(*groups: str, program: str = "wrong_offset.py", size: tuple[int, int] = (140, 40)) -> list[str]:
-    """The screen after each group of keys, in a run of a program that reports nothing."""
+    """The screen after each group of keys, from the first moment of the run of a program on."""
 
     async def pressed() -> list[str]:
         app, screens = Debugger(run_of(program), program), []
         async with app.run_test(size=size) as pilot:
+            await pilot.press("home")
             for keys in groups:
                 await pilot.press(*map(key_name, keys.split()))
                 await pilot.pause()
@@ -85,7 +86,7 @@ def test_a_wrong_stride_shows_in_the_elements_of_the_input(capsys: pytest.Captur
 
 
 def test_overlapping_buffers_show_as_a_writer_of_the_other_buffer(capsys: pytest.CaptureFixture[str]) -> None:
-    found = screen("end C o W", PROGRAMS / "overlapping_buffers.py", capsys)
+    found = screen("end C o W tab tab", PROGRAMS / "overlapping_buffers.py", capsys)
     assert "buffer 'weights', 65552 bytes, byte 65536" in pane(found, "memory")
     assert "writes OutputTensor: buffer 'output', bytes [0, 16)" in pane(found, "moment")
     assert "'weights'  65552 bytes  DEFAULT  COMMON  shares bytes with 'output'" in found
@@ -104,6 +105,29 @@ def test_reused_descriptors_show_at_the_first_dispatch(capsys: pytest.CaptureFix
     assert row.startswith("heap #1 [1] OutputTensor UAV R32_TYPELESS bytes [0, 16) of buffer 'second'")
     found = screen("d g 1 4 enter", PROGRAMS / "reused_descriptors.py", capsys)
     assert pane(found, "moment").startswith("BindOutputs  reused_descriptors.py:20")
+
+
+# --- where it opens ---
+
+
+@HAZARD
+def test_it_opens_at_the_first_report(capsys: pytest.CaptureFixture[str]) -> None:
+    found = screen("", PROGRAMS / "missing_barrier.py", capsys)
+    assert current(found) == 20
+    assert pane(found, "resources").startswith("D3D12 ERROR HAZARD_RAW")
+
+
+def test_without_reports_it_opens_at_the_first_dispatch(capsys: pytest.CaptureFixture[str]) -> None:
+    found = screen("", PROGRAMS / "wrong_offset.py", capsys)
+    assert current(found) == 16 and "'table'  512 bytes" in pane(found, "resources")
+
+
+def test_without_dispatches_it_opens_at_the_first_moment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("import dmlemu\nwith dmlemu.Session() as session:\n    session.run()\n")
+    assert current(screen("", path, capsys)) == 0
 
 
 # --- keys ---
@@ -142,6 +166,31 @@ def test_the_byte_moves_and_memory_changes_its_form() -> None:
     assert "00 00 80 3f  00 00 c8 42" in pane(as_bytes, "memory")
     assert "byte 31" in last and "byte 30" in left
     assert "byte of each element" in pane(picture, "memory")
+
+
+def test_a_text_is_sought_in_names_lists_lines_and_reports() -> None:
+    asked, found, next_, none, before = after("/", "c o p y enter", "f", "f", "F")
+    assert "name, line, list or report" in asked
+    assert [current(each) for each in (found, next_, none, before)] == [5, 22, 22, 5]
+    assert "There is no later moment with 'copy'." in none
+    assert "No text is sought: enter one with /." in after("f")[0]
+    assert current(after("/ . p y : 1 9 enter")[0]) == 10  # the line that binds and dispatches
+    assert "There is no later moment with 'nowhere'." in after("/ n o w h e r e enter")[0]
+    assert current(after("/ c o p y escape")[0]) == 0
+
+
+@HAZARD
+def test_a_text_is_sought_in_reports(capsys: pytest.CaptureFixture[str]) -> None:
+    assert current(screen("home /hazard_raw", PROGRAMS / "missing_barrier.py", capsys)) == 20
+
+
+def test_the_list_of_moments_becomes_wider_and_narrower() -> None:
+    def width(screen: str) -> int:
+        return screen.splitlines()[1].index("\u2502\u2502")
+
+    first, wider, again, narrowest = after("n", "> > >", "< < <", " ".join("<" * 20))
+    assert width(first) == width(again) < width(wider)
+    assert 0 < width(narrowest) < width(first)
 
 
 def test_memory_stays_at_a_chosen_buffer() -> None:

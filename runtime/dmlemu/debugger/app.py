@@ -24,6 +24,8 @@ __all__ = ["Debugger"]
 
 _FONT = re.compile(r"@font-face\s*\{[^}]*\}\s*")  # Textual's are fetched from another host
 _DIGITS = 20  # of numbers that are asked for; those of addresses need no more
+_LETTERS = 200  # of texts
+_TENTHS = 10  # of the screen's width; the list of moments has four at first
 Draw = Callable[[Cursor, int, int], Text]
 
 _STATE: tuple[tuple[str, Draw], ...] = (
@@ -33,6 +35,7 @@ _STATE: tuple[tuple[str, Draw], ...] = (
     ("reports", panes.reports),
     ("list", panes.listing),
 )
+_REPORTS = 3
 
 
 class Pane(Widget):
@@ -61,20 +64,20 @@ class Help(ModalScreen[None]):
         self.dismiss()
 
 
-class Ask(ModalScreen[int | None]):
-    """Asks for a number; escape or anything else gives None."""
+class Ask(ModalScreen[str | None]):
+    """Asks for a text; escape gives None."""
 
-    def __init__(self, question: str) -> None:
+    def __init__(self, question: str, longest: int) -> None:
         super().__init__()
-        self._question = question
+        self._question, self._longest = question, longest
 
     def compose(self) -> ComposeResult:
         """Called by Textual."""
-        yield Input(placeholder=self._question, id="ask", max_length=_DIGITS)
+        yield Input(placeholder=self._question, id="ask", max_length=self._longest)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Called by Textual."""
-        self.dismiss(int(event.value) if event.value.isdecimal() else None)
+        self.dismiss(event.value)
 
     def on_key(self, event: Key) -> None:
         """Called by Textual."""
@@ -87,8 +90,8 @@ class Debugger(App[None]):
 
     CSS = """
     Pane { border: round $primary; border-title-color: $text; padding: 0 1; }
-    #timeline { width: 2fr; }
-    #right { width: 3fr; }
+    #timeline { width: 4fr; }
+    #right { width: 6fr; }
     #details { height: 2fr; }
     #memory { height: 3fr; }
     #state { height: 2fr; }
@@ -104,7 +107,10 @@ class Debugger(App[None]):
     def __init__(self, run: Run, title: str) -> None:
         super().__init__()
         self.cursor, self._title, self._state = Cursor(run), title, 0
+        if self.cursor.here is not None and self.cursor.here.reports:
+            self._state = _REPORTS
         self._panes: list[Pane] = []
+        self._tenths = 4
         self._commands = self._moves()
 
     def _moves(self) -> dict[str, Callable[[], None]]:
@@ -117,12 +123,14 @@ class Debugger(App[None]):
             **_both("d", "D", cursor.dispatch),
             **_both("l", "L", cursor.list),
             **_both("r", "R", self._report),
+            **_both("f", "F", cursor.match),
             **_both("w", "W", cursor.writer),
             **_both("o", "O", cursor.next_operand),
             **_both("b", "B", cursor.next_buffer),
             **_both("right", "left", cursor.move),
             "right_square_bracket": (cursor.move, 16),
             "left_square_bracket": (cursor.move, -16),
+            **_both("greater_than_sign", "less_than_sign", self._widen),
         }
         moves = {key: _bound(move, step) for key, (move, step) in steps.items()}
         moves["home"] = lambda: _ignore(cursor.go(0))
@@ -131,8 +139,9 @@ class Debugger(App[None]):
         moves["z"] = self._toggle_large
         moves["tab"] = lambda: self._next_state(1)
         moves["shift+tab"] = lambda: self._next_state(-1)
-        moves["at"] = lambda: self._ask("byte of the buffer", cursor.to_byte)
-        moves["g"] = lambda: self._ask("number of a moment", lambda at: _ignore(cursor.go(at)))
+        moves["at"] = lambda: self._ask_number("byte of the buffer", cursor.to_byte)
+        moves["g"] = lambda: self._ask_number("number of a moment", lambda at: _ignore(cursor.go(at)))
+        moves["slash"] = lambda: self._ask("name, line, list or report", _LETTERS, cursor.seek)
         moves["question_mark"] = lambda: _ignore(self.push_screen(Help()))
         moves["q"] = self.exit
         return moves
@@ -180,7 +189,7 @@ class Debugger(App[None]):
 
     def _report(self, step: int) -> None:
         self.cursor.report(step)
-        self._state = 3
+        self._state = _REPORTS
 
     def _next_state(self, step: int) -> None:
         self._state = (self._state + step) % len(_STATE)
@@ -190,13 +199,21 @@ class Debugger(App[None]):
         for pane in self._panes[:3]:
             pane.display = not pane.display
 
-    def _ask(self, question: str, use: Callable[[int], None]) -> None:
-        def answered(number: int | None) -> None:
-            if number is not None:
-                use(number)
+    def _widen(self, step: int) -> None:
+        self._tenths = min(max(1, self._tenths + step), _TENTHS - 1)
+        self._panes[0].styles.width = f"{self._tenths}fr"
+        self.query_one("#right").styles.width = f"{_TENTHS - self._tenths}fr"
+
+    def _ask_number(self, question: str, use: Callable[[int], None]) -> None:
+        self._ask(question, _DIGITS, lambda text: use(int(text)) if text.isdecimal() else None)
+
+    def _ask(self, question: str, longest: int, use: Callable[[str], None]) -> None:
+        def answered(text: str | None) -> None:
+            if text:
+                use(text)
             self._show()
 
-        self.push_screen(Ask(question), answered)
+        self.push_screen(Ask(question, longest), answered)
 
     def _show(self) -> None:
         """Draws everything anew."""
@@ -213,7 +230,7 @@ class Debugger(App[None]):
             names.append(name, "reverse" if i == self._state else "").append(" ")
         state.border_title, state.draw = names, _STATE[self._state][1]
         message = (
-            self.cursor.message or "? help  n p moment  c command  d dispatch  r report  w writer  q leave"
+            self.cursor.message or "? help  n p moment  c command  d dispatch  r report  w writer  / seek  q leave"
         )
         self.query_one("#message", Static).update(Text(message))
         for each in self._panes:

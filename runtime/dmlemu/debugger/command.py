@@ -156,7 +156,10 @@ def press(run: Run, title: str, keys: Sequence[str], size: tuple[int, int]) -> t
 
 
 def _words(script: str) -> list[str]:
-    """Keys between spaces, from the argument or the file that it names, in which # begins a comment."""
+    """Keys between spaces, from the argument or the file that it names, in which # begins a comment.
+
+    ``/TEXT`` seeks a text: it stands for its keys and enter.
+    """
     try:
         is_file = Path(script).is_file()
     except (OSError, ValueError):
@@ -164,9 +167,14 @@ def _words(script: str) -> list[str]:
     lines = read_text(script, _MOST_SCRIPT).splitlines() if is_file else [script]
     words = [word for line in lines for word in line.partition("#")[0].split()]
     known = {*(key for row in KEYS for key in row[:2]), *"0123456789", "down", "up", "enter", "escape"}
+    keys: list[str] = []
     for word in words:
-        if word not in known:
+        if word.startswith("/") and len(word) > 1 and word.isprintable():
+            keys += [*word, "enter"]
+        elif word in known:
+            keys.append(word)
+        else:
             raise UsageError(
-                f"--script: {printable(word)} is not a key; expected {' '.join(sorted(known - {''}))}"
+                f"--script: {printable(word)} is not a key; expected {' '.join(sorted(known - {''}))}, /TEXT"
             )
-    return words
+    return keys

@@ -13,7 +13,8 @@ VIEWS = ("tensor", "bytes", "picture")
 class Cursor:
     """``moment``: everything is shown as it is after it.  ``message``: the outcome of the last command.
 
-    The buffer follows what the moment writes until the user chooses one.
+    It opens at the first report, else the first dispatch.  The buffer follows what the moment writes until
+    the user chooses one.
     """
 
     def __init__(self, run: Run) -> None:
@@ -25,7 +26,8 @@ class Cursor:
         self._operand = 0
         self._buffer: int | None = None
         self.byte = 0
-        self.go(0)
+        self._sought = ""
+        self.go(run.opening())
 
     # --- what is looked at ---
 
@@ -109,6 +111,19 @@ class Cursor:
     def report(self, step: int) -> None:
         """To the next report."""
         self.go(self.run.next_report(self.moment, step), _none("report", step))
+
+    def seek(self, text: str) -> None:
+        """To the next moment that contains a text."""
+        self._sought = text
+        self.match(1)
+
+    def match(self, step: int) -> None:
+        """To the next moment that contains the text that was sought last."""
+        if not self._sought:
+            self.message = "No text is sought: enter one with /."
+            return
+        found = self.run.next_match(self.moment, step, self._sought)
+        self.go(found, _none(f"moment with '{self._sought}'", step))
 
     def writer(self, step: int) -> None:
         """To the next moment that writes the byte."""

@@ -9,6 +9,8 @@ KEYS = (
     ("l", "L", "next, previous list"),
     ("r", "R", "next, previous report"),
     ("w", "W", "next, previous writer of the byte"),
+    ("/", "", "ask for a text, and go to the next moment that contains it"),
+    ("f", "F", "next, previous moment that contains it"),
     ("home", "end", "first, last moment"),
     ("o", "O", "next, previous operand; memory follows the moments"),
     ("b", "B", "next, previous buffer; memory stays at it"),
@@ -17,6 +19,7 @@ KEYS = (
     ("@", "g", "ask for a byte, for the number of a moment"),
     ("v", "", "memory as tensor, bytes, picture"),
     ("tab", "shift+tab", "resources, descriptors, fences, reports, list"),
+    (">", "<", "the list of moments wider, narrower"),
     ("z", "", "those alone on the screen, for long reports; again: all panes"),
     ("?", "q", "this help; leave"),
 )
@@ -27,6 +30,9 @@ _NAMES = {
     "]": "right_square_bracket",
     "@": "at",
     "?": "question_mark",
+    "/": "slash",
+    ">": "greater_than_sign",
+    "<": "less_than_sign",
 }
 
 

@@ -98,6 +98,12 @@ class Moment:
         """Identifies one execution of a list."""
         return self.queue_id, self.ticket
 
+    def contains(self, text: str) -> bool:
+        """Whether its name, text, list, queue, line or a report of it contains the text, in whatever case."""
+        own = (self.name, self.text, self.list, self.queue, self.site)
+        said = (f"{each.id} {each.message}" for each in self.reports)
+        return any(text.casefold() in each.casefold() for each in (*own, *said))
+
 
 @dataclass(eq=False)
 class Buffer:

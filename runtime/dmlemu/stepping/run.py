@@ -168,6 +168,15 @@ class Run:
                 return at
         return None
 
+    def opening(self) -> int:
+        """Where a reader begins: the first report, else the first dispatch, else the first moment."""
+        found = self.next_report(-1, 1)
+        return (self.next_dispatch(-1, 1) if found is None else found) or 0
+
+    def next_match(self, at: int, step: int, text: str) -> int | None:
+        """The next moment that contains a text: :meth:`Moment.contains`."""
+        return self.find(at, step, lambda moment: moment.contains(text))
+
     def next_command(self, at: int, step: int) -> int | None:
         """The next packet of a command list."""
         return self.find(at, step, lambda moment: moment.kind == COMMAND)
