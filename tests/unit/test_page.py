@@ -154,7 +154,8 @@ def test_keys_slider_buttons_and_address(opened: Callable[..., Any]) -> None:
     run = copies()
     browser = opened(run)
     last, (first, second) = len(run.moments) - 1, (dispatches(run)[0], dispatches(run)[-1])
-    assert at(browser) == 0
+    assert at(browser) == first
+    assert press(browser, Keys.HOME) == 0
     assert press(browser, Keys.ARROW_RIGHT) == 1
     assert press(browser, Keys.ARROW_LEFT) == 0
     assert press(browser, "d") == first
@@ -183,9 +184,7 @@ def test_keys_slider_buttons_and_address(opened: Callable[..., Any]) -> None:
 def test_reports_are_found_with_a_key(chromium: Any, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     assert main(["step", "--html", str(path), str(PROGRAMS / "missing_barrier.py")]) == 1  # the program fails
-    show(chromium, path)
-    press(chromium, "r")
-    press(chromium, "r")
+    show(chromium, path)  # at the first report
     now = chromium.find_element("id", "now").text
     assert "HAZARD_RAW" in now and "'second'" in now
     assert "HAZARD_RAW" in chromium.find_element("id", "notes").text
@@ -285,6 +284,41 @@ return [...document.querySelectorAll("body *")]
   .map((each) => [light(getComputedStyle(each).color), light(back(each))])
   .map(([a, b]) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
 """
+
+
+@pytest.mark.parametrize("width", [360, 400])
+def test_a_finger_finds_what_it_touches(width: int, opened: Callable[..., Any]) -> None:
+    browser = opened(copies(name="a buffer with a long name, which is longer than a phone is wide"), width=width)
+    sizes = browser.execute_script(_TARGETS)
+    assert len(sizes) > 20
+    assert not [each for each in sizes if each[1] < 44 or each[2] < 44], sizes
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.execute_script("return getComputedStyle(find('seek')).fontSize") == "16px"
+
+
+_TARGETS = """
+return [...document.querySelectorAll("button, input, select, summary, #moments a")]
+  .filter((each) => each.getClientRects().length)
+  .map((each) => [each.outerHTML.slice(0, 60), each.offsetWidth, each.offsetHeight]);
+"""
+
+
+def test_the_search_lists_what_it_finds_and_enter_goes_there(opened: Callable[..., Any]) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    run = copies()
+    browser = opened(run)
+    found = [each.number for each in run.moments if each.contains("copybuffer")]
+    assert len(found) == 2
+    press(browser, "/copybuffer")
+    listed = browser.find_elements("css selector", "#moments a")
+    assert [int(each.get_attribute("data-number")) for each in listed if each.is_displayed()] == found
+    assert browser.find_element("id", "found").text == f"2 of {len(run.moments)}"
+    press(browser, Keys.HOME)
+    browser.execute_script("show(0)")
+    assert [press(browser, Keys.ENTER) for _ in range(3)] == [*found, found[0]]
+    press(browser, Keys.ESCAPE)
+    assert all(each.is_displayed() for each in listed)
 
 
 def test_every_control_has_a_name(opened: Callable[..., Any]) -> None:

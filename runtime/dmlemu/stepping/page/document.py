@@ -33,6 +33,7 @@ def document(run: Run, title: str) -> dict[str, Any]:
         notes.append(f"The layouts of {tensors.left_out} tensors are not drawn.")
     return {
         "title": title,
+        "opening": min(run.opening(), max(0, count - 1)),
         "notes": notes + memory.notes,
         "block": BLOCK,
         "buffers": buffers,

@@ -291,6 +291,7 @@ const moves = {
 
 function key(event) {
   if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("select, input")) return;
+  if (event.key === "/") { event.preventDefault(); find("seek").focus(); return; }
   const shift = event.shiftKey ? "-before" : "", space = event.key === " " && !event.target.closest("button, summary, a");
   const name = { ArrowLeft: "before", ArrowRight: "next", Home: "first", End: "last",
     d: `dispatch${shift}`, r: `report${shift}` }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
@@ -301,10 +302,42 @@ function key(event) {
 
 // --- the list of moments ---
 
+/** `'add' (ELEMENT_WISE_ADD)` of a dispatch; other names as they are. */
+const short = (name) => name.replace(/^Dispatch of compiled operator /, "").replace("(DML_OPERATOR_", "(");
+
+function contains(moment, text) {
+  const said = moment.reports.map((report) => report.text);
+  const parts = [moment.name, moment.text, moment.list, moment.queue, moment.site, ...said];
+  return parts.some((each) => each.toLowerCase().includes(text));
+}
+
+/** Only moments that contain the text of the search field are listed. */
+function filter() {
+  const text = find("seek").value.toLowerCase();
+  let count = 0;
+  for (const link of document.querySelectorAll("#moments a")) {
+    const fits = contains(run.moments[link.dataset.number], text);
+    link.parentElement.hidden = !fits;
+    count += fits;
+  }
+  for (const head of document.querySelectorAll("#moments .head")) head.hidden = text !== "";
+  find("found").textContent = text ? `${count} of ${run.moments.length}` : "";
+}
+
+function seek(event) {
+  if (event.key === "Escape") { find("seek").value = ""; filter(); find("seek").blur(); }
+  if (event.key !== "Enter") return;
+  const text = find("seek").value.toLowerCase(), fits = (moment) => contains(moment, text);
+  if (!text) return;
+  play(false);
+  const next = search(event.shiftKey ? -1 : 1, fits), first = run.moments.findIndex(fits);
+  show(next === at && first >= 0 && !event.shiftKey ? first : next); // from the last one to the first
+}
+
 function listed(moment, number) {
   const badges = moment.reports.map((report) => make("b", { class: `mark ${severity(report)}`, title: report.id }, "!"));
   const link = make("a", { href: `#moment-${number}`, "data-number": number, title: moment.text, class: moment.kind },
-    make("span", { class: "number" }, String(number)), make("span", {}, moment.name), make("span", {}, ...badges));
+    make("span", { class: "number" }, String(number)), make("span", {}, short(moment.name)), make("span", {}, ...badges));
   return make("li", {}, link);
 }
 
@@ -341,10 +374,12 @@ find("moments").addEventListener("click", (event) => {
   play(false);
   show(Number(link.dataset.number));
 });
+find("seek").addEventListener("input", filter);
+find("seek").addEventListener("keydown", seek);
 find("scrub").addEventListener("input", () => { play(false); show(Number(find("scrub").value)); });
 find("buffer").addEventListener("change", showBytes);
 addEventListener("keydown", key);
 addEventListener("hashchange", () => { if (fromAddress() !== null && fromAddress() !== at) show(fromAddress()); });
 new ResizeObserver(([entry]) => document.documentElement.style.setProperty("--head", `${entry.target.offsetHeight}px`))
   .observe(document.querySelector("header"));
-if (last >= 0) show(fromAddress() ?? 0);
+if (last >= 0) show(fromAddress() ?? run.opening);
