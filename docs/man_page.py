@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from unittest import mock
 
 from dmlemu.cli import command_parser

@@ -31,6 +31,7 @@ for name in (
     "../include/dmlemu.h",
 ):
     assert (libraries / name).exists(), name
+assert (Path(sys.prefix) / "share/man/man1/dmlemu.1").exists()
 explain = [sys.executable, "-m", "dmlemu", "explain", "HAZARD_RAW"]
 explained = subprocess.run(explain, capture_output=True, text=True, check=True).stdout
 assert "stage.dispatch(" in explained and "D3D12 ERROR HAZARD_RAW [" in explained, explained

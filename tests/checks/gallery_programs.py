@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import gc
 import importlib
+from functools import partial
 from types import ModuleType
 
-from stage import Stage
-
-from dmlemu import Error, Strictness
 from dmlemu.diagnostics.report import Report
+from dmlemu.testing.stage import Stage
 
 __dmlemu_helper__ = True  # reports name lines of what it runs
 
@@ -21,20 +20,9 @@ def load(name: str) -> ModuleType:
 def run(program: ModuleType, fixed: bool) -> tuple[list[str], list[Report]]:
     """The texts of all reports of a run, in order: raised and stored, those at the device's end too; and the
     reports that have a picture."""
-    stage = Stage(getattr(program, "STRICTNESS", Strictness.STRICT), **getattr(program, "ADAPTER", {}))
-    device = stage.device
-    raised: Error | None = None
-    try:
-        program.run(stage, fixed)
-    except Error as error:
-        raised = error
-    device.checks.end()
-    texts = [stored.report.text(stored.hresult) for stored in device.reports]
-    reports = [stored.report for stored in device.reports]
-    if raised is not None and raised.report.text() not in texts and str(raised) not in texts:
-        texts.append(str(raised))
-        reports.append(raised.report)
-    del stage, device
+    stage = Stage(**getattr(program, "ADAPTER", {}))
+    texts, reports = stage.reports_of(partial(program.run, fixed=fixed))
+    del stage
     gc.collect()
     return texts, [report for report in reports if report.layouts]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from stage import Stage, tensor
 
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 __dmlemu_helper__ = True
 

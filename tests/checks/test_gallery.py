@@ -16,6 +16,7 @@ from gallery_programs import load, run
 
 from dmlemu.checks import catalogue
 from dmlemu.diagnostics.report import Report
+from dmlemu.frontends.check_examples import read
 from dmlemu.pictures import Layout, grouped
 
 __dmlemu_helper__ = True  # reports name lines of what it runs
@@ -50,6 +51,18 @@ def test_the_wrong_program_is_reported(name: str) -> None:
         if drawn:
             picture.write_text(drawn[0], encoding="utf-8")
     assert drawn[:1] == ([picture.read_text(encoding="utf-8")] if picture.exists() else [])
+
+
+@pytest.mark.dmlemu(expect=["*"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_page_shows_a_program_that_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As it is shown, in a file of its own: it prints the report that is shown below it."""
+    shown = read(GALLERY / f"{name}.py")
+    source = shown.listing()
+    assert max(map(len, source.splitlines())) <= 88
+    exec(compile(source, shown.file, "exec"), {"__name__": "__main__"})
+    assert shown.report
+    assert capsys.readouterr().out.endswith(shown.report)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -18,13 +18,11 @@ from dmlemu import ChaosMode, Error, Strictness, d3d12, dml
 from dmlemu.evaluation import unpack_tensor
 from dmlemu.reporting import defaults
 from dmlemu.testing import operator_descs, stable
+from dmlemu.testing.stage import FLOAT32, Stage, States, tensor
 from operator_families import FEW_REPRESENTATIVES, each_operator
 from thorough import part_of
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "checks"))
-
-from stage import FLOAT32, Stage, States, tensor  # noqa: E402
 
 SEEDS = range(6)
 MODES = list(ChaosMode)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -17,12 +15,9 @@ import pytest
 import dmlemu
 from dmlemu import Error, HResult, Strictness, d3d12, dml
 from dmlemu.testing import faults
+from dmlemu.testing.stage import Stage, States, tensor
 from internal_methods import INTERNAL
 from list_commands import COMMANDS, Objects
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "checks"))
-
-from stage import Stage, States, tensor
 
 HUNG, REMOVED = HResult.DXGI_ERROR_DEVICE_HUNG, HResult.DXGI_ERROR_DEVICE_REMOVED
 FOREVER = 2**64 - 1

@@ -36,6 +36,7 @@ _STATE: tuple[tuple[str, Draw], ...] = (
     ("list", panes.listing),
 )
 _REPORTS = 3
+_HINT = "? help  n p moment  c command  d dispatch  r report  w writer  / seek  q leave"
 
 
 class Pane(Widget):
@@ -229,10 +230,7 @@ class Debugger(App[None]):
         for i, (name, _) in enumerate(_STATE):
             names.append(name, "reverse" if i == self._state else "").append(" ")
         state.border_title, state.draw = names, _STATE[self._state][1]
-        message = (
-            self.cursor.message or "? help  n p moment  c command  d dispatch  r report  w writer  / seek  q leave"
-        )
-        self.query_one("#message", Static).update(Text(message))
+        self.query_one("#message", Static).update(Text(self.cursor.message or _HINT))
         for each in self._panes:
             each.refresh()
 

@@ -6,10 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FrameType, ModuleType, TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
     "CallSite",
+    "begins_program",
     "call_site",
     "caller",
     "end_at_program",
@@ -148,6 +149,8 @@ def call_site() -> CallSite | None:
         code = frame.f_code
         owner = _owners.get(code.co_filename) or _owner_of(frame)
         if owner is _EMULATOR:
+            if found and code in _beginnings:
+                break
             inner = frame
         elif owner is _PROGRAM or (owner is _INSTALLED and not found):
             if not found and inner.f_globals.get("__name__") in ("dmlemu.cli", "__main__"):  # -m dmlemu
@@ -180,6 +183,16 @@ def _owner_of(frame: FrameType) -> str:
     if file[:1] != "<":  # otherwise files of many modules have this name
         _owners[file] = owner
     return owner
+
+
+_beginnings: set[CodeType] = set()
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def begins_program(function: _Function) -> _Function:
+    """Decorates a function of ours that runs a program: call sites do not name the lines that called it."""
+    _beginnings.add(function.__code__)
+    return function
 
 
 def skip_frames(*modules: ModuleType) -> None:

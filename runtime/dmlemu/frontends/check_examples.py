@@ -26,7 +26,11 @@ def examples(check: str = "") -> Iterator[Program]:
 
 @dataclass(frozen=True)
 class Program:
-    """A program of the gallery; lines of source by their numbers."""
+    """A program of the gallery; lines of source by their numbers in its file.
+
+    ``report`` names lines by their numbers in the wrong program as it is shown.  ``adapter``: whether the
+    program wants an adapter of its own, ``ADAPTER``.
+    """
 
     check: str
     about: str
@@ -34,6 +38,8 @@ class Program:
     right: dict[int, str]
     report: str
     picture: str  # the file's name on the pages, or ""
+    file: str
+    adapter: bool
 
     def markdown(self) -> tuple[str, str, str]:
         """The wrong program under its heading, its report, and what corrects it."""
@@ -44,8 +50,9 @@ class Program:
         )
 
     def listing(self) -> str:
-        """The wrong program, each line with the number that the report knows it by."""
-        return "\n".join(f"{number:3}  {line}" if line else "" for number, line in self.wrong.items())
+        """The wrong program, which runs as it is and prints the report."""
+        call = f"Stage({'**ADAPTER' if self.adapter else ''}).show(run)"
+        return "\n".join([*self.wrong.values(), "", "", call])
 
     def correction(self) -> str:
         """The difference that makes it silent."""
@@ -59,16 +66,29 @@ def read(path: Path) -> Program:
     tree = ast.parse(source)
     check = _check_of(source)
     about = (ast.get_docstring(tree) or "").splitlines()[0].rstrip(".")
+    wrong = specialised(source, fixed=False)
     golden, picture = GOLDEN / f"{path.stem}.txt", GOLDEN / f"{path.stem}.picture"
     assert check, f"{path} names no check"
     return Program(
         check=check,
         about=about,
-        wrong=specialised(source, fixed=False),
+        wrong=wrong,
         right=specialised(source, fixed=True),
-        report=golden.read_text(encoding="utf-8") if golden.exists() else "",
+        report=_renumbered(golden.read_text(encoding="utf-8"), path.name, wrong) if golden.exists() else "",
         picture=f"{path.stem}.svg" if picture.exists() else "",
+        file=path.name,
+        adapter=re.search("^ADAPTER =", source, re.MULTILINE) is not None,
     )
+
+
+def _renumbered(report: str, file: str, lines: dict[int, str]) -> str:
+    """A report whose lines are those of the program that is left."""
+    places = {number: place for place, number in enumerate(lines, 1)}
+
+    def place(found: re.Match[str]) -> str:
+        return f"{file}:{places[int(found[1])]}"
+
+    return re.sub(rf"\b{re.escape(file)}:(\d+)", place, report)
 
 
 def _check_of(source: str) -> str:

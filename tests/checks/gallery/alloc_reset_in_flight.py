@@ -1,6 +1,6 @@
 """The one allocator is reset for the next frame right after ExecuteCommandLists."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "ALLOC_RESET_IN_FLIGHT"
 

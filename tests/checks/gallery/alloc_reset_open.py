@@ -1,6 +1,6 @@
 """An allocator is reset while a list is being recorded with it."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "LIST_OPEN"
 

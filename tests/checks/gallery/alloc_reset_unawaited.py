@@ -1,6 +1,6 @@
 """The program waits for another queue's fence and resets this one's allocator: it works, by chance."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "ALLOC_RESET_IN_FLIGHT"
 

@@ -1,6 +1,6 @@
 """An allocator is reset between Close and ExecuteCommandLists: the commands are gone."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "ALLOC_RESET_IN_FLIGHT"
 

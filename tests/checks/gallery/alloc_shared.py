@@ -1,8 +1,7 @@
 """Two lists are recorded at the same time with one allocator."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "ALLOC_SHARED"
 

@@ -1,8 +1,7 @@
 """Two buffers by turns, and the barrier names the one that is read before, not the one that was written."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "BARRIER_ELSEWHERE"
 

@@ -1,8 +1,7 @@
 """Upload, initialise, execute, read back: no UAV barrier between initializer and operator."""
 
-from stage import Stage, States, TwoLayers
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage, States, TwoLayers
 
 CHECK = "HAZARD_RAW"
 
@@ -12,10 +11,14 @@ def run(stage: Stage, fixed: bool) -> None:
     layers = TwoLayers(stage)
 
     layers.upload()
-    stage.list.resource_barrier(Barrier.transition(layers.weights, States.COPY_DEST, States.UNORDERED_ACCESS))
+    stage.list.resource_barrier(
+        Barrier.transition(layers.weights, States.COPY_DEST, States.UNORDERED_ACCESS)
+    )
     layers.initialize()
     if fixed:
-        stage.list.resource_barrier([Barrier.uav(layers.kept), Barrier.uav(layers.more_kept)])
+        stage.list.resource_barrier(
+            [Barrier.uav(layers.kept), Barrier.uav(layers.more_kept)]
+        )
     layers.dispatch_first()
     stage.list.resource_barrier(Barrier.uav(layers.act))
     layers.dispatch_second()

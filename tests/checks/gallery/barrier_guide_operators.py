@@ -1,8 +1,7 @@
 """Upload, initialise, execute, read back: no UAV barrier between the two operators."""
 
-from stage import Stage, States, TwoLayers
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage, States, TwoLayers
 
 CHECK = "HAZARD_RAW"
 
@@ -12,9 +11,13 @@ def run(stage: Stage, fixed: bool) -> None:
     layers = TwoLayers(stage)
 
     layers.upload()
-    stage.list.resource_barrier(Barrier.transition(layers.weights, States.COPY_DEST, States.UNORDERED_ACCESS))
+    stage.list.resource_barrier(
+        Barrier.transition(layers.weights, States.COPY_DEST, States.UNORDERED_ACCESS)
+    )
     layers.initialize()
-    stage.list.resource_barrier([Barrier.uav(layers.kept), Barrier.uav(layers.more_kept)])
+    stage.list.resource_barrier(
+        [Barrier.uav(layers.kept), Barrier.uav(layers.more_kept)]
+    )
     layers.dispatch_first()
     if fixed:
         stage.list.resource_barrier(Barrier.uav(layers.act))

@@ -1,8 +1,7 @@
 """Upload, initialise, execute, read back: no transition between the upload and the initializer."""
 
-from stage import Stage, States, TwoLayers
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage, States, TwoLayers
 
 CHECK = "STATE_FOR_DISPATCH"
 
@@ -14,10 +13,14 @@ def run(stage: Stage, fixed: bool) -> None:
     layers.upload()
     if fixed:
         stage.list.resource_barrier(
-            Barrier.transition(layers.weights, States.COPY_DEST, States.UNORDERED_ACCESS)
+            Barrier.transition(
+                layers.weights, States.COPY_DEST, States.UNORDERED_ACCESS
+            )
         )
     layers.initialize()
-    stage.list.resource_barrier([Barrier.uav(layers.kept), Barrier.uav(layers.more_kept)])
+    stage.list.resource_barrier(
+        [Barrier.uav(layers.kept), Barrier.uav(layers.more_kept)]
+    )
     layers.dispatch_first()
     stage.list.resource_barrier(Barrier.uav(layers.act))
     layers.dispatch_second()

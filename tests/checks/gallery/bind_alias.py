@@ -1,6 +1,6 @@
 """A matrix product writes its result over one of its inputs."""
 
-from stage import Stage, product
+from dmlemu.testing.stage import Stage, product
 
 CHECK = "BIND_ALIAS"
 

@@ -1,8 +1,7 @@
 """In place, but 16 bytes further: the operator reads elements that it has overwritten before."""
 
-from stage import Stage
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "BIND_ALIAS"
 

@@ -1,8 +1,7 @@
 """Two reserved buffers whose tiles are mapped to the same memory: only the GPU's page tables show it."""
 
-from stage import UAV, Stage, States, product
-
 from dmlemu import d3d12, dml
+from dmlemu.testing.stage import UAV, Stage, States, product
 
 CHECK = "BIND_ALIAS"
 TILE = 65536
@@ -13,7 +12,9 @@ def run(stage: Stage, fixed: bool) -> None:
     stage.initialize(layer)
     heap = stage.device.create_heap(d3d12.HeapDesc(2 * TILE))
     desc = d3d12.ResourceDesc.buffer(TILE, UAV)
-    a, output = (stage.device.create_reserved_resource(desc, States.COMMON) for _ in range(2))
+    a, output = (
+        stage.device.create_reserved_resource(desc, States.COMMON) for _ in range(2)
+    )
     a.set_name("a")
     output.set_name("output")
     for tile, buffer in ((0, a), (1 if fixed else 0, output)):

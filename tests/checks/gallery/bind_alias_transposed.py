@@ -1,8 +1,7 @@
 """A matrix is transposed in place: the first element stays where it is, the second does not."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "BIND_ALIAS"
 

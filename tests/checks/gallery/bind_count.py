@@ -1,8 +1,7 @@
 """Two buffers for an operator of one input."""
 
-from stage import Stage
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "BIND_COUNT"
 

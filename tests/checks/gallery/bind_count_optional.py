@@ -1,8 +1,7 @@
 """An optional tensor that is not used is left out of the bindings."""
 
-from stage import Stage, product
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, product
 
 CHECK = "BIND_COUNT"
 

@@ -1,8 +1,7 @@
 """An operator of one DirectML device is dispatched by another one."""
 
-from stage import Stage, identity
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, identity
 
 CHECK = "BIND_FOREIGN_DEVICE"
 

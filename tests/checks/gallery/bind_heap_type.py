@@ -1,8 +1,7 @@
 """The input is bound where the CPU wrote it: in an upload heap."""
 
-from stage import Stage
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "BIND_HEAP_TYPE"
 

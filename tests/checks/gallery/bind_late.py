@@ -1,8 +1,7 @@
 """One table for two dispatches of a list: binding again changes the first one."""
 
-from stage import Stage
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "BIND_LATE"
 

@@ -1,8 +1,7 @@
 """A buffer was created without ALLOW_UNORDERED_ACCESS."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12, dml
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "BIND_NOT_UAV"
 

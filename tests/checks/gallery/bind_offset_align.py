@@ -1,8 +1,7 @@
 """Tensors stand one after the other in a pool, without regard to 16 bytes."""
 
-from stage import Stage, identity
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, identity
 
 CHECK = "BIND_OFFSET_ALIGN"
 

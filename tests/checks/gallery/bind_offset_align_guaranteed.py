@@ -1,8 +1,7 @@
 """The desc promises offsets that are multiples of 64, and the binding does not keep that."""
 
-from stage import Stage, identity
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, identity
 
 CHECK = "BIND_OFFSET_ALIGN"
 

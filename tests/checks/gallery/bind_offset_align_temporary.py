@@ -1,8 +1,7 @@
 """A temporary resource is placed as if it were a tensor: they begin at multiples of 256 bytes."""
 
-from stage import Stage, half_product
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, half_product
 
 CHECK = "BIND_OFFSET_ALIGN"
 

@@ -1,8 +1,7 @@
 """The two outputs of an operator share the end of one and the begin of the other."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "BIND_OUT_OUT"
 
@@ -18,5 +17,7 @@ def run(stage: Stage, fixed: bool) -> None:
     stage.initialize(search)
     results = stage.buffer("results")
     count = dml.BufferBinding(results, 32 if fixed else 16, 16)
-    stage.dispatch(search, [stage.filled("values")], [count, dml.BufferBinding(results, 0, 32)])
+    stage.dispatch(
+        search, [stage.filled("values")], [count, dml.BufferBinding(results, 0, 32)]
+    )
     stage.run()

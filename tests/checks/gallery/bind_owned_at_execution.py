@@ -1,8 +1,7 @@
 """Weights that DirectML owns are bound again when the operator is executed."""
 
-from stage import OWNED, Stage, give_weights, product
-
 from dmlemu import dml
+from dmlemu.testing.stage import OWNED, Stage, give_weights, product
 
 CHECK = "BIND_OWNED_BY_DML"
 

@@ -1,8 +1,7 @@
 """Weights that DirectML is to own are not given to the initializer."""
 
-from stage import OWNED, Stage, product
-
 from dmlemu import dml
+from dmlemu.testing.stage import OWNED, Stage, product
 
 CHECK = "BIND_OWNED_BY_DML"
 
@@ -11,4 +10,6 @@ def run(stage: Stage, fixed: bool) -> None:
     layer = stage.compile(product(OWNED), "layer")
     weights = dml.BufferBinding(stage.filled("weights"))
     table = stage.table(stage.dml.create_operator_initializer([layer]))
-    table.bind_inputs([dml.BufferArrayBinding([None, weights if fixed else None, None])])
+    table.bind_inputs(
+        [dml.BufferArrayBinding([None, weights if fixed else None, None])]
+    )

@@ -1,8 +1,7 @@
 """The persistent resource is bound to the initializer and then forgotten."""
 
-from stage import OWNED, Stage, give_weights, product
-
 from dmlemu import dml
+from dmlemu.testing.stage import OWNED, Stage, give_weights, product
 
 CHECK = "BIND_PERSISTENT_MISSING"
 

@@ -1,8 +1,7 @@
 """A range that begins in the middle of a buffer and is as long as all of it."""
 
-from stage import Stage
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "BIND_RANGE"
 

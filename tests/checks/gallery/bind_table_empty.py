@@ -1,8 +1,7 @@
 """A table is reset to nothing and used again."""
 
-from stage import Stage
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "BIND_TABLE_EMPTY"
 

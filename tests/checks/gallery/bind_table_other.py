@@ -1,8 +1,7 @@
 """A table made for one operator is recorded with another."""
 
-from stage import Stage
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "BIND_TABLE_OTHER"
 

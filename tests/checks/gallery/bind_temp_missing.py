@@ -1,8 +1,7 @@
 """Nobody asked how much temporary memory the operator needs."""
 
-from stage import Stage, half_product
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, half_product
 
 CHECK = "BIND_TEMP_MISSING"
 
@@ -15,6 +14,8 @@ def run(stage: Stage, fixed: bool) -> None:
     table.bind_outputs([dml.BufferBinding(output)])
     if fixed:
         size = layer.get_binding_properties().temporary_resource_size
-        table.bind_temporary_resource(dml.BufferBinding(stage.buffer("temporary", size)))
+        table.bind_temporary_resource(
+            dml.BufferBinding(stage.buffer("temporary", size))
+        )
     stage.recorder.record_dispatch(stage.list, layer, table)
     stage.run()

@@ -1,8 +1,7 @@
 """One temporary buffer for all operators, as large as the first one needs."""
 
-from stage import Stage, half_product
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, half_product
 
 CHECK = "BIND_TEMP_SMALL"
 

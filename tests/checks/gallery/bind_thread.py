@@ -4,9 +4,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from stage import Stage
-
 from dmlemu import Error, dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "BIND_THREAD"
 
@@ -26,7 +25,9 @@ class Slow(list[Any]):
 
 def run(stage: Stage, fixed: bool) -> None:
     copy = stage.copy_operator("copy")
-    image, output = (dml.BufferBinding(stage.filled(name)) for name in ("image", "output"))
+    image, output = (
+        dml.BufferBinding(stage.filled(name)) for name in ("image", "output")
+    )
     table = stage.table(copy)
     inputs = Slow([image])
 

@@ -1,8 +1,7 @@
 """A tensor that the operator has is bound as NONE."""
 
-from stage import Stage, product
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, product
 
 CHECK = "BIND_TYPE"
 

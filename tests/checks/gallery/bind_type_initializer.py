@@ -1,8 +1,7 @@
 """An initializer gets the buffer itself, not the array of buffers that each operator has there."""
 
-from stage import OWNED, Stage, product
-
 from dmlemu import dml
+from dmlemu.testing.stage import OWNED, Stage, product
 
 CHECK = "BIND_TYPE"
 
@@ -11,4 +10,6 @@ def run(stage: Stage, fixed: bool) -> None:
     layer = stage.compile(product(OWNED), "layer")
     weights = dml.BufferBinding(stage.filled("weights"))
     table = stage.table(stage.dml.create_operator_initializer([layer]))
-    table.bind_inputs([dml.BufferArrayBinding([None, weights, None]) if fixed else weights])
+    table.bind_inputs(
+        [dml.BufferArrayBinding([None, weights, None]) if fixed else weights]
+    )

@@ -1,6 +1,6 @@
 """A copy is recorded whose destination was never created."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "COPY_NULL"
 

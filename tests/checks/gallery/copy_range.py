@@ -1,6 +1,6 @@
 """The second half of a buffer is copied, and offset and size are both given as its size."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "COPY_RANGE"
 

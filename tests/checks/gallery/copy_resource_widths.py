@@ -1,6 +1,6 @@
 """CopyResource copies whole buffers, and the upload buffer is larger than the tensor's."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "COPY_RANGE"
 

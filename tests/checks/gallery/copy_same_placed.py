@@ -1,15 +1,17 @@
 """Two buffers stand on one heap, and the last byte of what is copied is the first one of where it goes."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "COPY_SAME"
 
 
 def run(stage: Stage, fixed: bool) -> None:
     heap = stage.device.create_heap(d3d12.HeapDesc(131072))
-    wide, narrow = d3d12.ResourceDesc.buffer(131072, UAV), d3d12.ResourceDesc.buffer(65536, UAV)
+    wide, narrow = (
+        d3d12.ResourceDesc.buffer(131072, UAV),
+        d3d12.ResourceDesc.buffer(65536, UAV),
+    )
     pool = stage.device.create_placed_resource(heap, 0, wide, States.COMMON)
     second = stage.device.create_placed_resource(heap, 65536, narrow, States.COMMON)
     pool.set_name("pool")

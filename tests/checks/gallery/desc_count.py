@@ -1,8 +1,7 @@
 """A table has one descriptor per buffer that is bound; the operator needs more."""
 
-from stage import Stage, product
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, product
 
 CHECK = "DESC_COUNT"
 

@@ -1,6 +1,6 @@
 """A list is reset and recorded again without SetDescriptorHeaps."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "DESC_HEAP_NOT_SET"
 

@@ -1,6 +1,6 @@
 """Another heap is set on the list than the one in which the table has its descriptors."""
 
-from stage import Stage, descriptor_heap
+from dmlemu.testing.stage import Stage, descriptor_heap
 
 CHECK = "DESC_HEAP_NOT_SET"
 

@@ -1,6 +1,6 @@
 """The GPU handle of a heap that only the CPU sees."""
 
-from stage import Stage, descriptor_heap
+from dmlemu.testing.stage import Stage, descriptor_heap
 
 CHECK = "DESC_HEAP_NOT_VISIBLE"
 

@@ -1,8 +1,7 @@
 """A copy of descriptors runs past the end of a heap."""
 
-from stage import Stage, descriptor_heap, slot
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage, descriptor_heap, slot
 
 CHECK = "DESC_INDEX"
 
@@ -12,4 +11,6 @@ def run(stage: Stage, fixed: bool) -> None:
     staging = descriptor_heap(stage, 4, visible=False)
     source = staging.get_cpu_descriptor_handle_for_heap_start()
     kind = d3d12.DescriptorHeapType.CBV_SRV_UAV
-    stage.device.copy_descriptors_simple(4, slot(stage, 60 if fixed else 62), source, kind)
+    stage.device.copy_descriptors_simple(
+        4, slot(stage, 60 if fixed else 62), source, kind
+    )

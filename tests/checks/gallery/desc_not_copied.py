@@ -1,8 +1,7 @@
 """A table binds into a heap of the CPU, and nobody copies the descriptors to where the GPU reads them."""
 
-from stage import Stage, descriptor_heap, slot
-
 from dmlemu import d3d12, dml
+from dmlemu.testing.stage import Stage, descriptor_heap, slot
 
 CHECK = "DESC_NOT_COPIED"
 

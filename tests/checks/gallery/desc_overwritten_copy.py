@@ -1,8 +1,7 @@
 """CopyDescriptors into slots that a list on the GPU still needs."""
 
-from stage import Stage, descriptor_heap, raw_view, slot
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage, descriptor_heap, raw_view, slot
 
 CHECK = "DESC_OVERWRITTEN"
 

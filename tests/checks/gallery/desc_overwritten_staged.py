@@ -1,8 +1,7 @@
 """Descriptors are copied to the slots of a recorded dispatch before its list is executed."""
 
-from stage import Stage, descriptor_heap, raw_view, slot
-
 from dmlemu import d3d12, dml
+from dmlemu.testing.stage import Stage, descriptor_heap, raw_view, slot
 
 CHECK = "DESC_OVERWRITTEN"
 
@@ -10,7 +9,11 @@ CHECK = "DESC_OVERWRITTEN"
 def run(stage: Stage, fixed: bool) -> None:
     stage.heap.set_name("heap")
     copy = stage.copy_operator("copy")
-    image, other, output = stage.filled("image"), stage.filled("other"), stage.buffer("output")
+    image, other, output = (
+        stage.filled("image"),
+        stage.filled("other"),
+        stage.buffer("output"),
+    )
     staging = descriptor_heap(stage, 3, visible=False)
     cpu = staging.get_cpu_descriptor_handle_for_heap_start()
     kind = d3d12.DescriptorHeapType.CBV_SRV_UAV
@@ -22,5 +25,7 @@ def run(stage: Stage, fixed: bool) -> None:
     stage.device.copy_descriptors_simple(2, slot(stage, 0), cpu, kind)
     stage.recorder.record_dispatch(stage.list, copy, table)
     stage.device.create_unordered_access_view(other, None, raw_view(64), cpu + 2 * step)
-    stage.device.copy_descriptors_simple(1, slot(stage, 2 if fixed else 0), cpu + 2 * step, kind)
+    stage.device.copy_descriptors_simple(
+        1, slot(stage, 2 if fixed else 0), cpu + 2 * step, kind
+    )
     stage.run()

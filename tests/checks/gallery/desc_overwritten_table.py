@@ -1,8 +1,7 @@
 """The next frame is bound over the descriptors of the frame before, which the GPU has not finished."""
 
-from stage import Stage
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "DESC_OVERWRITTEN"
 

@@ -1,6 +1,6 @@
 """A view is written into a slot that a list on the GPU still needs."""
 
-from stage import Stage, raw_view, slot
+from dmlemu.testing.stage import Stage, raw_view, slot
 
 CHECK = "DESC_OVERWRITTEN"
 

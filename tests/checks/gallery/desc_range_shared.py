@@ -1,8 +1,7 @@
 """Two dispatches of a list whose binding tables have the same descriptors."""
 
-from stage import Stage
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "DESC_RANGE_SHARED"
 

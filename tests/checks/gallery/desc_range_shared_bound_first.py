@@ -1,8 +1,7 @@
 """All tables are bound, over the same descriptors, before the first dispatch is recorded."""
 
-from stage import Stage
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage
 
 CHECK = "DESC_RANGE_SHARED"
 

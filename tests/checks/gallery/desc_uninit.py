@@ -1,15 +1,16 @@
 """An operator compiled with DESCRIPTORS_VOLATILE is executed before its output is bound."""
 
-from stage import Stage, identity
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, identity
 
 CHECK = "DESC_UNINIT"
 
 
 def run(stage: Stage, fixed: bool) -> None:
     stage.heap.set_name("heap")
-    copy = stage.compile(identity(), "copy", flags=dml.ExecutionFlags.DESCRIPTORS_VOLATILE)
+    copy = stage.compile(
+        identity(), "copy", flags=dml.ExecutionFlags.DESCRIPTORS_VOLATILE
+    )
     stage.initialize(copy)
     image, output = stage.filled("image"), stage.buffer("output")
     table = stage.table(copy)

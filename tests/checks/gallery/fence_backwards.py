@@ -1,6 +1,6 @@
 """Two queues share a fence and count by themselves: the slower one sets it back."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "FENCE_BACKWARDS"
 

@@ -1,6 +1,6 @@
 """Each of two queues waits for the other before it signals."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "FENCE_NEVER"
 

@@ -2,7 +2,7 @@
 
 import os
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "FENCE_EVENT"
 

@@ -1,6 +1,6 @@
 """The program waits for the next value, and only the last one was signalled."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "FENCE_NEVER"
 

@@ -1,6 +1,6 @@
 """A value is counted down from the number of frames that are left, and below 0 in the end."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "FENCE_VALUE"
 

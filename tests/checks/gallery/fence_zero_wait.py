@@ -1,6 +1,6 @@
 """A counter of frames begins at 0, and so does the first wait."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "FENCE_ZERO_WAIT"
 

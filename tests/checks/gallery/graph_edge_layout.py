@@ -1,6 +1,6 @@
 """The consumer reads the producer's bytes in another layout."""
 
-from stage import Stage, chain, tensor
+from dmlemu.testing.stage import Stage, chain, tensor
 
 CHECK = "GRAPH_EDGE_MISMATCH"
 

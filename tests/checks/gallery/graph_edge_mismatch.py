@@ -1,6 +1,6 @@
 """Two nodes whose connected tensors differ in size."""
 
-from stage import Stage, chain, tensor
+from dmlemu.testing.stage import Stage, chain, tensor
 
 CHECK = "GRAPH_EDGE_MISMATCH"
 

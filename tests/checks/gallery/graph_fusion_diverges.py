@@ -1,10 +1,10 @@
 """A sum that overflows FLOAT16 unless its activation is fused."""
 
 import numpy as np
-from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.testing.fusion import compare_fused
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "GRAPH_FUSION_DIVERGES"
 
@@ -18,4 +18,6 @@ def run(stage: Stage, fixed: bool) -> None:
         fused_activation=dml.ActivationLinearOperatorDesc(alpha=0.5, beta=0.0),
     )
     values = np.array([1, 2, 3, 30000 if fixed else 40000], np.float16)
-    compare_fused(desc, device=stage.dml, tolerance=1e-3, a_tensor=values, b_tensor=values)
+    compare_fused(
+        desc, device=stage.dml, tolerance=1e-3, a_tensor=values, b_tensor=values
+    )

@@ -1,8 +1,7 @@
 """A node whose input has no edge."""
 
-from stage import Stage, chain, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, chain, tensor
 
 CHECK = "GRAPH_INPUT_UNSET"
 

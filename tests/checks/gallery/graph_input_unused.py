@@ -1,6 +1,6 @@
 """An input of the graph that nothing reads."""
 
-from stage import Stage, chain, tensor
+from dmlemu.testing.stage import Stage, chain, tensor
 
 CHECK = "GRAPH_INPUT_UNUSED"
 

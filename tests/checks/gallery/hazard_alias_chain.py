@@ -1,8 +1,7 @@
 """Three buffers take turns on the memory of one heap, with a barrier at each turn; one is missing."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "HAZARD_ALIAS"
 
@@ -12,7 +11,10 @@ def run(stage: Stage, fixed: bool) -> None:
     image, result = stage.filled("image"), stage.buffer("result")
     heap = stage.device.create_heap(d3d12.HeapDesc(65536))
     desc = d3d12.ResourceDesc.buffer(256, UAV)
-    turns = [stage.device.create_placed_resource(heap, 0, desc, States.COMMON) for _ in range(3)]
+    turns = [
+        stage.device.create_placed_resource(heap, 0, desc, States.COMMON)
+        for _ in range(3)
+    ]
     for i, act in enumerate(turns):
         act.set_name(f"act {i + 1}")
     first, second, third = turns

@@ -1,8 +1,7 @@
 """Two buffers share the memory of one heap in turn, and no aliasing barrier tells when."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "HAZARD_ALIAS"
 
@@ -12,7 +11,10 @@ def run(stage: Stage, fixed: bool) -> None:
     image, result = stage.filled("image"), stage.buffer("result")
     heap = stage.device.create_heap(d3d12.HeapDesc(65536))
     desc = d3d12.ResourceDesc.buffer(256, UAV)
-    first, second = (stage.device.create_placed_resource(heap, 0, desc, States.COMMON) for _ in range(2))
+    first, second = (
+        stage.device.create_placed_resource(heap, 0, desc, States.COMMON)
+        for _ in range(2)
+    )
     first.set_name("act of layer 1")
     second.set_name("act of layer 9")
     stage.dispatch(early, [image], [first])

@@ -1,8 +1,7 @@
 """Two reserved buffers have a tile in common; a UAV barrier names the one and not the other."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12, dml
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "HAZARD_ALIAS"
 TILE = 65536
@@ -13,7 +12,10 @@ def run(stage: Stage, fixed: bool) -> None:
     image, result = stage.filled("image"), stage.buffer("result")
     heap = stage.device.create_heap(d3d12.HeapDesc(3 * TILE))
     buffers = []
-    for name, tiles in (("pool", [0, 1]), ("view", [2, 1])):  # tile 1 of the heap is in both
+    for name, tiles in (
+        ("pool", [0, 1]),
+        ("view", [2, 1]),
+    ):  # tile 1 of the heap is in both
         desc = d3d12.ResourceDesc.buffer(2 * TILE, UAV)
         made = stage.device.create_reserved_resource(desc, States.COMMON)
         made.set_name(name)

@@ -1,13 +1,17 @@
 """The barrier stands before the dispatch that writes, and belongs after it."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "HAZARD_RAW"
 
 
 def run(stage: Stage, fixed: bool) -> None:
     convolve, activate = stage.copy_operator("conv1"), stage.copy_operator("relu1")
-    image, act, result = stage.filled("image"), stage.buffer("act"), stage.buffer("result")
+    image, act, result = (
+        stage.filled("image"),
+        stage.buffer("act"),
+        stage.buffer("result"),
+    )
     if not fixed:
         stage.barrier(act)
     stage.dispatch(convolve, [image], [act])

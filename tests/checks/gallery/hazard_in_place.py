@@ -1,6 +1,6 @@
 """Two operators work in place on one buffer, one after the other."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "HAZARD_RAW"
 

@@ -1,15 +1,18 @@
 """Two lists are executed by one call: that orders nothing between them."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "HAZARD_RAW"
 
 
 def run(stage: Stage, fixed: bool) -> None:
     convolve, activate = stage.copy_operator("conv1"), stage.copy_operator("relu1")
-    image, act, result = stage.filled("image"), stage.buffer("act"), stage.buffer("result")
+    image, act, result = (
+        stage.filled("image"),
+        stage.buffer("act"),
+        stage.buffer("result"),
+    )
     kind = d3d12.CommandListType.COMPUTE
     allocator = stage.device.create_command_allocator(kind)
     second = stage.device.create_command_list(0, kind, allocator)

@@ -1,6 +1,6 @@
 """Two buffers are written from each other in turn, with a barrier on the one just written; one is missing."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "HAZARD_RAW"
 

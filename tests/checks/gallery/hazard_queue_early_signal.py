@@ -1,13 +1,17 @@
 """The fence is signalled before the list whose end it is to tell."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "HAZARD_QUEUE"
 
 
 def run(stage: Stage, fixed: bool) -> None:
     dense = stage.copy_operator("dense")
-    disk, weights, result = stage.filled("disk"), stage.buffer("weights"), stage.buffer("result")
+    disk, weights, result = (
+        stage.filled("disk"),
+        stage.buffer("weights"),
+        stage.buffer("result"),
+    )
     uploads = other_queue(stage, "COPY")
     uploads.list.copy_resource(weights, disk)
     uploads.list.close()

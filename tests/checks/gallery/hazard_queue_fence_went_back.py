@@ -1,6 +1,6 @@
 """A queued wait ends with the first of two signals of one value, before the fence is set back."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "HAZARD_QUEUE"
 

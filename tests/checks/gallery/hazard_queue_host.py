@@ -1,6 +1,6 @@
 """The program itself is the link between two queues, and waits for too low a value."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "HAZARD_QUEUE"
 

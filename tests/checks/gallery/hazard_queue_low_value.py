@@ -1,6 +1,6 @@
 """The compute queue waits for the fence value of the upload before the one that it needs."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "HAZARD_QUEUE"
 

@@ -1,14 +1,16 @@
 """One queue resolves the timestamps that another one takes, and no fence lies between."""
 
-from stage import Stage, other_queue
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "HAZARD_QUEUE"
 
 
 def run(stage: Stage, fixed: bool) -> None:
-    times, result = stage.device.create_query_heap(d3d12.QueryHeapDesc(count=2)), stage.buffer("result")
+    times, result = (
+        stage.device.create_query_heap(d3d12.QueryHeapDesc(count=2)),
+        stage.buffer("result"),
+    )
     times.set_name("times")
     direct = other_queue(stage, "DIRECT")
     direct.fence.set_name("taken")

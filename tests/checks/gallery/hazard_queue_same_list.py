@@ -1,15 +1,18 @@
 """One list is recorded twice and executed on two queues: what the first one writes the second one reads."""
 
-from stage import Stage, other_queue
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "HAZARD_QUEUE"
 
 
 def run(stage: Stage, fixed: bool) -> None:
     layer = stage.copy_operator("layer")
-    image, act, result = stage.filled("image"), stage.buffer("act"), stage.buffer("result")
+    image, act, result = (
+        stage.filled("image"),
+        stage.buffer("act"),
+        stage.buffer("result"),
+    )
     other = other_queue(stage, "COMPUTE")
     other.queue.set_name("second")
     allocator = stage.device.create_command_allocator(d3d12.CommandListType.COMPUTE)

@@ -1,6 +1,6 @@
 """Buffers are kept in a list for ever, and the adapter's memory ends."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "OUT_OF_MEMORY"
 

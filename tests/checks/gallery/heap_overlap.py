@@ -1,8 +1,7 @@
 """The second of two placed buffers begins before the first one ends: what is copied there is overwritten."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "HEAP_OVERLAP"
 
@@ -15,7 +14,9 @@ def run(stage: Stage, fixed: bool) -> None:
     buffers = []
     for i in range(2):
         offset = i * (131072 if fixed else 65536)
-        buffers.append(stage.device.create_placed_resource(heap, offset, desc, States.COMMON))
+        buffers.append(
+            stage.device.create_placed_resource(heap, offset, desc, States.COMMON)
+        )
         buffers[i].set_name("ab"[i])
     source = stage.filled("source", 1024)
     for buffer in buffers:

@@ -1,8 +1,7 @@
 """Two buffers are placed in a heap that was made as large as their bytes, without the rounding."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "HEAP_RANGE"
 

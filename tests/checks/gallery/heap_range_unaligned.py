@@ -1,8 +1,7 @@
 """Buffers are placed one right behind the other."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "HEAP_RANGE"
 

@@ -1,8 +1,7 @@
 """A region of a reserved buffer is given in bytes, and tiles are meant."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "TILE_MAPPING"
 

@@ -1,6 +1,6 @@
 """A command is recorded after Close."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "LIST_CLOSED"
 

@@ -1,6 +1,6 @@
 """Each of two helpers closes the list."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "LIST_CLOSED"
 

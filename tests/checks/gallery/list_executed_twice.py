@@ -1,6 +1,6 @@
 """A list that does the same each frame is recorded once, and executed again before it is done."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "LIST_EXECUTED_TWICE"
 

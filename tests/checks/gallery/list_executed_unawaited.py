@@ -1,6 +1,6 @@
 """A list is executed again after a wait for another queue's fence: here it happens to be done by then."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "LIST_EXECUTED_TWICE"
 

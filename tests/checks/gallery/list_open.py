@@ -1,6 +1,6 @@
 """A list is executed and was never closed."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "LIST_OPEN"
 

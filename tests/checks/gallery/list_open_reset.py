@@ -1,8 +1,7 @@
 """A list is created open, and the loop resets it before the first frame."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "LIST_OPEN"
 

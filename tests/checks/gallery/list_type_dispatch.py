@@ -1,6 +1,6 @@
 """A dispatch is recorded into the list of the copy queue."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "LIST_TYPE"
 

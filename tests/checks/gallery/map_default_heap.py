@@ -1,6 +1,6 @@
 """A buffer of a DEFAULT heap is mapped to read a result."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "MAP_HEAP"
 

@@ -1,9 +1,9 @@
 """The queue waits until an upload is filled; the program says so too early, when it has half of it."""
 
 import numpy as np
-from stage import Stage
 
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "MAP_RACE"
 

@@ -1,9 +1,9 @@
 """An upload is executed first and filled then: the program remembers the pointer, and forgets the order."""
 
 import numpy as np
-from stage import Stage
 
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "MAP_RACE"
 

@@ -1,9 +1,9 @@
 """The program mends one number of an upload after it has executed the list that copies it."""
 
 import numpy as np
-from stage import Stage
 
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "MAP_RACE"
 

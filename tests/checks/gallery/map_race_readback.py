@@ -1,13 +1,17 @@
 """The program clears a mapped readback buffer for the next frame, after it has submitted the copy."""
 
 import numpy as np
-from stage import Stage
+
+from dmlemu.testing.stage import Stage
 
 CHECK = "MAP_RACE"
 
 
 def run(stage: Stage, fixed: bool) -> None:
-    image, result = stage.filled("image", 64), stage.host_buffer("result", 64, "READBACK")
+    image, result = (
+        stage.filled("image", 64),
+        stage.host_buffer("result", 64, "READBACK"),
+    )
     memory = result.map()
     pixels = memory.view(np.float32)
     stage.list.copy_resource(result, image)

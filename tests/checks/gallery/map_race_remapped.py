@@ -1,9 +1,9 @@
 """One staging buffer serves for all uploads, and nobody waits before it is mapped again."""
 
 import numpy as np
-from stage import Stage
 
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "MAP_RACE"
 

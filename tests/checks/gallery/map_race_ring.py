@@ -1,9 +1,9 @@
 """A ring of two slots in a mapped upload buffer is written round before the GPU has read the first slot."""
 
 import numpy as np
-from stage import Stage
 
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "MAP_RACE"
 SLOT = 64

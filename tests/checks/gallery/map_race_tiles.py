@@ -1,9 +1,9 @@
 """Tiles of a heap that the CPU sees serve as a reserved buffer; the CPU fills the next frame too early."""
 
 import numpy as np
-from stage import Stage, States
 
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage, States
 
 CHECK = "MAP_RACE"
 TILE = 65536

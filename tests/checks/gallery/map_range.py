@@ -1,8 +1,7 @@
 """The range that Map may read is told in bytes already, and multiplied by the element size once more."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "MAP_RANGE"
 

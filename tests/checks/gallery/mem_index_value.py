@@ -1,9 +1,9 @@
 """Indices made for a longer tensor: two of them choose elements that are not there."""
 
 import numpy as np
-from stage import Stage, tensor
 
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "MEM_INDEX_VALUE"
 
@@ -12,7 +12,10 @@ def run(stage: Stage, fixed: bool) -> None:
     scores, places = tensor([2, 4]), tensor([2, 3], data_type=dml.TensorDataType.INT32)
     pick = stage.compile(
         dml.GatherElementsOperatorDesc(
-            input_tensor=scores, indices_tensor=places, output_tensor=tensor([2, 3]), axis=1
+            input_tensor=scores,
+            indices_tensor=places,
+            output_tensor=tensor([2, 3]),
+            axis=1,
         ),
         "pick",
     )

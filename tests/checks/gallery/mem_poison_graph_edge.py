@@ -1,8 +1,7 @@
 """A graph's second node reads the gap that the first one leaves between its rows."""
 
-from stage import Stage, chain, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, chain, tensor
 
 CHECK = "MEM_POISON_READ"
 
@@ -18,6 +17,8 @@ def run(stage: Stage, fixed: bool) -> None:
     table.bind_outputs([dml.BufferBinding(stage.buffer("result"))])
     size = graph.get_binding_properties().temporary_resource_size
     if size:  # without gaps the first copy is left out
-        table.bind_temporary_resource(dml.BufferBinding(stage.buffer("temporary"), 0, size))
+        table.bind_temporary_resource(
+            dml.BufferBinding(stage.buffer("temporary"), 0, size)
+        )
     stage.recorder.record_dispatch(stage.list, graph, table)
     stage.run()

@@ -1,9 +1,9 @@
 """Indices that choose elements all over a tensor, in more than 1024 pieces."""
 
 import numpy as np
-from stage import Stage, tensor
 
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "MEM_READS_SCATTERED"
 COUNT = 3000
@@ -13,7 +13,10 @@ def run(stage: Stage, fixed: bool) -> None:
     places = tensor([COUNT], data_type=dml.TensorDataType.UINT32)
     pick = stage.compile(
         dml.GatherElementsOperatorDesc(
-            input_tensor=tensor([3 * COUNT]), indices_tensor=places, output_tensor=tensor([COUNT]), axis=0
+            input_tensor=tensor([3 * COUNT]),
+            indices_tensor=places,
+            output_tensor=tensor([COUNT]),
+            axis=0,
         ),
         "pick",
     )

@@ -1,9 +1,9 @@
 """Two updates of one element: which remains is undefined.  Equal ones, as of element 4, are not reported."""
 
 import numpy as np
-from stage import Stage, tensor
 
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "MEM_SCATTER_RACE"
 
@@ -13,7 +13,11 @@ def run(stage: Stage, fixed: bool) -> None:
     places = tensor([5], data_type=dml.TensorDataType.UINT32)
     put = stage.compile(
         dml.ScatterElementsOperatorDesc(
-            input_tensor=scores, indices_tensor=places, updates_tensor=updates, output_tensor=scores, axis=0
+            input_tensor=scores,
+            indices_tensor=places,
+            updates_tensor=updates,
+            output_tensor=scores,
+            axis=0,
         ),
         "put",
     )
@@ -21,5 +25,7 @@ def run(stage: Stage, fixed: bool) -> None:
     indices = np.array([3, 4, 5 if fixed else 3, 0, 4], np.uint32)
     chosen = stage.upload("places", indices)
     new = stage.upload("new", np.array([10, 20, 30, 40, 20], np.float32))
-    stage.dispatch(put, [stage.filled("scores", 24), chosen, new], [stage.buffer("result")])
+    stage.dispatch(
+        put, [stage.filled("scores", 24), chosen, new], [stage.buffer("result")]
+    )
     stage.run()

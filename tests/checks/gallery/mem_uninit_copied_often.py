@@ -3,16 +3,19 @@
 from itertools import pairwise
 
 import numpy as np
-from stage import Stage
 
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "MEM_UNINIT_READ"
 BUFFERS = 12
 
 
 def run(stage: Stage, fixed: bool) -> None:
-    operator, upload = stage.copy_operator("scale"), stage.host_buffer("weights, upload")
+    operator, upload = (
+        stage.copy_operator("scale"),
+        stage.host_buffer("weights, upload"),
+    )
     with upload.map(0, d3d12.Range(0, 0)) as memory:
         values = memory.view(np.float32)
         values[: 64 if fixed else 8] = 2.0

@@ -1,9 +1,9 @@
 """The rows of an upload buffer of FLOAT16 have 24 numbers each, and the program fills 16 of them."""
 
 import numpy as np
-from stage import Stage, tensor
 
 from dmlemu import d3d12, dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "MEM_UNINIT_READ"
 ROWS, ROW = 2, 24
@@ -12,7 +12,8 @@ ROWS, ROW = 2, 24
 def run(stage: Stage, fixed: bool) -> None:
     layout = tensor([ROWS, ROW], data_type=dml.TensorDataType.FLOAT16)
     operator = stage.compile(
-        dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout), "act"
+        dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout),
+        "act",
     )
     stage.initialize(operator)
     upload = stage.device.create_committed_resource(
@@ -31,7 +32,11 @@ def run(stage: Stage, fixed: bool) -> None:
     stage.list.copy_resource(weights, upload)
     after = d3d12.ResourceStates.UNORDERED_ACCESS
     stage.list.resource_barrier(
-        [d3d12.ResourceBarrier.transition(weights, d3d12.ResourceStates.COPY_DEST, after)]
+        [
+            d3d12.ResourceBarrier.transition(
+                weights, d3d12.ResourceStates.COPY_DEST, after
+            )
+        ]
     )
     stage.dispatch(operator, [weights], [stage.buffer("result", 2 * ROWS * ROW)])
     stage.run()

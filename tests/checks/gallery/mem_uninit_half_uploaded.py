@@ -1,9 +1,9 @@
 """Half of the weights are uploaded."""
 
 import numpy as np
-from stage import Stage
 
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "MEM_UNINIT_READ"
 

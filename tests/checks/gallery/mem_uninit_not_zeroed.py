@@ -1,8 +1,7 @@
 """A buffer of a heap that is not zeroed is read before anybody has written it."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "MEM_UNINIT_READ"
 

@@ -1,15 +1,17 @@
 """A temporary resource is used as if it kept a result."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "MEM_UNINIT_READ"
 
 
 def run(stage: Stage, fixed: bool) -> None:
     half = dml.TensorDataType.FLOAT16
-    a, b, c = (tensor(sizes, data_type=half) for sizes in ([1, 1, 2, 4], [1, 1, 4, 2], [1, 1, 2, 2]))
+    a, b, c = (
+        tensor(sizes, data_type=half)
+        for sizes in ([1, 1, 2, 4], [1, 1, 4, 2], [1, 1, 2, 2])
+    )
     gemm = stage.compile(
         dml.GemmOperatorDesc(
             a_tensor=a,
@@ -26,7 +28,11 @@ def run(stage: Stage, fixed: bool) -> None:
     copy = stage.copy_operator("peek", count=2)
     stage.initialize(gemm)
     left, right = stage.filled("left"), stage.filled("right")
-    scratch, product, result = stage.filled("scratch"), stage.buffer("product"), stage.buffer("result")
+    scratch, product, result = (
+        stage.filled("scratch"),
+        stage.buffer("product"),
+        stage.buffer("result"),
+    )
     table = stage.table(gemm)
     table.bind_inputs([dml.BufferBinding(left), dml.BufferBinding(right), None])
     table.bind_outputs([dml.BufferBinding(product)])

@@ -1,6 +1,6 @@
 """An allocator is released while the GPU executes what stands in it; the list itself may go."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "OBJECT_DELETED_IN_USE"
 

@@ -1,8 +1,7 @@
 """A size is computed with an exponent that is far too large."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "ARGUMENT_RANGE"
 

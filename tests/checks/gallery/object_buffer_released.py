@@ -1,6 +1,6 @@
 """An upload buffer is released right after ExecuteCommandLists, before the copy has read it."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "OBJECT_DELETED_IN_USE"
 

@@ -1,6 +1,6 @@
 """The descriptor heap of a dispatch is released before the GPU has read the descriptors."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "OBJECT_DELETED_IN_USE"
 

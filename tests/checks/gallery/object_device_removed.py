@@ -1,6 +1,6 @@
 """A program goes on after its device has been removed."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "DEVICE_REMOVED"
 

@@ -1,8 +1,7 @@
 """The debug layer is asked for when the adapter has a device already."""
 
-from stage import Stage
-
 from dmlemu import Strictness, d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "DEVICE_STRICTNESS"
 

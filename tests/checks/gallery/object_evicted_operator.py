@@ -1,6 +1,6 @@
 """A compiled operator is evicted while the GPU still executes it."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "OBJECT_EVICTED_IN_USE"
 

@@ -1,8 +1,7 @@
 """A heap is evicted while a list that writes tiles of it is on its way."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "OBJECT_EVICTED_IN_USE"
 TILE = 65536
@@ -12,7 +11,9 @@ def run(stage: Stage, fixed: bool) -> None:
     image, operator = stage.filled("image", 64), stage.copy_operator("copy")
     heap = stage.device.create_heap(d3d12.HeapDesc(TILE))
     heap.set_name("pool")
-    output = stage.device.create_reserved_resource(d3d12.ResourceDesc.buffer(TILE, UAV), States.COMMON)
+    output = stage.device.create_reserved_resource(
+        d3d12.ResourceDesc.buffer(TILE, UAV), States.COMMON
+    )
     output.set_name("output")
     stage.queue.update_tile_mappings(output, heap=heap)
     stage.run()  # the tiles are mapped

@@ -1,8 +1,7 @@
 """The struct of another feature is given."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "FEATURE_DATA"
 

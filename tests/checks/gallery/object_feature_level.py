@@ -1,8 +1,7 @@
 """A feature level above the adapter's is asked for."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "FEATURE_LEVEL"
 

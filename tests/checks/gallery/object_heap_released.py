@@ -1,8 +1,7 @@
 """A heap is released before the queue has mapped its tiles into a reserved buffer."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "OBJECT_DELETED_IN_USE"
 

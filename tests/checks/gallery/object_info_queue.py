@@ -1,6 +1,6 @@
 """The first message is read, and there is none."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "INFO_QUEUE"
 

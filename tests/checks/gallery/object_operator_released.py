@@ -1,6 +1,6 @@
 """A compiled operator is released with its operator, as soon as the dispatch is recorded and submitted."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "OBJECT_DELETED_IN_USE"
 

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "PRIVATE_DATA"
 GUID = UUID("8f3a1f0e-6c5b-4f0e-9a53-7c1d2b3e4f50")

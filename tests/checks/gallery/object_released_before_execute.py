@@ -1,6 +1,6 @@
 """A buffer is released between Close and ExecuteCommandLists: lists keep no references."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "OBJECT_DELETED_IN_USE"
 

@@ -1,6 +1,6 @@
 """A buffer is mapped after its release."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "OBJECT_DELETED_IN_USE"
 

@@ -1,8 +1,7 @@
 """SCATTER_ND to a tensor of five dimensions; indices and updates have four."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "OP_DIMENSION_COUNT"
 
@@ -12,7 +11,9 @@ def run(stage: Stage, fixed: bool) -> None:
     table = tensor([3, 4, 5, 6, 7])
     desc = dml.ScatterNdOperatorDesc(
         input_tensor=table,
-        indices_tensor=tensor([*front, 1, 1, 2, 2], data_type=dml.TensorDataType.UINT32),
+        indices_tensor=tensor(
+            [*front, 1, 1, 2, 2], data_type=dml.TensorDataType.UINT32
+        ),
         updates_tensor=tensor([*front, 2, 5, 6, 7]),
         output_tensor=table,
         input_dimension_count=5,

@@ -1,8 +1,7 @@
 """OutputPadding of a convolution that is not BACKWARD."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "OP_FIELD_IGNORED"
 

@@ -1,8 +1,7 @@
 """An axis that the tensor does not have."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "OP_FIELD_RANGE"
 

@@ -1,8 +1,7 @@
 """Three batches with indices of their own, by GATHER and by GATHER_ND1."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "OP_INDEX_ROWS"
 
@@ -23,6 +22,10 @@ def run(stage: Stage, fixed: bool) -> None:
     else:
         indices = tensor([1, 3, 5], data_type=dml.TensorDataType.UINT32)
         desc = dml.GatherOperatorDesc(
-            input_tensor=table, indices_tensor=indices, output_tensor=output, axis=1, index_dimensions=1
+            input_tensor=table,
+            indices_tensor=indices,
+            output_tensor=output,
+            axis=1,
+            index_dimensions=1,
         )
         stage.dml.create_operator(desc)

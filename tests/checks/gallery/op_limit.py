@@ -1,8 +1,7 @@
 """A batch that some drivers do not take."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "OP_LIMIT"
 ADAPTER = {"max_gemm_batch": 65535}

@@ -1,6 +1,6 @@
 """A command that is not emulated."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "OP_NOT_EMULATED"
 

@@ -1,6 +1,6 @@
 """An operator without weights is dispatched without an initializer."""
 
-from stage import Stage, identity
+from dmlemu.testing.stage import Stage, identity
 
 CHECK = "OP_NOT_INITIALIZED"
 

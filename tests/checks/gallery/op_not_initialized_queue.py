@@ -1,6 +1,6 @@
 """The initializer runs on one queue and the operator on another, and no fence is between them."""
 
-from stage import Stage, identity, other_queue
+from dmlemu.testing.stage import Stage, identity, other_queue
 
 CHECK = "OP_NOT_INITIALIZED"
 

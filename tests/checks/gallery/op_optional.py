@@ -1,8 +1,7 @@
 """A required tensor is left out."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "OP_OPTIONAL"
 

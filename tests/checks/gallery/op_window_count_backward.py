@@ -1,8 +1,7 @@
 """The transpose of a convolution with stride 2, whose output has an element that no window covers."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "OP_WINDOW_COUNT"
 

@@ -1,8 +1,7 @@
 """A pooling whose windows were meant to move by 3; the output has the size for that, and Strides say 2."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "OP_WINDOW_COUNT"
 

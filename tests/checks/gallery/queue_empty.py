@@ -1,6 +1,6 @@
 """ExecuteCommandLists is called with an empty row of lists."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "QUEUE_EMPTY_SUBMIT"
 

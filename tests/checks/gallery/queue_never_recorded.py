@@ -1,8 +1,7 @@
 """A list from CreateCommandList1, which has no allocator yet, is executed."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "QUEUE_EMPTY_SUBMIT"
 

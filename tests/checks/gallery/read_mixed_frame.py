@@ -1,8 +1,7 @@
 """The second frame has a smaller batch than the first, and all of the first is read again."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "READ_MIXED"
 
@@ -17,7 +16,11 @@ def relu(stage: Stage, rows: int) -> object:
 
 def run(stage: Stage, fixed: bool) -> None:
     four, three = relu(stage, 4), relu(stage, 3)
-    images, act, result = stage.filled("images", 128), stage.buffer("act", 128), stage.buffer("result", 128)
+    images, act, result = (
+        stage.filled("images", 128),
+        stage.buffer("act", 128),
+        stage.buffer("result", 128),
+    )
     for write, read in ((four, four), (three, three if fixed else four)):
         stage.dispatch(write, [images], [act])
         stage.barrier()

@@ -1,6 +1,6 @@
 """The result is mapped right after ExecuteCommandLists."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "READBACK_EARLY"
 

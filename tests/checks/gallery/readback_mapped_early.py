@@ -1,12 +1,15 @@
 """A READBACK buffer stays mapped, and is read each frame: in the second one before the GPU is done."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "READBACK_EARLY"
 
 
 def run(stage: Stage, fixed: bool) -> None:
-    result, readback = stage.filled("result"), stage.host_buffer("readback", 256, "READBACK")
+    result, readback = (
+        stage.filled("result"),
+        stage.host_buffer("readback", 256, "READBACK"),
+    )
     memory = readback.map()
     for frame in range(2):
         stage.list.copy_resource(readback, result)

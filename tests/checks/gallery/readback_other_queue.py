@@ -1,6 +1,6 @@
 """Two queues work, and the program waits for the wrong one: here both happen to be done by then."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "READBACK_EARLY"
 

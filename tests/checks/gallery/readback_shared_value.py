@@ -1,6 +1,6 @@
 """Two queues signal the same value: that it is reached does not tell which of them is done."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "READBACK_EARLY"
 

@@ -1,6 +1,6 @@
 """Two queues signal one value, and here the one that matters is first: the other may be on another GPU."""
 
-from stage import Stage, other_queue
+from dmlemu.testing.stage import Stage, other_queue
 
 CHECK = "READBACK_EARLY"
 

@@ -1,8 +1,7 @@
 """A dispatch writes tiles of a heap that the CPU sees, and the CPU reads them before the GPU is done."""
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "READBACK_EARLY"
 TILE = 65536
@@ -14,9 +13,13 @@ def run(stage: Stage, fixed: bool) -> None:
         d3d12.HeapType.CUSTOM, d3d12.CpuPageProperty.WRITE_BACK, d3d12.MemoryPool.L0
     )
     heap = stage.device.create_heap(d3d12.HeapDesc(2 * TILE, properties))
-    host = stage.device.create_placed_resource(heap, TILE, d3d12.ResourceDesc.buffer(TILE), States.COMMON)
+    host = stage.device.create_placed_resource(
+        heap, TILE, d3d12.ResourceDesc.buffer(TILE), States.COMMON
+    )
     host.set_name("host")
-    tiles = stage.device.create_reserved_resource(d3d12.ResourceDesc.buffer(TILE, UAV), States.COMMON)
+    tiles = stage.device.create_reserved_resource(
+        d3d12.ResourceDesc.buffer(TILE, UAV), States.COMMON
+    )
     tiles.set_name("tiles")
     stage.queue.update_tile_mappings(tiles, None, None, heap, None, [1])
     memory = host.map()

@@ -1,6 +1,6 @@
 """The program waits for a fence that is signalled before the copy, and not after it."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "READBACK_EARLY"
 

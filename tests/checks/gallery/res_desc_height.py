@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from stage import UAV, Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import UAV, Stage, States
 
 CHECK = "RES_DESC"
 
@@ -14,4 +13,6 @@ def run(stage: Stage, fixed: bool) -> None:
     desc = d3d12.ResourceDesc.buffer(rows * bytes_per_row, UAV)
     if not fixed:
         desc = replace(desc, width=bytes_per_row, height=rows)
-    stage.device.create_committed_resource(d3d12.HeapProperties(), d3d12.HeapFlags.NONE, desc, States.COMMON)
+    stage.device.create_committed_resource(
+        d3d12.HeapProperties(), d3d12.HeapFlags.NONE, desc, States.COMMON
+    )

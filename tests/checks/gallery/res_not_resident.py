@@ -1,6 +1,6 @@
 """A buffer is evicted to make room, and a list that uses it is executed all the same."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "RES_NOT_RESIDENT"
 

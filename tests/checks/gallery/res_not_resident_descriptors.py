@@ -1,6 +1,6 @@
 """The descriptor heap of a recorded dispatch is evicted before the list is executed."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "RES_NOT_RESIDENT"
 

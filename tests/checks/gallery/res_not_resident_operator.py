@@ -1,6 +1,6 @@
 """A compiled operator is evicted, and dispatched all the same."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "RES_NOT_RESIDENT"
 

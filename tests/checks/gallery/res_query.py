@@ -1,14 +1,15 @@
 """Two timestamps are resolved from the second slot on, and the heap has two."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "QUERY"
 
 
 def run(stage: Stage, fixed: bool) -> None:
-    heap = stage.device.create_query_heap(d3d12.QueryHeapDesc(d3d12.QueryHeapType.TIMESTAMP, 2))
+    heap = stage.device.create_query_heap(
+        d3d12.QueryHeapDesc(d3d12.QueryHeapType.TIMESTAMP, 2)
+    )
     buffer = stage.host_buffer("times", 16, "READBACK")
     stage.list.end_query(heap, d3d12.QueryType.TIMESTAMP, 0)
     stage.list.end_query(heap, d3d12.QueryType.TIMESTAMP, 1)

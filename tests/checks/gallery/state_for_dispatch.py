@@ -1,8 +1,7 @@
 """An input is uploaded and dispatched in one list, without the transition between."""
 
-from stage import Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage, States
 
 CHECK = "STATE_FOR_DISPATCH"
 
@@ -12,7 +11,9 @@ def run(stage: Stage, fixed: bool) -> None:
     source, act = stage.filled("source"), stage.buffer("act")
     stage.list.copy_resource(act, source)
     if fixed:
-        to_read = d3d12.ResourceBarrier.transition(act, States.COPY_DEST, States.UNORDERED_ACCESS)
+        to_read = d3d12.ResourceBarrier.transition(
+            act, States.COPY_DEST, States.UNORDERED_ACCESS
+        )
         stage.list.resource_barrier(to_read)
     stage.dispatch(copy, [act], [stage.buffer("target")])
     stage.run()

@@ -1,6 +1,6 @@
 """ResourceBarrier is called with an empty row."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "BARRIER_DESC"
 

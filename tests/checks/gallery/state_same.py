@@ -1,15 +1,18 @@
 """A transition from UNORDERED_ACCESS to itself stands where a UAV barrier is meant."""
 
-from stage import Stage, States
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage, States
 
 CHECK = "STATE_SAME"
 
 
 def run(stage: Stage, fixed: bool) -> None:
     copy = stage.copy_operator("copy")
-    source, act, target = stage.filled("source"), stage.buffer("act"), stage.buffer("target")
+    source, act, target = (
+        stage.filled("source"),
+        stage.buffer("act"),
+        stage.buffer("target"),
+    )
     stage.dispatch(copy, [source], [act])
     if fixed:
         stage.barrier(act)

@@ -1,8 +1,7 @@
 """A row stride that is shorter than the row."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "TENSOR_IN_OVERLAP"
 
@@ -10,4 +9,6 @@ CHECK = "TENSOR_IN_OVERLAP"
 def run(stage: Stage, fixed: bool) -> None:
     rows = tensor([3, 4], [4 if fixed else 3, 1])
     packed = tensor([3, 4])
-    stage.dml.create_operator(dml.ElementWiseIdentityOperatorDesc(input_tensor=rows, output_tensor=packed))
+    stage.dml.create_operator(
+        dml.ElementWiseIdentityOperatorDesc(input_tensor=rows, output_tensor=packed)
+    )

@@ -1,8 +1,7 @@
 """NCHW strides on NHWC sizes."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "TENSOR_LAYOUT_GUESS"
 
@@ -12,4 +11,6 @@ def run(stage: Stage, fixed: bool) -> None:
     strides = [h * w * c, w, 1, h * w] if fixed else [h * w * c, h * w, w, 1]
     image = tensor([n, h, w, c], strides)
     packed = tensor([n, h, w, c])
-    stage.dml.create_operator(dml.ElementWiseIdentityOperatorDesc(input_tensor=image, output_tensor=packed))
+    stage.dml.create_operator(
+        dml.ElementWiseIdentityOperatorDesc(input_tensor=image, output_tensor=packed)
+    )

@@ -1,8 +1,7 @@
 """The strides of an image are permuted to the order of DirectML, its sizes are not."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "TENSOR_LAYOUT_GUESS"
 
@@ -12,4 +11,6 @@ def run(stage: Stage, fixed: bool) -> None:
     sizes = [n, c, h, w] if fixed else [n, h, w, c]
     image = tensor(sizes, [h * w * c, 1, w * c, c])
     packed = tensor(sizes)
-    stage.dml.create_operator(dml.ElementWiseIdentityOperatorDesc(input_tensor=image, output_tensor=packed))
+    stage.dml.create_operator(
+        dml.ElementWiseIdentityOperatorDesc(input_tensor=image, output_tensor=packed)
+    )

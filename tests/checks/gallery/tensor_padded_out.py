@@ -1,8 +1,7 @@
 """An output with padded rows, where nobody writes the padding."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "TENSOR_PADDED_OUT"
 
@@ -10,4 +9,6 @@ CHECK = "TENSOR_PADDED_OUT"
 def run(stage: Stage, fixed: bool) -> None:
     packed = tensor([3, 5])
     rows = tensor([3, 5], [5 if fixed else 8, 1])
-    stage.dml.create_operator(dml.ElementWiseIdentityOperatorDesc(input_tensor=packed, output_tensor=rows))
+    stage.dml.create_operator(
+        dml.ElementWiseIdentityOperatorDesc(input_tensor=packed, output_tensor=rows)
+    )

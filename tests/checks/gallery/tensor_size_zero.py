@@ -1,8 +1,7 @@
 """A tensor with an empty dimension."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "TENSOR_SIZE_ZERO"
 
@@ -10,4 +9,6 @@ CHECK = "TENSOR_SIZE_ZERO"
 def run(stage: Stage, fixed: bool) -> None:
     rows = 2 if fixed else 0
     layout = tensor([rows, 4])
-    stage.dml.create_operator(dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout))
+    stage.dml.create_operator(
+        dml.ElementWiseIdentityOperatorDesc(input_tensor=layout, output_tensor=layout)
+    )

@@ -1,8 +1,7 @@
 """Byte strides where DirectML counts elements."""
 
-from stage import Stage, tensor
-
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "TENSOR_STRIDE_BYTES"
 
@@ -11,4 +10,6 @@ def run(stage: Stage, fixed: bool) -> None:
     strides = [6, 3, 1] if fixed else [24, 12, 4]
     image = tensor([4, 2, 3], strides)
     packed = tensor([4, 2, 3])
-    stage.dml.create_operator(dml.ElementWiseIdentityOperatorDesc(input_tensor=image, output_tensor=packed))
+    stage.dml.create_operator(
+        dml.ElementWiseIdentityOperatorDesc(input_tensor=image, output_tensor=packed)
+    )

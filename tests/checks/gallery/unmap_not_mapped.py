@@ -1,6 +1,6 @@
 """A buffer is unmapped by the function that filled it, and again by its caller."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "UNMAP_NOT_MAPPED"
 

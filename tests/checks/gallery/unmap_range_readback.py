@@ -1,8 +1,7 @@
 """After reading, Unmap is told that the whole READBACK buffer was written."""
 
-from stage import Stage
-
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "UNMAP_RANGE"
 

@@ -1,9 +1,9 @@
 """The range of Unmap is in elements, and bytes are meant: three quarters of what was written are not told."""
 
 import numpy as np
-from stage import Stage
 
 from dmlemu import d3d12
+from dmlemu.testing.stage import Stage
 
 CHECK = "UNMAP_RANGE"
 

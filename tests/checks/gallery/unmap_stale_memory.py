@@ -1,6 +1,6 @@
 """Mapped memory is kept and written after Unmap."""
 
-from stage import Stage
+from dmlemu.testing.stage import Stage
 
 CHECK = "UNMAP_NOT_MAPPED"
 

@@ -1,10 +1,10 @@
 """A sum of bytes above 127."""
 
 import numpy as np
-from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "VAL_INT_OVERFLOW"
 
@@ -13,7 +13,10 @@ def run(stage: Stage, fixed: bool) -> None:
     stage.device.checks.add(Values)
     bytes_ = tensor([4], data_type=dml.TensorDataType.INT8)
     add = stage.compile(
-        dml.ElementWiseAddOperatorDesc(a_tensor=bytes_, b_tensor=bytes_, output_tensor=bytes_), "add"
+        dml.ElementWiseAddOperatorDesc(
+            a_tensor=bytes_, b_tensor=bytes_, output_tensor=bytes_
+        ),
+        "add",
     )
     stage.initialize(add)
     values = np.array([1, 60, 50 if fixed else 100, -3], np.int8)

@@ -1,10 +1,10 @@
 """The logarithm of a sum that is negative."""
 
 import numpy as np
-from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "VAL_NAN_BORN"
 

@@ -1,10 +1,10 @@
 """A scale that is too small: most values are cut off."""
 
 import numpy as np
-from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "VAL_QUANT_SATURATE"
 
@@ -13,7 +13,8 @@ def run(stage: Stage, fixed: bool) -> None:
     stage.device.checks.add(Values)
     cast = stage.compile(
         dml.CastOperatorDesc(
-            input_tensor=tensor([8]), output_tensor=tensor([8], data_type=dml.TensorDataType.UINT8)
+            input_tensor=tensor([8]),
+            output_tensor=tensor([8], data_type=dml.TensorDataType.UINT8),
         ),
         "quantize",
     )

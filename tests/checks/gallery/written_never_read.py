@@ -1,16 +1,18 @@
 """Two layers write to one arena; the sum takes one of them twice, and nobody reads the other."""
 
 import numpy as np
-from stage import Stage, tensor
 
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 CHECK = "WRITTEN_NEVER_READ"
 
 
 def run(stage: Stage, fixed: bool) -> None:
     row = tensor([16])
-    relu = stage.compile(dml.ActivationReluOperatorDesc(input_tensor=row, output_tensor=row), "relu")
+    relu = stage.compile(
+        dml.ActivationReluOperatorDesc(input_tensor=row, output_tensor=row), "relu"
+    )
     desc = dml.ElementWiseAddOperatorDesc(a_tensor=row, b_tensor=row, output_tensor=row)
     add = stage.compile(desc, "add")
     stage.initialize(relu, add)

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
-from stage import FLOAT32, UAV, Stage, States, tensor
 
 from dmlemu import Strictness, d3d12, dml
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
+from dmlemu.testing.stage import FLOAT32, UAV, Stage, States, tensor
 
 PAGE = 65536
 UINT8 = dml.TensorDataType.UINT8

@@ -14,7 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stage import (
+
+from dmlemu import Error, Strictness, d3d12, dml
+from dmlemu.d3d12.core.descriptor_uses import ByPlace
+from dmlemu.dml.binding import aliasing
+from dmlemu.dml.binding.aliasing import Meeting, Place
+from dmlemu.errors import Severity
+from dmlemu.testing.stage import (
     OWNED,
     UAV,
     OtherQueue,
@@ -31,12 +37,6 @@ from stage import (
     slot,
     tensor,
 )
-
-from dmlemu import Error, Strictness, d3d12, dml
-from dmlemu.d3d12.core.descriptor_uses import ByPlace
-from dmlemu.dml.binding import aliasing
-from dmlemu.dml.binding.aliasing import Meeting, Place
-from dmlemu.errors import Severity
 from dmlemu_hw.events import Footprint
 from dmlemu_hw.footprints import element_at, meet
 from thorough import part_of

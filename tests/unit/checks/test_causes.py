@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stage import Stage, identity, other_queue, tensor
 
 from dmlemu import dml
 from dmlemu.checks.initialisation.check import Initialisation
 from dmlemu.checks.values import Values
 from dmlemu.reporting import Response
+from dmlemu.testing.stage import Stage, identity, other_queue, tensor
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
 

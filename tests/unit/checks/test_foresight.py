@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import Stage, chain, tensor
 
 from dmlemu import Error, d3d12, dml
 from dmlemu.checks.analysis.provenance import Author, Provenance, Write
+from dmlemu.testing.stage import Stage, chain, tensor
 from dmlemu_hw import packets
 from dmlemu_hw.events import Accessing, Foresight
 from dmlemu_hw.processor import Processor

@@ -23,13 +23,13 @@ from hazard_programs import (
 )
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
-from stage import UAV, Stage, States, half_product, other_queue, tensor
 
 from dmlemu import Error, Strictness, chaos, d3d12, dml
 from dmlemu.checks.hazards.check import Hazards
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
+from dmlemu.testing.stage import UAV, Stage, States, half_product, other_queue, tensor
 from dmlemu_hw import reordering
 from dmlemu_hw.packets import Opcode
 from thorough import part_of

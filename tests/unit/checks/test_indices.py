@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import Stage, identity, tensor
 
 import dmlemu
 from dmlemu import dml
@@ -14,6 +13,7 @@ from dmlemu.checks.values import Values
 from dmlemu.diagnostics.location import set_provider
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
+from dmlemu.testing.stage import Stage, identity, tensor
 
 UINT32 = dml.TensorDataType.UINT32
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import UAV, Stage, States, identity, other_queue
 
 from dmlemu import Error, Strictness, d3d12, dml
 from dmlemu.errors import HResult
+from dmlemu.testing.stage import UAV, Stage, States, identity, other_queue
 
 # Tests that must stay silent say so themselves.
 pytestmark = pytest.mark.dmlemu(

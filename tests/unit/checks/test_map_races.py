@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import OtherQueue, Stage, States, other_queue
 
 from dmlemu import Error, chaos, d3d12
 from dmlemu.checks.map_races.check import MapRaces
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
+from dmlemu.testing.stage import OtherQueue, Stage, States, other_queue
 
 pytestmark = pytest.mark.dmlemu(expect=["MAP_*", "FENCE_BACKWARDS*"])
 POLICIES = [Policy.LAZY, Policy.EAGER, *map(chaos, range(4))]

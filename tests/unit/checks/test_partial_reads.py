@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from stage import Stage, identity, product, tensor
 
 from dmlemu import dml
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
+from dmlemu.testing.stage import Stage, identity, product, tensor
 
 INT32, UINT8 = dml.TensorDataType.INT32, dml.TensorDataType.UINT8
 SIDE = 12  # rows and columns of the image; a row is three words of 4 bytes

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.checks.analysis.access_history import physical
@@ -16,6 +15,7 @@ from dmlemu.checks.analysis.provenance import Author, Provenance, Write
 from dmlemu.checks.analysis.visible import place_of
 from dmlemu.checks.provenance import check as rule
 from dmlemu.checks.provenance.check import WhoseBytes
+from dmlemu.testing.stage import Stage, tensor
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
 SIZE = 256

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import OWNED, UAV, Stage, States, chain, give_weights, product, tensor
 
 from dmlemu import Severity, d3d12, dml
 from dmlemu.checks.provenance.check import WhoseBytes
+from dmlemu.testing.stage import OWNED, UAV, Stage, States, chain, give_weights, product, tensor
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
 TILE = 65536

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from stage import OtherQueue, Stage, other_queue
 
 from dmlemu import chaos, d3d12
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
+from dmlemu.testing.stage import OtherQueue, Stage, other_queue
 
 pytestmark = pytest.mark.dmlemu(expect=["HAZARD_QUEUE*"])
 TIMESTAMP = d3d12.QueryType.TIMESTAMP

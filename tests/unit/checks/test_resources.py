@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stage import UAV, Stage, States, other_queue
 
 from dmlemu import Error, d3d12
 from dmlemu.checks import Check
 from dmlemu.checks.analysis.mapped import add_span
 from dmlemu.d3d12.core.events import ObjectReleased
 from dmlemu.d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped
+from dmlemu.testing.stage import UAV, Stage, States, other_queue
 
 # Tests that must stay silent say so themselves.
 pytestmark = pytest.mark.dmlemu(expect=["READBACK_*", "UNMAP_*", "HEAP_*", "RES_*", "HAZARD_*"])

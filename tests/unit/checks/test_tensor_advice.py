@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from stage import Stage, tensor
 
 from dmlemu import dml
+from dmlemu.testing.stage import Stage, tensor
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
 

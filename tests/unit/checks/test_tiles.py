@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from stage import UAV, Stage, States, other_queue, tensor
 
 from dmlemu import chaos, d3d12, dml
 from dmlemu.checks.tiles.check import TileOrder
 from dmlemu.d3d12 import Policy
 from dmlemu.errors import Severity
 from dmlemu.reporting import Response
+from dmlemu.testing.stage import UAV, Stage, States, other_queue, tensor
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
 TILE = 65536

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import OWNED, UAV, Stage, States, chain, give_weights, product, tensor
 
 from dmlemu import Severity, d3d12, dml
+from dmlemu.testing.stage import OWNED, UAV, Stage, States, chain, give_weights, product, tensor
 
 pytestmark = pytest.mark.dmlemu(expect=["*"])
 IDS = ("WRITTEN_NEVER_READ", "OVERWRITTEN_UNREAD")

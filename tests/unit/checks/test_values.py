@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stage import Stage, tensor
 
 from dmlemu import dml
 from dmlemu.checks.values import Values
 from dmlemu.dml import TensorDataType as T
+from dmlemu.testing.stage import Stage, tensor
 
 
 def report_of(values: list[float], data_type: T, scale: float, zero_point: int | None = None) -> str:

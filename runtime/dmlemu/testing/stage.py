@@ -1,20 +1,44 @@
-"""What the gallery's programs stand on: a device and short words for what every program needs."""
+"""What the programs of the checks' pages stand on: a small device, and short words for what they do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from dmlemu import Session, Strictness, d3d12, dml
+from .. import d3d12, dml
+from ..diagnostics.location import begins_program
+from ..errors import Error, Report, Strictness
+from ..session import Session
+
+__all__ = [
+    "FLOAT32",
+    "OWNED",
+    "UAV",
+    "OtherQueue",
+    "Stage",
+    "States",
+    "TwoLayers",
+    "chain",
+    "descriptor_heap",
+    "give_weights",
+    "half_product",
+    "identity",
+    "other_queue",
+    "product",
+    "raw_view",
+    "record_product",
+    "record_weights",
+    "run_with_weights",
+    "slot",
+    "tensor",
+]
 
 UAV = d3d12.ResourceFlags.ALLOW_UNORDERED_ACCESS
 States = d3d12.ResourceStates
 FLOAT32 = dml.TensorDataType.FLOAT32
 _DESCRIPTORS = 64
-
-__dmlemu_helper__ = True  # reports name lines of the programs, not of this file
 
 
 def tensor(sizes: Sequence[int], strides: Sequence[int] | None = None, **more: Any) -> dml.BufferTensorDesc:
@@ -23,7 +47,10 @@ def tensor(sizes: Sequence[int], strides: Sequence[int] | None = None, **more: A
 
 
 class Stage(Session):
-    """A session on a small GPU of its own, and the buffers and operators of the programs."""
+    """A session on a small GPU of its own, and the buffers and operators of the programs.
+
+    ``adapter``: fields of :class:`dmlemu.d3d12.Adapter`.
+    """
 
     def __init__(self, strictness: Strictness = Strictness.STRICT, **adapter: Any) -> None:
         adapter.setdefault("dedicated_memory", 1 << 26)
@@ -35,6 +62,27 @@ class Stage(Session):
             made.set_name(name)
         for made in (device, self.queue, self.fence, self.heap, self.allocator, self.list):
             made._created = None  # no line of the program
+
+    @begins_program
+    def reports_of(self, program: Callable[[Stage], None]) -> tuple[list[str], list[Report]]:
+        """Runs a program; the texts of all reports in order, raised or stored, those at the device's end too,
+        and the reports themselves."""
+        raised: Error | None = None
+        try:
+            program(self)
+        except Error as error:
+            raised = error
+        self.device.checks.end()
+        texts = [stored.report.text(stored.hresult) for stored in self.device.reports]
+        reports = [stored.report for stored in self.device.reports]
+        if raised is not None and raised.report.text() not in texts and str(raised) not in texts:
+            texts.append(str(raised))
+            reports.append(raised.report)
+        return texts, reports
+
+    def show(self, program: Callable[[Stage], None]) -> None:
+        """Runs a program and prints all reports."""
+        print("\n\n".join(self.reports_of(program)[0]))
 
     def keep(self, made: Any) -> Any:
         """Keeps nothing: how long an object lives is for the programs to say."""
