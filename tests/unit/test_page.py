@@ -288,7 +288,9 @@ return [...document.querySelectorAll("body *")]
 
 @pytest.mark.parametrize("width", [360, 400])
 def test_a_finger_finds_what_it_touches(width: int, opened: Callable[..., Any]) -> None:
-    browser = opened(copies(name="a buffer with a long name, which is longer than a phone is wide"), width=width)
+    browser = opened(
+        copies(name="a buffer whose name is longer than a phone is wide, as some are"), width=width
+    )
     sizes = browser.execute_script(_TARGETS)
     assert len(sizes) > 20
     assert not [each for each in sizes if each[1] < 44 or each[2] < 44], sizes
