@@ -30,6 +30,7 @@ _MODULES = {
     "dmlemu.recording": "Records of dispatches",
     "dmlemu.testing": "Support for test suites",
     "dmlemu.testing.faults": "Fault injection",
+    "dmlemu.testing.stage": "What the programs of the checks' pages stand on",
 }
 # Mirrors of large headers: a page of their own for each kind of name.
 _SPLIT = {"dmlemu.d3d12", "dmlemu.dml"}

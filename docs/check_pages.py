@@ -32,28 +32,35 @@ def _pictures() -> dict[str, str]:
 
 
 _HOW_TO_RUN = """
-The programs on the pages stand in `tests/checks/gallery`. `stage` is `tests/checks/stage.py`: a device
-with a queue, an open list and a fence, and short words for what every program does. To run one, here
-`hazard_raw_dispatch`, from the repository's root (with `fixed=True` it is corrected, and says nothing):
-
-```
-PYTHONPATH=tests/checks .venv/bin/python -c \\
-  "from stage import Stage; from gallery.hazard_raw_dispatch import run; run(Stage(), fixed=False)"
-```"""
+The program on a page runs as it is: save it under the name that its report gives, and run it with Python.
+It stands on [`dmlemu.testing.stage`](../../api/testing-stage.md): a device with a queue, an open list and a
+fence, and short words for what every program does. `Stage().show(run)` runs it and prints the reports."""
 
 
 def _index() -> Iterator[str]:
-    yield "# Checks\n"
-    yield "Everything that the emulator tells its user, by its stable id."
-    yield "`dmlemu checks` prints the same list, `dmlemu checks ID` one check."
-    yield _HOW_TO_RUN
+    yield f"# Checks\n\n{LEAD}\n{_HOW_TO_RUN}\n\n{FILTER}\n"
+    yield tables(with_pages=True)
+
+
+LEAD = """Everything that the emulator tells its user, by its stable id.
+`dmlemu checks` prints the same list, `dmlemu checks ID` one check."""
+FILTER = '<div class="filter"></div>'  # docs/site/static/filter.js puts a field there
+
+
+def tables(with_pages: bool) -> str:
+    """A table for each group of checks; names lead to their pages."""
+    return "\n".join(_tables(with_pages))
+
+
+def _tables(with_pages: bool) -> Iterator[str]:
     for group, checks in groups().items():
-        yield f"\n## {group.title}\n"
+        yield f"## {group.title}\n"
         yield "| check | severity | reported |\n| --- | --- | --- |"
         for check in checks:
             about = check.title.replace("|", "\\|")
-            yield f"| [{check.id}]({check.id}.md) | {check.severity.name} | {check.when.value}: {about} |"
-    yield ""
+            name = f"[{check.id}]({check.id}.md)" if with_pages else f"`{check.id}`"
+            yield f"| {name} | {check.severity.name} | {check.when.value}: {about} |"
+        yield ""
 
 
 def _page(check: Declaration, programs: list[Program]) -> Iterator[str]:

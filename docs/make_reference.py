@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import check_pages
+import gallery_page
 import interface_pages
 import man_page
 import onnx_pages
+import operator_index
+import operator_programs
 import rule_pages
 from graph_pictures import graph_svg
 from operator_pictures import picture
 
 from dmlemu import Error, d3d12, dml
 from dmlemu.dml.declared import declared
-from dmlemu.dml.declared.definition import definition_class, emulated
+from dmlemu.dml.declared.definition import emulated
 from dmlemu.dml.declared.schema import OperatorDesc, camel, level_name, tables, tables_of_members
 from dmlemu.dml.operator_page import describe, measured_rows
 
@@ -27,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 ONNX_GUIDE = ROOT / "docs" / "guide" / "onnx.md"
 PICTURES = ROOT / "docs" / "pictures"
+REFERENCE = ROOT / "docs" / "reference"
 MANUAL = ROOT / "docs" / "dmlemu.1"
 
 
@@ -43,6 +47,7 @@ def kept() -> dict[Path, str]:
         PICTURES / "layout.svg": image_layout(),
         PICTURES / "report.svg": overlapping_rows(),
         PICTURES / "graph.svg": residual_block(),
+        **lists(),
     }
 
 
@@ -52,23 +57,41 @@ def pages() -> dict[str, str]:
     texts["interfaces.md"] = interface_pages.page()
     texts["onnx-operators.md"] = onnx_pages.page()
     texts |= rule_pages.pages()
-    operators = sorted(declared().values(), key=lambda desc: desc.TYPE.name)
+    operators = operator_index.operators()
+    programs = operator_programs.programs(operators)
     for desc in operators:
-        stem, text, drawn = desc.TYPE.name.lower(), describe(desc), picture(desc)
+        name, text, drawn = desc.TYPE.name, describe(desc), picture(desc)
+        stem = name.lower()
         if drawn is not None:
             texts[f"operators/pictures/{stem}.svg"], what = drawn
             shown = f"![{what}](pictures/{stem}.svg)\n\n## Fields"
             text = text.replace("## Fields", shown, 1)
-        texts[f"operators/{stem}.md"] = text
-    rows = [
-        f"| [{desc.TYPE.name}]({desc.TYPE.name.lower()}.md) | {level_name(desc.INTRODUCED)} "
-        f"| {is_emulated(desc)} |"
-        for desc in operators
-    ]
-    head = f"# Operators\n\n{count()} are emulated. {coverage(operators)}\n\n"
-    head += "| operator | since level | emulated |\n| --- | --- | --- |\n"
-    texts["operators/README.md"] = head + "\n".join(rows) + "\n"
+        program = f"## In Python\n\n```python\n{programs[name]}```\n\n## Ranks"
+        texts[f"operators/{stem}.md"] = text.replace("## Ranks", program, 1)
+    texts["gallery.md"] = gallery_page.page(programs, texts.keys())
+    head = f"# Operators\n\n{count()} are emulated. {coverage(operators)}\n\n{check_pages.FILTER}\n\n"
+    texts["operators/README.md"] = head + operator_index.tables(with_pages=True)
     return texts
+
+
+def lists() -> dict[Path, str]:
+    """The lists of operators and checks that the repository has; the site has those with links instead."""
+    operators = f"""# List of operators
+
+{count()} are emulated; each name leads to its page at Microsoft.
+`dmlemu explain GEMM` prints what the emulator does for one, and the site has a page for each (`make site`).
+
+{operator_index.tables(with_pages=False)}"""
+    checks = f"""# List of checks
+
+{check_pages.LEAD}
+The site (`make site`) has a page for each, with a wrong program, its report and what corrects it.
+
+{check_pages.tables(with_pages=False)}"""
+    return {
+        REFERENCE / "list-of-operators.md": f"{operators.rstrip()}\n",
+        REFERENCE / "list-of-checks.md": f"{checks.rstrip()}\n",
+    }
 
 
 def count() -> str:
@@ -122,10 +145,6 @@ def coverage(operators: Sequence[type[OperatorDesc]]) -> str:
         f"Of {len(allowed)} combinations of operator, feature level of its tables, tensor and data type, the "
         f"tests compared {len(allowed & found)} with the references; each page lists ranks and layouts."
     )
-
-
-def is_emulated(desc: type[OperatorDesc]) -> str:
-    return "yes" if definition_class(desc.TYPE) else ""
 
 
 def main() -> int:

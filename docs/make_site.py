@@ -11,6 +11,8 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import api_pages
@@ -52,6 +54,12 @@ SECTIONS = {
     "operators": "docs/reference/operators/README.md",
     "onnx-operators": "docs/reference/onnx-operators.md",
     "interfaces": "docs/reference/interfaces.md",
+    "gallery": "docs/reference/gallery.md",
+}
+# Lists of the repository, and those of the site in their place.
+LISTS = {
+    "docs/reference/list-of-operators.md": "docs/reference/operators/README.md",
+    "docs/reference/list-of-checks.md": "docs/reference/checks/README.md",
 }
 
 
@@ -59,7 +67,8 @@ def written() -> dict[str, str]:
     """The pages of the repository: their texts by their paths in it."""
     paths = [ROOT / name for name in NAMES]
     paths += [*DOCS.rglob("*.md"), *ROOT.glob("examples/**/*.md")]
-    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    return {name: text for name, text in texts.items() if name not in LISTS}
 
 
 def generated() -> dict[str, str]:
@@ -126,7 +135,7 @@ class Site:
         found = re.match(r"```text\n(?=(?:DML|D3D12|DXGI) [A-Z]+ (\w+))", block)
         if found is None:
             return block
-        block = f"```{{code-block}} text\n:class: report\n\n{block[found.end() :]}"
+        block = "\n".join(_report(block[found.end() :].removesuffix("```\n")))
         topic = self.topics.get(found[1], name)
         if topic == name:
             return block
@@ -149,6 +158,7 @@ class Site:
             return link
         path, _, anchor = link.partition("#")
         target = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
+        target = LISTS.get(target, target)
         if target == "docs/reference/README.md" and anchor in SECTIONS:
             target, anchor = SECTIONS[anchor], ""
         if target not in self.files and not target.startswith("docs/pictures/"):
@@ -166,6 +176,18 @@ class Site:
 
     def _relative(self, name: str, target: str) -> str:
         return os.path.relpath(site_name(target), os.path.dirname(site_name(name)) or ".")
+
+
+_ALIGNED = re.compile(r"\S {2,}\S")
+
+
+def _report(text: str) -> Iterator[str]:
+    """Blocks of code: lines in columns, which are not to be wrapped, apart from the others."""
+    for is_table, lines in groupby(text.splitlines(), lambda line: _ALIGNED.search(line) is not None):
+        kind = "report columns" if is_table else "report"
+        yield f"```{{code-block}} text\n:class: {kind}\n"
+        yield from lines
+        yield "```\n"
 
 
 def main(build: Path = BUILD) -> int:

@@ -99,7 +99,11 @@ def _moved(cls: type[OperatorDesc]) -> str:
         known = not _is_index(name) and 1 <= value <= total
         return _colour((value - 1) / total) if known else "white"
 
-    return _drawn((inputs, outputs), colour)
+    legend = (
+        (_colour(0.3), "same colour: the same element, at its new place"),
+        ("white", "made anew, or an index"),
+    )
+    return _drawn((inputs, outputs), colour, legend)
 
 
 # --- what elements are computed from ---
@@ -132,7 +136,13 @@ def _computed(cls: type[OperatorDesc], case: Case) -> str:
         of_first, of_second = influence[name][place] if name in influence else (False, False)
         return _BOTH if of_first and of_second else _FIRST if of_first else _SECOND if of_second else "white"
 
-    return _drawn((inputs, outputs), colour)
+    names = [f"{camel(first)}[{', '.join(map(str, place))}]" for place in case.places]
+    legend = (
+        (_FIRST, f"{names[0]} and what it depends on"),
+        (_SECOND, f"{names[1]} and what it depends on"),
+        (_BOTH, "what both depend on"),
+    )
+    return _drawn((inputs, outputs), colour, legend)
 
 
 def _influence(
@@ -154,7 +164,8 @@ def _influence(
 _Colour = Callable[[str, tuple[int, ...], float], str]
 
 
-def _drawn(columns: Sequence[Mapping[str, Any]], colour: _Colour) -> str:
+def _drawn(columns: Sequence[Mapping[str, Any]], colour: _Colour, legend: Sequence[tuple[str, str]]) -> str:
+    """``legend``: colours with their meanings, below the columns."""
     x, height, parts = _GAP, 0, []
     for fields in columns:
         y, right = _GAP, x
@@ -163,6 +174,15 @@ def _drawn(columns: Sequence[Mapping[str, Any]], colour: _Colour) -> str:
             parts += drawn
             right, height, y = max(right, x + width), max(height, y), y + _GAP
         x = right + 2 * _GAP
+    drawn_cells = "".join(parts)
+    used = [each for each in legend[1:] if f'fill="{each[0]}"' in drawn_cells]
+    for fill, meaning in (legend[0], *used):
+        height += _LINE
+        parts.append(
+            f'<rect x="{_GAP}" y="{height}" width="14" height="14" fill="{fill}" stroke="gray"/>'
+            f'<text x="{_GAP + 22}" y="{height + 12}">{meaning}</text>'
+        )
+        x = max(x, 3 * _GAP + 7 * len(meaning))
     head = f'width="{x - _GAP}" height="{height + _GAP}" font-family="sans-serif" font-size="12"'
     paper = '<rect width="100%" height="100%" fill="white"/>'
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {head}>', paper, *parts, "</svg>", ""])

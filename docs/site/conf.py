@@ -14,6 +14,7 @@ html_theme = "furo"
 html_title = f"dmlemu {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = [("filter.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False

@@ -89,13 +89,13 @@ def _meaning(desc: type[OperatorDesc]) -> str:
     return f"Not emulated yet: CreateOperator raises E_NOTIMPL.\n\n```text\n{formula}\n```"
 
 
-def summary(desc: type[OperatorDesc]) -> str:
-    """The first sentence of the operator's documentation, in one line."""
+def summary(desc: type[OperatorDesc], width: int = 66) -> str:
+    """The first sentence of the operator's documentation, in one line of at most ``width`` characters."""
     definition = definition_class(desc.TYPE)
     if definition is None:
         return "(not emulated)"
     text = " ".join((definition.__doc__ or "").replace("``", "").split())
-    return textwrap.shorten(text.split(". ")[0].rstrip("."), 66, placeholder=" ...")
+    return textwrap.shorten(text.split(". ")[0].rstrip("."), width, placeholder=" ...")
 
 
 def _fields(desc: type[OperatorDesc]) -> Iterator[str]:
