@@ -106,9 +106,14 @@ def convolution(
     )
     filter, bias = weights[f"{layer.name}.filter"], weights[f"{layer.name}.bias"]
     return [
-        # Inputs in the desc's order: input, its zero point (absent), filter (owned), its zero point (absent).
+        # Inputs in the desc's order: input, its zero point (absent),
+        # filter (owned), its zero point (absent).
         gpu.step(
-            f"{layer.name} convolution", convolve, [activations, None, None, None], [sums], owned={2: filter}
+            f"{layer.name} convolution",
+            convolve,
+            [activations, None, None, None],
+            [sums],
+            owned={2: filter},
         ),
         gpu.step(f"{layer.name} bias", add_bias, [sums, None], [sums], owned={1: bias}),
     ]
@@ -123,7 +128,10 @@ def requantise(
     """
     assert layer.shift is not None
     reals = gpu.buffer(f"{layer.name} reals", int(np.prod(sizes)) * WORD)
-    to_float = dml.CastOperatorDesc(input_tensor=tensor(INT32, sizes), output_tensor=tensor(FLOAT32, sizes))
+    to_float = dml.CastOperatorDesc(
+        input_tensor=tensor(INT32, sizes),
+        output_tensor=tensor(FLOAT32, sizes),
+    )
     scale_and_clip = dml.ElementWiseClipOperatorDesc(
         input_tensor=tensor(FLOAT32, sizes),
         output_tensor=tensor(FLOAT32, sizes),
@@ -131,7 +139,10 @@ def requantise(
         min=0.0,
         max=255.0,
     )
-    to_uint8 = dml.CastOperatorDesc(input_tensor=tensor(FLOAT32, sizes), output_tensor=tensor(UINT8, sizes))
+    to_uint8 = dml.CastOperatorDesc(
+        input_tensor=tensor(FLOAT32, sizes),
+        output_tensor=tensor(UINT8, sizes),
+    )
     return [
         gpu.step(f"{layer.name} to float", to_float, [sums], [reals]),
         gpu.step(f"{layer.name} scale and clip", scale_and_clip, [reals], [reals]),
@@ -146,7 +157,8 @@ def upload_weights(gpu: Gpu, layers: list[Layer], batch: int) -> Network:
     network = build_network(gpu, layers, batch, weights)
     with gpu.record("initialise") as commands:
         for name, array in arrays.items():
-            commands.copy(weights[name], 0, gpu.upload_buffer(f"{name}, upload", array), 0, array.nbytes)
+            upload = gpu.upload_buffer(f"{name}, upload", array)
+            commands.copy(weights[name], 0, upload, 0, array.nbytes)
         commands.transition(COPY_DEST, UNORDERED_ACCESS, *weights.values())
         commands.initialise(network.steps)
     gpu.wait()
@@ -216,7 +228,8 @@ def find_misread(gpu: Gpu, read: d3d12.Resource, labels: Array) -> tuple[Array, 
     gpu.wait()
     words = gpu.read(readback, np.uint32, (sum(sizes) // WORD,))
     misread_count = int(words[count])
-    return words[:count], words[count + 1 : count + 1 + misread_count]  # what follows the list is undefined
+    end = count + 1 + misread_count  # what follows the list is undefined
+    return words[:count], words[count + 1 : end]
 
 
 # --- 3. their look-alikes ---

@@ -121,7 +121,8 @@ class Commands:
         """Ends the recording and hands the list to the queue; the next one begins while the GPU works."""
         gpu, heap, first = self.gpu, self.gpu.query_heap, self.first_query
         self.list.end_query(heap, d3d12.QueryType.TIMESTAMP, first + 1)
-        self.list.resolve_query_data(heap, d3d12.QueryType.TIMESTAMP, first, 2, gpu.timestamps, 8 * first)
+        kind = d3d12.QueryType.TIMESTAMP
+        self.list.resolve_query_data(heap, kind, first, 2, gpu.timestamps, 8 * first)
         gpu.submit()
         gpu.open()
         gpu.counts.lists.append(self.name)

@@ -65,6 +65,17 @@ def test_no_page_names_a_package_index() -> None:
         assert not re.search(r"pip install [-\w ]*['\"]?dmlemu\b", page.read_text()), page
 
 
+CODE = {"c", "cmake", "cpp", "diff", "json", "python", "sh", "yaml"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_fits_the_page(page: Path) -> None:
+    """Without scrolling; what commands print is as long as it is."""
+    code = [each for each in blocks(page) if each.language in CODE]
+    lines = [line for each in code for line in each.text.splitlines() if len(line) > 88]
+    assert not lines, "\n".join(lines)
+
+
 # --- pasted into the plain prompt ---
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Strictness, printable
 from ..files import Output, read_text
 from ..frontends.usage import UsageError, check_distinct
-from .keys import KEYS, key_name
+from .keys import key_name, keys_of
 
 if TYPE_CHECKING:
     from ..stepping import Run
@@ -156,25 +156,10 @@ def press(run: Run, title: str, keys: Sequence[str], size: tuple[int, int]) -> t
 
 
 def _words(script: str) -> list[str]:
-    """Keys between spaces, from the argument or the file that it names, in which # begins a comment.
-
-    ``/TEXT`` seeks a text: it stands for its keys and enter.
-    """
+    """Keys between spaces, from the argument or the file that it names, in which # begins a comment."""
     try:
         is_file = Path(script).is_file()
     except (OSError, ValueError):
         is_file = False
     lines = read_text(script, _MOST_SCRIPT).splitlines() if is_file else [script]
-    words = [word for line in lines for word in line.partition("#")[0].split()]
-    known = {*(key for row in KEYS for key in row[:2]), *"0123456789", "down", "up", "enter", "escape"}
-    keys: list[str] = []
-    for word in words:
-        if word.startswith("/") and len(word) > 1 and word.isprintable():
-            keys += [*word, "enter"]
-        elif word in known:
-            keys.append(word)
-        else:
-            raise UsageError(
-                f"--script: {printable(word)} is not a key; expected {' '.join(sorted(known - {''}))}, /TEXT"
-            )
-    return keys
+    return keys_of(" ".join(line.partition("#")[0] for line in lines))

@@ -1,6 +1,9 @@
 """The keys of the debugger."""
 
-__all__ = ["KEYS", "key_name"]
+from ..errors import printable
+from ..frontends.usage import UsageError
+
+__all__ = ["KEYS", "key_name", "keys_of"]
 
 KEYS = (
     ("n", "p", "next, previous moment (also down, up)"),
@@ -34,6 +37,22 @@ _NAMES = {
     ">": "greater_than_sign",
     "<": "less_than_sign",
 }
+
+
+def keys_of(text: str) -> list[str]:
+    """The keys of a text with spaces between them; ``/TEXT`` is short for its keys and enter."""
+    known = {*(key for row in KEYS for key in row[:2]), *"0123456789", "down", "up", "enter", "escape"}
+    keys: list[str] = []
+    for word in text.split():
+        if word.startswith("/") and len(word) > 1 and word.isprintable():
+            keys += [*word, "enter"]
+        elif word in known:
+            keys.append(word)
+        else:
+            raise UsageError(
+                f"--script: {printable(word)} is not a key; expected {' '.join(sorted(known - {''}))}, /TEXT"
+            )
+    return keys
 
 
 def key_name(key: str) -> str:
