@@ -76,13 +76,10 @@ def test_declarations_read_well() -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_are_shown_as_wrong_and_as_right(name: str) -> None:
     program = check_examples.read(check_examples.GALLERY / f"{name}.py")
-    source = (check_examples.GALLERY / f"{name}.py").read_text(encoding="utf-8").splitlines()
     for lines in (program.wrong, program.right):
         text = "\n".join(lines.values())
         ast.parse(text)
         assert not re.search(r"\bfixed\b", text) and "CHECK" not in text
-    untouched = [number for number, line in program.wrong.items() if line == source[number - 1]]
-    assert len(untouched) >= len(program.wrong) // 2, "lines keep their numbers"
     assert program.wrong != program.right and program.about and program.report
 
 

@@ -142,6 +142,57 @@ def test_html_is_valid(site: Path) -> None:
             assert not parser.errors, f"{name}: {parser.errors[:5]}"
 
 
+FILTER = """
+const field = document.querySelector(".filter input"), seen = (each) => each.getClientRects().length > 0;
+field.value = arguments[0];
+field.dispatchEvent(new Event("input"));
+return [...document.querySelectorAll("article tbody tr, article .card")].filter(seen)
+  .map((each) => each.querySelector("a").textContent);
+"""
+
+
+def test_lists_are_filtered(chromium: Any, site: Path) -> None:
+    show(chromium, site / "reference" / "operators" / "index.html")
+    assert chromium.execute_script(FILTER, "gather_nd") == ["GATHER_ND", "GATHER_ND1"]
+    headings = chromium.find_elements("css selector", "article h2")
+    shown = [each.text.rstrip("#\u00b6") for each in headings if each.is_displayed()]
+    assert shown == ["Gather and scatter"]
+    assert chromium.find_element("css selector", ".filter output").text == f"2 of {len(declared())}"
+    assert len(chromium.execute_script(FILTER, "")) == len(declared())
+    assert chromium.execute_script(FILTER, "no such operator") == []
+    show(chromium, site / "reference" / "checks" / "index.html")
+    assert chromium.execute_script(FILTER, "hazard_raw") == ["HAZARD_RAW"]
+    show(chromium, site / "reference" / "gallery.html")
+    assert set(chromium.execute_script(FILTER, "stage.barrier(act)")) <= {*catalogue()}
+
+
+def test_a_list_is_whole_without_scripts(site: Path) -> None:
+    """The field is made by the script: the page has only a place for it."""
+    text = (site / "reference" / "operators" / "index.html").read_text(encoding="utf-8")
+    assert '<div class="filter"></div>' in text
+    assert all(f">{kind.name}<" in text for kind in declared())
+
+
+COLUMNS = """
+const range = document.createRange(), lines = [];
+for (const pre of document.querySelectorAll(".report.columns pre")) {
+  range.selectNodeContents(pre);
+  const height = parseFloat(getComputedStyle(pre).lineHeight);
+  const drawn = Math.round(range.getBoundingClientRect().height / height);
+  lines.push([drawn, pre.innerText.trimEnd().split("\\n").length]);
+}
+return lines;
+"""
+
+
+def test_columns_of_a_report_stay_below_each_other(chromium: Any, site: Path) -> None:
+    """Each line of text is one line of the screen, however narrow it is."""
+    show(chromium, site / "reference" / "checks" / "LAYOUT_HANDOVER.html", width=400)
+    lines = chromium.execute_script(COLUMNS)
+    assert lines and all(drawn == written for drawn, written in lines), lines
+    assert max(written for _, written in lines) == 3
+
+
 @pytest.mark.parametrize("width", [390, 1300])
 def test_pages_fit_the_window(chromium: Any, site: Path, width: int) -> None:
     for name in (
@@ -151,6 +202,9 @@ def test_pages_fit_the_window(chromium: Any, site: Path, width: int) -> None:
         "tutorial/02-where-an-element-lies.html",
         "reference/operators/gather.html",
         "reference/checks/HAZARD_RAW.html",
+        "reference/checks/LAYOUT_HANDOVER.html",
+        "reference/operators/index.html",
+        "reference/gallery.html",
         "reference/index.html",
     ):
         show(chromium, site / name, width=width)

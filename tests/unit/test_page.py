@@ -305,6 +305,17 @@ return [...document.querySelectorAll("button, input, select, summary, #moments a
 """
 
 
+def test_lines_of_a_report_in_columns_stay_below_each_other(opened: Callable[..., Any]) -> None:
+    browser = opened(copies(), width=400)
+    text = "head\\n  byte   0   4\\n  read  (0) (1)\\nend"
+    script = f"return reportText('{text}').map((each) => [each.className, each.textContent])"
+    assert browser.execute_script(script) == [
+        ["", "head"],
+        ["columns", "  byte   0   4\n  read  (0) (1)"],
+        ["", "end"],
+    ]
+
+
 def test_the_search_lists_what_it_finds_and_enter_goes_there(opened: Callable[..., Any]) -> None:
     from selenium.webdriver.common.keys import Keys
 

@@ -170,6 +170,15 @@ def test_clear_forgets_what_is_stored_and_pending(reports: Reporter) -> None:
     assert ids(reports) == []
 
 
+def test_lines_in_columns_of_a_page_are_not_wrapped() -> None:
+    """They scroll by themselves; sentences are wrapped."""
+    lines = ("byte          0            4", "read as  (0, 0) (0, 1)")
+    shown = replace(ERROR, context=(*lines, "a sentence")).html()
+    block = re.search(r'<span style="display: block; white-space: pre;[^>]*>(.*?)</span>', shown, re.DOTALL)
+    assert block is not None and block[1] == f"  - {lines[0]}\n  - {lines[1]}"
+    assert "<span" not in replace(ERROR, context=("a sentence",)).html()
+
+
 def test_a_limit_for_each_check_is_told_once(reports: Reporter) -> None:
     seen: list[Stored] = []
     reports.add_sink(seen.append)

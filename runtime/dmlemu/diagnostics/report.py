@@ -225,6 +225,9 @@ class Report(Frozen):
         return json.dumps({**value, "count": count, **more}, default=str)
 
 
+# Lines in columns are not to be wrapped, however narrow the page is.
+_COLUMNS = re.compile(r"(?:^.*\S {2,}\S.*(?:\n|\Z))+", re.MULTILINE)
+_UNBROKEN = "display: block; white-space: pre; overflow-x: auto"
 _COLOURS = {Severity.CORRUPTION: "#d00000", Severity.ERROR: "#d00000", Severity.WARNING: "#c77700"}
 
 
@@ -240,9 +243,11 @@ def as_html(report: Report, text: str) -> str:
     rest, url = escape(rest), report.rule_url
     if url is not None:
         rest = RULE_LINE.sub(rf'<a href="{escape(url)}">\g<0></a>', rest)
+    rest = _COLUMNS.sub(lambda lines: f'<span style="{_UNBROKEN}">{lines[0].rstrip()}</span>', rest)
     shown = f"<strong>{escape(first)}</strong>\n{rest}"
     pre = f'<pre style="white-space: pre-wrap">{shown}</pre>'
-    return f'<section style="{style}">\n{pre}\n{report.svg()}</section>\n'
+    picture = f'<div style="overflow-x: auto">{report.svg()}</div>' if report.layouts else ""
+    return f'<section style="{style}">\n{pre}\n{picture}</section>\n'
 
 
 def _wrapped(sentence: str) -> list[str]:

@@ -140,6 +140,17 @@ function operand(each, flips) {
   return part;
 }
 
+/** A report's lines; those in columns apart, since they are not to be wrapped. */
+function reportText(text) {
+  const parts = [];
+  for (const line of text.split("\n")) {
+    const kind = /\S {2,}\S/.test(line) ? "columns" : "";
+    if (parts.at(-1)?.className === kind) parts.at(-1).append("\n", line);
+    else parts.push(make("pre", { class: kind }, line));
+  }
+  return parts;
+}
+
 function showNow(moment) {
   const place = moment.kind === "host" ? "host" : [moment.queue, moment.list].filter(Boolean).join(", ");
   const parts = [make("h2", {}, `Moment ${at}: ${place}`), make("pre", {}, moment.text)];
@@ -149,7 +160,7 @@ function showNow(moment) {
     parts.push(make("table", {}, ...rows));
   }
   for (const report of moment.reports) {
-    const box = make("div", { class: `report ${severity(report)}` }, make("pre", {}, report.text));
+    const box = make("div", { class: `report ${severity(report)}` }, ...reportText(report.text));
     if (report.picture) box.append(picture(report.picture, "Picture"));
     parts.push(box);
   }
