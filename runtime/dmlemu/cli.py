@@ -197,8 +197,10 @@ def _add_others(commands: argparse._SubParsersAction[_Parser]) -> None:
     from dmlemu.debugger.command import add_command as add_step_command
     from dmlemu.frontends import catalogue
     from dmlemu.frontends.layout import add_command as add_layout_command
+    from dmlemu.frontends.shader import add_command as add_shader_command
 
     add_layout_command(commands)
+    add_shader_command(commands)
     add_step_command(commands)
     catalogue.add_commands(commands)
 

@@ -1,8 +1,8 @@
 """LLVM's bitstream: nested blocks of records, packed to bits.
 
-The format is described in https://llvm.org/docs/BitCodeFormat.html.  Nothing here knows what a record means.  Every
-width, count and length is checked against what is left before it is used, so that no stream takes more time or
-memory than its size allows; what is wrong raises ``MalformedShader`` with the bit where it stands.
+The format is described in https://llvm.org/docs/BitCodeFormat.html.  Nothing here knows what a record means.
+Every width, count and length is checked against what is left before it is used, so that no stream takes more
+time or memory than its size allows; what is wrong raises ``MalformedShader`` with the bit where it stands.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """Of an abbreviation: ``fixed`` or ``vbr`` with a width, ``char6``, ``array``, ``blob``, or a ``literal``."""
+    """Of an abbreviation: ``fixed`` or ``vbr`` with a width, ``char6``, ``array``, ``blob``, ``literal``."""
 
     kind: str
     width: int = 0
@@ -59,7 +59,9 @@ _Abbreviation = tuple[_Operand, ...]
 def read_blocks(data: bytes, where: str) -> list[Block]:
     """The outermost blocks of a stream with LLVM's magic number.  ``where``: what it is, for messages."""
     if data[:4] != _MAGIC:
-        raise MalformedShader("LLVM bitcode begins with the bytes 42 43 C0 DE", f"{where}: {data[:4].hex(' ')}")
+        raise MalformedShader(
+            "LLVM bitcode begins with the bytes 42 43 C0 DE", f"{where}: {data[:4].hex(' ')}"
+        )
     reader = _Reader(data, where)
     reader.bit = 32
     blocks = []
@@ -91,7 +93,7 @@ class _Reader:
         return (int.from_bytes(self.data[byte : byte + 9], "little") >> (bit & 7)) & ((1 << width) - 1)
 
     def vbr(self, width: int) -> int:
-        """A number in pieces of ``width`` bits, the lowest first; the highest bit of each says that one follows."""
+        """A number in pieces of ``width`` bits, the lowest first; the highest bit: one more follows."""
         more, value, shift = 1 << (width - 1), 0, 0
         while True:
             piece = self.fixed(width)
@@ -230,6 +232,8 @@ class _Reader:
         if not kinds or kinds[0] in ("array", "blob"):
             raise self.wrong("an abbreviation does not begin with a code")
         if "array" in kinds and (kinds.index("array") != len(kinds) - 2 or kinds[-1] in ("array", "blob")):
-            raise self.wrong("an array of an abbreviation is not followed by its element, as the last operand")
+            raise self.wrong(
+                "an array of an abbreviation is not followed by its element, as the last operand"
+            )
         if "blob" in kinds and kinds.index("blob") != len(kinds) - 1:
             raise self.wrong("a blob is not the last operand of its abbreviation")

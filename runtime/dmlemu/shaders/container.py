@@ -1,7 +1,7 @@
 """The container of a compiled shader (``DXBC``): a header, and parts with names of four characters.
 
-Its layout is that of ``hlsl::DxilContainerHeader`` in DxilContainer.h of microsoft/DirectXShaderCompiler.  The digest is
-not compared: what DXC writes on Linux has none (all zero).
+Its layout is that of ``hlsl::DxilContainerHeader`` in DxilContainer.h of microsoft/DirectXShaderCompiler.
+The digest is not compared: what DXC writes on Linux has none (all zero).
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ class Container:
     validation: Validation | None
     root_signature: bytes | None
     """The part ``RTS0``."""
+    debug: Program | None
+    """The part ``ILDB``: the same program with the lines of its source."""
 
 
 def read_container(data: bytes) -> Container:
@@ -94,16 +96,17 @@ def read_container(data: bytes) -> Container:
     if "DXIL" not in parts:
         if "SHEX" in parts or "SHDR" in parts:
             raise UnsupportedShader(
-                "the container holds DXBC byte code of shader model 5 or older, which is not emulated; compile the "
-                "source to DXIL: dxc -T cs_6_0"
+                "the container holds DXBC byte code of shader model 5 or older, which is not emulated; "
+                "compile the source to DXIL: dxc -T cs_6_0"
             )
         raise MalformedShader("the container has no part DXIL", f"parts: {', '.join(parts) or 'none'}")
     validation = parts.get("PSV0")
     return Container(
         parts,
-        _program(parts["DXIL"]),
+        _program(parts["DXIL"], "DXIL"),
         None if validation is None else _validation(validation),
         parts.get("RTS0"),
+        _program(parts["ILDB"], "ILDB") if "ILDB" in parts else None,
     )
 
 
@@ -134,9 +137,11 @@ def _parts(data: bytes) -> dict[str, bytes]:
     return parts
 
 
-def _program(part: bytes) -> Program:
+def _program(part: bytes, name: str) -> Program:
     if len(part) < _PROGRAM.size:
-        raise MalformedShader(f"the header of a program has {_PROGRAM.size} bytes", f"part DXIL: {len(part)}")
+        raise MalformedShader(
+            f"the header of a program has {_PROGRAM.size} bytes", f"part {name}: {len(part)}"
+        )
     version, words, magic, _dxil, offset, size = _PROGRAM.unpack_from(part)
     kind, major, minor = version >> 16, version >> 4 & 0xF, version & 0xF
     if magic != b"DXIL":
@@ -145,7 +150,9 @@ def _program(part: bytes) -> Program:
         raise UnsupportedShader(f"the program is a {_kind(kind)}; compute shaders run here (dxc -T cs_6_0)")
     begin = 8 + offset  # counted from the characters DXIL
     if offset < 16 or begin + size > len(part) or words * 4 > len(part):
-        raise MalformedShader(f"bitcode of {size} bytes at byte {begin}", f"part DXIL has {len(part)} bytes")
+        raise MalformedShader(
+            f"bitcode of {size} bytes at byte {begin}", f"part {name} has {len(part)} bytes"
+        )
     return Program(major, minor, part[begin : begin + size])
 
 

@@ -1,8 +1,8 @@
 """Reads the bitcode of LLVM 3.7 into a ``Module``.
 
 Only what DXIL permits is read (DXIL.rst of microsoft/DirectXShaderCompiler); anything else raises
-``UnsupportedShader`` by its name.  What a module refers to is checked: numbers of types, values and blocks, types of
-operands, one terminator at the end of each block.  Codes of records are LLVM's, of
+``UnsupportedShader`` by its name.  What a module refers to is checked: numbers of types, values and blocks,
+types of operands, one terminator at the end of each block.  Codes of records are LLVM's, of
 include/llvm/Bitcode/LLVMBitCodes.h.
 """
 
@@ -19,8 +19,10 @@ __all__ = ["read_module"]
 
 _MODULE, _ATTRIBUTES, _CONSTANTS, _FUNCTION, _SYMBOLS, _METADATA, _TYPES = 8, (9, 10), 11, 12, 14, 15, 17
 _VERSION, _GLOBAL, _FUNCTION_RECORD, _ALIASES = 1, 7, 8, (9, 14)
-_MOST_ELEMENTS = 1 << 24
-"""Of all members of a type together: more would be gigabytes of memory for each thread."""
+_MOST_ELEMENTS = 1 << 20
+"""Of a type, with those of its members: more would be megabytes of memory for each thread."""
+_MOST_PARTS, _MOST_NESTED = 4096, 32
+"""Types that a type names, with those that they name; how deep."""
 
 _VOID = Type("void")
 _I1 = Type("int", 1)
@@ -54,14 +56,31 @@ _CASTS = {  # number: name, kind before, kind after, how the bits compare: wider
     11: ("bitcast", "", "", "equal"),
     12: ("addrspacecast", "pointer", "pointer", "any"),
 }
-_FLOAT_PREDICATES = "false oeq ogt oge olt ole one ord uno ueq ugt uge ult ule une true".split()
-_INT_PREDICATES = dict(enumerate("eq ne ugt uge ult ule sgt sge slt sle".split(), 32))
-_ATOMIC = "xchg add sub and nand or xor max min umax umin".split()
+_FLOAT_PREDICATES = [
+    "false",
+    "oeq",
+    "ogt",
+    "oge",
+    "olt",
+    "ole",
+    "one",
+    "ord",
+    "uno",
+    "ueq",
+    "ugt",
+    "uge",
+    "ult",
+    "ule",
+    "une",
+    "true",
+]
+_INT_PREDICATES = dict(enumerate(["eq", "ne", "ugt", "uge", "ult", "ule", "sgt", "sge", "slt", "sle"], 32))
+_ATOMIC = ["xchg", "add", "sub", "and", "nand", "or", "xor", "max", "min", "umax", "umin"]
 _TERMINATORS = ("br", "switch", "ret", "unreachable")
 
 
 def read_module(bitcode: bytes, where: str = "part DXIL") -> Module:
-    """``where``: what the bitcode is, for messages.  Raises ``ShaderError``, and nothing else, for any bytes."""
+    """``where``: what the bitcode is, for messages.  Any bytes raise ``ShaderError``, if they raise."""
     blocks = [block for block in bitstream.read_blocks(bitcode, where) if block.number == _MODULE]
     if len(blocks) != 1:
         raise MalformedShader(f"{len(blocks)} modules where one is expected", where)
@@ -73,6 +92,8 @@ class _Reader:
         self.where = where
         self.bit = 0
         self.types: list[Type] = []
+        self.extents: list[tuple[int, int, int]] = []
+        """Of each type: elements, types that it names, how deep."""
         self.values: list[Value] = []
         """By number: globals and functions, constants; while a function is read, its own behind them."""
         self.metadata: list[Metadata | None] = []
@@ -167,44 +188,55 @@ class _Reader:
             if record.code == 19:
                 name = _text(record.values)
                 continue
-            self.types.append(self._type(record, name))
+            made, parts = self._type(record, name)
+            self._measure(made, parts)
+            self.types.append(made)
             if record.code in (6, 20):
                 name = ""
 
-    def _type(self, record: Record, name: str) -> Type:
+    def _measure(self, made: Type, parts: Sequence[int]) -> None:
+        """Refuses what only a damaged or hostile module has, and what would take forever to walk over."""
+        within = [self.extents[part] for part in parts]
+        elements = sum(extent[0] for extent in within) if made.kind == "struct" else 1
+        if made.kind in ("array", "vector"):
+            elements = made.count * within[0][0]
+        named = 1 + sum(extent[1] for extent in within)
+        deep = 1 + max((extent[2] for extent in within), default=0)
+        if elements > _MOST_ELEMENTS or named > _MOST_PARTS or deep > _MOST_NESTED:
+            raise UnsupportedShader(f"a type has {elements} elements, names {named} types, {deep} deep")
+        self.extents.append((elements, named, deep))
+
+    def _type(self, record: Record, name: str) -> tuple[Type, Sequence[int]]:
+        """The type, and the numbers of those that it names."""
         simple = _SIMPLE_TYPES.get(record.code)
         if simple:
-            return simple
+            return simple, ()
         values = record.values
         if record.code == 7:
             bits = self.numbers(record, 1, "an integer type")[0]
             if bits not in (1, 8, 16, 32, 64):
                 raise UnsupportedShader(f"integers of {bits} bits are not part of DXIL")
-            return Type("int", bits)
+            return Type("int", bits), ()
         if record.code == 8:
             self.numbers(record, 2, "a pointer type")
-            return Type("pointer", 0, (self._made(values[0]),), values[1])
-        if record.code in (10 + 1, 12):
+            return Type("pointer", 0, (self._made(values[0]),), values[1]), values[:1]
+        if record.code in (11, 12):
             self.numbers(record, 2, "an array type")
-            element = self._made(values[1])
-            if values[0] * _elements(element) > _MOST_ELEMENTS:
-                raise UnsupportedShader(f"an array of {values[0]} elements of {element} is too large")
-            return Type("array" if record.code == 11 else "vector", 0, (element,), values[0])
+            kind = "array" if record.code == 11 else "vector"
+            return Type(kind, 0, (self._made(values[1]),), values[0]), values[1:2]
         if record.code in (18, 20):
             self.numbers(record, 1, "a struct type")
-            made = Type("struct", 0, tuple(map(self._made, values[1:])), values[0], name if record.code == 20 else "")
-            if _elements(made) > _MOST_ELEMENTS:
-                raise UnsupportedShader(f"the type {made} is too large")
-            return made
+            shown = name if record.code == 20 else ""
+            return Type("struct", 0, tuple(map(self._made, values[1:])), values[0], shown), values[1:]
         if record.code == 6:
-            return Type("struct", name=name)
+            return Type("struct", name=name), ()
         if record.code == 21:
             self.numbers(record, 2, "a function type")
-            return Type("function", 0, tuple(map(self._made, values[1:])), values[0])
+            return Type("function", 0, tuple(map(self._made, values[1:])), values[0]), values[1:]
         raise UnsupportedShader(f"types of code {record.code} are not part of DXIL")
 
     def _made(self, number: int) -> Type:
-        """A type that another contains.  One that comes later is only possible for a pointer to its own struct."""
+        """A type that another contains."""
         if number >= len(self.types):
             raise UnsupportedShader("a type contains one that follows it; DXIL has no such types")
         return self.types[number]
@@ -235,7 +267,7 @@ class _Reader:
     def _constant(self, kind: Type, record: Record) -> Constant:
         values = record.values
         if record.code == 2:
-            return _zero(kind)
+            return Constant(kind, 0)
         if record.code == 3:
             return Constant(kind, None)
         if record.code == 4:
@@ -257,8 +289,10 @@ class _Reader:
         """Of an aggregate, a cast and a getelementptr, whose operands may follow them."""
         if isinstance(made, Constant):
             parts = tuple(map(self._value, numbers))
-            expected = kind.elements if kind.kind == "struct" else (kind.element,) * kind.count
-            if kind.kind not in ("struct", "array", "vector") or tuple(part.type for part in parts) != expected:
+            array = kind.kind in ("array", "vector")
+            expected = kind.elements[:1] * len(parts) if array else kind.elements
+            fits = kind.kind == "struct" or (array and kind.count == len(parts))
+            if not fits or tuple(part.type for part in parts) != expected:
                 raise self.wrong(f"the members of a constant do not fit its type {kind}")
             made.value = parts
             return
@@ -289,7 +323,7 @@ class _Reader:
                     value.name = _text(record.values[1:])
 
     def _metadata(self, block: bitstream.Block) -> None:
-        """Nodes may name later ones, so they are put together at the end; those of debug information are left out."""
+        """Nodes may name later ones: they are put together at the end; debug information is left out."""
         rows: list[Record] = list(self.each(block))
         name = ""
         nodes: list[tuple[int, ...] | Metadata | None] = []
@@ -314,7 +348,11 @@ class _Reader:
             self.read.named[key] = [self._node(nodes, number, made, 0) for number in numbers]  # type: ignore[misc]
 
     def _node(
-        self, nodes: list[tuple[int, ...] | Metadata | None], number: int, made: dict[int, Metadata | None], depth: int
+        self,
+        nodes: list[tuple[int, ...] | Metadata | None],
+        number: int,
+        made: dict[int, Metadata | None],
+        depth: int,
     ) -> Metadata | None:
         if number >= len(nodes) or depth > 32:
             raise self.wrong(f"metadata {number} of {len(nodes)}, {depth} deep")
@@ -338,6 +376,9 @@ class _Body:
         self.types = reader.type
         self.values = reader.values
         self.forward: dict[int, Value] = {}
+        """Stand-ins for values that are used before they are defined."""
+        self.defined: dict[Value, Instruction] = {}
+        """What they stand for."""
         self.wrong = reader.wrong
 
     def read(self, block: bitstream.Block) -> None:
@@ -345,7 +386,7 @@ class _Body:
         parameters = self.function.signature.elements[1:]
         self.function.arguments = [Value(kind) for kind in parameters]
         self.values += self.function.arguments
-        records = [record for record in block.records()]
+        records = list(block.records())
         if not records or records[0].code != 1 or not records[0].values:
             raise self.wrong("a function does not say how many blocks it has")
         count = records[0].values[0]
@@ -357,6 +398,7 @@ class _Body:
         self._instructions(records[1:])
         if self.forward:
             raise self.wrong(f"value {min(self.forward)} is used and never defined")
+        self._put_in()
         del self.values[outer:]
 
     def _instructions(self, records: list[Record]) -> None:
@@ -389,11 +431,14 @@ class _Body:
         if stand_in is not None:
             if stand_in.type != made.type:
                 raise self.wrong(f"a value of type {made.type} was used as {stand_in.type} before")
-            for block in self.function.blocks:
-                for instruction in block.instructions:
-                    instruction.operands = [made if o is stand_in else o for o in instruction.operands]
-            made.operands = [made if o is stand_in else o for o in made.operands]
+            self.defined[stand_in] = made
         self.values.append(made)
+
+    def _put_in(self) -> None:
+        """Replaces stand-ins by what they stand for."""
+        for block in self.function.blocks:
+            for made in block.instructions:
+                made.operands = [self.defined.get(operand, operand) for operand in made.operands]
 
     def value(self, number: int, kind: Type | None) -> Value:
         """A value by its number; one that follows needs its type."""
@@ -465,7 +510,12 @@ def _cast(body: _Body, operands: _Operands) -> Instruction:
         raise UnsupportedShader(f"casts of code {number} are not part of DXIL")
     name, before, after, compare = _CASTS[number]
     bits = value.type.bits, kind.bits
-    fits = {"narrower": bits[0] > bits[1], "wider": bits[0] < bits[1], "equal": bits[0] == bits[1], "any": True}
+    fits = {
+        "narrower": bits[0] > bits[1],
+        "wider": bits[0] < bits[1],
+        "equal": bits[0] == bits[1],
+        "any": True,
+    }
     kinds = (value.type.kind, kind.kind)
     if kinds != (before, after) if before else (kinds[0] == "pointer") != (kinds[1] == "pointer"):
         raise body.wrong(f"{name} from {value.type} to {kind}")
@@ -583,9 +633,9 @@ def _element_pointer(body: _Body, operands: _Operands) -> Instruction:
 def _member(body: _Body, kind: Type, index: Value) -> Type:
     if kind.kind in ("array", "vector"):
         return kind.element
-    if kind.kind == "struct" and isinstance(index, Constant) and isinstance(index.value, int):
-        if index.value < len(kind.elements):
-            return kind.elements[index.value]
+    number = index.value if isinstance(index, Constant) else None
+    if kind.kind == "struct" and isinstance(number, int) and number < len(kind.elements):
+        return kind.elements[number]
     raise body.wrong(f"{kind} has no such member")
 
 
@@ -670,20 +720,6 @@ _SIMPLE_TYPES = {
     10: Type("float", 16),
     16: Type("metadata"),
 }
-
-
-def _elements(kind: Type) -> int:
-    if kind.kind == "struct":
-        return sum(map(_elements, kind.elements))
-    return kind.count * _elements(kind.element) if kind.kind in ("array", "vector") else 1
-
-
-def _zero(kind: Type) -> Constant:
-    if kind.kind == "struct":
-        return Constant(kind, tuple(map(_zero, kind.elements)))
-    if kind.kind in ("array", "vector"):
-        return Constant(kind, (_zero(kind.element),) * kind.count)
-    return Constant(kind, 0)
 
 
 def _mask(kind: Type, reader: _Reader) -> int:

@@ -23,15 +23,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Type:
-    """``kind``: void, int, float (also half and double), pointer, struct, array, vector, function, label or metadata."""
+    """``kind``: void, int, float (of any size), pointer, struct, array, vector, function, label, metadata."""
 
     kind: str
     bits: int = 0
     """Of int and float."""
     elements: tuple[Type, ...] = ()
-    """Members of a struct; the element of an array, vector or pointer; the result and parameters of a function."""
+    """Members of a struct; element of an array, vector or pointer; result and parameters of a function."""
     count: int = 0
-    """Of an array or vector; the address space of a pointer; 1: a struct is packed, a function is variadic."""
+    """Of an array or vector; address space of a pointer; 1: a struct is packed, a function is variadic."""
     name: str = ""
 
     @property
@@ -67,7 +67,7 @@ class Value:
 
 @dataclass(eq=False)
 class Constant(Value):
-    """``value``: an int (also the bits of a float); a tuple of constants; None: undefined."""
+    """``value``: an int (the bits of a float; 0: of an aggregate, all zero), a tuple; None: undefined."""
 
     value: int | tuple[Value, ...] | None = None
 
@@ -95,7 +95,7 @@ class Instruction(Value):
     predicate: str = ""
     """Of icmp and fcmp, such as ult; of atomicrmw: the operation."""
     targets: list[Block] = field(default_factory=list)
-    """Of br: true, false; of switch: the default, then those of the cases; of phi: where each value comes from."""
+    """Of br: true, false; of switch: the default, then the cases; of phi: where each value comes from."""
     indices: tuple[int, ...] = ()
     """Of extractvalue and insertvalue; the values of the cases of a switch, as unsigned numbers."""
     line: int = 0
@@ -115,7 +115,7 @@ class Block:
 
 @dataclass(eq=False)
 class Function(Value):
-    """``type`` is the pointer to it.  Without blocks it is declared alone, as the operations ``dx.op.*`` are."""
+    """``type`` is the pointer to it.  Without blocks it is only declared, as the operations ``dx.op.*``."""
 
     name: str = ""
     arguments: list[Value] = field(default_factory=list)

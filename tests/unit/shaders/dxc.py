@@ -1,15 +1,14 @@
 """Microsoft's open-source shader compiler, DXC, as a shared library: HLSL to a container with DXIL.
 
-It is found where a package of Python holds it (``compushady-lrtu``), or where ``DMLEMU_DXC`` says.  Mirrors
-``IDxcCompiler3`` (dxcapi.h of microsoft/DirectXShaderCompiler); on Linux its methods stand in the order that they have
-on Windows, and wide strings have 32 bits a character.
+It is found where a package of Python holds it (``compushady-lrtu``).  Mirrors ``IDxcCompiler3`` (dxcapi.h of
+microsoft/DirectXShaderCompiler); on Linux its methods stand in the order that they have on Windows, and wide
+strings have 32 bits a character.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def compile_hlsl(
 ) -> bytes:
     """The container with the DXIL of a compute shader.
 
-    ``source``: HLSL; ``arguments``: as DXC's command line takes them, such as ``-Zi`` or ``-enable-16bit-types``.
+    ``source``: HLSL; ``arguments``: as DXC's command line takes them, such as ``-Zi``.
     Raises ``HlslError`` with DXC's messages, ``CompilerMissing`` where there is no DXC.
     """
     library = _library()
@@ -111,14 +110,8 @@ _RESULT = _guid("58346cda-dde7-4497-9461-6f87af5e0659")
 
 
 def _library() -> ctypes.CDLL:
-    named = os.environ.get("DMLEMU_DXC")
-    if named:
-        return ctypes.CDLL(named)
     package = importlib.util.find_spec(_PACKAGE)
     for folder in (package.submodule_search_locations or []) if package else []:
         for path in sorted(Path(folder).glob(_LIBRARY)):
             return ctypes.CDLL(str(path))
-    raise CompilerMissing(
-        "HLSL is compiled by DXC, which is not installed: pip install compushady-lrtu==0.18.0, "
-        "or DMLEMU_DXC=/path/to/libdxcompiler.so; or compile the shader elsewhere (dxc -T cs_6_0) and give its container"
-    )
+    raise CompilerMissing("HLSL is compiled by DXC: pip install compushady-lrtu==0.18.0")
