@@ -113,9 +113,15 @@ def _check(error: int) -> None:
         raise OSError(error, os.strerror(error))
 
 
+_LINUX_LIMIT = 65530  # mappings of a process, where Linux was not told otherwise
+
+
 def _limit_mappings() -> int:
-    with open("/proc/sys/vm/max_map_count") as file:
-        limit = int(file.read())
+    try:
+        with open("/proc/sys/vm/max_map_count") as file:
+            limit = int(file.read())
+    except OSError:  # another system, or a container without /proc
+        limit = _LINUX_LIMIT
     most = limit - limit // 8
     lib.dmlk_limit_mappings(most)
     return most

@@ -7,7 +7,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 #include "dmlk.h"
@@ -60,7 +64,9 @@ static void *map_large(uint64_t size) {
         munmap(start, before);
     }
     munmap(start + before + size, LARGE_PAGE - before);
+#ifdef MADV_HUGEPAGE
     madvise(start + before, size, MADV_HUGEPAGE); /* fails harmlessly on a host without large pages */
+#endif
     return start + before;
 }
 
@@ -108,9 +114,11 @@ void dmlk_range_clear(const dmlk_range *range, uint64_t start, uint64_t size) {
 
 void dmlk_range_end(dmlk_range *range) {
     if (range->host != NULL) {
+#ifdef MADV_REMOVE /* elsewhere the bytes are freed with the file */
         if (range->file_owner == getpid()) { /* a forked process shares the file, and its parent needs the bytes */
             madvise(range->host, range->size, MADV_REMOVE);
         }
+#endif
         munmap(range->host, range->size);
     }
     count(-range->mappings);
@@ -142,7 +150,28 @@ static int keep(dmlk_file *file, int fd) {
     return 0;
 }
 
-int dmlk_file_create(dmlk_file *file, const char *name) { return keep(file, memfd_create(name, MFD_CLOEXEC)); }
+/* Called by its number: the C library has memfd_create from glibc 2.27 on.  Kernels before 3.17, and macOS, lack it: there
+ * the file is one whose name is removed at once. */
+static int open_without_name(const char *name) {
+#ifdef SYS_memfd_create
+    enum { CLOSED_BY_EXEC = 1 }; /* MFD_CLOEXEC */
+    const int fd = (int)syscall(SYS_memfd_create, name, CLOSED_BY_EXEC);
+    if (fd >= 0 || errno != ENOSYS) {
+        return fd;
+    }
+    char path[] = "/dev/shm/dmlemu-XXXXXX"; /* as memfd: in memory */
+#else
+    char path[] = "/tmp/dmlemu-XXXXXX";
+    (void)name;
+#endif
+    const int file = mkostemp(path, O_CLOEXEC);
+    if (file >= 0) {
+        unlink(path);
+    }
+    return file;
+}
+
+int dmlk_file_create(dmlk_file *file, const char *name) { return keep(file, open_without_name(name)); }
 
 int dmlk_file_duplicate(dmlk_file *file, int fd) { return keep(file, fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 

@@ -236,6 +236,9 @@ void dmlk_sin_each(double *values, int64_t count);
 void dmlk_cos_each(double *values, int64_t count);
 void dmlk_tan_each(double *values, int64_t count);
 
+/* x^y, correctly rounded but for a few; whole powers are exact. */
+double dmlk_exact_pow(double x, double y);
+
 /* Exact remainders of values[i] divided by by[i], with the sign of the value (C's fmod) or of the divisor. */
 void dmlk_fmod_each(double *values, const double *by, int64_t count);
 void dmlk_modulus_each(double *values, const double *by, int64_t count);

@@ -1,43 +1,44 @@
 /* math.c - sin, cos, tan and remainders of arrays.  Most elements take a short path; large arguments of sin, cos and
- * tan are reduced with more bits of pi. */
+ * tan are reduced with more bits of pi.  Of the C library only fmod is used, whose results are exact. */
 #include "dmlk_float_math.h"
 
 #include <float.h>
 
 #include "cpu.h"
 
+typedef unsigned __int128 wide;
+typedef __int128 signed_wide;
+
 const struct dmlk_limitsf dmlk_limitsf = {
     .exp_low = -104, .exp_high = 89, .expm1_low = -20, .sigmoid = 60, .silu_low = -128, .tanh = 10, .exp2 = 160, .half_exp = 91,
     .erf = 3.925f, .gelu = 14.6f, .minus_0 = -0.0f};
 
-/* 2/pi in words of 32 bits, the first after the binary point; enough bits for every FLOAT32. */
-static const uint32_t two_over_pi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
-                                        0xfe5163ab};
+/* 2/pi in words of 64 bits, the second after the binary point; enough bits for every double. */
+static const uint64_t two_over_pi[] = {
+    0, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
+    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7,
+    0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
 
-/* Reduces x: x * 2/pi modulo 4, from the 24 bits of x and those 96 bits of 2/pi that matter for its exponent. */
+/* Reduces a finite |x| >= DMLK_CIRCULAR_LIMIT: x * 2/pi modulo 4, from the 53 bits of x and those 192 bits of 2/pi that
+ * matter for its exponent. */
 static dmlk_circular reduce_large(double x) {
     const uint64_t bits = dmlk_double_bits(fabs(x));
-    const uint64_t mantissa = ((bits >> 29) & 0x7fffff) | 0x800000; /* x = mantissa 2^shift */
-    const int shift = (int)(bits >> 52) - 1023 - 23;
-    /* Bits of 2/pi before `first` give multiples of 4: mantissa * 2^shift * 2^-(first) >= 4. */
-    const int first = shift > 2 ? shift - 2 : 0, word = first / 32, offset = first % 32;
-    uint32_t part[3];
+    const uint64_t mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52; /* |x| = mantissa 2^shift */
+    const int shift = (int)(bits >> 52) - 1023 - 52;
+    /* Bits of 2/pi before `first`, an index into the table, give multiples of 4. */
+    const int first = 64 + shift - 2, word = first / 64, offset = first % 64;
+    uint64_t part[3];
     for (int i = 0; i < 3; i++) {
-        const uint64_t pair = (uint64_t)two_over_pi[word + i] << 32 | two_over_pi[word + i + 1];
-        part[i] = (uint32_t)(pair >> (32 - offset));
+        const wide pair = (wide)two_over_pi[word + i] << 64 | two_over_pi[word + i + 1];
+        part[i] = (uint64_t)(pair >> (64 - offset));
     }
-    /* mantissa * part, a fraction of 96 bits without the bits above it, times 2^(shift - first). */
-    const uint64_t low = mantissa * part[2], middle = mantissa * part[1] + (low >> 32);
-    const uint64_t high = mantissa * part[0] + (middle >> 32);
-    uint64_t top = high << 32 | (middle & 0xffffffff); /* 64 bits below the point, before the shift */
-    const uint32_t rest = (uint32_t)low;
-    const int left = shift - first; /* 0 to 2 */
-    const uint64_t whole = left ? (high >> (32 - left)) & 3 : 0;
-    uint64_t n = ((high >> 32) << left) + whole;
-    top = left ? top << left | rest >> (32 - left) : top;
-    const int64_t fraction = (int64_t)top; /* from -1/2 to 1/2 */
-    n += top >> 63;
-    double r = (double)fraction * (1.57079632679489661923 * 0x1p-64);
+    /* mantissa * part modulo 2^192; its first two bits are before the point. */
+    const wide low = (wide)mantissa * part[2], middle = (wide)mantissa * part[1] + (low >> 64);
+    const uint64_t high = mantissa * part[0] + (uint64_t)(middle >> 64);
+    const wide fraction = (wide)high << 66 | (wide)(uint64_t)middle << 2 | (uint64_t)low >> 62;
+    uint64_t n = (high >> 62) + (uint64_t)(fraction >> 127); /* rounded to nearest */
+    double r = (double)(signed_wide)fraction * (1.57079632679489661923 * 0x1p-128); /* from -pi/4 to pi/4 */
     if (x < 0) {
         n = 0 - n;
         r = -r;
@@ -45,11 +46,7 @@ static dmlk_circular reduce_large(double x) {
     return (dmlk_circular){r, n};
 }
 
-/* Whether x is finite and exactly a FLOAT32. */
-static bool is_float(double x) { return fabs(x) <= (double)FLT_MAX && (double)(float)x == x; }
-
-/* Large values are handled separately, so that the loop over the others has no branch.  Large values of FLOAT64
- * tensors that are not exactly FLOAT32s are left to the C library. */
+/* Large values are handled separately, so that the loop over the others has no branch. */
 #define EACH_CIRCULAR(function)                                                                   \
     DMLK_EACH_ISA(function##_each, (double *values, int64_t count), (values, count)) {            \
         double large[DMLK_MATH_CHUNK];                                                            \
@@ -70,7 +67,7 @@ static bool is_float(double x) { return fabs(x) <= (double)FLT_MAX && (double)(f
         }                                                                                         \
         for (int64_t i = 0; i < larges; i++) {                                                    \
             const double x = large[i];                                                            \
-            values[at[i]] = is_float(x) ? dmlk_##function##_of(reduce_large(x)) : function(x);     \
+            values[at[i]] = fabs(x) <= DBL_MAX ? dmlk_##function##_of(reduce_large(x)) : (double)NAN; \
         }                                                                                         \
     }                                                                                             \
     void dmlk_##function##_each(double *values, int64_t count) { function##_each(values, count); }

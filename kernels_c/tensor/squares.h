@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shuffle.h"
+
 typedef void dmlk_square(const uint8_t *from, int64_t from_step, uint8_t *to, int64_t to_step);
 
 /* Squares of `size` x `size` elements; 0: there are none. */

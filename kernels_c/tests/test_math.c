@@ -13,6 +13,9 @@ static double each(void (*loop)(double *values, int64_t count), double x) {
     return values[1];
 }
 
+/* (musl's acosh is no NaN below -1) */
+static double library_acosh(double x) { return x < 1 ? (double)NAN : acosh(x); }
+
 static double sin_of(double x) { return each(dmlk_sin_each, x); }
 static double cos_of(double x) { return each(dmlk_cos_each, x); }
 static double tan_of(double x) { return each(dmlk_tan_each, x); }
@@ -23,7 +26,7 @@ static const struct function {
     unary *ours, *theirs;
 } functions[] = {
     WITH(exp),   WITH(expm1), WITH(log),   WITH(log1p), WITH(tanh), WITH(sinh), WITH(cosh), WITH(asinh),
-    WITH(acosh), WITH(atanh), WITH(atan),  WITH(asin),  WITH(acos), WITH(erf),  WITH(erfc),
+    {"acosh", dmlk_acosh, library_acosh}, WITH(atanh), WITH(atan),  WITH(asin),  WITH(acos), WITH(erf),  WITH(erfc),
     {"sin", sin_of, sin},     {"cos", cos_of, cos},     {"tan", tan_of, tan},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
@@ -106,6 +109,72 @@ TEST(powers) {
     CHECK(wrong <= 40);
 }
 
+static bool is_same(double a, double b) { return a == b ? signbit(a) == signbit(b) : isnan(a) && isnan(b); }
+
+static double any_float(void) { return (double)float_of((uint32_t)random_bits()); }
+
+/* The power of an integer, by long multiplication, rounded once: to nearest, ties to even. */
+static double rounded_power(uint64_t base, int exponent) {
+    uint32_t digits[16] = {1}; /* 512 bits */
+    for (int i = 0; i < exponent; i++) {
+        unsigned __int128 carry = 0;
+        for (int k = 0; k < 16; k++) {
+            carry += (unsigned __int128)digits[k] * base;
+            digits[k] = (uint32_t)carry;
+            carry >>= 32;
+        }
+    }
+    int top = 511;
+    while (!(digits[top / 32] >> top % 32 & 1)) {
+        top--;
+    }
+    double result = 0;
+    for (int bit = top; bit >= 0 && bit > top - 53; bit--) {
+        result = 2 * result + (digits[bit / 32] >> bit % 32 & 1);
+    }
+    const int half = top - 53;
+    bool is_more = false;
+    for (int bit = half - 1; bit >= 0; bit--) {
+        is_more = is_more || (digits[bit / 32] >> bit % 32 & 1);
+    }
+    if (half >= 0 && (digits[half / 32] >> half % 32 & 1) && (is_more || fmod(result, 2) == 1)) {
+        result++;
+    }
+    return ldexp(result, top > 52 ? top - 52 : 0);
+}
+
+/* Above 2^53, too, where neighbours are whole numbers apart: 3^34 lies half-way between two. */
+TEST(whole_powers_are_rounded_once) {
+    static const double special[] = {0.0, -0.0, 1, -1, 2, -2, 3, -3, 0.5, -0.5, 4.5, -4.5, 1e300, -1e300, 0x1p-1074,
+                                     (double)INFINITY, -(double)INFINITY, (double)NAN};
+    enum { SPECIAL = sizeof special / sizeof special[0] };
+    for (uint64_t base = 1; base < 400; base++) {
+        for (int exponent = 0; exponent < 60 && pow((double)base, exponent) < 0x1p500; exponent++) {
+            const double expected = rounded_power(base, exponent);
+            CHECK(dmlk_exact_pow((double)base, exponent) == expected);
+            CHECK(dmlk_exact_pow(-(double)base, exponent) == (exponent % 2 ? -expected : expected));
+            CHECK(dmlk_exact_pow(ldexp((double)base, -7), exponent) == ldexp(expected, -7 * exponent));
+        }
+    }
+    CHECK(dmlk_exact_pow(3, 34) == 16677181699666568.0);
+    CHECK(dmlk_exact_pow(9, 0.5) == 3 && dmlk_exact_pow(8, 1.0 / 3) == 2 && dmlk_exact_pow(16, -0.25) == 0.5);
+    for (int i = 0; i < SPECIAL * SPECIAL; i++) {
+        const double x = special[i / SPECIAL], y = special[i % SPECIAL];
+        const double ours = dmlk_exact_pow(x, y), theirs = pow(x, y);
+        if (!is_same(ours, theirs)) {
+            fprintf(stderr, "exact_pow(%a, %a) is %a, not %a\n", x, y, ours, theirs);
+            test_failures++;
+        }
+    }
+    int64_t wrong = 0;
+    for (int i = 0; i < 200000; i++) {
+        const double x = fabs(any_float()), y = (double)random_between(-4000, 4000) / 64;
+        const double ours = dmlk_exact_pow(x, y), theirs = pow(x, y);
+        wrong += !is_same(ours, theirs) && fabs(ours - theirs) > 0x1p-52 * fabs(theirs) + 0x1p-1074;
+    }
+    CHECK_EQUAL(wrong, 0);
+}
+
 /* Every float16 as one operand of atan2, with a few others as the second. */
 TEST(every_float16_has_its_angle) {
     static const double others[] = {0.0, -0.0, 1, -1, 0x1p-24, -0x1p-24, 65504, -65504, 0.333251953125, -1.7763671875, 3,
@@ -150,10 +219,6 @@ static double floored(double x, double by) {
     return r == 0 ? copysign(0, by) : (r < 0) != (by < 0) ? r + by : r;
 }
 
-static bool is_same(double a, double b) { return a == b ? signbit(a) == signbit(b) : isnan(a) && isnan(b); }
-
-static double any_float(void) { return (double)float_of((uint32_t)random_bits()); }
-
 /* A float of any sign from 1 to 2. */
 static double float_near_1(void) { return (double)float_of(((uint32_t)random_bits() & 0x807fffff) | 0x3f800000); }
 
@@ -192,6 +257,7 @@ int main(void) {
     RUN(every_float16_is_rounded_as_the_library_does);
     RUN(floats_are_correctly_rounded_but_for_a_few);
     RUN(powers);
+    RUN(whole_powers_are_rounded_once);
     RUN(every_float16_has_its_angle);
     RUN(large_angles);
     RUN(remainders);

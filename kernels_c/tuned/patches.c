@@ -10,6 +10,7 @@
 
 #include "cpu.h"
 #include "float16.h"
+#include "shuffle.h"
 #include "transpose.h"
 
 #define MAX_POSITIONS DMLK_PATCH_POSITIONS
@@ -144,13 +145,13 @@ static inline __attribute__((always_inline)) void move_alternate(int64_t bytes, 
         words low, high;
         memcpy(&low, from, sizeof low);
         memcpy(&high, from + 7 * bytes, sizeof high);
-        low = __builtin_shuffle(low, high, (words){0, 2, 4, 6, 9, 11, 13, 15});
+        low = DMLK_SHUFFLE(words, low, high, 0, 2, 4, 6, 9, 11, 13, 15);
         memcpy(to, &low, sizeof low);
     } else {
         shorts low, high;
         memcpy(&low, from, sizeof low);
         memcpy(&high, from + 7 * bytes, sizeof high);
-        low = __builtin_shuffle(low, high, (shorts){0, 2, 4, 6, 9, 11, 13, 15});
+        low = DMLK_SHUFFLE(shorts, low, high, 0, 2, 4, 6, 9, 11, 13, 15);
         memcpy(to, &low, sizeof low);
     }
 }

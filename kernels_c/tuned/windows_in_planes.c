@@ -12,6 +12,7 @@
 #include "float16.h"
 #include "parallel.h"
 #include "scratch.h"
+#include "shuffle.h"
 #include "window_rows.h"
 
 #define BLOCK 64   /* outputs of a strip that are computed at once */
@@ -108,12 +109,11 @@ static bool plan_strips(struct planes *p) {
 
 /* Copies `count` elements: the even ones to `to`, the odd ones to `other`. */
 INLINE void copy_pairs(const float *from, int64_t count, float *to, float *other) {
-    const mask even = {0, 2, 4, 6, 8, 10, 12, 14}, odd = {1, 3, 5, 7, 9, 11, 13, 15};
     int64_t i = 0;
     for (; 2 * (i + LANES) <= count; i += LANES) {
         const vector a = *(const vector *)(from + 2 * i), b = *(const vector *)(from + 2 * i + LANES);
-        *(vector *)(to + i) = __builtin_shuffle(a, b, even);
-        *(vector *)(other + i) = __builtin_shuffle(a, b, odd);
+        *(vector *)(to + i) = DMLK_SHUFFLE(mask, a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+        *(vector *)(other + i) = DMLK_SHUFFLE(mask, a, b, 1, 3, 5, 7, 9, 11, 13, 15);
     }
     for (; 2 * i < count; i++) {
         to[i] = from[2 * i];

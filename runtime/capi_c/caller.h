@@ -11,8 +11,13 @@
 enum {
     DMLEMU_ROOM = 768 << 10,      /* the most bytes of stack that an interpreter and a kernel need */
     DMLEMU_OWN_STACK = 8 << 20,   /* bytes of stack of our own threads */
-    DMLEMU_USUAL_MODE = 0x1F80,   /* MXCSR: round to nearest, denormals, no traps */
+#ifdef __aarch64__
+    DMLEMU_USUAL_MODE = 0,        /* FPCR: round to nearest, denormals, no traps */
+    DMLEMU_MODE_BITS = 0x7FFFFFFF
+#else
+    DMLEMU_USUAL_MODE = 0x1F80,   /* MXCSR: the same */
     DMLEMU_MODE_BITS = 0xFFC0     /* the mode bits of MXCSR; the other bits are flags that operations set */
+#endif
 };
 
 /* The part of this thread's stack on which Python may be called; empty: none, or not known yet. */
@@ -54,27 +59,44 @@ static inline int dmlemu_has_room(struct dmlemu_stack *stack, void (*measure)(st
     return dmlemu_is_inside(stack, here);
 }
 
-/* Sets the usual mode and returns the previous one. */
-static inline uint32_t dmlemu_enter_mode(void)
+/* The mode of this thread: MXCSR, or on ARM FPCR, whose bits are all mode. */
+static inline uint32_t dmlemu_mode(void)
 {
 #if defined(__x86_64__)
-    const uint32_t before = __builtin_ia32_stmxcsr();
-    if (__builtin_expect((before & DMLEMU_MODE_BITS) != DMLEMU_USUAL_MODE, 0))
-        __builtin_ia32_ldmxcsr(DMLEMU_USUAL_MODE);
-    return before;
+    return __builtin_ia32_stmxcsr();
+#elif defined(__aarch64__)
+    uint64_t mode;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+    return (uint32_t)mode;
 #else
     return DMLEMU_USUAL_MODE;
 #endif
 }
 
-static inline void dmlemu_leave_mode(uint32_t before)
+static inline void dmlemu_set_mode(uint32_t mode)
 {
 #if defined(__x86_64__)
-    if (__builtin_expect((before & DMLEMU_MODE_BITS) != DMLEMU_USUAL_MODE, 0))
-        __builtin_ia32_ldmxcsr(before);
+    __builtin_ia32_ldmxcsr(mode);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)mode) : "memory");
 #else
-    (void)before;
+    (void)mode;
 #endif
+}
+
+/* Sets the usual mode and returns the previous one. */
+static inline uint32_t dmlemu_enter_mode(void)
+{
+    const uint32_t before = dmlemu_mode();
+    if (__builtin_expect((before & DMLEMU_MODE_BITS) != DMLEMU_USUAL_MODE, 0))
+        dmlemu_set_mode(DMLEMU_USUAL_MODE);
+    return before;
+}
+
+static inline void dmlemu_leave_mode(uint32_t before)
+{
+    if (__builtin_expect((before & DMLEMU_MODE_BITS) != DMLEMU_USUAL_MODE, 0))
+        dmlemu_set_mode(before);
 }
 
 #endif

@@ -1,6 +1,6 @@
 #include "squares.h"
 
-#if defined(__GNUC__) && !defined(__clang__) /* GCC has __builtin_shuffle */
+#ifdef __GNUC__ /* vectors */
 
 typedef uint8_t half_lane __attribute__((vector_size(8)));
 

@@ -30,9 +30,6 @@ static inline int64_t whole_power(int64_t base, int64_t exponent) {
     return (int64_t)result;
 }
 
-/* Computed with more bits than double has, so that whole results are exact: they are truncated later. */
-static inline double exact_power(double base, double exponent) { return (double)powl(base, exponent); }
-
 static void whole_powers(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     (void)strides, (void)context;
     for (int64_t i = 0; i < count; i++) {
@@ -43,7 +40,7 @@ static void whole_powers(uint8_t *const *at, const int64_t *strides, int64_t cou
 static void exact_powers(uint8_t *const *at, const int64_t *strides, int64_t count, const void *context) {
     (void)strides, (void)context;
     for (int64_t i = 0; i < count; i++) {
-        ((double *)at[2])[i] = exact_power(((const double *)at[0])[i], ((const double *)at[1])[i]);
+        ((double *)at[2])[i] = dmlk_exact_pow(((const double *)at[0])[i], ((const double *)at[1])[i]);
     }
 }
 
