@@ -2,11 +2,11 @@
 # with the headers of the target, and zig links with the target's libraries (both from the package ziglang of PyPI).  So
 # kernels in wheels are those that were tested and measured.  Where there is no GCC (macOS), zig's clang compiles, too.
 #
-# Set by packaging/wheels.py in the environment:
+# Set by release/wheels.py in the environment:
 #   DMLEMU_ZIG         the program
 #   DMLEMU_TARGET      as zig names it, such as x86_64-linux-gnu.2.17
 #   DMLEMU_PYTHON_INCLUDE   the folder of Python.h
-#   DMLEMU_SOURCE      the folder whose name no object may contain
+#   DMLEMU_SOURCE, DMLEMU_BUILD   folders whose names no object may contain
 
 set(zig $ENV{DMLEMU_ZIG})
 set(target $ENV{DMLEMU_TARGET})
@@ -20,7 +20,7 @@ set(minor ${CMAKE_MATCH_6})
 set(Python_INCLUDE_DIR $ENV{DMLEMU_PYTHON_INCLUDE} CACHE PATH "")
 set(Python_SABI_LIBRARY "" CACHE FILEPATH "")
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # nothing for the target is run or linked while CMake looks around
-set(CMAKE_C_FLAGS_INIT "-ffile-prefix-map=$ENV{DMLEMU_SOURCE}=.")
+set(CMAKE_C_FLAGS_INIT "-ffile-prefix-map=$ENV{DMLEMU_SOURCE}=. -ffile-prefix-map=$ENV{DMLEMU_BUILD}=build")
 
 if(system STREQUAL "macos")
     set(CMAKE_SYSTEM_NAME Darwin)
