@@ -40,7 +40,7 @@ TARGETS = (
     Target(
         "x86_64-glibc",
         "x86_64-linux-gnu.2.17",
-        "manylinux_2_17_x86_64.manylinux2014_x86_64",
+        "manylinux2014_x86_64.manylinux_2_17_x86_64",
         binaries.Limits("x86_64", glibc=(2, 17)),
         "gcc",
     ),
@@ -100,7 +100,9 @@ def build_sdist(environment: dict[str, str]) -> Path:
     for old in DIST.glob("dmlemu-*.tar.gz"):
         old.unlink()
     hook = f"import scikit_build_core.build as b; print(b.build_sdist({str(DIST)!r}))"
-    subprocess.run([sys.executable, "-c", hook], cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-c", hook], cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL
+    )
     return next(DIST.glob("dmlemu-*.tar.gz"))
 
 
@@ -156,7 +158,13 @@ def finished(target: Target, wheel: Path, folder: Path, environment: dict[str, s
         else ("gcc", output(target.compiler, "-dumpfullversion"))
     )
     bill.write_text(
-        sbom.bill(content, target.name, compiler, output(str(zig()), "version"), int(environment["SOURCE_DATE_EPOCH"]))
+        sbom.bill(
+            content,
+            target.name,
+            compiler,
+            output(str(zig()), "version"),
+            int(environment["SOURCE_DATE_EPOCH"]),
+        )
     )
     described = information / "WHEEL"
     text = re.sub(r"(?m)^Tag: .*\n", "", described.read_text()).rstrip("\n")
@@ -179,7 +187,9 @@ def main() -> None:
     asked = parser.parse_args().targets
     unknown = set(asked) - {each.name for each in TARGETS}
     if unknown:
-        parser.error(f"unknown target {sorted(unknown)[0]}; known: {', '.join(each.name for each in TARGETS)}")
+        parser.error(
+            f"unknown target {sorted(unknown)[0]}; known: {', '.join(each.name for each in TARGETS)}"
+        )
     chosen = [each for each in TARGETS if not asked or each.name in asked]
     missing = [each.compiler for each in chosen if each.compiler != "zig" and not shutil.which(each.compiler)]
     if missing:

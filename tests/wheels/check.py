@@ -1,0 +1,299 @@
+"""Installs each wheel of dist/ where it should run, and runs it there: ``make check-wheels``.
+
+x86_64-glibc: Debian 11, whose glibc is the oldest in reach, and no other program; x86_64-musl: the C library of that name
+alone; aarch64-glibc: Debian 12 for ARM, by qemu-user.  All three must give what the development build gives with
+DMLEMU_ISA=generic, bit for bit.  The first run downloads packages of Debian and PyPI, and compiles a Python for the first
+two (10 to 20 minutes of 2 CPUs); both stay in build/check-wheels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import urllib.request
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+WORK = ROOT / "build" / "check-wheels"
+DEBIAN = os.environ.get("DMLEMU_DEBIAN", "http://deb.debian.org/debian")
+SAME_BITS = 120  # cases of tests/operators/same_bits.py
+# What CPython does without here.
+LEFT_OUT = "_ctypes _ssl _hashlib _sqlite3 _tkinter _curses _curses_panel _lzma _bz2 _gdbm _dbm readline _uuid _decimal nis"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a wheel is tried."""
+
+    wheel: str  # the end of its name
+    platform: str  # of the wheels of NumPy and cffi
+    suite: str  # of Debian
+    packages: tuple[str, ...]
+    zig: str = ""  # the target for which Python is compiled; otherwise Debian has it
+    machine: str = "amd64"
+
+    @property
+    def python(self) -> str:
+        """Its version."""
+        return "3.13" if self.zig else "3.11"
+
+
+PLACES = {
+    "x86_64-glibc": Place(
+        "manylinux_2_17_x86_64.whl",
+        "manylinux2014_x86_64",
+        "bullseye",
+        ("libc6", "libgcc-s1"),
+        zig="x86_64-linux-gnu.2.17",
+    ),
+    "aarch64-glibc": Place(
+        "manylinux_2_28_aarch64.whl",
+        "manylinux_2_28_aarch64",
+        "bookworm",
+        (
+            *("libc6", "libgcc-s1", "zlib1g", "libexpat1", "libbz2-1.0", "liblzma5", "libffi8", "libuuid1"),
+            *("python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib"),
+        ),
+        machine="arm64",
+    ),
+    "x86_64-musl": Place(
+        "musllinux_1_2_x86_64.whl", "musllinux_1_2_x86_64", "bookworm", ("musl",), zig="x86_64-linux-musl"
+    ),
+}
+
+
+# --- what is downloaded ---
+
+
+def fetched(path: str, digest: str) -> Path:
+    """A file of Debian's archive, whose SHA-256 is known."""
+    file = WORK / "downloads" / Path(path).name
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with urllib.request.urlopen(f"{DEBIAN}/{path}", timeout=60) as answer:
+            content = answer.read()
+        if hashlib.sha256(content).hexdigest() != digest:
+            sys.exit(f"{path}: its SHA-256 is not the one in the index")
+        file.write_bytes(content)
+    return file
+
+
+@cache
+def index(suite: str, part: str) -> list[dict[str, str]]:
+    """The paragraphs of an index of packages."""
+    with urllib.request.urlopen(f"{DEBIAN}/dists/{suite}/main/{part}.xz", timeout=60) as answer:
+        text = lzma.decompress(answer.read()).decode()
+    found = []
+    for paragraph in text.split("\n\n"):
+        fields: dict[str, str] = {}
+        for line in paragraph.splitlines():
+            if line[:1] == " ":
+                fields[name] += "\n" + line.strip()
+            elif line:
+                name, _, fields[name] = line.partition(": ")
+        if fields:
+            found.append(fields)
+    return found
+
+
+def unpack_packages(place: Place, root: Path) -> None:
+    """Unpacks Debian's packages into a folder."""
+    wanted = set(place.packages)
+    for fields in index(place.suite, f"binary-{place.machine}/Packages"):
+        if fields["Package"] in wanted:
+            wanted.remove(fields["Package"])
+            subprocess.run(
+                ["dpkg-deb", "-x", fetched(fields["Filename"], fields["SHA256"]), root], check=True
+            )
+    if wanted:
+        sys.exit(f"Debian {place.suite} has no package {min(wanted)}")
+
+
+def unpack_source(package: str, folder: Path) -> Path:
+    """The unpacked original source of a package of Debian 13."""
+    fields = next(each for each in index("trixie", "source/Sources") if each.get("Package") == package)
+    files = [line.split() for line in fields["Checksums-Sha256"].splitlines() if line.strip()]
+    digest, _, name = next(each for each in files if ".orig.tar." in each[2] and not each[2].endswith(".asc"))
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(fetched(f"{fields['Directory']}/{name}", digest)) as archive:
+        archive.extractall(folder, filter="data")
+        return folder / archive.getnames()[0].split("/")[0]
+
+
+# --- Python ---
+
+
+def compile_python(place: Place, root: Path) -> None:
+    """Compiles CPython for a C library, and installs it into a folder."""
+    import ziglang
+
+    zig = Path(ziglang.__file__).parent / "zig"
+    work = WORK / f"python-{place.zig}"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    compiler, archiver = work / "cc", work / "ar"
+    dynamic = " -dynamic" if place.zig.endswith("musl") else ""
+    compiler.write_text(f'#!/bin/sh\nexec {zig} cc -target {place.zig}{dynamic} "$@"\n')
+    archiver.write_text(f'#!/bin/sh\nexec {zig} ar "$@"\n')
+    for tool in (compiler, archiver):
+        tool.chmod(0o755)
+    sources = WORK / "sources"
+    zlib, python = unpack_source("zlib", sources), unpack_source("python3.13", sources)
+    objects = []
+    for stem in "adler32 compress crc32 deflate infback inffast inflate inftrees trees uncompr zutil".split():
+        objects.append(work / f"{stem}.o")
+        subprocess.run(
+            [compiler, "-O2", "-g0", "-fPIC", "-w", "-c", zlib / f"{stem}.c", "-o", objects[-1]], check=True
+        )
+    subprocess.run([archiver, "rcs", work / "libz.a", *objects], check=True)
+    # Its own programs run while it is compiled: with the loader that was unpacked.
+    loader = next(root.glob("lib/ld-musl-*"), None)
+    flags = f"-Wl,-dynamic-linker={loader}" if loader else ""
+    settings = [
+        *(
+            "--prefix=/usr",
+            "--disable-test-modules",
+            "--without-ensurepip",
+            "--without-mimalloc",
+            "--without-doc-strings",
+        ),
+        *(f"CC={compiler}", f"AR={archiver}", "CFLAGS=-O1 -g0 -w", f"LDFLAGS={flags}"),
+        *(f"ZLIB_CFLAGS=-I{zlib}", f"ZLIB_LIBS={work / 'libz.a'}"),
+        *("ac_cv_func_preadv2=no", "ac_cv_func_pwritev2=no"),  # newer than the musl of Debian 12
+        *(f"py_cv_module_{module}=n/a" for module in LEFT_OUT.split()),
+    ]
+    with (work / "log").open("w") as log:
+        for command in (
+            [python / "configure", "-q", *settings],
+            ["make", f"-j{len(os.sched_getaffinity(0))}"],
+            ["make", "install", f"DESTDIR={root}"],
+        ):
+            if subprocess.run(command, cwd=work, stdout=log, stderr=log).returncode:
+                sys.exit(f"Python cannot be compiled for {place.zig}: see {work / 'log'}")
+
+
+def prepared(name: str, place: Place) -> Path:
+    """The root folder of a place, with Python, NumPy and cffi; kept from the last time if it was finished."""
+    root, finished = WORK / name, WORK / f"{name}.finished"
+    if not finished.exists():
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir(parents=True)
+        print(f"check-wheels: {name}: preparing", flush=True)
+        unpack_packages(place, root)
+        if place.zig:
+            compile_python(place, root)
+        install(place, root, ["numpy", "cffi"])
+        finished.touch()
+    return root
+
+
+def install(place: Place, root: Path, what: list[str | Path]) -> None:
+    """Installs wheels for the place's Python."""
+    command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--upgrade"]
+    command += [
+        "--target",
+        str(root / "packages"),
+        "--python-version",
+        place.python,
+        "--implementation",
+        "cp",
+    ]
+    command += ["--platform", place.platform, "--only-binary", ":all:", *map(str, what)]
+    if place.platform == "manylinux_2_28_aarch64":  # NumPy's may be for an older glibc
+        command += ["--platform", "manylinux2014_aarch64"]
+    subprocess.run(command, check=True)
+
+
+# --- the programs ---
+
+
+def in_place(place: Place, root: Path, *arguments: str) -> list[str]:
+    """The command that runs Python there."""
+    if place.machine == "arm64":
+        return ["qemu-aarch64", "-L", str(root), str(root / "usr/bin/python3.11"), *arguments]
+    return [
+        *(() if os.geteuid() == 0 else ("unshare", "--map-root-user")),
+        *("chroot", str(root), "/usr/bin/python3.13", *arguments),
+    ]
+
+
+def run(command: list[str], environment: dict[str, str]) -> str:
+    """What a program prints.  Ends this one if it fails."""
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(
+            f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+        )
+    return done.stdout
+
+
+PROGRAMS = {
+    "digests.py": (HERE / "digests.py", []),
+    "same_bits.py": (ROOT / "tests" / "operators" / "same_bits.py", ["--cases", str(SAME_BITS)]),
+}
+
+
+def expected(program: Path, arguments: list[str]) -> str:
+    """What the development build prints."""
+    return run([sys.executable, str(program), *arguments], {**os.environ, "DMLEMU_ISA": "generic"})
+
+
+def check(name: str, place: Place, wheel: Path) -> None:
+    """Runs the programs with one wheel."""
+    root = prepared(name, place)
+    install(place, root, ["--no-deps", wheel])
+    programs = root / "programs"
+    programs.mkdir(exist_ok=True)
+    is_arm = place.machine == "arm64"
+    folder = str(root) if is_arm else ""
+    environment = {"PATH": "/nonexistent", "PYTHONPATH": f"{folder}/packages", "PYTHONDONTWRITEBYTECODE": "1"}
+    if is_arm:
+        environment |= {"PATH": os.environ["PATH"], "PYTHONHOME": f"{folder}/usr"}
+    if not is_arm:  # qemu-user cannot start the programs that a program starts
+        shutil.copy(ROOT / "tests" / "wheel_smoke.py", programs)
+        run(in_place(place, root, "/programs/wheel_smoke.py"), environment)
+        print(f"check-wheels: {name}: wheel_smoke.py", flush=True)
+    for program, (path, arguments) in PROGRAMS.items():
+        shutil.copy(path, programs)
+        for isa in ["generic", ""]:
+            given = environment | ({"DMLEMU_ISA": isa} if isa else {})
+            found = run(in_place(place, root, f"{folder}/programs/{program}", *arguments), given)
+            wanted = expected(path, arguments)
+            if found != wanted:
+                lines = zip(found.splitlines(), wanted.splitlines(), strict=False)
+                sys.exit(
+                    f"{name}: {program} differs: " + next((f"{a} | {b}" for a, b in lines if a != b), "lines")
+                )
+            instructions = isa or "the CPU's best"
+            print(
+                f"check-wheels: {name}: {program}, {instructions}: {len(found.splitlines())} digests",
+                flush=True,
+            )
+
+
+def main() -> None:
+    """Checks what the command line names, or every wheel."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("places", nargs="*", metavar="PLACE", help=", ".join(PLACES))
+    asked = parser.parse_args().places or list(PLACES)
+    for name in asked:
+        if name not in PLACES:
+            parser.error(f"unknown place {name}; known: {', '.join(PLACES)}")
+    for name in asked:
+        wheels = sorted((ROOT / "dist").glob(f"dmlemu-*{PLACES[name].wheel}"))
+        if len(wheels) != 1:
+            sys.exit(f"check-wheels: {len(wheels)} wheels for {name} in dist/: make wheels")
+        check(name, PLACES[name], wheels[0])
+
+
+if __name__ == "__main__":
+    main()
