@@ -20,6 +20,8 @@ help:
 	@echo "make guards  the breaches of rules that have no legal neighbour in the tests"
 	@echo "make interfaces  the table of the C ABI from Microsoft's headers, DirectML.h and its IIDs"
 	@echo "make site    the documentation as a site: build/site/index.html"
+	@echo "make wheels  wheels for x86-64 (glibc, musl), ARM and macOS, and the sdist; check-wheels: run each where it should run"
+	@echo "make release URL=https://...  everything of a release but the upload (docs/guide/release.md)"
 	@echo "make wheel, make docs, make clean"
 
 run: .venv/installed
@@ -149,6 +151,17 @@ wheel: .venv/build-tools
 		|| { cat build/wheel/auditwheel.log; exit 1; }
 	@ls dist/*.whl
 
+# Wheels for other C libraries and CPUs, and the sdist: all, or TARGETS="x86_64-musl arm64-macos" (docs/decisions/0042).
+wheels: .venv/wheel-tools
+	$(BIN)/python release/wheels.py $(TARGETS)
+
+# Each where it should run: all, or PLACES=aarch64-glibc.
+check-wheels: .venv/installed .venv/wheel-tools
+	$(BIN)/python tests/wheels/check.py $(PLACES)
+
+release: .venv/installed .venv/wheel-tools
+	$(BIN)/python release/release.py --url "$(URL)"
+
 # Tests the wheel in a separate environment with only its dependencies and no compiler.
 check-wheel: wheel
 	rm -rf build/wheel-venv
@@ -171,6 +184,9 @@ clean:
 
 # --- setting up the environment ---
 
+# With ccache, another clone with the same sources does not compile again: it sees no path of the clone.
+CACHED := $(if $(shell command -v ccache),CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$(CURDIR) CCACHE_NOHASHDIR=1)
+
 .venv/created:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("dmlemu needs Python 3.10 or newer")'
 	@$(PYTHON) -c 'import ensurepip' || { echo "Python cannot make virtual environments: install python3-venv"; exit 1; }
@@ -184,7 +200,8 @@ clean:
 	@touch $@
 
 .venv/installed: .venv/build-tools pyproject.toml $(KERNELS)
-	$(PIP) --no-build-isolation --config-settings=cmake.define.CMAKE_INSTALL_ALWAYS=1 $(STRICT_C) -e .
+	$(CACHED) $(BIN)/python release/progress.py $(PIP) --no-build-isolation \
+		--config-settings=cmake.define.CMAKE_INSTALL_ALWAYS=1 $(STRICT_C) -e .
 	@touch $@
 
 .venv/tools: .venv/installed pyproject.toml
@@ -192,8 +209,12 @@ clean:
 	$(PIP) --no-deps rapidocr-onnxruntime==1.4.4 rapidocr==3.10.0 magika==1.0.3  # their models alone are used
 	@touch $@
 
+.venv/wheel-tools: .venv/build-tools
+	$(PIP) "ziglang==0.17.1" pyelftools wheel packaging
+	@touch $@
+
 .venv/bench: .venv/installed
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long test-ci test-clients measured guards dev check ctest ctest-build fuzz bench bench-threads bench-quick docs site check-lint check-types check-site interfaces wheel check-wheel check-numpy clean
+.PHONY: help run test test-long test-ci test-clients measured guards dev check ctest ctest-build fuzz bench bench-threads bench-quick docs site check-lint check-types check-site interfaces wheel wheels check-wheels release check-wheel check-numpy clean

@@ -6,6 +6,7 @@ The same sources give the same bytes, wherever and whenever they are built.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -23,6 +24,9 @@ import sbom
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "wheels"
 DIST = ROOT / "dist"
+MEASURED = (
+    ROOT / "runtime/dmlemu/dml/operators/measured.txt"
+)  # where make measured has written it; git ignores it
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def zig() -> Path:
 
 
 def python_headers() -> Path:
-    """A folder with Python's headers alone: those of a distribution lie among the headers of its C library."""
+    """A folder with Python's headers alone: a distribution has them among those of its C library."""
     include = Path(sysconfig.get_path("include"))
     headers = BUILD / "python"
     shutil.rmtree(headers, ignore_errors=True)
@@ -95,13 +99,27 @@ def python_headers() -> Path:
     return headers
 
 
-def build_sdist(environment: dict[str, str]) -> Path:
+def committed(url: str) -> Path:
+    """A folder with what is committed, and the address of the repository in its pyproject.toml."""
+    sources = BUILD / "committed"
+    shutil.rmtree(sources, ignore_errors=True)
+    sources.mkdir(parents=True)
+    archive = subprocess.run(["git", "-C", ROOT, "archive", "HEAD"], capture_output=True, check=True).stdout
+    subprocess.run(["tar", "-x", "-C", sources], input=archive, check=True)
+    if MEASURED.exists():
+        shutil.copy(MEASURED, sources / MEASURED.relative_to(ROOT))
+    with (sources / "pyproject.toml").open("a") as file:
+        file.write(f"\n[project.urls]\nSource = {json.dumps(url)}\n")
+    return sources
+
+
+def build_sdist(sources: Path, environment: dict[str, str]) -> Path:
     """The sdist in DIST."""
     for old in DIST.glob("dmlemu-*.tar.gz"):
         old.unlink()
     hook = f"import scikit_build_core.build as b; print(b.build_sdist({str(DIST)!r}))"
     subprocess.run(
-        [sys.executable, "-c", hook], cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL
+        [sys.executable, "-c", hook], cwd=sources, env=environment, check=True, stdout=subprocess.DEVNULL
     )
     return next(DIST.glob("dmlemu-*.tar.gz"))
 
@@ -184,7 +202,14 @@ def main() -> None:
     """Builds what the command line names, or everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(each.name for each in TARGETS))
-    asked = parser.parse_args().targets
+    parser.add_argument(
+        "--url", default="", help="builds what is committed, with this address of the repository"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="compiles everything anew, without ccache's results"
+    )
+    parsed = parser.parse_args()
+    asked = parsed.targets
     unknown = set(asked) - {each.name for each in TARGETS}
     if unknown:
         parser.error(
@@ -194,10 +219,11 @@ def main() -> None:
     missing = [each.compiler for each in chosen if each.compiler != "zig" and not shutil.which(each.compiler)]
     if missing:
         sys.exit(f"wheels: {missing[0]} is missing: on Debian, install gcc and gcc-aarch64-linux-gnu")
-    environment = os.environ | {"SOURCE_DATE_EPOCH": epoch(), "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+    environment = os.environ | ({"CCACHE_RECACHE": "1"} if parsed.again else {})
+    environment |= {"SOURCE_DATE_EPOCH": epoch(), "TZ": "UTC", "LC_ALL": "C.UTF-8"}
     DIST.mkdir(exist_ok=True)
     BUILD.mkdir(parents=True, exist_ok=True)
-    sdist = build_sdist(environment)
+    sdist = build_sdist(committed(parsed.url) if parsed.url else ROOT, environment)
     print(f"wheels: {sdist.relative_to(ROOT)}", flush=True)
     sources, headers = unpacked(sdist), python_headers()
     for number, target in enumerate(chosen, 1):

@@ -1,9 +1,9 @@
 """Installs each wheel of dist/ where it should run, and runs it there: ``make check-wheels``.
 
-x86_64-glibc: Debian 11, whose glibc is the oldest in reach, and no other program; x86_64-musl: the C library of that name
-alone; aarch64-glibc: Debian 12 for ARM, by qemu-user.  All three must give what the development build gives with
-DMLEMU_ISA=generic, bit for bit.  The first run downloads packages of Debian and PyPI, and compiles a Python for the first
-two (10 to 20 minutes of 2 CPUs); both stay in build/check-wheels.
+x86_64-glibc: Debian 11, whose glibc is the oldest in reach, and no other program; x86_64-musl: the C library of
+that name alone; aarch64-glibc: Debian 12 for ARM, by qemu-user.  All three must give what the development build
+gives with DMLEMU_ISA=generic, bit for bit.  The first run downloads packages of Debian and PyPI, and compiles a
+Python for the first two (10 to 20 minutes of 2 CPUs); both stay in build/check-wheels.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ WORK = ROOT / "build" / "check-wheels"
 DEBIAN = os.environ.get("DMLEMU_DEBIAN", "http://deb.debian.org/debian")
 SAME_BITS = 120  # cases of tests/operators/same_bits.py
 # What CPython does without here.
-LEFT_OUT = "_ctypes _ssl _hashlib _sqlite3 _tkinter _curses _curses_panel _lzma _bz2 _gdbm _dbm readline _uuid _decimal nis"
+LEFT_OUT = """
+_ctypes _ssl _hashlib _sqlite3 _tkinter _curses _curses_panel _lzma _bz2 _gdbm _dbm readline _uuid _decimal nis
+"""
+ZLIB = "adler32 compress crc32 deflate infback inffast inflate inftrees trees uncompr zutil"
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ def index(suite: str, part: str) -> list[dict[str, str]]:
     found = []
     for paragraph in text.split("\n\n"):
         fields: dict[str, str] = {}
+        name = ""
         for line in paragraph.splitlines():
             if line[:1] == " ":
                 fields[name] += "\n" + line.strip()
@@ -149,7 +153,7 @@ def compile_python(place: Place, root: Path) -> None:
     sources = WORK / "sources"
     zlib, python = unpack_source("zlib", sources), unpack_source("python3.13", sources)
     objects = []
-    for stem in "adler32 compress crc32 deflate infback inffast inflate inftrees trees uncompr zutil".split():
+    for stem in ZLIB.split():
         objects.append(work / f"{stem}.o")
         subprocess.run(
             [compiler, "-O2", "-g0", "-fPIC", "-w", "-c", zlib / f"{stem}.c", "-o", objects[-1]], check=True

@@ -1,5 +1,7 @@
-"""Run by ``check.py`` with each wheel, on the machine that the wheel is for: prints digests of what it computes, which
-must be the same everywhere.  It imports nothing but the package."""
+"""Run by ``check.py`` with each wheel, where the wheel is for: prints digests of what it computes.
+
+They must be the same everywhere.  It imports nothing but the package.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def seeds() -> dict[str, Array]:
 
 
 def library() -> dict[str, Array]:
-    """What C libraries do not agree on: angles beyond 2^25 that are no floats, powers of integers above 2^53."""
+    """Where C libraries differ: angles beyond 2^25 that are no floats, powers of integers above 2^53."""
     values = (np.arange(1, 2001, dtype=np.float32) ** 3).reshape(1, 1, 1, -1)
     desc = BufferTensorDesc(T.FLOAT32, values.shape)
     found = {}
