@@ -14,7 +14,6 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import tomllib
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,6 +39,13 @@ def problems(version: str, changelog: str, citation: str, changes: str) -> list[
     return found
 
 
+def own_version() -> str:
+    """That of pyproject.toml."""
+    found = re.search(r'(?m)^version = "(.+)"$', (ROOT / "pyproject.toml").read_text())
+    assert found is not None
+    return found[1]
+
+
 def output(*command: str) -> str:
     """What a program prints."""
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -53,7 +59,7 @@ def main() -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="only says what stands against a release")
     parsed = parser.parse_args()
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    version = own_version()
     found = problems(
         version,
         (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),

@@ -80,3 +80,32 @@ def test_forms_for_arm(tmp_path: Path) -> None:
         pytest.skip("compiled; to run it needs qemu-aarch64 (the Debian package qemu-user)")
     done = subprocess.run(["qemu-aarch64", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+FLOATING_POINT_MODE = """
+#define _GNU_SOURCE
+#include "caller.h"
+int main(void) {
+    dmlemu_set_mode(3u << 22 | 1u << 24); /* round towards zero, no denormals */
+    volatile float small = 0x1p-126f, two = 2, third = 1, by = 3;
+    if (small / two != 0 || third / by != 0x1.555554p-2f) return 1;
+    const uint32_t before = dmlemu_enter_mode();
+    if (small / two == 0 || third / by != 0x1.555556p-2f) return 2;
+    dmlemu_leave_mode(before);
+    return small / two != 0 || third / by != 0x1.555554p-2f ? 3 : 0;
+}
+"""
+
+
+@pytest.mark.skipif(
+    shutil.which(ARM) is None, reason=f"needs {ARM} (the Debian package gcc-aarch64-linux-gnu)"
+)
+def test_the_floating_point_mode_of_arm(tmp_path: Path) -> None:
+    """A C++ program's own is set aside while Python runs, and is there again afterwards."""
+    source, program = tmp_path / "mode.c", tmp_path / "mode"
+    source.write_text(FLOATING_POINT_MODE)
+    capi = ROOT / "runtime" / "capi_c"
+    subprocess.run([ARM, "-O2", "-static", f"-I{capi}", source, "-o", program], check=True)
+    if shutil.which("qemu-aarch64") is None:
+        pytest.skip("compiled; to run it needs qemu-aarch64 (the Debian package qemu-user)")
+    assert subprocess.run(["qemu-aarch64", program]).returncode == 0

@@ -28,7 +28,7 @@ DEBIAN = os.environ.get("DMLEMU_DEBIAN", "http://deb.debian.org/debian")
 SAME_BITS = 120  # cases of tests/operators/same_bits.py
 # What CPython does without here.
 LEFT_OUT = """
-_ctypes _ssl _hashlib _sqlite3 _tkinter _curses _curses_panel _lzma _bz2 _gdbm _dbm readline _uuid _decimal nis
+_ctypes _ssl _hashlib _sqlite3 _tkinter _curses _curses_panel _lzma _bz2 _gdbm _dbm readline _uuid _decimal
 """
 ZLIB = "adler32 compress crc32 deflate infback inffast inflate inftrees trees uncompr zutil"
 
