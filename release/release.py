@@ -14,7 +14,6 @@ from datetime import date
 from pathlib import Path
 from urllib.parse import urlsplit
 
-
 ROOT = Path(__file__).parents[1]
 
 

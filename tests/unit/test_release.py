@@ -1,4 +1,4 @@
-"""What guards a release: the checks of a wheel's binaries, of the changelog, and the lines of a compilation."""
+"""What guards a release: checks of a wheel's binaries and of the changelog; the lines of a compilation."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def library(folder: Path, source: str, *options: str) -> bytes:
 @needs_gcc
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs glibc")
 def test_a_newer_function_of_glibc_is_found(tmp_path: Path) -> None:
-    content = library(tmp_path, '#include <stdlib.h>\n__asm__(".symver f,getentropy@GLIBC_2.25"); int f(void*,long);\n'
-                      "int g(void) { return f(0, 0); }\n")  # fmt: skip
+    symbol = '__asm__(".symver f,getentropy@GLIBC_2.25");'
+    content = library(tmp_path, symbol + "int f(void *, long); int g(void) { return f(0, 0); }")
     assert list(binaries.mistakes(content, NEW)) == []
     assert list(binaries.mistakes(content, OLD)) == ["needs GLIBC_2.25, newer than 2.17"]
     musl = binaries.Limits("x86_64", musl=True)

@@ -1,9 +1,9 @@
 """Installs each wheel of dist/ where it should run, and runs it there: ``make check-wheels``.
 
-x86_64-glibc: Debian 11, whose glibc is the oldest in reach, and no other program; x86_64-musl: the C library of
-that name alone; aarch64-glibc: Debian 12 for ARM, by qemu-user.  All three must give what the development build
-gives with DMLEMU_ISA=generic, bit for bit.  The first run downloads packages of Debian and PyPI, and compiles a
-Python for the first two (10 to 20 minutes of 2 CPUs); both stay in build/check-wheels.
+x86_64-glibc: Debian 11, whose glibc is the oldest in reach, and no other program; x86_64-musl: the C library
+of that name alone; aarch64-glibc: Debian 12 for ARM, by qemu-user.  All three must give what the development
+build gives with DMLEMU_ISA=generic, bit for bit.  The first run downloads packages of Debian and PyPI, and
+compiles a Python for the first two (10 to 20 minutes of 2 CPUs); both stay in build/check-wheels.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PLACES = {
         "manylinux_2_17_x86_64.whl",
         "manylinux2014_x86_64",
         "bullseye",
-        ("libc6", "libgcc-s1"),
+        ("libc6", "libgcc-s1", "libstdc++6", "zlib1g"),  # the last two for NumPy
         zig="x86_64-linux-gnu.2.17",
     ),
     "aarch64-glibc": Place(
@@ -63,7 +63,17 @@ PLACES = {
         "manylinux_2_28_aarch64",
         "bookworm",
         (
-            *("libc6", "libgcc-s1", "zlib1g", "libexpat1", "libbz2-1.0", "liblzma5", "libffi8", "libuuid1"),
+            *(
+                "libc6",
+                "libgcc-s1",
+                "libstdc++6",
+                "zlib1g",
+                "libexpat1",
+                "libbz2-1.0",
+                "liblzma5",
+                "libffi8",
+                "libuuid1",
+            ),
             *("python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib"),
         ),
         machine="arm64",
