@@ -7,6 +7,8 @@ the bits of the heap, and so do allocations placed on one heap.  Bits take no me
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
 import weakref
 from collections import deque
@@ -363,6 +365,9 @@ class _TileBits(_Bits):
         file: _File,
         heap_bits: Callable[[Storage], _HeapBits],
     ) -> None:
+        if mmap.PAGESIZE > _TILE_BITS:
+            why = f"tiles need pages of at most {_TILE_BITS} bytes, and the host's have {mmap.PAGESIZE}"
+            raise OSError(errno.ENOTSUP, why)
         runs = list(reservation.runs)
         self._heaps = [None if run.storage is None else heap_bits(run.storage) for run in runs]
         size = reservation.tiles * _TILE_BITS

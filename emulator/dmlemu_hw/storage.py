@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 
 from .host import Budget, HostFile, HostRange
 from .kernels import lib
 
 TILE_SIZE = 65536
+
+# Heaps begin at multiples of this in their file: shadow memory has a bit for each byte, and hosts map whole
+# pages.
+_APART = max(TILE_SIZE, 8 * mmap.PAGESIZE)
 
 # Its only element is the id of this process.  C notices every fork; asking the system takes longer than the
 # rest of a public call.
@@ -47,7 +52,7 @@ class MemoryFile:
             range.free_bytes_of(self.owner)
         else:
             range = HostRange(size, large=True)
-        self.size = offset + size
+        self.size = -(-(offset + size) // _APART) * _APART
         return offset, range
 
 

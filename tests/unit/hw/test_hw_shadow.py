@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlemu_hw import shadow as shadow_module
+from dmlemu_hw import storage
 from dmlemu_hw.allocation import Allocation, Heap
 from dmlemu_hw.events import READ, UNDEFINE, WRITE, Access, Accesses, Footprint
 from dmlemu_hw.faults import ForeignProcess
@@ -382,6 +383,20 @@ class TestHost:
         assert shadow_mappings() == mappings + 1
         del shadow
         assert (shadow_mappings(), len(os.listdir("/proc/self/fd"))) == (mappings, files)
+
+    def test_large_pages_end_the_claims_about_tiles(self, gpu, shadow, monkeypatch):
+        """As on ARM, where pages have 4, 16 or 64 KiB."""
+        monkeypatch.setattr(shadow_module.mmap, "PAGESIZE", TILE_SIZE)
+        reserved, heap = gpu.memory.reserve(2 * TILE_SIZE), gpu.memory.create_heap(TILE_SIZE)
+        gpu.memory.map_tiles(reserved, 0, 1, heap, 0)
+        assert shadow.is_written(reserved.address, TILE_SIZE)
+        assert "tiles need pages of at most 8192 bytes, and the host's have 65536" in shadow.failure
+
+    def test_heaps_have_pages_of_bits_of_their_own(self, gpu, monkeypatch):
+        monkeypatch.setattr(storage, "_APART", 8 * TILE_SIZE)
+        file = storage.MemoryFile()
+        offsets = [file.map_new(size, mappable=True)[0] for size in (TILE_SIZE, 9 * TILE_SIZE, TILE_SIZE)]
+        assert offsets == [0, 8 * TILE_SIZE, 24 * TILE_SIZE]
 
     def test_a_host_that_refuses_ends_all_claims(self, gpu, shadow, monkeypatch):
         before, heap = buffer(gpu, 1000), gpu.memory.create_heap(TILE_SIZE)
