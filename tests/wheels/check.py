@@ -230,13 +230,19 @@ def install(place: Place, root: Path, what: list[str | Path]) -> None:
 # --- the programs ---
 
 
+def tool(name: str) -> str:
+    """The path of a program, which may be one for administrators."""
+    found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    return found or sys.exit(f"check-wheels: {name} is missing: on Debian, install coreutils and qemu-user")
+
+
 def in_place(place: Place, root: Path, *arguments: str) -> list[str]:
     """The command that runs Python there."""
     if place.machine == "arm64":
-        return ["qemu-aarch64", "-L", str(root), str(root / "usr/bin/python3.11"), *arguments]
+        return [tool("qemu-aarch64"), "-L", str(root), str(root / "usr/bin/python3.11"), *arguments]
     return [
-        *(() if os.geteuid() == 0 else ("unshare", "--map-root-user")),
-        *("chroot", str(root), "/usr/bin/python3.13", *arguments),
+        *(() if os.geteuid() == 0 else (tool("unshare"), "--map-root-user")),
+        *(tool("chroot"), str(root), "/usr/bin/python3.13", *arguments),
     ]
 
 
