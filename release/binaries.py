@@ -13,7 +13,7 @@ from pathlib import Path
 
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection
+from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
 
 MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
 LOADERS = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
@@ -33,7 +33,7 @@ class Limits:
 
     def libraries(self) -> set[str]:
         """The names of those that may be needed."""
-        return {"libc.so"} if self.musl else {*GLIBC, LOADERS[self.machine]}
+        return {"libc.so", "libgcc_s.so.1"} if self.musl else {*GLIBC, LOADERS[self.machine]}
 
 
 def mistakes(content: bytes, limits: Limits) -> Iterator[str]:
@@ -58,9 +58,23 @@ def mistakes(content: bytes, limits: Limits) -> Iterator[str]:
             for _, versions in section.iter_versions():
                 for version in versions:
                     yield from _version_mistakes(version.name, limits)
+    if limits.glibc:
+        yield from _undefined(file)
     for segment in file.iter_segments():
         if segment["p_type"] == "PT_GNU_STACK" and segment["p_flags"] & 1:
             yield "has an executable stack"
+
+
+def _undefined(file: ELFFile) -> Iterator[str]:
+    """Functions that no library has: those of the C library have versions, and the others are Python's."""
+    symbols, versions = file.get_section_by_name(".dynsym"), file.get_section_by_name(".gnu.version")
+    for number, symbol in enumerate(symbols.iter_symbols() if symbols else []):
+        is_needed = symbol["st_shndx"] == "SHN_UNDEF" and symbol["st_info"]["bind"] == "STB_GLOBAL"
+        has_version = isinstance(versions, GNUVerSymSection) and isinstance(
+            versions.get_symbol(number)["ndx"], int
+        )
+        if is_needed and not has_version and not symbol.name.startswith(("Py", "_Py")):
+            yield f"needs {symbol.name}, which no library of it has"
 
 
 def _version_mistakes(name: str, limits: Limits) -> Iterator[str]:

@@ -50,6 +50,9 @@ execute_process(COMMAND ${gcc} -print-file-name=include OUTPUT_VARIABLE own_head
                 COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${gcc} -print-libgcc-file-name OUTPUT_VARIABLE libgcc OUTPUT_STRIP_TRAILING_WHITESPACE
                 COMMAND_ERROR_IS_FATAL ANY)
+# The unwinder of exceptions must be the one that the program has.
+execute_process(COMMAND ${gcc} -print-file-name=libgcc_s.so.1 OUTPUT_VARIABLE unwinder OUTPUT_STRIP_TRAILING_WHITESPACE
+                COMMAND_ERROR_IS_FATAL ANY)
 get_filename_component(zig_root ${zig} DIRECTORY)
 string(REPLACE x86_64 x86 family ${CMAKE_SYSTEM_PROCESSOR})
 set(headers ${own_headers})
@@ -68,7 +71,8 @@ endforeach()
 
 # `-z defs`: a function that this C library lacks is an error now, not when a user loads the library.  Those of Python
 # are its own.
+set(libraries "${libgcc} -Wl,--as-needed ${unwinder} -Wl,--no-as-needed -lm -lpthread -ldl")
 set(link "${zig} cc -target ${target} -s -shared")
 set(CMAKE_C_CREATE_SHARED_LIBRARY
-    "${link} <LINK_FLAGS> -Wl,-soname,<TARGET_SONAME> -o <TARGET> <OBJECTS> <LINK_LIBRARIES> ${libgcc} -lm -lpthread -ldl")
-set(CMAKE_C_CREATE_SHARED_MODULE "${link} <LINK_FLAGS> -o <TARGET> <OBJECTS> <LINK_LIBRARIES> ${libgcc} -lm -lpthread -ldl")
+    "${link} <LINK_FLAGS> -Wl,-soname,<TARGET_SONAME> -o <TARGET> <OBJECTS> <LINK_LIBRARIES> ${libraries}")
+set(CMAKE_C_CREATE_SHARED_MODULE "${link} <LINK_FLAGS> -o <TARGET> <OBJECTS> <LINK_LIBRARIES> ${libraries}")
