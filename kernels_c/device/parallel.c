@@ -14,12 +14,14 @@
 #include "parallel.h"
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#ifdef __linux__
+#include <linux/futex.h>
 #include <sys/syscall.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 
@@ -107,11 +109,42 @@ static void run_part(const dmlk_pool_phase *p, int part) {
 
 /* --- waiting --- */
 
+#ifdef __linux__
+
 static void sleep_while(atomic_uint *word, unsigned value, const struct timespec *timeout) {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, NULL, 0);
 }
 
 static void wake(atomic_uint *word, int most) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0); }
+
+#else /* other systems have no futex that programs may use: all wait for one condition, for a moment at most */
+
+static pthread_mutex_t sleeping = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t waking = PTHREAD_COND_INITIALIZER;
+
+static void sleep_while(atomic_uint *word, unsigned value, const struct timespec *timeout) {
+    enum { MOST = 50000000, SECOND = 1000000000 };
+    struct timespec end;
+    (void)timeout; /* callers look again */
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_nsec += MOST;
+    end.tv_sec += end.tv_nsec / SECOND;
+    end.tv_nsec %= SECOND;
+    pthread_mutex_lock(&sleeping);
+    if (atomic_load(word) == value) {
+        pthread_cond_timedwait(&waking, &sleeping, &end);
+    }
+    pthread_mutex_unlock(&sleeping);
+}
+
+static void wake(atomic_uint *word, int most) {
+    (void)word, (void)most;
+    pthread_mutex_lock(&sleeping);
+    pthread_cond_broadcast(&waking);
+    pthread_mutex_unlock(&sleeping);
+}
+
+#endif
 
 static void pause_briefly(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -137,7 +170,9 @@ typedef struct patience {
 /* (not by sched_getcpu, which believes the thread pointer: in the C interface, another thread may be in its place) */
 static int this_cpu(void) {
     unsigned cpu = 0;
+#ifdef SYS_getcpu /* elsewhere all seem to run on one, and none spins */
     syscall(SYS_getcpu, &cpu, NULL, NULL);
+#endif
     return (int)cpu;
 }
 
@@ -396,7 +431,11 @@ static void *serve(void *own) {
     const int number = (int)(s - pool.shares);
     char name[16];
     snprintf(name, sizeof name, "dmlemu %d", number);
+#ifdef __APPLE__
+    pthread_setname_np(name);
+#else
     pthread_setname_np(pthread_self(), name);
+#endif
     inside = true;
     for (;;) {
         wait_for_parts(s);

@@ -66,9 +66,13 @@ static int cpus_of_own_quota(void) {
 int dmlk_cpus(void) {
     int found = atomic_load_explicit(&cpus, memory_order_relaxed);
     if (found == 0) {
+        int allowed = (int)sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef CPU_COUNT
         cpu_set_t set;
-        const bool known = sched_getaffinity(0, sizeof set, &set) == 0; /* a machine may have more than fit */
-        const int allowed = known ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+        if (sched_getaffinity(0, sizeof set, &set) == 0) { /* a machine may have more than fit */
+            allowed = CPU_COUNT(&set);
+        }
+#endif
         const int paid = cpus_of_own_quota();
         found = allowed < paid ? allowed : paid;
         found = found < 1 ? 1 : found;
