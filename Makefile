@@ -20,7 +20,7 @@ help:
 	@echo "make guards  the breaches of rules that have no legal neighbour in the tests"
 	@echo "make interfaces  the table of the C ABI from Microsoft's headers, DirectML.h and its IIDs"
 	@echo "make site    the documentation as a site: build/site/index.html"
-	@echo "make wheels  wheels for x86-64 (glibc, musl), ARM and macOS, and the sdist; check-wheels: run each where it should run"
+	@echo "make wheels  wheels for x86-64 (glibc, musl) and ARM, and the sdist; check-wheels: run each where it should run"
 	@echo "make release URL=https://...  everything of a release but the upload (docs/guide/release.md)"
 	@echo "make wheel, make docs, make clean"
 
@@ -151,9 +151,18 @@ wheel: .venv/build-tools
 		|| { cat build/wheel/auditwheel.log; exit 1; }
 	@ls dist/*.whl
 
-# Wheels for other C libraries and CPUs, and the sdist: all, or TARGETS="x86_64-musl arm64-macos" (docs/decisions/0042).
+# Wheels for other C libraries and CPUs, and the sdist: all, or TARGETS="x86_64-musl aarch64-glibc" (docs/decisions/0042).
 wheels: .venv/wheel-tools
 	$(BIN)/python release/wheels.py $(TARGETS)
+
+# The Python API's kernels, for macOS on ARM, by zig's clang: it has no linker that could make their library.
+compile-macos: .venv/wheel-tools
+	DMLEMU_TARGET=aarch64-macos DMLEMU_SOURCE=$(CURDIR) DMLEMU_BUILD=$(CURDIR)/build/macos \
+		DMLEMU_ZIG=$$($(BIN)/python -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__) + "/zig")') \
+		DMLEMU_PYTHON_INCLUDE=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') \
+		$(BIN)/cmake -S kernels_c -B build/macos -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+		-DCMAKE_BUILD_TYPE=Release -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/release/toolchain.cmake --log-level=WARNING
+	$(BIN)/cmake --build build/macos --target dmlk dmlk_checked
 
 # Each where it should run: all, or PLACES=aarch64-glibc.
 check-wheels: .venv/installed .venv/wheel-tools
@@ -217,4 +226,4 @@ CACHED := $(if $(shell command -v ccache),CMAKE_C_COMPILER_LAUNCHER=ccache CCACH
 	$(PIP) "dmlemu[bench]"
 	@touch $@
 
-.PHONY: help run test test-long test-ci test-clients measured guards dev check ctest ctest-build fuzz bench bench-threads bench-quick docs site check-lint check-types check-site interfaces wheel wheels check-wheels release check-wheel check-numpy clean
+.PHONY: help run test test-long test-ci test-clients measured guards dev check ctest ctest-build fuzz bench bench-threads bench-quick docs site check-lint check-types check-site interfaces wheel wheels compile-macos check-wheels release check-wheel check-numpy clean

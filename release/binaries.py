@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import struct
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ MACHINES = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}
 LOADERS = {"x86_64": "ld-linux-x86-64.so.2", "aarch64": "ld-linux-aarch64.so.1"}
 # Those of the C library and of GCC, which every system of the tags has; so neither libgomp nor libpython.
 GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libgcc_s.so.1"}
-MACHO_ARM64 = struct.pack("<II", 0xFEEDFACF, 0x0100000C)
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,6 @@ class Limits:
     machine: str
     glibc: tuple[int, ...] | None = None
     musl: bool = False
-    macos: bool = False
 
     def libraries(self) -> set[str]:
         """The names of those that may be needed."""
@@ -40,10 +37,6 @@ def mistakes(content: bytes, limits: Limits) -> Iterator[str]:
     """What is wrong with a library."""
     for path in sorted(set(re.findall(rb"/(?:home|root|work|tmp|builds?)/[\w./-]+\.[chS]\b", content))):
         yield f"names {path.decode()}, a file of the machine that built it"
-    if limits.macos:
-        if not content.startswith(MACHO_ARM64):
-            yield "is no Mach-O file for ARM"
-        return
     file = ELFFile(io.BytesIO(content))
     if file["e_machine"] != MACHINES[limits.machine]:
         yield f"is for {file['e_machine']}, not for {limits.machine}"

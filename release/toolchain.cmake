@@ -30,7 +30,6 @@ if(system STREQUAL "macos")
     set(CMAKE_AR ${zig} CACHE FILEPATH "")
     set(CMAKE_C_ARCHIVE_CREATE "<CMAKE_AR> ar qc <TARGET> <OBJECTS>")
     set(CMAKE_C_ARCHIVE_FINISH "")
-    set(CMAKE_MODULE_LINKER_FLAGS_INIT "-undefined dynamic_lookup") # Python defines its functions
     return()
 endif()
 

@@ -62,7 +62,6 @@ TARGETS = (
         binaries.Limits("x86_64", musl=True),
         "gcc",
     ),
-    Target("arm64-macos", "aarch64-macos", "macosx_13_0_arm64", binaries.Limits("arm64", macos=True), "zig"),
 )
 
 
@@ -151,7 +150,7 @@ def build_wheel(target: Target, sources: Path, headers: Path, environment: dict[
     settings = {
         "build-dir": str(folder / "cmake"),
         "cmake.define.CMAKE_TOOLCHAIN_FILE": str(sources / "release" / "toolchain.cmake"),
-        "cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR": "ON" if target.compiler != "zig" else "OFF",
+        "cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR": "ON",
     }
     hook = f"import scikit_build_core.build as b; b.build_wheel({str(made)!r}, {settings!r})"
     subprocess.run([sys.executable, "-c", hook], cwd=sources, env=environment, check=True)
@@ -170,11 +169,7 @@ def finished(target: Target, wheel: Path, folder: Path, environment: dict[str, s
     information = next(content.glob("*.dist-info"))
     bill = information / "sboms" / "dmlemu.cdx.json"
     bill.parent.mkdir()
-    compiler = (
-        ("zig", output(str(zig()), "version"))
-        if target.compiler == "zig"
-        else ("gcc", output(target.compiler, "-dumpfullversion"))
-    )
+    compiler = ("gcc", output(target.compiler, "-dumpfullversion"))
     bill.write_text(
         sbom.bill(
             content,
@@ -216,7 +211,7 @@ def main() -> None:
             f"unknown target {sorted(unknown)[0]}; known: {', '.join(each.name for each in TARGETS)}"
         )
     chosen = [each for each in TARGETS if not asked or each.name in asked]
-    missing = [each.compiler for each in chosen if each.compiler != "zig" and not shutil.which(each.compiler)]
+    missing = [each.compiler for each in chosen if not shutil.which(each.compiler)]
     if missing:
         sys.exit(f"wheels: {missing[0]} is missing: on Debian, install gcc and gcc-aarch64-linux-gnu")
     environment = os.environ | ({"CCACHE_RECACHE": "1"} if parsed.again else {})

@@ -52,9 +52,16 @@ def test_other_mistakes_are_found(tmp_path: Path) -> None:
     path = "/home/somebody/dmlemu/kernels_c/device/host.c"
     assert found(f'const char *x = "{path}";') == [f"names {path}, a file of the machine that built it"]
     assert found("int x;", limits=binaries.Limits("aarch64", glibc=(2, 28)))[0].startswith("is for EM_X86_64")
-    assert found("int x;", limits=binaries.Limits("arm64", macos=True)) == ["is no Mach-O file for ARM"]
     (tmp_path / "libgomp.so.1").write_bytes(library(tmp_path, "int y;", "-Wl,-soname,libgomp.so.1"))
     assert found("int x;", "-Wl,--no-as-needed", str(tmp_path / "libgomp.so.1")) == ["needs libgomp.so.1"]
+
+
+@needs_gcc
+def test_a_function_that_no_library_has_is_found(tmp_path: Path) -> None:
+    content = library(
+        tmp_path, "void missing(void), PyErr_Clear(void); void f(void) { missing(); PyErr_Clear(); }"
+    )
+    assert list(binaries.mistakes(content, NEW)) == ["needs missing, which no library of it has"]
 
 
 def test_a_wheel_has_its_licence_and_bill_of_materials(tmp_path: Path) -> None:

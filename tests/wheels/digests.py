@@ -54,7 +54,7 @@ def seeds() -> dict[str, Array]:
 
 def library() -> dict[str, Array]:
     """Where C libraries differ: angles beyond 2^25 that are no floats, powers of integers above 2^53."""
-    values = (np.arange(1, 2001, dtype=np.float32) ** 3).reshape(1, 1, 1, -1)
+    values = (np.arange(1, 2001, dtype=np.int64) ** 3).astype(np.float32).reshape(1, 1, 1, -1)
     desc = BufferTensorDesc(T.FLOAT32, values.shape)
     found = {}
     for kind in ("Sin", "Cos", "Tan"):
