@@ -209,7 +209,7 @@ CACHED := $(if $(shell command -v ccache),CMAKE_C_COMPILER_LAUNCHER=ccache CCACH
 	@touch $@
 
 .venv/installed: .venv/build-tools pyproject.toml $(KERNELS)
-	$(CACHED) $(BIN)/python release/progress.py $(PIP) --no-build-isolation \
+	$(CACHED) $(BIN)/python release/progress.py $(BIN)/pip install --disable-pip-version-check --no-build-isolation \
 		--config-settings=cmake.define.CMAKE_INSTALL_ALWAYS=1 $(STRICT_C) -e .
 	@touch $@
 

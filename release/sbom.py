@@ -34,17 +34,16 @@ def bill(content: Path, target: str, compiler: tuple[str, str], zig: str, second
         }
         for each in needed
     ]
-    if compiler[0] == "gcc":
-        parts.append(
-            {
-                "type": "library",
-                "bom-ref": "libgcc",
-                "name": "libgcc",
-                "version": compiler[1],
-                "licenses": [{"expression": LIBGCC_LICENCE}],
-                "description": "a few of its functions are linked in",
-            }
-        )
+    parts.append(
+        {
+            "type": "library",
+            "bom-ref": "libgcc",
+            "name": "libgcc",
+            "version": compiler[1],
+            "licenses": [{"expression": LIBGCC_LICENCE}],
+            "description": "a few of its functions are linked in",
+        }
+    )
     files = [
         {
             "type": "file",

@@ -206,6 +206,11 @@ def prepared(name: str, place: Place) -> Path:
         if place.zig:
             compile_python(place, root)
         install(place, root, ["numpy", "cffi"])
+        for unwinder in (root / "packages" / "numpy.libs").glob(
+            "libgcc_s*"
+        ):  # in the package libgcc of Alpine
+            if place.zig.endswith("musl"):
+                shutil.copy(unwinder, root / "lib" / "libgcc_s.so.1")
         finished.touch()
     return root
 
