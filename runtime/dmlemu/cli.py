@@ -194,6 +194,7 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 
 def _add_others(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from dmlemu.campaign.command import add_command as add_campaign_command
     from dmlemu.debugger.command import add_command as add_step_command
     from dmlemu.frontends import catalogue
     from dmlemu.frontends.layout import add_command as add_layout_command
@@ -202,6 +203,7 @@ def _add_others(commands: argparse._SubParsersAction[_Parser]) -> None:
     add_layout_command(commands)
     add_shader_command(commands)
     add_step_command(commands)
+    add_campaign_command(commands)
     catalogue.add_commands(commands)
 
 

@@ -12,22 +12,16 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cache
-from itertools import pairwise
-from math import prod
 from pathlib import Path
 
-from dmlemu.dml import BufferTensorDesc, FeatureLevel, TensorFlags, calc_buffer_tensor_size
+from dmlemu.dml import FeatureLevel
 from dmlemu.dml.declared.definition import emulated
-from dmlemu.dml.declared.schema import OperatorDesc, camel, level_name, tables
-from dmlemu.dml.lowering.fields import tensor_fields
+from dmlemu.dml.declared.schema import OperatorDesc
 from dmlemu.dml.operator_page import LAYOUTS, MEASURED
-from dmlemu.dml.overlap import shared_element
 from dmlemu.files import write_file
+from dmlemu.testing.coverage import Cell, cells_of
 
 FOLDER = os.environ.get("DMLEMU_MEASURED")
-NEWEST = max(FeatureLevel)
-Cell = tuple[str, str, str, str, str, int]  # operator, level of its table, tensor, data type, layout, rank
 
 _cells: set[Cell] = set()
 
@@ -36,35 +30,7 @@ def record(desc: OperatorDesc, offset: int, level: FeatureLevel | None) -> None:
     """The device computed what the reference says."""
     if FOLDER is None:
         return
-    known = tables(type(desc))
-    table = max((each for each in known if each <= (level or NEWEST)), default=min(known))
-    for field in tensor_fields(desc):
-        if field.desc is not None:
-            for layout in layouts(field.desc, offset > 0):
-                cell = camel(field.name), field.desc.data_type.name, layout, field.desc.rank
-                _cells.add((desc.TYPE.name, level_name(table), *cell))
-
-
-@cache
-def layouts(desc: BufferTensorDesc, at_an_offset: bool) -> tuple[str, ...]:
-    """The words for a tensor's layout; dimensions of one element have none."""
-    sizes, strides = desc.sizes, desc.effective_strides
-    long = [(size, stride) for size, stride in zip(sizes, strides, strict=True) if size > 1]
-    moving = [(size, stride) for size, stride in long if stride]
-    least = calc_buffer_tensor_size(desc.data_type, desc.sizes, desc.strides)
-    overlapping = shared_element([size for size, _ in moving], [stride for _, stride in moving]) is not None
-    extent = sum((size - 1) * stride for size, stride in moving) + 1
-    found = {
-        "permuted": any(a < b for (_, a), (_, b) in pairwise(moving)),
-        "padded": not overlapping and (extent > prod(size for size, _ in moving)),
-        "broadcast": len(moving) < len(long),
-        "overlapping": overlapping,
-    }
-    found["packed"] = not any(found.values())
-    found["longer than needed"] = desc.size_in_bytes > least
-    found["at an offset"] = at_an_offset
-    found["owned by DirectML"] = bool(desc.flags & TensorFlags.OWNED_BY_DML)
-    return tuple(layout for layout in LAYOUTS if found[layout])
+    _cells.update(cells_of(desc, offset, level))
 
 
 def write() -> None:

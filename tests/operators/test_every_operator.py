@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import hypothesis
-import numpy as np
 import pytest
 from examples import EXAMPLES, tensors_of
 from harness import compare, given, offsets
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
-from strategies import Array
 
-from dmlemu.dml import FeatureLevel, OperatorDesc, OperatorType, TensorDataType
+from dmlemu.dml import FeatureLevel, OperatorType, TensorDataType
 from dmlemu.dml.declared import declared
 from dmlemu.dml.declared.definition import emulated
 from dmlemu.dml.declared.schema import tables, tables_of_members
-from dmlemu.dml.lowering.fields import tensor_fields
-from dmlemu.evaluation import unpack_tensor
 from dmlemu.testing import operator_descs
+from dmlemu.testing.conformance import small_inputs
 from dmlemu.testing.strategies import KINDS
 from operator_families import FEW_REPRESENTATIVES, each_operator
 
@@ -30,42 +27,6 @@ from operator_families import FEW_REPRESENTATIVES, each_operator
 pytestmark = pytest.mark.dmlemu(
     suppress=dict.fromkeys(["MEM_INDEX_VALUE", "MEM_SCATTER_RACE"], "the indices are random")
 )
-
-
-def small_inputs(desc: OperatorDesc, seed: int) -> dict[str, Any]:
-    """0, 1 and 2 at random: their sums and products are exact in any order.  Elements that share a place are
-    equal.  Those of recurrent networks are small enough for activations without a limit."""
-    random, arrays = np.random.default_rng(seed), {}
-    for field in tensor_fields(desc):
-        if field.output:
-            continue
-        value: Array | None = None
-        if field.desc is not None:
-            number = field.desc.size_in_bytes // field.desc.dtype.itemsize + 1
-            memory = random.integers(0, 3, number).astype(field.desc.dtype)
-            value = unpack_tensor(field.desc, memory.view(np.uint8)[: field.desc.size_in_bytes])
-        if field.index is None:
-            arrays[field.name] = value
-        else:
-            arrays.setdefault(field.name, []).append(value)
-    lengths = arrays.get("past_sequence_lengths_tensor")
-    if lengths is not None and desc.past_key_tensor is None:  # type: ignore[attr-defined]
-        lengths[...] = 0  # the present tensors are the past, and hold nothing before the dispatch
-    if desc.TYPE in RECURRENT:
-        arrays |= {name: damped(name, arrays[name]) for name in arrays if name != "input_tensor"}
-    return arrays
-
-
-RECURRENT = {OperatorType.RNN, OperatorType.LSTM, OperatorType.GRU}
-
-
-def damped(name: str, value: Array | None) -> Array | None:
-    """An input of a recurrent network, so small that the states stay near 1: a cell of an LSTM, which is
-    multiplied by gates that it has part in, would exceed FLOAT32 within seven steps."""
-    if value is None or value.dtype.kind != "f":
-        return value
-    terms = value.shape[-1] if name in ("weight_tensor", "recurrence_tensor") else 1
-    return value * value.dtype.type(0.125 / (1 << (terms - 1).bit_length()))
 
 
 def test_examples_match_their_references() -> None:

@@ -1,0 +1,319 @@
+"""Where pieces are run: in this process, or by the workers of a Dask scheduler."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from ..frontends.usage import UsageError
+from .child import Opened, run_cases
+from .model import Configuration, Failure, Identity, Outcome, Piece, PieceResult, Spec
+from .subjects import Reduced
+from .worker import Refused, close, machine, reduce_failure, run_piece
+
+__all__ = ["Cluster", "Executor", "Here", "fits_this_process"]
+
+Tell = Callable[[str], None]
+
+_AHEAD = 2  # pieces that each worker has besides the one that it runs
+_RETRY = 1.0  # seconds, until the scheduler is looked for again
+
+
+class Executor(ABC):
+    """Takes pieces and gives results, in any order."""
+
+    workers = 1
+
+    @abstractmethod
+    def room(self) -> int:
+        """How many pieces more it takes now."""
+
+    @abstractmethod
+    def submit(self, piece: Piece) -> None:
+        """Begins with a piece, now or later."""
+
+    @abstractmethod
+    def results(self, seconds: float) -> list[PieceResult | Piece]:
+        """What is done within these seconds; a piece is one that nobody runs any more."""
+
+    @abstractmethod
+    def reduce(self, failure: Failure, stem: str, limit: float) -> Reduced:
+        """Reduces a failure."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends at once, whatever runs."""
+
+
+class Here(Executor):
+    """In this process, one case after the other: for a debugger, and as what other ways are measured by.
+
+    UsageError: the process would have to be started with other variables.
+    """
+
+    def __init__(self, spec: Spec, limit: float) -> None:
+        self._spec, self._limit = spec, limit
+        self._opened, self._next = Opened(), list[Piece]()
+        for each in spec.configurations:
+            if not fits_this_process(each):
+                raise UsageError(
+                    f"with --workers 0 the cases run in this process, which cannot have {each}: set "
+                    "DMLEMU_ISA and OMP_NUM_THREADS, or leave --workers out"
+                )
+
+    def room(self) -> int:
+        """One at a time."""
+        return 1 - len(self._next)
+
+    def submit(self, piece: Piece) -> None:
+        """It runs when results are asked for."""
+        self._next.append(piece)
+
+    def results(self, seconds: float) -> list[PieceResult | Piece]:
+        """Runs the piece."""
+        if not self._next:
+            return []
+        piece = self._next.pop()
+        result = PieceResult(piece, machine=machine())
+        subject = self._opened.of(self._spec, self._spec.configuration(piece.first))
+        for outcome, taken in run_cases(subject, piece, self._limit):
+            result.add(outcome)
+            result.seconds += taken
+        return [result]
+
+    def reduce(self, failure: Failure, stem: str, limit: float) -> Reduced:
+        """In a process of its own all the same: devices of this one stay as they are."""
+        return reduce_failure(self._spec, failure, stem, limit)
+
+    def close(self) -> None:
+        """Also of processes that reduced."""
+        close()
+
+
+def fits_this_process(configuration: Configuration) -> bool:
+    """Whether the process was started as cases of the configuration need it."""
+    from dmlemu_hw import kernels
+
+    return (configuration.isa or kernels.instructions()) == kernels.instructions() and (
+        configuration.threads or kernels.threads()
+    ) == kernels.threads()
+
+
+def _distributed() -> Any:
+    """The package; UsageError: it is not installed."""
+    try:
+        import distributed
+    except ModuleNotFoundError:
+        raise UsageError(
+            "campaigns are scheduled by Dask: pip install 'dmlemu[campaign]', or run them in this process "
+            "with --workers 0"
+        ) from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return distributed
+
+
+class Cluster(Executor):
+    """The workers of a Dask scheduler: of the one at ``address``, which may go and come back, or of one in
+    this process with ``workers`` of them, whose cases run in processes anyway."""
+
+    def __init__(
+        self, spec: Spec, who: Identity, limit: float, address: str | None, workers: int, tell: Tell
+    ) -> None:
+        self._spec, self._who, self._limit, self._address, self._tell = spec, who, limit, address, tell
+        self._distributed = _distributed()
+        self._refused: dict[str, str] = {}
+        self._running: dict[Any, Piece] = {}
+        self._allowed: dict[Any, frozenset[str]] = {}
+        self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._client: Any = None
+        self._cluster: Any = None
+        self._attempt = 0
+        self._told = ""
+        if address is None:
+            self._cluster = self._distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=False,
+                dashboard_address=None,
+                memory_limit=0,
+                silence_logs=logging.CRITICAL,
+            )
+        self._connect()
+
+    # --- the connection ---
+
+    def _connect(self) -> bool:
+        try:
+            self._client = self._distributed.Client(
+                self._cluster or self._address, timeout=_RETRY * 5, set_as_default=False
+            )
+        except ValueError as error:  # no address
+            raise UsageError(f"--scheduler {self._address}: {error}") from None
+        except OSError:
+            self._client = None
+            self._say(f"no scheduler answers at {self._address}; waiting for it")
+        else:
+            self._say("")
+        return self._client is not None
+
+    def _say(self, text: str) -> None:
+        """Once."""
+        if text and text != self._told:
+            self._tell(text)
+        self._told = text
+
+    def _is_connected(self) -> bool:
+        return self._client is not None and self._client.status == "running"
+
+    def _lose(self) -> list[PieceResult | Piece]:
+        """The scheduler is gone: what it had is run again."""
+        lost = list(self._running.values())
+        self._running, self._allowed = {}, {}
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(Exception):
+                client.close(timeout=1)
+        return list(lost)
+
+    def _addresses(self) -> frozenset[str]:
+        """Of the workers that may run pieces."""
+        with suppress(Exception):
+            known = self._client.scheduler_info(n_workers=-1)["workers"]
+            return frozenset(known) - self._refused.keys()
+        return frozenset()
+
+    # --- pieces ---
+
+    def room(self) -> int:
+        """A few pieces for each worker, so that none waits for this process."""
+        if not self._is_connected():
+            return 0
+        there = self._addresses()
+        self.workers = len(there)
+        return max(0, (1 + _AHEAD) * self.workers - len(self._running))
+
+    def submit(self, piece: Piece) -> None:
+        """To any worker that has not been refused."""
+        self._attempt += 1
+        there = self._addresses() if self._refused else frozenset()
+        future = self._client.submit(
+            run_piece,
+            self._spec,
+            self._who,
+            piece,
+            self._limit,
+            key=f"dmlemu-{self._spec.key}-{piece.first}-{piece.count}-{self._attempt}-{time.time_ns()}",
+            pure=False,
+            workers=sorted(there) or None,
+        )
+        self._running[future] = piece
+        self._allowed[future] = there
+        future.add_done_callback(self._done.put)
+
+    def results(self, seconds: float) -> list[PieceResult | Piece]:
+        """Pieces of workers that died, were refused or lost their scheduler come back."""
+        if not self._is_connected():
+            lost = self._lose()
+            if not self._connect():
+                time.sleep(_RETRY)
+            return lost
+        found: list[PieceResult | Piece] = []
+        wait = seconds
+        while True:
+            try:
+                future = self._done.get(timeout=wait)
+            except queue.Empty:
+                break
+            wait = 0
+            piece = self._running.pop(future, None)
+            self._allowed.pop(future, None)
+            if piece is not None:
+                found += self._result(future, piece)
+        return found + self._stranded()
+
+    def _result(self, future: Any, piece: Piece) -> list[PieceResult | Piece]:
+        if future.status == "finished":
+            return [future.result()]
+        if future.status != "error":  # cancelled, or lost with the scheduler
+            return [piece]
+        error = future.exception()
+        if isinstance(error, Refused):
+            self._refuse(error)
+            return [piece]
+        if isinstance(error, ModuleNotFoundError):
+            self._refuse_those_without_dmlemu()
+            return [piece]
+        if isinstance(error, self._distributed.scheduler.KilledWorker):
+            return self._killed(piece)
+        return [_broken(self._spec, piece, error)]
+
+    def _killed(self, piece: Piece) -> list[PieceResult | Piece]:
+        """As often as the scheduler allows, a worker died that had the piece: its halves are tried, and a
+        single case is set aside."""
+        if piece.count > 1:
+            return list(piece.halves())
+        name, where = self._spec.what, f"seed {self._spec.seed}, {self._spec.configuration(piece.first)}"
+        text = f"Worker after worker died that ran this case: case {piece.first} of {where}."
+        result = PieceResult(piece)
+        result.add(Outcome([Failure(piece.first, name, "does not end the worker", "crash", text)]))
+        return [result]
+
+    def _stranded(self) -> list[PieceResult | Piece]:
+        """Pieces whose workers are all gone, where not every worker may run them."""
+        if not self._refused:
+            return []
+        there, found = self._addresses(), list[PieceResult | Piece]()
+        for future, allowed in list(self._allowed.items()):
+            if allowed and not allowed & there:
+                found.append(self._running.pop(future))
+                del self._allowed[future]
+                with suppress(Exception):
+                    future.cancel()
+        if not there:
+            self._say("no worker is left that may run this campaign; waiting for one")
+        return found
+
+    # --- who may not take part ---
+
+    def _refuse(self, error: Refused) -> None:
+        """By its address."""
+        if error.worker not in self._refused:
+            self._refused[error.worker] = error.reason
+            self._tell(str(error))
+        elif not self._addresses():
+            time.sleep(_RETRY)
+
+    def _refuse_those_without_dmlemu(self) -> None:
+        answers = self._client.run(_nothing, on_error="return")
+        for address, answer in answers.items():
+            if isinstance(answer, BaseException) and address not in self._refused:
+                self._refuse(Refused(address, f"dmlemu cannot be imported there: {answer}"))
+
+    def reduce(self, failure: Failure, stem: str, limit: float) -> Reduced:
+        """On this machine, where the files are to be."""
+        return reduce_failure(self._spec, failure, stem, limit)
+
+    def close(self) -> None:
+        """What runs on other machines is cancelled, and ends with its piece."""
+        with suppress(Exception):
+            if self._client is not None:
+                self._client.cancel(list(self._running), force=True)
+                self._client.close(timeout=2)
+        close()
+        if self._cluster is not None:
+            with suppress(Exception):
+                self._cluster.close(timeout=2)
+
+
+def _nothing() -> None:
+    """What a worker can run that has dmlemu."""
+
+
+def _broken(spec: Spec, piece: Piece, error: BaseException) -> PieceResult:
+    """A mistake of the engine or of the subject, which would only happen again."""
+    raise RuntimeError(f"The cases {piece.first} to {piece.end - 1} of {spec.what} cannot be run.") from error

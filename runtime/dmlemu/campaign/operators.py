@@ -1,0 +1,297 @@
+"""Conformance: legal descs of operators, drawn at random, beside their NumPy references."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar
+
+import hypothesis
+from hypothesis import HealthCheck, Phase
+from hypothesis import strategies as st
+from hypothesis.database import InMemoryExampleDatabase
+
+from .. import d3d12, dml
+from ..dml import FeatureLevel, OperatorDesc, OperatorType, TensorDataType
+from ..dml.declared import declared
+from ..dml.declared.definition import emulated
+from ..dml.declared.schema import tables, tables_of_members
+from ..dml.lowering.fields import tensor_fields
+from ..errors import Error
+from ..evaluation import evaluate
+from ..files import write_file
+from ..frontends.usage import UsageError
+from ..recording import RecordError, record, reduce
+from ..recording.forms import expression
+from ..reporting import defaults
+from ..suggestions import nearest
+from ..testing.conformance import Mismatch, compare, small_inputs
+from ..testing.coverage import cells_of
+from ..testing.operator_strategies import operator_descs
+from ..testing.strategies import KINDS
+from .model import Failure, Outcome, Spec
+from .subjects import Reduced, Subject, failure_of_exception, with_cases
+
+__all__ = ["Operators"]
+
+_BYTES = 4096  # of random bytes that a case is drawn from
+_TRIES = 40  # until the bytes are a legal desc
+_OFFSETS = (0, 0, 16, 48, 272)
+_RANDOM_INDICES = {
+    "MEM_INDEX_VALUE": "the indices are random",
+    "MEM_SCATTER_RACE": "the indices are random",
+}
+
+Place = tuple[FeatureLevel, str, TensorDataType, int]
+"""A tensor that a table allows from this level on: the field, a data type, a rank."""
+
+
+class Operators(Subject):
+    """``operators`` or ``operators:PATTERN``: case after case another operator, so that a campaign which ends
+    early has tried all of them alike."""
+
+    DIMENSIONS: ClassVar[frozenset[str]] = frozenset({"layouts"})
+    DEFAULTS: ClassVar[dict[str, int]] = {"layouts": 200}
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec)
+        self._operators = _named(spec.what)
+        defaults.suppressions |= _RANDOM_INDICES
+
+    @classmethod
+    def planned(cls, spec: Spec) -> Spec:
+        """Its digest is that of the names: what is tried is in the build that all workers share."""
+        found = _named(spec.what)
+        digest = hashlib.sha256(" ".join(each.name for each in found).encode()).hexdigest()
+        return with_cases(spec, spec.what, digest, len(found) * max(1, spec.layouts))
+
+    def run(self, index: int, limit: float) -> Outcome:
+        """A failure is of the operator, by output, and by what is wrong with its first wrong element."""
+        case = self._case(index)
+        outcome = Outcome()
+        try:
+            for attempt in range(_TRIES):
+                if case.draw(self._bytes(index, attempt)):
+                    break
+        except Exception as error:
+            outcome.failures.append(_failure(index, case, error))
+        else:
+            if case.desc is not None:
+                outcome.cells += cells_of(case.desc, case.offset, case.level)
+        return outcome
+
+    def _bytes(self, index: int, attempt: int) -> bytes:
+        return Random(self.spec.random(index, f"desc {attempt}")).randbytes(_BYTES)
+
+    def _case(self, index: int) -> _Case:
+        operator = self._operators[index % self.spec.cases % len(self._operators)]
+        random = Random(self.spec.random(index))
+        levels = [each for each in FeatureLevel if each >= declared()[operator].INTRODUCED]
+        level, offset = random.choice(levels), random.choice(_OFFSETS)
+        given: dict[str, tuple[TensorDataType, int]] = {}
+        if random.random() < 0.5:  # any type and rank of the tables, which drawing alone would rarely reach
+            start, name, data_type, rank = random.choice(_places(operator))
+            level = random.choice([each for each in levels if each >= start])
+            given = {name: (data_type, rank)}
+        return _Case(operator, level, offset, given, random.randrange(101))
+
+    def describe(self, index: int) -> str:
+        """The operator, its level, and the desc."""
+        case = self._case(index)
+        case.compare = False
+        for attempt in range(_TRIES):
+            if case.draw(self._bytes(index, attempt)):
+                break
+        return f"{case.operator.name} at level {case.level.name}, offset {case.offset}: {case.desc!r}"
+
+    def reduce(self, failure: Failure, stem: Path) -> Reduced:
+        """Hypothesis finds the smallest desc that fails in the same way; its record is reduced further."""
+        case = self._case(failure.index)
+        for attempt in range(_TRIES):
+            data = self._bytes(failure.index, attempt)
+            found = case.shrunk(data, lambda error: _failure(0, case, error).cause == failure.cause)
+            if found is not None:
+                break
+        else:
+            return Reduced(f"{failure.message}\nThe case did not fail again when it was reduced.")
+        configuration = self.spec.configuration(failure.index)
+        files, text = [], f"{type(found).__name__}: {found}\n{case.desc!r}"
+        program = stem.with_name(f"{stem.name}.py")
+        write_file(program, _program(case, configuration.isa, failure))
+        files.append(program)
+        try:
+            reduced = reduce(_record(case), _fails_like(failure))
+        except (RecordError, Error) as error:
+            text += f"\nNo model: {error}"
+        else:
+            files += reduced.save(stem.with_name(f"{stem.name}.reduced"))
+            text += f"\n{reduced}"
+        return Reduced(text, tuple(files), _picture(case.desc))
+
+
+@cache
+def _named(what: str) -> list[OperatorType]:
+    """The emulated operators whose names match; UsageError: none does."""
+    pattern = what.partition(":")[2].upper() or "*"
+    known = sorted(emulated())
+    found = [each for each in known if fnmatchcase(each.name, pattern)]
+    if not found:
+        near = nearest(pattern, [each.name for each in known], 1)
+        hint = f"; did you mean operators:{near[0]}?" if near else "; see 'dmlemu explain'"
+        raise UsageError(f"{what}: no emulated operator has such a name{hint}")
+    return found
+
+
+@cache
+def _places(operator: OperatorType) -> Sequence[Place]:
+    """All that its tables allow."""
+    cls = declared()[operator]
+    supports = tables_of_members(cls).values() if cls.TABLES_BY else [tables(cls)]
+    found = {
+        (level, name, data_type, rank)
+        for support in supports
+        for level, table in support.items()
+        for name, allowed in table.items()
+        if name != "quantization_tensors"  # scales and zero points, which have types of their own
+        for data_type in allowed.data_types
+        for rank in range(allowed.min_rank, allowed.max_rank + 1)
+    }
+    return sorted(found)
+
+
+_SETTINGS: dict[str, Any] = {
+    "derandomize": False,
+    "database": None,
+    "deadline": None,
+    "print_blob": False,
+    "report_multiple_bugs": False,
+    "suppress_health_check": list(HealthCheck),
+}
+
+
+@dataclass
+class _Case:
+    """An operator, at a level, drawn from bytes.  ``given``: the type and the rank of a tensor."""
+
+    operator: OperatorType
+    level: FeatureLevel
+    offset: int
+    given: dict[str, tuple[TensorDataType, int]]
+    values: int
+    desc: OperatorDesc | None = None
+    compare: bool = True
+    wanted: Callable[[BaseException], bool] | None = None
+    error: BaseException | None = field(default=None, repr=False)
+
+    def _strategy(self) -> st.SearchStrategy[OperatorDesc]:
+        kinds = [kind for kind in KINDS if not self.offset or kind != "aligned"]
+        given = self.given
+        return operator_descs(self.operator, feature_level=self.level, kinds=kinds, tensors=given)
+
+    def _test(self, **settings: Any) -> Any:
+        def try_one(desc: OperatorDesc) -> None:
+            self.desc = desc
+            if not self.compare:
+                return
+            try:
+                compare(desc, small_inputs(desc, self.values), level=self.level, offset=self.offset)
+            except Exception as error:
+                if self.wanted is not None and not self.wanted(error):
+                    return
+                self.error = error
+                raise
+
+        made: Any = hypothesis.settings(**{**_SETTINGS, **settings})(
+            hypothesis.given(desc=self._strategy())(try_one)
+        )
+        return made
+
+    def draw(self, data: bytes) -> bool:
+        """Runs the desc that the bytes are; False: they are none.  Raises what it raises."""
+        return self._test().hypothesis.fuzz_one_input(data) is not None
+
+    def shrunk(self, data: bytes, wanted: Callable[[BaseException], bool]) -> BaseException | None:
+        """What the smallest desc raises that fails as ``wanted``, which then is ``desc``; None: none does."""
+        self.wanted, self.error = wanted, None
+        test = self._test(database=InMemoryExampleDatabase(), phases=[Phase.reuse, Phase.shrink])
+        try:
+            test.hypothesis.fuzz_one_input(data)
+        except Exception:
+            pass
+        else:
+            return None
+        first, desc = self.error, self.desc
+        try:
+            test()
+        except Exception:
+            return self.error
+        self.desc = desc
+        return first
+
+
+def _failure(index: int, case: _Case, error: BaseException) -> Failure:
+    size = 0
+    if case.desc is not None:
+        size = sum(each.desc.element_count for each in tensor_fields(case.desc) if each.desc is not None)
+    name = case.operator.name
+    if isinstance(error, Mismatch):
+        rule = f"reference of {error.output}" if error.output else "checked kernel"
+        text = f"{error}\n{case.desc!r}"
+        return Failure(index, name, rule, error.kind, text, size)
+    return failure_of_exception(index, error, name)._replace(size=size)
+
+
+# --- what repeats a failure ---
+
+
+def _record(case: _Case) -> Any:
+    """The dispatch of the case, on a device of its own."""
+    assert case.desc is not None
+    with record(None) as found:
+        parent = d3d12.create_device(d3d12.Adapter(name="dmlemu.campaign"))
+        device = dml.create_device(parent, feature_level=case.level)
+        inputs = small_inputs(case.desc, case.values)
+        evaluate(case.desc, device=device, offset=case.offset, **inputs)
+    return found
+
+
+def _fails_like(failure: Failure) -> Any:
+    """What :func:`reduce` looks for."""
+    return "diff" if failure.rule.startswith("reference") else failure.rule
+
+
+def _program(case: _Case, isa: str, failure: Failure) -> str:
+    """A program that fails as the case did."""
+    desc: Any = case.desc
+    assert desc is not None
+    chosen = [f'os.environ["DMLEMU_ISA"] = "{isa}"  # before dmlemu is imported', ""] if isa else []
+    return "\n".join(
+        [
+            f'"""{failure.subject}: {failure.rule}, {failure.kind}.  Made by ``dmlemu campaign``."""',
+            "",
+            *(["import os", ""] if isa else []),
+            *chosen,
+            "from dmlemu import dml",
+            "from dmlemu.testing.conformance import compare, small_inputs",
+            "",
+            f"desc = {expression(desc)}",
+            f"inputs = small_inputs(desc, {case.values})",
+            f"level = dml.FeatureLevel.{case.level.name}",
+            f"compare(desc, inputs, level=level, offset={case.offset})  # raises",
+            "",
+        ]
+    )
+
+
+def _picture(desc: OperatorDesc | None) -> str:
+    """The layout of the first tensor that is not packed, else of the first."""
+    if desc is None:
+        return ""
+    found = [each for each in tensor_fields(desc) if each.desc is not None]
+    found.sort(key=lambda each: each.desc is not None and each.desc.strides is None)
+    return found[0].desc.layout(found[0].path).svg() if found and found[0].desc is not None else ""

@@ -1,0 +1,190 @@
+"""What a campaign may be about: each kind of subject makes a case from an index and runs it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ..errors import Severity, quote
+from ..frontends.usage import UsageError
+from .model import Configuration, Failure, Outcome, Spec
+
+__all__ = ["Reduced", "Request", "Subject", "open_subject", "plan"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asks for.  ``layouts`` and ``seeds``: None where the option was not given."""
+
+    what: str
+    layouts: int | None = None
+    seeds: int | None = None
+    seed: int = 0
+    configurations: tuple[Configuration, ...] = (Configuration(),)
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A reduced failure: its text, the files that repeat it, and a picture (SVG), where there is one."""
+
+    text: str
+    files: tuple[Path, ...] = ()
+    picture: str = ""
+
+
+class Subject(ABC):
+    """Cases by index.  A case depends on the spec and its index alone: it can be repeated anywhere.
+
+    ``DIMENSIONS``: the options that it takes of ``layouts``, ``seeds``, ``strictness`` and ``arguments``.
+    ``DEFAULTS``: how many layouts and seeds there are where no option says it.
+    """
+
+    DIMENSIONS: ClassVar[frozenset[str]] = frozenset()
+    DEFAULTS: ClassVar[Mapping[str, int]] = {}
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+    @classmethod
+    @abstractmethod
+    def planned(cls, spec: Spec) -> Spec:
+        """With its digest and the number of cases.  UsageError: it cannot be found, or is none."""
+
+    @abstractmethod
+    def run(self, index: int, limit: float) -> Outcome:
+        """Runs a case, which may take ``limit`` seconds."""
+
+    @abstractmethod
+    def describe(self, index: int) -> str:
+        """What the case is, in words."""
+
+    def reduce(self, failure: Failure, stem: Path) -> Reduced:
+        """Makes the failed case as small as it can be, and writes files that begin with ``stem``."""
+        return Reduced(failure.message)
+
+
+_PLACES = {
+    "operators": ("operators", "Operators"),
+    "float-math": ("float_math", "FloatMath"),
+    "model": ("models", "ModelRuns"),
+    "record": ("models", "Replays"),
+    "test": ("programs", "PythonTest"),
+    "program": ("programs", "NativeProgram"),
+}
+_OPTIONS = {"layouts": "--layouts", "seeds": "--seeds", "strictness": "--strictness", "arguments": "--"}
+
+
+def _class_of(kind: str) -> type[Subject]:
+    module, name = _PLACES[kind]
+    found: type[Subject] = getattr(import_module(f".{module}", __package__), name)
+    return found
+
+
+def open_subject(spec: Spec) -> Subject:
+    """The subject of a spec, in a process that runs its cases."""
+    return _class_of(spec.kind)(spec)
+
+
+def kind_of(what: str) -> str:
+    """Which kind of subject the words are about; UsageError: none."""
+    if what == "operators" or what.startswith("operators:"):
+        return "operators"
+    if what.startswith("float-math:"):
+        return "float-math"
+    suffix = Path(what).suffix.lower()
+    if suffix in (".json", ".dmlrec"):
+        return {".json": "model", ".dmlrec": "record"}[suffix]
+    if "::" in what:
+        return "test"
+    if suffix == ".py":
+        raise UsageError(f"{what}: name the function too, {what}::FUNCTION")
+    if suffix == ".onnx":
+        raise UsageError(
+            f"{what}: a campaign takes no ONNX model; record it (dmlemu run {what} --record FILE.dmlrec) "
+            "and give the record"
+        )
+    path = shutil.which(what)
+    if path is not None and os.path.isfile(path):
+        return "program"
+    raise UsageError(
+        f"{quote(what)} is nothing that a campaign can be about: give a model (.json), a record (.dmlrec), a "
+        "Python test (FILE.py::FUNCTION), operators or operators:PATTERN, float-math:FUNCTION, or a program"
+    )
+
+
+def plan(request: Request) -> Spec:
+    """The spec of a campaign.  UsageError: there is no such subject, or it has not this dimension."""
+    kind = kind_of(request.what)
+    cls = _class_of(kind)
+    given = {
+        "layouts": request.layouts,
+        "seeds": request.seeds,
+        "strictness": any(each.strictness for each in request.configurations) or None,
+        "arguments": request.arguments or None,
+    }
+    for name, value in given.items():
+        if value is not None and name not in cls.DIMENSIONS:
+            has = ", ".join(_OPTIONS[each] for each in sorted(cls.DIMENSIONS)) or "none"
+            raise UsageError(
+                f"{request.what}: {_OPTIONS[name]} is not for this kind of subject, which takes "
+                f"--isa, --threads and, of the others, {has}"
+            )
+    counts = {
+        name: cls.DEFAULTS.get(name, 0) if value is None else value
+        for name, value in (("layouts", request.layouts), ("seeds", request.seeds))
+    }
+    return cls.planned(
+        Spec(
+            kind,
+            request.what,
+            digest="",
+            seed=request.seed,
+            configurations=request.configurations,
+            arguments=request.arguments,
+            **counts,
+        )
+    )
+
+
+def with_cases(spec: Spec, what: str, digest: str, cases: int | None = None) -> Spec:
+    """A planned spec; by default a case for each layout with each seed."""
+    count = max(1, spec.layouts) * max(1, spec.seeds) if cases is None else cases
+    return replace(spec, what=what, digest=digest, cases=count)
+
+
+def failures_of_reports(
+    index: int, reports: Any, subject: str, least: Severity = Severity.WARNING
+) -> list[Failure]:
+    """A failure for each check that reported something as severe."""
+    found: dict[tuple[str, str], Failure] = {}
+    for each in reports:
+        if each.severity <= least:
+            name = each.operation or subject
+            text = each.text() if hasattr(each, "text") else str(each)
+            found.setdefault((name, each.id), Failure(index, name, each.id, "reported", text))
+    return list(found.values())
+
+
+def failure_of_exception(index: int, error: BaseException, subject: str) -> Failure:
+    """What a case raised."""
+    report = getattr(error, "report", None)
+    if report is not None:
+        return Failure(index, subject, report.id, "raised", str(error))
+    return Failure(index, subject, type(error).__name__, "raised", f"{type(error).__name__}: {error}")
+
+
+def plan_again(spec: Spec) -> None:
+    """UsageError: the subject of a spec that has travelled is another one on this machine, or is missing."""
+    found = _class_of(spec.kind).planned(spec)
+    if found.digest != spec.digest:
+        raise UsageError(
+            f"{spec.what} has other contents here than where the campaign was started "
+            f"({found.digest[:12]}, expected {spec.digest[:12]})"
+        )
