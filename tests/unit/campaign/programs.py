@@ -1,0 +1,91 @@
+"""Subjects of campaigns, written as users write them: each function is named on a command line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+from dmlemu import d3d12, dml
+from dmlemu.session import Session
+from dmlemu.testing import layouts
+
+T = dml.TensorDataType
+COUNT = Path(__file__).with_suffix(".count")
+
+
+@layouts(inputs={"x": (T.FLOAT32, ["H", "W"])}, outputs={"y": (T.FLOAT32, ["H", "W"])})
+def test_right(run, x, y):
+    run(dml.ElementWiseNegateOperatorDesc(input_tensor=x, output_tensor=y))
+
+
+@layouts(
+    inputs={"x": (T.FLOAT32, ["H", "W"])},
+    outputs={"y": (T.FLOAT32, ["H", "W"])},
+    kinds=["packed", "padded", "permuted"],
+)
+def test_wrong(run, x, y):
+    """Takes the input for packed: wrong where it is not, unless that is the same."""
+    packed = dml.BufferTensorDesc(x.data_type, x.sizes, None, x.size_in_bytes)
+    run(dml.ElementWiseNegateOperatorDesc(input_tensor=packed, output_tensor=y))
+
+
+def two_products(barrier: bool) -> np.ndarray:
+    """The second dispatch reads what the first one writes."""
+    tensor = dml.BufferTensorDesc(T.FLOAT32, [4, 4])
+    device = d3d12.create_device(d3d12.Adapter(), strictness="runtime")
+    with device, Session(dml.create_device(device)) as session:
+        a = session.upload("a", np.arange(16, dtype=np.float32))
+        b, c = session.buffer("b", 64), session.buffer("c", 64)
+        desc = dml.ElementWiseNegateOperatorDesc(input_tensor=tensor, output_tensor=tensor)
+        negate = session.compile(desc, "negate")
+        session.initialize(negate)
+        session.barrier()
+        session.dispatch(negate, [dml.BufferBinding(a, 0, 64)], [dml.BufferBinding(b, 0, 64)])
+        if barrier:
+            session.barrier()
+        session.dispatch(negate, [dml.BufferBinding(b, 0, 64)], [dml.BufferBinding(c, 0, 64)])
+        session.barrier()
+        session.run()
+        return session.read(c, np.float32)
+
+
+def with_a_barrier():
+    return two_products(True)
+
+
+def without_a_barrier():
+    return two_products(False)
+
+
+def _seed() -> int:
+    """Of chaos; 0 without."""
+    from dmlemu.reporting import defaults
+
+    return 0 if defaults.policy is None else defaults.policy.seed
+
+
+def kills_its_process():
+    if _seed() == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return with_a_barrier()
+
+
+def hangs():
+    if _seed() == 2:
+        time.sleep(3600)
+    return with_a_barrier()
+
+
+def kills_its_process_once():
+    if _seed() == 3 and not COUNT.exists():
+        COUNT.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return with_a_barrier()
+
+
+def test_with_a_fixture(tmp_path):
+    pass

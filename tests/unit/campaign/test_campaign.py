@@ -1,0 +1,258 @@
+"""Campaigns in one process and on this machine: cases, failures, what goes on after an end."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmlemu import campaign
+from dmlemu.campaign.model import Failure, Piece, PieceResult, Spec, identity
+from dmlemu.campaign.schedule import Schedule
+from dmlemu.campaign.subjects import Request, plan
+from dmlemu.campaign.worker import Refused, close, run_piece
+from dmlemu.frontends.usage import UsageError
+
+PROGRAMS = Path(__file__).with_name("programs.py")
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    return Path(shutil.copy(PROGRAMS, tmp_path))
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> dict[str, Any]:
+    """Options of a campaign in this process."""
+    return {"database": tmp_path / "campaign.db", "workers": 0, "tell": lambda text: None}
+
+
+def causes(found: campaign.Result) -> list[tuple[str, str, str]]:
+    return [each.smallest.cause for each in found.causes]
+
+
+# --- what is found ---
+
+
+def test_a_right_test_of_layouts_passes(programs: Path, here: dict[str, Any]) -> None:
+    found = campaign.run(f"{programs}::test_right", layouts=30, **here)
+
+    assert found and (found.done, found.total, found.causes) == (30, 30, [])
+
+
+def test_a_wrong_test_of_layouts_is_reduced_to_a_program(
+    programs: Path, here: dict[str, Any], tmp_path: Path
+) -> None:
+    found = campaign.run(f"{programs}::test_wrong", layouts=30, reduce_to=tmp_path / "out", **here)
+
+    assert not found
+    assert causes(found)[0] == ("test_wrong, y", "LAYOUT_RESULT", "another number")
+    (program,) = found.reduced[0].files
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "LayoutError" in done.stderr and "x=([1, 2]," in program.read_text()  # two elements are enough
+
+
+def test_a_missing_barrier_is_found_by_seeds(programs: Path, here: dict[str, Any]) -> None:
+    assert campaign.run(f"{programs}::with_a_barrier", seeds=20, **here)
+    found = campaign.run(f"{programs}::without_a_barrier", seeds=20, **here)
+
+    assert causes(found) == [("without_a_barrier", "VAL_UNSTABLE", "raised")]
+    assert 1 < found.causes[0].count < 20
+
+
+def test_operators_equal_their_references(here: dict[str, Any]) -> None:
+    found = campaign.run("operators:ELEMENT_WISE_A*", layouts=2, **here)
+
+    assert found and found.total == 20
+    with sqlite3.connect(here["database"]) as database:
+        operators = database.execute("SELECT count(DISTINCT operator) FROM coverage").fetchone()
+    assert operators == (10,)
+
+
+def test_a_function_is_compared_for_each_float(here: dict[str, Any]) -> None:
+    found = campaign.run("float-math:exp", budget=1e-6, **here)  # nothing begins
+    assert (found.done, found.total) == (0, 16384)
+
+    from dmlemu.campaign.float_math import errors_of
+
+    ones = errors_of("exp", 0x3F800000, 1 << 10)
+    assert 0.3 < ones.worst < 2 and ones.above == 0
+    assert errors_of("sqrt", 0, 1 << 10).worst <= 0.5
+    assert errors_of("abs", 0xFFFFFF00, 256) == (0, 0xFFFFFF00, 0)  # NaNs
+
+
+def test_the_same_case_is_drawn_everywhere(programs: Path) -> None:
+    spec = plan(Request("operators", layouts=3))
+    other = plan(Request("operators", layouts=3, seed=1))
+
+    assert spec.random(7) == plan(Request("operators", layouts=3)).random(7)
+    assert spec.random(7) != other.random(7) and spec.key != other.key
+
+
+# --- where it goes on ---
+
+
+def test_the_same_call_goes_on_where_it_stood(programs: Path, here: dict[str, Any], tmp_path: Path) -> None:
+    def stop_at_10(state: campaign.State) -> None:
+        if state.done >= 10:
+            raise KeyboardInterrupt
+
+    what = f"{programs}::test_wrong"
+    first = campaign.run(what, layouts=40, progress=stop_at_10, piece=0.01, **here)
+    assert first.is_interrupted and 10 <= first.done < 40
+    again = campaign.run(what, layouts=40, **here)
+    assert again.done == 40 and not again.is_interrupted
+
+    alone = campaign.run(what, layouts=40, **{**here, "database": tmp_path / "alone.db"})
+    assert again.failures == alone.failures != []
+    with sqlite3.connect(here["database"]) as database:
+        ranges = [Piece(*row) for row in database.execute("SELECT first, count FROM pieces ORDER BY first")]
+    assert ranges[0].first == 0 and ranges[-1].end == 40
+    assert all(a.end == b.first for a, b in zip(ranges, ranges[1:], strict=False))
+
+
+def test_another_input_is_another_campaign(programs: Path, here: dict[str, Any]) -> None:
+    campaign.run(f"{programs}::test_right", layouts=3, **here)
+    programs.write_text(programs.read_text() + "\n# changed\n")
+
+    ran: list[int] = []
+    campaign.run(f"{programs}::test_right", layouts=3, progress=lambda state: ran.append(state.done), **here)
+    assert ran  # the cases run again
+
+
+def test_two_campaigns_do_not_write_one_file(programs: Path, here: dict[str, Any]) -> None:
+    def second(state: campaign.State) -> None:
+        with pytest.raises(UsageError, match="another campaign is writing"):
+            campaign.run(f"{programs}::test_right", layouts=2, **here)
+
+    campaign.run(f"{programs}::test_right", layouts=2, progress=second, **here)
+
+
+def test_a_file_of_something_else_stays(programs: Path, here: dict[str, Any]) -> None:
+    here["database"].write_text("my notes")
+
+    with pytest.raises(UsageError, match="is not the database of a campaign"):
+        campaign.run(f"{programs}::test_right", layouts=2, **here)
+    assert here["database"].read_text() == "my notes"
+
+
+# --- faults ---
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "kind", "case"),
+    [
+        ("kills_its_process", "does not end the process", "crash", 3),
+        ("hangs", "ends within its limit", "hang", 2),
+    ],
+)
+def test_a_case_that_ends_its_process_is_a_failure(
+    programs: Path, name: str, rule: str, kind: str, case: int
+) -> None:
+    spec = plan(Request(f"{programs}::{name}", seeds=5))
+    try:
+        result = run_piece(spec, identity(), Piece(0, 5), limit=5)
+    finally:
+        close()
+
+    (failure,) = result.failures
+    assert (failure.index, failure.rule, failure.kind) == (case, rule, kind)
+    assert f"Case {case} of seed 0" in failure.message
+
+
+def test_a_process_that_ends_once_loses_nothing(programs: Path) -> None:
+    spec = plan(Request(f"{programs}::kills_its_process_once", seeds=5))
+    try:
+        result = run_piece(spec, identity(), Piece(0, 5), limit=60)
+    finally:
+        close()
+
+    assert programs.with_suffix(".count").exists() and result.failures == []
+
+
+def test_workers_of_another_build_are_refused(programs: Path) -> None:
+    spec = plan(Request(f"{programs}::test_right", layouts=2))
+    other = identity()._replace(build="0123456789ab")
+
+    with pytest.raises(Refused, match=r"is refused: it has dmlemu .*expected .*0123456789ab"):
+        run_piece(spec, other, Piece(0, 1), limit=5)
+
+
+def test_workers_with_another_input_are_refused(programs: Path) -> None:
+    spec = plan(Request(f"{programs}::test_right", layouts=2))
+    programs.write_text(programs.read_text() + "\n# changed\n")
+    try:
+        with pytest.raises(Refused, match="has other contents here"):
+            run_piece(spec, identity(), Piece(0, 1), limit=5)
+    finally:
+        close()
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "message"),
+    [
+        ("nothing", {}, "is nothing that a campaign can be about"),
+        ("operators:GEM", {}, "did you mean operators:GEMM"),
+        ("operators", {"seeds": 3}, "--seeds is not for this kind of subject"),
+        ("float-math:expp", {}, "did you mean float-math:exp"),
+        ("net.onnx", {}, "a campaign takes no ONNX model; record it"),
+        ("missing.json", {"layouts": 3}, "No such file"),
+        ("operators", {"layouts": 0}, "--layouts is 0"),
+        ("operators", {"isa": "mmx"}, "mmx is no instruction set"),
+        (f"{PROGRAMS}::test_with_a_fixture", {}, "takes tmp_path: a campaign calls the function itself"),
+        (f"{PROGRAMS}::test_nothing", {}, "has no function test_nothing"),
+        (f"{PROGRAMS}::test_right", {"seeds": 3}, "is a test of layouts"),
+    ],
+)
+def test_what_cannot_be_tried_is_said(
+    here: dict[str, Any], what: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        campaign.run(what, **options, **here)
+    assert not here["database"].exists()
+
+
+# --- the schedule ---
+
+
+def test_configurations_take_turns_and_pieces_grow() -> None:
+    spec = Spec("operators", "operators", "", cases=1000, configurations=plan(Request("operators")).configurations * 2)
+    schedule = Schedule(spec, [Piece(0, 10), Piece(500, 100)])
+    assert schedule.left == 2000 - 110
+
+    first, second = schedule.take(), schedule.take()
+    assert first == Piece(1000, 1) and second == Piece(1001, 1)  # the other configuration has nothing yet
+    assert first is not None
+    schedule.done(PieceResult(first, seconds=0.001))
+    assert schedule.take() == Piece(1002, 8)
+
+
+def test_pieces_cover_what_is_open_once() -> None:
+    spec = Spec("operators", "operators", "", cases=100)
+    schedule = Schedule(spec, [Piece(10, 5), Piece(40, 60)])
+    taken = list(iter(schedule.take, None))
+
+    numbers = [index for each in taken for index in range(each.first, each.end)]
+    assert sorted(numbers) == [*range(10), *range(15, 40)]
+    schedule.give_back(taken[3])
+    assert schedule.take() == taken[3]
+
+
+def test_failures_are_grouped_by_cause(tmp_path: Path) -> None:
+    from dmlemu.campaign.database import Database
+
+    spec = Spec("operators", "operators", "", cases=100)
+    some = [Failure(index, "GEMM", "reference", "NaN", "text", size=9 - index) for index in range(3)]
+    with Database(tmp_path / "campaign.db", spec, identity()) as database:
+        result = PieceResult(Piece(0, 10), [*some, Failure(4, "GEMM", "reference", "zero", "text")])
+        database.add([result])
+        database.add([result])  # once more: nothing changes
+
+        assert [(each.count, each.smallest.index) for each in database.causes()] == [(3, 2), (1, 4)]
+        assert list(database.done()) == [Piece(0, 10)]
