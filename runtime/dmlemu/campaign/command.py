@@ -24,7 +24,7 @@ a Dask scheduler. Results land in one file (--database): killed anywhere, the sa
 stood, on another machine too, if the file is there.
 
 WHAT is one of
-  MODEL.json           a DxDispatch model; options of 'dmlemu run' behind --
+  MODEL.json           a DxDispatch model; options of 'dmlemu run' behind --args
                          --layouts N   each dispatch in other layouts, from its recorded inputs
                          --seeds N     the whole model under chaos, with its own barriers
   FILE.dmlrec          a record of dispatches: --layouts and --seeds together
@@ -32,7 +32,7 @@ WHAT is one of
                        parameters that makes its device itself (--seeds)
   operators[:PATTERN]  random legal descs of each operator beside its NumPy reference: --layouts of each
   float-math:FUNCTION  a function of FLOAT32 for all 2^32 inputs, such as float-math:exp
-  PROGRAM              what 'dmlemu exec' runs; its arguments behind --: --seeds
+  PROGRAM              what 'dmlemu exec' runs; its arguments behind --args: --seeds
 
 Failures are shown once for each cause: the operator or program, what was compared, and what is wrong with
 the first differing element. The smallest of each cause is reduced, to files in the folder --output.
@@ -44,7 +44,7 @@ examples:
   dmlemu campaign net.json --layouts 10000 --isa all --watch
   dmlemu campaign tests/test_net.py::test_attention --layouts 10000
   dmlemu campaign operators --budget 2h --html failures.html
-  dmlemu campaign ./program --seeds 1000 -- --its-option
+  dmlemu campaign ./program --seeds 1000 --args --its-option
   dmlemu campaign net.dmlrec --layouts 100000 --scheduler tcp://head:8786"""
 
 
@@ -59,7 +59,6 @@ def add_command(commands: Any) -> None:
         epilog=_EXAMPLES,
     )
     parser.add_argument("what", metavar="WHAT", help="see above")
-    parser.add_argument("arguments", nargs="*", metavar="-- ARGS", help="of the model or program")
     cases = parser.add_argument_group("which cases")
     cases.add_argument("--layouts", type=_count, metavar="N", help="how many layouts to try")
     cases.add_argument("--seeds", type=_count, metavar="N", help="how many seeds of chaos to try")
@@ -74,6 +73,13 @@ def add_command(commands: Any) -> None:
     )
     cases.add_argument("--seed", type=int, default=0, metavar="N", help="draws other cases (default: 0)")
     cases.add_argument("--case", type=int, metavar="INDEX", help="run this case alone, without a worker")
+    cases.add_argument(
+        "--args",
+        nargs="...",
+        default=[],
+        metavar="ARGS",
+        help="all that follows: arguments of the program, or options of 'dmlemu run' for a model",
+    )
     how = parser.add_argument_group("how they run")
     how.add_argument(
         "--budget", type=_seconds, metavar="TIME", help="begin nothing new after 90s, 10m, 2h (default: none)"
@@ -122,7 +128,7 @@ def _campaign(parsed: Namespace) -> int:
         "threads": parsed.threads,
         "strictness": [each for each in parsed.strictness.split(",") if each],
         "seed": parsed.seed,
-        "arguments": parsed.arguments,
+        "arguments": parsed.args,
     }
     if parsed.case is not None:
         return _one_case(parsed, options)

@@ -14,7 +14,7 @@ from ..frontends.usage import UsageError
 from .child import Opened, run_cases
 from .model import Configuration, Failure, Identity, Outcome, Piece, PieceResult, Spec
 from .subjects import Reduced
-from .worker import Refused, close, machine, reduce_failure, run_piece
+from .worker import Refused, Unusable, close, machine, reduce_failure, run_piece
 
 __all__ = ["Cluster", "Executor", "Here", "fits_this_process"]
 
@@ -250,7 +250,9 @@ class Cluster(Executor):
             return [piece]
         if isinstance(error, self._distributed.scheduler.KilledWorker):
             return self._killed(piece)
-        return [_broken(self._spec, piece, error)]
+        if isinstance(error, Unusable):
+            raise UsageError(str(error))
+        raise RuntimeError(f"The cases {piece.first} to {piece.end - 1} cannot be run.") from error
 
     def _killed(self, piece: Piece) -> list[PieceResult | Piece]:
         """As often as the scheduler allows, a worker died that had the piece: its halves are tried, and a
@@ -312,8 +314,3 @@ class Cluster(Executor):
 
 def _nothing() -> None:
     """What a worker can run that has dmlemu."""
-
-
-def _broken(spec: Spec, piece: Piece, error: BaseException) -> PieceResult:
-    """A mistake of the engine or of the subject, which would only happen again."""
-    raise RuntimeError(f"The cases {piece.first} to {piece.end - 1} of {spec.what} cannot be run.") from error

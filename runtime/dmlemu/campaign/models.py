@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import d3d12
+from ..checks import catalogue
 from ..errors import Error
 from ..frontends import dxdispatch
 from ..frontends.usage import UsageError
@@ -110,8 +111,6 @@ class ModelRuns(Replays):
     def _opened(self) -> Record:
         """Its plain run is what every case must equal."""
         self._plain = self._run(None)
-        if self._plain.error is not None:
-            raise self._plain.error
         return self._plain.record
 
     @classmethod
@@ -123,7 +122,7 @@ class ModelRuns(Replays):
             dxdispatch.read_model(path)
             _options(spec)
         except dxdispatch.ModelError as error:
-            raise UsageError(f"{path}: {error}") from None
+            raise UsageError(f"{path}: {error.report.message}") from None
         if not spec.layouts and not spec.seeds:
             raise UsageError(f"{spec.what}: say how many --layouts or --seeds to try")
         return with_cases(spec, str(path), digest)
@@ -139,6 +138,8 @@ class ModelRuns(Replays):
     def run(self, index: int, limit: float) -> Outcome:
         """Also fails by what the checks report."""
         layout, seed = self._numbers(index)
+        if self._plain.error is not None:  # without chaos, too
+            return Outcome([failure_of_exception(index, self._plain.error, self._name)])
         if layout is not None:
             outcome = super().run(index, limit)
             outcome.failures += failures_of_reports(index, self._plain.reports, self._name)
@@ -159,7 +160,7 @@ class ModelRuns(Replays):
     def reduce(self, failure: Failure, stem: Path) -> Reduced:
         """As of a record.  What depends on the model's own barriers is left as it is: a record has none."""
         layout, _ = self._numbers(failure.index)
-        if failure.kind == "reported":
+        if failure.kind in ("reported", "raised") and failure.rule in catalogue():
             return _reduced(self._record, failure.rule, failure, stem, self.describe(failure.index))
         if layout is None:
             return Reduced(f"{failure.message}\nTo repeat it: {self.describe(failure.index)}")
@@ -213,7 +214,7 @@ class _collected:
 
 
 def _options(spec: Spec) -> Any:
-    """The options of ``dmlemu run`` behind ``--``; UsageError: there is no such option."""
+    """The options of ``dmlemu run`` behind ``--args``; UsageError: there is no such option."""
     parser = argparse.ArgumentParser(prog="dmlemu run", exit_on_error=False)
     dxdispatch.add_options(parser)
     told = StringIO()
@@ -222,7 +223,7 @@ def _options(spec: Spec) -> Any:
             parsed = parser.parse_args([spec.what, *spec.arguments])
     except (SystemExit, argparse.ArgumentError) as error:
         text = told.getvalue().strip().splitlines()
-        raise UsageError(f"options behind --: {text[-1] if text else error}") from None
+        raise UsageError(f"--args: {text[-1] if text else error}") from None
     return _with(dxdispatch.options_from(parsed), strictness=defaults.strictness)
 
 

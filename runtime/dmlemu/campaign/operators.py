@@ -26,8 +26,9 @@ from ..errors import Error
 from ..evaluation import evaluate
 from ..files import write_file
 from ..frontends.usage import UsageError
-from ..recording import RecordError, record, reduce
-from ..recording.forms import expression
+from ..recording import Record, RecordError, record, reduce, write
+from ..recording.forms import expression, model_of
+from ..recording.program import program_of
 from ..reporting import defaults
 from ..suggestions import nearest
 from ..testing.conformance import Mismatch, compare, small_inputs
@@ -125,12 +126,16 @@ class Operators(Subject):
         write_file(program, _program(case, configuration.isa, failure))
         files.append(program)
         try:
-            reduced = reduce(_record(case), _fails_like(failure))
-        except (RecordError, Error) as error:
-            text += f"\nNo model: {error}"
+            found_record, model, more = _as_model(_record(case), failure)
+        except (RecordError, Error) as raised:
+            more = f"No model: {raised}"
         else:
-            files += reduced.save(stem.with_name(f"{stem.name}.reduced"))
-            text += f"\n{reduced}"
+            files.append(stem.with_name(f"{stem.name}.dmlrec"))
+            write(found_record, files[-1])
+            if model is not None:
+                files.append(stem.with_name(f"{stem.name}.json"))
+                write_file(files[-1], model)
+        text += f"\n{more}"
         return Reduced(text, tuple(files), _picture(case.desc))
 
 
@@ -260,9 +265,15 @@ def _record(case: _Case) -> Any:
     return found
 
 
-def _fails_like(failure: Failure) -> Any:
-    """What :func:`reduce` looks for."""
-    return "diff" if failure.rule.startswith("reference") else failure.rule
+def _as_model(source: Record, failure: Failure) -> tuple[Record, str | None, str]:
+    """A record that is as small as it can be, the same as a DxDispatch model, and what there is to say.  What
+    only checked kernels find is left as it is: a run of a record does not show it."""
+    if not failure.rule.startswith("reference"):
+        program, notes = program_of(source)
+        model, missing = model_of(program)
+        return source, model, "\n".join([*notes, *missing])
+    found = reduce(source, "diff")
+    return found.record, found.model, str(found)
 
 
 def _program(case: _Case, isa: str, failure: Failure) -> str:

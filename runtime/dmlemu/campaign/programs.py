@@ -25,7 +25,7 @@ from ..frontends.usage import UsageError
 from ..reporting import defaults
 from ..testing import LayoutError, stable
 from .model import Failure, Outcome, Spec, digest_of
-from .subjects import Reduced, Subject, failure_of_exception, with_cases
+from .subjects import Reduced, Subject, failure_of_exception, hung, with_cases
 
 __all__ = ["NativeProgram", "PythonTest"]
 
@@ -47,10 +47,10 @@ class PythonTest(Subject):
 
     @classmethod
     def planned(cls, spec: Spec) -> Spec:
-        """The digest is that of the file; what it imports must be the same everywhere."""
+        """The digest is that of the file and the name; what it imports must be the same everywhere."""
         path, _, name = spec.what.rpartition("::")
         place = Path(path).absolute()
-        digest = digest_of(place)
+        digest = f"{name}:{digest_of(place)}"
         what = f"{place}::{name}"
         function = _function_of(what)
         if _is_of_layouts(function):
@@ -210,9 +210,12 @@ class NativeProgram(Subject):
 
     def run(self, index: int, limit: float) -> Outcome:
         """Compares with a run without chaos, made once by each process."""
-        if self._plain is None:
-            self._plain = self._run(None, limit)[:2]
-        status, output, reports = self._run(self._seed(index), limit)
+        try:
+            if self._plain is None:
+                self._plain = self._run(None, limit)[:2]
+            status, output, reports = self._run(self._seed(index), limit)
+        except subprocess.TimeoutExpired:
+            return Outcome([hung(index, self._name, limit)])
         failures = {each.cause: each for each in self._reported(index, reports)}
         wanted = self._plain
         if status != wanted[0]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from html import escape
 from pathlib import Path
 from xml.etree import ElementTree
@@ -168,5 +169,7 @@ def _sarif(found: Result) -> str:
             operation=each.subject,
             context=tuple(_reduced(found, number, cause).text.splitlines()),
         )
-        rows.append({**json.loads(report.json()), "program": found.spec.what.partition("::")[0]})
+        row = json.loads(report.json(count=cause.count, suppressed=""))
+        path = found.spec.what.partition("::")[0]
+        rows.append({**row, **({"file": path} if os.path.isfile(path) else {})})
     return sarif(rows)

@@ -78,7 +78,7 @@ _PLACES = {
     "test": ("programs", "PythonTest"),
     "program": ("programs", "NativeProgram"),
 }
-_OPTIONS = {"layouts": "--layouts", "seeds": "--seeds", "strictness": "--strictness", "arguments": "--"}
+_OPTIONS = {"layouts": "--layouts", "seeds": "--seeds", "strictness": "--strictness", "arguments": "--args"}
 
 
 def _class_of(kind: str) -> type[Subject]:
@@ -172,6 +172,12 @@ def failures_of_reports(
     return list(found.values())
 
 
+def hung(index: int, subject: str, limit: float, more: str = "") -> Failure:
+    """A case that took too long."""
+    text = f"It takes longer than {limit:g} seconds.{more}"
+    return Failure(index, subject, "ends within its limit", "hang", text)
+
+
 def failure_of_exception(index: int, error: BaseException, subject: str) -> Failure:
     """What a case raised."""
     report = getattr(error, "report", None)
@@ -186,5 +192,5 @@ def plan_again(spec: Spec) -> None:
     if found.digest != spec.digest:
         raise UsageError(
             f"{spec.what} has other contents here than where the campaign was started "
-            f"({found.digest[:12]}, expected {spec.digest[:12]})"
+            f"({found.digest}, expected {spec.digest})"
         )

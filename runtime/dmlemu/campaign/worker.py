@@ -18,9 +18,9 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from .model import Configuration, Failure, Identity, Outcome, Piece, PieceResult, Spec, identity
-from .subjects import Reduced
+from .subjects import Reduced, hung
 
-__all__ = ["Refused", "close", "reduce_failure", "run_piece"]
+__all__ = ["Refused", "Unusable", "close", "reduce_failure", "run_piece"]
 
 _DEATHS = 3  # of processes, by the same case
 _MORE_TIME = 5.0  # seconds beyond the limit, for a case that ignores its signal
@@ -38,6 +38,10 @@ class Refused(Exception):
 
     def __str__(self) -> str:
         return f"the worker {self.worker} is refused: {self.reason}"
+
+
+class Unusable(Exception):
+    """The subject cannot be opened, here or anywhere."""
 
 
 class _Ended(Exception):
@@ -228,24 +232,22 @@ def _opened(spec: Spec, index: int, what: str, given: Any, limit: float) -> _Pro
     process.end()
     if answer == "refused":
         raise Refused(_name(), text)
-    raise RuntimeError(f"{spec.what} cannot be opened:\n{text}")
+    raise Unusable(f"{spec.what} cannot be opened: {text}")
 
 
 def _fatal(spec: Spec, index: int, ended: _Ended, limit: float) -> Failure:
-    rule = "ends within its limit" if ended.is_hang else "does not end the process"
-    text = f"It takes longer than {limit:g} seconds." if ended.is_hang else f"{_DEATHS} times {ended}."
-    where = f"Case {index} of seed {spec.seed}, {spec.configuration(index)}."
+    where = f"  Case {index} of seed {spec.seed}, {spec.configuration(index)}.\n{ended.output}"
     name = Path(spec.what).name if os.sep in spec.what else spec.what
-    return Failure(
-        index, name, rule, "hang" if ended.is_hang else "crash", f"{text}  {where}\n{ended.output}"
-    )
+    if ended.is_hang:
+        return hung(index, name, limit, where)
+    return Failure(index, name, "does not end the process", "crash", f"{_DEATHS} times {ended}.{where}")
 
 
 def reduce_failure(spec: Spec, failure: Failure, stem: str, limit: float) -> Reduced:
     """Reduces a failed case in a process of its configuration."""
     try:
         process = _opened(spec, failure.index, "reduce", (failure, stem), limit)
-    except (_Ended, RuntimeError) as error:
+    except (_Ended, Unusable) as error:
         return Reduced(f"{failure.message}\nNot reduced: {error}")
     try:
         answer, found, _ = process.answer(limit)

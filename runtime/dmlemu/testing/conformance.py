@@ -57,7 +57,6 @@ def compare(
     """
     with checked() as checker:
         found: dict[str, Any] = dmlemu.evaluate(desc, offset=offset, feature_level=level, **inputs)
-    assert_checked(checker)
     expected, definition = desc.reference(inputs), definition_of(desc)
     if desc.TYPE is O.LOCAL_RESPONSE_NORMALIZATION_GRAD:
         scale = _absolute_terms(definition, inputs)
@@ -89,6 +88,7 @@ def compare(
             wrong = far(got, want, allowed)
         if wrong.any():
             raise _mismatch(name, got, want, wrong, allowed)
+    assert_checked(checker)  # last: a wrong result says more
     return found
 
 
@@ -174,7 +174,7 @@ def _mismatch(name: str, got: Array, want: Array, wrong: Array, allowed: Array) 
 def kind_of(got: Any, want: Any) -> str:
     """What is wrong with an element, in words: failures of one kind mostly have one cause."""
     if got.tobytes() == bytes([POISON_BYTE]) * got.itemsize:
-        return "never written"
+        return "the poison of unwritten memory"
     if got.dtype.kind == "f":
         if np.isnan(got) or np.isnan(want):
             return "NaN" if np.isnan(got) else "no NaN"

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def test_the_same_call_goes_on_where_it_stood(programs: Path, here: dict[str, An
     with sqlite3.connect(here["database"]) as database:
         ranges = [Piece(*row) for row in database.execute("SELECT first, count FROM pieces ORDER BY first")]
     assert ranges[0].first == 0 and ranges[-1].end == 40
-    assert all(a.end == b.first for a, b in zip(ranges, ranges[1:], strict=False))
+    assert all(a.end == b.first for a, b in pairwise(ranges))
 
 
 def test_another_input_is_another_campaign(programs: Path, here: dict[str, Any]) -> None:
@@ -222,7 +223,9 @@ def test_what_cannot_be_tried_is_said(
 
 
 def test_configurations_take_turns_and_pieces_grow() -> None:
-    spec = Spec("operators", "operators", "", cases=1000, configurations=plan(Request("operators")).configurations * 2)
+    spec = Spec(
+        "operators", "operators", "", cases=1000, configurations=plan(Request("operators")).configurations * 2
+    )
     schedule = Schedule(spec, [Piece(0, 10), Piece(500, 100)])
     assert schedule.left == 2000 - 110
 

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ class Site:
             for name, command in commands.items():
                 process = self._processes.get(name)
                 if process is None or process.poll() is not None:
-                    log = self._stack.enter_context(open(self._folder / f"{name}.log", "a"))
+                    log = self._stack.enter_context((self._folder / f"{name}.log").open("a"))
                     self._processes[name] = self._stack.enter_context(
                         started(
                             [sys.executable, "-m", f"distributed.cli.dask_{command[0]}", *command[1:]],
@@ -139,7 +140,7 @@ def chaos(site: Site, every: float) -> Iterator[None]:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_nothing_is_lost_while_workers_and_the_scheduler_die(programs: Path, tmp_path: Path) -> None:
-    """A worker is killed every two seconds, for a minute where the tests are thorough, else for 20 seconds."""
+    """A worker is killed every two seconds, for a minute where the tests are thorough, else for 20 s."""
     seconds, what = 60 if THOROUGH else 20, f"{programs}::test_wrong"
     database, layouts, begin = tmp_path / "a.db", 100_000, time.monotonic()
 
@@ -156,7 +157,7 @@ def test_nothing_is_lost_while_workers_and_the_scheduler_die(programs: Path, tmp
     done = found.done
     by_piece = pieces_of(database)
     assert sum(count for _, count in by_piece) == done
-    assert all(a + n <= b for (a, n), (b, _) in zip(by_piece, by_piece[1:], strict=False))
+    assert all(a + n <= b for (a, n), (b, _) in pairwise(by_piece))
 
     alone = tmp_path / "b.db"
     most = max(first + count for first, count in by_piece)
@@ -206,7 +207,9 @@ def test_the_command_ends_at_ctrl_c_and_goes_on(programs: Path, tmp_path: Path) 
     what = f"{programs}::test_right"
     command = [sys.executable, "-m", "dmlemu", "campaign", what, "--layouts", "4000", "--workers", "2"]
     database = tmp_path / "campaign.db"
-    with started([*command, "--watch"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with started(
+        [*command, "--watch"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         while not (database.exists() and len(pieces_of_open(database)) > 3):
             assert process.poll() is None
             time.sleep(0.1)
