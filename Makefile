@@ -15,7 +15,7 @@ help:
 	@echo "make ctest   C tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer"
 	@echo "make fuzz    random input, an hour of each kind (FUZZ_SECONDS=60 make fuzz: a minute)"
 	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-threads: by number of threads; bench-quick: a few rows, a minute)"
-	@echo "make test-long  all tests (more than an hour); make measured  what the tests of operators cover"
+	@echo "make test-long  all tests (more than an hour); make measured  compares operators with their references for ten minutes (MEASURED_TIME=2h)"
 	@echo "make test-clients  programs of PyTorch, TensorFlow and PyDirectML (tests/clients/README.md)"
 	@echo "make guards  the breaches of rules that have no legal neighbour in the tests"
 	@echo "make interfaces  the table of the C ABI from Microsoft's headers, DirectML.h and its IIDs"
@@ -31,9 +31,7 @@ test: .venv/tools
 	$(BIN)/python -m pytest -n auto -m "not long" --every-breach
 
 test-long: .venv/tools
-	rm -rf build/measured
-	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto --every-breach
-	$(BIN)/python tests/operators/measured.py build/measured
+	DMLEMU_THOROUGH=1 $(BIN)/python -m pytest -n auto --every-breach
 
 # The tests of CI: fuzzers for 4 seconds each, and of the long tests a part, another one with each commit.
 test-ci: .venv/tools
@@ -43,12 +41,14 @@ test-ci: .venv/tools
 test-clients: .venv/tools
 	$(BIN)/python -m pytest -n auto tests/clients
 
-# What the operators' tests compare with the references, for `dmlemu explain` and the reference pages.
+# What a campaign compares with the references, for `dmlemu explain` and the reference pages.  It goes on where
+# it stood; a new build begins anew in the same file.
+MEASURED_TIME ?= 10m
+MEASURED := runtime/dmlemu/dml/operators/measured.db
+
 measured: .venv/tools
-	rm -rf build/measured
-	DMLEMU_THOROUGH=1 DMLEMU_MEASURED=build/measured $(BIN)/python -m pytest -n auto tests/operators \
-		--ignore tests/operators/test_same_bits.py
-	$(BIN)/python tests/operators/measured.py build/measured
+	$(BIN)/dmlemu campaign operators --layouts 2000 --budget $(MEASURED_TIME) --database $(MEASURED) \
+		--output build/measured --watch
 
 # Whether each breach of a rule has a legal neighbour: its guard was passed in a test that does not break it.
 guards: .venv/tools
@@ -214,7 +214,7 @@ CACHED := $(if $(shell command -v ccache),CMAKE_C_COMPILER_LAUNCHER=ccache CCACH
 	@touch $@
 
 .venv/tools: .venv/installed pyproject.toml
-	$(PIP) "dmlemu[cli,step,test,site,dev]"
+	$(PIP) "dmlemu[campaign,cli,step,test,site,dev]"
 	$(PIP) --no-deps rapidocr-onnxruntime==1.4.4 rapidocr==3.10.0 magika==1.0.3  # their models alone are used
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""What campaigns cost: pieces beside the bare loop, and a scheduler of Dask with up to 1,000 simulated workers.
+"""What campaigns cost: pieces beside the bare loop, and Dask's scheduler with up to 1,000 simulated workers.
 
 The workers are those of distributed in this process; a piece sleeps as long as it would work.  So scheduler,
 client, workers and database share one lock of Python, and what is printed is a lower bound.
@@ -29,7 +29,15 @@ def cpu_seconds() -> float:
 
 def campaign_seconds(folder: Path, workers: int, layouts: int) -> float:
     """CPU time of a campaign, all its processes together."""
-    command = [sys.executable, "-m", "dmlemu", "campaign", "operators:ACTIVATION_*", "--layouts", str(layouts)]
+    command = [
+        sys.executable,
+        "-m",
+        "dmlemu",
+        "campaign",
+        "operators:ACTIVATION_*",
+        "--layouts",
+        str(layouts),
+    ]
     options = ["--workers", str(workers), "--database", str(folder / f"{workers}-{layouts}.db")]
     before = cpu_seconds()
     subprocess.run([*command, *options], check=True, capture_output=True, cwd=folder)
@@ -37,7 +45,7 @@ def campaign_seconds(folder: Path, workers: int, layouts: int) -> float:
 
 
 def overhead() -> None:
-    """The same cases in the bare loop and by one worker; the start of each, measured by few cases, is left out."""
+    """The same cases in the bare loop and by one worker, without the start, which few cases measure."""
     few, many = 2, 40
     with TemporaryDirectory() as name:
         bare, worker = (
@@ -45,7 +53,9 @@ def overhead() -> None:
             - min(campaign_seconds(Path(name) / "", n, few + i) for i in range(2))
             for n in (0, 1)
         )
-    print(f"bare loop {bare:.2f} s of CPU time, one worker {worker:.2f} s: {100 * (worker / bare - 1):+.1f} %")
+    print(
+        f"bare loop {bare:.2f} s of CPU time, one worker {worker:.2f} s: {100 * (worker / bare - 1):+.1f} %"
+    )
 
 
 def simulate(workers: int, length: float, seconds: float) -> None:
@@ -83,8 +93,8 @@ def simulate(workers: int, length: float, seconds: float) -> None:
         executors.run_piece = real
     efficiency = pieces * length / (workers * wall)
     print(
-        f"| {workers} | {length:g} | {pieces} | {100 * efficiency:.0f} % | {1e3 * used / max(1, pieces):.2f} | "
-        f"{1e3 * written / max(1, pieces):.3f} |",
+        f"| {workers} | {length:g} | {pieces} | {100 * efficiency:.0f} % | "
+        f"{1e3 * used / max(1, pieces):.2f} | {1e3 * written / max(1, pieces):.3f} |",
         flush=True,
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import measured
 import pytest
 
 from dmlemu_hw.kernel_sanitizer import checked
@@ -16,7 +15,3 @@ def kernels_are_checked() -> Iterator[None]:
     with checked() as checker:
         yield
     assert not checker.findings, "; ".join(map(str, checker.findings))
-
-
-def pytest_sessionfinish() -> None:
-    measured.write()

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import hypothesis
-import measured
 import numpy as np
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from strategies import Array
 
-from dmlemu.dml.declared.schema import OperatorDesc
 from dmlemu.testing import conformance
 from thorough import part_of
 
-in_array = conformance.in_array
+compare, in_array = conformance.compare, conformance.in_array
 offsets = st.sampled_from([0, 0, 16, 48, 272])
 
 
@@ -34,13 +32,6 @@ def given(strategy: st.SearchStrategy[Any], examples: int = 150) -> Callable[[An
         return settings(hypothesis.given(data=strategy)(test))
 
     return decorate
-
-
-def compare(desc: OperatorDesc, inputs: Mapping[str, Any], **options: Any) -> dict[str, Array]:
-    """:func:`dmlemu.testing.conformance.compare`; what it covers is recorded."""
-    found = conformance.compare(desc, inputs, **options)
-    measured.record(desc, options.get("offset", 0), options.get("level"))
-    return found
 
 
 def assert_parts_have_the_same_bits(result: Callable[[Array, int], Array], x: Array) -> None:

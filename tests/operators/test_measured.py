@@ -1,18 +1,18 @@
-"""What is measured of the tests' descs, and how it is printed."""
+"""What campaigns have compared with the references, and how it is printed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import measured
 import pytest
 from examples import EXAMPLES, tensor
 
 from dmlemu import dml
+from dmlemu.campaign.database import Database
+from dmlemu.campaign.model import Outcome, Piece, PieceResult, Spec, identity
 from dmlemu.dml import BufferTensorDesc, FeatureLevel, OperatorType, operator_page
 from dmlemu.dml import TensorDataType as T
-from dmlemu.dml.declared.definition import emulated
-from dmlemu.testing.coverage import layouts_of_desc
+from dmlemu.testing.coverage import cells_of, layouts_of_desc
 
 GEMM = EXAMPLES[OperatorType.GEMM]
 
@@ -41,19 +41,18 @@ def test_an_offset_is_a_layout_too() -> None:
 
 @pytest.mark.parametrize(("ranks", "text"), [({1, 2, 3, 8}, "1-3,8"), ({4}, "4"), ({1, 3, 4}, "1,3-4")])
 def test_spans(ranks: set[int], text: str) -> None:
-    assert measured.spans(ranks) == text
+    assert operator_page.spans(ranks) == text
 
 
 def test_what_is_compared_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts of two processes; a level counts for the table that it uses."""
-    monkeypatch.setattr(measured, "FOLDER", str(tmp_path / "parts"))
-    for process, level in ((1, None), (2, FeatureLevel.LEVEL_2_0)):
-        monkeypatch.setattr(measured, "_cells", set())
-        monkeypatch.setattr("os.getpid", lambda process=process: process)
-        measured.record(GEMM, 0, level)
-        measured.write()
-    file = tmp_path / "measured.txt"
-    file.write_text(measured.merged((tmp_path / "parts").iterdir()))
+    """Pieces of two campaigns; a level counts for the table that it uses."""
+    file = tmp_path / "measured.db"
+    for seed, level in ((1, None), (2, FeatureLevel.LEVEL_2_0)):
+        spec = Spec("operators", "operators", "", seed=seed, cases=1)
+        result = PieceResult(Piece(0, 1))
+        result.add(Outcome(cells=list(cells_of(GEMM, 0, level))))
+        with Database(file, spec, identity()) as database:
+            database.add([result])
     monkeypatch.setattr(operator_page, "MEASURED", file)
 
     page = operator_page.describe(dml.GemmOperatorDesc)
@@ -61,42 +60,14 @@ def test_what_is_compared_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "| from level | field | data types | packed | broadcast |\n" in page
     assert "| 1_0 | ATensor | FLOAT32 | 4 | |\n" in page
     assert "| 1_0 | CTensor | FLOAT32 | | 4 |\n" in page
+    assert "not reached (a rule may exclude some):\n\n- from level 1_0, ATensor: FLOAT16\n" in page
     assert "Not measured here" in operator_page.describe(dml.CastOperatorDesc)
     monkeypatch.setattr(operator_page, "definition_class", lambda type: None)  # as if it was not emulated
     assert "## Tested" not in operator_page.describe(dml.CastOperatorDesc)
 
 
 def test_without_the_file_pages_say_how_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator_page, "MEASURED", tmp_path / "measured.txt")
+    monkeypatch.setattr(operator_page, "MEASURED", tmp_path / "measured.db")
 
     assert operator_page.measured_rows() == []
     assert "## Tested\n\nNot measured here: `make measured`" in operator_page.describe(dml.GemmOperatorDesc)
-
-
-def test_an_operator_that_was_not_compared_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "measured.txt"
-    monkeypatch.setattr(measured, "MEASURED", file)
-    monkeypatch.setattr("sys.argv", ["measured.py", str(tmp_path / "parts")])
-    (tmp_path / "parts").mkdir()
-    rows = {each: f"{each.name},1_0,InputTensor,FLOAT32,packed,4\n" for each in emulated()}
-    (tmp_path / "parts" / "1.txt").write_text(
-        "".join(rows[each] for each in rows if each != OperatorType.GEMM)
-    )
-
-    assert measured.main() == 1
-    assert capsys.readouterr().err == "nothing was compared with the references of GEMM\n"
-    assert not file.exists()
-
-    (tmp_path / "parts" / "2.txt").write_text(rows[OperatorType.GEMM])
-    assert measured.main() == 0
-    assert "GEMM;1_0;InputTensor;FLOAT32;4;;;;;;;\n" in file.read_text()
-
-
-def test_nothing_is_recorded_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measured, "FOLDER", None)
-    monkeypatch.setattr(measured, "_cells", set())
-    measured.record(GEMM, 0, None)
-
-    assert not measured._cells

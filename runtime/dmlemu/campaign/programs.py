@@ -16,7 +16,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
-from hypothesis import Phase, settings
+from hypothesis import Phase, given, settings
 from hypothesis.database import InMemoryExampleDatabase
 
 from ..errors import Strictness, shorten
@@ -73,11 +73,14 @@ class PythonTest(Subject):
                         break
             else:
                 stable(self._function, [self._seed(index)])
-        except LayoutError as error:
-            return Outcome([self._of_layout(index, error)])
         except Exception as error:
-            return Outcome([failure_of_exception(index, error, self._name)])
+            return Outcome([self._failure(index, error)])
         return Outcome()
+
+    def _failure(self, index: int, error: Exception) -> Failure:
+        if isinstance(error, LayoutError):
+            return self._of_layout(index, error)
+        return failure_of_exception(index, error, self._name)
 
     def _bytes(self, index: int, attempt: int) -> bytes:
         return Random(self.spec.random(index, f"layout {attempt}")).randbytes(_BYTES)
@@ -110,39 +113,54 @@ class PythonTest(Subject):
             lines = ["from dmlemu.testing import stable", "", f"stable({call}, [{self._seed(index)}])", ""]
             text = failure.message
         else:
-            found = self._smallest(index)
-            if found is None:
+            found = self._smallest(failure)
+            replay = None if found is None else _replay_of(found)
+            if found is None or replay is None:
                 return Reduced(failure.message)
             text = str(found)
-            lines = [f"{call}{found.replay.removeprefix(found.replay.partition('.replay')[0])}", ""]
+            lines = [f"{call}{replay}", ""]
         program = stem.with_name(f"{stem.name}.py")
         write_file(program, "\n".join([*head, *lines]))
         return Reduced(text, (program,))
 
-    def _smallest(self, index: int) -> LayoutError | None:
-        how = settings(
+    def _smallest(self, failure: Failure) -> Exception | None:
+        """What the smallest layout raises that fails for the same cause."""
+        found: list[Exception] = []
+
+        @settings(
             self._function._hypothesis_internal_use_settings,
             database=InMemoryExampleDatabase(),
             derandomize=False,
             phases=[Phase.reuse, Phase.shrink],
         )
-        self._function._hypothesis_internal_use_settings = how
-        for attempt in range(_TRIES):
+        @given(layouts=self._function.cases)
+        def only_this_cause(layouts: Any) -> None:
             try:
-                found = self._function.hypothesis.fuzz_one_input(self._bytes(index, attempt))
-            except LayoutError as first:
-                try:
-                    self._function()
-                except LayoutError as smallest:
-                    return smallest
-                return first
-            if found is not None:
-                return None
-        return None
+                self._function.hypothesis.inner_test(layouts=layouts)
+            except Exception as error:
+                if self._failure(0, error).cause == failure.cause:
+                    found.append(error)
+                    raise
+
+        with suppress(Exception):
+            for attempt in range(_TRIES):
+                drawn = only_this_cause.hypothesis.fuzz_one_input(self._bytes(failure.index, attempt))
+                if drawn is not None:
+                    return None
+        with suppress(Exception):
+            only_this_cause()
+        return found[-1] if found else None
+
+
+def _replay_of(error: Exception) -> str | None:
+    """``.replay(x=...)``: the call that a failure of layouts names, without the function."""
+    texts = [getattr(error, "replay", ""), *getattr(error, "__notes__", ())]
+    found = [text[text.index(".replay(") :] for text in texts if ".replay(" in text]
+    return found[0].splitlines()[0] if found else None
 
 
 def _is_of_layouts(function: Any) -> bool:
-    return hasattr(function, "replay") and hasattr(function, "hypothesis")
+    return hasattr(function, "cases") and hasattr(function, "hypothesis")
 
 
 def _function_of(what: str) -> Any:

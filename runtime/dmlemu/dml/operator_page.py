@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sqlite3
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +30,11 @@ from .declared.schema import (
 from .enums import FeatureLevel, TensorDataType
 from .operator_example import example_lines
 
-__all__ = ["LAYOUTS", "MEASURED", "describe", "documentation", "measured_rows", "summary"]
+__all__ = ["LAYOUTS", "MEASURED", "describe", "documentation", "measured_rows", "spans", "summary"]
 
-MEASURED = Path(__file__).parent / "operators" / "measured.txt"
-"""What the tests compared with the references: operator; level; tensor; data types; ranks by layout.  ``make
-measured`` writes it, which takes an hour: a clone does not have it before."""
+MEASURED = Path(__file__).parent / "operators" / "measured.db"
+"""What was compared with the references: the database of the campaign that ``make measured`` runs, which
+takes ten minutes.  A clone does not have it before."""
 
 LAYOUTS = (
     *("packed", "permuted", "padded", "broadcast", "overlapping", "longer than needed"),
@@ -51,9 +54,32 @@ def documentation(desc: type[OperatorDesc]) -> str:
 
 
 def measured_rows() -> list[list[str]]:
-    """The columns of each row of ``MEASURED``; no rows where it was not made."""
-    lines = MEASURED.read_text(encoding="utf-8").splitlines() if MEASURED.exists() else []
-    return [line.split(";") for line in lines]
+    """Operator, level, tensor, data types, and for each of ``LAYOUTS`` the ranks; no rows where it was not
+    made."""
+    if not MEASURED.exists():
+        return []
+    with closing(sqlite3.connect(f"{MEASURED.as_uri()}?mode=ro", uri=True)) as database:
+        cells = database.execute(
+            "SELECT DISTINCT operator, level, tensor, data_type, layout, rank FROM coverage"
+        ).fetchall()
+    ranks: dict[tuple[str, ...], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for *row, layout, rank in cells:
+        ranks[tuple(row)][layout].add(rank)
+    types: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for (operator, level, name, data_type), found in sorted(ranks.items()):
+        by_layout = (spans(found[layout]) if layout in found else "" for layout in LAYOUTS)
+        types[(operator, level, name, *by_layout)].append(data_type)
+    return sorted([*row[:3], ",".join(on), *row[3:]] for row, on in types.items())
+
+
+def spans(ranks: Iterable[int]) -> str:
+    """``1-4,8``."""
+    ordered, parts = sorted(ranks), list[str]()
+    while ordered:
+        n = next((i for i, rank in enumerate(ordered) if rank != ordered[0] + i), len(ordered))
+        parts.append(f"{ordered[0]}-{ordered[n - 1]}" if n > 1 else str(ordered[0]))
+        ordered = ordered[n:]
+    return ",".join(parts)
 
 
 def describe(desc: type[OperatorDesc]) -> str:
@@ -237,9 +263,9 @@ def _measured(desc: type[OperatorDesc]) -> Iterator[str]:
     yield "## Tested"
     rows = [row for name, *row in measured_rows() if name == desc.TYPE.name]
     if not rows:
-        yield "Not measured here: `make measured` in a clone adds the table, in about an hour."
+        yield "Not measured here: `make measured` in a clone adds the table, in ten minutes."
         return
-    yield "The tests compare with the reference, by the layout of a tensor, these numbers of dimensions:"
+    yield "Compared with the reference, by the layout of a tensor, were these numbers of dimensions:"
     used = [i for i, _ in enumerate(LAYOUTS, 3) if any(row[i] for row in rows)]
     heads = ["from level", "field", "data types", *(LAYOUTS[i - 3] for i in used)]
     table = [heads, ["---"] * len(heads)]
@@ -249,3 +275,26 @@ def _measured(desc: type[OperatorDesc]) -> Iterator[str]:
     yield "\n".join(
         f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |") for cells in table
     )
+    missing = _not_reached(desc, rows)
+    if missing:
+        yield "Allowed by the tables, and not reached (a rule may exclude some):"
+        yield "\n".join(f"- {line}" for line in missing)
+
+
+def _not_reached(desc: type[OperatorDesc], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Types of a field of the tables for which no rank was compared."""
+    found = {(row[0], row[1], each) for row in rows for each in row[2].split(",")}
+    supports = tables_of_members(desc).values() if desc.TABLES_BY else [tables(desc)]
+    missing: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for support in supports:
+        for level, table in support.items():
+            for name, allowed in table.items():
+                of_field = level_name(level), camel(name)
+                missing[of_field].update(
+                    each.name for each in allowed.data_types if (*of_field, each.name) not in found
+                )
+    return [
+        f"from level {level}, {field}: {', '.join(sorted(each))}"
+        for (level, field), each in missing.items()
+        if each
+    ]

@@ -23,7 +23,9 @@ __all__ = ["LayoutTest", "layouts"]
 
 
 class LayoutTest(Protocol):
-    """A test that :func:`layouts` made."""
+    """A test that :func:`layouts` made; ``cases`` is the strategy that it draws from."""
+
+    cases: st.SearchStrategy[Case]
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Tries many layouts; raises :class:`LayoutError` for the smallest one with a different result."""
@@ -149,7 +151,7 @@ def _decorated(
         rest = {name: value for name, value in kwargs.items() if name not in (*trial.shape.tensors, "dims")}
         trial.check(case, own.bind(*args, **rest).arguments, explain=True)
 
-    made.replay = replay
+    made.replay, made.cases = replay, tried
     return cast(LayoutTest, made)
 
 
