@@ -142,10 +142,10 @@ def coverage(operators: Sequence[type[OperatorDesc]]) -> str:
     }
     found = {(*row[:3], each) for row in measured_rows() for each in row[3].split(",")}
     if not found:
-        return "What the tests compare with the references was not measured here: `make measured` does it."
+        return "What is compared with the references was not measured here: `make measured` does it."
     return (
-        f"Of {len(allowed)} combinations of operator, feature level of its tables, tensor and data type, the "
-        f"tests compared {len(allowed & found)} with the references; each page lists ranks and layouts."
+        f"Of {len(allowed)} combinations of operator, feature level of its tables, tensor and data type, "
+        f"`make measured` compared {len(allowed & found)} with the references; each page lists ranks and layouts."
     )
 
 

@@ -82,8 +82,14 @@ _OPTIONS = {"layouts": "--layouts", "seeds": "--seeds", "strictness": "--strictn
 
 
 def _class_of(kind: str) -> type[Subject]:
+    """UsageError: it needs a package that is not installed."""
     module, name = _PLACES[kind]
-    found: type[Subject] = getattr(import_module(f".{module}", __package__), name)
+    try:
+        found: type[Subject] = getattr(import_module(f".{module}", __package__), name)
+    except ModuleNotFoundError as error:
+        if error.name != "hypothesis":
+            raise
+        raise UsageError("its cases are drawn by hypothesis: pip install 'dmlemu[campaign]'") from None
     return found
 
 

@@ -257,7 +257,7 @@ def _float_outputs(desc: type[OperatorDesc]) -> list[TensorDataType]:
 
 
 def _measured(desc: type[OperatorDesc]) -> Iterator[str]:
-    """A table of what the tests compare with the reference, from the file that they write."""
+    """Tables of what was compared with the reference, and of what was not."""
     if definition_class(desc.TYPE) is None:
         return
     yield "## Tested"
