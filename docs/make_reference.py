@@ -145,7 +145,8 @@ def coverage(operators: Sequence[type[OperatorDesc]]) -> str:
         return "What is compared with the references was not measured here: `make measured` does it."
     return (
         f"Of {len(allowed)} combinations of operator, feature level of its tables, tensor and data type, "
-        f"`make measured` compared {len(allowed & found)} with the references; each page lists ranks and layouts."
+        f"`make measured` compared {len(allowed & found)} with the references; each page lists ranks and "
+        "layouts."
     )
 
 

@@ -110,7 +110,7 @@ def _distributed() -> Any:
         import distributed
     except ModuleNotFoundError:
         raise UsageError(
-            "campaigns are scheduled by Dask: pip install 'dmlemu[campaign]', or run them in this process "
+            "campaigns are scheduled by Dask: pip install 'distributed>=2024.1', or run them in this process "
             "with --workers 0"
         ) from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)

@@ -142,13 +142,14 @@ class PythonTest(Subject):
                     found.append(error)
                     raise
 
+        test: Any = only_this_cause
         with suppress(Exception):
             for attempt in range(_TRIES):
-                drawn = only_this_cause.hypothesis.fuzz_one_input(self._bytes(failure.index, attempt))
+                drawn = test.hypothesis.fuzz_one_input(self._bytes(failure.index, attempt))
                 if drawn is not None:
                     return None
         with suppress(Exception):
-            only_this_cause()
+            test()
         return found[-1] if found else None
 
 

@@ -89,7 +89,7 @@ def _class_of(kind: str) -> type[Subject]:
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
-        raise UsageError("its cases are drawn by hypothesis: pip install 'dmlemu[campaign]'") from None
+        raise UsageError("its cases are drawn by hypothesis: pip install 'hypothesis>=6.100'") from None
     return found
 
 

@@ -63,13 +63,14 @@ def measured_rows() -> list[list[str]]:
             "SELECT DISTINCT operator, level, tensor, data_type, layout, rank FROM coverage"
         ).fetchall()
     ranks: dict[tuple[str, ...], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
-    for *row, layout, rank in cells:
-        ranks[tuple(row)][layout].add(rank)
+    for *place, layout, rank in cells:
+        ranks[tuple(place)][layout].add(rank)
     types: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for (operator, level, name, data_type), found in sorted(ranks.items()):
-        by_layout = (spans(found[layout]) if layout in found else "" for layout in LAYOUTS)
-        types[(operator, level, name, *by_layout)].append(data_type)
-    return sorted([*row[:3], ",".join(on), *row[3:]] for row, on in types.items())
+        by_layout = [spans(found[layout]) if layout in found else "" for layout in LAYOUTS]
+        row = operator, level, name, *by_layout
+        types[row].append(data_type)
+    return sorted([*key[:3], ",".join(on), *key[3:]] for key, on in types.items())
 
 
 def spans(ranks: Iterable[int]) -> str:
