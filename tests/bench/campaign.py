@@ -46,7 +46,7 @@ def campaign_seconds(folder: Path, workers: int, layouts: int) -> float:
 
 def overhead() -> None:
     """The same cases in the bare loop and by one worker, without the start, which few cases measure."""
-    few, many = 2, 40
+    few, many = 2, 14
     with TemporaryDirectory() as name:
         bare, worker = (
             min(campaign_seconds(Path(name) / "", n, many + i) for i in range(2))

@@ -84,10 +84,15 @@ def pasted(page: Path) -> list[Block]:
     return [each for each in blocks(page) if each.language == "python" and not quoted_file(each)]
 
 
+CAMPAIGNS = ("ten-thousand-layouts", "campaigns-on-a-cluster")
 GUIDES = [
     *(ROOT / "README.md", *sorted(DOCS.glob("tutorial/*.md"))),
-    # Programs of clients, in environments of their own: tests/clients.
-    *(page for page in sorted(DOCS.glob("guide/*.md")) if not page.match("run-a-*-program.md")),
+    # Programs of clients, in environments of their own: tests/clients.  Campaigns run files: unit/campaign.
+    *(
+        page
+        for page in sorted(DOCS.glob("guide/*.md"))
+        if not page.match("run-a-*-program.md") and page.stem not in CAMPAIGNS
+    ),
 ]
 PASTED = [page for page in GUIDES if pasted(page)]
 

@@ -97,7 +97,8 @@ def run(
     (one by default); ``strictness``: levels.  Each combination runs all cases.
 
     ``seed``: draws other cases.  ``budget``: seconds, after which nothing new begins; ``hang``: seconds that
-    a case may take.  ``database``: where results go; cases that it has are not run again.  ``scheduler``: the
+    a case may take (without effect where ``workers`` is 0).  ``database``: where results go; cases that it
+    has are not run again.  ``scheduler``: the
     address of a Dask scheduler; otherwise ``workers`` run on this machine (one for each CPU; 0: the cases
     run in this process, without Dask).  ``reduce_to``: a folder for the smallest failure of each cause.
     ``piece``: seconds of work that are handed out at once.  ``progress`` is called several times a second;
@@ -180,22 +181,19 @@ class _Loop:
 
     def run(self, executor: Executor) -> None:
         """Until everything is done or the budget is used up; Ctrl-C ends it."""
-        running = 0
         try:
             while True:
                 is_late = self._end is not None and time.monotonic() >= self._end
                 if not is_late:
-                    running += self._fill(executor)
-                if not running and (is_late or not self.schedule.left):
+                    self._fill(executor)
+                if not executor.running() and (is_late or not self.schedule.left):
                     break
-                found = executor.results(_TICK)
-                running -= self._take(found)
+                self._take(executor.results(_TICK))
                 self._tell(executor)
         except KeyboardInterrupt:
             self._is_interrupted = True
 
-    def _fill(self, executor: Executor) -> int:
-        count = 0
+    def _fill(self, executor: Executor) -> None:
         for _ in range(executor.room()):
             piece = self.schedule.take()
             if piece is None:
@@ -207,11 +205,9 @@ class _Loop:
                 if not isinstance(executor, Cluster):
                     raise
                 break
-            count += 1
-        return count
 
-    def _take(self, found: Sequence[Any]) -> int:
-        """Puts results into the database; returns how many pieces run no more."""
+    def _take(self, found: Sequence[Any]) -> None:
+        """Puts results into the database."""
         results = [each for each in found if not isinstance(each, Piece)]
         for each in found:
             if isinstance(each, Piece):
@@ -224,7 +220,6 @@ class _Loop:
             self._pieces += 1
             self._failures += len(each.failures)
             self._causes.update(failure.cause for failure in each.failures)
-        return len(found)
 
     def _tell(self, executor: Executor) -> None:
         if self._progress is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import logging
 import queue
 import time
@@ -21,13 +23,18 @@ __all__ = ["Cluster", "Executor", "Here", "fits_this_process"]
 Tell = Callable[[str], None]
 
 _AHEAD = 2  # pieces that each worker has besides the one that it runs
-_RETRY = 1.0  # seconds, until the scheduler is looked for again
+_RETRY = 1.0  # seconds, until the scheduler is looked for again, or asked for its workers
+_PATIENCE = 30.0  # seconds, until a result that is done has come
 
 
 class Executor(ABC):
     """Takes pieces and gives results, in any order."""
 
     workers = 1
+
+    @abstractmethod
+    def running(self) -> int:
+        """How many pieces it has."""
 
     @abstractmethod
     def room(self) -> int:
@@ -65,6 +72,10 @@ class Here(Executor):
                     f"with --workers 0 the cases run in this process, which cannot have {each}: set "
                     "DMLEMU_ISA and OMP_NUM_THREADS, or leave --workers out"
                 )
+
+    def running(self) -> int:
+        """One or none."""
+        return len(self._next)
 
     def room(self) -> int:
         """One at a time."""
@@ -132,6 +143,10 @@ class Cluster(Executor):
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._client: Any = None
         self._cluster: Any = None
+        of_info = inspect.signature(self._distributed.Client.scheduler_info).parameters
+        self._all_workers = {"n_workers": -1} if "n_workers" in of_info else {}
+        self._known: frozenset[str] = frozenset()
+        self._ask_again = 0.0
         self._attempt = 0
         self._told = ""
         if address is None:
@@ -181,13 +196,19 @@ class Cluster(Executor):
         return list(lost)
 
     def _addresses(self) -> frozenset[str]:
-        """Of the workers that may run pieces."""
-        with suppress(Exception):
-            known = self._client.scheduler_info(n_workers=-1)["workers"]
-            return frozenset(known) - self._refused.keys()
-        return frozenset()
+        """Of the workers that may run pieces; asked for once a second."""
+        if time.monotonic() >= self._ask_again:
+            self._ask_again = time.monotonic() + _RETRY
+            self._known = frozenset()
+            with suppress(OSError, asyncio.CancelledError):
+                self._known = frozenset(self._client.scheduler_info(**self._all_workers)["workers"])
+        return self._known - self._refused.keys()
 
     # --- pieces ---
+
+    def running(self) -> int:
+        """With those that wait at the scheduler."""
+        return len(self._running)
 
     def room(self) -> int:
         """A few pieces for each worker, so that none waits for this process."""
@@ -237,11 +258,14 @@ class Cluster(Executor):
         return found + self._stranded()
 
     def _result(self, future: Any, piece: Piece) -> list[PieceResult | Piece]:
-        if future.status == "finished":
-            return [future.result()]
-        if future.status != "error":  # cancelled, or lost with the scheduler
+        if future.status not in ("finished", "error"):  # cancelled, or lost with the scheduler
             return [piece]
-        error = future.exception()
+        try:
+            error = future.exception(timeout=_PATIENCE)
+            if error is None:
+                return [future.result(timeout=_PATIENCE)]
+        except (OSError, asyncio.CancelledError, asyncio.TimeoutError):  # meanwhile
+            return [piece]
         if isinstance(error, Refused):
             self._refuse(error)
             return [piece]

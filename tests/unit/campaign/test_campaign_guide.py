@@ -42,3 +42,12 @@ def test_python_prints_what_is_shown(folder: Path) -> None:
     found = run([sys.executable, "-c", program], cwd=folder, timeout=100)
 
     assert found.stdout == shown[1], found.stderr
+
+
+def test_programs_for_clusters_are_python() -> None:
+    """Their packages need a cluster."""
+    page = GUIDES / "campaigns-on-a-cluster.md"
+    programs = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert len(programs) == 2
+    for program in programs:
+        compile(program, page.name, "exec")

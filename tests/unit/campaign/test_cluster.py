@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -16,11 +17,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from dmlemu import campaign
+from dmlemu.campaign.model import Identity, Piece, PieceResult, Spec, identity
 from processes import run, started
 from thorough import THOROUGH
 
@@ -56,6 +59,46 @@ def test_two_workers_find_what_one_process_finds(programs: Path, tmp_path: Path)
     assert there.total == 40
     assert [each for each in there.failures if each.index < 20] == here.failures != []
     assert_each_case_once(tmp_path / "a.db", 40)
+
+
+def test_a_worker_of_another_build_is_refused_by_its_address(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = identity()._replace(build="0123456789ab")
+    monkeypatch.setattr("dmlemu.campaign.campaign.identity", lambda: other)
+    told: list[str] = []
+
+    def stop(state: campaign.State) -> None:
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    options: dict[str, Any] = {"database": tmp_path / "a.db", "workers": 1, "layouts": 3}
+    found = campaign.run(f"{programs}::test_right", tell=told.append, progress=stop, **options)
+
+    assert found.done == 0
+    assert re.match(
+        r"the worker inproc://\S+ is refused: it has dmlemu .*; expected .* 0123456789ab", told[0]
+    )
+    assert told[1] == "no worker is left that may run this campaign; waiting for one"
+
+
+def test_a_case_that_ends_workers_is_set_aside(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scheduler says that a piece has killed too many; the others of the piece are done."""
+    from distributed.scheduler import KilledWorker
+
+    def piece(spec: Spec, who: Identity, piece: Piece, limit: float) -> PieceResult:
+        if piece.first <= 5 < piece.end:
+            raise KilledWorker("a piece", SimpleNamespace(address="tcp://gone"), 3)  # type: ignore[arg-type]
+        return PieceResult(piece, seconds=0.01)
+
+    monkeypatch.setattr("dmlemu.campaign.executors.run_piece", piece)
+    options: dict[str, Any] = {"database": tmp_path / "a.db", "workers": 1, "layouts": 30}
+    found = campaign.run(f"{programs}::test_right", **options)
+
+    assert [(each.index, each.rule) for each in found.failures] == [(5, "does not end the worker")]
+    assert_each_case_once(tmp_path / "a.db", 30)
 
 
 # --- a scheduler and workers as processes, which die ---
