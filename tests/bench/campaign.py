@@ -71,8 +71,8 @@ def simulate(workers: int, length: float, seconds: float) -> None:
             path = Path(name) / "campaign.db"
             spec = Spec("operators", "operators", "simulated", cases=int(3 * workers * seconds / length))
             with Database(path, spec, identity()) as database:
-                loop: Any = campaign._Loop(spec, database, seconds, length, None)
                 cluster = executors.Cluster(spec, identity(), 60, None, workers, print)
+                loop: Any = campaign._Loop(spec, database, seconds, length, None)  # its time begins now
                 written = 0.0
                 add = database.add
 

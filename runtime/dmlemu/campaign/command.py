@@ -93,6 +93,9 @@ def add_command(commands: Any) -> None:
         metavar="N",
         help="on this machine (default: one for each CPU); 0: in this process, without Dask",
     )
+    how.add_argument(
+        "--piece", type=_seconds, default=1.0, metavar="TIME", help="of work that is handed out (default: 1s)"
+    )
     how.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask scheduler, such as tcp://head:8786")
     how.add_argument(
         "--database", type=Path, default=Path("campaign.db"), metavar="FILE", help="(default: campaign.db)"
@@ -142,6 +145,7 @@ def _campaign(parsed: Namespace) -> int:
             hang=parsed.hang,
             database=parsed.database,
             workers=parsed.workers,
+            piece=parsed.piece,
             scheduler=parsed.scheduler,
             reduce_to=output,
             progress=watch.tell if parsed.watch else None,

@@ -154,7 +154,7 @@ class Cluster(Executor):
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=False,
-                dashboard_address=None,
+                dashboard_address=":0",
                 memory_limit=0,
                 silence_logs=logging.CRITICAL,
             )
