@@ -94,11 +94,19 @@ def add_command(commands: Any) -> None:
         help="on this machine (default: one for each CPU); 0: in this process, without Dask",
     )
     how.add_argument(
-        "--piece", type=_seconds, default=1.0, metavar="TIME", help="the work of a piece, which is handed out at once (default: 1s)"
+        "--piece",
+        type=_seconds,
+        default=1.0,
+        metavar="TIME",
+        help="the work of a piece, which is handed out at once (default: 1s)",
     )
     how.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask scheduler, such as tcp://head:8786")
     how.add_argument(
-        "--database", type=Path, default=Path("campaign.db"), metavar="FILE", help="where results go (default: campaign.db)"
+        "--database",
+        type=Path,
+        default=Path("campaign.db"),
+        metavar="FILE",
+        help="where results go (default: campaign.db)",
     )
     how.add_argument("--watch", action="store_true", help="show pieces, rate, failures and the time left")
     out = parser.add_argument_group("what it writes about failures")

@@ -67,6 +67,25 @@ def test_a_missing_barrier_is_found_by_seeds(programs: Path, here: dict[str, Any
     assert 1 < found.causes[0].count < 20
 
 
+def test_a_model_and_its_record_in_other_layouts(here: dict[str, Any], tmp_path: Path) -> None:
+    model, record = PROGRAMS.with_name("net.json"), tmp_path / "net.dmlrec"
+    command = [sys.executable, "-m", "dmlemu", "run", model, "--record", record]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+    assert campaign.run(str(model), layouts=4, **here)
+    assert campaign.run(str(model), seeds=3, **here)
+    found = campaign.run(str(record), layouts=3, seeds=2, **here)
+    assert found and found.total == 6
+
+
+def test_a_model_without_barriers_fails_for_what_is_reported(here: dict[str, Any]) -> None:
+    options = ["--post_dispatch_barriers", "none", "--dispatch_repeat", "2"]
+    found = campaign.run(str(PROGRAMS.with_name("net.json")), seeds=2, arguments=options, **here)
+
+    assert causes(found) == [("net.json", "HAZARD_WAW", "raised")]
+    assert found.causes[0].count == 2
+
+
 def test_operators_equal_their_references(here: dict[str, Any]) -> None:
     found = campaign.run("operators:ELEMENT_WISE_A*", layouts=2, **here)
 
