@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from hypothesis import Phase, given, settings
 from hypothesis.database import InMemoryExampleDatabase
 
-from ..errors import Strictness, shorten
+from ..errors import shorten
 from ..files import write_file
 from ..frontends.usage import UsageError
 from ..reporting import defaults
@@ -215,13 +215,10 @@ class NativeProgram(Subject):
         return with_cases(spec, str(path), digest_of(path))
 
     def _command(self, seed: int | None) -> list[str]:
-        strictness = (
-            [] if defaults.strictness is Strictness.STRICT else ["--strictness", defaults.strictness.value]
-        )
         chaos = [] if seed is None else ["--chaos", str(seed)]
         return [
             *(sys.executable, "-m", "dmlemu", "exec"),
-            *(strictness or ["--strict"]),
+            *("--strictness", defaults.strictness.value),
             *chaos,
             self.spec.what,
             *self.spec.arguments,

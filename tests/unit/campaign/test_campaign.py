@@ -186,6 +186,12 @@ def test_a_case_that_ends_its_process_is_a_failure(
     assert f"Case {case} of seed 0" in failure.message
 
 
+def test_a_program_that_hangs_is_ended(here: dict[str, Any]) -> None:
+    found = campaign.run("sleep", seeds=1, hang=2, arguments=["100"], **here)
+
+    assert causes(found) == [("sleep", "ends within its limit", "hang")]
+
+
 def test_a_process_that_ends_once_loses_nothing(programs: Path) -> None:
     spec = plan(Request(f"{programs}::kills_its_process_once", seeds=5))
     try:
