@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from ..frontends.usage import UsageError
-from ..testing.coverage import Cell
 from .model import Failure, Identity, Piece, PieceResult, Spec
 
 __all__ = ["Cause", "Database"]
@@ -180,14 +179,6 @@ class Database:
             "SELECT DISTINCT machine FROM pieces WHERE campaign = ? ORDER BY machine", (self._id,)
         )
         return [name for (name,) in rows.fetchall()]
-
-    def coverage(self) -> set[Cell]:
-        """The cells that were compared."""
-        rows = self._connection.execute(
-            "SELECT operator, level, tensor, data_type, layout, rank FROM coverage WHERE campaign = ?",
-            (self._id,),
-        )
-        return set(rows.fetchall())
 
 
 _SMALLEST = "AND subject = ? AND rule = ? AND kind = ? ORDER BY size, case_index LIMIT 1"

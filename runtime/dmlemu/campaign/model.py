@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..frontends.usage import UsageError
 from ..testing.coverage import Cell
@@ -98,13 +98,6 @@ class Spec:
     def json(self) -> str:
         """For the database."""
         return json.dumps(asdict(self))
-
-    @staticmethod
-    def of_json(text: str) -> Spec:
-        """The inverse."""
-        row = json.loads(text)
-        row["configurations"] = tuple(Configuration(*each) for each in row["configurations"])
-        return Spec(**{**row, "arguments": tuple(row["arguments"])})
 
 
 class Piece(NamedTuple):
@@ -221,8 +214,3 @@ def digest_of(*paths: Path) -> str:
             raise UsageError(f"{path}: {error.strerror}") from None
         found.update(len(content).to_bytes(8, "little") + content)
     return found.hexdigest()
-
-
-def as_json(value: Any) -> str:
-    """Compact."""
-    return json.dumps(value, separators=(",", ":"))

@@ -65,11 +65,6 @@ class Schedule:
         wanted = int(self._seconds / mean)
         self._size[number] = max(1, min(wanted, _MOST_GROWTH * self._size[number], _MOST_CASES))
 
-    def seconds_left(self, workers: int) -> float | None:
-        """How long the rest takes on so many workers; None: nothing is known yet."""
-        known = [each for each in self._each if each is not None]
-        return self.left * sum(known) / len(known) / max(1, workers) if known else None
-
 
 def _gaps(begin: int, end: int, done: Iterable[Piece]) -> Iterable[Piece]:
     """What lies between pieces that are done."""
