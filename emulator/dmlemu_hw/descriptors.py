@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from .allocation import Allocation
+from .events import EventStream
 from .kernels import ffi, lib
 from .lock import Lock
 from .memory import END_ADDRESS, Memory
@@ -117,10 +118,17 @@ class DescriptorHeap:
 
     def put(self, index: int, encoded: bytes) -> None:
         """Writes encoded descriptors.  ValueError: they do not lie in the heap, or it is closed."""
+        if self._owner.is_watched():
+            with self._owner._lock:
+                self._put(index, encoded)
+        else:  # without the lock, for which the program would wait while kernels run
+            self._put(index, encoded)
+
+    def _put(self, index: int, encoded: bytes) -> None:
         start = index * DESCRIPTOR_SIZE
-        with self._owner._lock:
-            self.check(index, len(encoded) // DESCRIPTOR_SIZE)
-            self._bytes[start : start + len(encoded)] = encoded
+        mapped = self.allocation.entry.mapped  # noqa: F841 (another thread may close the heap meanwhile)
+        self.check(index, len(encoded) // DESCRIPTOR_SIZE)
+        self._bytes[start : start + len(encoded)] = encoded
 
     def content(self, index: int, count: int) -> bytes:
         """The bytes of ``count`` descriptors.  ValueError: they do not lie in the heap, or it is closed."""
@@ -156,11 +164,16 @@ def _no_heap() -> None:
 class Descriptors:
     """All descriptor heaps of one GPU."""
 
-    def __init__(self, memory: Memory, lock: Lock) -> None:
+    def __init__(self, memory: Memory, lock: Lock, events: EventStream) -> None:
         self._memory = memory
+        self._events = events
         self._lock = lock
         self._heaps: weakref.WeakValueDictionary[int, DescriptorHeap] = weakref.WeakValueDictionary()
         self._last: Callable[[], DescriptorHeap | None] = _no_heap  # the one that was found last
+
+    def is_watched(self) -> bool:
+        """Whether somebody is told what the GPU reads, so that nothing may change between two commands."""
+        return bool(self._events.subscriptions)
 
     def create_heap(self, count: int, shader_visible: bool, label: str = "") -> DescriptorHeap:
         """A heap of ``count`` unwritten descriptors.  ValueError: ``count`` is not positive.  OutOfMemory."""

@@ -33,6 +33,10 @@ _SHARE = 0.00025  # seconds that the GPU runs before it gives way once more
 _SHORT = 0.001  # seconds after which a poll returns between two commands
 
 
+class _Waiter:
+    """A thread that waits, and runs the GPU meanwhile."""
+
+
 class _Sleeper:
     """A sleeping thread; removed when the function that created it exits, normally or not."""
 
@@ -87,7 +91,7 @@ class Gpu:
         self.events = EventStream()
         self.lock = self._lock = Lock()  # held while events are emitted
         self.memory = Memory(memory_bytes, self.events, self._lock, self.random)
-        self.descriptors = Descriptors(self.memory, self._lock)
+        self.descriptors = Descriptors(self.memory, self._lock, self.events)
         self._fences = Fences(self.memory, self.events, self._lock)
         self._scheduler = Scheduler(self._fences, self.events, self.random(Mode.ORDER))
         self._processor = Processor(
@@ -101,6 +105,8 @@ class Gpu:
         self._wake = threading.RLock()  # a Condition does not survive an exception inside it
         self._changes = 0
         self._sleepers: list[weakref.ref[_Sleeper]] = []
+        # Threads in wait_until; each has the value, which is gone when it leaves, however it does.
+        self._waiters: weakref.WeakValueDictionary[int, _Waiter] = weakref.WeakValueDictionary()
         self._feeders = set[int]()  # the system's numbers of threads that have queued entries or signalled
         self._dead_at = -1  # value of _changes when all threads were found to wait
 
@@ -151,6 +157,8 @@ class Gpu:
         is then removed, as it is when an exception such as KeyboardInterrupt stopped a kernel.
         """
         self.memory.check_process()
+        if self._runner:  # another thread, for whose next command nobody needs to wait, or this one
+            return False
         if self.memory.to_free:
             self.memory.free_closed()
         try:
@@ -176,7 +184,8 @@ class Gpu:
                 self._fences.fire()
 
     def poll(self) -> None:
-        """Runs one queue entry; with native threads, of a list only what begins within a millisecond.
+        """Runs one queue entry; with native threads, of a list only what begins within a millisecond, and
+        nothing while another of them waits, which runs what there is.
 
         Otherwise nothing depends on time, so that a program which polls gets the same answers each time; nor
         in a random order, where each step draws.  GpuFault as :meth:`step`.
@@ -185,6 +194,9 @@ class Gpu:
             self.memory.check_process()
             return  # programs poll idle GPUs often
         is_short = self.has_native_threads and self.random(Mode.ORDER) is None
+        if is_short and self._waiters:
+            self.memory.check_process()
+            return
         self.step(time.monotonic() + _SHORT if is_short else None)
 
     def drain(self) -> None:
@@ -273,6 +285,7 @@ class Gpu:
         two seconds in which nothing could run, ``on_stuck`` gets what is awaited, unless a thread that has
         queued or signalled something before is elsewhere in the program.
         """
+        waiter = self._waiters[threading.get_ident()] = _Waiter()  # noqa: F841 (it lives as long as the call)
         end = None if timeout is None else time.monotonic() + timeout
         stuck_at = math.inf if end is not None else time.monotonic() + _WARN_AFTER
         while True:

@@ -72,6 +72,7 @@ class Queue:
         self._memory = memory
         self._events = events
         self._lock = lock
+        self._adding = Lock()  # taken after the GPU's
         self.start = on_entry
 
     def submit(self, lists: Sequence[tuple[int, bytes]], *, start: bool = True) -> int:
@@ -81,15 +82,11 @@ class Queue:
         """
         self._memory.check_process()
         entries = [Entry(packets.execute(serial, data)) for serial, data in lists]
-        with self._lock:
-            if self.removed:
-                return self.completed
-            ticket = self._append(*entries)
-            if self._events.subscriptions:
-                self._events.emit(Submitted(self.serial, ticket, tuple(serial for serial, _ in lists)))
-        if start:
-            self.start()
-        return ticket
+
+        def event(ticket: int) -> object:
+            return Submitted(self.serial, ticket, tuple(serial for serial, _ in lists))
+
+        return self._queue(entries, event, start=start)
 
     def signal(self, fence: Fence, value: int, *, start: bool = True) -> int:
         """Queues setting the fence once everything before is done.  ValueError: not a u64."""
@@ -202,28 +199,43 @@ class Queue:
 
     def remove(self) -> None:
         """The device was removed: drops all entries."""
-        self.removed = True
-        self._done = self.submitted
-        self.pending.clear()
+        with self._adding:
+            self.removed = True
+            self._done = self.submitted
+            self.pending.clear()
 
     def _entry(self, entry: Entry, fence: int = 0, value: int = 0, *, start: bool) -> int:
         self._memory.check_process()
-        with self._lock:
-            if self.removed:
-                return self.completed
-            ticket = self._append(entry)
-            if self._events.subscriptions:
-                opcode = packets.HEADER.unpack_from(entry)[0]
-                self._events.emit(Queued(self.serial, ticket, opcode, fence, value))
+
+        def event(ticket: int) -> object:
+            return Queued(self.serial, ticket, packets.HEADER.unpack_from(entry)[0], fence, value)
+
+        return self._queue([entry], event, start=start)
+
+    def _queue(self, entries: list[Entry], event: Callable[[int], object], *, start: bool) -> int:
+        """Appends the entries; the GPU's lock is needed only for the event, as the GPU may be running."""
+        if self._events.subscriptions:
+            with self._lock:
+                ticket = self._append(entries)
+                if ticket is not None:
+                    self._events.emit(event(ticket))
+        else:
+            ticket = self._append(entries)
+        if ticket is None:
+            return self.completed
         if start:
             self.start()
         return ticket
 
-    def _append(self, *entries: Entry) -> int:
-        ticket = self.submitted
-        last = ticket + len(entries)
-        for entry in entries:
-            ticket += 1
-            entry.ticket, entry.group = ticket, last
-        self.pending.extend(entries)
-        return last
+    def _append(self, entries: list[Entry]) -> int | None:
+        """The ticket of the last entry; None: the device was removed."""
+        with self._adding:
+            if self.removed:
+                return None
+            ticket = self.submitted
+            last = ticket + len(entries)
+            for entry in entries:
+                ticket += 1
+                entry.ticket, entry.group = ticket, last
+            self.pending.extend(entries)
+            return last

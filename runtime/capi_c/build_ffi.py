@@ -276,6 +276,12 @@ uintptr_t capi_fill(uintptr_t exports);
 ffibuilder.set_source(
     "dmlemu.frontends.capi._capi",
     f"""
+/* Our functions keep Python's lock (GIL), unless they say otherwise: most take less time than it does to give
+ * the lock away and get it back, in which another thread may take it. */
+#undef Py_BEGIN_ALLOW_THREADS
+#undef Py_END_ALLOW_THREADS
+#define Py_BEGIN_ALLOW_THREADS {{
+#define Py_END_ALLOW_THREADS }}
 #include "exports.h"
 #include "objects.h"
 {STRUCTS}

@@ -313,6 +313,15 @@ static int read_unloads(struct dl_phdr_info *info, size_t size, void *found)
     return 1; /* stops: all entries have the same count */
 }
 
+/* Looks at the files of the program.  The thread that has the lock of the loader may wait for Python's. */
+static int iterate(int (*look)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+    PyThreadState *state = PyEval_SaveThread();
+    const int result = capi_iterate(look, data);
+    PyEval_RestoreThread(state);
+    return result;
+}
+
 /* Where this thread's method was called from: the fields of capi_site from its frames to the unloads. */
 static uintptr_t capi_frames(void)
 {
@@ -322,7 +331,7 @@ static uintptr_t capi_frames(void)
         capi_call_client(capi_find_frames, &site);
         capi_site = site;
     }
-    capi_iterate(read_unloads, &capi_site.unloads);
+    iterate(read_unloads, &capi_site.unloads);
     return (uintptr_t)capi_site.frames;
 }
 
@@ -352,7 +361,7 @@ static int find_place(struct dl_phdr_info *info, size_t size, void *data)
 static uintptr_t capi_place(uintptr_t address, char *file, size_t size)
 {
     struct place place = {address, 0, NULL};
-    if (capi_iterate(find_place, &place) == 0)
+    if (iterate(find_place, &place) == 0)
         return 0;
     snprintf(file, size, "%s", place.file);
     return address - place.base;
@@ -400,8 +409,10 @@ static int capi_lives(void)
 static void capi_wait_for_calls(int milliseconds)
 {
     const struct timespec pause = {0, 1000000};
+    PyThreadState *state = PyEval_SaveThread();
     for (int i = 0; i < milliseconds && atomic_load(&capi_inside) != 0; i++)
         nanosleep(&pause, NULL);
+    PyEval_RestoreThread(state);
 }
 
 /* Sets the objects to be printed at the very end of the process, if the program does not release them before.

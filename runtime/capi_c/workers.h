@@ -94,8 +94,7 @@ CAPI_IN_ANOTHER_PLACE static void capi_step_out(struct capi_worker *worker, void
     capi_enter_place(&worker->place);
 }
 
-/* Calls a function of the program, on the thread of the program that made the call. */
-static void capi_call_client(void (*function)(void *), void *argument)
+static void capi_call_client_unlocked(void (*function)(void *), void *argument)
 {
     struct capi_worker *self = capi_self;
     if (self == NULL) {
@@ -118,6 +117,15 @@ static void capi_call_client(void (*function)(void *), void *argument)
     }
     capi_site = site;
     capi_is_passing = is_passing;
+}
+
+/* Calls a function of the program, on the thread of the program that made the call; meanwhile other threads may run
+ * Python. */
+static void capi_call_client(void (*function)(void *), void *argument)
+{
+    PyThreadState *state = PyEval_SaveThread();
+    capi_call_client_unlocked(function, argument);
+    PyEval_RestoreThread(state);
 }
 
 /* Waits until a call is done, and meanwhile runs the functions of the program that it calls. */

@@ -129,7 +129,7 @@ class DeviceContext:
         self.descriptor_heaps: weakref.WeakValueDictionary[int, Object] = weakref.WeakValueDictionary()
         self.host_heaps: weakref.WeakSet[HardwareHeap] = weakref.WeakSet()
         self._recording_numbers = itertools.count(1)
-        self.submissions = Submissions(gpu.lock)
+        self.submissions = Submissions()
         self._forgotten_at = 0  # what the GPU had executed when the completed ones were dropped
         self.descriptor_uses = DescriptorUses(gpu.descriptors)
         self.late_visibility: LateCopies | None = None

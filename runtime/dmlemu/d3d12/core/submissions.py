@@ -21,6 +21,7 @@ class Submission:
     """The work that one call submitted to a queue; ``ticket`` is the last one it was assigned.
 
     ``recordings`` of the lists that it executes, or the ``needs`` of other work, described by ``command``.
+    ``is_queued``: the queue got it, or refused it; until then its ticket says nothing.
     """
 
     queue: HardwareQueue
@@ -28,15 +29,16 @@ class Submission:
     recordings: tuple[Recording, ...] = ()
     needs: tuple[Object, ...] = ()
     command: Command | None = None
+    is_queued: bool = False
 
 
 class Submissions:
     """The submissions of one device, ``count`` so far.  They keep the objects that the GPU needs alive."""
 
-    def __init__(self, lock: Lock) -> None:
+    def __init__(self) -> None:
         self._work: dict[HardwareQueue, deque[Submission]] = {}
         self._last: WeakKeyDictionary[HardwareQueue, tuple[str, list[Command]]] = WeakKeyDictionary()
-        self._lock = lock
+        self._lock = Lock()  # not the GPU's, for which the program would wait while kernels run
         self.count = 0
 
     def add(self, submission: Submission) -> None:
@@ -52,7 +54,7 @@ class Submissions:
         done = []  # freed outside the lock: objects may be released with it
         with self._lock:
             for queue, work in list(self._work.items()):
-                while work and queue.done(work[0].ticket):
+                while work and _is_done(work[0]):
                     done.append(work.popleft())
                     for recording in done[-1].recordings[-1:]:
                         self._last[queue] = recording.owner, recording.commands
@@ -90,6 +92,10 @@ class Submissions:
     def recorded_with(self, allocator: Object) -> Recording | None:
         """A pending submission whose commands are in the allocator."""
         return next((each for each in self.recordings() if each.allocator is allocator), None)
+
+
+def _is_done(work: Submission) -> bool:
+    return work.ticket <= work.queue.completed or (work.is_queued and work.queue.done(work.ticket))
 
 
 def advice(queue: str, signal: tuple[str, int] | None) -> str:

@@ -156,9 +156,11 @@ class CommandQueue(DeviceChild):
             needs = (resource,) if heap is None else (resource, heap)
             with self.context.submitting:
                 ticket = self.hardware.submitted + 1
-                self.context.submissions.add(Submission(self.hardware, ticket, needs=needs, command=command))
+                work = Submission(self.hardware, ticket, needs=needs, command=command)
                 try:
-                    self._add(lambda: self.hardware.map_tiles(resource.allocation, regions, start=False))
+                    self._add(
+                        work, lambda: self.hardware.map_tiles(resource.allocation, regions, start=False)
+                    )
                 except OutOfMemory as error:
                     raise _too_many_mappings(error, resource) from None
             self._start()
@@ -262,19 +264,22 @@ class CommandQueue(DeviceChild):
         return journey
 
     def _submit(self, recordings: list[ListRecording]) -> None:
-        pending = self.context.submissions
-        pending.forget_done()
+        self.context.submissions.forget_done()
         work = [(recording.serial, recording.packets) for recording in recordings]
         first, here = self.hardware.submitted + 1, self.context.here()
         for i, recording in enumerate(recordings):
             recording.submitted = (self.hardware, first + i)
             recording.executed_at = here
-        pending.add(Submission(self.hardware, first + len(work) - 1, tuple(recordings)))
-        self._add(lambda: self.hardware.submit(work, start=False))
+        submission = Submission(self.hardware, first + len(work) - 1, tuple(recordings))
+        self._add(submission, lambda: self.hardware.submit(work, start=False))
 
-    def _add(self, add: Callable[[], int]) -> None:
+    def _add(self, work: Submission, add: Callable[[], int]) -> None:
         """Queues an entry.  Call with ``submitting`` held: tickets are assigned by one call at a time."""
-        self.context.run_gpu(add, 0, raising=False)
+        self.context.submissions.add(work)
+        try:
+            self.context.run_gpu(add, 0, raising=False)
+        finally:
+            work.is_queued = True
 
     def _add_and_start(self, add: Callable[[], int]) -> None:
         def work() -> None:
