@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import os
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -29,6 +28,7 @@ __all__ = ["Gpu", "Policy", "QueueKind"]
 
 _LOOK_AGAIN = 0.05  # seconds; how often a sleeping wait checks that other threads are alive
 _WARN_AFTER = 2.0  # seconds; then a wait that only another thread can end is reported
+_TELL_AFTER = 30.0  # seconds; then it is reported even if a thread that has signalled before is alive
 _SHARE = 0.00025  # seconds that the GPU runs before it gives way once more
 _SHORT = 0.001  # seconds after which a poll returns between two commands
 
@@ -58,8 +58,8 @@ class _Sleeper:
             self._lock.release()
 
 
-def _say(text: str) -> None:
-    print(f"dmlemu: {text}", file=sys.stderr, flush=True)
+def _say(text: str, signallers: Sequence[str]) -> None:
+    print(f"dmlemu: {text}", *signallers, sep="\n", file=sys.stderr, flush=True)
 
 
 class Gpu:
@@ -69,7 +69,8 @@ class Gpu:
     ``overwrites_tails``: chaos fills the bytes after an output, too.  ``write_order``: draws the order in
     which a scatter writes (``order`` of a dispatch packet).  ``fault``: why the GPU was removed, or None.
     ``has_native_threads``: threads that Python does not know may signal, so that no wait is a deadlock.
-    ``on_stuck`` is called, without a lock, with the state of a wait for which nothing could run for a while.
+    ``on_stuck`` is called, without a lock, with the state of a wait for which nothing could run for a while,
+    and a sentence for each thread that has queued or signalled something before and is elsewhere.
     ``executed`` counts how often the GPU executed an entry, or a part of one, or dropped entries.
     """
 
@@ -86,7 +87,7 @@ class Gpu:
         self.write_order = 0 if order is None else order.randrange(1, packets.ORDERS)
         self.fault: GpuFault | None = None
         self.has_native_threads = False
-        self.on_stuck: Callable[[str], None] = _say
+        self.on_stuck: Callable[[str, Sequence[str]], None] = _say
         self.clock = Clock()
         self.events = EventStream()
         self.lock = self._lock = Lock()  # held while events are emitted
@@ -194,7 +195,7 @@ class Gpu:
             self.memory.check_process()
             return  # programs poll idle GPUs often
         is_short = self.has_native_threads and self.random(Mode.ORDER) is None
-        if is_short and self._waiters:
+        if is_short and self._others_wait():
             self.memory.check_process()
             return
         self.step(time.monotonic() + _SHORT if is_short else None)
@@ -282,12 +283,13 @@ class Gpu:
         """:meth:`wait` for any condition; ``why`` words the Deadlock, before the list of blocked queues.
 
         Other threads that never signal (a thread pool, a debugger) prevent the detection of a deadlock: after
-        two seconds in which nothing could run, ``on_stuck`` gets what is awaited, unless a thread that has
-        queued or signalled something before is elsewhere in the program.
+        two seconds in which nothing could run, ``on_stuck`` gets what is awaited; after 30 seconds, if a
+        thread that has queued or signalled something before is elsewhere in the program.
         """
         waiter = self._waiters[threading.get_ident()] = _Waiter()  # noqa: F841 (it lives as long as the call)
         end = None if timeout is None else time.monotonic() + timeout
-        stuck_at = math.inf if end is not None else time.monotonic() + _WARN_AFTER
+        idle_since = time.monotonic()
+        is_told = end is not None
         while True:
             changes = self._changes
             if reached():
@@ -295,16 +297,17 @@ class Gpu:
             if self._run_in_wait(end, reached):
                 if end is not None and not time.monotonic() < end:
                     return reached()
-                stuck_at = max(stuck_at, time.monotonic() + _WARN_AFTER)
+                idle_since = time.monotonic()
             elif not self._sleep(changes, end, why):
                 return reached()
             elif self._others_run():
-                stuck_at = max(stuck_at, time.monotonic() + _WARN_AFTER)
-            elif time.monotonic() > stuck_at and self._others_may_signal():
-                stuck_at = time.monotonic() + _WARN_AFTER
-            elif time.monotonic() > stuck_at:
-                stuck_at = math.inf
-                self.on_stuck(self._explain(why).replace(" would never end", " goes on", 1))
+                idle_since = time.monotonic()
+            elif not is_told and time.monotonic() > idle_since + _WARN_AFTER:
+                signallers = self._signallers()
+                if signallers and time.monotonic() < idle_since + _TELL_AFTER:
+                    continue
+                is_told = True
+                self.on_stuck(self._explain(why).replace(" would never end", " goes on", 1), signallers)
 
     def _run_in_wait(self, end: float | None, reached: Callable[[], bool]) -> bool:
         """:meth:`step` for a wait; where signals are blocked, they are let in every now and then."""
@@ -367,17 +370,27 @@ class Gpu:
         """Whether another thread runs an entry."""
         return self._runner not in (0, threading.get_ident())
 
-    def _others_may_signal(self) -> bool:
-        """Whether a thread that has done so before is alive and does not wait here for ever, too."""
+    def _others_wait(self) -> bool:
+        """Whether another thread waits, and so runs what there is."""
+        return len(self._waiters) > (threading.get_ident() in self._waiters)
+
+    def _signallers(self) -> list[str]:
+        """Sentences about the threads that have signalled before and do not wait here for ever, too."""
         with self._wake:
             waiting = {
                 each.thread for ref in self._sleepers if (each := ref()) and each.forever and not each.over
             }
-        for thread in self._feeders - waiting - {threading.get_native_id()}:
-            if os.path.exists(f"/proc/self/task/{thread}"):
-                return True
-            self._feeders.discard(thread)
-        return False
+        found = []
+        for thread in sorted(self._feeders - waiting - {threading.get_native_id()}):
+            try:
+                name = Path(f"/proc/self/task/{thread}/comm").read_text(errors="replace").strip()
+            except OSError:  # it has ended
+                self._feeders.discard(thread)
+            else:
+                found.append(
+                    f"  - Thread {thread} ('{name}') has queued or signalled before, and could again"
+                )
+        return found
 
     def _give_way(self) -> None:
         """Lets the threads in that wait for the lock; called by the running thread between two commands.

@@ -9,6 +9,7 @@ import pytest
 
 from dmlemu_hw import events, host, packets
 from dmlemu_hw.allocation import Allocation
+from dmlemu_hw.descriptors import Descriptor, DescriptorKind
 from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault, OutOfMemory
 from dmlemu_hw.fence import U64_MAX
 from dmlemu_hw.gpu import Gpu, Policy, QueueKind
@@ -424,7 +425,7 @@ class TestWaiting:
         late = threading.Thread(target=lambda: warned.wait(20) and fence.signal(3))
         late.start()
         texts: list[str] = []
-        gpu.on_stuck = lambda text: (texts.append(text), warned.set())
+        gpu.on_stuck = lambda text, signallers: (texts.append(text), warned.set())
         assert gpu.wait(fence, 3)
         late.join()
         assert len(texts) == 1
@@ -435,7 +436,7 @@ class TestWaiting:
         """It is elsewhere in the program: PyTorch has a thread that waits for the signals of another one."""
         monkeypatch.setattr("dmlemu_hw.gpu._WARN_AFTER", 0.05)
         fence, told = gpu.create_fence(), threading.Event()
-        gpu.on_stuck = lambda text: told.set()
+        gpu.on_stuck = lambda text, signallers: told.set()
         before = [threading.Thread(target=fence.signal, args=[1])]
         if is_known:
             fence.signal(2)
@@ -448,6 +449,69 @@ class TestWaiting:
         fence.signal(3)
         waiter.join()
         assert is_told != is_known
+
+    def test_a_long_wait_beside_a_thread_that_has_signalled_before_is_told_once(self, gpu, monkeypatch):
+        monkeypatch.setattr("dmlemu_hw.gpu._WARN_AFTER", 0.05)
+        monkeypatch.setattr("dmlemu_hw.gpu._TELL_AFTER", 0.2)
+        fence, told, calls = gpu.create_fence(), threading.Event(), []
+        gpu.on_stuck = lambda text, signallers: (calls.append((text, signallers)), told.set())
+        fence.signal(1)
+        waiter = threading.Thread(target=gpu.wait, args=[fence, 3])
+        waiter.start()
+        assert told.wait(20)
+        waiter.join(0.3)  # it would be told again
+        fence.signal(3)
+        waiter.join()
+        ((text, signallers),) = calls
+        assert "to reach 3 goes on: it is 1." in text
+        assert [each.split()[2] for each in signallers] == [str(threading.get_native_id())]
+
+    def test_a_poll_leaves_the_work_to_a_native_thread_that_waits(self, gpu):
+        gpu.has_native_threads = True
+        queue, fence = gpu.create_queue(QueueKind.DIRECT), gpu.create_fence()
+        ran_on = []
+
+        class Waiting(threading.Thread):
+            def run(self) -> None:
+                gpu.wait(fence, 2)
+
+        waiter = Waiting()
+        waiter.start()
+        while not gpu._others_wait():
+            pass
+        with gpu.events.subscribe(lambda event: ran_on.append(threading.get_ident()), events.Signalled):
+            queue.signal(fence, 1)
+            while fence.value < 1:
+                gpu.poll()
+        assert set(ran_on) == {waiter.ident}
+        fence.signal(2)
+        waiter.join()
+        queue.signal(fence, 3)
+        gpu.poll()  # nobody else would
+        assert fence.value == 3
+
+    def test_programs_write_descriptors_and_submit_while_the_gpu_is_busy(self, gpu):
+        queue, fence = gpu.create_queue(QueueKind.DIRECT), gpu.create_fence()
+        heap = gpu.descriptors.create_heap(4, shader_visible=True)
+        encoded = Descriptor(DescriptorKind.UAV).encode()
+
+        def prepare() -> None:
+            heap.put(1, encoded)
+            queue.signal(fence, 1)
+            gpu.poll()
+
+        with gpu.lock:  # as between two commands of a list
+            gpu._runner = threading.get_ident()
+            thread = threading.Thread(target=prepare, daemon=True)
+            thread.start()
+            thread.join(20)
+            assert not thread.is_alive()
+            gpu._runner = 0
+        assert heap.content(1, 1) == encoded
+        assert gpu.wait(fence, 1)
+        heap.close()
+        with pytest.raises(ValueError):
+            heap.put(1, encoded)
 
     def test_threads_that_all_wait_are_a_deadlock(self, gpu):
         errors = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -444,15 +444,17 @@ def _never(text: str, hint: str) -> Error:
     )
 
 
-def _tell_stuck(context: weakref.ref[DeviceContext], text: str) -> None:
+def _tell_stuck(context: weakref.ref[DeviceContext], text: str, signallers: Sequence[str]) -> None:
     """Nothing could run for a while; the wait goes on.  Reported at once, since the program may hang.
 
-    No warning: another thread may be about to signal.
+    No warning: another thread may be about to signal.  ``signallers``: those that have done so before, after
+    a wait that was long for that.
     """
     device = context()
     if device is not None:
-        error = _never(text, "Another thread has to signal that value: nothing that is queued does.")
-        report = replace(error.report, severity=Severity.MESSAGE)
+        hint = "Another thread has to signal that value: nothing that is queued does."
+        error = _never("\n".join((text, *signallers)), hint)
+        report = replace(error.report, severity=Severity.INFO if signallers else Severity.MESSAGE)
         print(f"{report.text()}\n", file=sys.stderr, flush=True)
         device.reports.add(report)
 
