@@ -40,6 +40,7 @@ _SYSTEM = re.compile(
     r"|/python3[^/]*$"
 )
 _MOST_LINES = 3  # of the program
+_OF_AUTOGRAPH = "__autograph_generated_file"  # begins the names of TensorFlow's temporary files
 
 _FIRST, _LAST = 0xF0000, 0x10FFFF  # characters for private use
 _MARKS = re.compile(rf"[{chr(_FIRST)}-{chr(_LAST)}]|\\U00(?:0f|10)[0-9a-f]{{4}}")  # quoted texts are escaped
@@ -124,8 +125,15 @@ def _python_line(
     number: int,
 ) -> symbols.Line:
     function = _text(name, name_size, name_width)
-    source = f"{_text(file, file_size, file_width)}:{number}"
-    return symbols.Line(source, "" if function == "<module>" else function)
+    path = _text(file, file_size, file_width)
+    return symbols.Line(f"{path}:{number}", "" if function == "<module>" else _explained(path, function))
+
+
+def _explained(path: str, function: str) -> str:
+    """The name of a function; of one that TensorFlow wrote to a temporary file, from what."""
+    if not os.path.basename(path).startswith(_OF_AUTOGRAPH):
+        return function
+    return f"{function}, which AutoGraph made from {function.removeprefix('tf__')}"
 
 
 def _text(address: int, size: int, width: int) -> str:
