@@ -81,6 +81,8 @@ class Row:
 
 
 CALM = 0.02  # seconds before a turn: until then, threads of OpenMP spin after the turn of another library
+# A CPU that has slept is slower at first, by half where a dispatch takes 10 us, so a table that compares numbers of
+# threads pauses with one thread, too.
 WARM_CALLS = 5  # of large operands, before a turn: a cache may not take them at once
 
 
@@ -119,8 +121,8 @@ def measured_limits() -> str:
     return f"Measured limits: {rates}, copies (bytes read and written) {copies}, reads {reads}."
 
 
-def measure(case: Case, seconds: float) -> Row:
-    """Alternating rounds; each round repeats a call for some milliseconds."""
+def measure(case: Case, seconds: float, calm: float) -> Row:
+    """Alternating rounds, each after a pause of ``calm`` seconds; each repeats a call for some milliseconds."""
     prepared = {"": case.ours, **case.peers}
     batches = {name: batch if isinstance(batch, Batch) else batch() for name, batch in prepared.items()}
     limit = _transfer(case.work)
@@ -136,8 +138,8 @@ def measure(case: Case, seconds: float) -> Row:
             if batch.measured:
                 times[name].append(batch.call())
                 continue
-            if threads() > 1:
-                time.sleep(CALM)
+            if calm:
+                time.sleep(calm)
             for _ in range(max(1, WARM_CALLS - repeats[name])):
                 batch.call()
             start = time.perf_counter()
@@ -219,13 +221,14 @@ def main() -> int:
     )
     rows: list[Row] = []
     names = families.QUICK if arguments.quick else families.ALL if arguments.families else ("",)
+    calm = CALM if arguments.families or threads() > 1 else 0
     seconds = 0.04 if arguments.quick else 0.1 if arguments.families else 0.5
     with d3d12.create_device(strictness=Strictness.RUNTIME) as device:
         for make in PLOTS if arguments.scaling else TABLES:
             for case in make(device):
                 title = f"{case.name} {case.layout}"
                 if arguments.only in title and title.startswith(names):
-                    rows.append(measure(case, seconds))
+                    rows.append(measure(case, seconds, calm))
                     print_row(rows[-1])
     ratios = [row.ours / peer for row in rows if not row.overhead for peer in row.peers.values()]
     print(f"\nworst ratio of an operator to a peer: {max(ratios, default=0):.2f}")

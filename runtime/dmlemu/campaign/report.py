@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from html import escape
 from pathlib import Path
 from xml.etree import ElementTree
@@ -72,7 +73,7 @@ def write_reports(
     found: Result, *, html: Path | None = None, junit: Path | None = None, sarif: Path | None = None
 ) -> None:
     """Writes the files that are wanted.  OSError."""
-    for path, text in ((html, _page), (junit, _junit), (sarif, _sarif)):
+    for path, text in ((html, _page), (junit, _junit), (sarif, partial(_sarif, path=str(sarif)))):
         if path is not None:
             write_file(path, text(found))
 
@@ -158,7 +159,7 @@ def _printable(text: str) -> str:
     )
 
 
-def _sarif(found: Result) -> str:
+def _sarif(found: Result, path: str) -> str:
     rows = []
     for number, cause in enumerate(found.causes):
         each = cause.smallest
@@ -170,6 +171,6 @@ def _sarif(found: Result) -> str:
             context=tuple(_reduced(found, number, cause).text.splitlines()),
         )
         row = json.loads(report.json(count=cause.count, suppressed=""))
-        path = found.spec.what.partition("::")[0]
-        rows.append({**row, **({"file": path} if os.path.isfile(path) else {})})
-    return sarif(rows)
+        source = found.spec.what.partition("::")[0]
+        rows.append({**row, **({"file": source} if os.path.isfile(source) else {})})
+    return sarif(rows, path)
