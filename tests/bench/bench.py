@@ -122,7 +122,7 @@ def measured_limits() -> str:
 
 
 def measure(case: Case, seconds: float, calm: float) -> Row:
-    """Alternating rounds, each after a pause of ``calm`` seconds; each repeats a call for some milliseconds."""
+    """Alternating rounds, each after ``calm`` seconds; each repeats a call for some milliseconds."""
     prepared = {"": case.ours, **case.peers}
     batches = {name: batch if isinstance(batch, Batch) else batch() for name, batch in prepared.items()}
     limit = _transfer(case.work)
