@@ -81,8 +81,8 @@ class Row:
 
 
 CALM = 0.02  # seconds before a turn: until then, threads of OpenMP spin after the turn of another library
-# A CPU that has slept is slower at first, by half where a dispatch takes 10 us, so a table that compares numbers of
-# threads pauses with one thread, too.
+# (A CPU that has slept is slower at first, by half where a dispatch takes 10 us: a table of several
+# numbers of threads pauses with one thread, too.)
 WARM_CALLS = 5  # of large operands, before a turn: a cache may not take them at once
 
 
