@@ -22,6 +22,7 @@ from dmlemu_hw.kernels import ffi
 
 SIZE = 96
 F32, F16, I32, U32 = (dml.TensorDataType[name] for name in ("FLOAT32", "FLOAT16", "INT32", "UINT32"))
+F64, I64 = dml.TensorDataType.FLOAT64, dml.TensorDataType.INT64
 
 
 def pattern(begin: int, sizes: list[int], strides: list[int]) -> Pattern:
@@ -133,6 +134,16 @@ def tensor(sizes: list[int], strides: list[int] | None = None, address: int = 0,
         (tensor([4], kind=F16), tensor([2]), Relation.OTHER_TYPE),
         (tensor([4], kind=I32), tensor([4]), Relation.OTHER_TYPE),
         (tensor([8]), tensor([4], address=2), Relation.SPLIT),
+        # The lower words of integers of 64 bits.
+        (tensor([4, 5], [10, 2], kind=U32), tensor([4, 5], kind=I64), Relation.SAME),
+        (tensor([1, 1], [0, 2], kind=U32), tensor([1, 1], [0, 1], kind=I64), Relation.SAME),
+        (tensor([4, 5], [10, 2], kind=U32), tensor([2, 5], address=40, kind=I64), Relation.SAME),
+        (tensor([4, 5], [16, 2], kind=U32), tensor([4, 5], kind=I64), Relation.OTHER_STRIDES),
+        (tensor([8], [2], kind=U32), tensor([4], address=4, kind=I64), Relation.SPLIT),
+        (tensor([8], kind=U32), tensor([4], kind=I64), Relation.OTHER_TYPE),
+        (tensor([1], kind=U32), tensor([1], kind=I64), Relation.OTHER_TYPE),
+        (tensor([4], [2]), tensor([4], kind=I64), Relation.OTHER_TYPE),
+        (tensor([4], [2], kind=U32), tensor([4], kind=F64), Relation.OTHER_TYPE),
     ],
 )
 def test_relations(writer: Tensor, reader: Tensor, relation: Relation) -> None:

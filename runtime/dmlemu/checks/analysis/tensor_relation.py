@@ -119,6 +119,8 @@ def _is_cut_short(array: _Axes, reader: _Axes) -> bool:
 
 @lru_cache(4096)
 def _relate(written: _Layout, read: _Layout, shift: int, is_all: bool) -> Relation:
+    if element_bits(read[0]) == 64 and not _is_float(read[0]):
+        written = _widened(written)
     (written_type, *written_axes), (read_type, *read_axes) = written, read
     bits = element_bits(written_type)
     if not is_same_kind(written_type, read_type):
@@ -140,6 +142,18 @@ def _relate(written: _Layout, read: _Layout, shift: int, is_all: bool) -> Relati
     if is_all and sorted(writer_sizes) == sorted(reader_sizes):
         return Relation.SWAPPED_SIZES
     return Relation.SAME
+
+
+def _widened(layout: _Layout) -> _Layout:
+    """Integers of 64 bits, where a layout is that of their lower words; else the layout.
+
+    Devices without integers of 64 bits write them so: as UINT32 with doubled strides, into zeros.
+    """
+    data_type, sizes, strides = layout
+    is_word = element_bits(data_type) == 32 and not _is_float(data_type)
+    if not is_word or not any(strides) or any(stride % 2 for stride in strides):
+        return layout
+    return TensorDataType.UINT64, sizes, tuple(stride // 2 for stride in strides)
 
 
 def is_same_kind(one: TensorDataType, other: TensorDataType) -> bool:
