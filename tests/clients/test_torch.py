@@ -81,7 +81,7 @@ def test_what_differs_in_torchs_operators_is_known(torch: Client, run: str) -> N
     assert done.out.endswith("status 0\n"), done.err
     rows = [row for row in map(json.loads, out.read_text().splitlines()) if "outcome" in row]
     outcomes = Counter(row["outcome"] for row in rows)
-    assert outcomes["right"] > len(rows) / 2, outcomes
+    assert outcomes["right"] > len(rows) * 0.4, outcomes
     found, known = _differences(rows), _table()[run]
     stale = {("reported", *each[1:]) for each in known if each[0] == "stale"}
     assert sorted(found - known - stale) == []
