@@ -143,6 +143,7 @@ def tensor(sizes: list[int], strides: list[int] | None = None, address: int = 0,
         (tensor([8], kind=U32), tensor([4], kind=I64), Relation.OTHER_TYPE),
         (tensor([1], kind=U32), tensor([1], kind=I64), Relation.OTHER_TYPE),
         (tensor([4], [2]), tensor([4], kind=I64), Relation.OTHER_TYPE),
+        (tensor([4], [2], kind=I32), tensor([4], kind=I64), Relation.OTHER_TYPE),
         (tensor([4], [2], kind=U32), tensor([4], kind=F64), Relation.OTHER_TYPE),
     ],
 )

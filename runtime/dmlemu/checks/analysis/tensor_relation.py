@@ -150,7 +150,7 @@ def _widened(layout: _Layout) -> _Layout:
     Devices without integers of 64 bits write them so: as UINT32 with doubled strides, into zeros.
     """
     data_type, sizes, strides = layout
-    is_word = element_bits(data_type) == 32 and not _is_float(data_type)
+    is_word = data_type is TensorDataType.UINT32  # zeros above INT32 would change negative numbers
     if not is_word or not any(strides) or any(stride % 2 for stride in strides):
         return layout
     return TensorDataType.UINT64, sizes, tuple(stride // 2 for stride in strides)

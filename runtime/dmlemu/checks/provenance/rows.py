@@ -11,10 +11,10 @@ LAYOUT_HANDOVER = PROVENANCE.reported(
     When.EXECUTE,
     "All bytes were written, so nothing faults: but the elements that arrive are not the elements that were"
     " meant, or not in that order. Views of a tensor are not reported: slices, reshapes, broadcasts, axes "
-    "that are split or joined, 64-bit integers whose lower words were written as UINT32. Axes that are transposed with their sizes, as is often meant, are an INFO, "
-    "once for each writer and reader. What FILL_VALUE_CONSTANT and FILL_VALUE_SEQUENCE write may be the "
-    "bits of another type: types are not compared there, and another layout of elements of that size is an "
-    "INFO.",
+    "that are split or joined, 64-bit integers whose lower words were written as UINT32. Axes that are "
+    "transposed with their sizes, as is often meant, are an INFO, once for each writer and reader. What "
+    "FILL_VALUE_CONSTANT and FILL_VALUE_SEQUENCE write may be the bits of another type: types are not "
+    "compared there, and another layout of elements of that size is an INFO.",
     "Give the reading tensor the data type, sizes and strides of the one that was written; to change the "
     "order of the elements, dispatch an ELEMENT_WISE_IDENTITY from one layout to the other.",
     rule="DML_BUFFER_TENSOR_DESC",
