@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dmlemu import campaign
@@ -99,12 +100,39 @@ def test_a_function_is_compared_for_each_float(here: dict[str, Any]) -> None:
     found = campaign.run("float-math:exp", budget=1e-6, **here)  # nothing begins
     assert (found.done, found.total) == (0, 16384)
 
-    from dmlemu.campaign.float_math import errors_of
+    from dmlemu.campaign.float_math import errors_of, functions
 
+    for name in functions():
+        for first in (0, 0x7F7FFFF0, 0x7FFFFFF0, 0xFF7FFFF0, 0xFFFFFFF0):
+            assert errors_of(name, first, 32 if first < 0xFFFFFFF0 else 16).above == 0, (name, first)
     ones = errors_of("exp", 0x3F800000, 1 << 10)
     assert 0.3 < ones.worst < 2 and ones.above == 0
     assert errors_of("sqrt", 0, 1 << 10).worst <= 0.5
     assert errors_of("abs", 0xFFFFFF00, 256) == (0, 0xFFFFFF00, 0)  # NaNs
+
+
+@pytest.mark.parametrize(
+    ("ours", "exact", "error"),
+    [
+        (0.0, 0.0, 0),
+        (0.0, -0.0, np.inf),
+        (-0.0, 1e-60, np.inf),
+        (2.0**-149, 1e-60, 1),
+        (np.inf, 1e39, 0),
+        (-np.inf, 1e39, np.inf),
+        (3.4e38, 1e39, np.inf),
+        (np.nan, 1, np.inf),
+        (1, np.nan, np.inf),
+        (-np.nan, np.nan, 0),
+        (1 + 2.0**-23, 1, 1),
+    ],
+)
+def test_errors_are_units_of_the_exact_result(ours: float, exact: float, error: float) -> None:
+    from dmlemu.campaign import float_math
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = float_math._units(np.array([ours], np.float32), np.array([float(exact)]))
+    assert found == pytest.approx(error, abs=1e-9)
 
 
 def test_the_same_case_is_drawn_everywhere(programs: Path) -> None:

@@ -107,13 +107,12 @@ class ActivationParametricSoftplus(Fusable, of="ACTIVATION_PARAMETRIC_SOFTPLUS")
 
 
 class ActivationRelu(Fusable, of="ACTIVATION_RELU"):
-    """``output = max(0, x)``; a NaN becomes 0."""
+    """``output = max(0, x)``; a NaN and -0 become 0."""
 
     KERNEL = "relu"
 
     def function(self, x: Array) -> Array:
-        y: Array = np.fmax(x.dtype.type(0), x)
-        return y
+        return np.where(x > 0, x, x.dtype.type(0))
 
 
 class ActivationScaledElu(Fusable, of="ACTIVATION_SCALED_ELU"):
