@@ -39,7 +39,8 @@ FOLDERS = ("tutorial", "guide", "reference", "api", "examples", "decisions")
 BELOW = {
     "index.md": [
         *(f"{folder}/index" for folder in FOLDERS[:-1]),
-        *("faq", "comparison", "speed", "architecture", "decisions/index", "contributing", "changelog"),
+        *("faq", "comparison", "speed", "architecture", "stability"),
+        *("decisions/index", "contributing", "changelog"),
     ],
     "speed.md": ["speed_results", "speed_threads"],
     "contributing.md": ["tests", "clients"],

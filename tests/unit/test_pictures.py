@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import subprocess
 import sys
@@ -334,6 +335,19 @@ def test_a_page_of_reports_shows_their_pictures(tmp_path: Path) -> None:
     assert page.count("<a ") == 2 and not re.search(r"(src|href)=", loaded), "it needs no other file"
     report = caught.value.report
     assert report._repr_html_() == report.html() and report.svg() in report.html()
+
+
+def test_a_page_has_one_section_for_reports_that_differ_in_their_objects_alone(tmp_path: Path) -> None:
+    file = reporting.ReportFile(tmp_path / "reports.html")
+    for name in ("a", "<b>", "c"):
+        file(reporting.Stored(Report("X", "Ignored.", object=f"buffer '{name}'")))
+    file(reporting.Stored(Report("X", "Ignored.", object="buffer 'd'", given="1")))
+    assert (tmp_path / "reports.html").read_text().count("<section") == 4, "it grows meanwhile"
+    file.close()
+    page = (tmp_path / "reports.html").read_text()
+    assert page.count("<section") == 2 and "object: buffer 'd'" in html.unescape(page)
+    assert "<summary>The same of 2 other objects</summary>" in page
+    assert "buffer '<b>'\nbuffer 'c'</pre>" in html.unescape(page) and "<b>" not in page
 
 
 @pytest.mark.dmlemu(expect=["LAYOUT_HANDOVER"])

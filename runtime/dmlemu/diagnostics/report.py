@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from dataclasses import field as dataclass_field
@@ -231,8 +231,11 @@ _UNBROKEN = "display: block; white-space: pre; overflow-x: auto"
 _COLOURS = {Severity.CORRUPTION: "#d00000", Severity.ERROR: "#d00000", Severity.WARNING: "#c77700"}
 
 
-def as_html(report: Report, text: str) -> str:
-    """``text`` and the picture of the report, as a part of an HTML page; its rule is a link to its page."""
+def as_html(report: Report, text: str, others: Sequence[str] = ()) -> str:
+    """``text`` and the picture of the report, as a part of an HTML page; its rule is a link to its page.
+
+    ``others``: further objects that have the same report, folded up.
+    """
     with loading():
         from html import escape
 
@@ -246,6 +249,10 @@ def as_html(report: Report, text: str) -> str:
     rest = _COLUMNS.sub(lambda lines: f'<span style="{_UNBROKEN}">{lines[0].rstrip()}</span>', rest)
     shown = f"<strong>{escape(first)}</strong>\n{rest}"
     pre = f'<pre style="white-space: pre-wrap">{shown}</pre>'
+    if others:
+        count = "1 other object" if len(others) == 1 else f"{len(others)} other objects"
+        lines = escape("\n".join(_printed(each, False) for each in others))
+        pre += f"\n<details><summary>The same of {count}</summary><pre>{lines}</pre></details>"
     picture = f'<div style="overflow-x: auto">{report.svg()}</div>' if report.layouts else ""
     return f'<section style="{style}">\n{pre}\n{picture}</section>\n'
 

@@ -36,7 +36,8 @@ class ReportFile:
     (``.sarif``), or Code Quality of GitLab (``.codequality.json``).
 
     A report is written when it first occurs, so that it survives a crash; :meth:`close`, at the latest
-    the end of the program, replaces the file if counts have changed.  Into what is not a regular file
+    the end of the program, replaces the file if counts have changed; a page then has one section for
+    reports that differ in their objects alone.  Into what is not a regular file
     everything is written at the end.  Reports of a forked process are not written.  ``program``: the file
     that SARIF names for reports without a line, such as a model.
 
@@ -102,7 +103,7 @@ class ReportFile:
     def _complete(self) -> None:
         if self._file is not None:
             self._file.close()
-            if all(stored.count == 1 for stored in self._stored.values()):
+            if not self._form.grown(self._stored.values()):
                 return
         self._output.write(self._form.whole(self._stored.values()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ..spelling import shorten
 from .stored import Stored
@@ -27,6 +28,10 @@ class Form:
     def tail(self, reports: Iterable[Stored]) -> str:
         return ""
 
+    def grown(self, reports: Iterable[Stored]) -> bool:
+        """Whether the file with all reports differs from the one that grew by their first occurrences."""
+        return any(stored.count > 1 for stored in reports)
+
     def whole(self, reports: Iterable[Stored]) -> str:
         """The file with all reports."""
         reports = list(reports)
@@ -49,6 +54,32 @@ class _Page(Form):
 
     def entry(self, stored: Stored) -> str:
         return stored.html()
+
+    def grown(self, reports: Iterable[Stored]) -> bool:
+        reports = list(reports)
+        return super().grown(reports) or len(_by_text(reports)) < len(reports)
+
+    def whole(self, reports: Iterable[Stored]) -> str:
+        reports = list(reports)
+        sections = [
+            first.html([each.report.spelled().object for each in rest]) for first, *rest in _by_text(reports)
+        ]
+        return self.head + "".join(sections) + self.tail(reports)
+
+
+def _by_text(reports: Iterable[Stored]) -> list[list[Stored]]:
+    """Reports that differ in their objects alone are together; those with pictures are each alone."""
+    groups: dict[object, list[Stored]] = {}
+    for stored in reports:
+        report = stored.report.spelled()
+        if report.layouts or not report.object:
+            key: object = id(stored)
+        else:
+            without = replace(report, object="", properties={})
+            text = without.text(stored.hresult, spell=False)
+            key = text, report.created_at, stored.count, stored.suppressed
+        groups.setdefault(key, []).append(stored)
+    return list(groups.values())
 
 
 class _Sarif(Form):

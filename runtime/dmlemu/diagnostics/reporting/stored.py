@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,9 +45,9 @@ class Stored:
             lines.append(f"  suppressed: {self.suppressed}")
         return "\n".join(lines)
 
-    def html(self) -> str:
-        """The report as a part of an HTML page, with its picture."""
-        return as_html(self.report, self.text())
+    def html(self, others: Sequence[str] = ()) -> str:
+        """The report as a part of an HTML page, with its picture; ``others``: see :func:`as_html`."""
+        return as_html(self.report, self.text(), others)
 
     def json(self, **more: Any) -> str:
         """The report as one JSON line, ``more`` fields behind its own."""
