@@ -106,7 +106,7 @@ class Gpu:
         self._wake = threading.RLock()  # a Condition does not survive an exception inside it
         self._changes = 0
         self._sleepers: list[weakref.ref[_Sleeper]] = []
-        # Threads in wait_until; each has the value, which is gone when it leaves, however it does.
+        # Threads in wait_until; each has the value, which goes with it even if a signal handler raises.
         self._waiters: weakref.WeakValueDictionary[int, _Waiter] = weakref.WeakValueDictionary()
         self._feeders = set[int]()  # the system's numbers of threads that have queued entries or signalled
         self._dead_at = -1  # value of _changes when all threads were found to wait
@@ -203,11 +203,11 @@ class Gpu:
     def drain(self) -> None:
         """Runs until nothing can run.  GpuFault as :meth:`step`."""
         while True:
-            changes = self._changes
+            changes, others_ran = self._changes, self._others_run()
             if not self.step():
-                if not self._others_run():
+                if not (others_ran or self._others_run() or self._changes != changes):
                     return
-                self._sleep(changes, time.monotonic() + _LOOK_AGAIN, str)
+                self._sleep(changes, time.monotonic() + _LOOK_AGAIN, str, others_ran)
 
     def wait(self, fence: Fence, value: int, timeout: float | None = None) -> bool:
         """Runs the GPU until the fence has reached the value; False: ``timeout`` seconds passed.
@@ -286,19 +286,30 @@ class Gpu:
         two seconds in which nothing could run, ``on_stuck`` gets what is awaited; after 30 seconds, if a
         thread that has queued or signalled something before is elsewhere in the program.
         """
-        waiter = self._waiters[threading.get_ident()] = _Waiter()  # noqa: F841 (it lives as long as the call)
+        thread = threading.get_ident()
+        outer = self._waiters.get(thread)
+        waiter = self._waiters[thread] = _Waiter()  # noqa: F841 (it lives as long as the call)
+        try:
+            return self._wait_until(reached, why, timeout)
+        finally:
+            if outer is None:
+                self._waiters.pop(thread, None)
+            else:
+                self._waiters[thread] = outer
+
+    def _wait_until(self, reached: Callable[[], bool], why: Callable[[], str], timeout: float | None) -> bool:
         end = None if timeout is None else time.monotonic() + timeout
         idle_since = time.monotonic()
         is_told = end is not None
         while True:
-            changes = self._changes
+            changes, others_ran = self._changes, self._others_run()
             if reached():
                 return True
             if self._run_in_wait(end, reached):
                 if end is not None and not time.monotonic() < end:
                     return reached()
                 idle_since = time.monotonic()
-            elif not self._sleep(changes, end, why):
+            elif not self._sleep(changes, end, why, others_ran):
                 return reached()
             elif self._others_run():
                 idle_since = time.monotonic()
@@ -420,13 +431,16 @@ class Gpu:
             if self._sleepers:
                 self._wake_all()
 
-    def _sleep(self, changes: int, end: float | None, why: Callable[[], str]) -> bool:
+    def _sleep(
+        self, changes: int, end: float | None, why: Callable[[], str], others_ran: bool = False
+    ) -> bool:
         """Waits until another thread has changed something; False: timed out.
 
-        Deadlock: every other thread has ended or waits here too.
+        ``others_ran``: another thread ran an entry when the caller began to look for one: if it has ended,
+        there may be one now.  Deadlock: every other thread has ended or waits here too.
         """
         with self._wake:
-            if self._changes != changes:
+            if self._changes != changes or (others_ran and not self._others_run()):
                 return True
             left = _LOOK_AGAIN if end is None else end - time.monotonic()
             if not left > 0:  # NaN ends too
@@ -434,6 +448,7 @@ class Gpu:
             sleeper = _Sleeper(end is None)
             may_sleep = (
                 self.has_native_threads
+                or others_ran
                 or self._others_run()
                 or not sleeper.forever
                 or self._sleeping_forever() + 1 < threading.active_count()
@@ -456,7 +471,8 @@ class Gpu:
         raise Deadlock(self._explain(why), is_circular=self._scheduler.has_circular_wait())
 
     def _explain(self, why: Callable[[], str]) -> str:
-        return "\n".join(part for part in (why(), self._scheduler.blocked()) if part)
+        with self._lock:  # nobody completes the entries that it looks at
+            return "\n".join(part for part in (why(), self._scheduler.blocked()) if part)
 
     def _sleeping_forever(self) -> int:
         """The number of threads that do.  Call with _wake held, as below."""

@@ -339,7 +339,7 @@ class Processor:
         if group is None or group.entries[-1].ticket != last:
             from .reordering import shuffled  # only chaos needs it
 
-            entries = [entry for entry in queue.pending if entry.ticket <= last]
+            entries = [entry for entry in list(queue.pending) if entry.ticket <= last]
             lists = [(_serial(entry), entry[packets.EXECUTE_HEADER_SIZE :]) for entry in entries]
             group = _Group(entries, lists, shuffled([data for _, data in lists], self._memory, random))
             self._groups[queue.serial] = group

@@ -131,7 +131,7 @@ class Scheduler:
 
 def _signals(queue: Queue) -> Iterator[SignalPacket]:
     """The pending signals of the queue."""
-    for entry in queue.pending:
+    for entry in list(queue.pending):  # other threads may queue more meanwhile
         if packets.HEADER.unpack_from(entry)[0] == packets.Opcode.SIGNAL:
             packet = decode_one(entry)
             assert isinstance(packet, SignalPacket)

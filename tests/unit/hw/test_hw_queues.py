@@ -1,6 +1,7 @@
 """Queues, fences and the scheduler: order, waits, deadlocks, threads, removal."""
 
 import gc
+import sys
 import threading
 import time
 from collections import deque
@@ -9,6 +10,7 @@ import pytest
 
 from dmlemu_hw import events, host, packets
 from dmlemu_hw.allocation import Allocation
+from dmlemu_hw.chaos import Chaos, Mode
 from dmlemu_hw.descriptors import Descriptor, DescriptorKind
 from dmlemu_hw.faults import Deadlock, FaultKind, GpuFault, OutOfMemory
 from dmlemu_hw.fence import U64_MAX
@@ -489,6 +491,97 @@ class TestWaiting:
         queue.signal(fence, 3)
         gpu.poll()  # nobody else would
         assert fence.value == 3
+
+    def test_a_thread_that_an_exception_took_out_of_a_wait_leaves_the_work_to_polls(self, gpu):
+        """A program may keep the exception, and with it the frames of the wait."""
+        gpu.has_native_threads = True
+        queue, fence = gpu.create_queue(QueueKind.DIRECT), gpu.create_fence()
+        kept = []
+
+        def refuse(event: object) -> None:
+            raise ValueError("no")
+
+        def wait() -> None:
+            try:
+                gpu.wait(fence, 2)
+            except ValueError as error:
+                kept.append(error)
+
+        with gpu.events.subscribe(refuse, events.Signalled):
+            queue.signal(fence, 1)
+            waiter = threading.Thread(target=wait)
+            waiter.start()
+            waiter.join()
+        assert kept
+        queue.signal(fence, 3)
+        gpu.poll()
+        assert fence.value == 3
+
+    def test_a_wait_inside_a_wait_leaves_the_outer_one_known(self, gpu):
+        gpu.has_native_threads = True
+        queue, fence = gpu.create_queue(QueueKind.DIRECT), gpu.create_fence()
+        inner, seen = gpu.create_fence(7), []
+        queue.signal(fence, 1)
+
+        def reached() -> bool:
+            gpu.wait_until(lambda: inner.value == 7, str)
+            other = threading.Thread(target=lambda: seen.append(gpu._others_wait()))
+            other.start()
+            other.join()
+            return fence.value == 1
+
+        assert gpu.wait_until(reached, str)
+        assert seen and all(seen)
+        assert not gpu._waiters
+
+    @pytest.mark.parametrize("policy", Policy)
+    def test_what_a_thread_that_ran_leaves_behind_is_run(self, policy, monkeypatch):
+        """It ran when this thread looked, and had ended when this thread wanted to sleep."""
+        gpu = Gpu(name="test", memory_bytes=1 << 20, policy=policy)
+        queue, fence = gpu.create_queue(QueueKind.DIRECT), gpu.create_fence()
+        step = gpu.step
+
+        def late(*arguments: object) -> bool:
+            found = step(*arguments)
+            gpu._runner = 0
+            return found
+
+        monkeypatch.setattr(gpu, "step", late)
+        gpu._runner = -1
+        queue.signal(fence, 1)
+        assert policy is Policy.LAZY or fence.value == 1
+        assert gpu.wait(fence, 1)
+
+    @pytest.mark.parametrize("is_blocked", [False, True])
+    def test_threads_submit_while_others_look_at_what_is_queued(self, is_blocked):
+        """One chooses an order for what is queued; one says what queues wait for."""
+        gpu = Gpu(name="test", memory_bytes=1 << 20, policy=Chaos(1, (Mode.ORDER,)))
+        log = gpu.memory.place(gpu.memory.create_heap(TILE_SIZE), 0, TILE_SIZE)
+        queue, fence = gpu.create_queue(QueueKind.DIRECT), gpu.create_fence()
+        if is_blocked:
+            queue.wait(fence, 1)
+        for _ in range(300):
+            queue.submit([(1, write(log.address, 1))], start=False)
+        ends = threading.Event()
+
+        def submit() -> None:
+            while not ends.is_set():
+                queue.submit([(1, write(log.address, 1))], start=False)
+
+        thread = threading.Thread(target=submit)
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            thread.start()
+            for _ in range(100):
+                if is_blocked:
+                    assert "waits for" in gpu._scheduler.blocked()
+                else:
+                    assert gpu.step()
+        finally:
+            ends.set()
+            thread.join()
+            sys.setswitchinterval(before)
 
     def test_programs_write_descriptors_and_submit_while_the_gpu_is_busy(self, gpu):
         queue, fence = gpu.create_queue(QueueKind.DIRECT), gpu.create_fence()

@@ -668,7 +668,7 @@ class Hazards(Check, Foresight):
         fence = self.device.context.gpu.find_fence(signal.fence)
         if queue is None or fence is None or fence.value >= signal.value:
             return False
-        behind = (HEADER.unpack_from(each)[0] for each in queue.pending if each.ticket > ticket)
+        behind = (HEADER.unpack_from(each)[0] for each in list(queue.pending) if each.ticket > ticket)
         return next((each for each in behind if each != Opcode.EXECUTE), None) == Opcode.SIGNAL
 
 
