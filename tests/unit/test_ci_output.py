@@ -50,6 +50,20 @@ def sources(monkeypatch: pytest.MonkeyPatch) -> None:
         note_source(HERE, __file__, line)
 
 
+@pytest.mark.parametrize(
+    ("name", "uri"), [(os.fsdecode(b"\xff <.py"), "%FF%20%3C.py"), ("\ud800.py", "%3F.py")]
+)
+def test_a_name_of_a_file_need_not_be_text(name: str, uri: str, tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 stay those bytes."""
+    for end in (".sarif", ".codequality.json", ".html", ".txt", ".jsonl"):
+        file = ReportFile(tmp_path / f"{os.fsdecode(bytes([255]))}{end}", program=name)
+        file(Stored(Report("HAZARD_RAW", f"{name} </script>\0", severity=Severity.ERROR)))
+        file.close()
+    (found,) = sarif(next(tmp_path.glob("*.sarif")))["results"]
+    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+    assert "</script>" not in next(tmp_path.glob("*.html")).read_text()
+
+
 def test_a_result_has_its_other_places_and_its_hint() -> None:
     found = result(json.loads(Stored(TWO_PLACES).json()))
     assert found["message"]["text"] == f"{TWO_PLACES.message}\nhint: {TWO_PLACES.hint}"

@@ -75,7 +75,7 @@ def write_reports(
     """Writes the files that are wanted.  OSError."""
     for path, text in ((html, _page), (junit, _junit), (sarif, partial(_sarif, path=str(sarif)))):
         if path is not None:
-            write_file(path, text(found))
+            write_file(path, text(found).encode(errors="backslashreplace"))  # file names need not be UTF-8
 
 
 # --- a page ---
@@ -130,7 +130,7 @@ def _junit(found: Result) -> str:
     spec, causes = found.spec, found.causes
     suite = ElementTree.Element(
         "testsuite",
-        name=f"dmlemu campaign {spec.what}",
+        name=_printable(f"dmlemu campaign {spec.what}"),
         tests=str(len(causes) + 1),
         failures=str(len(causes)),
         errors="0",
@@ -142,10 +142,10 @@ def _junit(found: Result) -> str:
         text = f"{found.total - found.done} cases were not reached"
         ElementTree.SubElement(rest, "skipped", message=text)
     for number, cause in enumerate(causes):
-        case = ElementTree.SubElement(suite, "testcase", classname=cause.smallest.subject, name=_title(cause))
-        failed = ElementTree.SubElement(
-            case, "failure", message=f"{cause.count} cases, {_case(found, cause)}"
-        )
+        subject, title = _printable(cause.smallest.subject), _printable(_title(cause))
+        case = ElementTree.SubElement(suite, "testcase", classname=subject, name=title)
+        message = _printable(f"{cause.count} cases, {_case(found, cause)}")
+        failed = ElementTree.SubElement(case, "failure", message=message)
         failed.text = _printable(_reduced(found, number, cause).text)
     suites = ElementTree.Element("testsuites")
     suites.append(suite)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -9,14 +11,18 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from dmlemu import campaign
+from dmlemu.campaign.campaign import Result
+from dmlemu.campaign.database import Cause
 from dmlemu.campaign.model import Failure, Piece, PieceResult, Spec, identity
+from dmlemu.campaign.report import write_reports
 from dmlemu.campaign.schedule import Schedule
-from dmlemu.campaign.subjects import Request, plan
+from dmlemu.campaign.subjects import Reduced, Request, plan
 from dmlemu.campaign.worker import Refused, close, run_piece
 from dmlemu.frontends.usage import UsageError
 
@@ -312,3 +318,19 @@ def test_failures_are_grouped_by_cause(tmp_path: Path) -> None:
 
         assert [(each.count, each.smallest.index) for each in database.causes()] == [(3, 2), (1, 4)]
         assert list(database.done()) == [Piece(0, 10)]
+
+
+@pytest.mark.parametrize("name", ["a\0b\x1b]]>", os.fsdecode(b"\xff.json"), "</script>\ufffe\n"])
+def test_reports_of_any_names_can_be_read(name: str, tmp_path: Path) -> None:
+    """Names of files and messages of programs may be any."""
+    cause = Cause(2, Failure(0, name, name, name, name))
+    reduced = Reduced(name, (Path(name),))
+    found = Result(
+        Spec("model", name, "", cases=3), 1, 1.0, [cause], [], [name], (1.0, name), reduced=[reduced]
+    )
+    page, junit, sarif = (tmp_path / each for each in ("page.html", "junit.xml", "found.sarif"))
+    write_reports(found, html=page, junit=junit, sarif=sarif)
+    assert "</script>" not in page.read_text()
+    case = ElementTree.parse(junit).findall(".//testcase")[1]
+    assert case.get("classname")
+    assert json.loads(sarif.read_text())["runs"][0]["results"]

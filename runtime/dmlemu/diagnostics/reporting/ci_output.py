@@ -109,10 +109,18 @@ def _location(place: Place) -> dict[str, Any]:
     file = f"file://{path}" if os.path.isabs(path) else path
     return {
         "physicalLocation": {
-            "artifactLocation": {"uri": quote(file, safe="/:")},
+            "artifactLocation": {"uri": quote(_encoded(file), safe="/:")},
             "region": {"startLine": place.line},
         }
     }
+
+
+def _encoded(file: str) -> bytes:
+    """The bytes of the name, which need not be UTF-8; what is no name of a file has question marks."""
+    try:
+        return os.fsencode(file)
+    except UnicodeEncodeError:
+        return file.encode(errors="replace")
 
 
 def annotation(row: dict[str, Any]) -> str:
