@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,10 +110,12 @@ enum { MOST_FINISHING = 30 }; /* seconds: the thread that crashed may have Pytho
 
 static sem_t is_signalled;
 static atomic_int asked, has_written; /* asked: the number of a signal that somebody sent */
+static atomic_long writer;            /* the thread below, for the system */
 
 /* A thread that waits for the signal: the one that gets it may be inside of Python. */
 static void *finish_when_signalled(void *unused)
 {
+    atomic_store(&writer, syscall(SYS_gettid));
     while (sem_wait(&is_signalled) != 0) {
     }
     finish();
@@ -133,21 +136,22 @@ static void end_on_request(int number)
     sem_post(&is_signalled);
 }
 
-/* The thread cannot go on. */
+/* The thread cannot go on.  Others may crash, too, while the files are written. */
 static void end_after_crash(int number)
 {
     const struct timespec pause = {0, 10000000};
-    if (!is_forked) {
+    if (!is_forked && syscall(SYS_gettid) != atomic_load(&writer)) {
         sem_post(&is_signalled);
         for (int i = 0; i < MOST_FINISHING * 100 && !atomic_load(&has_written); i++)
             nanosleep(&pause, NULL);
     }
+    signal(number, SIG_DFL);
     raise(number);
 }
 
-static void handle(int number, void (*function)(int))
+static void handle(int number, void (*function)(int), unsigned flags)
 {
-    const struct sigaction handler = {.sa_handler = function, .sa_flags = (int)SA_RESETHAND | SA_NODEFER | SA_RESTART};
+    const struct sigaction handler = {.sa_handler = function, .sa_flags = (int)(flags | SA_NODEFER | SA_RESTART)};
     struct sigaction present;
     if (sigaction(number, NULL, &present) == 0 && present.sa_handler == SIG_DFL)
         sigaction(number, &handler, NULL);
@@ -162,9 +166,9 @@ static void finish_at_signals(void)
     if (!dmlemu_start_thread(finish_when_signalled, NULL))
         return;
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
-        handle(requests[i], end_on_request);
+        handle(requests[i], end_on_request, SA_RESETHAND);
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
-        handle(crashes[i], end_after_crash);
+        handle(crashes[i], end_after_crash, 0);
 }
 
 static void after_fork(void)

@@ -1,5 +1,8 @@
 // Uses dmlemu.h: the rows of an image lie 16 bytes apart, and the operator reads them as if they were packed.
 
+#include <chrono>
+#include <thread>
+
 #include <dmlemu.h>
 
 #include "program.h"
@@ -38,6 +41,16 @@ extern "C" int run(int how)
         wrong_arguments(gpu, output.Get(), &image);
     if (how == 'c')
         *static_cast<volatile int *>(nullptr) = 1;
+    if (how == 's') { // several threads, one after the other
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 8; i++)
+            threads.emplace_back([i] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(5 * i));
+                *static_cast<volatile int *>(nullptr) = 1;
+            });
+        for (std::thread &each : threads)
+            each.join();
+    }
     if (how == 't')
         throw 1;
     if (how == 'h') {

@@ -45,7 +45,10 @@ PASSES |= {
 }
 MISTAKES = {
     "dmlemu_add_test(a ends STRIC)": "'STRIC' is none of STRICT, WERROR, CHAOS seed..., ARGS",
-    "dmlemu_add_test(a end)": "dmlemu_add_test(a): end is no target of this project",
+    "dmlemu_add_test(a end)": "dmlemu_add_test(a): 'end' is no target of this project",
+    'dmlemu_add_test(a "ends;b")': "dmlemu_add_test(a): 'ends;b' is no target of this project",
+    "add_library(l INTERFACE)\ndmlemu_add_test(a l)": "dmlemu_add_test(a): l is no program (INTERFACE_",
+    'dmlemu_add_test(a ends ARGS x "")': "dmlemu_add_test(a): ARGS cannot have an empty argument",
     "dmlemu_add_test(a ends CHAOS)": "dmlemu_add_test(a): CHAOS needs seeds, such as CHAOS 1 2 3",
     "dmlemu_add_test(a ends CHAOS x)": "dmlemu_add_test(a): CHAOS x is not a whole number",
     "set(dmlemu_EXECUTABLE NOTFOUND)\ndmlemu_add_test(a ends)": "the command dmlemu is not on the PATH",

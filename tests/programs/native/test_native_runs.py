@@ -31,7 +31,7 @@ def moments(page: Path) -> dict[str, dict[str, object]]:
 def test_a_program_is_stepped_through(built: Built) -> None:
     pytest.importorskip("textual")
     program = built("additions")
-    done = run(*DMLEMU, "step", "--script", "r", "--size", "160x40", program)
+    done = run(*DMLEMU, "step", "--script", "p n", "--size", "160x40", program)
     assert done.returncode == 0, done.stderr
     screen = done.stdout[done.stdout.index("\u256d") :]
     assert "WARNING LAYOUT_HANDOVER" in screen and "strides [8, 8, 4, 1]" in screen
@@ -66,7 +66,9 @@ def test_a_program_of_python_shows_the_lines_of_its_script(built: Built, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("how", "signal_"), [("crash", signal.SIGSEGV), ("throw", signal.SIGABRT)], ids=["crash", "throw"]
+    ("how", "signal_"),
+    [("crash", signal.SIGSEGV), ("several", signal.SIGSEGV), ("throw", signal.SIGABRT)],
+    ids=["crash", "several", "throw"],
 )
 @pytest.mark.parametrize("mode", ["direct", "isolated"])
 def test_a_program_that_crashes_leaves_what_it_did(
