@@ -2,8 +2,11 @@
  * 113, as the machine and its C library have it; these are the same bits everywhere.
  *
  * Where the exponent is whole and not negative, and the power of the base's odd part fits 127 bits, it is computed as an
- * integer and rounded once.  Otherwise as exp(y log(x)) in pairs of doubles: the error before rounding is about 2^-80. */
+ * integer and rounded once; other whole exponents up to 256 multiply pairs of doubles, with an error before rounding of about
+ * 2^-94.  Otherwise exp(y log(x)) in pairs of doubles: the error before rounding is about 2^-80. */
 #include "dmlk_math.h"
+
+#include <stdlib.h>
 
 typedef unsigned __int128 wide;
 
@@ -90,6 +93,20 @@ static bool find_whole(double x, double y, double *result) {
     return true;
 }
 
+/* x^y for a finite x > 0 and a whole y, |y| <= 256: that of x's mantissa, which is from 2^-256 to 1, and then the exponent.  Each
+ * product adds a relative error of at most 2^-102, and squaring doubles that of its operand. */
+static double by_products(double x, int y) {
+    int e;
+    pair factor = exactly(frexp(x, &e)), power = exactly(1);
+    for (int rest = abs(y); rest > 0; rest /= 2) {
+        if (rest % 2) {
+            power = product(power, factor);
+        }
+        factor = product(factor, factor);
+    }
+    return ldexp(y < 0 ? quotient(exactly(1), power).high : power.high, e * y);
+}
+
 /* |x|^y, where neither is NaN. */
 static double positive_power(double x, double y) {
     double result;
@@ -101,6 +118,12 @@ static double positive_power(double x, double y) {
     }
     if (y > 0 && y <= 2048 && floor(y) == y && find_whole(x, y, &result)) {
         return result;
+    }
+    if (fabs(y) <= 256 && floor(y) == y) {
+        return by_products(x, (int)y);
+    }
+    if (y == 0.5) {
+        return sqrt(x);
     }
     return exp_of(product(log_of(x), exactly(y)));
 }

@@ -166,7 +166,21 @@ TEST(whole_powers_are_rounded_once) {
             test_failures++;
         }
     }
-    int64_t wrong = 0;
+    for (int e = -1060; e <= 1020; e += 4) { /* exact, up to the ends of the range */
+        CHECK(dmlk_exact_pow(ldexp(1, e), -1) == ldexp(1, -e) && dmlk_exact_pow(ldexp(1, e), -2) == ldexp(1, -2 * e));
+        CHECK(dmlk_exact_pow(ldexp(3, e), 0.5) == sqrt(ldexp(3, e)));
+    }
+    int64_t wrong = 0, far = 0;
+    for (int i = 0; i < 200000; i++) { /* -1 is a division; others differ from x87's 64 bits where those round twice */
+        const double x = any_float();
+        wrong += !is_same(dmlk_exact_pow(x, -1), 1 / x);
+        const int y = (int)random_between(-300, 300);
+        const double ours = dmlk_exact_pow(x, y);
+        const long double theirs = powl(x, y);
+        far += !is_same(ours, (double)theirs) && fabsl(ours - theirs) > 0x1.01p-53L * fabsl(theirs) + 0x1p-1074L;
+    }
+    CHECK_EQUAL(wrong, 0);
+    CHECK_EQUAL(far, 0);
     for (int i = 0; i < 200000; i++) {
         const double x = fabs(any_float()), y = (double)random_between(-4000, 4000) / 64;
         const double ours = dmlk_exact_pow(x, y), theirs = pow(x, y);
