@@ -24,9 +24,7 @@ import sbom
 ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build" / "wheels"
 DIST = ROOT / "dist"
-MEASURED = (
-    ROOT / "runtime/dmlemu/dml/operators/measured.txt"
-)  # where make measured has written it; git ignores it
+MEASURED = ROOT / "runtime/dmlemu/dml/operators/measured.db"  # of make measured; git ignores it
 
 
 @dataclass(frozen=True)

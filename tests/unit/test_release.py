@@ -17,6 +17,8 @@ import binaries  # noqa: E402
 import progress  # noqa: E402
 import release  # noqa: E402
 
+import wheels  # noqa: E402
+
 NEW = binaries.Limits("x86_64", glibc=(2, 99))
 OLD = binaries.Limits("x86_64", glibc=(2, 17))
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
@@ -111,3 +113,9 @@ def test_a_failed_installation_prints_everything() -> None:
     )
     assert done.returncode == 3
     assert "compiling 300 files" in done.stderr and "x.c:1: error" in done.stderr
+
+
+def test_the_wheels_have_what_make_measured_writes() -> None:
+    from dmlemu.dml.operator_page import MEASURED
+
+    assert wheels.MEASURED.relative_to(ROOT) == MEASURED.relative_to(ROOT)

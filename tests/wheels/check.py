@@ -79,7 +79,11 @@ PLACES = {
         machine="arm64",
     ),
     "x86_64-musl": Place(
-        "musllinux_1_2_x86_64.whl", "musllinux_1_2_x86_64", "bookworm", ("musl",), zig="x86_64-linux-musl"
+        "musllinux_1_2_x86_64.whl",
+        "musllinux_1_2_x86_64",
+        "trixie",  # NumPy's libraries have relocations (DT_RELR) that musl reads since 1.2.4
+        ("musl",),
+        zig="x86_64-linux-musl",
     ),
 }
 
@@ -193,6 +197,10 @@ def compile_python(place: Place, root: Path) -> None:
         ):
             if subprocess.run(command, cwd=work, stdout=log, stderr=log).returncode:
                 sys.exit(f"Python cannot be compiled for {place.zig}: see {work / 'log'}")
+    if loader:  # under its name here, too
+        inside = root / loader.relative_to("/")
+        inside.parent.mkdir(parents=True)
+        inside.symlink_to(Path("/", loader.relative_to(root)))
 
 
 def prepared(name: str, place: Place) -> Path:
@@ -203,16 +211,25 @@ def prepared(name: str, place: Place) -> Path:
         root.mkdir(parents=True)
         print(f"check-wheels: {name}: preparing", flush=True)
         unpack_packages(place, root)
+        if not (root / "lib").exists():  # Debian 13: /lib is a link, of another package
+            (root / "lib").symlink_to("usr/lib")
         if place.zig:
             compile_python(place, root)
         install(place, root, ["numpy", "cffi"])
-        for unwinder in (root / "packages" / "numpy.libs").glob(
-            "libgcc_s*"
-        ):  # in the package libgcc of Alpine
-            if place.zig.endswith("musl"):
-                shutil.copy(unwinder, root / "lib" / "libgcc_s.so.1")
+        if place.zig.endswith("musl"):
+            adapt_to_musl(root)
         finished.touch()
     return root
+
+
+def adapt_to_musl(root: Path) -> None:
+    """What Alpine has: the unwinder, from a package; names of extensions for musl, which the Python that zig
+    compiled does not know."""
+    packages = root / "packages"
+    unwinder = min((packages / "numpy.libs").glob("libgcc_s*"), key=lambda path: len(path.name))
+    shutil.copy(unwinder, root / "lib" / "libgcc_s.so.1")
+    for extension in packages.rglob("*.cpython-*-x86_64-linux-musl.so"):
+        extension.rename(extension.with_name(f"{extension.name.split('.')[0]}.so"))
 
 
 def install(place: Place, root: Path, what: list[str | Path]) -> None:
