@@ -6,32 +6,38 @@ process: a case that hangs ends with it, also where nobody is left to watch.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from ..frontends.usage import UsageError
 from .model import Configuration, Failure, Outcome, Piece, Spec
-from .subjects import Subject, open_subject
+from .subjects import Subject, Unusable, open_subject
 
 __all__ = ["Opened", "main", "run_cases"]
 
 
 class Opened:
-    """The subject that this process has open: opening may take long, and most pieces need the same."""
+    """The subject that this process has open: opening may take long, and most pieces need the same.
 
-    def __init__(self) -> None:
+    ``limited``: ends the process where what runs in it takes too long.
+    """
+
+    def __init__(self, limited: Callable[[float], AbstractContextManager[Any]] = nullcontext) -> None:
+        self._limited = limited
         self._key: tuple[str, Configuration] | None = None
         self._subject: Subject | None = None
 
-    def of(self, spec: Spec, configuration: Configuration) -> Subject:
-        """Of a spec, in a configuration.  UsageError: its file is another one here, or is not there."""
+    def of(self, spec: Spec, configuration: Configuration, limit: float) -> Subject:
+        """Of a spec, in a configuration.  UsageError: its file is another one here, or is not there.
+        Unusable: no case of it would tell anything."""
         from ..errors import Strictness
         from ..reporting import defaults
         from .subjects import plan_again
@@ -40,6 +46,8 @@ class Opened:
             defaults.strictness = Strictness(configuration.strictness or "strict")
             plan_again(spec)
             self._subject = open_subject(spec)
+            with self._limited(limit), only_here():
+                self._subject.check(limit)
             self._key = spec.key, configuration
         return self._subject
 
@@ -49,12 +57,24 @@ def run_cases(subject: Subject, piece: Piece, limit: float) -> Iterator[tuple[Ou
     for index in range(piece.first, piece.end):
         start = time.perf_counter()
         try:
-            outcome = subject.run(index, limit)
+            with only_here():
+                outcome = subject.run(index, limit)
         except Exception as error:  # a mistake of the subject itself: it fails, and the campaign goes on
             text = traceback.format_exc()
             failure = Failure(index, subject.spec.what, type(error).__name__, "could not be run", text)
             outcome = Outcome([failure])
         yield outcome, time.perf_counter() - start
+
+
+@contextmanager
+def only_here() -> Iterator[None]:
+    """Ends processes that the case has made by fork and that come back from it as this one does."""
+    own = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != own:
+            os._exit(0)
 
 
 @contextmanager
@@ -67,16 +87,20 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def _serve(connection: Any) -> None:
-    opened = Opened()
+    opened = Opened(_limited)
     while True:
         what, spec, configuration, given, limit = connection.recv()
         try:
-            subject = opened.of(spec, configuration)
+            subject = opened.of(spec, configuration, limit)
         except UsageError as error:
             connection.send(("refused", str(error), 0.0))
             continue
+        except Unusable as error:
+            connection.send(("unusable", str(error), 0.0))
+            continue
         except Exception:
-            connection.send(("unusable", traceback.format_exc(), 0.0))
+            text = f"{spec.what} cannot be opened: {traceback.format_exc()}"
+            connection.send(("unusable", text, 0.0))
             continue
         connection.send(("opened", None, 0.0))
         if what == "reduce":

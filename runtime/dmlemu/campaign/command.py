@@ -182,6 +182,7 @@ def _one_case(parsed: Namespace, options: dict[str, Any]) -> int:
     from .campaign import planned
     from .child import Opened
     from .executors import fits_this_process
+    from .subjects import Unusable
 
     try:
         spec = planned(parsed.what, **options)
@@ -191,8 +192,8 @@ def _one_case(parsed: Namespace, options: dict[str, Any]) -> int:
         if not fits_this_process(configuration):  # it keeps the variables that it started with
             command = [sys.executable, "-m", "dmlemu", *sys.argv[1:]]
             return subprocess.run(command, env=configuration.environment()).returncode
-        subject = Opened().of(spec, configuration)
-    except UsageError as error:
+        subject = Opened().of(spec, configuration, parsed.hang)
+    except (UsageError, Unusable) as error:
         print(str(error), file=sys.stderr)
         return 2
     print(printable(subject.describe(parsed.case)))

@@ -15,8 +15,8 @@ from typing import Any
 from ..frontends.usage import UsageError
 from .child import Opened, run_cases
 from .model import Configuration, Failure, Identity, Outcome, Piece, PieceResult, Spec
-from .subjects import Reduced
-from .worker import Refused, Unusable, close, machine, reduce_failure, run_piece
+from .subjects import Reduced, Unusable
+from .worker import Refused, close, machine, reduce_failure, run_piece
 
 __all__ = ["Cluster", "Executor", "Here", "fits_this_process"]
 
@@ -91,7 +91,10 @@ class Here(Executor):
             return []
         piece = self._next.pop()
         result = PieceResult(piece, machine=machine())
-        subject = self._opened.of(self._spec, self._spec.configuration(piece.first))
+        try:
+            subject = self._opened.of(self._spec, self._spec.configuration(piece.first), self._limit)
+        except Unusable as error:
+            raise UsageError(str(error)) from None
         for outcome, taken in run_cases(subject, piece, self._limit):
             result.add(outcome)
             result.seconds += taken

@@ -13,8 +13,8 @@ from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any, BinaryIO, ClassVar
 
 from hypothesis import Phase, given, settings
 from hypothesis.database import InMemoryExampleDatabase
@@ -22,16 +22,18 @@ from hypothesis.database import InMemoryExampleDatabase
 from ..errors import shorten
 from ..files import write_file
 from ..frontends.usage import UsageError
-from ..reporting import defaults
+from ..reporting import defaults, on_created
 from ..testing import LayoutError, stable
 from .model import Failure, Outcome, Spec, digest_of
-from .subjects import Reduced, Subject, failure_of_exception, hung, with_cases
+from .subjects import Reduced, Subject, Unusable, failure_of_exception, hung, with_cases
 
 __all__ = ["NativeProgram", "PythonTest"]
 
 _BYTES = 2048  # of random bytes that a case of layouts is drawn from
 _TRIES = 20
 _MOST_OUTPUT = 2000  # characters in a message
+_OWN_DEVICE = "it must create one itself, on an adapter without a policy"
+_NO_DEVICE = "dmlemu: 0 devices were created"  # the last line of ``dmlemu exec``
 
 
 class PythonTest(Subject):
@@ -64,6 +66,22 @@ class PythonTest(Subject):
             raise UsageError(f"{name} does not use @dmlemu.testing.layouts: it takes --seeds")
         return with_cases(spec, what, digest, max(1, spec.seeds or 100))
 
+    def check(self, limit: float) -> None:
+        """A function that runs under chaos succeeds without, on a device of its own."""
+        if _is_of_layouts(self._function):
+            return
+        devices: list[Any] = []
+        on_created.append(devices.append)
+        try:
+            stable(self._function, [])
+        except _failing() as error:
+            text = f"{type(error).__name__}: {error}"
+            raise Unusable(f"{self._name} fails without chaos, too: {text}") from None
+        finally:
+            on_created.remove(devices.append)
+        if all(each.context.gpu.chaos is not None for each in devices):
+            raise Unusable(f"{self._name} makes no device that chaos could change: {_OWN_DEVICE}")
+
     def run(self, index: int, limit: float) -> Outcome:
         """A failure is of the test, by the check that it raises."""
         try:
@@ -73,11 +91,11 @@ class PythonTest(Subject):
                         break
             else:
                 stable(self._function, [self._seed(index)])
-        except Exception as error:
+        except _failing() as error:
             return Outcome([self._failure(index, error)])
         return Outcome()
 
-    def _failure(self, index: int, error: Exception) -> Failure:
+    def _failure(self, index: int, error: BaseException) -> Failure:
         if isinstance(error, LayoutError):
             return self._of_layout(index, error)
         return failure_of_exception(index, error, self._name)
@@ -153,6 +171,15 @@ class PythonTest(Subject):
         return found[-1] if found else None
 
 
+def _failing() -> tuple[type[BaseException], ...]:
+    """What a test may raise: ``pytest.fail`` and ``pytest.skip`` raise no Exceptions."""
+    if "pytest" not in sys.modules:
+        return (Exception, SystemExit)
+    import pytest
+
+    return (Exception, SystemExit, pytest.fail.Exception, pytest.skip.Exception)
+
+
 def _replay_of(error: Exception) -> str | None:
     """``.replay(x=...)``: the call that a failure of layouts names, without the function."""
     texts = [getattr(error, "replay", ""), *getattr(error, "__notes__", ())]
@@ -206,7 +233,7 @@ class NativeProgram(Subject):
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec)
         self._name = Path(spec.what).name
-        self._plain: tuple[int, bytes] | None = None
+        self._plain: tuple[int, bytes] = (0, b"")
 
     @classmethod
     def planned(cls, spec: Spec) -> Spec:
@@ -224,12 +251,25 @@ class NativeProgram(Subject):
             *self.spec.arguments,
         ]
 
-    def run(self, index: int, limit: float) -> Outcome:
-        """Compares with a run without chaos, made once by each process."""
+    def check(self, limit: float) -> None:
+        """It succeeds without chaos, on a device: cases are compared with this run."""
         try:
-            if self._plain is None:
-                self._plain = self._run(None, limit)[:2]
-            status, output, reports = self._run(self._seed(index), limit)
+            status, output, reports, last = self._run(None, limit)
+        except subprocess.TimeoutExpired:
+            raise Unusable(
+                f"{self._name} takes longer than {limit:g} seconds without chaos, too (--hang)"
+            ) from None
+        if last.startswith(_NO_DEVICE):
+            raise Unusable(f"{self._name}: {last.removeprefix('dmlemu: ')} Chaos would change nothing.")
+        if status:
+            why = f": {reports[0]['id']}: {reports[0]['message']}" if reports else f". Its last line: {last}"
+            raise Unusable(f"{self._name} ends with status {status} without chaos, too{why}")
+        self._plain = status, output
+
+    def run(self, index: int, limit: float) -> Outcome:
+        """Compares with the run without chaos, which each process makes once."""
+        try:
+            status, output, reports, last = self._run(self._seed(index), limit)
         except subprocess.TimeoutExpired:
             return Outcome([hung(index, self._name, limit)])
         failures = {each.cause: each for each in self._reported(index, reports)}
@@ -243,29 +283,37 @@ class NativeProgram(Subject):
                 index, self._name, "same output under chaos", "other output", _difference(output, wanted[1])
             )
             failures[failure.cause] = failure
+        elif last.startswith(_NO_DEVICE):
+            failure = Failure(index, self._name, "makes a device under chaos", "no device", last)
+            failures[failure.cause] = failure
         return Outcome(list(failures.values()))
 
-    def _run(self, seed: int | None, limit: float) -> tuple[int, bytes, list[Any]]:
+    def _run(self, seed: int | None, limit: float) -> tuple[int, bytes, list[Any], str]:
+        """Status, output, reports, and the last line of the other output."""
         command = self._command(seed)
         with TemporaryDirectory(prefix="dmlemu-campaign-") as folder:
             reports = Path(folder) / "reports.jsonl"
             at = command.index("exec") + 1
-            with subprocess.Popen(
-                [*command[:at], "--report", str(reports), *command[at:]],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                preexec_fn=_end_with_parent,
-            ) as process:
+            with (
+                TemporaryFile() as errors,
+                subprocess.Popen(
+                    [*command[:at], "--report", str(reports), *command[at:]],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    start_new_session=True,
+                    preexec_fn=_end_with_parent,
+                ) as process,
+            ):
                 try:
                     output, _ = process.communicate(timeout=limit * 0.9)
                 except BaseException:
                     with suppress(ProcessLookupError):
                         os.killpg(process.pid, signal.SIGKILL)
                     raise
+                last = _last_line(errors)
             found = reports.read_text().splitlines() if reports.exists() else []
-        return process.returncode, output, [json.loads(line) for line in found]
+        return process.returncode, output, [json.loads(line) for line in found], last
 
     def _reported(self, index: int, rows: list[Any]) -> list[Failure]:
         return [
@@ -291,6 +339,12 @@ def _end_with_parent() -> None:
     import ctypes
 
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+def _last_line(file: BinaryIO) -> str:
+    file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_OUTPUT))
+    lines = file.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def _difference(given: bytes, expected: bytes) -> str:

@@ -15,7 +15,11 @@ from ..errors import Severity, quote
 from ..frontends.usage import UsageError
 from .model import Configuration, Failure, Outcome, Spec
 
-__all__ = ["Reduced", "Request", "Subject", "open_subject", "plan"]
+__all__ = ["Reduced", "Request", "Subject", "Unusable", "open_subject", "plan"]
+
+
+class Unusable(Exception):
+    """The subject cannot be tried, here or anywhere; the text is for the user."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,11 @@ class Subject(ABC):
     @abstractmethod
     def planned(cls, spec: Spec) -> Spec:
         """With its digest and the number of cases.  UsageError: it cannot be found, or is none."""
+
+    def check(self, limit: float) -> None:
+        """Raises ``Unusable`` where every case would fail for one reason that is none of its own, such as a
+        test that fails also without chaos.  Runs once in each process, before its first case."""
+        return
 
     @abstractmethod
     def run(self, index: int, limit: float) -> Outcome:

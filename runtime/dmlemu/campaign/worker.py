@@ -18,9 +18,9 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from .model import Configuration, Failure, Identity, Outcome, Piece, PieceResult, Spec, identity
-from .subjects import Reduced, hung
+from .subjects import Reduced, Unusable, hung
 
-__all__ = ["Refused", "Unusable", "close", "reduce_failure", "run_piece"]
+__all__ = ["Refused", "close", "reduce_failure", "run_piece"]
 
 _DEATHS = 3  # of processes, by the same case
 _MORE_TIME = 5.0  # seconds beyond the limit, for a case that ignores its signal
@@ -38,10 +38,6 @@ class Refused(Exception):
 
     def __str__(self) -> str:
         return f"the worker {self.worker} is refused: {self.reason}"
-
-
-class Unusable(Exception):
-    """The subject cannot be opened, here or anywhere."""
 
 
 class _Ended(Exception):
@@ -64,6 +60,10 @@ class _Ended(Exception):
             name = f"signal {-self.status}"
         more = ": killed, or out of memory" if self.status == -signal.SIGKILL else ""
         return f"the process was ended by {name}{more}"
+
+
+class _EndedBefore(_Ended):
+    """Before its first case: while the subject was opened, or ran without chaos."""
 
 
 @dataclass(eq=False)
@@ -199,7 +199,10 @@ def run_piece(spec: Spec, who: Identity, piece: Piece, limit: float) -> PieceRes
                 at, deaths = at + 1, 0
         except _Ended as ended:
             deaths += 1
-            if ended.is_hang or deaths == _DEATHS:
+            if isinstance(ended, _EndedBefore):
+                if ended.is_hang or deaths == _DEATHS:
+                    raise Unusable(_unusable(spec, ended, limit)) from None
+            elif ended.is_hang or deaths == _DEATHS:
                 result.add(Outcome([_fatal(spec, at, ended, limit)]))
                 at, deaths = at + 1, 0
     return result
@@ -224,6 +227,9 @@ def _opened(spec: Spec, index: int, what: str, given: Any, limit: float) -> _Pro
     try:
         process.ask(what, spec, configuration, given, limit)
         answer, text, _ = process.answer(_OPENING)
+    except _Ended as ended:
+        process.end()
+        raise _EndedBefore(ended.status, ended.output) from None
     except BaseException:
         process.end()
         raise
@@ -232,7 +238,15 @@ def _opened(spec: Spec, index: int, what: str, given: Any, limit: float) -> _Pro
     process.end()
     if answer == "refused":
         raise Refused(_name(), text)
-    raise Unusable(f"{spec.what} cannot be opened: {text}")
+    raise Unusable(text)
+
+
+def _unusable(spec: Spec, ended: _Ended, limit: float) -> str:
+    if ended.is_hang:
+        return (
+            f"{spec.what} does not come to its first case within {limit:g} seconds (--hang).\n{ended.output}"
+        )
+    return f"{spec.what}: {_DEATHS} times {ended} before the first case.\n{ended.output}"
 
 
 def _fatal(spec: Spec, index: int, ended: _Ended, limit: float) -> Failure:

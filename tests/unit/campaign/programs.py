@@ -68,6 +68,40 @@ def _seed() -> int:
     return 0 if defaults.policy is None else defaults.policy.seed
 
 
+def fails_without_chaos():
+    assert with_a_barrier() is None
+
+
+def makes_no_device():
+    return np.zeros(3)
+
+
+def exits_without_chaos():
+    os._exit(7)
+
+
+def hangs_without_chaos():
+    time.sleep(3600)
+
+
+def exits():
+    if _seed() == 3:
+        os._exit(0)
+    return with_a_barrier()
+
+
+def exits_politely():
+    if _seed() == 3:
+        raise SystemExit(5)
+    return with_a_barrier()
+
+
+def forks():
+    """Both processes come back from the case."""
+    os.fork()
+    return with_a_barrier()
+
+
 def kills_its_process():
     if _seed() == 3:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -22,7 +22,7 @@ from dmlemu.campaign.database import Cause
 from dmlemu.campaign.model import Failure, Piece, PieceResult, Spec, identity
 from dmlemu.campaign.report import write_reports
 from dmlemu.campaign.schedule import Schedule
-from dmlemu.campaign.subjects import Reduced, Request, plan
+from dmlemu.campaign.subjects import Reduced, Request, Unusable, plan
 from dmlemu.campaign.worker import Refused, close, run_piece
 from dmlemu.frontends.usage import UsageError
 
@@ -220,10 +220,45 @@ def test_a_case_that_ends_its_process_is_a_failure(
     assert f"Case {case} of seed 0" in failure.message
 
 
-def test_a_program_that_hangs_is_ended(here: dict[str, Any]) -> None:
-    found = campaign.run("sleep", seeds=1, hang=2, arguments=["100"], **here)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fails_without_chaos", "fails_without_chaos fails without chaos, too: AssertionError"),
+        ("makes_no_device", "makes_no_device makes no device that chaos could change"),
+        ("exits_without_chaos", "3 times the process ended with status 7 before the first case"),
+        ("hangs_without_chaos", "does not come to its first case within 3 seconds"),
+    ],
+)
+def test_what_fails_without_chaos_is_refused(programs: Path, name: str, message: str) -> None:
+    spec = plan(Request(f"{programs}::{name}", seeds=5))
+    try:
+        with pytest.raises(Unusable, match=message):
+            run_piece(spec, identity(), Piece(0, 5), limit=3)
+    finally:
+        close()
 
-    assert causes(found) == [("sleep", "ends within its limit", "hang")]
+
+def test_a_refusal_is_of_the_whole_campaign(programs: Path, here: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="fails without chaos, too: AssertionError"):
+        campaign.run(f"{programs}::fails_without_chaos", seeds=5, **here)
+
+
+def test_a_case_that_exits_is_a_failure(programs: Path, here: dict[str, Any]) -> None:
+    assert causes(campaign.run(f"{programs}::exits_politely", seeds=5, **here)) == [
+        ("exits_politely", "SystemExit", "raised")
+    ]
+    spec = plan(Request(f"{programs}::exits", seeds=5))
+    try:
+        (failure,) = run_piece(spec, identity(), Piece(0, 5), limit=30).failures
+    finally:
+        close()
+    assert failure.index == 3 and "3 times the process ended with status 0" in failure.message
+
+
+def test_a_case_that_forks_runs_once(programs: Path, here: dict[str, Any]) -> None:
+    found = campaign.run(f"{programs}::forks", seeds=4, **here)
+
+    assert found and (found.done, found.total) == (4, 4)
 
 
 def test_a_process_that_ends_once_loses_nothing(programs: Path) -> None:
