@@ -202,10 +202,19 @@ class Cluster(Executor):
         """Of the workers that may run pieces; asked for once a second."""
         if time.monotonic() >= self._ask_again:
             self._ask_again = time.monotonic() + _RETRY
-            self._known = frozenset()
             with suppress(OSError, asyncio.CancelledError):
-                self._known = frozenset(self._client.scheduler_info(**self._all_workers)["workers"])
+                there = frozenset(self._client.scheduler_info(**self._all_workers)["workers"])
+                self._known = (self._known & there) | self._usable(there - self._known - self._refused.keys())
         return self._known - self._refused.keys()
+
+    def _usable(self, new: frozenset[str]) -> frozenset[str]:
+        """Those of new workers that have dmlemu.  The others would end when they get a piece, and the piece
+        would be taken for what has ended them."""
+        answers = self._client.run(_nothing, workers=list(new), on_error="return") if new else {}
+        for address, answer in answers.items():
+            if "ModuleNotFoundError" in repr(answer):  # some versions wrap it in an Exception
+                self._refuse(Refused(address, f"dmlemu cannot be imported there: {answer}"))
+        return frozenset(each for each, answer in answers.items() if answer is None)
 
     # --- pieces ---
 
@@ -222,9 +231,9 @@ class Cluster(Executor):
         return max(0, (1 + _AHEAD) * self.workers - len(self._running))
 
     def submit(self, piece: Piece) -> None:
-        """To any worker that has not been refused."""
+        """To any worker that is known and has not been refused."""
         self._attempt += 1
-        there = self._addresses() if self._refused else frozenset()
+        there = self._addresses()
         future = self._client.submit(
             run_piece,
             self._spec,
@@ -272,13 +281,15 @@ class Cluster(Executor):
         if isinstance(error, Refused):
             self._refuse(error)
             return [piece]
-        if isinstance(error, ModuleNotFoundError):
-            self._refuse_those_without_dmlemu()
-            return [piece]
         if isinstance(error, self._distributed.scheduler.KilledWorker):
             return self._killed(piece)
         if isinstance(error, Unusable):
             raise UsageError(str(error))
+        if "deserialization of the task graph" in str(error):
+            raise UsageError(
+                f"the scheduler at {self._address} cannot import dmlemu, or has another Python or "
+                f"distributed: {error.__cause__ or error}"
+            )
         raise RuntimeError(f"The cases {piece.first} to {piece.end - 1} cannot be run.") from error
 
     def _killed(self, piece: Piece) -> list[PieceResult | Piece]:
@@ -293,9 +304,7 @@ class Cluster(Executor):
         return [result]
 
     def _stranded(self) -> list[PieceResult | Piece]:
-        """Pieces whose workers are all gone, where not every worker may run them."""
-        if not self._refused:
-            return []
+        """Pieces whose workers are all gone."""
         there, found = self._addresses(), list[PieceResult | Piece]()
         for future, allowed in list(self._allowed.items()):
             if allowed and not allowed & there:
@@ -303,7 +312,7 @@ class Cluster(Executor):
                 del self._allowed[future]
                 with suppress(Exception):
                     future.cancel()
-        if not there:
+        if self._refused and not there:
             self._say("no worker is left that may run this campaign; waiting for one")
         return found
 
@@ -316,12 +325,6 @@ class Cluster(Executor):
             self._tell(str(error))
         elif not self._addresses():
             time.sleep(_RETRY)
-
-    def _refuse_those_without_dmlemu(self) -> None:
-        answers = self._client.run(_nothing, on_error="return")
-        for address, answer in answers.items():
-            if isinstance(answer, BaseException) and address not in self._refused:
-                self._refuse(Refused(address, f"dmlemu cannot be imported there: {answer}"))
 
     def reduce(self, failure: Failure, stem: str, limit: float) -> Reduced:
         """On this machine, where the files are to be."""

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +24,7 @@ import pytest
 
 from dmlemu import campaign
 from dmlemu.campaign.model import Identity, Piece, PieceResult, Spec, identity
+from dmlemu.frontends.usage import UsageError
 from processes import run, started
 from thorough import THOROUGH
 
@@ -105,9 +106,11 @@ def test_a_case_that_ends_workers_is_set_aside(
 
 
 class Site:
-    """A scheduler and two workers on the loopback; whichever dies is started again."""
+    """A scheduler and two workers on the loopback; whichever dies is started again.  ``without``: those that
+    cannot import dmlemu."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, without: Sequence[str] = ()) -> None:
+        self._without = without
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
@@ -144,7 +147,7 @@ class Site:
                     log = self._stack.enter_context((self._folder / f"{name}.log").open("a"))
                     self._processes[name] = self._stack.enter_context(
                         started(
-                            [sys.executable, "-m", f"distributed.cli.dask_{command[0]}", *command[1:]],
+                            [sys.executable, "-c", self._program(name, command[0]), *command[1:]],
                             stdout=log,
                             stderr=log,
                             cwd=self._folder,
@@ -152,12 +155,42 @@ class Site:
                     )
             self._over.wait(0.1)
 
+    def _program(self, name: str, command: str) -> str:
+        hide = "sys.modules['dmlemu'] = None; " if name in self._without else ""
+        module = f"distributed.cli.dask_{command}"
+        return f"import runpy, sys; {hide}runpy.run_module({module!r}, run_name='__main__')"
+
     def kill(self, name: str) -> None:
         """The process alone: what it has started must end by itself."""
         process = self._processes.get(name)
         if process is not None and process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
             self.killed += 1
+
+
+def test_a_worker_without_dmlemu_is_refused_by_its_address(programs: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def stop(state: campaign.State) -> None:
+        if told and state.done:
+            raise KeyboardInterrupt
+
+    options: dict[str, Any] = {"layouts": 1_000_000, "piece": 0.1, "progress": stop, "tell": told.append}
+    with Site(tmp_path, without=["one"]) as site:
+        found = campaign.run(
+            f"{programs}::test_right", scheduler=site.address, database=tmp_path / "a.db", **options
+        )
+
+    assert found.done and not found.causes
+    assert re.match(r"the worker tcp://\S+ is refused: dmlemu cannot be imported there: ", told[0])
+
+
+def test_a_scheduler_without_dmlemu_is_named(programs: Path, tmp_path: Path) -> None:
+    with (
+        Site(tmp_path, without=["scheduler"]) as site,
+        pytest.raises(UsageError, match=f"the scheduler at {site.address} cannot import dmlemu"),
+    ):
+        campaign.run(f"{programs}::test_right", layouts=5, scheduler=site.address, database=tmp_path / "a.db")
 
 
 @contextmanager
