@@ -293,6 +293,8 @@ def check(name: str, place: Place, wheel: Path) -> None:
     """Runs the programs with one wheel."""
     root = prepared(name, place)
     install(place, root, ["--no-deps", wheel])
+    # pip --target has one folder for all; the man page belongs below Python's prefix.
+    shutil.copytree(root / "packages" / "share", root / "usr" / "share", dirs_exist_ok=True)
     programs = root / "programs"
     programs.mkdir(exist_ok=True)
     is_arm = place.machine == "arm64"
