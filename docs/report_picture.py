@@ -41,7 +41,7 @@ def report(folder: Path) -> tuple[str, str]:
     for command in commands:
         subprocess.run(["bash", "-c", command], cwd=folder, check=True)
     page = (folder / "report.html").read_text()
-    text, picture = re.findall(r"<pre[^>]*>(.*?)</pre>\s*(<svg.*?</svg>)", page, re.DOTALL)[0]
+    text, picture = re.findall(r"<pre[^>]*>(.*?)</pre>\s*<div[^>]*>(<svg.*?</svg>)", page, re.DOTALL)[0]
     return html.unescape(re.sub(r"<[^>]*>", "", text)), picture
 
 

@@ -7,7 +7,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -394,7 +393,8 @@ class Gpu:
         found = []
         for thread in sorted(self._feeders - waiting - {threading.get_native_id()}):
             try:
-                name = Path(f"/proc/self/task/{thread}/comm").read_text(errors="replace").strip()
+                with open(f"/proc/self/task/{thread}/comm", errors="replace") as file:
+                    name = file.read().strip()
             except OSError:  # it has ended
                 self._feeders.discard(thread)
             else:

@@ -639,6 +639,7 @@ METHODS: dict[str, dict[str, Row]] = {
         "open_shared_handle": unsupported_row("open_shared_handle"),
         "remove_device": (nothing, lambda w, x: x.remove_device()),
         "report_live_device_objects": (works, lambda w, x: x.report_live_device_objects()),
+        "mark": (works, lambda w, x: x.mark("after it")),
         "set_event_on_multiple_fence_completion": (
             nothing,
             lambda w, x: x.set_event_on_multiple_fence_completion([w.fence], [FOREVER]),

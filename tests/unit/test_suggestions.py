@@ -142,7 +142,7 @@ CREATE = "from dmlemu import d3d12; d3d12.create_device(); d3d12.create_device(d
 
 
 def test_a_misspelt_variable_is_told_once() -> None:
-    known = {"DMLEMU_ISA": "generic", "DMLEMU_MEASURED": ""}
+    known = {"DMLEMU_ISA": "generic", "DMLEMU_THOROUGH": ""}
     for given, said in (
         (
             {"DMLEMU_STRICKTNESS": "strict"},

@@ -237,7 +237,7 @@ def _last_line(found: dict[str, str], status: int) -> str:
 
 def _unstartable(program: str, error: OSError) -> str:
     """Why a program cannot be started, and what to do."""
-    what = f"cannot be run: {error.strerror}"
+    what = f"cannot be run: {error.strerror or error}"
     name = shlex.quote(program)
     if isinstance(error, FileNotFoundError) and os.sep not in program:
         is_here = os.path.exists(program)
