@@ -42,6 +42,7 @@ def report(folder: Path) -> tuple[str, str]:
         subprocess.run(["bash", "-c", command], cwd=folder, check=True)
     page = (folder / "report.html").read_text()
     text, picture = re.findall(r"<pre[^>]*>(.*?)</pre>\s*<div[^>]*>(<svg.*?</svg>)", page, re.DOTALL)[0]
+    text = text.replace("</span>", "\n")  # of lines in columns, which is a block and so ends its last line
     return html.unescape(re.sub(r"<[^>]*>", "", text)), picture
 
 
