@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import Distribution
 from pathlib import Path
 from venv import EnvBuilder
 
@@ -215,9 +216,21 @@ def test_versions_that_were_never_tried_are_told(
     assert capfd.readouterr() == ("runs\n", "".join([*lines, NO_DEVICE]))
 
 
+@pytest.mark.parametrize("raises", [False, True], ids=["None", "raises"])
 def test_a_package_without_files_is_told_and_does_not_disturb(
-    python: str, site: Path, capfd: pytest.CaptureFixture[str]
+    python: str,
+    site: Path,
+    raises: bool,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """With Python's own finder its version is None; that of the package importlib_metadata raises."""
+    if raises:
+
+        def version(self: Distribution) -> str:
+            raise FileNotFoundError("No package metadata was found.")
+
+        monkeypatch.setattr(Distribution, "version", property(version))
     shutil.rmtree(site / "torch_directml")
     (site / "torch_directml-0.dist-info").mkdir()
     assert main(["exec", python, "-c", "print('runs')"]) == 0

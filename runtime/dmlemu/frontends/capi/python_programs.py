@@ -163,7 +163,7 @@ def _check_versions(package: _Package, python: str, path: list[str]) -> None:
         distribution = _distribution(name, path)
         if distribution is None:
             continue
-        version = str(distribution.version).partition("+")[0]  # None where the package is broken
+        version = _version(distribution).partition("+")[0]
         if not fnmatchcase(version, tried):
             change = shlex.join([python, "-m", "pip", "install", f"{name}=={tried}"])
             print(
@@ -171,6 +171,15 @@ def _check_versions(package: _Package, python: str, path: list[str]) -> None:
                 f"To change it: {change}",
                 file=sys.stderr,
             )
+
+
+def _version(distribution: Distribution) -> str:
+    """``None`` where the package is broken: its metadata say so, or, where the package importlib_metadata has
+    replaced Python's own finder, raise FileNotFoundError."""
+    try:
+        return str(distribution.version)
+    except FileNotFoundError:
+        return "None"
 
 
 def _for_tensorflow(libraries: Path) -> dict[str, str]:
