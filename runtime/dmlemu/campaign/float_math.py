@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ class Errors(NamedTuple):
     above: int
 
 
+@cache  # each block asks twice, and all operators are looked at
 def functions() -> dict[str, type[OperatorDesc]]:
     """The descs of the functions by name: operators of one FLOAT32 tensor that need nothing else."""
     found = {}
