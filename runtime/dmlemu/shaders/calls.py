@@ -1,4 +1,5 @@
-"""What native code of a shader calls: functions of LLVM on vectors, and those of ``kernels_c/shaders/shader.h``."""
+"""What native code of a shader calls: functions of LLVM on vectors, and those of
+``kernels_c/shaders/shader.h``."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from .pointers import variable_of
 from .text import Code, Lanes
-from .values import Global, Instruction, Value
+from .values import Global, Value
 
 if TYPE_CHECKING:
     from .buffers import View
@@ -164,9 +166,7 @@ class Calls:
         self, pointer: Value, offset: Lanes, inside: Lanes | None, size: int, kind: str
     ) -> None:
         """The same for groupshared memory."""
-        root = pointer
-        while isinstance(root, Instruction) and root.operands:
-            root = root.operands[0]
+        root = variable_of(pointer)
         if not self.target.checked or not isinstance(root, Global) or not root.groupshared:
             return
         code = self.code
