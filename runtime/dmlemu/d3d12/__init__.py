@@ -83,6 +83,10 @@ from .lists.command_allocator import CommandAllocator
 from .lists.command_list import CommandList
 from .memory.query_heap import QueryHeap
 from .memory.resource import Heap, MappedMemory, Resource
+from .pipelines.command_signature import CommandSignature
+from .pipelines.pipeline_state import PipelineState
+from .pipelines.root_signature import RootSignature
+from .pipelines.structs import CommandSignatureDesc, ComputePipelineStateDesc, IndirectArgumentDesc
 from .queues.command_queue import CommandQueue
 from .queues.fence import Fence
 from .root_signatures.deserializer import (
@@ -120,11 +124,14 @@ from .types.enums import (
     HeapFlags,
     HeapSerializationTier,
     HeapType,
+    IndirectArgumentType,
     MeasurementsAction,
     MemoryPool,
     MeshShaderTier,
     MessageId,
     MultipleFenceWaitFlags,
+    PipelineStateFlags,
+    PipelineStateSubobjectType,
     ProtectedResourceSessionSupportFlags,
     QueryHeapFlags,
     QueryHeapType,
@@ -272,7 +279,10 @@ __all__ = [
     "CommandQueueDesc",
     "CommandQueueFlags",
     "CommandQueuePriority",
+    "CommandSignature",
+    "CommandSignatureDesc",
     "ComparisonFunc",
+    "ComputePipelineStateDesc",
     "ConservativeRasterizationTier",
     "ConstantBufferViewDesc",
     "CopyableFootprints",
@@ -345,6 +355,8 @@ __all__ = [
     "HeapProperties",
     "HeapSerializationTier",
     "HeapType",
+    "IndirectArgumentDesc",
+    "IndirectArgumentType",
     "InfoQueue",
     "InfoQueueFilter",
     "InfoQueueFilterDesc",
@@ -361,6 +373,9 @@ __all__ = [
     "MultipleFenceWaitFlags",
     "Object",
     "PackedMipInfo",
+    "PipelineState",
+    "PipelineStateFlags",
+    "PipelineStateSubobjectType",
     "PlacedSubresourceFootprint",
     "Policy",
     "ProtectedResourceSessionSupportFlags",
@@ -401,6 +416,7 @@ __all__ = [
     "RootParameter",
     "RootParameter1",
     "RootParameterType",
+    "RootSignature",
     "RootSignatureDesc",
     "RootSignatureDesc1",
     "RootSignatureDeserializer",

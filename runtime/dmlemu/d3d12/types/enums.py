@@ -347,6 +347,63 @@ class QueryHeapFlags(IntFlag):
     CPU_RESOLVE = 1
 
 
+class PipelineStateFlags(IntFlag):
+    """Mirrors ``D3D12_PIPELINE_STATE_FLAGS``."""
+
+    NONE = 0
+    TOOL_DEBUG = 1
+
+
+class PipelineStateSubobjectType(IntEnum):
+    """Mirrors ``D3D12_PIPELINE_STATE_SUBOBJECT_TYPE``."""
+
+    ROOT_SIGNATURE = 0
+    VS = 1
+    PS = 2
+    DS = 3
+    HS = 4
+    GS = 5
+    CS = 6
+    STREAM_OUTPUT = 7
+    BLEND = 8
+    SAMPLE_MASK = 9
+    RASTERIZER = 10
+    DEPTH_STENCIL = 11
+    INPUT_LAYOUT = 12
+    IB_STRIP_CUT_VALUE = 13
+    PRIMITIVE_TOPOLOGY = 14
+    RENDER_TARGET_FORMATS = 15
+    DEPTH_STENCIL_FORMAT = 16
+    SAMPLE_DESC = 17
+    NODE_MASK = 18
+    CACHED_PSO = 19
+    FLAGS = 20
+    DEPTH_STENCIL1 = 21
+    VIEW_INSTANCING = 22
+    AS = 24
+    MS = 25
+    DEPTH_STENCIL2 = 26
+    RASTERIZER1 = 27
+    RASTERIZER2 = 28
+
+
+class IndirectArgumentType(IntEnum):
+    """Mirrors ``D3D12_INDIRECT_ARGUMENT_TYPE``."""
+
+    DRAW = 0
+    DRAW_INDEXED = 1
+    DISPATCH = 2
+    VERTEX_BUFFER_VIEW = 3
+    INDEX_BUFFER_VIEW = 4
+    CONSTANT = 5
+    CONSTANT_BUFFER_VIEW = 6
+    SHADER_RESOURCE_VIEW = 7
+    UNORDERED_ACCESS_VIEW = 8
+    DISPATCH_RAYS = 9
+    DISPATCH_MESH = 10
+    INCREMENTING_CONSTANT = 11
+
+
 class QueryHeapType(IntEnum):
     """Mirrors ``D3D12_QUERY_HEAP_TYPE``."""
 
