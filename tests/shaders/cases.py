@@ -18,8 +18,8 @@ R8G8B8A8_UNORM, R8G8B8A8_UINT, R16_FLOAT, R8_UINT = 28, 30, 54, 62
 class Buffer:
     """A view of a whole buffer, and the bytes in it.
 
-    ``kind``: cbuffer, raw, structured or typed.  ``stride``: of a structured element; ``format``: a DXGI_FORMAT;
-    ``counter``: the counter of a structured UAV.
+    ``kind``: cbuffer, raw, structured or typed.  ``stride``: of a structured element; ``format``: a
+    DXGI_FORMAT; ``counter``: the counter of a structured UAV.
     """
 
     kind: str

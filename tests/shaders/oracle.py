@@ -74,9 +74,9 @@ def _program() -> Path:
     folder = tempfile.TemporaryDirectory(prefix="dmlemu-lavapipe-")
     program = Path(folder.name) / "lavapipe"
     _folders.append(folder)
-    flags = "-std=c11 -D_POSIX_C_SOURCE=200809L -O1 -Wall -Wextra -Wshadow -Wconversion -Werror".split()
+    flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-O1", "-Wall", "-Wextra", "-Wshadow", "-Wconversion"]
     source = Path(__file__).with_name("lavapipe.c")
-    subprocess.run(["gcc", *flags, str(source), "-o", str(program), "-lvulkan"], check=True)
+    subprocess.run(["gcc", *flags, "-Werror", str(source), "-o", str(program), "-lvulkan"], check=True)
     return program
 
 

@@ -1,8 +1,8 @@
-"""Microsoft's open-source shader compiler, DXC, as a shared library: HLSL to a container with DXIL, or to SPIR-V.
+"""Microsoft's open-source shader compiler, DXC, as a library: HLSL to a container with DXIL, or to SPIR-V.
 
-The library is that of the package ``compushady-lrtu``, of which nothing else is used.  Mirrors ``IDxcCompiler3``
-and ``IDxcIncludeHandler`` (dxcapi.h of microsoft/DirectXShaderCompiler); on Linux the methods stand in the order
-that they have on Windows, and wide strings have 32 bits a character.
+The library is that of the package ``compushady-lrtu``, of which nothing else is used.  Mirrors
+``IDxcCompiler3`` and ``IDxcIncludeHandler`` (dxcapi.h of microsoft/DirectXShaderCompiler); on Linux the
+methods stand in the order that they have on Windows, and wide strings have 32 bits a character.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ def compile_hlsl(
 ) -> bytes:
     """The container with the DXIL of a compute shader, or its SPIR-V where ``arguments`` ask for that.
 
-    ``source``: HLSL.  ``arguments``: as DXC's command line takes them, such as ``-Zi`` or ``-D``, ``N=4``; they
-    go behind ``-E entry -T target``, and the last one counts.  ``name``: of the source, for messages and as the
-    place that ``#include`` starts from.  ``include``: gives the bytes of a file that the source includes, by its
-    path beside ``name`` or below a folder of ``-I``, and None where there is no such file; without it no file
-    is read.  What it raises ends the compilation.  ``warn`` is called with DXC's warnings, if there are any.
+    ``source``: HLSL.  ``arguments``: as DXC's command line takes them, such as ``-Zi`` or ``-D``, ``N=4``;
+    they go behind ``-E entry -T target``, and the last one counts.  ``name``: of the source, for messages and
+    as the place that ``#include`` starts from.  ``include``: gives the bytes of a file that the source
+    includes, by its path beside ``name`` or below a folder of ``-I``, and None where there is no such file;
+    without it no file is read.  What it raises ends the compilation.  ``warn`` is called with DXC's warnings,
+    if there are any.
 
     Raises ``HlslError`` with DXC's messages, ``CompilerMissing`` where there is no DXC.
     """
@@ -121,7 +122,7 @@ def _blob(result: ctypes.c_void_p, slot: int) -> bytes:
 def _call(this: ctypes.c_void_p, slot: int, *arguments: object, restype: Any = ctypes.c_int32) -> int:
     """A method of a COM object by its place in the table; 2 is Release."""
     table = ctypes.cast(this, ctypes.POINTER(ctypes.POINTER(ctypes.c_void_p))).contents
-    method = ctypes.CFUNCTYPE(restype, ctypes.c_void_p, *map(_ctype, arguments))(table[slot])  # type: ignore[arg-type]
+    method = ctypes.CFUNCTYPE(restype, ctypes.c_void_p, *map(_ctype, arguments))(table[slot])
     return int(method(this, *arguments) or 0)
 
 
