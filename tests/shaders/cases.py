@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Buffer", "Case", "cbuffer", "raw", "structured", "typed"]
+__all__ = ["Buffer", "Case", "Expected", "cbuffer", "differences", "raw", "structured", "typed"]
 
 R32G32B32A32_FLOAT, R32_FLOAT, R32_UINT, R32_SINT = 2, 41, 42, 43
 R8G8B8A8_UNORM, R8G8B8A8_UINT, R16_FLOAT, R8_UINT = 28, 30, 54, 62
@@ -53,8 +54,76 @@ def typed(values: NDArray[np.generic] | bytes, format: int) -> Buffer:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What a buffer begins with after the dispatch.
+
+    Numbers are compared bit by bit, NaN with any NaN; ``ulps``: how many steps floats may be away, and
+    ``absolute``: or how far; ``unordered``: the rows (of one element, or of the last axis) in any order.
+    """
+
+    values: NDArray[Any]
+    ulps: int = 0
+    absolute: float = 0.0
+    unordered: bool = False
+
+    def difference(self, data: bytes) -> str:
+        """The first number that is not as expected, as text; empty if all are."""
+        values = np.ascontiguousarray(self.values)
+        got = np.frombuffer(data[: values.nbytes], values.dtype)
+        if len(got) < values.size:
+            return f"{len(data)} bytes, expected {values.nbytes}"
+        got = got.reshape(values.shape)
+        if self.unordered:
+            values, got = _sorted(values), _sorted(got)
+        wrong = ~self._same(got.ravel(), values.ravel())
+        if not wrong.any():
+            return ""
+        first = int(np.argmax(wrong))
+        places = f"[{first}] and {int(wrong.sum()) - 1} more of {wrong.size}"
+        return f"{places}: {_shown(got.ravel()[first])}, expected {_shown(values.ravel()[first])}"
+
+    def _same(self, got: NDArray[Any], values: NDArray[Any]) -> NDArray[np.bool_]:
+        unsigned = np.dtype(f"u{values.itemsize}")
+        same = got.view(unsigned) == values.view(unsigned)
+        if values.dtype.kind != "f":
+            return same
+        same |= np.isnan(got) & np.isnan(values)
+        if self.ulps:
+            same |= _steps(got, values) <= self.ulps
+        if self.absolute:
+            with np.errstate(all="ignore"):
+                same |= np.abs(got.astype(np.float64) - values.astype(np.float64)) <= self.absolute
+        return same
+
+
+def _sorted(values: NDArray[Any]) -> NDArray[Any]:
+    rows = values.reshape(len(values), -1)
+    return rows[np.lexsort(rows.T[::-1])]
+
+
+def _steps(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers between two floats; infinite for a NaN."""
+    steps = np.abs(_place(a) - _place(b))
+    return np.where(np.isnan(a) | np.isnan(b), np.inf, steps)
+
+
+def _place(values: NDArray[Any]) -> NDArray[np.float64]:
+    bits = values.view(np.dtype(f"i{values.itemsize}")).astype(np.float64)
+    least = float(np.iinfo(np.dtype(f"i{values.itemsize}")).min)
+    return np.where(bits < 0, least - bits, bits)
+
+
+def _shown(value: Any) -> str:
+    bits = value.view(np.dtype(f"u{value.dtype.itemsize}"))
+    return f"{value} (0x{int(bits):0{2 * value.dtype.itemsize}x})"
+
+
+@dataclass(frozen=True)
 class Case:
-    """``buffers``: by register, such as ``u1`` or ``t0, space2``."""
+    """``buffers``, ``expected``: by register, such as ``u1`` or ``t0, space2``; ``u0.counter``: its counter.
+
+    ``lavapipe``: false where lavapipe must not decide.
+    """
 
     name: str
     source: str
@@ -63,8 +132,15 @@ class Case:
     entry: str = "main"
     target: str = "cs_6_0"
     arguments: tuple[str, ...] = ()
-    expected: Mapping[str, bytes] = field(default_factory=dict)
-    """By register; the counter of ``u0`` is ``u0.counter``."""
+    expected: Mapping[str, Expected] = field(default_factory=dict)
+    lavapipe: bool = True
 
-    def with_groups(self, *groups: int) -> Case:
-        return replace(self, groups=groups)
+
+def differences(case: Case, outputs: Mapping[str, bytes]) -> list[str]:
+    """A line for each buffer that is not as expected."""
+    lines = []
+    for register, expected in case.expected.items():
+        found = expected.difference(outputs[register]) if register in outputs else "is not there"
+        if found:
+            lines.append(f"{case.name}: {register}{found}")
+    return lines
