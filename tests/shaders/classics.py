@@ -308,8 +308,8 @@ groupshared uint where[64];
     GroupMemoryBarrierWithGroupSync();
     for (uint step = 32; step; step >>= 1) {
         if (i < step) {
-            bool better = best[i + step] > best[i] || (best[i + step] == best[i] && where[i + step] < where[i]);
-            if (better) { best[i] = best[i + step]; where[i] = where[i + step]; }
+            bool same = best[i + step] == best[i];
+            if (best[i + step] > best[i] || (same && where[i + step] < where[i])) { best[i] = best[i + step]; where[i] = where[i + step]; }
         }
         GroupMemoryBarrierWithGroupSync();
     }
@@ -531,7 +531,7 @@ RWStructuredBuffer<uint> kept : register(u1);
 RWStructuredBuffer<uint> count : register(u2);
 [numthreads(32, 1, 1)] void main(uint3 id : SV_DispatchThreadID) {
     uint value = x[id.x];
-    uint4 made = uint4(WaveGetLaneIndex(), WaveActiveSum(value), WavePrefixSum(value), WaveReadLaneFirst(value));
+    uint4 made = { WaveGetLaneIndex(), WaveActiveSum(value), WavePrefixSum(value), WaveReadLaneFirst(value) };
     if (value & 1) {
         made.w = WaveActiveBallot(value & 2).x;
         uint place = WavePrefixCountBits(true);
