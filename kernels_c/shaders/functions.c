@@ -1,0 +1,42 @@
+/* functions.c - functions of floats that no instruction computes, by the opcodes of dx.op (DXIL.rst of
+ * microsoft/DirectXShaderCompiler), computed in double and rounded once: the same bits on every CPU. */
+#include <math.h>
+#include <stddef.h>
+
+#include "dmlk_math.h"
+#include "shader.h"
+
+#define LN2 0.6931471805599453
+#define LOG2_E 1.4426950408889634
+
+static double exp2_of(double x) { return dmlk_exp(x * LN2); }
+static double log2_of(double x) { return dmlk_log(x) * LOG2_E; } /* of a power of two: exact once it is a float */
+static double sin_of(double x) { return dmlk_sin_of(dmlk_reduce_circular(x)); }
+static double cos_of(double x) { return dmlk_cos_of(dmlk_reduce_circular(x)); }
+static double tan_of(double x) { return dmlk_tan_of(dmlk_reduce_circular(x)); }
+
+typedef double function(double x);
+
+static function *const functions[] = {
+    [12] = cos_of,    [13] = sin_of,    [14] = tan_of,    [15] = dmlk_acos, [16] = dmlk_asin, [17] = dmlk_atan,
+    [18] = dmlk_cosh, [19] = dmlk_sinh, [20] = dmlk_tanh, [21] = exp2_of,   [23] = log2_of,
+};
+
+void dmlk_shader_floats(uint32_t opcode, const float *in, float *out, uint32_t lanes) {
+    function *const f = opcode < sizeof functions / sizeof *functions ? functions[opcode] : NULL;
+    for (uint32_t i = 0; i < lanes; i++) {
+        out[i] = f == NULL ? NAN : (float)f((double)in[i]);
+    }
+}
+
+void dmlk_shader_remainders(const float *a, const float *b, float *out, uint32_t lanes) {
+    for (uint32_t i = 0; i < lanes; i++) {
+        out[i] = fmodf(a[i], b[i]); /* exact, so it is the same everywhere */
+    }
+}
+
+void dmlk_shader_double_remainders(const double *a, const double *b, double *out, uint32_t lanes) {
+    for (uint32_t i = 0; i < lanes; i++) {
+        out[i] = fmod(a[i], b[i]);
+    }
+}

@@ -1,0 +1,271 @@
+"""The control flow of a shader: which of its blocks the threads of a wave run together, and with what mask.
+
+A branch that all threads of a wave take alike (a *uniform* one) stays a branch.  Where threads part, those of
+one side wait at the block where the sides meet again, its immediate post-dominator, while the others run.  A
+``Region`` is a set of blocks that is entered with one mask of threads:
+
+- the *top*: the function, with all threads;
+- a *side* of a branch whose sides have no block in common: it is run once, and inside control flow is as it was;
+- a *linear* region, for what is not so plain (loops that threads leave at different times, conditions that share
+  blocks): its blocks are run in their order, each with the threads that wait at it, and behind the last block of
+  a loop control goes back to the first one while threads wait there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from .errors import UnsupportedShader
+from .values import Block, Function, Instruction, Value
+
+__all__ = ["Flow", "Region", "read_flow"]
+
+
+@dataclass(eq=False)
+class Region:
+    parent: Region | None = None
+    linear: bool = False
+    blocks: list[Block] = field(default_factory=list)
+    """In the order of ``Flow.order``; without those of regions inside."""
+
+
+@dataclass
+class Flow:
+    order: list[Block]
+    """The blocks that can be reached, each behind those that dominate it; the blocks of a loop stand together."""
+    region: dict[Block, Region]
+    sides: dict[Block, dict[Block, Region | None]]
+    """Of a branch where threads part, by target; None: the side is empty, or in a linear region."""
+    meeting: dict[Block, Block | None]
+    """Immediate post-dominators; None: the end of the function."""
+    varying: set[Value]
+    """Values that may differ between the threads that run together."""
+    loop_ends: dict[Block, list[Block]]
+    """By the last block of loops in a linear region: their first blocks, those of inner loops first."""
+
+
+def read_flow(function: Function, is_source: Callable[[Instruction, bool], bool]) -> Flow:
+    """``is_source(instruction, linear)``: whether its result may differ between threads though its operands do not.
+
+    ``linear``: in a linear region, in which memory may have changed between the times that threads come by.
+    Raises ``UnsupportedShader`` for a loop with more than one entrance.
+    """
+    return _Analysis(_Graph(function.blocks[0]), is_source).flow()
+
+
+class _Graph:
+    """Order, dominance and loops of the blocks that can be reached."""
+
+    def __init__(self, entry: Block) -> None:
+        order = _reverse_post_order(entry, lambda block: block.successors)
+        self.before: dict[Block, list[Block]] = {block: [] for block in order}
+        for block in order:
+            for after in dict.fromkeys(block.successors):
+                self.before[after].append(block)
+        self.dominators = _dominators(order, self.before)
+        place = {block: number for number, block in enumerate(order)}
+        self.back_edges = {
+            (block, after) for block in order for after in block.successors if place[after] <= place[block]
+        }
+        if any(not self.dominates(header, block) for block, header in self.back_edges):
+            raise UnsupportedShader("a loop of the shader has more than one entrance")
+        self.loops = self._loops()
+        self.order = self._loops_together(order)
+        self.place = {block: number for number, block in enumerate(self.order)}
+        self.meeting = self._post_dominators()
+
+    def dominates(self, above: Block, block: Block) -> bool:
+        while block is not above and block is not self.dominators[block]:
+            block = self.dominators[block]
+        return block is above
+
+    def _loops(self) -> dict[Block, set[Block]]:
+        """The blocks of each loop, by its first block."""
+        loops: dict[Block, set[Block]] = {}
+        for last, header in self.back_edges:
+            inside = loops.setdefault(header, {header})
+            inside |= _reached([last], self.before, inside)
+        return loops
+
+    def _loops_together(self, order: list[Block]) -> list[Block]:
+        """Puts the blocks of each loop next to each other: what is in the innermost open loop comes first."""
+        waits_for = {
+            block: sum((other, block) not in self.back_edges for other in self.before[block]) for block in order
+        }
+        ready = [order[0]]
+        place = {block: number for number, block in enumerate(order)}
+        left = {header: len(inside) for header, inside in self.loops.items()}
+        found: list[Block] = []
+        while ready:
+            opened = [inside for header, inside in self.loops.items() if 0 < left[header] < len(inside)]
+            innermost = min(opened, key=len, default=None)
+            inside = [block for block in ready if innermost is None or block in innermost]
+            block = min(inside, key=place.__getitem__)
+            ready.remove(block)
+            found.append(block)
+            for header, within in self.loops.items():
+                left[header] -= block in within
+            for after in dict.fromkeys(block.successors):
+                if (block, after) not in self.back_edges:
+                    waits_for[after] -= 1
+                    if not waits_for[after]:
+                        ready.append(after)
+        return found
+
+    def _post_dominators(self) -> dict[Block, Block | None]:
+        """The dominators of the graph turned round.  A loop without an end counts as leading to the end."""
+        end = Block(-1)
+        after = {block: list(dict.fromkeys(block.successors)) for block in self.order}
+        lasts = [block for block in self.order if not after[block]]
+        reached = _reached(lasts, self.before)
+        for block in reversed(self.order):
+            if block not in reached:
+                lasts.append(block)
+                reached |= _reached([block], self.before)
+        for block in lasts:
+            after[block].append(end)
+        turned = _reverse_post_order(end, lambda block: lasts if block is end else self.before[block])
+        found = _dominators(turned, after)
+        return {block: None if found[block] is end else found[block] for block in self.order}
+
+    def side(self, start: Block, end: Block | None) -> set[Block]:
+        """What can be reached from ``start`` without passing ``end``."""
+        after = {block: [other for other in block.successors if other is not end] for block in self.order}
+        return set() if start is end else _reached([start], after)
+
+
+class _Analysis:
+    """Finds, until nothing changes, which values vary, where threads part, and what is linear."""
+
+    def __init__(self, graph: _Graph, is_source: Callable[[Instruction, bool], bool]) -> None:
+        self.graph, self.is_source = graph, is_source
+        self.varying: set[Value] = set()
+        self.met: set[Block] = set()
+        """Blocks where threads meet that took different ways."""
+        self.parts: dict[Block, dict[Block, set[Block]]] = {}
+        """Where threads part: the blocks of each side, by target."""
+        self.plain: set[Block] = set()
+        """Those of them whose sides are regions: all of their blocks are reached by this branch alone."""
+        self.linear: list[set[Block]] = []
+        """Linear regions: no two have a block in common."""
+
+    def flow(self) -> Flow:
+        found = -1
+        while found != len(self.varying):
+            found = len(self.varying)
+            self._pass()
+        return self._regions()
+
+    def _pass(self) -> None:
+        for block in self.graph.order:
+            linear = any(block in region for region in self.linear)
+            for made in block.instructions:
+                if (
+                    not self.varying.isdisjoint(made.operands)
+                    or self.is_source(made, linear)
+                    or (made.name == "phi" and (linear or block in self.met))
+                ):
+                    self.varying.add(made)
+            last = block.instructions[-1]
+            if last in self.varying and block not in self.parts:
+                self._part(block)
+
+    def _part(self, block: Block) -> None:
+        targets = list(dict.fromkeys(block.successors))
+        if len(targets) < 2:
+            return
+        graph = self.graph
+        meeting = graph.meeting[block]
+        sides = self.parts[block] = {target: graph.side(target, meeting) for target in targets}
+        together = set().union(*sides.values())
+        if meeting is not None:
+            self.met.add(meeting)
+        apart = sum(map(len, sides.values())) == len(together)
+        if apart and block not in together and all(graph.dominates(block, other) for other in together):
+            self.plain.add(block)
+        else:
+            for region in [region for region in self.linear if not region.isdisjoint(together)]:
+                self.linear.remove(region)
+                together |= region
+            self.linear.append(together)
+
+    def _regions(self) -> Flow:
+        """Each block's region: a branch stands before its sides, and a side holds whole regions."""
+        graph = self.graph
+        inherited = dict.fromkeys(graph.order, Region())
+        region: dict[Block, Region] = {}
+        sides: dict[Block, dict[Block, Region | None]] = {}
+        linear = {block: blocks for blocks in self.linear for block in blocks}
+        for block in graph.order:
+            if block in linear and not inherited[block].linear:
+                inherited.update(dict.fromkeys(linear[block], Region(inherited[block], linear=True)))
+            current = region[block] = inherited[block]
+            current.blocks.append(block)
+            if block in self.parts and not current.linear:
+                sides[block] = {}
+                for target, inside in self.parts[block].items():
+                    side = sides[block][target] = Region(current) if inside and block in self.plain else None
+                    if side is not None:
+                        inherited.update(dict.fromkeys(inside, side))
+        ends: dict[Block, list[Block]] = {}
+        for header, inside in sorted(graph.loops.items(), key=lambda loop: len(loop[1])):
+            within = [block for block in region[header].blocks if block in inside]
+            if region[header].linear:
+                ends.setdefault(within[-1], []).append(header)
+        return Flow(graph.order, region, sides, graph.meeting, self.varying, ends)
+
+
+def _reached(
+    starts: Sequence[Block], edges: dict[Block, list[Block]], without: set[Block] | None = None
+) -> set[Block]:
+    found: set[Block] = set()
+    waiting = list(starts)
+    while waiting:
+        block = waiting.pop()
+        if block not in found and not (without and block in without):
+            found.add(block)
+            waiting += edges[block]
+    return found
+
+
+def _reverse_post_order(entry: Block, successors: Callable[[Block], Sequence[Block]]) -> list[Block]:
+    found: list[Block] = []
+    seen = {entry}
+    stack = [(entry, iter(successors(entry)))]
+    while stack:
+        block, targets = stack[-1]
+        following = next((target for target in targets if target not in seen), None)
+        if following is None:
+            found.append(block)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(successors(following))))
+    return found[::-1]
+
+
+def _dominators(order: list[Block], before: dict[Block, list[Block]]) -> dict[Block, Block]:
+    """Immediate dominators, by the algorithm of Cooper, Harvey and Kennedy (2001); the first block's is itself."""
+    place = {block: number for number, block in enumerate(order)}
+    found = {order[0]: order[0]}
+
+    def common(left: Block, right: Block) -> Block:
+        while left is not right:
+            if place[left] > place[right]:
+                left = found[left]
+            else:
+                right = found[right]
+        return left
+
+    changed = True
+    while changed:
+        changed = False
+        for block in order[1:]:
+            known = [other for other in before[block] if other in found]
+            new = known[0]
+            for other in known[1:]:
+                new = common(new, other)
+            changed |= found.get(block) is not new
+            found[block] = new
+    return found
