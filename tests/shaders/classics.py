@@ -309,7 +309,10 @@ groupshared uint where[64];
     for (uint step = 32; step; step >>= 1) {
         if (i < step) {
             bool same = best[i + step] == best[i];
-            if (best[i + step] > best[i] || (same && where[i + step] < where[i])) { best[i] = best[i + step]; where[i] = where[i + step]; }
+            if (best[i + step] > best[i] || (same && where[i + step] < where[i])) {
+                best[i] = best[i + step];
+                where[i] = where[i + step];
+            }
         }
         GroupMemoryBarrierWithGroupSync();
     }

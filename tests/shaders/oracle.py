@@ -90,7 +90,8 @@ def to_spirv(case: Case) -> bytes:
     """DXC's SPIR-V, each register at a binding of its own.  Raises ``HlslError``."""
     shifts = [word for letter, by in _SHIFTS.items() for word in (f"-fvk-{letter}-shift", str(by), "all")]
     unknown = {"-Gis", "-denorm", "preserve", "ftz"}  # refused, or lavapipe has no such mode
-    arguments = [word for word in case.arguments if word not in unknown]
+    # DXC decorates some numbers as precise twice, which its own validator of SPIR-V then refuses.
+    arguments = ["-Vd", *(word for word in case.arguments if word not in unknown)]
     return compile_hlsl(case.source, case.entry, case.target, [*SPIRV, *shifts, *arguments])
 
 
