@@ -532,7 +532,7 @@ StructuredBuffer<uint> x : register(t0);
 RWStructuredBuffer<uint4> y : register(u0);
 RWStructuredBuffer<uint> kept : register(u1);
 RWStructuredBuffer<uint> count : register(u2);
-[numthreads(32, 1, 1)] void main(uint3 id : SV_DispatchThreadID) {
+[numthreads(64, 1, 1)] void main(uint3 id : SV_DispatchThreadID) {
     uint value = x[id.x];
     uint4 made = { WaveGetLaneIndex(), WaveActiveSum(value), WavePrefixSum(value), WaveReadLaneFirst(value) };
     if (value & 1) {
@@ -544,19 +544,20 @@ RWStructuredBuffer<uint> count : register(u2);
     }
     y[id.x] = made;
 }"""
-    x = words("waves", 96, 1000)
+    x = words("waves", 192, 1000)
     lanes = x.reshape(-1, wave)
     sums = np.broadcast_to(lanes.sum(1, keepdims=True), lanes.shape)
     prefix = np.cumsum(lanes, 1) - lanes
-    bits = ((lanes & 3 == 3) << np.arange(wave, dtype=np.uint64)).sum(1, keepdims=True)
+    bit = np.where(np.arange(wave) < 32, 1 << np.arange(wave) % 32, 0)
+    bits = ((lanes & 3 == 3) * bit).sum(1, keepdims=True)
     last = np.where(lanes & 1, bits, lanes[:, :1])
     number = np.broadcast_to(np.arange(wave), lanes.shape)
     rows = np.stack([number, sums, prefix, last], -1).astype(np.uint32)
     odd = x[x & 1 == 1]
     buffers = {
         "t0": structured(x),
-        "u0": structured(zeros(384), 16),
-        "u1": structured(zeros(96)),
+        "u0": structured(zeros(768), 16),
+        "u1": structured(zeros(192)),
         "u2": structured(zeros(1)),
     }
     expected = {

@@ -206,7 +206,9 @@ def loop(name: str, limit: Expression, body: Statement, form: str, hint: str = "
     return Statement(lines, run)
 
 
-def choice(selector: Expression, cases: Sequence[tuple[Sequence[int], Statement]], other: Statement) -> Statement:
+def choice(
+    selector: Expression, cases: Sequence[tuple[Sequence[int], Statement]], other: Statement
+) -> Statement:
     """A switch; the bodies end with ``break`` on their own."""
 
     def run(threads: Threads, mask: Mask) -> None:
@@ -328,7 +330,9 @@ OPERATIONS = [
     Operation("lerp({0}, {1}, {2})", "T T T", lambda x, y, s: x + s * (y - x), "f", (32,), lavapipe=False),
     Operation("asfloat({0})", "uint", lambda x: x.view(np.float32), "f", (32,)),
     Operation("asfloat({0})", "int", lambda x: x.view(np.float32), "f", (32,)),
-    Operation("f16tof32({0})", "uint", lambda x: x.astype(np.uint16).view(np.float16).astype(np.float32), "f", (32,)),
+    Operation(
+        "f16tof32({0})", "uint", lambda x: x.astype(np.uint16).view(np.float16).astype(np.float32), "f", (32,)
+    ),
     # integers
     Operation("({0} & {1})", "T T", np.bitwise_and, "iu"),
     Operation("({0} | {1})", "T T", np.bitwise_or, "iu"),
@@ -338,7 +342,9 @@ OPERATIONS = [
     Operation("({0} >> {1})", "T T", _shift(False), "iu"),
     Operation("min({0}, {1})", "T T", np.minimum, "iu"),
     Operation("max({0}, {1})", "T T", np.maximum, "iu"),
-    Operation("clamp({0}, {1}, {2})", "T T T", lambda x, a, b: np.minimum(np.maximum(x, a), b), "iu", lavapipe=False),
+    Operation(
+        "clamp({0}, {1}, {2})", "T T T", lambda x, a, b: np.minimum(np.maximum(x, a), b), "iu", lavapipe=False
+    ),
     Operation("abs({0})", "T", np.abs, "i"),
     Operation("({0} / {1})", "T T", _divide, "u", (32,)),
     Operation("({0} % {1})", "T T", _remainder, "u", (32,)),

@@ -126,7 +126,19 @@ class _Builder:
             shift = self.numbers.integers(0, 64, count, np.uint64)
             return (whole >> shift).astype(type.dtype)
         limits = np.finfo(type.dtype)
-        special = [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, 2.5, float(limits.max), float(limits.tiny) / 3]
+        special = [
+            0,
+            -0.0,
+            np.inf,
+            -np.inf,
+            np.nan,
+            1,
+            -1,
+            0.5,
+            2.5,
+            float(limits.max),
+            float(limits.tiny) / 3,
+        ]
         values = self.numbers.standard_normal(count) * 10.0 ** self.numbers.integers(-3, 4, count)
         chosen = self.numbers.choice(np.array(special), count)
         return np.where(self.numbers.random(count) < 0.2, chosen, values).astype(type.dtype)
@@ -292,7 +304,11 @@ class _Builder:
             return Expression(BOOL, f"(!{made.text})", lambda threads: ~made.value(threads))
         if kind < 0.4:
             number = self.expression(TYPES["float"], depth - 1)
-            tests = [("isnan", "nan", np.isnan), ("isinf", "infinite", np.isinf), ("isfinite", "finite", np.isfinite)]
+            tests = [
+                ("isnan", "nan", np.isnan),
+                ("isinf", "infinite", np.isinf),
+                ("isfinite", "finite", np.isfinite),
+            ]
             name, other, test = self.random.choice(tests)
             name = other if self.lavapipe else name  # DXC makes invalid SPIR-V of isnan in an expression
             return Expression(BOOL, f"{name}({number.text})", lambda threads: test(number.value(threads)))
@@ -364,7 +380,9 @@ class _Builder:
             threads.set(name, np.stack([each.value(threads) for each in made], 1), mask[:, None])
 
         self.arrays.append((name, type, size))
-        return Statement([f"{type.name} {name}[{size}] = {{ {', '.join(each.text for each in made)} }};"], run)
+        return Statement(
+            [f"{type.name} {name}[{size}] = {{ {', '.join(each.text for each in made)} }};"], run
+        )
 
     def change_element(self) -> Statement:
         if not self.arrays:
@@ -456,11 +474,19 @@ class _Builder:
     # --- waves ---
 
     def wave_statement(self) -> Statement:
-        kinds = [self.wave_integers, self.wave_integers, self.wave_first, self.wave_condition, self.wave_floats]
+        kinds = [
+            self.wave_integers,
+            self.wave_integers,
+            self.wave_first,
+            self.wave_condition,
+            self.wave_floats,
+        ]
         return self.declare(self.random.choice(kinds)())
 
     def wave_integers(self) -> Expression:
-        type = self.random.choice([t for t in self.types if t.kind in "iu" and (t.bits == 32 or not self.lavapipe)])
+        type = self.random.choice(
+            [t for t in self.types if t.kind in "iu" and (t.bits == 32 or not self.lavapipe)]
+        )
         made = self.expression(type, 2)
         one = type.dtype.type
         choices: dict[str, Callable[[Values], Any]] = {
@@ -507,9 +533,7 @@ class _Builder:
         if self.chance(0.2):
             lane = self.random.choice(["WaveGetLaneIndex()", "WaveGetLaneCount()"])
             count = lane == "WaveGetLaneCount()"
-            return Expression(
-                UINT, lane, lambda t: np.full(t.count, t.lanes, np.uint32) if count else t.lane
-            )
+            return Expression(UINT, lane, lambda t: np.full(t.count, t.lanes, np.uint32) if count else t.lane)
         text = self.random.choice(list(choices))
         return Expression(
             UINT,
@@ -536,7 +560,10 @@ class _Builder:
             type = TYPES[self.random.choice(["int", "uint"])]
             values = self.data(type, 8)
             if self.chance(0.5):
-                form, declared = f"Interlocked{name}({register}[{{}}], {{}});", f"RWStructuredBuffer<{type.name}>"
+                form, declared = (
+                    f"Interlocked{name}({register}[{{}}], {{}});",
+                    f"RWStructuredBuffer<{type.name}>",
+                )
                 self.buffers[register] = structured(values)
             else:
                 form, declared = f"{register}.Interlocked{name}(4 * ({{}}), {{}});", "RWByteAddressBuffer"
@@ -696,7 +723,10 @@ class _Builder:
     def source(self, body: Statement) -> str:
         x, y, z = self.in_group
         helpers = _HELPERS + (_HELPERS_16 if self.narrow else "")
-        lines = [f"[numthreads({x}, {y}, {z})]", "void main(uint number : SV_GroupIndex, uint3 groups : SV_GroupID) {"]
+        lines = [
+            f"[numthreads({x}, {y}, {z})]",
+            "void main(uint number : SV_GroupIndex, uint3 groups : SV_GroupID) {",
+        ]
         lines += ["    index = number;", "    group = groups.x;", f"    id = group * {self.in_one} + index;"]
         lines += [f"    {line}" for line in body.lines]
         return helpers + "\n".join([*self.declarations, *lines, "}"]) + "\n"
