@@ -137,6 +137,11 @@ def _parts(data: bytes) -> dict[str, bytes]:
     return parts
 
 
+def program_of_part(container: Container, name: str) -> Program:
+    """Of a part that holds a module, such as ``STAT``."""
+    return _program(container.parts[name], name)
+
+
 def _program(part: bytes, name: str) -> Program:
     if len(part) < _PROGRAM.size:
         raise MalformedShader(

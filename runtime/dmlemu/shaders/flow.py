@@ -45,13 +45,16 @@ class Flow:
     """By the last block of loops in a linear region: their first blocks, those of inner loops first."""
 
 
-def read_flow(function: Function, is_source: Callable[[Instruction, bool], bool]) -> Flow:
-    """``is_source(instruction, linear)``: whether its result may differ between threads though its operands do not.
+IsVarying = Callable[[Instruction, bool, set[Value]], bool]
+
+
+def read_flow(function: Function, is_varying: IsVarying) -> Flow:
+    """``is_varying(instruction, linear, varying)``: whether its result may differ between threads, where ``varying`` do.
 
     ``linear``: in a linear region, in which memory may have changed between the times that threads come by.
     Raises ``UnsupportedShader`` for a loop with more than one entrance.
     """
-    return _Analysis(_Graph(function.blocks[0]), is_source).flow()
+    return _Analysis(_Graph(function.blocks[0]), is_varying).flow()
 
 
 class _Graph:
@@ -91,7 +94,8 @@ class _Graph:
     def _loops_together(self, order: list[Block]) -> list[Block]:
         """Puts the blocks of each loop next to each other: what is in the innermost open loop comes first."""
         waits_for = {
-            block: sum((other, block) not in self.back_edges for other in self.before[block]) for block in order
+            block: sum((other, block) not in self.back_edges for other in self.before[block])
+            for block in order
         }
         ready = [order[0]]
         place = {block: number for number, block in enumerate(order)}
@@ -138,8 +142,8 @@ class _Graph:
 class _Analysis:
     """Finds, until nothing changes, which values vary, where threads part, and what is linear."""
 
-    def __init__(self, graph: _Graph, is_source: Callable[[Instruction, bool], bool]) -> None:
-        self.graph, self.is_source = graph, is_source
+    def __init__(self, graph: _Graph, is_varying: IsVarying) -> None:
+        self.graph, self.is_varying = graph, is_varying
         self.varying: set[Value] = set()
         self.met: set[Block] = set()
         """Blocks where threads meet that took different ways."""
@@ -161,11 +165,8 @@ class _Analysis:
         for block in self.graph.order:
             linear = any(block in region for region in self.linear)
             for made in block.instructions:
-                if (
-                    not self.varying.isdisjoint(made.operands)
-                    or self.is_source(made, linear)
-                    or (made.name == "phi" and (linear or block in self.met))
-                ):
+                apart = made.name == "phi" and (linear or block in self.met)
+                if apart or self.is_varying(made, linear, self.varying):
                     self.varying.add(made)
             last = block.instructions[-1]
             if last in self.varying and block not in self.parts:

@@ -1,0 +1,211 @@
+"""What native code of a shader calls: functions of LLVM on vectors, and those of ``kernels_c/shaders/shader.h``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from .text import Code, Lanes
+from .values import Global, Instruction, Value
+
+if TYPE_CHECKING:
+    from .buffers import View
+    from .lanes import Target
+
+__all__ = ["Calls", "declarations"]
+
+_RANGES_AT, _HEAP_AT = 8, 16
+"""In ``dmlk_shader_call``."""
+_ACCESS = {"read": 1, "write": 2, "atomic": 3}
+
+
+class Calls:
+    """The part of ``Wave`` that writes calls."""
+
+    code: Code
+    target: Target
+    mask: str | None
+    line: int
+
+    def __init__(self) -> None:
+        self.globals: dict[Global, str] = {}
+        """Constant variables that the shader reads, by their name."""
+
+    def mask_bits(self, mask: str | None) -> str:
+        """As an i64."""
+        lanes = self.target.lanes
+        if mask is None:
+            return str(-1 if lanes == 64 else (1 << lanes) - 1)
+        bits = self.code.new(f"bitcast {self.code.vector_type('i1')} {mask} to i{lanes}")
+        return bits if lanes == 64 else self.code.new(f"zext i{lanes} {bits} to i64")
+
+    def range(self, place: int | None) -> tuple[str, str]:
+        """The views of a range, and their number; None: those of the heap."""
+        code = self.code
+        if place is None:
+            at = code.new(f"getelementptr i8, ptr %call, i64 {_HEAP_AT}")
+        else:
+            where = code.new(f"getelementptr i8, ptr %call, i64 {_RANGES_AT}")
+            ranges = code.new(f"load ptr, ptr {where}, !invariant.load !0")
+            at = code.new(f"getelementptr i8, ptr {ranges}, i64 {16 * place}")
+        views = code.new(f"load ptr, ptr {at}, !invariant.load !0")
+        count = code.new(f"getelementptr i8, ptr {at}, i64 8")
+        return views, code.new(f"load i64, ptr {count}, !invariant.load !0")
+
+    def gather(self, kind: str, places: str, align: int, mask: str) -> str:
+        code = self.code
+        vector = code.vector_type(kind)
+        suffix = f"v{code.lanes}p0" if kind == "ptr" else code.suffix(Lanes(kind, ""))
+        return code.new(
+            f"call {vector} @llvm.masked.gather.{suffix}.v{code.lanes}p0({code.vector_type('ptr')} {places}, "
+            f"i32 {align}, {code.vector_type('i1')} {mask}, {vector} zeroinitializer)"
+        )
+
+    def scatter(self, kind: str, vector: str, places: str, align: int, mask: str) -> None:
+        code = self.code
+        suffix = code.suffix(Lanes(kind, ""))
+        code.do(
+            f"call void @llvm.masked.scatter.{suffix}.v{code.lanes}p0({code.vector_type(kind)} {vector}, "
+            f"{code.vector_type('ptr')} {places}, i32 {align}, {code.vector_type('i1')} {mask})"
+        )
+
+    # --- arguments that are arrays of a number for each lane ---
+
+    def array(self, value: Lanes) -> str:
+        """The values of the lanes in memory."""
+        kind = self.code.vector_type(value.type)
+        place = self.code.alloca(kind)
+        self.code.do(f"store {kind} {self.code.vector(value)}, ptr {place}")
+        return place
+
+    def result(self, kind: str) -> str:
+        """Memory for what a function writes."""
+        return self.code.alloca(self.code.vector_type(kind))
+
+    def loaded(self, kind: str, place: str) -> Lanes:
+        return Lanes(kind, self.code.new(f"load {self.code.vector_type(kind)}, ptr {place}"))
+
+    def as_bits(self, value: Lanes) -> Lanes:
+        """The bits of a number as an i64."""
+        code, kind = self.code, value.type
+        if value.step:
+            value = Lanes(kind, code.vector(value))
+        bits = {"half": "i16", "float": "i32", "double": "i64"}.get(kind)
+        if bits:
+            value = code.apply("bitcast {T} {0} to {R}", value, type=bits)
+        return value if value.type == "i64" else code.apply("zext {T} {0} to {R}", value, type="i64")
+
+    def from_bits(self, value: Lanes, kind: str) -> Lanes:
+        code = self.code
+        bits = {"half": "i16", "float": "i32", "double": "i64"}.get(kind, kind)
+        if bits != "i64":
+            value = code.apply("trunc {T} {0} to {R}", value, type=bits)
+        return value if bits == kind else code.apply("bitcast {T} {0} to {R}", value, type=kind)
+
+    def atomic(self, operation: int, places: str, value: Lanes, expected: Lanes, size: int) -> Lanes:
+        """``places``: a vector of pointers, NULL where nothing is done.  Returns what was there before."""
+        code = self.code
+        given = [
+            self.array(each) for each in (Lanes("ptr", places), self.as_bits(value), self.as_bits(expected))
+        ]
+        old = self.result("i64")
+        code.do(
+            f"call void @dmlk_shader_atomic(i32 {operation}, ptr {given[0]}, ptr {given[1]}, ptr {given[2]}, "
+            f"ptr {old}, i64 {self.mask_bits(self.mask)}, i32 {size}, i32 {code.lanes})"
+        )
+        return self.from_bits(self.loaded("i64", old), value.type)
+
+    # --- what is told about accesses ---
+
+    def outside(self, view: View, offset: Lanes, size: int, inside: Lanes, kind: str) -> None:
+        """Tells of lanes that access what is not in the view; it matters for root descriptors."""
+        code = self.code
+        tell, on = code.name("outside"), code.name("on")
+        if inside.uniform:
+            code.do(f"br i1 {inside.text}, label %{on}, label %{tell}")
+            mask = self.mask
+        else:
+            bits = code.vector_type("i1")
+            mask = code.new(f"xor {bits} {inside.text}, splat (i1 true)")
+            if self.mask is not None:
+                mask = code.new(f"and {bits} {mask}, {self.mask}")
+            some = code.new(f"icmp ne i{code.lanes} {code.new(f'bitcast {bits} {mask} to i{code.lanes}')}, 0")
+            code.do(f"br i1 {some}, label %{tell}, label %{on}, !prof !1")
+        code.label(tell)
+        views, offsets = self.array(view.pointer), self.array(offset)
+        code.do(
+            f"call void @dmlk_shader_outside(ptr %call, ptr %group, i32 %first, i32 {self.line}, "
+            f"i32 {_ACCESS[kind]}, ptr {views}, ptr {offsets}, i32 {size}, i64 {self.mask_bits(mask)})"
+        )
+        code.do(f"br label %{on}")
+        code.label(on)
+
+    def accessed(self, view: View, offset: Lanes, size: int, kind: str) -> None:
+        """Tells what watches the dispatch of an access to a buffer."""
+        if not self.target.checked:
+            return
+        views, offsets = self.array(view.pointer), self.array(offset)
+        self.code.do(
+            f"call void @dmlk_shader_accessed(ptr %call, ptr %state, i32 {self.line}, i32 {_ACCESS[kind]}, "
+            f"ptr {views}, ptr {offsets}, i32 {size}, i64 {self.mask_bits(self.mask)})"
+        )
+
+    def accessed_typed(self, view: View, index: Lanes, kind: str) -> None:
+        """The same where the view's format says how many bytes an element has."""
+        if self.target.checked:
+            views, indices = self.array(view.pointer), self.array(index)
+            self.code.do(
+                f"call void @dmlk_shader_accessed_typed(ptr %call, ptr %state, i32 {self.line}, "
+                f"i32 {_ACCESS[kind]}, ptr {views}, ptr {indices}, i64 {self.mask_bits(self.mask)})"
+            )
+
+    def accessed_shared(
+        self, pointer: Value, offset: Lanes, inside: Lanes | None, size: int, kind: str
+    ) -> None:
+        """The same for groupshared memory."""
+        root = pointer
+        while isinstance(root, Instruction) and root.operands:
+            root = root.operands[0]
+        if not self.target.checked or not isinstance(root, Global) or not root.groupshared:
+            return
+        code = self.code
+        place = Lanes("i32", str(self.target.shared[root]), 0)
+        at = code.apply(
+            "add {T} {0}, {1}", Lanes("i32", code.vector(offset)) if offset.step else offset, place
+        )
+        wide = code.apply("zext {T} {0} to {R}", at, type="i64")
+        if inside is not None:
+            wide = code.select(inside, wide, Lanes("i64", "-1", 0))
+        code.do(
+            f"call void @dmlk_shader_shared(ptr %call, ptr %state, i32 {self.line}, i32 {_ACCESS[kind]}, "
+            f"ptr {self.array(wide)}, i32 {size}, i64 {self.mask_bits(self.mask)})"
+        )
+
+
+_CALL = re.compile(r"call ([^@]*?) ?@((?:llvm|dmlk)[\w.]*)\((.*)\)")
+
+
+def declarations(lines: Iterable[str]) -> list[str]:
+    """The functions that lines call, with the types of what they are given."""
+    found: dict[str, str] = {}
+    for line in lines:
+        match = _CALL.search(line)
+        if match and match[2] not in found and not match[2].startswith("llvm.coro."):
+            given = ", ".join(map(_type_of, _arguments(match[3])))
+            found[match[2]] = f"declare {match[1]} @{match[2]}({given})"
+    return list(found.values())
+
+
+def _arguments(text: str) -> Sequence[str]:
+    parts, depth, begin = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "<([") - (character in ">)]")
+        if character == "," and depth == 0:
+            parts.append(text[begin:at].strip())
+            begin = at + 1
+    return [*parts, text[begin:].strip()] if text else []
+
+
+def _type_of(argument: str) -> str:
+    return argument[: argument.index(">") + 1] if argument.startswith("<") else argument.split(" ")[0]

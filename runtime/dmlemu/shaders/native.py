@@ -1,0 +1,207 @@
+"""Makes native code of a shader, by LLVM (llvmlite)."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .container import Container
+from .errors import ShaderError, UnsupportedShader
+from .module import read_module
+from .program import write_program
+from .ranges import Range, read_ranges, threads_of
+from .values import Module
+
+if TYPE_CHECKING:
+    import llvmlite.binding
+
+__all__ = ["CompiledShader", "CompilerMissing", "compile_shader", "wave_sizes"]
+
+WAVE_SIZES = (4, 8, 16, 32, 64)
+
+
+class CompilerMissing(ShaderError):
+    """LLVM is not installed."""
+
+
+@dataclass(frozen=True)
+class CompiledShader:
+    """Native code of a compute shader, which lives as long as this object."""
+
+    name: str
+    """Of the entry."""
+    threads: tuple[int, int, int]
+    """Of a group: ``numthreads``."""
+    wave: int
+    """Lanes of a wave."""
+    ranges: tuple[Range, ...]
+    uses_heap: bool
+    """Whether it reads descriptors by ``ResourceDescriptorHeap``."""
+    address: int
+    """Of the native code, a ``dmlk_shader_group``."""
+    shared_bytes: int
+    """Of groupshared memory, for a group."""
+    frame_bytes: int
+    """Of memory in which the waves of a group wait at barriers."""
+    key: bytes
+    """A hash of what was compiled, and how."""
+    code: Any
+    """What owns the native code."""
+
+
+def wave_sizes(container: Container) -> tuple[int, ...]:
+    """The sizes of a wave with which the shader may run here."""
+    least, most = 4, 64
+    if container.validation is not None:
+        least = max(least, container.validation.least_wave)
+        most = min(most, container.validation.most_wave or most)
+    return tuple(size for size in WAVE_SIZES if least <= size <= most)
+
+
+def compile_shader(container: Container, *, wave: int = 0, checked: bool = False) -> CompiledShader:
+    """``wave``: lanes of a wave, 4 to 64; 0: what suits the shader and this CPU.
+
+    ``checked``: the code tells ``dmlk_shader_call.watch`` of each access.
+    Raises ``ShaderError``: ``UnsupportedShader`` by name, ``MalformedShader``, or ``CompilerMissing``.
+    """
+    sizes = wave_sizes(container)
+    if not sizes or (wave and wave not in sizes):
+        raise UnsupportedShader(
+            f"waves of {wave or 'another size'}; this shader runs with {sizes or 'none of ours'}"
+        )
+    program = container.debug if checked and container.debug else container.program
+    lanes = wave or (16 if 16 in sizes and not _uses_waves(container) else sizes[min(3, len(sizes) - 1)])
+    key = hashlib.sha256(program.bitcode).digest()
+    return _compile(_Key(container, key, lanes, checked))
+
+
+@dataclass(frozen=True)
+class _Key:
+    """What native code is made from; containers with the same DXIL are equal."""
+
+    container: Container
+    hash: bytes
+    lanes: int
+    checked: bool
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[bytes, int, bool]:
+        return self.hash, self.lanes, self.checked
+
+
+@lru_cache(maxsize=64)
+def _compile(key: _Key) -> CompiledShader:
+    container = key.container
+    program = container.debug if key.checked and container.debug else container.program
+    module = read_module(program.bitcode, "part ILDB" if program is container.debug else "part DXIL")
+    ranges = read_ranges(container)
+    llvm = _llvm()
+    version = llvm.llvm_version_info[0]
+    text, shared_bytes, waiting = write_program(
+        module, ranges, lanes=key.lanes, checked=key.checked, llvm=version
+    )
+    engine = _engine(text)
+    frame = _frame_bytes(engine)
+    return CompiledShader(
+        _name(module),
+        threads_of(module),
+        key.lanes,
+        ranges,
+        _calls(module, "dx.op.createHandleFromHeap"),
+        engine.get_function_address("group"),
+        shared_bytes,
+        (frame + 63 & ~63) * waiting,
+        key.hash + bytes([key.lanes, key.checked]),
+        engine,
+    )
+
+
+def _frame_bytes(engine: llvmlite.binding.ExecutionEngine) -> int:
+    import ctypes
+
+    return ctypes.CFUNCTYPE(ctypes.c_uint64)(engine.get_function_address("frame_bytes"))()
+
+
+def _uses_waves(container: Container) -> bool:
+    """Whether the result may depend on the size of a wave: part SFI0 says so."""
+    flags = container.parts.get("SFI0", b"")
+    return bool(int.from_bytes(flags[:8], "little") & 0x4000)
+
+
+def _name(module: Module) -> str:
+    entries = module.named.get("dx.entryPoints", [])
+    name = entries[0][1] if entries and len(entries[0]) > 1 else ""
+    return name if isinstance(name, str) else ""
+
+
+def _calls(module: Module, name: str) -> bool:
+    return any(function.name.startswith(name) for function in module.functions)
+
+
+# --- LLVM ---
+
+_lock = threading.Lock()
+
+
+def _llvm() -> Any:
+    """``llvmlite.binding``."""
+    try:
+        import llvmlite.binding as llvm
+    except ImportError:
+        raise CompilerMissing(
+            "shaders are compiled by LLVM, which is not installed: pip install 'dmlemu[hlsl]'"
+        ) from None
+    if llvm.llvm_version_info[0] < 20:
+        raise CompilerMissing("shaders need llvmlite 0.46 or newer: pip install -U llvmlite")
+    return llvm
+
+
+@lru_cache(maxsize=1)
+def _machine() -> Any:
+    from dmlemu_hw.kernels import ffi, lib
+
+    llvm = _llvm()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    for name in dir(lib):
+        if name.startswith("dmlk_shader_"):
+            llvm.add_symbol(name, int(ffi.cast("uintptr_t", ffi.addressof(lib, name))))
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=2,
+        jit=True,
+    )
+
+
+def _engine(text: str) -> llvmlite.binding.ExecutionEngine:
+    llvm = _llvm()
+    with _lock:
+        machine = _machine()
+        module = llvm.parse_assembly(text)
+        module.triple = llvm.get_process_triple()
+        module.data_layout = str(machine.target_data)
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        engine = llvm.create_mcjit_compiler(module, _fresh_machine())
+        engine.finalize_object()
+        return engine
+
+
+def _fresh_machine() -> Any:
+    """The engine owns its machine."""
+    llvm = _llvm()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
+    )

@@ -1,0 +1,157 @@
+"""The ranges of registers that a shader declares, read from the metadata of its module and from part STAT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .container import Container, program_of_part
+from .errors import MalformedShader, UnsupportedShader
+from .module import read_module
+from .values import Constant, Metadata, Module
+
+__all__ = ["Range", "ranges_of", "read_ranges", "threads_of"]
+
+_LETTERS = "tubs"
+"""By DXIL's resource class: SRV, UAV, CBV, sampler."""
+_KINDS = {10: "typed", 11: "raw", 12: "structured", 13: "cbuffer", 14: "sampler"}
+"""By DXIL's resource kind; the others are textures and what ray tracing uses."""
+_COMPONENTS = {
+    2: "short",
+    3: "ushort",
+    4: "int",
+    5: "uint",
+    6: "int64",
+    7: "uint64",
+    8: "half",
+    9: "float",
+    10: "double",
+    11: "half",
+    12: "half",
+    13: "float",
+    14: "float",
+}
+"""By DXIL's component type; 11 to 14 are snorm and unorm, which are read as floats."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Registers of one declared resource, as ``D3D12_SHADER_INPUT_BIND_DESC`` says them.
+
+    https://learn.microsoft.com/windows/win32/api/d3d12shader/ns-d3d12shader-d3d12_shader_input_bind_desc
+    """
+
+    register_class: str
+    """``t``: SRV, ``u``: UAV, ``b``: cbuffer, ``s``: sampler."""
+    kind: str
+    """``cbuffer``, ``typed``, ``raw``, ``structured`` or ``sampler``."""
+    space: int
+    lower: int
+    count: int
+    """0: unbounded."""
+    stride: int = 0
+    """Bytes of an element of a structured buffer."""
+    bytes: int = 0
+    """Of a cbuffer."""
+    element: str = ""
+    """The component type of a typed buffer."""
+    counter: bool = False
+    """A structured UAV whose hidden counter is used."""
+    name: str = ""
+    """The name in the source where the container has its reflection (part STAT); else that of the register."""
+
+    @property
+    def register(self) -> str:
+        """Such as ``u0`` or ``t1, space2``."""
+        return f"{self.register_class}{self.lower}" + (f", space{self.space}" if self.space else "")
+
+
+def read_ranges(container: Container) -> tuple[Range, ...]:
+    """In the order in which the native code expects them.  Raises ``ShaderError``, such as for textures."""
+    names: dict[tuple[str, int, int], str] = {}
+    if "STAT" in container.parts:
+        names = _names(container)
+    return ranges_of(read_module(container.program.bitcode), names)
+
+
+def ranges_of(module: Module, names: dict[tuple[str, int, int], str] | None = None) -> tuple[Range, ...]:
+    found = []
+    for register_class, record in _records(module):
+        made = _range(register_class, record)
+        name = _text(record, 2) or (names or {}).get((register_class, made.space, made.lower), "")
+        found.append(Range(**{**made.__dict__, "name": name or made.register}))
+    return tuple(found)
+
+
+def threads_of(module: Module) -> tuple[int, int, int]:
+    """``numthreads`` of the entry, from its metadata."""
+    (entry,) = module.named.get("dx.entryPoints", [()])[:1] or [()]
+    properties = entry[4] if len(entry) > 4 else None
+    tags = properties if isinstance(properties, tuple) else ()
+    for tag, value in zip(tags[::2], tags[1::2], strict=False):
+        if _number(tag) == 4 and isinstance(value, tuple) and len(value) == 3:
+            x, y, z = map(_number, value)
+            if 0 < x and 0 < y and 0 < z and x * y * z <= 1024:
+                return x, y, z
+            raise MalformedShader(
+                f"numthreads is {x}, {y}, {z}; their product is 1 to 1024", "dx.entryPoints"
+            )
+    raise MalformedShader("the entry has no numthreads", "dx.entryPoints")
+
+
+def _records(module: Module) -> Iterable[tuple[str, tuple[Metadata | None, ...]]]:
+    resources = module.named.get("dx.resources", [])
+    for letter, records in zip(_LETTERS, resources[0] if resources else (), strict=False):
+        for record in records if isinstance(records, tuple) else ():
+            if not isinstance(record, tuple) or len(record) < 7:
+                raise MalformedShader("a resource of the module has fewer than 7 fields", "dx.resources")
+            yield letter, record
+
+
+def _range(letter: str, record: tuple[Metadata | None, ...]) -> Range:
+    space, lower, count, kind = (_number(part) for part in record[3:7])
+    if letter == "b":
+        return Range(letter, "cbuffer", space, lower, _count(count), bytes=kind)
+    if letter == "s":
+        return Range(letter, "sampler", space, lower, _count(count))
+    if kind not in _KINDS:
+        raise UnsupportedShader(
+            f"the shader uses a texture ({letter}{lower}, space {space}); textures are not emulated: "
+            "put the data in a buffer"
+        )
+    last = record[-1] if isinstance(record[-1], tuple) else ()
+    tags = {_number(tag): _number(value) for tag, value in zip(last[::2], last[1::2], strict=False)}
+    return Range(
+        letter,
+        _KINDS[kind],
+        space,
+        lower,
+        _count(count),
+        stride=tags.get(1, 0),
+        element=_COMPONENTS.get(tags.get(0, 0), "") if kind == 10 else "",
+        counter=letter == "u" and len(record) > 8 and bool(_number(record[8])),
+    )
+
+
+def _count(count: int) -> int:
+    return 0 if count == 0xFFFFFFFF else count
+
+
+def _number(part: Metadata | None) -> int:
+    if isinstance(part, Constant) and isinstance(part.value, int):
+        return part.value
+    raise MalformedShader("a number is missing in the metadata of the module")
+
+
+def _text(record: tuple[Metadata | None, ...], place: int) -> str:
+    part = record[place]
+    return part if isinstance(part, str) else ""
+
+
+def _names(container: Container) -> dict[tuple[str, int, int], str]:
+    """By class, space and first register."""
+    module = read_module(program_of_part(container, "STAT").bitcode, "part STAT")
+    found = {}
+    for letter, record in _records(module):
+        found[letter, _number(record[3]), _number(record[4])] = _text(record, 2)
+    return found
