@@ -134,7 +134,7 @@ int dmlk_run_shader(const dmlk_shader_call *call) {
 void dmlk_shader_outside(const dmlk_shader_call *call, const uint32_t *group, uint32_t first, uint32_t line,
                          uint32_t kind, const dmlk_shader_view *const *views, const uint64_t *offsets, uint32_t bytes,
                          uint64_t mask) {
-    for (uint32_t lane = 0; mask >> lane != 0; lane++) {
+    for (uint32_t lane = 0; lane < DMLK_MOST_LANES; lane++) {
         if ((mask >> lane & 1) == 0 || (views[lane]->flags & DMLK_SHADER_ROOT) == 0) {
             continue;
         }

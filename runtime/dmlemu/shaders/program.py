@@ -134,7 +134,7 @@ def _coroutine(wave: Wave, body: list[str]) -> list[str]:
     allocas, stores = _begin(wave)
     ended = "%ended = call i1" if wave.target.llvm < 22 else "call void"
     return [
-        f"define private ptr @wave(ptr %frame, {_ARGUMENTS}, i32 %first) presplitcoroutine nounwind {{",
+        f"define private ptr @wave(ptr %frame, {_ARGUMENTS}, i32 %first) presplitcoroutine noinline nounwind {{",
         "entry:",
         *allocas,
         "  %id = call token @llvm.coro.id(i32 64, ptr null, ptr null, ptr null)",
@@ -172,6 +172,7 @@ def _group_of_coroutines(target: Target, waves: int) -> list[str]:
     return [
         f"define void @group({_ARGUMENTS}, ptr %frames) nounwind {{",
         "entry:",
+        f"  %handles = alloca [{waves} x ptr]",
         "  %bytes.at = getelementptr i8, ptr %call, i64 56",
         "  %bytes = load i64, ptr %bytes.at",
         f"  %stride = udiv i64 %bytes, {waves}",
@@ -184,6 +185,8 @@ def _group_of_coroutines(target: Target, waves: int) -> list[str]:
         f"  %first = mul i32 %number, {target.lanes}",
         "  %made = call ptr @wave(ptr %frame, ptr %call, i32 %group.x, i32 %group.y, i32 %group.z, "
         "ptr %shared, i32 %first)",
+        "  %made.at = getelementptr ptr, ptr %handles, i64 %i",
+        "  store ptr %made, ptr %made.at",
         "  %i.next = add i64 %i, 1",
         f"  %i.more = icmp ult i64 %i.next, {waves}",
         "  br i1 %i.more, label %start, label %round",
@@ -192,8 +195,8 @@ def _group_of_coroutines(target: Target, waves: int) -> list[str]:
         "next:",
         "  %j = phi i64 [0, %round], [%j.next, %on]",
         "  %some = phi i1 [false, %round], [%some.next, %on]",
-        "  %j.at = mul i64 %j, %stride",
-        "  %handle = getelementptr i8, ptr %frames, i64 %j.at",
+        "  %handle.at = getelementptr ptr, ptr %handles, i64 %j",
+        "  %handle = load ptr, ptr %handle.at",
         "  %ended = call i1 @llvm.coro.done(ptr %handle)",
         "  br i1 %ended, label %on, label %resume",
         "resume:",
