@@ -10,11 +10,8 @@ from pathlib import Path
 from cffi import FFI
 
 HERE = Path(__file__).parent
-HEADERS = [
-    HERE / "include" / "dmlk.h",
-    HERE / "shaders" / "shader.h",
-    *sorted((HERE / "operators").rglob("*.h")),
-]
+SHADERS = [HERE / "shaders" / "shader.h", HERE / "shaders" / "watch.h"]
+HEADERS = [HERE / "include" / "dmlk.h", *SHADERS, *sorted((HERE / "operators").rglob("*.h"))]
 
 # The callback for dmlk_set_poll: see dmlemu_hw.kernels.
 HOST = 'extern "Python" int dmlemu_poll(void);'

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from dmlemu_hw.kernels import ffi
+
 from .pointers import variable_of
 from .text import Code, Lanes
 from .values import Global, Value
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Calls", "declarations"]
 
-_RANGES_AT, _HEAP_AT = 8, 16
-"""In ``dmlk_shader_call``."""
+_RANGES_AT, _HEAP_AT = (ffi.offsetof("dmlk_shader_call", name) for name in ("ranges", "heap"))
 _ACCESS = {"read": 1, "write": 2, "atomic": 3}
 
 
@@ -46,7 +47,8 @@ class Calls:
         """The views of a range, and their number; None: those of the heap."""
         code = self.code
         if place is None:
-            at = code.new(f"getelementptr i8, ptr %call, i64 {_HEAP_AT}")
+            heap = code.new(f"getelementptr i8, ptr %call, i64 {_HEAP_AT}")
+            at = code.new(f"load ptr, ptr {heap}, !invariant.load !0")
         else:
             where = code.new(f"getelementptr i8, ptr %call, i64 {_RANGES_AT}")
             ranges = code.new(f"load ptr, ptr {where}, !invariant.load !0")

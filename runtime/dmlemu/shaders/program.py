@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dmlemu_hw.kernels import ffi
+
 from .calls import declarations
 from .errors import MalformedShader, UnsupportedShader
 from .lanes import Target, Wave, shared_layout
@@ -16,6 +18,8 @@ from .ranges import Range, threads_of
 from .values import Constant, Function, Instruction, Module
 
 __all__ = ["MOST_SHARED", "write_program"]
+
+_FRAME_BYTES_AT = ffi.offsetof("dmlk_shader_call", "frame_bytes")
 
 MOST_SHARED = 32768
 """Bytes of groupshared memory that D3D12 gives a group."""
@@ -174,7 +178,7 @@ def _group_of_coroutines(target: Target, waves: int) -> list[str]:
         f"define void @group({_ARGUMENTS}, ptr %frames) nounwind {{",
         "entry:",
         f"  %handles = alloca [{waves} x ptr]",
-        "  %bytes.at = getelementptr i8, ptr %call, i64 56",
+        f"  %bytes.at = getelementptr i8, ptr %call, i64 {_FRAME_BYTES_AT}",
         "  %bytes = load i64, ptr %bytes.at",
         f"  %stride = udiv i64 %bytes, {waves}",
         "  br label %start",
