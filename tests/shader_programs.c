@@ -18,7 +18,7 @@ static void store(const dmlk_shader_call *call, const dmlk_shader_view *view, ui
                   uint32_t x, uint32_t thread) {
     if (view->base != NULL && offset + 4 <= view->bytes) {
         memcpy(view->base + offset, &value, 4);
-    } else if (view->flags & DMLK_SHADER_ROOT) {
+    } else if ((view->flags & DMLK_SHADER_ROOT) && call->fault->kind == 0) {
         *call->fault = (dmlk_shader_fault){
             .kind = 1, .view = view->id, .offset = offset, .bytes = 4, .access = DMLK_WRITE, .group = {x, 0, 0},
             .thread = thread, .line = 7};
