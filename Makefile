@@ -214,7 +214,7 @@ CACHED := $(if $(shell command -v ccache),CMAKE_C_COMPILER_LAUNCHER=ccache CCACH
 	@touch $@
 
 .venv/tools: .venv/installed pyproject.toml
-	$(PIP) "dmlemu[campaign,cli,step,test,site,dev]"
+	$(PIP) "dmlemu[campaign,cli,step,hlsl,test,site,dev]"
 	$(PIP) --no-deps rapidocr-onnxruntime==1.4.4 rapidocr==3.10.0 magika==1.0.3  # their models alone are used
 	@touch $@
 

@@ -10,7 +10,7 @@
 
 /* cffi: begin */
 
-#define DMLK_SHADER_READ_ONLY 2 /* flag of a view: no view of the dispatch writes its bytes */
+#define DMLK_SHADER_READ_ONLY 64 /* flag of a view: no view of the dispatch writes its bytes */
 #define DMLK_SHADER_COUNTER 4   /* kind of an access: atomic, to a view's counter; offsets are not read */
 
 /* Flags of a barrier, as dx.op.barrier has them. */

@@ -1,4 +1,5 @@
-"""What native code of a shader calls: functions of LLVM on vectors, and those of ``kernels_c/shaders/shader.h``."""
+"""What native code of a shader calls: functions of LLVM on vectors, and those of
+``kernels_c/shaders/shader.h``."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from dmlemu_hw.kernels import ffi
+
+from .pointers import variable_of
 from .text import Code, Lanes
-from .values import Global, Instruction, Value
+from .values import Global, Value
 
 if TYPE_CHECKING:
     from .buffers import View
@@ -15,8 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Calls", "declarations"]
 
-_RANGES_AT, _HEAP_AT = 8, 16
-"""In ``dmlk_shader_call``."""
+_RANGES_AT, _HEAP_AT = (ffi.offsetof("dmlk_shader_call", name) for name in ("ranges", "heap"))
 _ACCESS = {"read": 1, "write": 2, "atomic": 3}
 _COUNTER = 4  # DMLK_SHADER_COUNTER
 
@@ -45,7 +48,8 @@ class Calls:
         """The views of a range, and their number; None: those of the heap."""
         code = self.code
         if place is None:
-            at = code.new(f"getelementptr i8, ptr %call, i64 {_HEAP_AT}")
+            heap = code.new(f"getelementptr i8, ptr %call, i64 {_HEAP_AT}")
+            at = code.new(f"load ptr, ptr {heap}, !invariant.load !0")
         else:
             where = code.new(f"getelementptr i8, ptr %call, i64 {_RANGES_AT}")
             ranges = code.new(f"load ptr, ptr {where}, !invariant.load !0")
@@ -184,9 +188,7 @@ class Calls:
         value: Lanes | None = None,
     ) -> None:
         """The same for groupshared memory."""
-        root = pointer
-        while isinstance(root, Instruction) and root.operands:
-            root = root.operands[0]
+        root = variable_of(pointer)
         if not self.target.checked or not isinstance(root, Global) or not root.groupshared:
             return
         code = self.code

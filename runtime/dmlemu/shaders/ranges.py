@@ -58,7 +58,8 @@ class Range:
     counter: bool = False
     """A structured UAV whose hidden counter is used."""
     name: str = ""
-    """The name in the source where the container has its reflection (part STAT); else that of the register."""
+    """The name in the source where the container has its reflection (part STAT); else that of the
+    register."""
 
     @property
     def register(self) -> str:
@@ -91,7 +92,7 @@ def threads_of(module: Module) -> tuple[int, int, int]:
     for tag, value in zip(tags[::2], tags[1::2], strict=False):
         if _number(tag) == 4 and isinstance(value, tuple) and len(value) == 3:
             x, y, z = map(_number, value)
-            if 0 < x and 0 < y and 0 < z and x * y * z <= 1024:
+            if x > 0 and y > 0 and z > 0 and x * y * z <= 1024:
                 return x, y, z
             raise MalformedShader(
                 f"numthreads is {x}, {y}, {z}; their product is 1 to 1024", "dx.entryPoints"
@@ -140,7 +141,7 @@ def _count(count: int) -> int:
 def _number(part: Metadata | None) -> int:
     if isinstance(part, Constant) and isinstance(part.value, int):
         return part.value
-    raise MalformedShader("a number is missing in the metadata of the module")
+    raise MalformedShader("a number is missing", "the metadata of the module")
 
 
 def _text(record: tuple[Metadata | None, ...], place: int) -> str:

@@ -1,10 +1,10 @@
-"""Compiles the shaders of sources.hlsl into containers/, where DXC is installed (see dxc.py)."""
+"""Compiles the shaders of sources.hlsl into containers/, where DXC is installed (the extra hlsl)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from dxc import compile_hlsl
+from dmlemu.shaders.dxc import compile_hlsl
 
 HERE = Path(__file__).parent
 SHADERS = {

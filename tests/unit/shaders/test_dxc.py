@@ -1,0 +1,113 @@
+"""DXC as a library: containers, SPIR-V, include files, its messages as errors."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from dmlemu.shaders import read_container
+from dmlemu.shaders.dxc import CompilerMissing, HlslError, _library, compile_hlsl
+
+try:
+    _library()
+except CompilerMissing as absent:
+    pytestmark = pytest.mark.skip(str(absent))
+
+EMPTY = "[numthreads(1, 1, 1)] void main() {}"
+INCLUDES = '#include "a.h"\n[numthreads(THREADS, 1, 1)] void main() {}'
+
+
+def threads(code: bytes) -> tuple[int, int, int] | None:
+    validation = read_container(code).validation
+    return validation and validation.threads
+
+
+def test_hlsl_becomes_a_container() -> None:
+    code = compile_hlsl("[numthreads(4, N, 1)] void f() {}", "f", "cs_6_2", ["-D", "N=3"])
+    assert threads(code) == (4, 3, 1)
+    assert read_container(code).program.target == "cs_6_2"
+
+
+def test_the_arguments_may_ask_for_spirv() -> None:
+    code = compile_hlsl(EMPTY, arguments=["-spirv", "-fspv-target-env=vulkan1.1"])
+    assert code[:4] == bytes.fromhex("03022307")
+
+
+@pytest.mark.parametrize(
+    ("source", "arguments", "words"),
+    [
+        ("void main() { x = 1; }", (), r"shaders/mine.hlsl:1:15: error: use of undeclared identifier 'x'"),
+        (EMPTY, ("-E", "absent"), "missing entry point"),
+        (EMPTY, ("-T", "cs_9_9"), "invalid profile"),
+        (EMPTY, ("-T", "ps_6_0"), "error"),
+        (EMPTY, ("--nonsense",), "nonsense"),
+        (EMPTY, ("-D", "A\0B"), "NUL"),
+        (EMPTY, ("-P", "-Fi", "x"), "something else than a compiled shader|error"),
+        (EMPTY, ("-ast-dump",), "something else than a compiled shader"),
+        (INCLUDES, (), "'a.h' file not found"),
+        ("\udc80", (), "error"),
+        ("", (), "missing entry point"),
+        ("[numthreads(1, 1, 1)] void main() { Texture2D<float4> t; " + "{" * 300 + "}" * 301, (), "nesting"),
+    ],
+)
+def test_what_dxc_refuses_is_one_error(source: str, arguments: tuple[str, ...], words: str) -> None:
+    with pytest.raises(HlslError, match=words) as raised:
+        compile_hlsl(source, arguments=arguments, name="shaders/mine.hlsl")
+    assert len(str(raised.value)) <= 4010
+    assert threads(compile_hlsl(EMPTY)) == (1, 1, 1)
+
+
+def test_warnings_do_not_fail() -> None:
+    told: list[str] = []
+    source = "[numthreads(1, 1, 1)] void main() { int x = 1.5; }"
+    assert compile_hlsl(source, warn=told.append) and compile_hlsl(source)
+    (message,) = told
+    assert "source.hlsl:1:" in message and "warning: implicit conversion" in message
+
+
+def test_included_files_are_asked_for_beside_the_source_and_below_the_folders() -> None:
+    asked: list[str] = []
+    files = {"common/b.h": b"#define THREADS 7\n", "shaders/a.h": b'#include "b.h"\n'}
+
+    def include(path: str) -> bytes | None:
+        asked.append(path)
+        return files.get(path)
+
+    code = compile_hlsl(INCLUDES, arguments=["-I", "common"], name="shaders/x.hlsl", include=include)
+    assert threads(code) == (7, 1, 1)
+    assert asked == ["shaders/a.h", "shaders/b.h", "common/b.h"]
+
+
+def test_an_error_of_the_function_ends_the_compilation() -> None:
+    def include(path: str) -> bytes | None:
+        raise PermissionError(path)
+
+    with pytest.raises(PermissionError, match=r"a\.h"):
+        compile_hlsl(INCLUDES, include=include)
+
+
+def test_a_file_that_includes_itself_is_an_error() -> None:
+    with pytest.raises(HlslError, match="include nested too deeply"):
+        compile_hlsl(INCLUDES, include=lambda path: b'#include "a.h"\n')
+
+
+def test_messages_of_an_included_file_name_it() -> None:
+    with pytest.raises(HlslError, match=r"a\.h:2:1: error"):
+        compile_hlsl(INCLUDES, include=lambda path: b"\n}" if path == "a.h" else None)
+
+
+def test_threads_compile_at_the_same_time() -> None:
+    sizes: dict[int, object] = {}
+
+    def compile_several(number: int) -> None:
+        for _ in range(4):
+            found = threads(compile_hlsl(f"[numthreads({number}, 1, 1)] void main() {{}}"))
+            sizes[number] = found
+
+    workers = [threading.Thread(target=compile_several, args=(number,)) for number in range(1, 9)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sizes == {number: (number, 1, 1) for number in range(1, 9)}
