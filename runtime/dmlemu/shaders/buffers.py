@@ -275,7 +275,7 @@ def _load_each(wave: Wave, view: View, offset: Lanes, kind: str, size: int) -> L
 
 def store(wave: Wave, view: View, offset: Lanes, value: Lanes, size: int) -> None:
     """Of lanes that write to one place, the last one's value stays."""
-    wave.accessed(view, offset, size, "write")
+    wave.accessed(view, offset, size, "write", value)
     code = wave.code
     if not (view.base.uniform and offset.step == size):
         _store_each(wave, view, offset, value, size)

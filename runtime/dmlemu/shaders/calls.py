@@ -21,6 +21,7 @@ __all__ = ["Calls", "declarations"]
 
 _RANGES_AT, _HEAP_AT = (ffi.offsetof("dmlk_shader_call", name) for name in ("ranges", "heap"))
 _ACCESS = {"read": 1, "write": 2, "atomic": 3}
+_COUNTER = 4  # DMLK_SHADER_COUNTER
 
 
 class Calls:
@@ -145,15 +146,28 @@ class Calls:
         code.do(f"br label %{on}")
         code.label(on)
 
-    def accessed(self, view: View, offset: Lanes, size: int, kind: str) -> None:
-        """Tells what watches the dispatch of an access to a buffer."""
+    def accessed(
+        self, view: View, offset: Lanes, size: int, kind: str, value: Lanes | None = None
+    ) -> None:
+        """Tells what watches the dispatch of an access to a buffer; ``value``: what is written."""
         if not self.target.checked:
             return
         views, offsets = self.array(view.pointer), self.array(offset)
+        what = f"i32 {_ACCESS[kind]}, " if value is None else ""
+        given = "" if value is None else f"ptr {self.array(value)}, "
         self.code.do(
-            f"call void @dmlk_shader_accessed(ptr %call, ptr %state, i32 {self.line}, i32 {_ACCESS[kind]}, "
-            f"ptr {views}, ptr {offsets}, i32 {size}, i64 {self.mask_bits(self.mask)})"
+            f"call void @dmlk_shader_{'accessed' if value is None else 'stored'}(ptr %call, ptr %state, "
+            f"i32 {self.line}, {what}ptr {views}, ptr {offsets}, {given}i32 {size}, "
+            f"i64 {self.mask_bits(self.mask)})"
         )
+
+    def counted(self, view: View) -> None:
+        """The same for the counter of a view."""
+        if self.target.checked:
+            self.code.do(
+                f"call void @dmlk_shader_accessed(ptr %call, ptr %state, i32 {self.line}, i32 {_COUNTER}, "
+                f"ptr {self.array(view.pointer)}, ptr null, i32 4, i64 {self.mask_bits(self.mask)})"
+            )
 
     def accessed_typed(self, view: View, index: Lanes, kind: str) -> None:
         """The same where the view's format says how many bytes an element has."""
@@ -165,7 +179,13 @@ class Calls:
             )
 
     def accessed_shared(
-        self, pointer: Value, offset: Lanes, inside: Lanes | None, size: int, kind: str
+        self,
+        pointer: Value,
+        offset: Lanes,
+        inside: Lanes | None,
+        size: int,
+        kind: str,
+        value: Lanes | None = None,
     ) -> None:
         """The same for groupshared memory."""
         root = variable_of(pointer)
@@ -179,9 +199,12 @@ class Calls:
         wide = code.apply("zext {T} {0} to {R}", at, type="i64")
         if inside is not None:
             wide = code.select(inside, wide, Lanes("i64", "-1", 0))
+        what = f"i32 {_ACCESS[kind]}, " if value is None else ""
+        given = "" if value is None else f"ptr {self.array(value)}, "
         code.do(
-            f"call void @dmlk_shader_shared(ptr %call, ptr %state, i32 {self.line}, i32 {_ACCESS[kind]}, "
-            f"ptr {self.array(wide)}, i32 {size}, i64 {self.mask_bits(self.mask)})"
+            f"call void @dmlk_shader_shared{'' if value is None else '_stored'}(ptr %call, ptr %state, "
+            f"i32 {self.line}, {what}ptr {self.array(wide)}, {given}i32 {size}, "
+            f"i64 {self.mask_bits(self.mask)})"
         )
 
 

@@ -641,6 +641,7 @@ def _count(wave: Wave, made: Instruction) -> Lanes:
     step = wave.number(made.operands[3], "the step of a counter")
     step = step - 256 if step > 127 else step
     out = wave.result("i32")
+    wave.counted(view)
     code.do(
         f"call void @dmlk_shader_count(ptr {wave.array(view.pointer)}, i32 {step}, "
         f"i64 {wave.mask_bits(wave.mask)}, ptr {out}, i32 {code.lanes})"

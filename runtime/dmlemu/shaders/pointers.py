@@ -258,7 +258,7 @@ def _store(wave: Wave, made: Instruction) -> None:
     code = wave.code
     at, value = _place(wave, made.operands[0]), wave.value(made.operands[1])
     kind, size = value.type, made.operands[1].type.bits // 8
-    wave.accessed_shared(made.operands[0], at.offset, at.inside, size, kind="write")
+    wave.accessed_shared(made.operands[0], at.offset, at.inside, size, "write", value)
     if not at.memory.base.startswith("%"):
         raise MalformedShader("a store to a constant", "part DXIL")
     vector = code.vector(value)
