@@ -36,8 +36,7 @@ from dmlemu.d3d12 import (
     create_device,
     serialize_versioned_root_signature,
 )
-from dmlemu.shaders import UnsupportedShader
-from dmlemu.shaders.compiled import Range
+from dmlemu.shaders import Range, UnsupportedShader
 from dmlemu.shaders.container import read_parts, write_container
 from shader_programs import CONSTANTS, INPUT, OUTPUT, SCALE, needs_gcc
 

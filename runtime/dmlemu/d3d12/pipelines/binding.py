@@ -21,7 +21,7 @@ from .root_signature import Parameter, RootSignature
 from .rows import PS2
 
 if TYPE_CHECKING:
-    from ...shaders.compiled import Range
+    from ...shaders import Range
 
 __all__ = ["bind", "describe"]
 
