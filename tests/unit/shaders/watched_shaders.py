@@ -1,7 +1,7 @@
 """The shaders of ``watched``: each is wrong, and right with ``FIXED`` defined as 1.  What they are given, and what is
 told of the wrong ones.
 
-As a program: compiles them into ``watched/*.dxil``, where DXC is installed (see dxc.py).
+As a program: compiles them into ``watched/*.dxil``, where DXC is installed: extra hlsl.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def container(name: str, fixed: bool) -> bytes:
 
 
 if __name__ == "__main__":
-    from dxc import compile_hlsl
+    from dmlemu.shaders.dxc import compile_hlsl
 
     for name, pair in PAIRS.items():
         for fixed in (False, True):
