@@ -54,8 +54,8 @@ class ListRecorder(DeviceChild):
     """Base of the command list, for the commands of Direct3D 12 and of the layers above.
 
     ``recording`` is the current or last recording, ``writer`` its packets; ``descriptor_heaps`` are the ones
-    currently set, ``compute`` what else is set for dispatches of shaders; ``states``: the states that lists of
-    its ``type`` can express.
+    currently set, ``compute`` what else is set for dispatches of shaders; ``states``: the states that lists
+    of its ``type`` can express.
     """
 
     kind = "command list"
