@@ -10,7 +10,7 @@ import struct
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from .descriptors import DescriptorKind
+from .descriptors import DESCRIPTOR_SIZE, DescriptorKind
 from .formats import formats_of
 from .kernels import ffi, lib
 
@@ -124,6 +124,13 @@ class Program:
     @property
     def heap_operand(self) -> int:
         return 2 * len(self.ranges)
+
+    def place_of(self, operand: int, arguments: bytes) -> int:
+        """Where the first descriptor of an operand is; 0: it has none."""
+        if not 0 <= operand < len(self.ranges) or self.ranges[operand].source is not Source.TABLE:
+            return 0
+        each = self.ranges[operand]
+        return address_in(arguments, each.word) + each.first * DESCRIPTOR_SIZE
 
     def state_of(self, operand: int) -> int:
         """The ``D3D12_RESOURCE_STATES`` in which an operand's buffer must be."""
