@@ -1,7 +1,7 @@
 """Declares the C kernels for cffi.  Run by CMake: ``python -m cffi.gen_src exec-python``.
 
 The C headers are the single description: everything between ``/* cffi: begin */`` and
-``/* cffi: end */`` in ``include/dmlk.h`` and the headers in ``operators`` is passed to cffi unchanged.
+``/* cffi: end */`` in ``include/dmlk.h``, ``shaders/shader.h`` and the headers in ``operators`` is passed to cffi unchanged.
 """
 
 import re
@@ -10,7 +10,8 @@ from pathlib import Path
 from cffi import FFI
 
 HERE = Path(__file__).parent
-HEADERS = [HERE / "include" / "dmlk.h", HERE / "shaders" / "shader.h", *sorted((HERE / "operators").rglob("*.h"))]
+SHADERS = [HERE / "shaders" / "shader.h", HERE / "shaders" / "watch.h"]
+HEADERS = [HERE / "include" / "dmlk.h", *SHADERS, *sorted((HERE / "operators").rglob("*.h"))]
 
 # The callback for dmlk_set_poll: see dmlemu_hw.kernels.
 HOST = 'extern "Python" int dmlemu_poll(void);'

@@ -20,6 +20,10 @@ class FaultKind(str, Enum):
     NOT_IMPLEMENTED = "not_implemented"
     OUT_OF_MEMORY = "out_of_memory"
     HEAP_RELEASED = "heap_released"
+    PROGRAM_RELEASED = "program_released"
+    BAD_ARGUMENT = "bad_argument"  # in the argument buffer of an ExecuteIndirect
+    OUTSIDE_ROOT = "outside_root"  # a shader leaves the resource of a root descriptor
+    TIMED_OUT = "timed_out"  # a shader ran longer than the limit
     INJECTED = "injected"  # requested by a test
     STOPPED = "stopped"  # the host interrupted a kernel
     REMOVED = "removed"  # the host removed the device; no command is at fault
@@ -50,6 +54,7 @@ class GpuFault(Exception):
     """
 
     interrupt: BaseException | None = None
+    found = expected = ""  # of a shader's descriptor: what it is, and what the shader declares
     progress: tuple[Progress, ...] = ()
 
     def __init__(

@@ -19,8 +19,11 @@ from .packets import (
     TENSOR_SIZE,
     ClearUavPacket,
     DiscardPacket,
+    DispatchShaderPacket,
+    ExecuteIndirectPacket,
     Packet,
 )
+from .shader_views import shader_accesses
 
 _FOOTPRINTS = ffi.typeof("dmlk_footprint[]")
 _FOOTPRINT_SIZE = ffi.sizeof("dmlk_footprint")
@@ -159,6 +162,8 @@ def _accesses(packet: Packet, memory: Memory) -> Iterator[Access]:
             yield Access(0, UNDEFINE, _bytes_at(view.address + packet.start, packet.byte_count))
     elif isinstance(packet, ClearUavPacket):
         yield from _of_clear(packet, memory)
+    elif isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket):
+        yield from shader_accesses(packet, memory)
     operand = 0
     for destination, source, size in packet.moves():
         if size:
@@ -168,6 +173,15 @@ def _accesses(packet: Packet, memory: Memory) -> Iterator[Access]:
     for address, data, _ in packet.stores():
         yield Access(operand, WRITE, _bytes_at(address, len(data)))
         operand += 1
+
+
+def used_state(packet: Packet, operand: int, memory: Memory, *, writes: bool) -> int:
+    """The ``D3D12_RESOURCE_STATES`` in which a command uses the buffer of an operand."""
+    effects = packet.opcode.effects
+    if isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket):
+        program = memory.programs.find(packet.program)
+        return effects.writes if program is None else program.state_of(operand)
+    return effects.writes if writes else effects.reads
 
 
 def view_to_clear(packet: ClearUavPacket, memory: Memory) -> Descriptor:

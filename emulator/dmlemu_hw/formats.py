@@ -87,6 +87,34 @@ def element_size(format: int) -> int | None:
     return None if known is None else sum(known[1]) // 8
 
 
+# The kinds of formats that a typed buffer of a shader can have, by how its type begins.
+_OF_ELEMENTS = {
+    "float": ("float", "unorm", "snorm"),
+    "half": ("float", "unorm", "snorm"),
+    "min16float": ("float", "unorm", "snorm"),
+    "unorm": ("unorm",),
+    "snorm": ("snorm",),
+    "uint": ("uint",),
+    "min16uint": ("uint",),
+    "int": ("sint",),
+    "min16int": ("sint",),
+}
+
+
+@lru_cache
+def formats_of(element: str) -> bytes:
+    """For each DXGI_FORMAT below 256 the bytes of an element; 0: a shader's typed buffer cannot have it.
+
+    ``element``: the type in the shader, ``"float"``, ``"unorm float"``, ``"uint16_t"``.
+    """
+    kinds = next((kinds for name, kinds in _OF_ELEMENTS.items() if element.startswith(name)), ())
+    sizes = bytearray(256)
+    for number, (kind, bits) in _FORMATS.items():
+        if kind in kinds:
+            sizes[number] = sum(bits) // 8
+    return bytes(sizes)
+
+
 @lru_cache(maxsize=1024)
 def clear_pattern(
     format: int, values: tuple[int, int, int, int], is_float: bool

@@ -70,6 +70,7 @@ class Gpu:
     ``has_native_threads``: threads that Python does not know may signal, so that no wait is a deadlock.
     ``on_stuck`` is called, without a lock, with the state of a wait for which nothing could run for a while,
     and a sentence for each thread that has queued or signalled something before and is elsewhere.
+    ``shader_limit``: seconds that a dispatch of a shader may take; 0: any number.
     ``executed`` counts how often the GPU executed an entry, or a part of one, or dropped entries.
     """
 
@@ -113,6 +114,14 @@ class Gpu:
     def random(self, mode: Mode) -> Random | None:
         """The random generator of a chaos mode; None: the mode is off."""
         return self._randoms[mode]
+
+    @property
+    def shader_limit(self) -> float:
+        return self._processor.shader_limit
+
+    @shader_limit.setter
+    def shader_limit(self, seconds: float) -> None:
+        self._processor.shader_limit = seconds
 
     @property
     def queues(self) -> list[Queue]:

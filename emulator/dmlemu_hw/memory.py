@@ -27,6 +27,7 @@ from .faults import FaultKind, ForeignProcess, GpuFault, OutOfMemory
 from .host import MOST_MAPPINGS, Budget, MappingPromise
 from .kernels import lib
 from .lock import Lock
+from .program_table import Programs
 from .reservation import Reservation, split_runs
 from .storage import TILE_SIZE, MemoryFile, Storage, round_to_tile
 
@@ -74,6 +75,7 @@ class Memory:
         self.to_free: deque[Entry] = deque()
         self._freed: deque[tuple[int, int, str]] = deque(maxlen=_FREED_KEPT)
         self._with_null: dict[int, Reservation] = {}  # by allocation serial
+        self.programs = Programs()
 
     @property
     def used(self) -> int:

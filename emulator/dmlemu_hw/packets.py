@@ -33,17 +33,20 @@ READ_WRITE: int = lib.DMLK_READ_WRITE
 U64_MAX = 2**64 - 1
 
 
-_UAV, _COPY_DEST, _COPY_SOURCE = 0x8, 0x400, 0x800  # D3D12_RESOURCE_STATES
+_UAV, _COPY_DEST, _COPY_SOURCE, _INDIRECT = 0x8, 0x400, 0x800, 0x200  # D3D12_RESOURCE_STATES
+_SHADER_READS = _UAV | 0x40 | 0x1  # or NON_PIXEL_SHADER_RESOURCE, VERTEX_AND_CONSTANT_BUFFER
 
 
 class Effects:
     """What a command does to memory: the processor, chaos, the checks and the tools all follow this row.
 
     ``reads`` and ``writes``: the ``D3D12_RESOURCE_STATES`` of the buffers that it reads and writes; 0: none.
+    Of several states, each buffer that it reads must be in one: see :meth:`.Program.state_of`.
     ``queries``: how it accesses query heaps, which have no states; READ, WRITE or 0.
     ``by_view``: it accesses memory through descriptors; otherwise its packet contains addresses.
     ``copies``: its accesses are a source and a destination, which receives the bytes of the source.
     ``immediate``: it writes numbers that its packet contains.
+    ``computes``: it runs a kernel or a shader.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class Effects:
         by_view: bool = False,
         copies: bool = False,
         immediate: bool = False,
+        computes: bool = False,
     ) -> None:
         self.reads = reads
         self.writes = writes
@@ -62,6 +66,7 @@ class Effects:
         self.by_view = by_view
         self.copies = copies
         self.immediate = immediate
+        self.computes = computes
 
     @property
     def on_buffers(self) -> bool:
@@ -79,7 +84,7 @@ class Opcode(IntEnum):
 
     effects: Effects
 
-    DISPATCH = 1, Effects(reads=_UAV, writes=_UAV, by_view=True)
+    DISPATCH = 1, Effects(reads=_UAV, writes=_UAV, by_view=True, computes=True)
     COPY_BUFFER = 2, Effects(reads=_COPY_SOURCE, writes=_COPY_DEST, copies=True)
     CLEAR_UAV = 3, Effects(writes=_UAV, by_view=True)
     BARRIER = 4
@@ -89,6 +94,11 @@ class Opcode(IntEnum):
     MARKER = 8
     SET_DESCRIPTOR_HEAPS = 9
     DISCARD = 10, Effects(writes=_UAV, by_view=True)
+    DISPATCH_SHADER = 11, Effects(reads=_SHADER_READS, writes=_UAV, by_view=True, computes=True)
+    EXECUTE_INDIRECT = (
+        12,
+        Effects(reads=_SHADER_READS | _INDIRECT, writes=_UAV, by_view=True, computes=True),
+    )
     EXECUTE = 32
     SIGNAL = 33
     WAIT = 34
@@ -118,6 +128,8 @@ _TENSOR = struct.Struct("<IIIIQQ8I8I")  # struct dmlk_tensor
 _RANGE = struct.Struct("<QQ")  # first element, element after the last
 _WRITE = struct.Struct("<QII")  # address, value, mode
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
+_GROUPS = struct.Struct("<III")
+_STEP = struct.Struct("<II")  # first DWORD, count
 _REGION = struct.Struct("<QQQQII")  # tile, count, heap serial (0: NULL), heap tile, reuse, 0
 
 TENSOR_SIZE = _TENSOR.size
@@ -364,6 +376,77 @@ class SetDescriptorHeapsPacket(Packet):
         return " ".join(f"{address:#x}" for address in self.addresses)
 
 
+class DispatchShaderPacket(Packet):
+    """``program``: its serial.  ``heap``: where the CBV_SRV_UAV heap that is set begins; 0: none is.
+
+    ``arguments``: the DWORDs of the root arguments.
+    """
+
+    opcode = Opcode.DISPATCH_SHADER
+    form = struct.Struct("<QQIIII")  # program, heap, groups, DWORDs of arguments
+    program: int
+    heap: int
+    groups: tuple[int, int, int]
+    arguments: bytes
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        program, heap, x, y, z, words = reader.fields(cls.form)
+        return cls(*reader.place, program, heap, (x, y, z), reader.data(4 * words))
+
+    def text(self) -> str:
+        x, y, z = self.groups
+        return f"program={self.program} groups={x}x{y}x{z}{_words_text(self.arguments)}"
+
+
+class ExecuteIndirectPacket(Packet):
+    """Dispatches of a program, with arguments from memory.
+
+    ``address`` of the first command, ``stride`` bytes from one to the next; ``count_address`` of the number
+    of commands, at most ``most``; 0: as many as that.  ``steps``: the DWORDs of the root arguments, first and
+    count, that the DWORDs of a command replace, in their order; three more are the groups.
+    """
+
+    opcode = Opcode.EXECUTE_INDIRECT
+    form = struct.Struct("<QQQQIIII")
+    program: int
+    heap: int
+    address: int
+    count_address: int
+    stride: int
+    most: int
+    steps: tuple[tuple[int, int], ...]
+    arguments: bytes
+
+    @classmethod
+    def read(cls, reader: _Reader) -> Packet:
+        *fields, steps, words = reader.fields(cls.form)
+        rows = tuple((first, count) for first, count in reader.rows(_STEP, steps))
+        if any(first + count > words for first, count in rows):
+            raise struct.error("a command replaces DWORDs behind the last root argument")
+        return cls(*reader.place, *fields, rows, reader.data(4 * words))
+
+    def text(self) -> str:
+        count = f" count at {self.count_address:#x}" if self.count_address else ""
+        steps = "".join(f" [{first}, {first + count})" for first, count in self.steps)
+        where = f"{self.address:#x}, stride {self.stride}, at most {self.most}{count}"
+        return f"program={self.program} commands at {where}{steps}{_words_text(self.arguments)}"
+
+    @property
+    def command_size(self) -> int:
+        """Bytes of one command."""
+        return 4 * sum(count for _, count in self.steps) + _GROUPS.size
+
+    def dispatch(self, command: bytes) -> DispatchShaderPacket:
+        """What a command, of :attr:`command_size` bytes, dispatches."""
+        arguments, at = bytearray(self.arguments), 0
+        for first, count in self.steps:
+            arguments[4 * first : 4 * (first + count)] = command[at : at + 4 * count]
+            at += 4 * count
+        groups = _GROUPS.unpack_from(command, at)
+        return DispatchShaderPacket(self.offset, self.size, self.program, self.heap, groups, bytes(arguments))
+
+
 class ExecutePacket(Packet):
     opcode = Opcode.EXECUTE
     form = _U64  # list serial; the list's packets follow
@@ -545,6 +628,31 @@ class PacketWriter:
         """Sets the descriptor heaps (GPU start addresses) that the following commands use."""
         rows = _rows(_U64, [(address,) for address in addresses])
         return self._append(SetDescriptorHeapsPacket, (len(addresses), 0), *rows)
+
+    def dispatch_shader(
+        self, program: int, heap: int, groups: Sequence[int], arguments: builtins.bytes
+    ) -> int:
+        """Runs ``groups`` (x, y, z) of a program.  ``heap``: the descriptor heap that is set; 0: none.
+
+        ``arguments``: the DWORDs of its root arguments.
+        """
+        fields = (program, heap, *groups, len(arguments) // 4)
+        return self._append(DispatchShaderPacket, fields, arguments)
+
+    def execute_indirect(
+        self,
+        program: int,
+        heap: int,
+        commands: tuple[int, int, int, int],
+        steps: Sequence[tuple[int, int]],
+        arguments: builtins.bytes,
+    ) -> int:
+        """Runs a program with arguments from memory; see :class:`ExecuteIndirectPacket`.
+
+        ``commands``: address, address of their number or 0, stride, and the greatest number.
+        """
+        fields = (program, heap, *commands, len(steps), len(arguments) // 4)
+        return self._append(ExecuteIndirectPacket, fields, *_rows(_STEP, steps), arguments)
 
     def _append(self, kind: type[Packet], fields: tuple[int, ...], *tail: builtins.bytes) -> int:
         return self._add(pack(kind, fields, *tail))
@@ -768,6 +876,11 @@ def type_name(data_type: int) -> str:
     """The name of an ``enum dmlk_type`` value, such as FLOAT32."""
     names: dict[int, str] = ffi.typeof("enum dmlk_type").elements
     return names.get(data_type, f"type {data_type}").removeprefix("DMLK_")
+
+
+def _words_text(arguments: bytes) -> str:
+    words = struct.unpack(f"<{len(arguments) // 4}I", arguments)
+    return f" arguments {' '.join(f'{word:#x}' for word in words)}" if words else ""
 
 
 def _region_text(region: tuple[int, int, int, int, bool]) -> str:

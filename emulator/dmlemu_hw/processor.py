@@ -51,6 +51,7 @@ from .packets import (
     decode_one,
 )
 from .queue import Entry, Queue
+from .shader_runs import ShaderRuns
 from .stretches import Stretches
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ class _Ahead:
 class Processor:
     """Executes packets on one GPU's memory; it handles only bytes and addresses.
 
+    ``shader_limit``: seconds that a dispatch of a shader may take; 0: any number.
+
     ``draw`` returns the random generator of a chaos mode, None for one that is off.  ``give_way`` is called
     between two commands: other threads may then change anything, and even remove the device.
     """
@@ -125,9 +128,13 @@ class Processor:
         self._not_before = (0, 0, 0)  # queue, ticket, byte: until there, nothing is looked for ahead
         self._refused = 0  # how often in a row a stretch of that list was refused
         self._fault = ffi.new("dmlk_fault *")
+        self._shaders = ShaderRuns(memory, self._order)
+        self.shader_limit = 0.0
         self._by_view: dict[int, Callable[[Any], int]] = {
             Opcode.CLEAR_UAV: self._clear_uav,
             Opcode.DISCARD: self._discard,
+            Opcode.DISPATCH_SHADER: self._shaders.dispatch,
+            Opcode.EXECUTE_INDIRECT: self._shaders.execute_indirect,
         }
 
     # --- queue entries ---
@@ -142,6 +149,7 @@ class Processor:
         """
         entry = queue.pending[0]
         opcode = packets.HEADER.unpack_from(entry)[0]
+        self._shaders.limit = self.shader_limit if queue.has_timeout else 0.0
         if queue.position == 0:
             self._clock.advance()
         if opcode == Opcode.EXECUTE:

@@ -44,7 +44,8 @@ class Queue:
 
     Every entry has a ticket, a number that counts up from 1; entries run in that order.  ``owner`` refers to
     the object that submits through the queue: when it is collected, the queue is closed.  ``pending``: the
-    entries that are not complete.  ``start``: lets the GPU run as its policy says after an entry was queued.
+    entries that are not complete.  ``has_timeout``: a shader that runs for too long removes the GPU.
+    ``start``: lets the GPU run as its policy says after an entry was queued.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Queue:
         self.kind = kind
         self.label = label
         self.serial = serial
+        self.has_timeout = True  # of shaders that run for too long
         self.removed = False
         self._owner = owner
         self._closed = False

@@ -7,6 +7,7 @@
 #include "sanitizer.h"
 #include "followers.h"
 #include "kernel.h"
+#include "segments.h"
 
 #include "kernel_list.inc"
 #undef DMLK_KERNEL
@@ -53,24 +54,8 @@ struct memory {
     uint64_t count;
 };
 
-/* Host address of [address, address + size), or NULL if it is not inside one segment. */
 static uint8_t *translate(const struct memory *memory, uint64_t address, uint64_t size) {
-    uint64_t first = 0, end = memory->count;
-    while (first < end) { /* the first segment that starts past the address */
-        uint64_t middle = first + (end - first) / 2;
-        if (memory->segments[middle].address <= address) {
-            first = middle + 1;
-        } else {
-            end = middle;
-        }
-    }
-    if (first == 0) {
-        return NULL;
-    }
-    const dmlk_segment *segment = &memory->segments[first - 1];
-    uint64_t offset = address - segment->address;
-    bool inside = offset <= segment->size && size <= segment->size - offset;
-    return inside ? segment->host + offset : NULL;
+    return dmlk_translate(memory->segments, memory->count, address, size);
 }
 
 static int set_fault(dmlk_fault *fault, int status, uint64_t address, uint64_t needed, uint64_t given) {

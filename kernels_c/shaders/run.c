@@ -17,8 +17,6 @@ typedef struct shader_run {
     _Atomic bool failed;
 } shader_run;
 
-static _Thread_local double ends; /* of the dispatch that this thread works for; 0: never */
-
 #define FTZ_DAZ 0x8040u
 
 /* Denormal numbers are zero from here on; returns what restores it. */
@@ -49,17 +47,13 @@ static void restore(uint64_t before) {
 #endif
 }
 
-static bool stopped(const dmlk_shader_call *call) {
-    return __atomic_load_n(&call->fault->found, __ATOMIC_RELAXED) != 0 || dmlk_watch_stopped();
+static bool has_fault(const dmlk_shader_call *call) {
+    return __atomic_load_n(&call->fault->kind, __ATOMIC_RELAXED) != 0;
 }
 
 uint32_t dmlk_shader_stopped(const dmlk_shader_call *call) {
     int64_t work = DMLK_WORK_BETWEEN_LOOKS;
-    if (ends != 0 && dmlk_seconds() > ends) {
-        uint32_t nothing = 0;
-        __atomic_compare_exchange_n(&call->fault->found, &nothing, 2, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    }
-    return dmlk_look(&work) || stopped(call);
+    return dmlk_look(&work) || has_fault(call);
 }
 
 static void run_group(const dmlk_shader_call *call, uint64_t number, uint8_t *shared, uint8_t *frames) {
@@ -83,32 +77,16 @@ static void run_part(int64_t begin, int64_t end, int part, void *context) {
     memset(memory, 0, shared_bytes);
     const uint64_t before = flush_denormals(call->flush != 0);
     int64_t work = 0;
-    for (int64_t i = begin; i < end && !stopped(call) && !run->failed; i++) {
+    for (int64_t i = begin; i < end && !has_fault(call) && !run->failed && !dmlk_stopped(&work, 1024); i++) {
         const uint64_t turn = (uint64_t)((unsigned __int128)run->step * (uint64_t)i % run->groups);
         const uint64_t number = (run->start + turn) % run->groups;
         run_group(call, number, memory, memory + shared_bytes);
-        if (dmlk_stopped(&work, 1024) || (ends != 0 && (i & 63) == 63 && dmlk_shader_stopped(call))) {
-            break;
-        }
     }
     restore(before);
     dmlk_give(memory);
 }
 
 static uint64_t common_divisor(uint64_t a, uint64_t b) { return b == 0 ? a : common_divisor(b, a % b); }
-
-typedef struct timed_run {
-    shader_run *run;
-    double ends;
-} timed_run;
-
-static void run_timed(int64_t begin, int64_t end, int part, void *context) {
-    const timed_run *timed = context;
-    const double outer = ends;
-    ends = timed->ends;
-    run_part(begin, end, part, timed->run);
-    ends = outer;
-}
 
 int dmlk_run_shader(const dmlk_shader_call *call) {
     shader_run run = {call, (uint64_t)call->groups[0] * call->groups[1] * call->groups[2], 1, 0, false};
@@ -122,13 +100,15 @@ int dmlk_run_shader(const dmlk_shader_call *call) {
             run.step = run.step % run.groups + 1;
         }
     }
-    timed_run timed = {&run, call->seconds > 0 ? dmlk_seconds() + call->seconds : 0};
     dmlk_watch watch;
     dmlk_watch_begin(&watch);
     const int64_t groups = (int64_t)run.groups;
-    dmlk_parallel(groups, call->watch != NULL ? 1 : dmlk_parts(groups, 1), run_timed, &timed);
-    const bool by_host = dmlk_watch_end(&watch);
-    return run.failed ? DMLK_OUT_OF_MEMORY : by_host || call->fault->found != 0 ? DMLK_STOPPED : DMLK_OK;
+    dmlk_parallel(groups, call->watch != NULL ? 1 : dmlk_parts(groups, 8), run_part, &run);
+    const bool stopped = dmlk_watch_end(&watch);
+    return run.failed        ? DMLK_OUT_OF_MEMORY
+           : has_fault(call) ? DMLK_OUT_OF_RANGE
+           : stopped         ? DMLK_STOPPED
+                             : DMLK_OK;
 }
 
 void dmlk_shader_outside(const dmlk_shader_call *call, const uint32_t *group, uint32_t first, uint32_t line,
@@ -138,14 +118,14 @@ void dmlk_shader_outside(const dmlk_shader_call *call, const uint32_t *group, ui
         if ((mask >> lane & 1) == 0 || (views[lane]->flags & DMLK_SHADER_ROOT) == 0) {
             continue;
         }
-        uint32_t nothing = 0; /* the first fault stays; `found` of 1 is seen only when the rest is written */
-        static const uint32_t writing = 3;
-        if (__atomic_compare_exchange_n(&call->fault->found, &nothing, writing, false, __ATOMIC_ACQ_REL,
+        uint32_t nothing = 0; /* the first fault stays; `kind` is right once the rest is written */
+        static const uint32_t writing = 2;
+        if (__atomic_compare_exchange_n(&call->fault->kind, &nothing, writing, false, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED)) {
-            const uint32_t index = first + lane;
-            *call->fault = (dmlk_shader_fault){writing, kind,  views[lane]->id, line, offsets[lane], bytes,
-                                               {group[0], group[1], group[2]}, index};
-            __atomic_store_n(&call->fault->found, 1, __ATOMIC_RELEASE);
+            *call->fault = (dmlk_shader_fault){.kind = writing, .view = views[lane]->id, .offset = offsets[lane],
+                                               .bytes = bytes, .access = kind, .group = {group[0], group[1], group[2]},
+                                               .thread = first + lane, .line = line};
+            __atomic_store_n(&call->fault->kind, 1, __ATOMIC_RELEASE);
         }
         return;
     }

@@ -15,7 +15,13 @@
 
 #define DMLK_MOST_LANES 64
 
-#define DMLK_SHADER_ROOT 1 /* flag of a view: a root descriptor, which D3D12 does not bound */
+/* Flags of a view.  All have one of CBV, SRV and UAV, unless they are UNUSABLE. */
+#define DMLK_SHADER_ROOT 1     /* a root descriptor, which D3D12 does not bound: an access outside stops the dispatch */
+#define DMLK_SHADER_UNUSABLE 2 /* the descriptor is not what the shader declares: base is NULL */
+#define DMLK_SHADER_CBV 4
+#define DMLK_SHADER_SRV 8
+#define DMLK_SHADER_UAV 16
+#define DMLK_SHADER_RAW 32
 
 /* A view of a buffer as a shader sees it.  Reads outside of its bytes give 0, and writes are dropped. */
 typedef struct dmlk_shader_view {
@@ -24,7 +30,7 @@ typedef struct dmlk_shader_view {
     uint8_t *counter; /* of a structured UAV: 4 bytes; NULL: none */
     uint32_t stride;  /* bytes of an element of a structured or typed view; else 0 */
     uint32_t format;  /* DXGI_FORMAT of a typed view; else 0 */
-    uint32_t flags;
+    uint32_t flags; /* DMLK_SHADER_ROOT ... */
     uint32_t id; /* the caller's number for it */
 } dmlk_shader_view;
 
@@ -38,14 +44,15 @@ enum dmlk_shader_access { DMLK_SHADER_READ = 1, DMLK_SHADER_WRITE = 2, DMLK_SHAD
 
 /* Why a dispatch was stopped. */
 typedef struct dmlk_shader_fault {
-    uint32_t found;    /* 0: nothing; 1: an access outside of a root descriptor's resource; 2: time is over */
-    uint32_t kind;     /* enum dmlk_shader_access */
+    uint32_t kind;     /* 0: nothing; 1: an access outside of a root descriptor's resource */
     uint32_t view;     /* its id */
-    uint32_t line;     /* of the source; 0: not known */
-    uint64_t offset;   /* bytes from the view's base */
+    uint64_t offset;   /* in bytes, from the start of the view */
     uint32_t bytes;
+    uint32_t access;   /* enum dmlk_shader_access */
     uint32_t group[3]; /* SV_GroupID */
     uint32_t thread;   /* SV_GroupIndex */
+    uint32_t line;     /* of the source; 0: not known */
+    uint32_t reserved;
 } dmlk_shader_fault;
 
 typedef struct dmlk_shader_watch dmlk_shader_watch; /* what watches accesses; see watch.h */
@@ -59,21 +66,47 @@ typedef void dmlk_shader_group(const struct dmlk_shader_call *call, uint32_t x, 
 typedef struct dmlk_shader_call {
     dmlk_shader_group *run;
     const dmlk_shader_range *ranges; /* in the order of CompiledShader.ranges */
-    dmlk_shader_range heap;          /* what ResourceDescriptorHeap is made of */
+    const dmlk_shader_range *heap;   /* what ResourceDescriptorHeap is made of; NULL: not used */
     uint32_t groups[3];
-    uint32_t flush;     /* 1: denormal FLOAT32 numbers are flushed to 0 */
+    uint32_t flush; /* 1: denormal FLOAT32 numbers are flushed to 0 */
     uint64_t shared_bytes;
     uint64_t frame_bytes; /* of all waves of a group */
-    uint64_t order;     /* 0: groups run in their order; otherwise in an order drawn from this number */
-    double seconds;     /* after which the dispatch is stopped; 0: never */
-    uint32_t fill;      /* the bytes that groupshared memory holds when a group begins, four times */
-    uint32_t reserved;
+    uint64_t order;       /* 0: groups run in their order; otherwise in an order drawn from this number */
     dmlk_shader_fault *fault;
     dmlk_shader_watch *watch; /* NULL: nobody watches */
+    uint32_t fill;            /* not 0: a byte with which groupshared memory is filled before each group */
+    uint32_t reserved;
 } dmlk_shader_call;
 
-/* Runs all groups.  DMLK_OK; DMLK_STOPPED: by the host, or call->fault says why; DMLK_OUT_OF_MEMORY. */
+/* Runs all groups.  DMLK_OK; DMLK_STOPPED: by the host or by a limit; DMLK_OUT_OF_RANGE: see call->fault;
+ * DMLK_OUT_OF_MEMORY. */
 int dmlk_run_shader(const dmlk_shader_call *call);
+
+/* dmlk_run_shader, which is stopped after so many seconds (0: never).  *is_late: it was. */
+int dmlk_run_shader_within(const dmlk_shader_call *call, double seconds, int *is_late);
+
+/* What a range of registers may be bound to. */
+enum dmlk_shader_kind {
+    DMLK_SHADER_ANY = 0, /* of ResourceDescriptorHeap */
+    DMLK_SHADER_KIND_CBUFFER = 1,
+    DMLK_SHADER_KIND_TYPED = 2,
+    DMLK_SHADER_KIND_RAW = 3,
+    DMLK_SHADER_KIND_STRUCTURED = 4
+};
+
+typedef struct dmlk_shader_want {
+    uint32_t kind;       /* enum dmlk_shader_kind */
+    uint32_t descriptor; /* enum dmlk_descriptor_kind */
+    uint32_t stride;     /* of a structured buffer's element */
+    uint32_t has_counter;
+    const uint8_t *sizes; /* by DXGI_FORMAT below 256: bytes of an element of a typed view; 0: not of the shader's type */
+} dmlk_shader_want;
+
+/* Reads `count` descriptors and translates their addresses (segments are sorted by address).  What the range cannot use
+ * becomes UNUSABLE.  Returns the number of usable views. */
+uint64_t dmlk_shader_views(const uint8_t *descriptors, uint64_t count, const dmlk_segment *segments,
+                           uint64_t segment_count, const dmlk_shader_want *want, uint32_t first_id,
+                           dmlk_shader_view *views);
 
 /* --- what the native code calls --- */
 

@@ -25,6 +25,7 @@ _OURS = (
     "RECORD_ONLY",
     "REPORT",
     "RUN",
+    "SHADER_TIMEOUT",
     "STRICTNESS",
     "SUPPRESS",
     "TRACE",

@@ -98,6 +98,7 @@ GROUPS: list[Group] = []
 TENSORS = Group("Descriptions of tensors and operators", api="DML")
 GRAPHS = Group("Compiling, and graphs", api="DML")
 BINDINGS = Group("Binding tables and descriptors, and what the GPU finds through them")
+SHADERS = Group("Compute shaders, and the lists that dispatch them")
 RESOURCES = Group("Resources, heaps, mapped memory, copies")
 LISTS = Group("Lists, allocators, queues, fences, and what the GPU still needs")
 STATES = Group("The states that barriers and commands name")

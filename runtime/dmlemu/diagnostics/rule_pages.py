@@ -15,7 +15,12 @@ _TITLES = {
     "D3D12_BUFFER_UAV": f"{_LEARN}/win32/api/d3d12/ns-d3d12-d3d12_buffer_uav",
     "D3D12_COMMAND_LIST_TYPE": f"{_LEARN}/win32/api/d3d12/ne-d3d12-d3d12_command_list_type",
     "D3D12_HEAP_TYPE": f"{_LEARN}/win32/api/d3d12/ne-d3d12-d3d12_heap_type",
+    "D3D12SerializeVersionedRootSignature": (
+        f"{_LEARN}/win32/api/d3d12/nf-d3d12-d3d12serializeversionedrootsignature"
+    ),
+    "D3D12_DESCRIPTOR_RANGE1": f"{_LEARN}/win32/api/d3d12/ns-d3d12-d3d12_descriptor_range1",
     "D3D12_RESOURCE_ALIASING_BARRIER": f"{_LEARN}/win32/api/d3d12/ns-d3d12-d3d12_resource_aliasing_barrier",
+    "D3D12_ROOT_PARAMETER1": f"{_LEARN}/win32/api/d3d12/ns-d3d12-d3d12_root_parameter1",
     "D3D12_TILED_RESOURCES_TIER": f"{_LEARN}/win32/api/d3d12/ne-d3d12-d3d12_tiled_resources_tier",
     "DML_EXECUTION_FLAGS": f"{_LEARN}/win32/api/directml/ne-directml-dml_execution_flags",
     "DxDispatch's guide": "https://github.com/microsoft/DirectML/blob/master/DxDispatch/doc/Guide.md",
@@ -23,6 +28,8 @@ _TITLES = {
     "Memory Aliasing and Data Inheritance": f"{_LEARN}/win32/direct3d12/memory-aliasing-and-data-inheritance",
     "Multi-engine synchronization": f"{_LEARN}/win32/direct3d12/user-mode-heap-synchronization",
     "Residency": f"{_LEARN}/win32/direct3d12/residency",
+    "Root Signature Limits": f"{_LEARN}/win32/direct3d12/root-signature-limits",
+    "Root Signature Version 1.1": f"{_LEARN}/win32/direct3d12/root-signature-version-1-1",
     "Using Resource Barriers to Synchronize Resource States in Direct3D 12": (
         f"{_LEARN}/win32/direct3d12/{_BARRIERS}"
     ),

@@ -97,6 +97,7 @@ def _record(
     if context.strictness is Strictness.STRICT:
         _track_initialization(command_list, dispatchable, bindings)
     _write(context, command_list, dispatchable, bindings)
+    command_list.lose_compute_state(f"{_OPERATION} of {dispatchable.title()}")
     if context.d3d12.has_layer and len(recording.commands) > first:
         _note_descriptors(context, recording, first, bindings)
     if not context.gpu.events.wants(DispatchRecorded):

@@ -1,6 +1,7 @@
 """What instructions of DXIL on numbers become.
 
-DXIL marks operations on floats ``fast`` and leaves to LLVM what Direct3D defines; here no operation is ``fast``, and
+DXIL marks operations on floats ``fast`` and leaves to LLVM what Direct3D defines; here no operation is
+``fast``, and
 
 - a float becomes the nearest integer that its type has, and NaN 0 (``ftoi``, ``ftou``);
 - a division by zero gives all ones, and the least number by -1 gives itself;
@@ -21,7 +22,7 @@ from .values import Instruction, Type
 if TYPE_CHECKING:
     from .lanes import Wave
 
-__all__ = ["INSTRUCTIONS", "constant_expression"]
+__all__ = ["INSTRUCTIONS", "cast", "divide", "first_lane"]
 
 _Result = Lanes | tuple[Lanes, ...] | None
 
@@ -56,7 +57,7 @@ def _shift(wave: Wave, made: Instruction) -> Lanes:
             return Lanes(left.type, text, _step(left.step << by, made.type))
         right = Lanes(right.type, str(by), 0)
     else:
-        right = wave.code.apply(f"and {{T}} {{0}}, {{1}}", right, Lanes(right.type, str(bits - 1), 0))
+        right = wave.code.apply("and {T} {0}, {1}", right, Lanes(right.type, str(bits - 1), 0))
     return wave.code.apply(f"{made.name} {{T}} {{0}}, {{1}}", left, right)
 
 
@@ -150,13 +151,6 @@ def _extract(wave: Wave, made: Instruction) -> Lanes:
     if len(made.indices) != 1 or made.indices[0] >= len(parts):
         raise UnsupportedShader("extractvalue of a member that is not a number")
     return parts[made.indices[0]]
-
-
-def constant_expression(wave: Wave, made: Instruction) -> Lanes:
-    """An instruction among the constants: a cast."""
-    if made.name in ("getelementptr", "cast", "addrspacecast"):
-        raise UnsupportedShader("a pointer that is used as a number")
-    return _cast(wave, made)
 
 
 def _is_number(value: Lanes) -> bool:

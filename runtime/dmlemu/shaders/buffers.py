@@ -1,6 +1,7 @@
 """Loads and stores of buffers through views, each compared with the view's bytes.
 
-The address of an element is computed with 64 bits.  Reads outside of a view give 0 and writes are dropped, for each
+The address of an element is computed with 64 bits.  Reads outside of a view give 0 and writes are dropped,
+for each
 component by itself; what lies outside of a root descriptor's resource is told to ``dmlk_shader_outside``.
 """
 
@@ -152,7 +153,8 @@ def _from_lower(wave: Wave, handle: Handle) -> Lanes:
 def offset_of(wave: Wave, index: Lanes, scale: int, more: Lanes) -> Lanes:
     """``index * scale + more`` as an i64.
 
-    Indices that grow from lane to lane may wrap around between two lanes; so lane 0 counts from the last lane's index.
+    Indices that grow from lane to lane may wrap around between two lanes; so lane 0 counts from the last
+    lane's index.
     """
     code = wave.code
     if index.step and more.uniform and index.step > 0:
@@ -256,7 +258,7 @@ def _all_together(wave: Wave, view: View, offset: Lanes, size: int) -> str:
 def _load_one(wave: Wave, view: View, offset: Lanes, kind: str, size: int) -> Lanes:
     code = wave.code
     inside = inside_of(wave, view, offset, size)
-    if view.handle.place is None or not wave.target.ranges[view.handle.place].register_class == "b":
+    if view.handle.place is None or wave.target.ranges[view.handle.place].register_class != "b":
         wave.outside(view, offset, size, inside, "read")
     place = code.new(f"getelementptr i8, ptr {view.base.text}, i64 {offset.text}")
     safe = code.select(inside, Lanes("ptr", place, 0), Lanes("ptr", "@zeros", 0))
@@ -273,7 +275,7 @@ def _load_each(wave: Wave, view: View, offset: Lanes, kind: str, size: int) -> L
 
 def store(wave: Wave, view: View, offset: Lanes, value: Lanes, size: int) -> None:
     """Of lanes that write to one place, the last one's value stays."""
-    wave.accessed(view, offset, size, "write")
+    wave.accessed(view, offset, size, "write", value)
     code = wave.code
     if not (view.base.uniform and offset.step == size):
         _store_each(wave, view, offset, value, size)

@@ -1,4 +1,5 @@
-"""What native code of a shader calls: functions of LLVM on vectors, and those of ``kernels_c/shaders/shader.h``."""
+"""What native code of a shader calls: functions of LLVM on vectors, and those of
+``kernels_c/shaders/shader.h``."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from dmlemu_hw.kernels import ffi
+
+from .pointers import variable_of
 from .text import Code, Lanes
-from .values import Global, Instruction, Value
+from .values import Global, Value
 
 if TYPE_CHECKING:
     from .buffers import View
@@ -15,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Calls", "declarations"]
 
-_RANGES_AT, _HEAP_AT = 8, 16
-"""In ``dmlk_shader_call``."""
+_RANGES_AT, _HEAP_AT = (ffi.offsetof("dmlk_shader_call", name) for name in ("ranges", "heap"))
 _ACCESS = {"read": 1, "write": 2, "atomic": 3}
+_COUNTER = 4  # DMLK_SHADER_COUNTER
 
 
 class Calls:
@@ -44,7 +48,8 @@ class Calls:
         """The views of a range, and their number; None: those of the heap."""
         code = self.code
         if place is None:
-            at = code.new(f"getelementptr i8, ptr %call, i64 {_HEAP_AT}")
+            heap = code.new(f"getelementptr i8, ptr %call, i64 {_HEAP_AT}")
+            at = code.new(f"load ptr, ptr {heap}, !invariant.load !0")
         else:
             where = code.new(f"getelementptr i8, ptr %call, i64 {_RANGES_AT}")
             ranges = code.new(f"load ptr, ptr {where}, !invariant.load !0")
@@ -141,15 +146,26 @@ class Calls:
         code.do(f"br label %{on}")
         code.label(on)
 
-    def accessed(self, view: View, offset: Lanes, size: int, kind: str) -> None:
-        """Tells what watches the dispatch of an access to a buffer."""
+    def accessed(self, view: View, offset: Lanes, size: int, kind: str, value: Lanes | None = None) -> None:
+        """Tells what watches the dispatch of an access to a buffer; ``value``: what is written."""
         if not self.target.checked:
             return
         views, offsets = self.array(view.pointer), self.array(offset)
+        what = f"i32 {_ACCESS[kind]}, " if value is None else ""
+        given = "" if value is None else f"ptr {self.array(value)}, "
         self.code.do(
-            f"call void @dmlk_shader_accessed(ptr %call, ptr %state, i32 {self.line}, i32 {_ACCESS[kind]}, "
-            f"ptr {views}, ptr {offsets}, i32 {size}, i64 {self.mask_bits(self.mask)})"
+            f"call void @dmlk_shader_{'accessed' if value is None else 'stored'}(ptr %call, ptr %state, "
+            f"i32 {self.line}, {what}ptr {views}, ptr {offsets}, {given}i32 {size}, "
+            f"i64 {self.mask_bits(self.mask)})"
         )
+
+    def counted(self, view: View) -> None:
+        """The same for the counter of a view."""
+        if self.target.checked:
+            self.code.do(
+                f"call void @dmlk_shader_accessed(ptr %call, ptr %state, i32 {self.line}, i32 {_COUNTER}, "
+                f"ptr {self.array(view.pointer)}, ptr null, i32 4, i64 {self.mask_bits(self.mask)})"
+            )
 
     def accessed_typed(self, view: View, index: Lanes, kind: str) -> None:
         """The same where the view's format says how many bytes an element has."""
@@ -161,12 +177,16 @@ class Calls:
             )
 
     def accessed_shared(
-        self, pointer: Value, offset: Lanes, inside: Lanes | None, size: int, kind: str
+        self,
+        pointer: Value,
+        offset: Lanes,
+        inside: Lanes | None,
+        size: int,
+        kind: str,
+        value: Lanes | None = None,
     ) -> None:
         """The same for groupshared memory."""
-        root = pointer
-        while isinstance(root, Instruction) and root.operands:
-            root = root.operands[0]
+        root = variable_of(pointer)
         if not self.target.checked or not isinstance(root, Global) or not root.groupshared:
             return
         code = self.code
@@ -177,9 +197,12 @@ class Calls:
         wide = code.apply("zext {T} {0} to {R}", at, type="i64")
         if inside is not None:
             wide = code.select(inside, wide, Lanes("i64", "-1", 0))
+        what = f"i32 {_ACCESS[kind]}, " if value is None else ""
+        given = "" if value is None else f"ptr {self.array(value)}, "
         code.do(
-            f"call void @dmlk_shader_shared(ptr %call, ptr %state, i32 {self.line}, i32 {_ACCESS[kind]}, "
-            f"ptr {self.array(wide)}, i32 {size}, i64 {self.mask_bits(self.mask)})"
+            f"call void @dmlk_shader_shared{'' if value is None else '_stored'}(ptr %call, ptr %state, "
+            f"i32 {self.line}, {what}ptr {self.array(wide)}, {given}i32 {size}, "
+            f"i64 {self.mask_bits(self.mask)})"
         )
 
 

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 from .errors import MalformedShader, UnsupportedShader
 
-__all__ = ["Container", "Program", "Resource", "Validation", "read_container"]
+__all__ = [
+    "Container",
+    "Program",
+    "Resource",
+    "Validation",
+    "read_container",
+    "read_parts",
+    "write_container",
+]
 
 _HEADER = struct.Struct("<4s16sHHII")
 _PART = struct.Struct("<4sI")
@@ -92,7 +100,7 @@ class Container:
 
 def read_container(data: bytes) -> Container:
     """Parses the bytes of a compute shader.  Raises ``ShaderError``, and nothing else, for any bytes."""
-    parts = _parts(data)
+    parts = read_parts(data)
     if "DXIL" not in parts:
         if "SHEX" in parts or "SHDR" in parts:
             raise UnsupportedShader(
@@ -110,7 +118,19 @@ def read_container(data: bytes) -> Container:
     )
 
 
-def _parts(data: bytes) -> dict[str, bytes]:
+def write_container(parts: dict[str, bytes]) -> bytes:
+    """A container with these parts, in their order.  Its digest is all zero, as that of DXC on Linux."""
+    sizes = [_PART.size + len(each) for each in parts.values()]
+    first = _HEADER.size + 4 * len(parts)
+    offsets = [first + sum(sizes[:i]) for i in range(len(parts))]
+    head = _HEADER.pack(b"DXBC", bytes(16), 1, 0, first + sum(sizes), len(parts))
+    body = [_PART.pack(name.encode("ascii"), len(each)) + each for name, each in parts.items()]
+    return b"".join([head, struct.pack(f"<{len(offsets)}I", *offsets), *body])
+
+
+def read_parts(data: bytes) -> dict[str, bytes]:
+    """The parts of a container by name, in their order.  Raises ``ShaderError``, and nothing else, for any
+    bytes."""
     if len(data) < _HEADER.size:
         raise MalformedShader(f"a container has {_HEADER.size} bytes or more", f"{len(data)} bytes")
     magic, _digest, major, _minor, size, count = _HEADER.unpack_from(data)

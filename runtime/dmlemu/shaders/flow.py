@@ -5,10 +5,11 @@ one side wait at the block where the sides meet again, its immediate post-domina
 ``Region`` is a set of blocks that is entered with one mask of threads:
 
 - the *top*: the function, with all threads;
-- a *side* of a branch whose sides have no block in common: it is run once, and inside control flow is as it was;
-- a *linear* region, for what is not so plain (loops that threads leave at different times, conditions that share
-  blocks): its blocks are run in their order, each with the threads that wait at it, and behind the last block of
-  a loop control goes back to the first one while threads wait there.
+- a *side* of a branch whose sides have no block in common: it is run once, and inside control flow is as
+  it was;
+- a *linear* region, for what is not so plain (loops that threads leave at different times, conditions that
+  share blocks): its blocks are run in their order, each with the threads that wait at it, and behind the last
+  block of a loop control goes back to the first one while threads wait there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from .errors import UnsupportedShader
+from .errors import MalformedShader, UnsupportedShader
 from .values import Block, Function, Instruction, Value
 
 __all__ = ["Flow", "Region", "read_flow"]
@@ -33,7 +34,8 @@ class Region:
 @dataclass
 class Flow:
     order: list[Block]
-    """The blocks that can be reached, each behind those that dominate it; the blocks of a loop stand together."""
+    """The blocks that can be reached, each behind those that dominate it; the blocks of a loop stand
+    together."""
     region: dict[Block, Region]
     sides: dict[Block, dict[Block, Region | None]]
     """Of a branch where threads part, by target; None: the side is empty, or in a linear region."""
@@ -49,12 +51,16 @@ IsVarying = Callable[[Instruction, bool, set[Value]], bool]
 
 
 def read_flow(function: Function, is_varying: IsVarying) -> Flow:
-    """``is_varying(instruction, linear, varying)``: whether its result may differ between threads, where ``varying`` do.
+    """``is_varying(instruction, linear, varying)``: whether its result may differ between threads, where
+    ``varying`` do.
 
     ``linear``: in a linear region, in which memory may have changed between the times that threads come by.
-    Raises ``UnsupportedShader`` for a loop with more than one entrance.
+    Raises ``UnsupportedShader`` for a loop with more than one entrance, and ``MalformedShader`` for a
+    value that is used where it may not have been computed: nothing that follows needs to expect that.
     """
-    return _Analysis(_Graph(function.blocks[0]), is_varying).flow()
+    graph = _Graph(function.blocks[0])
+    _check_values(graph)
+    return _Analysis(graph, is_varying).flow()
 
 
 class _Graph:
@@ -137,6 +143,26 @@ class _Graph:
         """What can be reached from ``start`` without passing ``end``."""
         after = {block: [other for other in block.successors if other is not end] for block in self.order}
         return set() if start is end else _reached([start], after)
+
+
+def _check_values(graph: _Graph) -> None:
+    """Each value is computed before it is used, on every way."""
+    home = {made: (block, at) for block in graph.order for at, made in enumerate(block.instructions)}
+    for block in graph.order:
+        for at, made in enumerate(block.instructions):
+            for number, operand in enumerate(made.operands):
+                if operand not in home:
+                    continue
+                where, place = home[operand]
+                user, limit = block, at
+                if made.name == "phi":  # used at the end of the block that it comes from
+                    user, limit = made.targets[number], len(made.targets[number].instructions)
+                    if user not in graph.place:
+                        continue
+                if not (place < limit if where is user else graph.dominates(where, user)):
+                    raise MalformedShader(
+                        f"block {block.number} uses a value before it is computed", "part DXIL"
+                    )
 
 
 class _Analysis:
@@ -247,7 +273,8 @@ def _reverse_post_order(entry: Block, successors: Callable[[Block], Sequence[Blo
 
 
 def _dominators(order: list[Block], before: dict[Block, list[Block]]) -> dict[Block, Block]:
-    """Immediate dominators, by the algorithm of Cooper, Harvey and Kennedy (2001); the first block's is itself."""
+    """Immediate dominators, by the algorithm of Cooper, Harvey and Kennedy (2001); the first block's is
+    itself."""
     place = {block: number for number, block in enumerate(order)}
     found = {order[0]: order[0]}
 

@@ -1,13 +1,14 @@
 """Writes a shader as a function of LLVM that runs the threads of a wave as the lanes of vectors.
 
-``Wave`` walks over the blocks of the shader in the regions that ``flow`` finds, and keeps what crosses blocks:
+``Wave`` walks over the blocks of the shader in the regions that ``flow`` finds, and keeps what crosses
+blocks:
 
 - the values of a phi stand in memory, which each edge sets for the lanes that take it;
 - so do values of a linear region that another block uses, as lanes leave it at different times;
 - all other values are LLVM's own.
 
-Memory that only the wave sees is LLVM's to keep in registers.  What single instructions become is in ``arithmetic``,
-``pointers``, ``buffers`` and ``operations``.
+Memory that only the wave sees is LLVM's to keep in registers.  What single instructions become is in
+``arithmetic``, ``pointers``, ``buffers`` and ``operations``.
 """
 
 from __future__ import annotations
@@ -87,11 +88,13 @@ class Wave(Calls):
         self.mask: str | None = None
         """The lanes that run now; None: all of them."""
         self.line = 0
+        self.local_bytes = 0
 
     # --- the function ---
 
     def lines(self) -> list[str]:
-        """Its body without what stands in ``code.allocas`` and ``code.zeros``; it goes on at the label ``done``."""
+        """Its body without what stands in ``code.allocas`` and ``code.zeros``; it goes on at the label
+        ``done``."""
         code, target = self.code, self.target
         x, y, z = target.threads
         top = self.flow.region[self.flow.order[0]]
@@ -142,7 +145,7 @@ class Wave(Calls):
         if not isinstance(value, Instruction):
             raise MalformedShader(f"a value of type {value.type} is not a number", "part DXIL")
         if value not in self.home:
-            return (arithmetic.constant_expression(self, value),)
+            return (self._constant_expression(value),)
         if self.flow.region[self.home[value]].linear and self.home[value] is not self.block:
             return self._kept(value)
         found = self.values.get(value)
@@ -154,6 +157,10 @@ class Wave(Calls):
         if not value.type.is_number or isinstance(value.value, tuple):
             raise MalformedShader(f"a constant of type {value.type} is used as a number", "part DXIL")
         return Lanes(llvm_type(value.type), constant(value.type, value.value or 0), 0)
+
+    def _constant_expression(self, value: Instruction) -> Lanes:
+        """A number of type i1 to i64 that is not a plain constant, such as a cast."""
+        raise UnsupportedShader(f"{value.name} of constants")
 
     def number(self, value: Value, what: str) -> int:
         """An operand that the format of DXIL wants to be a constant."""
@@ -278,7 +285,8 @@ class Wave(Calls):
     # --- edges ---
 
     def _edge(self, block: Block, target: Block, region: Region, mask: str | None) -> None:
-        """Sets the phis of ``target``, and who waits at it, for the lanes that come from ``region`` by this edge."""
+        """Sets the phis of ``target``, and who waits at it, for the lanes that come from ``region`` by
+        this edge."""
         inside = self.flow.region[target]
         apart = inside is not self.flow.region[block] or inside.linear
         phis = [made for made in target.instructions if made.name == "phi"]

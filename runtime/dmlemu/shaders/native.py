@@ -6,17 +6,14 @@ import hashlib
 import threading
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .container import Container
-from .errors import ShaderError, UnsupportedShader
+from .errors import MalformedShader, ShaderError, UnsupportedShader
 from .module import read_module
 from .program import write_program
 from .ranges import Range, read_ranges, threads_of
 from .values import Module
-
-if TYPE_CHECKING:
-    import llvmlite.binding
 
 __all__ = ["CompiledShader", "CompilerMissing", "compile_shader", "wave_sizes"]
 
@@ -48,7 +45,7 @@ class CompiledShader:
     """Of memory in which the waves of a group wait at barriers."""
     key: bytes
     """A hash of what was compiled, and how."""
-    code: Any
+    code: Any = None
     """What owns the native code."""
 
 
@@ -105,9 +102,15 @@ def _compile(key: _Key) -> CompiledShader:
     ranges = read_ranges(container)
     llvm = _llvm()
     version = llvm.llvm_version_info[0]
-    text, shared_bytes, waiting = write_program(
-        module, ranges, lanes=key.lanes, checked=key.checked, llvm=version
-    )
+    try:
+        text, shared_bytes, waiting = write_program(
+            module, ranges, lanes=key.lanes, checked=key.checked, llvm=version
+        )
+    except (IndexError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        # What DXIL.rst says of the operands of each operation is not compared with the module beforehand.
+        raise MalformedShader(
+            f"an instruction has operands that DXIL does not permit ({error})", "part DXIL"
+        ) from error
     engine = _engine(text)
     frame = _frame_bytes(engine)
     return CompiledShader(
@@ -124,10 +127,10 @@ def _compile(key: _Key) -> CompiledShader:
     )
 
 
-def _frame_bytes(engine: llvmlite.binding.ExecutionEngine) -> int:
+def _frame_bytes(engine: Any) -> int:
     import ctypes
 
-    return ctypes.CFUNCTYPE(ctypes.c_uint64)(engine.get_function_address("frame_bytes"))()
+    return int(ctypes.CFUNCTYPE(ctypes.c_uint64)(engine.get_function_address("frame_bytes"))())
 
 
 def _uses_waves(container: Container) -> bool:
@@ -183,11 +186,16 @@ def _machine() -> Any:
     )
 
 
-def _engine(text: str) -> llvmlite.binding.ExecutionEngine:
+def _engine(text: str) -> Any:
     llvm = _llvm()
     with _lock:
         machine = _machine()
-        module = llvm.parse_assembly(text)
+        try:
+            module = llvm.parse_assembly(text)
+            module.verify()
+        except RuntimeError as error:  # types that do not fit the operation
+            what = str(error).strip().splitlines()[-3:]
+            raise MalformedShader(f"LLVM refuses an instruction: {' '.join(what)}", "part DXIL") from None
         module.triple = llvm.get_process_triple()
         module.data_layout = str(machine.target_data)
         options = llvm.create_pipeline_tuning_options(speed_level=2)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from . import arithmetic, buffers, wave_operations
 from .errors import MalformedShader, UnsupportedShader
+from .pointers import zero
 from .text import Lanes, llvm_type
-from .values import Function, Instruction, Type, Value
+from .values import Function, Instruction, Value
 
 if TYPE_CHECKING:
     from .lanes import Wave
@@ -28,8 +29,8 @@ class Operation:
     """As DXIL.rst spells it."""
     write: Callable[[Wave, Instruction], Result]
     source: str = ""
-    """When its result varies though its operands do not: ``lanes``: always; ``memory``: in a linear region; ``wave``:
-    there, and never elsewhere, whatever its operands are."""
+    """When its result varies though its operands do not: ``lanes``: always; ``memory``: in a linear
+    region; ``wave``: there, and never elsewhere, whatever its operands are."""
 
 
 class ThreadIds:
@@ -110,7 +111,8 @@ def _operation(made: Instruction) -> Operation | None:
     found = OPERATIONS.get(opcode) if isinstance(opcode, int) else None
     if found is None:
         raise UnsupportedShader(
-            f"operation {function.name} (opcode {opcode}) is not emulated; the reference of shaders lists those that are"
+            f"operation {function.name} (opcode {opcode}) is not emulated; "
+            "the reference of shaders lists those that are"
         )
     return found
 
@@ -249,7 +251,8 @@ def _to_i32(wave: Wave, value: Lanes) -> Lanes:
 
 
 def _first_bit(name: str, signed: bool = False) -> Callable[[Wave, Instruction], Lanes]:
-    """From the top (``ctlz``) or the bottom (``cttz``); -1 where there is none.  Signed: the first that is not the sign."""
+    """From the top (``ctlz``) or the bottom (``cttz``); -1 where there is none.  Signed: the first that is
+    not the sign."""
 
     def write(wave: Wave, made: Instruction) -> Lanes:
         code, (value,) = wave.code, _given(wave, made)
@@ -482,7 +485,7 @@ def _components(
             place = buffers.plus(wave, offset, size * number)
             found.append(buffers.load(wave, view, place, kind, size))
         else:
-            found.append(buffers.zero(llvm_type(member)))
+            found.append(zero(llvm_type(member)))
     if len(made.type.elements) == 5 and 4 in used:
         found[4] = Lanes("i32", "1", 0)  # all of the memory is there
     return tuple(found)
@@ -638,6 +641,7 @@ def _count(wave: Wave, made: Instruction) -> Lanes:
     step = wave.number(made.operands[3], "the step of a counter")
     step = step - 256 if step > 127 else step
     out = wave.result("i32")
+    wave.counted(view)
     code.do(
         f"call void @dmlk_shader_count(ptr {wave.array(view.pointer)}, i32 {step}, "
         f"i64 {wave.mask_bits(wave.mask)}, ptr {out}, i32 {code.lanes})"

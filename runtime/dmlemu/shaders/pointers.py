@@ -1,7 +1,7 @@
 """Variables of a shader: local arrays, of which each lane has its own, groupshared ones, and constants.
 
-A pointer is a variable and a place in it in bytes.  Every index is compared with the number of elements: what is
-outside reads 0, and is not written.
+A pointer is a variable and a place in it in bytes.  Every index is compared with the number of elements:
+what is outside reads 0, and is not written.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .errors import MalformedShader, UnsupportedShader
-from .text import Lanes, constant, llvm_type
+from .text import Lanes, llvm_type
 from .values import Constant, Global, Instruction, Type, Value
 
 if TYPE_CHECKING:
     from .lanes import Wave
 
-__all__ = ["INSTRUCTIONS", "Memory", "is_local", "size_of"]
+__all__ = ["INSTRUCTIONS", "Memory", "initial", "is_local", "size_of", "variable_of", "zero"]
+
+_MOST_STEPS = 64
+_MOST_LOCAL = 1 << 20
+"""Bytes of local variables of all lanes of a wave: they stand on the stack of a thread."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +64,35 @@ def _layout(type: Type) -> tuple[int, int]:
     raise UnsupportedShader(f"a variable of type {type}")
 
 
-def is_local(pointer: Value) -> bool:
-    while isinstance(pointer, Instruction) and pointer.name != "alloca":
+def variable_of(pointer: Value) -> Value:
+    """What a pointer points into: a ``Global``, an ``alloca``, or what is neither."""
+    for _step in range(_MOST_STEPS):
+        if not isinstance(pointer, Instruction) or pointer.name not in ("getelementptr", "addrspacecast"):
+            return pointer
         pointer = pointer.operands[0]
-    return isinstance(pointer, Instruction)
+    raise MalformedShader("a pointer that is made in too many steps", "part DXIL")
+
+
+def is_local(pointer: Value) -> bool:
+    return isinstance(variable_of(pointer), Instruction)
 
 
 def _allocate(wave: Wave, made: Instruction) -> None:
     size = size_of(made.type.element)
     bytes = size * wave.target.lanes
+    wave.local_bytes += bytes
+    if wave.local_bytes > _MOST_LOCAL:
+        raise UnsupportedShader(
+            f"local variables of {wave.local_bytes // wave.target.lanes} bytes or more for each thread; "
+            f"there is room for {_MOST_LOCAL // wave.target.lanes}"
+        )
     base = wave.code.alloca(f"[{bytes} x i8], align 64")
     wave.code.zeros.append(f"  call void @llvm.memset.p0.i64(ptr {base}, i8 0, i64 {bytes}, i1 false)")
     wave.memory[made] = Memory(base, local=True)
 
 
 def _place(wave: Wave, pointer: Value) -> _Place:
+    variable_of(pointer)  # ends where pointers are made of each other
     zero = Lanes("i32", "0", 0)
     if isinstance(pointer, Global):
         return _Place(_variable(wave, pointer), zero, None)
@@ -212,10 +230,9 @@ def _load(wave: Wave, made: Instruction) -> Lanes:
         offset = at.offset.text
         if at.inside is not None:
             offset = code.new(f"select i1 {at.inside.text}, i32 {offset}, i32 0")
-        place = code.new(
-            f"getelementptr i8, ptr {at.memory.base}, i64 {code.new(f'zext i32 {offset} to i64')}"
-        )
-        found = Lanes(kind, code.new(f"load {kind}, ptr {place}, align {size}"), 0)
+        wide = code.new(f"zext i32 {offset} to i64")
+        one = code.new(f"getelementptr i8, ptr {at.memory.base}, i64 {wide}")
+        found = Lanes(kind, code.new(f"load {kind}, ptr {one}, align {size}"), 0)
         return found if at.inside is None else code.select(at.inside, found, zero(kind))
     vector = code.vector_type(kind)
     place = _together(wave, at, size)
@@ -241,7 +258,7 @@ def _store(wave: Wave, made: Instruction) -> None:
     code = wave.code
     at, value = _place(wave, made.operands[0]), wave.value(made.operands[1])
     kind, size = value.type, made.operands[1].type.bits // 8
-    wave.accessed_shared(made.operands[0], at.offset, at.inside, size, kind="write")
+    wave.accessed_shared(made.operands[0], at.offset, at.inside, size, "write", value)
     if not at.memory.base.startswith("%"):
         raise MalformedShader("a store to a constant", "part DXIL")
     vector = code.vector(value)
@@ -252,8 +269,8 @@ def _store(wave: Wave, made: Instruction) -> None:
     mask = _mask(wave, at)
     if place is not None:
         code.do(
-            f"call void @llvm.masked.store.{code.suffix(Lanes(kind, ''))}.p0({code.vector_type(kind)} {vector}, "
-            f"ptr {place}, i32 {size}, {code.vector_type('i1')} {mask})"
+            f"call void @llvm.masked.store.{code.suffix(Lanes(kind, ''))}.p0("
+            f"{code.vector_type(kind)} {vector}, ptr {place}, i32 {size}, {code.vector_type('i1')} {mask})"
         )
         return
     wave.scatter(kind, vector, _pointers(wave, at, size), size, mask)
@@ -268,14 +285,15 @@ def _atomic(wave: Wave, made: Instruction) -> tuple[Lanes, ...] | Lanes:
     wave.accessed_shared(pointer, at.offset, at.inside, size, kind="atomic")
     code = wave.code
     kind = code.vector_type("ptr")
-    places = f"select {code.vector_type('i1')} {_mask(wave, at)}, {kind} {_pointers(wave, at, size)}, {kind} zeroinitializer"
+    mask, places = _mask(wave, at), _pointers(wave, at, size)
+    places = code.new(f"select {code.vector_type('i1')} {mask}, {kind} {places}, {kind} zeroinitializer")
     values = [wave.value(each) for each in rest]
     if made.name == "cmpxchg":
-        old = wave.atomic(10, code.new(places), values[1], values[0], size)
+        old = wave.atomic(10, places, values[1], values[0], size)
         return old, code.apply("icmp eq {T} {0}, {1}", old, values[0], type="i1")
     if made.predicate not in _OPERATIONS:
         raise UnsupportedShader(f"atomicrmw {made.predicate}")
-    return wave.atomic(_OPERATIONS[made.predicate], code.new(places), values[0], values[0], size)
+    return wave.atomic(_OPERATIONS[made.predicate], places, values[0], values[0], size)
 
 
 _OPERATIONS = {

@@ -1,12 +1,14 @@
 """Writes the module of LLVM that runs a group of a shader: its waves one after the other, or in turns.
 
-A shader with barriers is a coroutine for each wave: it stands in memory that the caller gives, and is resumed when all
-waves of its group have come to the barrier.  https://llvm.org/docs/Coroutines.html
+A shader with barriers is a coroutine for each wave: it stands in memory that the caller gives, and is
+resumed when all waves of its group have come to the barrier.  https://llvm.org/docs/Coroutines.html
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from dmlemu_hw.kernels import ffi
 
 from .calls import declarations
 from .errors import MalformedShader, UnsupportedShader
@@ -16,6 +18,8 @@ from .ranges import Range, threads_of
 from .values import Constant, Function, Instruction, Module
 
 __all__ = ["MOST_SHARED", "write_program"]
+
+_FRAME_BYTES_AT = ffi.offsetof("dmlk_shader_call", "frame_bytes")
 
 MOST_SHARED = 32768
 """Bytes of groupshared memory that D3D12 gives a group."""
@@ -70,15 +74,15 @@ def _synchronizes(made: Instruction) -> bool:
     if made.name != "call" or not isinstance(made.operands[0], Function):
         return False
     mode = made.operands[2] if len(made.operands) > 2 else None
-    is_mode = isinstance(mode, Constant) and isinstance(mode.value, int)
-    return made.operands[0].name == "dx.op.barrier" and is_mode and bool(mode.value & 1)
+    bits = mode.value if isinstance(mode, Constant) and isinstance(mode.value, int) else 0
+    return made.operands[0].name == "dx.op.barrier" and bool(bits & 1)
 
 
 _ARGUMENTS = "ptr %call, i32 %group.x, i32 %group.y, i32 %group.z, ptr %shared"
 
 
-def _begin(wave: Wave) -> list[str]:
-    """What a wave keeps in memory: who it is, for what it calls."""
+def _begin(wave: Wave) -> tuple[list[str], list[str]]:
+    """Memory of a wave, and what it begins with: who the wave is, for what it calls."""
     numbers = ["%group.x", "%group.y", "%group.z"]
     lines = ["  %group = alloca [3 x i32]"]
     stores = [("%group", place, text) for place, text in enumerate(numbers)]
@@ -134,7 +138,8 @@ def _coroutine(wave: Wave, body: list[str]) -> list[str]:
     allocas, stores = _begin(wave)
     ended = "%ended = call i1" if wave.target.llvm < 22 else "call void"
     return [
-        f"define private ptr @wave(ptr %frame, {_ARGUMENTS}, i32 %first) presplitcoroutine noinline nounwind {{",
+        f"define private ptr @wave(ptr %frame, {_ARGUMENTS}, i32 %first)",
+        "    presplitcoroutine noinline nounwind {",
         "entry:",
         *allocas,
         "  %id = call token @llvm.coro.id(i32 64, ptr null, ptr null, ptr null)",
@@ -173,7 +178,7 @@ def _group_of_coroutines(target: Target, waves: int) -> list[str]:
         f"define void @group({_ARGUMENTS}, ptr %frames) nounwind {{",
         "entry:",
         f"  %handles = alloca [{waves} x ptr]",
-        "  %bytes.at = getelementptr i8, ptr %call, i64 56",
+        f"  %bytes.at = getelementptr i8, ptr %call, i64 {_FRAME_BYTES_AT}",
         "  %bytes = load i64, ptr %bytes.at",
         f"  %stride = udiv i64 %bytes, {waves}",
         "  br label %start",

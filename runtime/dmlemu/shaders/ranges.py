@@ -47,7 +47,7 @@ class Range:
     """``cbuffer``, ``typed``, ``raw``, ``structured`` or ``sampler``."""
     space: int
     lower: int
-    count: int
+    count: int = 1
     """0: unbounded."""
     stride: int = 0
     """Bytes of an element of a structured buffer."""
@@ -58,12 +58,17 @@ class Range:
     counter: bool = False
     """A structured UAV whose hidden counter is used."""
     name: str = ""
-    """The name in the source where the container has its reflection (part STAT); else that of the register."""
+    """The name in the source where the container has its reflection (part STAT); else that of the
+    register."""
 
     @property
     def register(self) -> str:
-        """Such as ``u0`` or ``t1, space2``."""
-        return f"{self.register_class}{self.lower}" + (f", space{self.space}" if self.space else "")
+        """``"t1, space2"``, ``"u0"``, ``"t4 to t7"``, ``"t2 and all behind it"``."""
+        letter, space = self.register_class, f", space{self.space}" if self.space else ""
+        first = f"{letter}{self.lower}"
+        if self.count == 0:
+            return f"{first} and all behind it{space}"
+        return f"{first}{f' to {letter}{self.lower + self.count - 1}' if self.count > 1 else ''}{space}"
 
 
 def read_ranges(container: Container) -> tuple[Range, ...]:
@@ -91,7 +96,7 @@ def threads_of(module: Module) -> tuple[int, int, int]:
     for tag, value in zip(tags[::2], tags[1::2], strict=False):
         if _number(tag) == 4 and isinstance(value, tuple) and len(value) == 3:
             x, y, z = map(_number, value)
-            if 0 < x and 0 < y and 0 < z and x * y * z <= 1024:
+            if x > 0 and y > 0 and z > 0 and x * y * z <= 1024:
                 return x, y, z
             raise MalformedShader(
                 f"numthreads is {x}, {y}, {z}; their product is 1 to 1024", "dx.entryPoints"
@@ -140,7 +145,7 @@ def _count(count: int) -> int:
 def _number(part: Metadata | None) -> int:
     if isinstance(part, Constant) and isinstance(part.value, int):
         return part.value
-    raise MalformedShader("a number is missing in the metadata of the module")
+    raise MalformedShader("a number is missing", "the metadata of the module")
 
 
 def _text(record: tuple[Metadata | None, ...], place: int) -> str:

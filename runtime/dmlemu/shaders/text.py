@@ -15,7 +15,8 @@ __all__ = ["Code", "Lanes", "constant", "llvm_type"]
 
 @dataclass(frozen=True)
 class Lanes:
-    """A value of each lane.  ``step``: by how much it grows from lane to lane; 0: all have the same; None: a vector.
+    """A value of each lane.  ``step``: by how much it grows from lane to lane; 0: all have the same; None:
+    a vector.
 
     ``text`` is the vector, or else the value of lane 0.  Only integers grow.
     """
@@ -91,7 +92,8 @@ class Code:
         return self.new(f"add {self.vector_type(value.type)} {made}, {self.steps(value.type, value.step)}")
 
     def apply(self, template: str, *operands: Lanes, type: str = "") -> Lanes:
-        """An instruction, with {T} for the type of the first operand and {0}, {1}, ... for the operands' texts.
+        """An instruction, with {T} for the type of the first operand and {0}, {1}, ... for the operands'
+        texts.
 
         ``type``: of the result, if it differs.
         """
@@ -106,7 +108,8 @@ class Code:
     def intrinsic(self, name: str, result: str, *operands: Lanes, more: str = "") -> Lanes:
         """A function of LLVM on each lane, such as ``llvm.sqrt``; ``more``: arguments that are constants.
 
-        Operands are scalars if all of them are uniform, otherwise vectors; ``name`` says which (see ``suffix``).
+        Operands are scalars if all of them are uniform, otherwise vectors; ``name`` says which (see
+        ``suffix``).
         """
         types = [operand.type for operand in operands]
         if all(operand.uniform for operand in operands):

@@ -40,6 +40,7 @@ class Operand(NamedTuple):
     ``buffer``: its number in the run; None: no buffer of the program.  ``tensor``: None for plain bytes.
     ``footprints``: exactly which elements, by GPU virtual address; empty for the host's writes.
     ``descriptor``: the heap's number and the index of the descriptor through which it is bound.
+    ``state``: the ``D3D12_RESOURCE_STATES`` that its buffer must be in; 0: any.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Operand(NamedTuple):
     tensor: Tensor | None = None
     footprints: tuple[Footprint, ...] = ()
     descriptor: tuple[int, int] | None = None
+    state: int = 0
 
     @property
     def access(self) -> str:

@@ -258,7 +258,7 @@ class _Watch:
                     packet=fault.command if fault.list_serial else -1,
                     command=-1 if command is None else command.number,
                     site="" if command is None else command.recorded_at,
-                    is_dispatch=packet.opcode is Opcode.DISPATCH,
+                    is_dispatch=packet.opcode.effects.computes,
                 )
             )
         if self._failed is not None:
@@ -415,7 +415,7 @@ class _Watch:
                 packet=event.command,
                 command=command.number,
                 site=command.command.recorded_at,
-                is_dispatch=packet.opcode is Opcode.DISPATCH,
+                is_dispatch=packet.opcode.effects.computes,
                 operands=operands,
                 fields=self._dispatches.fields(event),
                 reports=about,
@@ -427,7 +427,7 @@ class _Watch:
         for each in operands:
             if each.buffer is not None:
                 self._look(moment.number, each.buffer, each.begin, each.end)
-                self._states.use(moment.number, event.queue, each.buffer, event.opcode, writes=each.writes)
+                self._states.use(moment.number, event.queue, each.buffer, each.state)
 
     def _new_bytes(self, operand: Operand) -> int:
         """The bytes that the pages of an operand may take."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
-from dmlemu_hw.events import Access, Executing, Footprint
+from dmlemu_hw.events import UNDEFINE, WRITE, Access, Executing, Footprint
+from dmlemu_hw.footprints import used_state
 from dmlemu_hw.gpu import Gpu
 from dmlemu_hw.packets import DispatchPacket, Packet, type_name
 from dmlemu_hw.packets import Tensor as PacketTensor
@@ -108,7 +109,8 @@ class Accessed:
             else:
                 tensor = _kernel_tensor(name, used, footprints[0], start)
         name = name or f"operand {number}"
-        return Operand(name, flags, buffer, begin - start, end - start, tensor, footprints, descriptor)
+        state = used_state(packet, number, self._gpu.memory, writes=bool(flags & (WRITE | UNDEFINE)))
+        return Operand(name, flags, buffer, begin - start, end - start, tensor, footprints, descriptor, state)
 
 
 def _kernel_tensor(name: str, used: PacketTensor, footprint: Footprint, start: int) -> Tensor:

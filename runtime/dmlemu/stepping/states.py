@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dmlemu_hw.packets import Opcode
-
 from ..d3d12.core import states
 from ..d3d12.types.enums import ResourceBarrierType, ResourceStates
 from ..diagnostics.spelling import spell
@@ -27,12 +25,10 @@ class StateTracker:
             self._fixed.add(buffer)
         self._versions.set(moment, buffer, _spelled(fixed or states.COMMON))
 
-    def use(self, moment: int, queue: int, buffer: int, opcode: int, *, writes: bool) -> None:
-        """A command accesses the buffer: it may be promoted."""
+    def use(self, moment: int, queue: int, buffer: int, wanted: int) -> None:
+        """A command accesses the buffer, which must be in the state ``wanted``: it may be promoted."""
         if buffer in self._fixed:
             return
-        effects = Opcode(opcode).effects
-        wanted = effects.writes if writes else effects.reads
         track = self._track(queue, buffer)
         if track.state == states.COMMON or (track.promoted and states.joins(track.state, wanted)):
             track.use(wanted)

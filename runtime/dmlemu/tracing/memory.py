@@ -124,7 +124,7 @@ class _Watch:
         if latest is None or latest[:2] != (event.ticket, named.number):
             site = named.command.site
             place = f"command {named.number} of {named.list}, on {named.queue}"
-            is_dispatch = event.opcode == Opcode.DISPATCH
+            is_dispatch = Opcode(event.opcode).effects.computes
             number = self._command(named.command.name, place, spell_site(site) if site else "", is_dispatch)
             latest = self._latest[event.queue] = event.ticket, named.number, number
         for access in event.accesses:

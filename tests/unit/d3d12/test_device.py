@@ -610,9 +610,6 @@ def test_node_count(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "method",
     [
-        "create_compute_pipeline_state",
-        "create_root_signature",
-        "create_command_signature",
         "create_shared_handle",
         "open_shared_handle",
     ],

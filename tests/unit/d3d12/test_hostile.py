@@ -62,7 +62,7 @@ class World(Objects):
         self.heap = device.create_heap(HeapDesc(1 << 18))
         self.reserved = device.create_reserved_resource(ResourceDesc.buffer(1 << 17), STATE.COMMON)
         self.list, self.allocator = stage.record()
-        self.list.set_descriptor_heaps([self.visible])
+        self.prepare(self.list)
         self.closed, self.free = stage.record()
         self.closed.close()
         self.foreign = Stage().buffer()

@@ -57,14 +57,24 @@ _BEGIN_ONLY = int(ResourceBarrierFlags.BEGIN_ONLY)
 _MARKER_OUT = int(WriteBufferImmediateMode.MARKER_OUT)
 
 _OF_STATE = {
-    0: None,  # what is in no state needs no barriers: query heaps
     int(ResourceStates.UNORDERED_ACCESS): Kind.UAV,
     int(ResourceStates.COPY_SOURCE): Kind.COPY_SOURCE,
     int(ResourceStates.COPY_DEST): Kind.COPY_DEST,
 }
+
+
+def _kind(states: int) -> Kind | None:
+    """How a command accesses memory; None: what is in no state needs no barriers, as query heaps.
+
+    A shader reads in several states.  What else is written there is written by views: the transition between
+    is what its state asks for.
+    """
+    return next((kind for state, kind in _OF_STATE.items() if states & state), None)
+
+
 # How reads and writes of each command access memory.
 _KINDS: dict[int, Kinds] = {
-    int(each): (_OF_STATE[each.effects.reads], _OF_STATE[each.effects.writes])
+    int(each): (_kind(each.effects.reads), _kind(each.effects.writes))
     for each in Opcode
     if each.effects.on_buffers
 }

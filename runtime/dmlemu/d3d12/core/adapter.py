@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import weakref
@@ -12,8 +13,9 @@ from dmlemu_hw.chaos import Chaos
 from dmlemu_hw.gpu import Policy
 from dmlemu_hw.memory import Memory
 
+from ...errors import Error
 from ...reporting import defaults
-from ..types.arguments import choice, integer, outside, text
+from ..types.arguments import choice, integer, number, outside, text
 from ..types.enums import FeatureLevel, SegmentGroup
 from ..types.structs import HardwareId, Luid, MemoryBudget
 from .host_events import notifier
@@ -27,6 +29,9 @@ DEFAULT_MEMORY = 8 << 30  # bytes; they cost nothing until touched
 
 _DRIVER_VERSION = (0, 1, 0, 0)
 _VENDOR_ID, _DEVICE_ID = 0xD311, 0x0001  # not assigned to any vendor
+
+_TIMEOUT = "DMLEMU_SHADER_TIMEOUT"
+_DEFAULT_TIMEOUT = 2.0  # seconds, as Windows' timeout detection
 
 _lock = threading.Lock()
 _next_luid = 1
@@ -63,6 +68,10 @@ class Adapter:
 
     ``max_gemm_batch`` imitates drivers that reject GEMM tensors with a leading size above a limit, such
     as 65535; None: no limit.
+
+    ``shader_timeout``: seconds after which a dispatch of a shader removes the device, as Windows does; 0:
+    never, None: as the variable DMLEMU_SHADER_TIMEOUT says, else 2.  On queues with the flag
+    DISABLE_GPU_TIMEOUT it may take any time.
     """
 
     is_hardware = True
@@ -79,6 +88,7 @@ class Adapter:
         dedicated_memory: int = DEFAULT_MEMORY,
         policy: Policy | Chaos | None = None,
         max_gemm_batch: int | None = None,
+        shader_timeout: float | None = None,
     ) -> None:
         self.driver_description = text(name, "name")
         self.dedicated_adapter_memory = integer(dedicated_memory, "dedicated_memory")
@@ -87,6 +97,7 @@ class Adapter:
         if policy is not None and not isinstance(policy, Chaos):
             self._policy = choice(policy, Policy, "policy", "dmlemu.chaos(seed)")
         self.max_gemm_batch = None if max_gemm_batch is None else integer(max_gemm_batch, "max_gemm_batch")
+        self._shader_timeout = None if shader_timeout is None else _seconds(shader_timeout)
         self.hardware_id = HardwareId(_VENDOR_ID, _DEVICE_ID, 0, 0)
         self.instance_luid = _new_luid()
         self.lock = threading.RLock()
@@ -103,6 +114,20 @@ class Adapter:
     def policy(self) -> Policy | Chaos:
         """The policy given, or the current default."""
         return self._policy or defaults.policy or Policy.LAZY
+
+    @property
+    def shader_timeout(self) -> float:
+        """Seconds that a dispatch of a shader may take; 0: any number.
+
+        ValueError: the variable DMLEMU_SHADER_TIMEOUT is no such number.
+        """
+        if self._shader_timeout is not None:
+            return self._shader_timeout
+        given = os.environ.get(_TIMEOUT, "")
+        try:
+            return _seconds(float(given)) if given else _DEFAULT_TIMEOUT
+        except (ValueError, Error):
+            raise ValueError(f"{_TIMEOUT} is {given!r}; expected seconds, 0 or more.") from None
 
     def is_valid(self) -> bool:
         """``IDXCoreAdapter::IsValid``: always true, as a simulated GPU cannot be unplugged."""
@@ -175,6 +200,13 @@ class Adapter:
         with self.lock:
             if self.device is device:
                 self._device = self._memory = None
+
+
+def _seconds(given: float) -> float:
+    seconds = number(given, "shader_timeout")
+    if not 0 <= seconds < math.inf:
+        raise outside(given, "shader_timeout", "seconds, 0 or more")
+    return seconds
 
 
 _default: Adapter | None = None

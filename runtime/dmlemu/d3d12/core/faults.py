@@ -23,6 +23,8 @@ from .rows import (
     DEVICE_REMOVED,
     GPU_BAD_PACKET,
     GPU_STOPPED,
+    GPU_TIMEOUT,
+    INDIRECT_ARGUMENTS,
     MEM_MISALIGNED,
     MEM_OOB_READ,
     MEM_OOB_WRITE,
@@ -56,6 +58,13 @@ _CHECKS = {
         (DESC_INDEX, MessageId.GPU_BASED_VALIDATION_DESCRIPTOR_HEAP_INDEX_OUT_OF_BOUNDS, _ERROR),
     FaultKind.NOT_IMPLEMENTED: (OP_NOT_EMULATED, 0, _CORRUPTION),
     FaultKind.OUT_OF_MEMORY:   (OUT_OF_MEMORY, 0, _CORRUPTION),
+    FaultKind.PROGRAM_RELEASED:
+        (OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE, _CORRUPTION),
+    FaultKind.BAD_ARGUMENT:
+        (INDIRECT_ARGUMENTS, MessageId.EXECUTE_INDIRECT_INVALID_PARAMETERS, _CORRUPTION),
+    FaultKind.OUTSIDE_ROOT:
+        (MEM_OOB_READ, MessageId.GPU_BASED_VALIDATION_ROOT_DESCRIPTOR_ACCESS_OUT_OF_BOUNDS, _CORRUPTION),
+    FaultKind.TIMED_OUT: (GPU_TIMEOUT, MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT, _CORRUPTION),
     FaultKind.HEAP_RELEASED:
         (OBJECT_DELETED_IN_USE, MessageId.OBJECT_DELETED_WHILE_STILL_IN_USE, _CORRUPTION),
     FaultKind.STOPPED: (GPU_STOPPED, 0, _CORRUPTION),
@@ -73,6 +82,7 @@ _RULES = {
     MEM_OOB_WRITE.id: "BT8: IDMLBindingTable",
     MEM_MISALIGNED.id: "BT8: IDMLBindingTable",
 }
+_OF_SHADERS = "CM3: ID3D12GraphicsCommandList::Dispatch"
 
 
 def fault_error(names: Names, fault: GpuFault, circumstances: tuple[str, ...]) -> Error:
@@ -95,11 +105,12 @@ def fault_error(names: Names, fault: GpuFault, circumstances: tuple[str, ...]) -
         last = memory.describe_address(fault.address + fault.needed - 1)
         lines.append(f"The last byte of the tensor would lie in {last}")
     removal = "RM3: a GPU fault removes the device"
+    rule = _OF_SHADERS if _is_shader(fault) and fault.operand >= 0 else _RULES.get(check.id, "")
     return error_of(
         check,
         _message(names, fault, command),
         operation=name,
-        rule=f"{_RULES[check.id]}; {removal}" if check.id in _RULES else removal,
+        rule=f"{rule}; {removal}" if rule else removal,
         hresult=HResult.DXGI_ERROR_DEVICE_HUNG,
         message_id=message_id,
         object=names.address(fault.address) if fault.address else "",
@@ -152,6 +163,11 @@ def _place(names: Names, fault: GpuFault) -> str:
     return f" (command {command.number} of {recording.owner}) on {fault.queue}"
 
 
+def _is_shader(fault: GpuFault) -> bool:
+    opcode = int.from_bytes(fault.packet[:4], "little")
+    return opcode in (Opcode.DISPATCH_SHADER, Opcode.EXECUTE_INDIRECT)
+
+
 def _is_freed(names: Names, address: int) -> bool:
     memory = names.gpu.memory
     return bool(address) and memory.find(address) is None and memory.find_freed(address) is not None
@@ -162,6 +178,8 @@ def _message(names: Names, fault: GpuFault, command: Command | None) -> str:
     if command is None or not 0 <= fault.operand < len(command.operands):
         return fault.message
     what = f"{command.operands[fault.operand]} of {command.brief}"
+    if _is_shader(fault) and not fault.handle:
+        return fault.message  # of a root argument
     through = f"{what} is {_DONE[fault.access]} through {names.place(fault.handle)}"
     where = names.gpu.memory.describe_address(fault.address)
     if fault.kind is FaultKind.DESCRIPTOR_UNWRITTEN:
@@ -170,6 +188,8 @@ def _message(names: Names, fault: GpuFault, command: Command | None) -> str:
         return f"{through}, a view of {where}."
     if fault.kind is FaultKind.DESCRIPTOR_OUTSIDE:
         return f"The descriptor of {what} would lie in {where}."
+    if fault.kind is FaultKind.BAD_DESCRIPTOR and fault.expected:
+        return f"{through}, which holds {fault.found}; the shader declares {fault.expected}."
     if fault.kind is FaultKind.BAD_DESCRIPTOR:
         return f"{through}, which holds {_spell_kind(fault)}."
     if fault.kind is FaultKind.OUT_OF_RANGE:

@@ -215,6 +215,31 @@ GPU_STOPPED = DEVICES.refused(
     rule="RM3: a GPU fault removes the device",
 )
 
+GPU_TIMEOUT = DEVICES.refused(
+    "GPU_TIMEOUT",
+    "a dispatch of a shader does not end within the limit",
+    When.EXECUTE,
+    "Windows resets a GPU that does not answer for two seconds, and all its devices are removed.",
+    "Look for a loop that does not end, or give the GPU less to do in one dispatch. DMLEMU_SHADER_TIMEOUT, or "
+    "d3d12.Adapter(shader_timeout=...), is the limit in seconds; 0: none.",
+    severity=Severity.CORRUPTION,
+    message_ids=(MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,),
+    no_example="The program would have to contain a compiled shader.",
+    rule="RM3: a GPU fault removes the device",
+)
+
+INDIRECT_ARGUMENTS = DEVICES.refused(
+    "INDIRECT_ARGUMENTS",
+    "a command in the argument buffer of an ExecuteIndirect asks for what no dispatch can do",
+    When.EXECUTE,
+    "The GPU takes the numbers as they are: real ones hang, or dispatch something else.",
+    "Let the shader that writes the commands keep to 65535 groups along each dimension.",
+    severity=Severity.CORRUPTION,
+    message_ids=(MessageId.EXECUTE_INDIRECT_INVALID_PARAMETERS,),
+    no_example="The program would have to contain a compiled shader.",
+    rule="RM3: a GPU fault removes the device",
+)
+
 GPU_BAD_PACKET = DEVICES.refused(
     "GPU_BAD_PACKET",
     "the GPU finds a command that it cannot decode",

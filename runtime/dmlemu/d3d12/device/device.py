@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dmlemu_hw.chaos import Mode
@@ -32,6 +32,13 @@ from ..memory.delayed_visibility import LateVisibility
 from ..memory.query_heap import QueryHeap
 from ..memory.resource import Heap, Resource
 from ..memory.resource_creation import OutOfMemoryGuard
+from ..pipelines import command_signature as command_signatures
+from ..pipelines import pipeline_state as pipelines
+from ..pipelines import root_signature as root_signatures
+from ..pipelines.command_signature import CommandSignature
+from ..pipelines.pipeline_state import PipelineState
+from ..pipelines.root_signature import RootSignature
+from ..pipelines.structs import CommandSignatureDesc, ComputePipelineStateDesc
 from ..queues import fence
 from ..queues.command_queue import CommandQueue, create_queue
 from ..queues.fence import Fence
@@ -47,6 +54,7 @@ from ..types.enums import (
     HeapFlags,
     HeapType,
     MultipleFenceWaitFlags,
+    PipelineStateSubobjectType,
     ResourceStates,
 )
 from ..types.structs import (
@@ -174,22 +182,23 @@ class Device(NumberedMethods):
         node_mask: int,
         type: CommandListType,
         command_allocator: CommandAllocator,
-        initial_state: None = None,
+        initial_state: PipelineState | None = None,
     ) -> CommandList:
         """An open list that records with the allocator (CL2).
 
         Mirrors ``ID3D12Device::CreateCommandList`` (nf-d3d12-id3d12device-createcommandlist).
-        ``initial_state`` (a pipeline state) must be None.
+        ``initial_state``: the pipeline state that is set at first; None: none.
         """
         operation = "CreateCommandList"
         self.context.check_alive(operation)
         rules.check_node_mask(node_mask, operation, "nodeMask")
         check_list_type(type, operation, CL2)
-        if initial_state is not None:
-            raise not_implemented(operation, "A pipeline state")
         check_allocator(self.context, command_allocator, type, operation)
+        if initial_state is not None:
+            self.context.check_child(initial_state, PipelineState, operation, "pInitialState")
         command_list = CommandList(self.context, CommandListType(type))
         command_list.start(command_allocator, operation)
+        command_list.begin_with(initial_state)
         return command_list
 
     def create_command_list1(
@@ -227,6 +236,49 @@ class Device(NumberedMethods):
         Mirrors ``ID3D12Device1::SetEventOnMultipleFenceCompletion``.
         """
         fence.set_event_on_multiple(self.context, fences, fence_values, flags, event)
+
+    # --- pipelines ---
+
+    def create_root_signature(self, node_mask: int, blob_with_root_signature: Any) -> RootSignature:
+        """The root signature that bytes contain: those of a serialized one, or of a shader that has one.
+
+        E_INVALIDARG for bytes without a valid one; E_NOTIMPL for static samplers.  Mirrors
+        ``ID3D12Device::CreateRootSignature`` (nf-d3d12-id3d12device-createrootsignature).
+        """
+        return root_signatures.create_root_signature(self.context, blob_with_root_signature, node_mask)
+
+    def create_compute_pipeline_state(self, desc: ComputePipelineStateDesc) -> PipelineState:
+        """A compute shader, compiled to the code of this machine's CPU (PS1, PS2).
+
+        Mirrors ``ID3D12Device::CreateComputePipelineState``
+        (nf-d3d12-id3d12device-createcomputepipelinestate).  E_INVALIDARG: the bytes are not a compute shader,
+        or the root signature does not bind what it uses.  E_NOTIMPL: the shader uses what is not emulated, or
+        the compiler is not installed: ``pip install dmlemu[hlsl]``.
+        """
+        return pipelines.create_compute_pipeline_state(self.context, desc)
+
+    def create_pipeline_state(
+        self,
+        stream: Mapping[PipelineStateSubobjectType, Any] | Sequence[tuple[PipelineStateSubobjectType, Any]],
+    ) -> PipelineState:
+        """As :meth:`create_compute_pipeline_state`, from subobjects: their types and values, in any order
+        (PS3).
+
+        The values are those of the fields of :class:`ComputePipelineStateDesc`.  Mirrors
+        ``ID3D12Device2::CreatePipelineState`` (nf-d3d12-id3d12device2-createpipelinestate).  E_NOTIMPL: a
+        subobject of another pipeline.
+        """
+        return pipelines.create_pipeline_state(self.context, stream)
+
+    def create_command_signature(
+        self, desc: CommandSignatureDesc, root_signature: RootSignature | None = None
+    ) -> CommandSignature:
+        """What the commands of an ExecuteIndirect are (CS1).
+
+        Mirrors ``ID3D12Device::CreateCommandSignature`` (nf-d3d12-id3d12device-createcommandsignature).
+        E_INVALIDARG by CS1; E_NOTIMPL: commands that draw.
+        """
+        return command_signatures.create_command_signature(self.context, desc, root_signature)
 
     # --- memory ---
 
@@ -539,18 +591,6 @@ class Device(NumberedMethods):
             Strictness.STRICT: layer | gpu_based,
         }
         return DeviceConfigurationDesc(flags[self.context.strictness], 0, SDK_VERSION, 0)
-
-    def create_compute_pipeline_state(self, *arguments: Any) -> None:
-        """``ID3D12Device::CreateComputePipelineState`` is not emulated: raises E_NOTIMPL."""
-        raise not_implemented("CreateComputePipelineState", "ID3D12Device::CreateComputePipelineState")
-
-    def create_root_signature(self, *arguments: Any) -> None:
-        """``ID3D12Device::CreateRootSignature`` is not emulated: raises E_NOTIMPL."""
-        raise not_implemented("CreateRootSignature", "ID3D12Device::CreateRootSignature")
-
-    def create_command_signature(self, *arguments: Any) -> None:
-        """``ID3D12Device::CreateCommandSignature`` is not emulated: raises E_NOTIMPL."""
-        raise not_implemented("CreateCommandSignature", "ID3D12Device::CreateCommandSignature")
 
     def create_shared_handle(self, *arguments: Any) -> None:
         """``ID3D12Device::CreateSharedHandle`` is not emulated: raises E_NOTIMPL."""

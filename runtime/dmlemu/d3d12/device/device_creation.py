@@ -115,12 +115,14 @@ def _check_feature_level(level: FeatureLevel) -> None:
 def _create_gpu(adapter: Adapter, *, poison: bool) -> Gpu:
     """The adapter's GPU; E_OUTOFMEMORY when this machine has no memory, or no open files, for it."""
     try:
-        return Gpu(
+        gpu = Gpu(
             name=adapter.driver_description,
             memory_bytes=adapter.dedicated_adapter_memory,
             policy=adapter.policy,
             poison=poison,
         )
+        gpu.shader_limit = adapter.shader_timeout
+        return gpu
     except (OSError, OutOfMemory) as error:
         raise _host_is_full(error.strerror if isinstance(error, OSError) else str(error)) from None
 

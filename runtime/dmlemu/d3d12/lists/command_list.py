@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, cast
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from ...errors import Error, HResult
 from ..barriers.barrier_structs import ResourceBarrier
 from ..barriers.barriers import check_barriers, named_by, no_barriers, packet_of
 from ..core import states
-from ..core.info_queue import not_implemented
 from ..core.recording import DRAWING, IMMEDIATE, SETTING, SHADING, TRANSFER
 from ..descriptors.descriptor_heap import DescriptorHeap
 from ..memory.query_heap import (
@@ -27,6 +25,7 @@ from ..memory.query_heap import (
     mark_ended,
 )
 from ..memory.resource import Resource
+from ..pipelines.pipeline_state import PipelineState
 from ..types.arguments import floats, instance, integer, sequence
 from ..types.enums import (
     CommandListType,
@@ -39,52 +38,15 @@ from ..types.structs import (
 )
 from . import command_validation
 from .command_allocator import CommandAllocator
-from .list_recorder import COMMAND_LIST, ListRecorder, ListRecording
+from .compute_commands import ComputeCommands
+from .list_recorder import ListRecording
+from .recording_method import records, unsupported
 from .rows import CL5, CL6
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["SHADING", "CommandList", "ListRecording"]
 
-_Parameters = ParamSpec("_Parameters")
-_Method = Callable[Concatenate["CommandList", _Parameters], None]
 
-
-def _records(
-    operation: str, allowed: frozenset[CommandListType], interface: str = COMMAND_LIST
-) -> Callable[[_Method[_Parameters]], _Method[_Parameters]]:
-    """Makes a recording method: it does nothing on a removed device, checks that the list is open
-    and of an allowed type, and rejects the command when its checks raise.
-
-    ``interface``: the one that introduced the method."""
-
-    def decorate(method: _Method[_Parameters]) -> _Method[_Parameters]:
-        @wraps(method)
-        def record(self: CommandList, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
-            if not self.may_record(operation, allowed, interface):
-                return
-            try:
-                method(self, *args, **kwargs)
-            except Error as error:
-                if error.hresult is HResult.E_NOTIMPL or self.context.raises:
-                    raise
-                self.reject(error)
-
-        return cast("_Method[_Parameters]", record)
-
-    return decorate
-
-
-def _unsupported(operation: str) -> Callable[..., None]:
-    def method(self: CommandList, *arguments: Any, **named: Any) -> None:
-        raise not_implemented(operation, f"ID3D12GraphicsCommandList::{operation}")
-
-    method.__doc__ = f"``ID3D12GraphicsCommandList::{operation}`` is not emulated: raises E_NOTIMPL."
-    return method
-
-
-class CommandList(ListRecorder):
+class CommandList(ComputeCommands):
     """Records commands; mirrors ``ID3D12GraphicsCommandList``.
 
     Recording methods are void in Direct3D 12.  At strictness ``debug`` and ``strict`` an invalid call
@@ -129,21 +91,21 @@ class CommandList(ListRecorder):
             failed.is_stored = error.is_stored
             raise failed
 
-    def reset(self, allocator: CommandAllocator, initial_state: None = None) -> None:
+    def reset(self, allocator: CommandAllocator, initial_state: PipelineState | None = None) -> None:
         """Starts a new recording with an allocator; legal right after ExecuteCommandLists (CL6).
 
         Mirrors ``ID3D12GraphicsCommandList::Reset`` (nf-d3d12-id3d12graphicscommandlist-reset).
         E_FAIL while the list is open; E_INVALIDARG for an allocator of another type or one that
-        another list records with (CL2, CL4).  ``initial_state`` (a pipeline state) must be None.
+        another list records with (CL2, CL4).  ``initial_state``: as :meth:`set_pipeline_state`.
         """
         operation = "ID3D12GraphicsCommandList::Reset"
         self.check_open("Reset")
         self.context.check_alive("Reset")
         if self.is_open:
             raise CL6.open(self, operation=operation, context=self.turned)
-        if initial_state is not None:
-            raise not_implemented(operation, "A pipeline state")
+        self.check_pipeline(initial_state, operation, "pInitialState")
         self.start(allocator, operation)
+        self.begin_with(initial_state)
 
     def disassemble(self) -> str:
         """Disassembles the closed list: its packets, one per line, grouped by the command that wrote them.
@@ -173,19 +135,20 @@ class CommandList(ListRecorder):
             self.recording.allocator.recorder = None
         self.recording = None
 
-    def clear_state(self, pipeline_state: None = None) -> None:
-        """Unsets the descriptor heaps; mirrors ``ID3D12GraphicsCommandList::ClearState`` (CL12).
+    @records("ClearState", SETTING)
+    def clear_state(self, pipeline_state: PipelineState | None = None) -> None:
+        """Unsets the descriptor heaps, the root signature and its arguments (CL12).
 
-        Raises E_NOTIMPL for a pipeline state.
+        ``pipeline_state``: what is set from then on; None: nothing.  Mirrors
+        ``ID3D12GraphicsCommandList::ClearState``.
         """
-        if self.may_record("ClearState", SETTING):
-            if pipeline_state is not None:
-                raise not_implemented("ClearState", "A pipeline state")
-            self.descriptor_heaps = {}
+        self.check_pipeline(pipeline_state, "ClearState", "pPipelineState")
+        self.descriptor_heaps = {}
+        self.begin_with(pipeline_state)
 
     # --- copies and writes ---
 
-    @_records("CopyBufferRegion", TRANSFER)
+    @records("CopyBufferRegion", TRANSFER)
     def copy_buffer_region(
         self, dst_buffer: Resource, dst_offset: int, src_buffer: Resource, src_offset: int, num_bytes: int
     ) -> None:
@@ -208,7 +171,7 @@ class CommandList(ListRecorder):
             self.writer.copy_buffer(destination, source, num_bytes)
             self.announce(Opcode.COPY_BUFFER, "CopyBufferRegion", ("pSrcBuffer", "pDstBuffer"))
 
-    @_records("CopyResource", TRANSFER)
+    @records("CopyResource", TRANSFER)
     def copy_resource(self, dst_resource: Resource, src_resource: Resource) -> None:
         """Copies a whole buffer into another of the same width.
 
@@ -224,7 +187,7 @@ class CommandList(ListRecorder):
         self.writer.copy_buffer(dst_resource.address, src_resource.address, dst_resource.width)
         self.announce(Opcode.COPY_BUFFER, "CopyResource", ("pSrcResource", "pDstResource"))
 
-    @_records("WriteBufferImmediate", IMMEDIATE, "ID3D12GraphicsCommandList2")
+    @records("WriteBufferImmediate", IMMEDIATE, "ID3D12GraphicsCommandList2")
     def write_buffer_immediate(
         self,
         params: Sequence[WriteBufferImmediateParameter],
@@ -249,7 +212,7 @@ class CommandList(ListRecorder):
 
     # --- clears ---
 
-    @_records("ClearUnorderedAccessViewUint", SHADING)
+    @records("ClearUnorderedAccessViewUint", SHADING)
     def clear_unordered_access_view_uint(
         self,
         view_gpu_handle_in_current_heap: int,
@@ -274,7 +237,7 @@ class CommandList(ListRecorder):
         raw = command_validation.check_clear_values(operation, values)
         self._clear(operation, view_gpu_handle_in_current_heap, view_cpu_handle, resource, raw, rects, False)
 
-    @_records("ClearUnorderedAccessViewFloat", SHADING)
+    @records("ClearUnorderedAccessViewFloat", SHADING)
     def clear_unordered_access_view_float(
         self,
         view_gpu_handle_in_current_heap: int,
@@ -311,7 +274,7 @@ class CommandList(ListRecorder):
 
     # --- barriers and descriptor heaps ---
 
-    @_records("ResourceBarrier", TRANSFER)
+    @records("ResourceBarrier", TRANSFER)
     def resource_barrier(self, barriers: Sequence[ResourceBarrier] | ResourceBarrier) -> None:
         """Records transition, aliasing and UAV barriers, which take effect in order (ST14).
 
@@ -336,7 +299,7 @@ class CommandList(ListRecorder):
             self.writer.barrier(*packet_of(barrier))
             self.announce(Opcode.BARRIER, "ResourceBarrier", site=site)
 
-    @_records("SetDescriptorHeaps", SETTING)
+    @records("SetDescriptorHeaps", SETTING)
     def set_descriptor_heaps(self, descriptor_heaps: Sequence[DescriptorHeap]) -> None:
         """Sets the shader-visible heaps: at most one CBV_SRV_UAV and one SAMPLER heap (DH8).
 
@@ -347,13 +310,13 @@ class CommandList(ListRecorder):
         chosen = command_validation.check_heaps(self.context, descriptor_heaps)
         for heap in chosen.values():
             self.need(heap)
-        self.descriptor_heaps = chosen
+        self.change_heaps(chosen)
         self.writer.set_descriptor_heaps([heap.hardware.gpu_start for heap in chosen.values()])
         self.announce(Opcode.SET_DESCRIPTOR_HEAPS, "SetDescriptorHeaps")
 
     # --- queries ---
 
-    @_records("BeginQuery", DRAWING)
+    @records("BeginQuery", DRAWING)
     def begin_query(self, query_heap: QueryHeap, type: QueryType, index: int) -> None:
         """Always invalid: timestamps have only EndQuery, other queries are not emulated (QY2).
 
@@ -361,7 +324,7 @@ class CommandList(ListRecorder):
         """
         raise begin_error(type)
 
-    @_records("EndQuery", TRANSFER)
+    @records("EndQuery", TRANSFER)
     def end_query(self, query_heap: QueryHeap, type: QueryType, index: int) -> None:
         """Writes the GPU's clock to a slot of the heap when all preceding commands have run.
 
@@ -376,7 +339,7 @@ class CommandList(ListRecorder):
         if self.context.has_layer:
             self.at_submit(partial(mark_ended, query_heap, index))
 
-    @_records("ResolveQueryData", TRANSFER)
+    @records("ResolveQueryData", TRANSFER)
     def resolve_query_data(
         self,
         query_heap: QueryHeap,
@@ -437,27 +400,17 @@ class CommandList(ListRecorder):
 
     # --- not emulated; each raises E_NOTIMPL with its name ---
 
-    atomic_copy_buffer_uint = _unsupported("AtomicCopyBufferUINT")
-    atomic_copy_buffer_uint64 = _unsupported("AtomicCopyBufferUINT64")
-    barrier = _unsupported("Barrier")
-    copy_texture_region = _unsupported("CopyTextureRegion")
-    copy_tiles = _unsupported("CopyTiles")
-    discard_resource = _unsupported("DiscardResource")
-    dispatch = _unsupported("Dispatch")
-    draw_indexed_instanced = _unsupported("DrawIndexedInstanced")
-    draw_instanced = _unsupported("DrawInstanced")
-    execute_bundle = _unsupported("ExecuteBundle")
-    execute_indirect = _unsupported("ExecuteIndirect")
-    resolve_subresource = _unsupported("ResolveSubresource")
-    set_compute_root_32bit_constant = _unsupported("SetComputeRoot32BitConstant")
-    set_compute_root_32bit_constants = _unsupported("SetComputeRoot32BitConstants")
-    set_compute_root_constant_buffer_view = _unsupported("SetComputeRootConstantBufferView")
-    set_compute_root_descriptor_table = _unsupported("SetComputeRootDescriptorTable")
-    set_compute_root_shader_resource_view = _unsupported("SetComputeRootShaderResourceView")
-    set_compute_root_signature = _unsupported("SetComputeRootSignature")
-    set_compute_root_unordered_access_view = _unsupported("SetComputeRootUnorderedAccessView")
-    set_pipeline_state = _unsupported("SetPipelineState")
-    set_predication = _unsupported("SetPredication")
+    atomic_copy_buffer_uint = unsupported("AtomicCopyBufferUINT")
+    atomic_copy_buffer_uint64 = unsupported("AtomicCopyBufferUINT64")
+    barrier = unsupported("Barrier")
+    copy_texture_region = unsupported("CopyTextureRegion")
+    copy_tiles = unsupported("CopyTiles")
+    discard_resource = unsupported("DiscardResource")
+    draw_indexed_instanced = unsupported("DrawIndexedInstanced")
+    draw_instanced = unsupported("DrawInstanced")
+    execute_bundle = unsupported("ExecuteBundle")
+    resolve_subresource = unsupported("ResolveSubresource")
+    set_predication = unsupported("SetPredication")
 
 
 def encode_marker(metadata: int, data: bytes | str) -> bytes:

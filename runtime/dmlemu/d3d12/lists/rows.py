@@ -1,7 +1,7 @@
 """Rows of this room: its checks, and the rules that its calls keep."""
 
 from ...diagnostics.declaration import When
-from ...diagnostics.groups import BINDINGS, LISTS, RESOURCES
+from ...diagnostics.groups import BINDINGS, LISTS, RESOURCES, SHADERS
 from ...diagnostics.message_id import MessageId
 from ...diagnostics.report import HResult, Severity, Strictness
 from ...diagnostics.rule import Breach, Rule
@@ -105,6 +105,82 @@ ALLOC_RESET_IN_FLIGHT = LISTS.reported(
         MessageId.COMMAND_ALLOCATOR_RESET,
     ),
     level=Strictness.DEBUG,
+)
+
+_NO_EXAMPLE = "The program would have to contain a compiled shader."
+
+DISPATCH_STATE = SHADERS.refused(
+    "DISPATCH_STATE",
+    "a dispatch of a shader is recorded while something that the shader needs is not set on the list",
+    When.RECORD,
+    "The GPU would run another shader, or read its buffers from arguments that nobody has given.",
+    "Before Dispatch call SetPipelineState, SetComputeRootSignature and the SetComputeRoot... of each parameter "
+    "that the shader uses. Reset, ClearState and DirectML's RecordDispatch unset all of it, another root signature "
+    "the arguments, another descriptor heap the tables.",
+    message_ids=(
+        MessageId.COMMAND_LIST_PIPELINE_STATE_NOT_SET,
+        MessageId.COMMAND_LIST_DISPATCH_ROOT_SIGNATURE_NOT_SET,
+        MessageId.COMMAND_LIST_DISPATCH_ROOT_SIGNATURE_MISMATCH,
+        MessageId.COMMAND_LIST_DESCRIPTOR_TABLE_NOT_SET,
+        MessageId.COMMAND_LIST_ROOT_CONSTANT_BUFFER_VIEW_NOT_SET,
+        MessageId.COMMAND_LIST_ROOT_SHADER_RESOURCE_VIEW_NOT_SET,
+        MessageId.COMMAND_LIST_ROOT_UNORDERED_ACCESS_VIEW_NOT_SET,
+    ),
+    rule="CM3: ID3D12GraphicsCommandList::Dispatch",
+    no_example=_NO_EXAMPLE,
+)
+
+DISPATCH_GROUPS = SHADERS.refused(
+    "DISPATCH_GROUPS",
+    "a dispatch has more groups along a dimension than 65535",
+    When.RECORD,
+    "The command is not recorded, and Close fails.",
+    "Spread the groups over two dimensions, and let the shader compute its index from both.",
+    message_ids=(MessageId.OVERSIZED_DISPATCH,),
+    rule="CM3: ID3D12GraphicsCommandList::Dispatch",
+    no_example=_NO_EXAMPLE,
+)
+
+ROOT_ARGUMENT = SHADERS.refused(
+    "ROOT_ARGUMENT",
+    "a root argument does not fit its parameter, or a pipeline state or root signature that is set is none",
+    When.RECORD,
+    "The command is not recorded, and Close fails.",
+    "Give each parameter what the root signature says it is: a table the handle of a descriptor of the heap that is "
+    "set, a root descriptor an address in a buffer, constants no more than there are.",
+    message_ids=(
+        MessageId.SET_DESCRIPTOR_TABLE_INVALID,
+        MessageId.SET_ROOT_CONSTANT_INVALID,
+        MessageId.SET_ROOT_CONSTANT_BUFFER_VIEW_INVALID,
+        MessageId.SET_ROOT_SHADER_RESOURCE_VIEW_INVALID,
+        MessageId.SET_ROOT_UNORDERED_ACCESS_VIEW_INVALID,
+    ),
+    rule="ID3D12GraphicsCommandList::SetComputeRootSignature",
+)
+
+INDIRECT_BUFFER = SHADERS.refused(
+    "INDIRECT_BUFFER",
+    "the buffers of an ExecuteIndirect do not contain its commands, or these are for another root signature",
+    When.RECORD,
+    "The command is not recorded, and Close fails.",
+    "Let offset + (MaxCommandCount - 1) * ByteStride + the size of a command stay within the argument buffer, and "
+    "the four bytes of the count within the count buffer; offsets are multiples of 4.",
+    message_ids=(MessageId.EXECUTE_INDIRECT_INVALID_PARAMETERS,),
+    rule="CM6: ID3D12GraphicsCommandList::ExecuteIndirect",
+    no_example=_NO_EXAMPLE,
+)
+
+EMPTY_DISPATCH = SHADERS.reported(
+    "EMPTY_DISPATCH",
+    "a dispatch has no groups, or an ExecuteIndirect no commands",
+    Severity.WARNING,
+    When.RECORD,
+    "It does nothing.",
+    "Leave it out, or look where its number of groups comes from.",
+    message_ids=(MessageId.EMPTY_DISPATCH, MessageId.EXECUTE_INDIRECT_ZERO_COMMAND_COUNT),
+    rule="CM3: ID3D12GraphicsCommandList::Dispatch",
+    level=Strictness.DEBUG,
+    no_example=_NO_EXAMPLE,
 )
 
 # --- rules ---
@@ -281,8 +357,67 @@ class CM2(CopiedBuffer):
 
 
 class CM3(Rule):
-    says = "Dispatch."
-    untested = "shaders are not emulated, Dispatch raises E_NOTIMPL (`test_CL_unsupported_methods_say_so`)"
+    says = (
+        "Dispatch: at most 65535 groups along each dimension; a pipeline state is set, a root signature equal to its "
+        "own, and each argument that the shader uses, with tables that lie in the heap. None is after RecordDispatch. "
+        "No buffer is written as one view and read as another. A dispatch without groups gives a warning."
+    )
+    call = "ID3D12GraphicsCommandList::Dispatch"
+
+    groups = Breach(
+        DISPATCH_GROUPS,
+        "{field} ({given}) is not a number of groups that can be dispatched.",
+        expected="0 to 65535",
+        message_id=MessageId.OVERSIZED_DISPATCH,
+    )
+    empty = Breach(
+        EMPTY_DISPATCH,
+        "A dispatch of {given} groups does nothing.",
+        field="ThreadGroupCount",
+        expected="at least one along each dimension",
+        message_id=MessageId.EMPTY_DISPATCH,
+    )
+    no_pipeline = Breach(
+        DISPATCH_STATE,
+        "{operation} is called on {object} while no pipeline state is set.",
+        field="pipeline state",
+        given=None,
+        expected="one set by SetPipelineState",
+        message_id=MessageId.COMMAND_LIST_PIPELINE_STATE_NOT_SET,
+    )
+    no_root_signature = Breach(
+        DISPATCH_STATE,
+        "{operation} is called on {object} while no root signature is set.",
+        field="root signature",
+        given=None,
+        expected="one set by SetComputeRootSignature",
+        message_id=MessageId.COMMAND_LIST_DISPATCH_ROOT_SIGNATURE_NOT_SET,
+    )
+    other_root_signature = Breach(
+        DISPATCH_STATE,
+        "{pipeline} is dispatched with another root signature than its own.",
+        field="root signature",
+        message_id=MessageId.COMMAND_LIST_DISPATCH_ROOT_SIGNATURE_MISMATCH,
+    )
+    not_set = Breach(
+        DISPATCH_STATE,
+        "{pipeline} reads {name} from {which}root parameter {index} ({what}), which is not set.",
+        field="root arguments",
+    )
+    past_the_heap = Breach(
+        DISPATCH_STATE,
+        "The table with {name} of {pipeline} does not lie in {heap}.",
+        field="root arguments",
+        message_id=MessageId.SET_DESCRIPTOR_TABLE_INVALID,
+    )
+    two_states = Breach(
+        DISPATCH_STATE,
+        "{object} is written as {written} and read as {read} by one dispatch: it cannot be in UNORDERED_ACCESS and "
+        "{state} at once.",
+        field="views",
+        hint="Read it as an unordered access view, too.",
+        message_id=MessageId.GPU_BASED_VALIDATION_INCOMPATIBLE_RESOURCE_STATE,
+    )
 
 
 class CM4(Rule):
@@ -345,6 +480,146 @@ class CM5(Rule):
     in_no_buffer = Breach(
         COPY_RANGE,
         "The 4 bytes at address ({given}) lie in no buffer.",
+        expected="an address inside a buffer",
+    )
+
+
+class CM6(Rule):
+    says = (
+        "ExecuteIndirect: the argument buffer contains MaxCommandCount commands, the count buffer 4 bytes; offsets are "
+        "multiples of 4; both are in state INDIRECT_ARGUMENT; the command signature's root signature is the one that "
+        "is set. What a dispatch needs is needed here (CM3), except what the commands set."
+    )
+    call = "ID3D12GraphicsCommandList::ExecuteIndirect"
+
+    no_buffer = Breach(
+        INDIRECT_BUFFER,
+        "No argument buffer is given.",
+        given=None,
+        expected="a buffer",
+        message_id=MessageId.EXECUTE_INDIRECT_INVALID_PARAMETERS,
+    )
+    most = Breach(
+        INDIRECT_BUFFER,
+        "{field} ({given}) is not an unsigned 32-bit number.",
+        field="MaxCommandCount",
+        expected="0 to 2**32 - 1",
+        message_id=MessageId.EXECUTE_INDIRECT_INVALID_PARAMETERS,
+    )
+    misaligned = Breach(
+        INDIRECT_BUFFER,
+        "{field} ({given}) is not a multiple of 4.",
+        expected="a multiple of 4",
+        message_id=MessageId.EXECUTE_INDIRECT_INVALID_PARAMETERS,
+    )
+    past_the_end = Breach(
+        INDIRECT_BUFFER,
+        "The {size} bytes at offset {offset} do not lie in {object}, which has {width}.",
+        message_id=MessageId.EXECUTE_INDIRECT_INVALID_PARAMETERS,
+    )
+    other_root_signature = Breach(
+        INDIRECT_BUFFER,
+        "{signature} sets arguments of another root signature than the one that is set.",
+        field="pCommandSignature",
+        message_id=MessageId.EXECUTE_INDIRECT_INVALID_PARAMETERS,
+    )
+    no_commands = Breach(
+        EMPTY_DISPATCH,
+        "An ExecuteIndirect of no commands does nothing.",
+        field="MaxCommandCount",
+        given=0,
+        expected="at least 1",
+        message_id=MessageId.EXECUTE_INDIRECT_ZERO_COMMAND_COUNT,
+    )
+
+
+class SC1(Rule):
+    says = (
+        "SetPipelineState, SetComputeRootSignature, ExecuteIndirect: the object is given. Of a root signature with "
+        "CBV_SRV_UAV_HEAP_DIRECTLY_INDEXED the heap is set first."
+    )
+
+    none = Breach(ROOT_ARGUMENT, "{operation} is called with {given}.", given=None)
+    heap_first = Breach(
+        ROOT_ARGUMENT,
+        "{signature} lets shaders index the descriptor heap, and none is set.",
+        field="pRootSignature",
+        expected="a heap set by SetDescriptorHeaps before it",
+    )
+
+
+class SC2(Rule):
+    says = "SetComputeRoot...: a parameter of the root signature that is set, and of the method's type."
+
+    no_root_signature = Breach(
+        ROOT_ARGUMENT,
+        "{operation} is called on {object} while no root signature is set.",
+        field="root signature",
+        expected="one set by SetComputeRootSignature",
+        message_id=MessageId.COMMAND_LIST_DISPATCH_ROOT_SIGNATURE_NOT_SET,
+    )
+    index = Breach(
+        ROOT_ARGUMENT,
+        "{field} ({given}) is not below the number of parameters of {object} ({count}).",
+        field="RootParameterIndex",
+    )
+    type = Breach(
+        ROOT_ARGUMENT,
+        "{operation} is called for root parameter {index}, which is {what}.",
+        field="RootParameterIndex",
+    )
+
+
+class SC3(Rule):
+    says = "SetComputeRootDescriptorTable: a handle of the heap that SetDescriptorHeaps has set."
+
+    not_of_the_set_heap = Breach(
+        ROOT_ARGUMENT,
+        "The GPU descriptor handle of a table is not of the shader-visible heap that is set on the list.",
+        field="BaseDescriptor",
+        message_id=MessageId.SET_DESCRIPTOR_TABLE_INVALID,
+    )
+
+
+class SC4(Rule):
+    says = (
+        "SetComputeRoot32BitConstants: numbers of 32 bits, as many as the parameter has from the offset on."
+    )
+
+    past_the_end = Breach(
+        ROOT_ARGUMENT,
+        "Constants {given} do not lie in root parameter {index}, which has {count}.",
+        field="DestOffsetIn32BitValues",
+        message_id=MessageId.SET_ROOT_CONSTANT_INVALID,
+    )
+    size = Breach(
+        ROOT_ARGUMENT,
+        "Constants are given as {given}, and each has 4.",
+        field="pSrcData",
+        expected="a multiple of 4 bytes",
+        message_id=MessageId.SET_ROOT_CONSTANT_INVALID,
+    )
+    too_large = Breach(
+        ROOT_ARGUMENT,
+        "{field} ({given}) is not a number of 32 bits.",
+        expected="-2**31 to 2**32 - 1, or a float",
+        message_id=MessageId.SET_ROOT_CONSTANT_INVALID,
+    )
+
+
+class SC5(Rule):
+    says = (
+        "SetComputeRootConstantBufferView: an address in a buffer, a multiple of 256; of a shader resource view or an "
+        "unordered access view, a multiple of 4."
+    )
+
+    misaligned = Breach(
+        ROOT_ARGUMENT, "{field} ({given}) is not a multiple of {alignment}.", field="BufferLocation"
+    )
+    in_no_buffer = Breach(
+        ROOT_ARGUMENT,
+        "{field} ({given}) lies in no buffer.",
+        field="BufferLocation",
         expected="an address inside a buffer",
     )
 

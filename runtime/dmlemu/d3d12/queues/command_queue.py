@@ -58,6 +58,7 @@ class CommandQueue(DeviceChild):
         self.hardware = queue = self.context.gpu.create_queue(
             QueueKind(int(desc.type)), owner=weakref.ref(self)
         )
+        queue.has_timeout = not int(desc.flags) & CommandQueueFlags.DISABLE_GPU_TIMEOUT
         self._own(queue)
 
     def get_desc(self) -> CommandQueueDesc:

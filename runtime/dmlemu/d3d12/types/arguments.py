@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from enum import Enum, IntEnum, IntFlag
 from operator import index
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from ...errors import Error
 from ...frozen import Frozen
@@ -67,6 +67,11 @@ def sequence(value: Any, field: str) -> list[Any]:
         return list(value)
     except Exception:  # any exception of the value's own method, as of a memoryview of two dimensions
         raise _wrong(field, "a sequence", value) from None
+
+
+def structs(value: Any, kind: type[_Kind], field: str) -> tuple[_Kind, ...]:
+    """The value's items, all structs of one class."""
+    return tuple([instance(each, kind, f"{field}[{i}]") for i, each in enumerate(sequence(value, field))])
 
 
 def integers(value: Any, field: str) -> list[int]:
@@ -147,6 +152,8 @@ class Struct(Frozen):
                 value = _member(kind, integer(value, field))
             elif issubclass(kind, int):
                 value = integer(value, field)
+            elif issubclass(kind, float):
+                value = number(value, field)
             else:
                 instance(value, kind, field)
             object.__setattr__(self, name, value)
@@ -166,5 +173,9 @@ def _fields(kind: type) -> tuple[tuple[str, type], ...]:
     """The fields annotated with one class: numbers, enums, structs."""
     if kind not in _table:
         hints = get_type_hints(kind)
-        _table[kind] = tuple((name, hint) for name, hint in hints.items() if isinstance(hint, type))
+        _table[kind] = tuple((name, hint) for name, hint in hints.items() if _is_class(hint))
     return _table[kind]
+
+
+def _is_class(hint: Any) -> bool:
+    return isinstance(hint, type) and get_origin(hint) is None  # Python 3.10 calls tuple[int, ...] a type

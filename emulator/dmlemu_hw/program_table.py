@@ -1,0 +1,27 @@
+"""The programs of a GPU, by the numbers that packets have."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .programs import Program
+
+
+class Programs:
+    """The programs of one GPU; those that nobody else refers to are gone."""
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._known: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
+
+    def add(self, program: Program) -> None:
+        """Gives the program its number."""
+        program.serial, self._next = self._next, self._next + 1
+        self._known[program.serial] = program
+
+    def find(self, serial: int) -> Program | None:
+        """None: there is none, or it is closed."""
+        program = self._known.get(serial)
+        return None if program is None or program.closed else program

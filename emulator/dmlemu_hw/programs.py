@@ -1,0 +1,162 @@
+"""Programs: compute shaders as the GPU knows them, by number.
+
+A packet names a program and has the DWORDs of its root arguments; the program says, for each range of
+registers of the shader, which of them lead to its views.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from .descriptors import DescriptorKind
+from .formats import formats_of
+from .kernels import ffi, lib
+
+__all__ = ["Kind", "Program", "ProgramRange", "Source", "words_of"]
+
+_UAV, _SRV, _CBV = 0x8, 0x40, 0x1  # D3D12_RESOURCE_STATES
+_STATES = {DescriptorKind.UAV: _UAV, DescriptorKind.SRV: _SRV, DescriptorKind.CBV: _CBV}
+
+
+class Kind(IntEnum):
+    """``enum dmlk_shader_kind``: what a range of registers is declared as."""
+
+    CBUFFER = lib.DMLK_SHADER_KIND_CBUFFER
+    TYPED = lib.DMLK_SHADER_KIND_TYPED
+    RAW = lib.DMLK_SHADER_KIND_RAW
+    STRUCTURED = lib.DMLK_SHADER_KIND_STRUCTURED
+
+
+class Source(IntEnum):
+    """What the root argument of a range is."""
+
+    CONSTANTS = 0  # the DWORDs themselves
+    ROOT = 1  # the address of a buffer
+    TABLE = 2  # the GPU handle of a descriptor
+
+
+class ProgramRange(NamedTuple):
+    """A range of registers, and where its views come from.
+
+    ``name``: in messages.  ``descriptor``: the kind of its descriptors.  ``word``: the first DWORD of its
+    root argument.  ``first``: the place of its first descriptor in the table.  ``count``: of descriptors, 0:
+    up to the end of the heap; of CONSTANTS, the number of DWORDs.  ``stride``: bytes of a structured buffer's
+    element. ``element``: the type of a typed buffer's: ``"float"``.  ``has_counter``: the shader uses the
+    UAV's counter.
+    """
+
+    name: str
+    kind: Kind
+    descriptor: DescriptorKind
+    source: Source
+    word: int
+    first: int = 0
+    count: int = 1  # type: ignore[assignment]  # not the method of tuples
+    stride: int = 0
+    element: str = ""
+    has_counter: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name, for the beginning of a sentence, too: names of shaders are not to be capitalized."""
+        return f"'{self.name}'"
+
+    @property
+    def state(self) -> int:
+        """The ``D3D12_RESOURCE_STATES`` that its buffers must be in."""
+        return _STATES[self.descriptor]
+
+    @property
+    def writes(self) -> bool:
+        return self.descriptor is DescriptorKind.UAV
+
+
+class Program:
+    """A shader that the GPU can run, with its bindings.
+
+    ``label``: of the pipeline state, for messages.  ``address``: of the native code, which ``keeper`` keeps.
+    ``words``: DWORDs of its root arguments.  ``threads``: of a group.  ``uses_heap``: it reads descriptors of
+    the heap that is set.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        address: int,
+        ranges: tuple[ProgramRange, ...],
+        *,
+        words: int,
+        threads: int,
+        shared_bytes: int = 0,
+        frame_bytes: int = 0,
+        uses_heap: bool = False,
+        keeper: object = None,
+    ) -> None:
+        self.serial = 0
+        self.label = label
+        self.address = address
+        self.ranges = ranges
+        self.words = words
+        self.threads = threads
+        self.shared_bytes = shared_bytes
+        self.frame_bytes = frame_bytes
+        self.uses_heap = uses_heap
+        self.keeper = keeper
+        self.closed = False
+        self.wants = [want_of(each) for each in ranges]
+
+    def close(self) -> None:
+        """The GPU cannot run it any more."""
+        self.closed = True
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The names of what a dispatch accesses: the ranges, their counters, and what is no range."""
+        counters = (f"the counter of {each.title}" for each in self.ranges)
+        others = ("ResourceDescriptorHeap", "pArgumentBuffer", "pCountBuffer")
+        return (*(each.title for each in self.ranges), *counters, *others)
+
+    def counter_operand(self, number: int) -> int:
+        return len(self.ranges) + number
+
+    @property
+    def heap_operand(self) -> int:
+        return 2 * len(self.ranges)
+
+    def state_of(self, operand: int) -> int:
+        """The ``D3D12_RESOURCE_STATES`` in which an operand's buffer must be."""
+        count = len(self.ranges)
+        if operand < count:
+            return self.ranges[operand].state
+        if operand < 2 * count:
+            return _UAV
+        return _UAV | _SRV | _CBV if operand == self.heap_operand else 0x200  # INDIRECT_ARGUMENT
+
+
+def want_of(each: ProgramRange) -> Any:
+    """The ``dmlk_shader_want`` of a range, and what it points to."""
+    sizes = ffi.new("uint8_t[256]", formats_of(each.element)) if each.kind is Kind.TYPED else ffi.NULL
+    want = ffi.new(
+        "dmlk_shader_want *",
+        {
+            "kind": int(each.kind),
+            "descriptor": int(each.descriptor),
+            "stride": each.stride,
+            "has_counter": each.has_counter,
+            "sizes": sizes,
+        },
+    )
+    return want, sizes
+
+
+def words_of(value: int) -> tuple[int, int]:
+    """The two DWORDs of an address or a handle."""
+    return value & 0xFFFFFFFF, value >> 32
+
+
+def address_in(arguments: bytes, word: int) -> int:
+    """The address or the handle at a DWORD of root arguments.  struct.error: they are too short."""
+    found: int = struct.unpack_from("<Q", arguments, 4 * word)[0]
+    return found

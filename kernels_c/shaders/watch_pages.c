@@ -1,0 +1,187 @@
+/* watch_pages.c - the shadow of buffers, by pages of 4 KiB, which are allocated when they are first accessed. */
+#include <stdlib.h>
+
+#include "watch_state.h"
+
+#define BLOCK (UINT64_C(1) << 20) /* bytes of the arena that are allocated at once */
+#define LINK 64                   /* bytes at the beginning of a block: the address of the one before */
+
+/* --- memory --- */
+
+void *dmlk_take_shadow(dmlk_shader_watch *watch, uint64_t bytes) {
+    dmlk_pages *pages = &watch->pages;
+    bytes = (bytes + 63) / 64 * 64;
+    if (pages->block == NULL || bytes > BLOCK - pages->block_used) {
+        if (BLOCK > watch->options.most_bytes - watch->bytes) {
+            return NULL;
+        }
+        uint8_t *block = calloc(BLOCK, 1);
+        if (block == NULL) {
+            return NULL;
+        }
+        memcpy(block, &pages->block, sizeof pages->block);
+        pages->block = block;
+        pages->block_used = LINK;
+        watch->bytes += BLOCK;
+    }
+    void *memory = pages->block + pages->block_used;
+    pages->block_used += bytes;
+    return memory;
+}
+
+void dmlk_free_pages(dmlk_pages *pages) {
+    while (pages->block != NULL) {
+        uint8_t *before;
+        memcpy(&before, pages->block, sizeof before);
+        free(pages->block);
+        pages->block = before;
+    }
+    free(pages->table);
+}
+
+/* --- the table of pages --- */
+
+static uint64_t slot_of(uint64_t number, uint64_t room) {
+    return (number * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (room - 1);
+}
+
+/* The entry of the page, or the free one in which it belongs. */
+static dmlk_page **entry_of(dmlk_page **table, uint64_t room, uint64_t number) {
+    uint64_t slot = slot_of(number, room);
+    while (table[slot] != NULL && table[slot]->number != number) {
+        slot = (slot + 1) & (room - 1);
+    }
+    return &table[slot];
+}
+
+static bool grow_table(dmlk_pages *pages) {
+    const uint64_t room = pages->room == 0 ? 1024 : 2 * pages->room;
+    dmlk_page **table = calloc(room, sizeof *table);
+    if (table == NULL) {
+        return false;
+    }
+    for (uint64_t i = 0; i < pages->room; i++) {
+        if (pages->table[i] != NULL) {
+            *entry_of(table, room, pages->table[i]->number) = pages->table[i];
+        }
+    }
+    free(pages->table);
+    pages->table = table;
+    pages->room = room;
+    return true;
+}
+
+dmlk_page *dmlk_find_page(dmlk_shader_watch *watch, uint64_t address) {
+    dmlk_pages *pages = &watch->pages;
+    const uint64_t number = address >> DMLK_PAGE_BITS;
+    if (2 * pages->count >= pages->room && !grow_table(pages)) {
+        return NULL;
+    }
+    dmlk_page **entry = entry_of(pages->table, pages->room, number);
+    if (*entry == NULL) {
+        dmlk_page *page = dmlk_take_shadow(watch, sizeof *page);
+        if (page == NULL) {
+            return NULL;
+        }
+        page->number = number;
+        page->shift = 2;
+        *entry = page;
+        pages->count++;
+    }
+    pages->cache[number % DMLK_CACHED] = *entry;
+    return *entry;
+}
+
+/* Makes the cells of a page smaller. */
+static bool split_cells(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shift) {
+    const uint32_t by = page->shift - shift, count = (uint32_t)DMLK_PAGE >> page->shift;
+    dmlk_cell *cells = dmlk_take_shadow(watch, ((uint64_t)DMLK_PAGE >> shift) * sizeof *cells);
+    if (cells == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!dmlk_split_cell(watch, &page->cells[i], &cells[i << by], by)) {
+            return false;
+        }
+    }
+    page->cells = cells;
+    page->shift = shift;
+    return true;
+}
+
+bool dmlk_prepare_page(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shift, bool values) {
+    if (values && page->values == NULL) {
+        page->values = dmlk_take_shadow(watch, DMLK_PAGE);
+        if (page->values == NULL) {
+            return false;
+        }
+    }
+    if (page->cells == NULL) {
+        page->shift = shift < page->shift ? shift : page->shift;
+        page->cells = dmlk_take_shadow(watch, ((uint64_t)DMLK_PAGE >> page->shift) * sizeof *page->cells);
+        return page->cells != NULL;
+    }
+    return shift >= page->shift || split_cells(watch, page, shift);
+}
+
+/* --- footprints --- */
+
+/* The intervals found so far, of which `room` are stored. */
+struct intervals {
+    dmlk_shader_interval *stored;
+    uint64_t room, count, end; /* of the last one */
+};
+
+static void add_interval(struct intervals *to, uint64_t begin, uint64_t end) {
+    if (to->count > 0 && to->end == begin) {
+        if (to->count <= to->room) {
+            to->stored[to->count - 1].end = end;
+        }
+    } else {
+        if (to->count < to->room) {
+            to->stored[to->count] = (dmlk_shader_interval){begin, end};
+        }
+        to->count++;
+    }
+    to->end = end;
+}
+
+/* Adds the set bits [begin, end) of a page's bits; bit 0 is `offset`. */
+static void add_bits(struct intervals *to, const uint64_t *bits, uint64_t begin, uint64_t end, uint64_t offset) {
+    for (uint64_t bit = begin; bit < end;) {
+        const uint64_t left = bits[bit / 64] >> bit % 64;
+        if (left == 0) {
+            bit = (bit / 64 + 1) * 64;
+            continue;
+        }
+        bit += (uint64_t)__builtin_ctzll(left);
+        const uint64_t clear = ~(bits[bit / 64] >> bit % 64);
+        const uint64_t size = clear == 0 ? 64 : (uint64_t)__builtin_ctzll(clear);
+        const uint64_t stop = bit + size < end ? bit + size : end;
+        if (bit < stop) {
+            add_interval(to, offset + bit, offset + stop);
+        }
+        bit = stop;
+    }
+}
+
+static const dmlk_page *page_with(const dmlk_pages *pages, uint64_t number) {
+    return pages->room == 0 ? NULL : *entry_of(pages->table, pages->room, number);
+}
+
+uint64_t dmlk_shader_footprint(const dmlk_shader_watch *watch, uint64_t address, uint64_t bytes, int written,
+                              dmlk_shader_interval *intervals, uint64_t room) {
+    struct intervals to = {.stored = intervals, .room = room};
+    const uint64_t end = address + bytes;
+    for (uint64_t at = address; at < end;) {
+        const uint64_t first = at >> DMLK_PAGE_BITS << DMLK_PAGE_BITS, next = first + DMLK_PAGE;
+        const uint64_t stop = next < end ? next : end;
+        const dmlk_page *page = page_with(&watch->pages, at >> DMLK_PAGE_BITS);
+        if (page != NULL) {
+            /* modulo 2^64: the offset of the page's first byte may be negative */
+            add_bits(&to, written ? page->written : page->read, at - first, stop - first, first - address);
+        }
+        at = stop;
+    }
+    return to.count;
+}

@@ -1,0 +1,203 @@
+/* watch_state.h - what the parts of the analysis of a watched dispatch share.
+ *
+ *   watch.c        the hooks: bounds, groupshared memory, barriers, lanes, findings
+ *   watch_cells.c  which accesses of a few bytes are kept, and when two of them race
+ *   watch_pages.c  the shadow of buffers, by pages of 4 KiB
+ */
+#ifndef DMLK_WATCH_STATE_H
+#define DMLK_WATCH_STATE_H
+
+#include <string.h>
+
+#include "watch.h"
+
+#define DMLK_MOST_THREADS 1024
+
+/* --- records: one access in 64 bits: clock (40), thread (10), site (12), class (2) --- */
+
+/* Two clocks count, one for buffers and one for groupshared memory.  A thread's clock is the time at which its group
+ * began, plus the fences of that memory that the thread has executed; the next group begins later than any of them. */
+typedef uint64_t dmlk_record; /* 0: none; class 0: the number of a wide cell */
+
+enum { DMLK_SITES = 1 << 12, DMLK_CLASSES = 3 }; /* class: DMLK_SHADER_READ, WRITE or ATOMIC */
+
+static inline dmlk_record dmlk_record_of(uint64_t clock, uint32_t thread, uint32_t site, uint32_t class) {
+    return clock << 24 | (uint64_t)thread << 14 | site << 2 | class;
+}
+static inline uint64_t dmlk_clock_of(dmlk_record r) { return r >> 24; }
+static inline uint32_t dmlk_thread_of(dmlk_record r) { return r >> 14 & 1023; }
+static inline uint32_t dmlk_site_of(dmlk_record r) { return r >> 2 & (DMLK_SITES - 1); }
+static inline uint32_t dmlk_class_of(dmlk_record r) { return r & 3; }
+
+/* What all accesses of one instruction have in common.  Site 0: any, when there are too many. */
+typedef struct dmlk_site {
+    uint32_t line, kind, view, bytes;
+    uint32_t phase; /* of an atomic access: address % 8 */
+    bool known;     /* the values written are known */
+    bool used;
+} dmlk_site;
+
+/* --- the order of a group's threads, for one kind of memory --- */
+
+/* A barrier at which all threads wait orders an access with everything after it, if the thread has executed a fence
+ * of that memory since the access: by the barrier itself, or before. */
+typedef struct dmlk_order {
+    uint64_t start;  /* the time at which the group began */
+    uint32_t most;   /* fences of a thread so far */
+    uint32_t fences[DMLK_MOST_THREADS];
+    /* The thread's clock when it came to its barriers: the last one with an odd number and with an even one.  A
+     * thread is at most one barrier ahead of those that it waits for. */
+    uint64_t released[DMLK_MOST_THREADS][2];
+} dmlk_order;
+
+/* --- cells --- */
+
+/* The accesses kept for a few bytes: two records of any classes, or `a` is the number of a wide cell. */
+typedef struct dmlk_cell {
+    dmlk_record a, b;
+} dmlk_cell;
+
+/* Two records of each class, by two threads. */
+typedef struct dmlk_wide_cell {
+    dmlk_record of[DMLK_CLASSES][2];
+} dmlk_wide_cell;
+
+/* Wide cells are numbered from 1. */
+typedef struct dmlk_wide_cells {
+    dmlk_wide_cell **blocks;
+    uint64_t count, blocks_room;
+} dmlk_wide_cells;
+
+/* --- pages of buffers --- */
+
+enum { DMLK_PAGE_BITS = 12, DMLK_PAGE = 1 << DMLK_PAGE_BITS, DMLK_PAGE_WORDS = DMLK_PAGE / 64, DMLK_CACHED = 256 };
+
+typedef struct dmlk_page {
+    uint64_t number;                                           /* address / DMLK_PAGE */
+    uint64_t read[DMLK_PAGE_WORDS], written[DMLK_PAGE_WORDS]; /* a bit for each byte: the footprint */
+    dmlk_cell *cells;                                          /* NULL: bytes that nobody can write, so far */
+    uint8_t *values;                                           /* last written; NULL: none known */
+    uint32_t shift;                                            /* a cell has 1 << shift bytes */
+} dmlk_page;
+
+typedef struct dmlk_pages {
+    dmlk_page **table; /* by hash of the number; NULL: free */
+    uint64_t room, count;
+    dmlk_page *cache[DMLK_CACHED];
+    uint8_t *block; /* memory of the arena; each block begins with the address of the one before */
+    uint64_t block_used;
+} dmlk_pages;
+
+/* --- the watch --- */
+
+typedef struct dmlk_start { /* of a group */
+    uint64_t clock[2];      /* of buffers, of groupshared memory */
+    uint32_t group[3];
+} dmlk_start;
+
+typedef struct dmlk_sync { /* a barrier of the current group: the wave that came to it first */
+    uint32_t line, thread;
+} dmlk_sync;
+
+struct dmlk_shader_watch {
+    dmlk_shader_watch_options options;
+    dmlk_shader_watch_result result;
+    uint64_t bytes; /* of memory that the analysis of buffers takes */
+
+    dmlk_site *sites;
+    uint32_t last_site;
+
+    dmlk_start *starts; /* of the groups that ran, in this order */
+    uint64_t groups, groups_room;
+    dmlk_order buffers, shared;
+    uint32_t arrived[DMLK_MOST_THREADS]; /* barriers that the thread has come to */
+
+    uint32_t wave_syncs[DMLK_MOST_THREADS]; /* barriers that the wave has come to */
+    dmlk_sync *syncs;
+    uint64_t sync_count, syncs_room;
+    bool diverged; /* a barrier of the current group was reached by a part of a wave */
+
+    dmlk_wide_cells wide;
+    dmlk_pages pages;
+
+    dmlk_cell *shared_cells; /* groupshared memory: cells of 1 << shared_shift bytes */
+    uint32_t shared_shift;
+    uint64_t *shared_written; /* a bit for each byte */
+    uint8_t *shared_values;
+
+    dmlk_shader_finding *findings;
+    dmlk_shader_finding *last; /* the finding that was counted last */
+};
+
+/* --- watch_cells.c --- */
+
+/* An access of one thread to one cell. */
+typedef struct dmlk_touch {
+    dmlk_shader_watch *watch;
+    const dmlk_order *order;
+    dmlk_record record;
+    uint64_t offset;      /* of the cell's first byte that is accessed, in the view or in groupshared memory */
+    const uint8_t *value; /* of a write: the cell's new bytes; NULL: not known */
+    uint8_t *kept;        /* the cell's bytes as last written; NULL: not known */
+    uint32_t size;        /* of the cell in bytes */
+    bool is_shared;
+} dmlk_touch;
+
+/* Compares the access with those kept in the cell, and keeps it. */
+void dmlk_meet(const dmlk_touch *touch, dmlk_cell *cell);
+/* Makes 1 << by cells of one: `to` has room for them. */
+bool dmlk_split_cell(dmlk_shader_watch *watch, const dmlk_cell *cell, dmlk_cell *to, uint32_t by);
+void dmlk_free_wide_cells(dmlk_wide_cells *wide);
+
+/* Most accesses need no comparison: the cell is empty, or has only accesses of the same thread, or of readers like
+ * this one.  True: that was so, and the access is kept. */
+static inline bool dmlk_meet_quickly(dmlk_cell *cell, dmlk_record record, uint64_t start, bool is_shared) {
+    const dmlk_record a = cell->a, b = cell->b, begin = start << 24;
+    if (a == 0) {
+        cell->a = record;
+        return true;
+    }
+    const uint32_t class = dmlk_class_of(record), class_a = dmlk_class_of(a);
+    if (class_a == 0) {
+        return false;
+    }
+    if (is_shared && a < begin && b < begin) { /* left from an earlier group */
+        *cell = (dmlk_cell){record, 0};
+        return true;
+    }
+    if (b == 0 && a >= begin && dmlk_thread_of(a) == dmlk_thread_of(record) &&
+        (class != DMLK_SHADER_ATOMIC || class_a != DMLK_SHADER_ATOMIC || dmlk_site_of(a) == dmlk_site_of(record))) {
+        *(class == class_a ? &cell->a : &cell->b) = record;
+        return true;
+    }
+    if (class != DMLK_SHADER_READ || class_a != DMLK_SHADER_READ) {
+        return false;
+    }
+    if (!is_shared && a < begin && (b == 0 || dmlk_class_of(b) == DMLK_SHADER_READ)) {
+        return true; /* any write of this group races with that of the earlier one */
+    }
+    return dmlk_class_of(b) == DMLK_SHADER_READ && (a ^ record) >> 24 == 0 && (b ^ record) >> 24 == 0;
+}
+
+/* --- watch_pages.c --- */
+
+/* The page of an address; NULL: no memory. */
+dmlk_page *dmlk_find_page(dmlk_shader_watch *watch, uint64_t address);
+/* Gives the page cells of at most 1 << shift bytes, and room for values if `values`. */
+bool dmlk_prepare_page(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shift, bool values);
+void dmlk_free_pages(dmlk_pages *pages);
+/* Takes memory within the limit, filled with zeros; NULL: none left. */
+void *dmlk_take_shadow(dmlk_shader_watch *watch, uint64_t bytes);
+
+static inline dmlk_page *dmlk_page_at(dmlk_shader_watch *watch, uint64_t address) {
+    const uint64_t number = address >> DMLK_PAGE_BITS;
+    dmlk_page *page = watch->pages.cache[number % DMLK_CACHED];
+    return page != NULL && page->number == number ? page : dmlk_find_page(watch, address);
+}
+
+/* --- watch.c --- */
+
+/* Counts a race of the touch with an access that was kept. */
+void dmlk_note_race(const dmlk_touch *touch, dmlk_record earlier, bool same_value);
+
+#endif

@@ -1,0 +1,1 @@
+"""Pipelines of compute shaders: root signatures, pipeline states, command signatures."""

@@ -1,0 +1,1 @@
+"""Root signatures as bytes and as data: serialized, read, validated and converted between versions."""
