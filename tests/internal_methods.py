@@ -3,5 +3,6 @@
 INTERNAL = {
     *("title", "part", "discard", "check_open", "forget", "use", "slots"),
     *("start", "records_with", "may_record", "reject", "use_all", "need", "announce"),
+    *("begin_with", "check_pipeline", "change_heaps", "lose_compute_state", "matches"),
     *("descriptors", "complete", "alone", "uses", "at_submit", "budget_changed"),
 }

@@ -4,7 +4,7 @@
 #include "shader.h"
 
 /* Set by the tests: dmlk_shader_stopped. */
-int (*shader_stopped)(int64_t *work, int64_t amount);
+uint32_t (*shader_stopped)(const dmlk_shader_call *call);
 
 static uint32_t load(const dmlk_shader_view *view, uint64_t offset) {
     uint32_t value = 0;
@@ -18,7 +18,7 @@ static void store(const dmlk_shader_call *call, const dmlk_shader_view *view, ui
                   uint32_t x, uint32_t thread) {
     if (view->base != NULL && offset + 4 <= view->bytes) {
         memcpy(view->base + offset, &value, 4);
-    } else if (view->flags & DMLK_SHADER_ROOT) {
+    } else if ((view->flags & DMLK_SHADER_ROOT) && call->fault->kind == 0) {
         *call->fault = (dmlk_shader_fault){
             .kind = 1, .view = view->id, .offset = offset, .bytes = 4, .access = DMLK_WRITE, .group = {x, 0, 0},
             .thread = thread, .line = 7};
@@ -60,8 +60,7 @@ void indexed(const dmlk_shader_call *call, uint32_t x, uint32_t y, uint32_t z, u
 
 /* while (true); */
 void endless(const dmlk_shader_call *call, uint32_t x, uint32_t y, uint32_t z, uint8_t *shared, uint8_t *frames) {
-    (void)call, (void)x, (void)y, (void)z, (void)shared, (void)frames;
-    int64_t work = 0;
-    while (!shader_stopped(&work, 1024)) {
+    (void)x, (void)y, (void)z, (void)shared, (void)frames;
+    while (!shader_stopped(call)) {
     }
 }

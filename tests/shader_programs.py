@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlemu.shaders.compiled import CompiledShader, Range
+from dmlemu.shaders import CompiledShader, Range
 from dmlemu_hw.kernels import ffi, lib
 
 HERE = Path(__file__).parent

@@ -59,6 +59,11 @@ class ProgramRange(NamedTuple):
     has_counter: bool = False
 
     @property
+    def title(self) -> str:
+        """The name, for the beginning of a sentence, too: names of shaders are not to be capitalized."""
+        return f"'{self.name}'"
+
+    @property
     def state(self) -> int:
         """The ``D3D12_RESOURCE_STATES`` that its buffers must be in."""
         return _STATES[self.descriptor]
@@ -109,9 +114,9 @@ class Program:
     @property
     def operands(self) -> tuple[str, ...]:
         """The names of what a dispatch accesses: the ranges, their counters, and what is no range."""
-        counters = (f"the counter of {each.name}" for each in self.ranges)
+        counters = (f"the counter of {each.title}" for each in self.ranges)
         others = ("ResourceDescriptorHeap", "pArgumentBuffer", "pCountBuffer")
-        return (*(each.name for each in self.ranges), *counters, *others)
+        return (*(each.title for each in self.ranges), *counters, *others)
 
     def counter_operand(self, number: int) -> int:
         return len(self.ranges) + number

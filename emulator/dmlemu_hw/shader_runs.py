@@ -140,7 +140,7 @@ class ShaderRuns:
             where = self._memory.describe_address(address)
             raise GpuFault(
                 FaultKind.BAD_ADDRESS,
-                f"The root descriptor of {each.name} of {call.program.label} is {address:#x}, which lies in "
+                f"The root descriptor of {each.title} of {call.program.label} is {address:#x}, which lies in "
                 f"{where}.",
                 address=address,
                 operand=number,
@@ -182,7 +182,7 @@ class ShaderRuns:
 
     def _unusable(self, program: Program, number: int, each: ProgramRange, table: Table) -> GpuFault:
         """Why the only descriptor of a range cannot be used."""
-        found, what = table.descriptor(0), f"{each.name} of {program.label}"
+        found, what = table.descriptor(0), f"{each.title} of {program.label}"
         where = f"The descriptor of {what} at {table.handle:#x}"
         fault = GpuFault(
             FaultKind.BAD_DESCRIPTOR,
@@ -243,7 +243,7 @@ class ShaderRuns:
         return GpuFault(
             FaultKind.OUTSIDE_ROOT,
             f"Thread {found.thread} of group ({x}, {y}, {z}) {done} {found.bytes} bytes at byte "
-            f"{found.offset} of {each.name}{line}, a root descriptor, whose resource ends after "
+            f"{found.offset} of {each.title}{line}, a root descriptor, whose resource ends after "
             f"{view.bytes} bytes.",
             address=address,
             operand=operand,

@@ -45,7 +45,7 @@ PLAIN = {
     "void": "void",
 }
 POINTERS = re.compile(
-    r"[*&\[]|\bREF[CI]?[GIL]\w*ID\b|\bP?L?P?C?W?STR\b|\bLPC\w+\b|\bHANDLE\b|\bHMODULE\b|\bPFN_\w+|\bD3D12MessageFunc\b"
+    r"[*&\[]|\bREF[CI]?[GIL]\w*ID\b|\bP?L?P?C?W?STR\b|\bLPVOID\b|\bLPC\w+\b|\bHANDLE\b|\bHMODULE\b|\bPFN_\w+|\bD3D12MessageFunc\b"
 )
 
 
@@ -53,7 +53,7 @@ class Method:
     """A method, by the interface that declares it."""
 
     def __init__(self, owner: str, line: str, sizes: dict[str, int]) -> None:
-        result, self.name, parameters = re.fullmatch(r"  ([\w ]+) (\w+)\((.*)\)", line).groups()
+        result, self.name, parameters = re.fullmatch(r"  ([\w *]+) (\w+)\((.*)\)", line).groups()
         self.symbol = f"{owner}_{self.name}"
         self.is_hresult = result == "HRESULT"
         self.hands_out = re.search(r"\bREFIID \w+, void \*\*\w+$", parameters) is not None

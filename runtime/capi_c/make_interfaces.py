@@ -22,7 +22,8 @@ HEADERS = ("d3dcommon.h", "d3d12.h", "d3d12sdklayers.h", "dxcore_interface.h", "
 
 # The versions that are claimed, with all their bases.
 CLAIMED = """
-    ID3D12Device15 ID3D12DeviceConfiguration1 ID3DDestructionNotifier
+    ID3D12Device15 ID3D12DeviceConfiguration1 ID3DDestructionNotifier ID3D10Blob
+    ID3D12RootSignatureDeserializer ID3D12VersionedRootSignatureDeserializer
     ID3D12CommandQueue ID3D12CommandAllocator ID3D12GraphicsCommandList10 ID3D12Fence1
     ID3D12Heap1 ID3D12Resource2 ID3D12DescriptorHeap ID3D12QueryHeap ID3D12Debug1 ID3D12Debug2 ID3D12Debug6
     ID3D12DebugDevice1 ID3D12DebugDevice2 ID3D12InfoQueue1 IDMLDevice1 IDMLOperator IDMLCompiledOperator
@@ -57,6 +58,10 @@ STRUCTS = """
     D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPE_COUNT
     D3D12_FEATURE_DATA_PROTECTED_RESOURCE_SESSION_TYPES D3D12_FEATURE_DATA_SERIALIZATION
     D3D12_DEVICE_CONFIGURATION_DESC D3D12_SUBRESOURCE_TILING D3D12_PACKED_MIP_INFO D3D12_TILE_SHAPE
+    D3D12_DESCRIPTOR_RANGE D3D12_DESCRIPTOR_RANGE1 D3D12_ROOT_DESCRIPTOR_TABLE D3D12_ROOT_DESCRIPTOR_TABLE1
+    D3D12_ROOT_CONSTANTS D3D12_ROOT_DESCRIPTOR D3D12_ROOT_DESCRIPTOR1 D3D12_ROOT_PARAMETER
+    D3D12_ROOT_PARAMETER1 D3D12_STATIC_SAMPLER_DESC D3D12_ROOT_SIGNATURE_DESC D3D12_ROOT_SIGNATURE_DESC1
+    D3D12_VERSIONED_ROOT_SIGNATURE_DESC
     DXCoreHardwareID
     DXCoreHardwareIDParts DXCoreAdapterMemoryBudget DXCoreAdapterMemoryBudgetNodeSegmentGroup
     DML_BINDING_PROPERTIES DML_BUFFER_TENSOR_DESC DML_TENSOR_DESC DML_OPERATOR_DESC DML_BINDING_DESC
@@ -85,7 +90,7 @@ _METHOD = re.compile(
     r"|IFACEMETHOD(?:_\((\w+),\s*(\w+)\)|\((\w+)\))\s*\(([^;{]*?)\)\s*(?:= 0|PURE);",
     re.DOTALL,
 )
-_OTHER_VIEWS = r"Texture|Raytracing|BufferByteOffset"  # of unions; newer headers have more
+_OTHER_VIEWS = r"Texture|Raytracing|BufferByteOffset|Desc_1_2"  # of unions; newer headers have more
 
 
 def read(folder: Path) -> dict[str, str]:
@@ -171,11 +176,12 @@ def structs(folder: Path, texts: dict[str, str]) -> dict[str, str]:
 def members(text: str, name: str) -> list[str]:
     """The names of a struct's members, those of anonymous unions included."""
     name = {"D3D12_RECT": "tagRECT", "LUID": "_LUID"}.get(name, name)
-    found = re.search(
-        rf"\b(?:struct|union) (?:_)?{name}\s*\{{(.*?)\n\s*\}}\s*(?:{name}|\w*LUID\w*|\w*RECT\w*)?[^;]*;",
-        text,
-        re.DOTALL,
+    begin, end = (
+        rf"\b(?:struct|union) (?:_)?{name}\s*\{{(.*?)\n\s*\}}\s*",
+        rf"(?:{name}|\w*LUID\w*|\w*RECT\w*)",
     )
+    # A union inside of a struct ends as a struct that has no name behind it.
+    found = re.search(rf"{begin}{end}[^;]*;", text, re.DOTALL) or re.search(rf"{begin};", text, re.DOTALL)
     names = re.findall(r"(\w+)(?:\[\s*\d+\s*\])?\s*;", found[1]) if found else []
     return [each for each in names if not re.match(_OTHER_VIEWS, each)]
 

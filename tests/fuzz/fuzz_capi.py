@@ -108,7 +108,7 @@ def interfaces() -> str:
 
 
 def slot(number: int, row: str, sizes: dict[str, int], leaf: str) -> str:
-    result, name, parameters = re.fullmatch(r"  ([\w ]+) (\w+)\((.*)\)", row).groups()  # type: ignore[union-attr]
+    result, name, parameters = re.fullmatch(r"  ([\w *]+) (\w+)\((.*)\)", row).groups()  # type: ignore[union-attr]
     arguments = []
     for each in filter(None, parameters.split(", ")):
         kind = next((kind for pattern, kind in KINDS if re.search(pattern, each)), "n")

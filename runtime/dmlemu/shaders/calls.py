@@ -146,9 +146,7 @@ class Calls:
         code.do(f"br label %{on}")
         code.label(on)
 
-    def accessed(
-        self, view: View, offset: Lanes, size: int, kind: str, value: Lanes | None = None
-    ) -> None:
+    def accessed(self, view: View, offset: Lanes, size: int, kind: str, value: Lanes | None = None) -> None:
         """Tells what watches the dispatch of an access to a buffer; ``value``: what is written."""
         if not self.target.checked:
             return

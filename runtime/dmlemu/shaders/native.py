@@ -45,7 +45,7 @@ class CompiledShader:
     """Of memory in which the waves of a group wait at barriers."""
     key: bytes
     """A hash of what was compiled, and how."""
-    code: Any
+    code: Any = None
     """What owns the native code."""
 
 

@@ -217,7 +217,8 @@ def _together(wave: Wave, at: _Place, size: int) -> str | None:
         offset = at.offset.text
     else:
         return None
-    wide = code.new(f"sext i32 {offset} to i64")  # the first lanes may lie before the memory, masked
+    # Signed: lane 0 may be outside, before the beginning, and others inside.
+    wide = code.new(f"sext i32 {offset} to i64")
     return code.new(f"getelementptr i8, ptr {at.memory.base}, i64 {wide}")
 
 

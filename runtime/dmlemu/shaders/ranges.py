@@ -47,7 +47,7 @@ class Range:
     """``cbuffer``, ``typed``, ``raw``, ``structured`` or ``sampler``."""
     space: int
     lower: int
-    count: int
+    count: int = 1
     """0: unbounded."""
     stride: int = 0
     """Bytes of an element of a structured buffer."""
@@ -63,8 +63,12 @@ class Range:
 
     @property
     def register(self) -> str:
-        """Such as ``u0`` or ``t1, space2``."""
-        return f"{self.register_class}{self.lower}" + (f", space{self.space}" if self.space else "")
+        """``"t1, space2"``, ``"u0"``, ``"t4 to t7"``, ``"t2 and all behind it"``."""
+        letter, space = self.register_class, f", space{self.space}" if self.space else ""
+        first = f"{letter}{self.lower}"
+        if self.count == 0:
+            return f"{first} and all behind it{space}"
+        return f"{first}{f' to {letter}{self.lower + self.count - 1}' if self.count > 1 else ''}{space}"
 
 
 def read_ranges(container: Container) -> tuple[Range, ...]:

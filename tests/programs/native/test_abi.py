@@ -47,7 +47,7 @@ def _table(headers: str) -> str:
     for name, base, iid, own in rows:
         counts[name] = counts[base] + len(own.splitlines())
         for number, row in enumerate(own.splitlines(), counts[base]):
-            result, method, parameters = re.fullmatch(r"  ([\w ]+) (\w+)\((.*)\)", row).groups()  # type: ignore[union-attr]
+            result, method, parameters = re.fullmatch(r"  ([\w *]+) (\w+)\((.*)\)", row).groups()  # type: ignore[union-attr]
             types = ", ".join(_parameter(each) for each in parameters.split(", ") if each)
             slots.append(
                 f'    expect_slot("{name}::{method}", {number}, '

@@ -48,7 +48,7 @@ def _methods() -> dict[str, dict[str, Method]]:
     ):
         own = dict(found.get(base, {}))
         for row in rows.splitlines():
-            result, method, parameters = re.fullmatch(r"  ([\w ]+) (\w+)\((.*)\)", row).groups()  # type: ignore[union-attr]
+            result, method, parameters = re.fullmatch(r"  ([\w *]+) (\w+)\((.*)\)", row).groups()  # type: ignore[union-attr]
             symbol = f"{name}_{method}"
             each = [text for text in parameters.split(", ") if text]
             own[method.lower()] = Method(len(own), symbol, result == "HRESULT", each)

@@ -16,7 +16,7 @@ import pytest
 import dmlemu
 from dmlemu.d3d12.core import features
 from dmlemu.d3d12.core.c_memory import c_format, c_size
-from dmlemu.d3d12.types import structs
+from dmlemu.d3d12.types import root_signature, structs
 from dmlemu.dml import BindingProperties, ScaleBias, Size2D
 from dmlemu.frontends.capi import _capi, startup
 from dmlemu.frontends.capi.objects import Interface
@@ -95,7 +95,9 @@ def _rows() -> dict[str, tuple[int, dict[str, int]]]:
 
 def _declared() -> dict[str, type[Frozen]]:
     """Our structs that the table has, by their C names."""
-    kinds = [*vars(structs).values(), *vars(features).values(), BindingProperties, ScaleBias, Size2D]
+    modules = (structs, root_signature, features)
+    kinds = [each for module in modules for each in vars(module).values()]
+    kinds += [BindingProperties, ScaleBias, Size2D]
     classes = [each for each in kinds if isinstance(each, type) and issubclass(each, Frozen) and each.__doc__]
     names = {each: re.search(r"``(\w+)``", each.__doc__ or "") for each in classes}
     return {name[1]: kind for kind, name in names.items() if name and name[1] in _rows()}
@@ -105,8 +107,10 @@ def test_our_structs_lie_as_the_table_says() -> None:
     import struct
 
     rows, declared = _rows(), _declared()
-    assert len(declared) >= 35
-    not_flat = {"D3D12_FEATURE_DATA_FEATURE_LEVELS"}
+    assert len(declared) >= 50
+    not_flat = {"D3D12_FEATURE_DATA_FEATURE_LEVELS", "D3D12_VERSIONED_ROOT_SIGNATURE_DESC"}
+    some = ("ROOT_DESCRIPTOR_TABLE", "ROOT_PARAMETER", "ROOT_SIGNATURE_DESC")
+    not_flat |= {f"D3D12_{each}{version}" for each in some for version in ("", "1")}
     for name in declared.keys() - not_flat:
         size, offsets = rows[name]
         assert c_size(declared[name]) == size, name
@@ -156,7 +160,7 @@ def test_every_method_that_has_a_name_in_the_table_is_one_of_its_interface() -> 
     """No slot gets the method of another interface by its name."""
     bases = dict(re.findall(r"^interface (\w+) : (\w+)", TABLE, re.MULTILINE))
     methods = {
-        name: set(re.findall(r"^  [\w ]+ (\w+)\(", rows, re.MULTILINE))
+        name: set(re.findall(r"^  [\w *]+ (\w+)\(", rows, re.MULTILINE))
         for name, rows in re.findall(r"^interface (\w+).*\n((?:  .*\n)*)", TABLE, re.MULTILINE)
     }
     known = {name for kind in startup._subclasses(Interface) for name in vars(kind)}

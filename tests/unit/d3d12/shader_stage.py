@@ -30,7 +30,7 @@ from dmlemu.d3d12 import (
     VersionedRootSignatureDesc,
     serialize_versioned_root_signature,
 )
-from dmlemu.shaders.compiled import Range
+from dmlemu.shaders import Range
 from shader_programs import SCALE, shader
 
 from .stage import Stage

@@ -155,10 +155,12 @@ def transition(resource: Resource | None, before: ResourceStates, after: Resourc
 
 
 @contextmanager
-def fails(rule: str, hresult: HResult = INVALID, message_id: int | None = None) -> Iterator[None]:
+def fails(
+    rule: str, hresult: HResult = INVALID, message_id: int | None = None
+) -> Iterator[pytest.ExceptionInfo[Error]]:
     """Asserts that the block raises an Error with this rule, HRESULT and message id, and a good message."""
     with pytest.raises(Error) as raised:
-        yield
+        yield raised
     error, report = raised.value, raised.value.report
     assert report.rule.startswith(f"{rule}: "), report.text(error.hresult)
     assert error.hresult is hresult, report.text(error.hresult)

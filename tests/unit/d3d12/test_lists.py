@@ -94,12 +94,17 @@ def test_CL2_allocator(stage: Stage) -> None:
     device.create_command_list(1, DIRECT, allocator)
 
 
-def test_CL2_pipeline_states_are_not_emulated(stage: Stage) -> None:
+def test_CL2_the_initial_state_is_a_pipeline_state_of_the_device(stage: Stage) -> None:
     allocator = stage.device.create_command_allocator(DIRECT)
 
-    with pytest.raises(Error, match="pipeline state is not emulated"):
-        stage.device.create_command_list(0, DIRECT, allocator, object())  # type: ignore[arg-type]
-    stage.device.create_command_list(0, DIRECT, allocator)
+    for wrong in (object(), Objects(Stage().device).pipeline):
+        with fails("OB3"):
+            stage.device.create_command_list(0, DIRECT, allocator, wrong)  # type: ignore[arg-type]
+    commands = stage.device.create_command_list(0, DIRECT, allocator)
+    commands.close()
+    with fails("OB3"):
+        commands.reset(allocator, object())  # type: ignore[arg-type]
+    commands.reset(allocator)
 
 
 def test_CL3_create_command_list1_is_closed(stage: Stage) -> None:

@@ -105,7 +105,7 @@ def fault_error(names: Names, fault: GpuFault, circumstances: tuple[str, ...]) -
         last = memory.describe_address(fault.address + fault.needed - 1)
         lines.append(f"The last byte of the tensor would lie in {last}")
     removal = "RM3: a GPU fault removes the device"
-    rule = _OF_SHADERS if _is_shader(fault) else _RULES.get(check.id, "")
+    rule = _OF_SHADERS if _is_shader(fault) and fault.operand >= 0 else _RULES.get(check.id, "")
     return error_of(
         check,
         _message(names, fault, command),

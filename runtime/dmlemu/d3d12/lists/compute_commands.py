@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dmlemu_hw.packets import Opcode
 
@@ -13,12 +14,15 @@ from ..memory.resource import Resource
 from ..pipelines.command_signature import CommandSignature
 from ..pipelines.pipeline_state import PipelineState
 from ..pipelines.root_signature import RootSignature
-from ..types.enums import DescriptorHeapType, RootParameterType
+from ..types.enums import CommandListType, DescriptorHeapType, RootParameterType
 from . import compute_validation as rules
 from .command_allocator import CommandAllocator
 from .compute_state import ComputeState
 from .list_recorder import ListRecorder
 from .recording_method import records
+
+if TYPE_CHECKING:
+    from ..core.device_context import DeviceContext
 
 __all__ = ["ComputeCommands"]
 
@@ -31,7 +35,9 @@ class ComputeCommands(ListRecorder):
     ``compute``: what is set for the next one.
     """
 
-    compute = ComputeState()
+    def __init__(self, context: DeviceContext, type: CommandListType) -> None:
+        super().__init__(context, type)
+        self.compute = ComputeState()
 
     def start(self, allocator: CommandAllocator, operation: str) -> None:
         """Begins a recording without anything set (CL12)."""

@@ -168,8 +168,8 @@ def check_constants(
 
 
 def _bytes_of(command_list: ComputeCommands, operation: str, values: Any) -> bytes:
-    if isinstance(values, np.ndarray | np.generic):
-        data: bytes = np.ascontiguousarray(values).tobytes()
+    if isinstance(values, bytes | bytearray | memoryview | np.ndarray):
+        data = values.tobytes() if isinstance(values, np.ndarray) else bytes(values)
         if len(data) % 4:
             raise SC4.size(
                 command_list,
@@ -301,7 +301,7 @@ def _check_argument(
                 page=_page(operation),
                 operation=operation,
                 context=(f"{why[:1].upper()}{why[1:]}",) if why else (),
-                name=each.name,
+                name=each.title,
                 pipeline=pipeline.title(),
                 which=which,
                 index=parameter.index,
@@ -334,7 +334,7 @@ def _check_table(
                 expected=f"within [0, {found[0].count}) of {heap}",
                 page=_page(operation),
                 operation=operation,
-                name=each.name,
+                name=each.title,
                 pipeline=pipeline.title(),
                 heap=heap.title(),
             )
@@ -367,7 +367,7 @@ def _views(
         else:
             resource = resource_at(command_list.context, address)
             if resource is not None:
-                yield View(resource, each.state, each.name)
+                yield View(resource, each.state, each.title)
 
 
 def _of_table(command_list: ComputeCommands, each: ProgramRange, handle: int) -> Iterator[View]:
@@ -387,10 +387,10 @@ def _of_table(command_list: ComputeCommands, each: ProgramRange, handle: int) ->
             continue
         resource = resource_at(context, view.address)
         if resource is not None:
-            yield View(resource, each.state, each.name)
+            yield View(resource, each.state, each.title)
         counter = resource_at(context, view.counter_address) if each.has_counter else None
         if counter is not None:
-            yield View(counter, states.UNORDERED_ACCESS, f"the counter of {each.name}")
+            yield View(counter, states.UNORDERED_ACCESS, f"the counter of {each.title}")
 
 
 def _descriptor(data: bytes) -> Descriptor | None:

@@ -21,7 +21,7 @@ from .root_signature import Parameter, RootSignature
 from .rows import PS2
 
 if TYPE_CHECKING:
-    from ...shaders.compiled import Range
+    from ...shaders import Range
 
 __all__ = ["bind", "describe"]
 
@@ -129,7 +129,7 @@ def _bind(each: Range, bound: list[_Bound], signature: RootSignature) -> Program
                 signature,
                 given=f"a root descriptor (parameter {parameter.index})",
                 expected="a descriptor table",
-                name=name,
+                name=f"'{name}'",
                 what=describe(each),
                 register=each.register,
             )
@@ -156,7 +156,7 @@ def _not_bound(each: Range, bound: list[_Bound], signature: RootSignature) -> Er
         signature,
         given="; ".join(map(str, near)) or "a root signature without parameters",
         expected=each.register,
-        name=each.name or each.register,
+        name=f"'{each.name or each.register}'",
         what=describe(each),
         register=each.register,
         signature=signature.title(),

@@ -21,7 +21,7 @@ from .structs import ComputePipelineStateDesc
 
 if TYPE_CHECKING:
     from ...shaders import Container, ShaderError
-    from ...shaders.compiled import CompiledShader
+    from ...shaders import CompiledShader
     from ..core.device_context import DeviceContext
 
 __all__ = ["PipelineState", "create_compute_pipeline_state", "create_pipeline_state"]
@@ -175,13 +175,12 @@ def _compiled(container: Container, operation: str) -> CompiledShader:
     """E_NOTIMPL: what compiles shaders is not installed, or does not know something in this one."""
     from ... import shaders
 
-    compile_shader = getattr(shaders, "compile_shader", None)
-    if compile_shader is None:
-        raise not_implemented(
-            operation, "A compute shader", "Install what compiles it: pip install dmlemu[hlsl]."
-        )
     try:
-        found: CompiledShader = compile_shader(container)
+        found = shaders.compile_shader(container)
+    except shaders.CompilerMissing as error:
+        raise not_implemented(
+            operation, "A compute shader", f"{str(error)[:1].upper()}{str(error)[1:]}."
+        ) from None
     except shaders.ShaderError as error:
         raise _refused(error, "a container of DXIL", operation) from None
     return found

@@ -34,10 +34,11 @@ def serialize_root_signature(desc: RootSignatureDesc, version: RootSignatureVers
     """
     operation = "D3D12SerializeRootSignature"
     instance(desc, RootSignatureDesc, "desc")
-    if integer(version, "version") != _1_0:
-        hint = "Version 1.1 is serialized by D3D12SerializeVersionedRootSignature."
+    number = integer(version, "version")
+    if number != _1_0:
+        hint = "Version 1.1 is serialized by D3D12SerializeVersionedRootSignature." if number == _1_1 else ""
         raise RG7.version(
-            field="Version", given=version, expected="VERSION_1_0", hint=hint, operation=operation
+            field="Version", given=_spelled(number), expected="VERSION_1_0", hint=hint, operation=operation
         )
     validate(as_version_1_1(desc), "pRootSignature", operation)
     return written_bytes(desc)
@@ -65,6 +66,11 @@ def _known_version(version: Any, operation: str, field: str) -> RootSignatureVer
             field=field, given=number, expected="VERSION_1_0 or VERSION_1_1", operation=operation
         )
     return RootSignatureVersion(number)
+
+
+def _spelled(version: int) -> object:
+    """A version for a message: C programs give numbers."""
+    return RootSignatureVersion(version) if version in list(RootSignatureVersion) else version
 
 
 class RootSignatureDeserializer:

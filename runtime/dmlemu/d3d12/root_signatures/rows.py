@@ -223,6 +223,6 @@ class RG9(Rule):
     damaged = Breach(
         ROOT_SIGNATURE_BLOB,
         "The bytes of the root signature are damaged: {what}.",
-        expected="what the header of the container and the counts in it say",
+        expected="as many as their header and the counts in them say",
         message_id=MessageId.CREATE_ROOT_SIGNATURE_DESERIALIZE_FAILED,
     )

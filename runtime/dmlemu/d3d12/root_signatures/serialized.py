@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...diagnostics.unsupported import not_implemented
-from ...errors import Error
+from ...errors import Error, number_of
 from ...shaders.container import read_parts, write_container
 from ...shaders.errors import ShaderError
 from ..types.enums import RootParameterType, RootSignatureVersion
@@ -126,7 +126,7 @@ def read_bytes(data: bytes, field: str, operation: str) -> RootSignatureDesc | R
     try:
         parts = read_parts(data)
     except ShaderError as error:
-        raise _damaged(str(error), field, operation) from None
+        raise _damaged(str(error), len(data), field, operation) from None
     if _PART not in parts:
         names = f"parts {', '.join(parts)}" if parts else "no part"
         raise RG9.not_found(field=field, given=names, operation=operation)
@@ -145,8 +145,8 @@ def read_bytes(data: bytes, field: str, operation: str) -> RootSignatureDesc | R
     return part.root_signature(RootSignatureVersion(version))
 
 
-def _damaged(what: str, field: str, operation: str) -> Error:
-    return RG9.damaged(field=field, given=what, operation=operation, what=what)
+def _damaged(what: str, size: int, field: str, operation: str) -> Error:
+    return RG9.damaged(field=field, given=number_of(size, "byte"), operation=operation, what=what)
 
 
 class _Part:
@@ -170,7 +170,7 @@ class _Part:
         return layout.iter_unpack(memoryview(self._data)[at : at + size])
 
     def _wrong(self, what: str) -> Error:
-        return _damaged(what, self._field, self._operation)
+        return _damaged(what, len(self._data), self._field, self._operation)
 
     def root_signature(self, version: RootSignatureVersion) -> RootSignatureDesc | RootSignatureDesc1:
         """Everything, from the header on."""

@@ -10,12 +10,13 @@ from ... import d3d12
 from ...d3d12.core.c_memory import c_size, pack, read, read_array, read_bytes, write
 from ...d3d12.core.features import struct_of
 from ...d3d12.core.rows import API_SIZE
-from ...errors import Strictness
+from ...errors import HResult, Strictness
 from ._capi import lib
 from .d3d12_objects import D3D12Object, ID3DDestructionNotifier
 from .debug import ID3D12DebugDevice, ID3D12DebugDevice1, ID3D12InfoQueue
 from .objects import Interface, invalid, push_reason, refuses, thing
 from .reports import no_effect
+from .root_signatures import create_versioned_deserializer, serialize_versioned
 from .values import by_value, write_numbers, write_out
 
 __all__ = ["ID3D12Device"]
@@ -34,6 +35,12 @@ class ID3D12DeviceConfiguration(Interface, name="ID3D12DeviceConfiguration1"):
         if count > enabled:
             expected = f"at most {enabled}, as GetDesc says"
             raise invalid("NumGuids", count, expected, "GetEnabledExperimentalFeatures")
+
+    def SerializeVersionedRootSignature(self, desc: int, result: int, error: int) -> None:
+        serialize_versioned(desc, result, error, "SerializeVersionedRootSignature", "pDesc", "ppResult")
+
+    def CreateVersionedRootSignatureDeserializer(self, data: int, size: int, riid: int, out: int) -> HResult:
+        return create_versioned_deserializer(data, size, riid, out)
 
 
 class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device15"):

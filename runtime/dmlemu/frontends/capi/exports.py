@@ -7,7 +7,7 @@ from typing import Any
 from ... import d3d12, dml
 from ...errors import HResult, Strictness
 from ...reporting import defaults
-from . import dxgi, objects
+from . import dxgi, objects, root_signatures
 from .additions import Additions
 from .debug import DebugLayer, watch
 from .dxcore import factory
@@ -87,6 +87,20 @@ class Exports(Additions):
         if out:
             write_pointer(out, 0)
         return HResult.E_NOINTERFACE
+
+    def D3D12SerializeRootSignature(self, desc: int, version: Any, blob: int, error: int) -> None:
+        root_signatures.serialize(desc, version, blob, error)
+
+    def D3D12SerializeVersionedRootSignature(self, desc: int, blob: int, error: int) -> None:
+        root_signatures.serialize_versioned(desc, blob, error)
+
+    def D3D12CreateRootSignatureDeserializer(self, data: int, size: int, riid: int, out: int) -> HResult:
+        return root_signatures.create_deserializer(data, size, riid, out)
+
+    def D3D12CreateVersionedRootSignatureDeserializer(
+        self, data: int, size: int, riid: int, out: int
+    ) -> HResult:
+        return root_signatures.create_versioned_deserializer(data, size, riid, out)
 
     def D3D12EnableExperimentalFeatures(self, count: int, iids: int, structs: int, sizes: int) -> None:
         if count:

@@ -219,7 +219,7 @@ _PARAMETER = re.compile(r"(const )?(\w+) ?(\*|\*\*|\* const \*|)(\w+)(?:\[ (\d) 
 def _counts(parameters: list[_Parameter]) -> Iterator[tuple[str, str]]:
     """Each array with its count, which stands before the arrays that it counts, else behind them."""
     for i, each in enumerate(parameters):
-        if each.name == "Size" and i and parameters[i - 1].kind == "void":
+        if (each.name == "Size" or each.kind == "SIZE_T") and i and parameters[i - 1].kind == "void":
             yield parameters[i - 1].name, each.name
         if each.is_count:
             behind = takewhile(attrgetter("is_array"), parameters[i + 1 :])

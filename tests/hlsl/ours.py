@@ -41,9 +41,9 @@ def run_ours(
     call.run = ffi.cast("dmlk_shader_group *", shader.address)
     call.ranges, call.groups, call.fault = ranges, groups, fault
     call.shared_bytes, call.frame_bytes = shader.shared_bytes, shader.frame_bytes
-    call.order, call.seconds, call.fill = order, 60.0, 0xCDCDCDCD
-    status = lib.dmlk_run_shader(call)
-    assert status == 0 and not fault.found, (status, fault.found)
+    call.order, call.fill = order, 0xCD
+    status = lib.dmlk_run_shader_within(call, 60.0, ffi.new("int *"))
+    assert status == 0 and not fault.kind, (status, fault.kind)
     return {register: values.tobytes() for register, values in held.items()}
 
 
