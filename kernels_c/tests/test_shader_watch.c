@@ -280,6 +280,47 @@ TEST(a_thread_that_is_not_the_last_may_not) {
     expect(DMLK_FOUND_RACE);
 }
 
+/* Each group writes its sum, and counts itself; the last one reads all sums. */
+static void count_groups(uint32_t fence, bool waits) {
+    begin(8, 0);
+    for (uint32_t group = 0; group < 5; group++) {
+        touch(group, 3, 1, WRITE, 100 + 4 * group, 4, &one);
+        if (waits) {
+            barrier(group, 8, 2, BUFFER_BARRIER);
+        }
+        barrier(group, 8, 3, fence);
+        touch(group, waits ? 0 : 3, 4, ATOMIC, 16, 4, NULL);
+    }
+    barrier(4, 8, 5, BUFFER_BARRIER);
+    for (uint32_t t = 0; t < 5; t++) {
+        touch(4, t, 6, READ, 100 + 4 * t, 4, NULL);
+    }
+}
+
+TEST(the_last_group_may_read_what_all_have_written) {
+    count_groups(DMLK_SHADER_FENCE_UAV, false);
+    expect(0);
+    count_groups(0, true);
+    expect(0);
+}
+
+TEST(without_a_fence_it_may_not) {
+    count_groups(DMLK_SHADER_FENCE_SHARED, false);
+    const dmlk_shader_finding f = expect(DMLK_FOUND_RACE);
+    expect_side(&f.earlier, 0, 3, 1, WRITE);
+    CHECK_EQUAL(f.count, 4);
+}
+
+TEST(threads_that_do_not_wait_for_the_count_may_not) {
+    begin(8, 0);
+    touch(0, 0, 1, WRITE, 100, 4, &one);
+    barrier(0, 8, 2, DMLK_SHADER_FENCE_UAV);
+    touch(0, 0, 3, ATOMIC, 16, 4, NULL);
+    touch(1, 0, 3, ATOMIC, 16, 4, NULL);
+    touch(1, 1, 4, READ, 100, 4, NULL);
+    expect(DMLK_FOUND_RACE);
+}
+
 TEST(parts_of_a_word_are_other_bytes) {
     begin(8, 0);
     for (uint32_t t = 0; t < 8; t++) {
@@ -610,15 +651,41 @@ static struct {
     uint32_t count;
     uint32_t released[4][8][2]; /* fences of buffers and groupshared memory at a group's n-th barrier */
     uint32_t fences[2], passed;
-    bool is_mixed; /* atomic accesses of different sizes meet: some races after the first ones may be missed */
+    /* atomic accesses of different sizes meet, or order groups: some races after the first ones may be missed */
+    bool is_mixed;
     /* by byte: whether a race was found already, of different values or of the same */
     bool is_racy[2][BYTES], is_same[2][BYTES];
 } all;
 
-/* Whether `a` happens before `b`, by program order or a barrier. */
+/* Whether a barrier or, for atomic access b, a fence of the same thread orders `a` before `b`. */
+static bool is_released(const struct access *a, const struct access *b) {
+    return (a->thread == b->thread && a->fences < b->fences) ||
+           (a->passed < b->passed && a->fences < all.released[a->group][b->passed - 1][a->is_shared]);
+}
+
+/* Whether `a`, of an earlier group, is released by an atomic access of its group, and `b` comes after one to the same
+ * place, which acquires it. */
+static bool is_acquired(const struct access *a, const struct access *b) {
+    for (uint32_t i = 0; i < all.count; i++) {
+        const struct access *from = &all.accesses[i];
+        if (from->kind != ATOMIC || from->is_shared || from < a || from->group != a->group || !is_released(a, from)) {
+            continue;
+        }
+        for (const struct access *to = from; to <= b; to++) {
+            if (to->kind == ATOMIC && !to->is_shared && to->group == b->group && to->offset == from->offset &&
+                (to->thread == b->thread || to->passed < b->passed)) {
+                all.is_mixed = true;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Whether `a` happens before `b`, by program order, a barrier, or atomic accesses. */
 static bool is_before(const struct access *a, const struct access *b) {
     if (a->group != b->group) {
-        return false;
+        return is_acquired(a, b);
     }
     return a->thread == b->thread ||
            (a->passed < b->passed && a->fences < all.released[a->group][b->passed - 1][a->is_shared]);
@@ -807,7 +874,7 @@ static void random_phase(uint32_t group, uint32_t accesses, uint32_t flags) {
 }
 
 TEST(random_dispatches) {
-    uint64_t races = 0;
+    uint64_t races = 0, exact = 0;
     for (uint64_t seed = 0; seed < 3000 && test_failures == 0; seed++) {
         random_seed(seed);
         memset(&all, 0, sizeof all);
@@ -830,9 +897,10 @@ TEST(random_dispatches) {
         compare_footprint(true);
         compare_unwritten();
         races += run.result.count;
+        exact += !all.is_mixed;
         dmlk_shader_watch_free(run.watch);
     }
-    CHECK(races > 10000);
+    CHECK(races > 10000 && exact > 1000);
 }
 
 int main(void) {
@@ -853,6 +921,9 @@ int main(void) {
     RUN(an_atomic_access_and_a_write);
     RUN(the_last_thread_of_a_counter_may_reset_it);
     RUN(a_thread_that_is_not_the_last_may_not);
+    RUN(the_last_group_may_read_what_all_have_written);
+    RUN(without_a_fence_it_may_not);
+    RUN(threads_that_do_not_wait_for_the_count_may_not);
     RUN(parts_of_a_word_are_other_bytes);
     RUN(smaller_cells_keep_what_was_known);
     RUN(an_access_over_the_end_of_a_page);

@@ -77,7 +77,7 @@ PAIRS: dict[str, Pair] = {
     "fence_without_sync": Pair(
         (2, 1, 1),
         lambda: {"values": _u(64), "reversed": _zeros(64, np.uint32)},
-        (("SHARED_RACE", 14, 8),),
+        (("SHARED_UNWRITTEN", 14, 0), ("SHARED_RACE", 8, 14)),
         lambda: {"reversed": _u(64).reshape(2, 32)[:, ::-1].ravel()},
     ),
     "histogram_not_atomic": Pair(
@@ -178,13 +178,13 @@ PAIRS: dict[str, Pair] = {
             "done": _zeros(1, np.uint32),
             "total": _zeros(1, np.uint32),
         },
-        (("RACE", 31, 21),),
+        (("RACE", 29, 19),),
         lambda: {"total": np.array([2016], np.uint32)},
     ),
     "scan_in_place": Pair(
         (1, 1, 1),
         lambda: {"x": _u(64), "y": _zeros(64, np.uint32)},
-        (("SHARED_RACE", 11, 15),),
+        (("SHARED_RACE", 15, 11),),
         lambda: {"y": np.cumsum(_u(64)).astype(np.uint32)},
     ),
     "counter_read_too_early": Pair(
