@@ -764,7 +764,7 @@ def _signed(number: int) -> int:
 
 
 def _texts_of(numbers: Sequence[int]) -> dict[str, str]:
-    """Attributes in a group: 0 and 1 begin one of LLVM's own, without and with a number; 3 and 4 one of texts."""
+    """Attributes of a group: 0 and 1 begin one of LLVM's own, without and with a number; 3 and 4 texts."""
     found, at = {}, 0
     while at < len(numbers):
         kind, at = numbers[at], at + 1

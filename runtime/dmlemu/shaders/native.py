@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -104,15 +106,10 @@ def _compile(key: _Key) -> CompiledShader:
     ranges = read_ranges(container)
     llvm = _llvm()
     version = llvm.llvm_version_info[0]
-    try:
+    with refusing():
         text, shared_bytes, waiting = write_program(
             module, ranges, lanes=key.lanes, checked=key.checked, llvm=version
         )
-    except (IndexError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        # What DXIL.rst says of the operands of each operation is not compared with the module beforehand.
-        raise MalformedShader(
-            f"an instruction has operands that DXIL does not permit ({error})", "part DXIL"
-        ) from error
     engine = _engine(text)
     frame = _frame_bytes(engine)
     return CompiledShader(
@@ -128,6 +125,18 @@ def _compile(key: _Key) -> CompiledShader:
         any(each.attributes.get("fp32-denorm-mode") == "ftz" for each in module.functions if each.blocks),
         engine,
     )
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """What DXIL.rst says of the operands of each operation is not compared with a module beforehand."""
+    try:
+        yield
+    except (IndexError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, ShaderError):
+            raise
+        what = f"an instruction has operands that DXIL does not permit ({error})"
+        raise MalformedShader(what, "part DXIL") from error
 
 
 def _frame_bytes(engine: Any) -> int:

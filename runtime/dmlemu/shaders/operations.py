@@ -706,8 +706,8 @@ def _barrier(wave: Wave, made: Instruction) -> None:
 def _compute_before(wave: Wave, barrier: Instruction) -> None:
     """Vectors that are needed after a barrier are computed before it, and once.
 
-    LLVM would save all that they are computed from, and compute them again; it does not see through memory that is
-    marked volatile.
+    LLVM would save all that they are computed from, and compute them again; it does not see through memory
+    that is marked volatile.
     """
     block = wave.block.instructions
     before = block[: block.index(barrier)]
