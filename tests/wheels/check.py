@@ -117,7 +117,8 @@ def index(suite: str, part: str) -> list[dict[str, str]]:
             if line[:1] == " ":
                 fields[name] += "\n" + line.strip()
             elif line:
-                name, _, fields[name] = line.partition(": ")
+                name, _, text_of_line = line.partition(":")
+                fields[name] = text_of_line.strip()
         if fields:
             found.append(fields)
     return found
