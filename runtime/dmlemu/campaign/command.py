@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import printable, shorten
-from ..frontends.usage import UsageError, check_distinct
+from ..frontends.usage import HELP, UsageError, check_distinct
 
 if TYPE_CHECKING:
     from .campaign import Result
@@ -54,7 +54,7 @@ def add_command(commands: Any) -> None:
         "campaign",
         allow_abbrev=False,
         formatter_class=RawDescriptionHelpFormatter,
-        help="try every layout, seed or operator, on all CPUs or a cluster",
+        help=HELP["campaign"],
         description=_ABOUT,
         epilog=_EXAMPLES,
     )
