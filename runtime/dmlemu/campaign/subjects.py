@@ -24,7 +24,8 @@ class Unusable(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asks for.  ``layouts`` and ``seeds``: None where the option was not given."""
+    """What the user asks for.  ``layouts``, ``seeds`` and ``oracles``: None where the option was not
+    given."""
 
     what: str
     layouts: int | None = None
@@ -32,6 +33,7 @@ class Request:
     seed: int = 0
     configurations: tuple[Configuration, ...] = (Configuration(),)
     arguments: tuple[str, ...] = ()
+    oracles: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class Reduced:
 class Subject(ABC):
     """Cases by index.  A case depends on the spec and its index alone: it can be repeated anywhere.
 
-    ``DIMENSIONS``: the options that it takes of ``layouts``, ``seeds``, ``strictness`` and ``arguments``.
-    ``DEFAULTS``: how many layouts and seeds there are where no option says it.
+    ``DIMENSIONS``: the options that it takes of ``layouts``, ``seeds``, ``strictness``, ``arguments``,
+    ``oracles``. ``DEFAULTS``: how many layouts and seeds there are where no option says it.
     """
 
     DIMENSIONS: ClassVar[frozenset[str]] = frozenset()
@@ -60,6 +62,12 @@ class Subject(ABC):
     @abstractmethod
     def planned(cls, spec: Spec) -> Spec:
         """With its digest and the number of cases.  UsageError: it cannot be found, or is none."""
+
+    @classmethod
+    def oracles(cls, names: tuple[str, ...] | None) -> tuple[str, ...]:
+        """What judges the cases besides what they are compared with anyway, by name and version; None: all
+        that there are.  UsageError: one is not installed."""
+        return ()
 
     def check(self, limit: float) -> None:
         """Raises ``Unusable`` where every case would fail for one reason that is none of its own, such as a
@@ -87,7 +95,11 @@ _PLACES = {
     "test": ("programs", "PythonTest"),
     "program": ("programs", "NativeProgram"),
 }
-_OPTIONS = {"layouts": "--layouts", "seeds": "--seeds", "strictness": "--strictness", "arguments": "--args"}
+_MOST_CASES = 1 << 62  # an index is a whole number of SQLite
+_OPTIONS = {
+    **{name: f"--{name}" for name in ("layouts", "seeds", "strictness", "oracles")},
+    "arguments": "--args",
+}
 
 
 def _class_of(kind: str) -> type[Subject]:
@@ -143,6 +155,7 @@ def plan(request: Request) -> Spec:
         "seeds": request.seeds,
         "strictness": any(each.strictness for each in request.configurations) or None,
         "arguments": request.arguments or None,
+        "oracles": request.oracles,
     }
     for name, value in given.items():
         if value is not None and name not in cls.DIMENSIONS:
@@ -155,7 +168,7 @@ def plan(request: Request) -> Spec:
         name: cls.DEFAULTS.get(name, 0) if value is None else value
         for name, value in (("layouts", request.layouts), ("seeds", request.seeds))
     }
-    return cls.planned(
+    spec = cls.planned(
         Spec(
             kind,
             request.what,
@@ -163,9 +176,13 @@ def plan(request: Request) -> Spec:
             seed=request.seed,
             configurations=request.configurations,
             arguments=request.arguments,
+            oracles=cls.oracles(request.oracles),
             **counts,
         )
     )
+    if spec.total > _MOST_CASES:
+        raise UsageError(f"{request.what}: these are {spec.total} cases; at most {_MOST_CASES} are possible")
+    return spec
 
 
 def with_cases(spec: Spec, what: str, digest: str, cases: int | None = None) -> Spec:

@@ -294,7 +294,9 @@ def test_workers_with_another_input_are_refused(programs: Path) -> None:
     [
         ("nothing", {}, "is nothing that a campaign can be about"),
         ("operators:GEM", {}, "did you mean operators:GEMM"),
-        ("operators", {"seeds": 3}, "--seeds is not for this kind of subject"),
+        ("float-math:exp", {"seeds": 3}, "--seeds is not for this kind of subject"),
+        ("operators", {"oracles": ["spscipy"]}, "--oracles: 'spscipy' is no oracle; there are onnxruntime"),
+        ("float-math:exp", {"oracles": []}, "--oracles is not for this kind of subject"),
         ("float-math:expp", {}, "did you mean float-math:exp"),
         ("net.onnx", {}, "a campaign takes no ONNX model; record it"),
         ("missing.json", {"layouts": 3}, "No such file"),
