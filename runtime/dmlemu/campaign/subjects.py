@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ..diagnostics.reporting.ci_output import places
 from ..errors import Severity, quote
 from ..frontends.usage import UsageError
 from .model import Configuration, Failure, Outcome, Spec
@@ -200,8 +202,23 @@ def failures_of_reports(
         if each.severity <= least:
             name = each.operation or subject
             text = each.text() if hasattr(each, "text") else str(each)
-            found.setdefault((name, each.id), Failure(index, name, each.id, "reported", text))
+            failure = Failure(
+                index, name, each.id, "reported", text, place=place_of(each.context, each.created_at)
+            )
+            found.setdefault((name, each.id), failure)
     return list(found.values())
+
+
+def place_of(context: Iterable[str], created_at: str = "") -> str:
+    """``FILE:LINE``: the first line of a program that a report names; "": none is known."""
+    found = places({"context": tuple(context), "created_at": created_at})
+    return f"{found[0].file}:{found[0].line}" if found else ""
+
+
+def line_in(error: BaseException, file: str) -> str:
+    """``FILE:LINE``: where an exception left the file, or came through it last; "": nowhere."""
+    lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
+    return f"{file}:{lines[-1]}" if lines and lines[-1] else ""
 
 
 def hung(index: int, subject: str, limit: float, more: str = "") -> Failure:
@@ -214,7 +231,8 @@ def failure_of_exception(index: int, error: BaseException, subject: str) -> Fail
     """What a case raised."""
     report = getattr(error, "report", None)
     if report is not None:
-        return Failure(index, subject, report.id, "raised", str(error))
+        place = place_of(report.context, report.created_at)
+        return Failure(index, subject, report.id, "raised", str(error), place=place)
     return Failure(index, subject, type(error).__name__, "raised", f"{type(error).__name__}: {error}")
 
 

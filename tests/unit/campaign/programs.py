@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from hypothesis import assume
 
 from dmlemu import d3d12, dml
 from dmlemu.session import Session
@@ -119,6 +120,18 @@ def kills_its_process_once():
         COUNT.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return with_a_barrier()
+
+
+def counts_its_runs():
+    """Another result each time, without chaos too."""
+    COUNT.write_text(COUNT.read_text() + "x" if COUNT.exists() else "x")
+    with_a_barrier()
+    return len(COUNT.read_text())
+
+
+@layouts(inputs={"x": (T.FLOAT32, ["H", "W"])}, outputs={"y": (T.FLOAT32, ["H", "W"])})
+def test_never_drawn(run, x, y):
+    assume(False)
 
 
 def test_with_a_fixture(tmp_path):
