@@ -18,6 +18,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO, ClassVar, NamedTuple
+from urllib.parse import unquote
 
 from hypothesis import Phase, given, settings
 from hypothesis.database import InMemoryExampleDatabase
@@ -38,7 +39,6 @@ from .subjects import (
     failure_of_exception,
     hung,
     line_in,
-    place_of,
     with_cases,
 )
 
@@ -357,14 +357,7 @@ class NativeProgram(Subject):
 
     def _reported(self, index: int, rows: list[Any]) -> list[Failure]:
         return [
-            Failure(
-                index,
-                row.get("operation") or self._name,
-                row["id"],
-                "reported",
-                row["message"],
-                place=place_of(row["context"], row["created_at"]),
-            )
+            Failure(index, row.get("operation") or self._name, row["id"], "reported", row["message"])
             for row in rows
             if row["severity"] in ("CORRUPTION", "ERROR", "WARNING")
         ]
@@ -402,7 +395,27 @@ class NativeProgram(Subject):
         if less:
             text += f"\n{less} of {len(self.spec.arguments)} arguments are not needed."
         more = self._recorded(failure, stem, seed, arguments, limit)
-        return Reduced("\n".join([text, more.text]), (script, *more.files), more.picture)
+        place = self._place(failure, seed, arguments, limit)
+        return Reduced("\n".join([text, more.text]), (script, *more.files), more.picture, place)
+
+    def _place(self, failure: Failure, seed: int, arguments: list[str], limit: float) -> str:
+        """The line of the program that a check names: only its own process knows the file, which it writes
+        into SARIF alone."""
+        if failure.kind != "reported":
+            return ""
+        with TemporaryDirectory(prefix="dmlemu-campaign-") as folder:
+            path = Path(folder) / "found.sarif"
+            try:
+                self._run(seed, limit, arguments, "--report", str(path))
+                rows = json.loads(path.read_text())["runs"][0]["results"]
+            except (subprocess.TimeoutExpired, OSError, ValueError):
+                return ""
+        for row in rows:
+            if row["ruleId"] == failure.rule:
+                place = row["locations"][0]["physicalLocation"]
+                file = unquote(place["artifactLocation"]["uri"].removeprefix("file://"))
+                return f"{file}:{place['region']['startLine']}"
+        return ""
 
     def _fails(self, failure: Failure, seed: int, arguments: list[str], limit: float) -> bool:
         """Whether it fails for the same cause with other arguments, and succeeds with them without chaos."""

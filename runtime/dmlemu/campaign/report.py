@@ -15,7 +15,6 @@ from ..errors import Report, Severity
 from ..files import write_file
 from .campaign import Result
 from .database import Cause
-from .model import Failure
 from .subjects import Reduced
 from .watch import spell_seconds
 
@@ -194,13 +193,14 @@ def _sarif(found: Result, path: str) -> str:
             context=tuple(_reduced(found, number, cause).text.splitlines()),
         )
         row = json.loads(report.json(count=cause.count, suppressed=""))
-        rows.append({**row, **_place(found, each)})
+        place = _reduced(found, number, cause).place or each.place
+        rows.append({**row, **_place(found, place)})
     return sarif(rows, path)
 
 
-def _place(found: Result, failure: Failure) -> dict[str, Any]:
+def _place(found: Result, place: str) -> dict[str, Any]:
     """The file of the failure's line, else that of the subject."""
-    file, _, line = failure.place.rpartition(":")
+    file, _, line = place.rpartition(":")
     if file:
         return {"file": file, "line": int(line), "context": []}
     source = found.spec.what.partition("::")[0]

@@ -40,11 +40,13 @@ class Request:
 
 @dataclass(frozen=True)
 class Reduced:
-    """A reduced failure: its text, the files that repeat it, and a picture (SVG), where there is one."""
+    """A reduced failure: its text, the files that repeat it, and a picture (SVG), where there is one;
+    ``place``: ``FILE:LINE`` of the program, where only the reduction knows it."""
 
     text: str
     files: tuple[Path, ...] = ()
     picture: str = ""
+    place: str = ""
 
 
 class Subject(ABC):

@@ -106,6 +106,28 @@ def test_a_missing_barrier_is_found_by_seeds(programs: Path, here: dict[str, Any
     assert 1 < found.causes[0].count < 20
 
 
+def test_a_missing_barrier_in_a_model_is_found_by_seeds(
+    programs: Path, here: dict[str, Any], tmp_path: Path
+) -> None:
+    """At strictness runtime: by what it computes, not by a check; the program that repeats it fails alone."""
+    what, options = f"{programs}::a_model_without_a_barrier", {"strictness": ["runtime"], "seeds": 20}
+    found = campaign.run(what, reduce_to=tmp_path / "out", **options, **here)
+
+    assert causes(found) == [("a_model_without_a_barrier", "VAL_UNSTABLE", "raised")]
+    assert 1 < found.causes[0].count < 20
+    (program,) = found.reduced[0].files
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "under chaos mode 'order'" in done.stderr
+
+
+def test_a_model_of_dxdispatch_waits_for_each_dispatch(here: dict[str, Any]) -> None:
+    """So what it computes cannot depend on barriers; the check of strict devices misses them."""
+    options = ["--post_dispatch_barriers", "none", "--dispatch_repeat", "2"]
+    model = str(PROGRAMS.with_name("net.json"))
+
+    assert campaign.run(model, seeds=5, strictness=["runtime"], arguments=options, **here)
+
+
 def test_a_model_and_its_record_in_other_layouts(here: dict[str, Any], tmp_path: Path) -> None:
     model, record = PROGRAMS.with_name("net.json"), tmp_path / "net.dmlrec"
     command = [sys.executable, "-m", "dmlemu", "run", model, "--record", record]
