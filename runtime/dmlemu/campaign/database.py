@@ -99,18 +99,17 @@ class Database:
         except sqlite3.Error as error:
             reason = str(error)
             if "full" in reason:
+                what = "cannot be written"
                 hint = "make room and give the same command again: it goes on behind what is in the file"
             elif "readonly" in reason or "unable to open" in reason:
+                what = "cannot be written"
                 hint = "the file and its folder must be writable: SQLite keeps a journal beside it"
-            elif "malformed" in reason or "not a database" in reason:
-                hint = (
-                    "name another file with --database; 'sqlite3 FILE .recover' saves what a damaged one has"
-                )
             else:
+                what = "is not the database of a campaign, or is damaged"
                 hint = "name another file with --database"
-            raise UsageError(
-                f"{self.path} is not the database of a campaign, or not usable: {reason}; {hint}"
-            ) from None
+                if "malformed" in reason:
+                    hint += "; 'sqlite3 FILE .recover' saves what a damaged one has"
+            raise UsageError(f"{self.path} {what}: {reason}; {hint}") from None
 
     def _prepare(self) -> None:
         execute = self._connection.execute
