@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from .subjects import Reduced, Request, plan
 __all__ = ["Result", "State", "planned", "run"]
 
 _TICK = 0.2  # seconds
+_MOST_PIECES = 50  # a second: of more workers each piece takes longer, since one process hands out all
 _REDUCTION = 300.0  # seconds for the reduction of a failure
 _MOST_REDUCED = 12  # causes
 MOST_SECONDS = 10**9
@@ -189,7 +191,7 @@ class _Loop:
     ) -> None:
         self._spec, self._database, self._progress = spec, database, progress
         done = list(database.done())
-        self._pieces = len(done)
+        self._pieces, self._piece = len(done), piece
         self.schedule = Schedule(spec, done, piece)
         self._begin = time.monotonic()
         self._end = None if budget is None else self._begin + budget
@@ -216,17 +218,17 @@ class _Loop:
             self._is_interrupted = True
 
     def _fill(self, executor: Executor) -> None:
-        for _ in range(executor.room()):
-            piece = self.schedule.take()
-            if piece is None:
-                break
-            try:
-                executor.submit(piece)
-            except Exception:
-                self.schedule.give_back(piece)
-                if not isinstance(executor, Cluster):
-                    raise
-                break
+        self.schedule.seconds = max(self._piece, executor.workers / _MOST_PIECES)
+        pieces = list(islice(iter(self.schedule.take, None), executor.room()))
+        if not pieces:
+            return
+        try:
+            executor.submit(pieces)
+        except Exception:
+            for each in reversed(pieces):
+                self.schedule.give_back(each)
+            if not isinstance(executor, Cluster):
+                raise
 
     def _take(self, found: Sequence[Any]) -> None:
         """Puts results into the database."""
