@@ -679,7 +679,7 @@ def test_CM3_a_shader_may_index_the_heap(stage: Stage, shaders: ShaderStage) -> 
 def test_RM3_an_endless_shader_removes_the_device(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("DMLEMU_SHADER_TIMEOUT", "0.05")
+    monkeypatch.setenv("DMLEMU_GPU_TIMEOUT", "0.05")
     shaders = ShaderStage(Stage(), monkeypatch)
     commands = shaders.record(shaders.pipeline((), "endless", ()))
     commands.dispatch(8)
@@ -694,18 +694,18 @@ def test_RM3_an_endless_shader_removes_the_device(
 
 
 def test_the_limit_of_shaders_is_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DMLEMU_SHADER_TIMEOUT", raising=False)
-    assert Adapter().shader_timeout == 2
-    monkeypatch.setenv("DMLEMU_SHADER_TIMEOUT", "0.5")
-    assert Adapter().shader_timeout == 0.5 and Adapter(shader_timeout=0).shader_timeout == 0
+    monkeypatch.delenv("DMLEMU_GPU_TIMEOUT", raising=False)
+    assert Adapter().gpu_timeout == 2
+    monkeypatch.setenv("DMLEMU_GPU_TIMEOUT", "0.5")
+    assert Adapter().gpu_timeout == 0.5 and Adapter(gpu_timeout=0).gpu_timeout == 0
     for wrong in ("-1", "inf", "nan", "two"):
-        monkeypatch.setenv("DMLEMU_SHADER_TIMEOUT", wrong)
-        with pytest.raises(ValueError, match="DMLEMU_SHADER_TIMEOUT is"):
+        monkeypatch.setenv("DMLEMU_GPU_TIMEOUT", wrong)
+        with pytest.raises(ValueError, match="DMLEMU_GPU_TIMEOUT is"):
             create_device(Adapter())
     for number in (-1, float("inf"), float("nan")):
-        with pytest.raises(Error, match="shader_timeout"):
-            Adapter(shader_timeout=number)
-    monkeypatch.delenv("DMLEMU_SHADER_TIMEOUT")
+        with pytest.raises(Error, match="gpu_timeout"):
+            Adapter(gpu_timeout=number)
+    monkeypatch.delenv("DMLEMU_GPU_TIMEOUT")
     device = create_device(Adapter())
     queues = [
         device.create_command_queue(CommandQueueDesc(DIRECT, flags=CommandQueueFlags(flags))).hardware
