@@ -20,6 +20,7 @@ from dmlemu.d3d12 import (
     CommandQueueFlags,
     ComputePipelineStateDesc,
     DescriptorRange1,
+    DescriptorRangeFlags,
     Format,
     PipelineStateFlags,
     PipelineStateSubobjectType,
@@ -502,11 +503,15 @@ def test_CM3_upload_buffers_can_be_read(stage: Stage, shaders: ShaderStage) -> N
 def run_table(shaders: ShaderStage, write: Callable[[], None], ranges: Sequence[Range] = SCALE) -> Error:
     """The error of a dispatch through a table with the descriptors that ``write`` writes to slots 0 and 1."""
     stage = shaders.stage
-    commands = shaders.record(shaders.pipeline(TABLES, "scale", ranges))
+    volatile = DescriptorRangeFlags.DESCRIPTORS_VOLATILE | DescriptorRangeFlags.DATA_VOLATILE
+    views = table(
+        DescriptorRange1(SRV, 1, 0, flags=volatile), DescriptorRange1(UAV_RANGE, 1, 0, flags=volatile)
+    )
+    commands = shaders.record(shaders.pipeline((TABLES[0], views), "scale", ranges))
     commands.set_compute_root_32bit_constants(0, [1, 0])
     commands.set_compute_root_descriptor_table(1, shaders.handle())
     commands.dispatch(1)
-    write()
+    write()  # descriptors that are volatile may be written until the list is executed
     with pytest.raises(Error) as caught:
         stage.run(commands)
     assert stage.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG
