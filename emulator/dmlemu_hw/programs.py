@@ -45,6 +45,7 @@ class ProgramRange(NamedTuple):
     up to the end of the heap; of CONSTANTS, the number of DWORDs.  ``stride``: bytes of a structured buffer's
     element. ``element``: the type of a typed buffer's: ``"float"``.  ``has_counter``: the shader uses the
     UAV's counter.
+    ``is_volatile``: its descriptors may be written until the list is submitted.
     """
 
     name: str
@@ -57,6 +58,7 @@ class ProgramRange(NamedTuple):
     stride: int = 0
     element: str = ""
     has_counter: bool = False
+    is_volatile: bool = False
 
     @property
     def title(self) -> str:

@@ -102,7 +102,8 @@ def fits(descriptor: Descriptor, each: ProgramRange, sizes: bytes) -> bool:
     if each.kind is Kind.STRUCTURED:
         has_counter = not each.has_counter or bool(descriptor.counter_address)
         return not is_raw and descriptor.stride == each.stride and has_counter
-    return not is_raw and not descriptor.stride and bool(sizes[descriptor.format & 0xFF])
+    has_format = descriptor.format < len(sizes) and bool(sizes[descriptor.format])
+    return not is_raw and not descriptor.stride and has_format
 
 
 # --- accesses ---

@@ -168,3 +168,37 @@ def test_timelines_and_pictures_of_memory_have_dispatches_of_shaders(
     assert "Dispatch of pipeline state 'sc" in picture and "reads and writes 'y': bytes [0, 16)" in picture
     names = [each.get("name", "") for each in json.loads(path.read_text())["traceEvents"]]
     assert "Dispatch of pipeline state 'scale'" in names
+
+
+@pytest.mark.dmlemu(expect=["DESC_OVERWRITTEN"])
+def test_DH10_static_descriptors_stay_from_the_dispatch_on(stage: Stage, shaders: ShaderStage) -> None:
+    source, target = stage.filled(np.ones(4, np.uint32)), stage.buffer(16)
+    shaders.srv(0, source)
+    shaders.uav(1, target)
+    commands = shaders.record(shaders.pipeline(TABLES))
+    commands.set_compute_root_32bit_constants(0, [1, 0])
+    commands.set_compute_root_descriptor_table(1, shaders.handle())
+    commands.dispatch(1)
+    shaders.srv(0, stage.filled(np.zeros(4, np.uint32)))
+    with pytest.raises(Error, match="which the dispatch of pipeline state 'scale'") as caught:
+        stage.run(commands)
+    report = caught.value.report
+    assert report.id == "DESC_OVERWRITTEN" and report.hint.startswith("write them before Dispatch")
+
+
+@pytest.mark.dmlemu(expect=["DESC_OVERWRITTEN"])
+def test_DH10_no_descriptor_changes_while_the_gpu_may_read_it(stage: Stage, shaders: ShaderStage) -> None:
+    source, target = stage.filled(np.ones(4, np.uint32)), stage.buffer(16)
+    shaders.srv(0, source)
+    shaders.uav(1, target)
+    commands = shaders.record(shaders.pipeline(TABLES))
+    commands.set_compute_root_32bit_constants(0, [1, 0])
+    commands.set_compute_root_descriptor_table(1, shaders.handle())
+    commands.dispatch(1)
+    stage.submit(commands)
+    shaders.uav(1, target)  # the same view
+    with pytest.raises(Error, match="which the dispatch of pipeline state 'scale'"):
+        shaders.uav(1, source)
+    shaders.uav(1, target)
+    stage.finish()
+    shaders.uav(1, source)

@@ -200,6 +200,7 @@ class ComputeCommands(ListRecorder):
         arguments = self.compute.arguments
         self.writer.dispatch_shader(pipeline.program.serial, self._heap(), groups, arguments)
         self.announce(Opcode.DISPATCH_SHADER, label, pipeline.program.operands)
+        rules.note_descriptors(self, pipeline, arguments)
 
     def _heap(self) -> int:
         """Where the heap that is set begins; 0: none is."""
@@ -248,5 +249,6 @@ class ComputeCommands(ListRecorder):
         arguments, steps = self.compute.arguments, command_signature.steps
         self.writer.execute_indirect(pipeline.program.serial, self._heap(), commands, steps, arguments)
         self.announce(Opcode.EXECUTE_INDIRECT, label, pipeline.program.operands)
+        rules.note_descriptors(self, pipeline, arguments)
         for parameter in command_signature.parameters:
             self.compute.forget(parameter, "ExecuteIndirect has unset it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,8 +15,10 @@ from dmlemu_hw.programs import ProgramRange, Source
 from ...errors import Error, number_of
 from ..barriers.state_errors import spell_state
 from ..core import states
+from ..core.descriptor_uses import Reader
 from ..core.info_queue import spell_handle
 from ..core.object import Object
+from ..core.recording import Recording
 from ..memory.resource import Resource, resource_at
 from ..pipelines.command_signature import CommandSignature
 from ..pipelines.pipeline_state import PipelineState
@@ -391,6 +394,29 @@ def _of_table(command_list: ListRecorder, each: ProgramRange, handle: int) -> It
         counter = resource_at(context, view.counter_address) if each.has_counter else None
         if counter is not None:
             yield View(counter, states.UNORDERED_ACCESS, f"the counter of {each.title}")
+
+
+def note_descriptors(command_list: ListRecorder, pipeline: PipelineState, arguments: bytes) -> None:
+    """DH10: the last command needs the descriptors of its tables until the GPU has executed it."""
+    context, recording = command_list.context, command_list.recording
+    if not context.has_layer:
+        return
+    assert recording is not None
+    for each in pipeline.program.ranges:
+        if each.source is not Source.TABLE or not 0 < each.count <= _MANY:
+            continue
+        start = struct.unpack_from("<Q", arguments, 4 * each.word)[0] + each.first * DESCRIPTOR_SIZE
+        try:
+            content = context.gpu.descriptors.content(start, each.count)
+        except ValueError:  # it is not in a heap: CM3 has said so
+            continue
+        rows = tuple(content[at : at + DESCRIPTOR_SIZE] for at in range(0, len(content), DESCRIPTOR_SIZE))
+        expected = (None,) * each.count if each.is_volatile else rows
+        where: weakref.ref[Recording] = weakref.ref(recording)
+        reader = Reader(
+            recording.commands[-1], where, start, (each.title,) * each.count, expected, each.is_volatile
+        )
+        context.descriptor_uses.add(reader, recording)
 
 
 def _descriptor(data: bytes) -> Descriptor | None:
