@@ -186,6 +186,7 @@ class Descriptors:
                 allocation = self._memory.place(memory, 0, size, label)
             finally:
                 memory.close()  # the allocation keeps the bytes
+            allocation.is_buffer = False
             heap = DescriptorHeap(self, allocation, count, shader_visible)
             self._heaps[allocation.address] = heap
         self._memory.free_closed()

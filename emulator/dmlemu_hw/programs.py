@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from .descriptors import DescriptorKind
+from .descriptors import DESCRIPTOR_SIZE, DescriptorKind
 from .formats import formats_of
 from .kernels import ffi, lib
 
@@ -149,6 +149,13 @@ class Program:
     @property
     def heap_operand(self) -> int:
         return 2 * len(self.ranges)
+
+    def place_of(self, operand: int, arguments: bytes) -> int:
+        """Where the first descriptor of an operand is; 0: it has none."""
+        if not 0 <= operand < len(self.ranges) or self.ranges[operand].source is not Source.TABLE:
+            return 0
+        each = self.ranges[operand]
+        return address_in(arguments, each.word) + each.first * DESCRIPTOR_SIZE
 
     def state_of(self, operand: int) -> int:
         """The ``D3D12_RESOURCE_STATES`` in which an operand's buffer must be."""

@@ -179,7 +179,7 @@ class ShaderRuns:
     def _add_root(self, call: _Call, number: int, each: ProgramRange, arguments: bytes) -> None:
         address = address_in(arguments, each.word)
         allocation = self._memory.find(address)
-        if allocation is None:
+        if allocation is None or not allocation.is_buffer:
             where = self._memory.describe_address(address)
             raise GpuFault(
                 FaultKind.BAD_ADDRESS,

@@ -113,10 +113,20 @@ class Expression:
     value: Callable[[Threads], Values]
 
 
-@dataclass(frozen=True)
 class Statement:
-    lines: Sequence[str]
-    run: Callable[[Threads, Mask], None]
+    """``lines``: of HLSL, or a function that gives them; ``parts``: what may be left out, in a sequence."""
+
+    def __init__(
+        self,
+        lines: Sequence[str] | Callable[[], Sequence[str]],
+        run: Callable[[Threads, Mask], None],
+        parts: list[Statement] | None = None,
+    ) -> None:
+        self._lines, self.run, self.parts = lines, run, parts
+
+    @property
+    def lines(self) -> Sequence[str]:
+        return self._lines() if callable(self._lines) else self._lines
 
 
 @dataclass(frozen=True)
@@ -138,6 +148,8 @@ class Operation:
 
 
 def sequence(statements: Sequence[Statement]) -> Statement:
+    statements = list(statements)
+
     def run(threads: Threads, mask: Mask) -> None:
         for statement in statements:
             running = mask & (threads.away == 0)
@@ -146,7 +158,7 @@ def sequence(statements: Sequence[Statement]) -> Statement:
             threads.mask = running
             statement.run(threads, running)
 
-    return Statement([line for statement in statements for line in statement.lines], run)
+    return Statement(lambda: [line for part in statements for line in part.lines], run, statements)
 
 
 def indented(body: Statement) -> list[str]:
@@ -167,10 +179,13 @@ def branch(condition: Expression, then: Statement, other: Statement | None, hint
         if other is not None:
             other.run(threads, mask & ~chosen)
 
-    lines = [f"{hint}if ({condition.text}) {{", *indented(then)]
-    if other is not None:
-        lines += ["} else {", *indented(other)]
-    return Statement([*lines, "}"], run)
+    def lines() -> list[str]:
+        made = [f"{hint}if ({condition.text}) {{", *indented(then)]
+        if other is not None:
+            made += ["} else {", *indented(other)]
+        return [*made, "}"]
+
+    return Statement(lines, run)
 
 
 def leave(word: str, why: int) -> Statement:
@@ -197,12 +212,15 @@ def loop(name: str, limit: Expression, body: Statement, form: str, hint: str = "
 
     end = f"end_{name}"
     before = f"uint {end} = {limit.text};"
-    if form == "for":
-        lines = [before, f"{hint}for (uint {name} = 0; {name} < {end}; ++{name}) {{", *indented(body), "}"]
-    else:
-        lines = [f"{{ {before} uint next_{name} = 0;", f"{hint}while (true) {{"]
-        lines += [f"    if (next_{name} >= {end}) break;", f"    uint {name} = next_{name}++;"]
-        lines += [*indented(body), "} }"]
+
+    def lines() -> list[str]:
+        if form == "for":
+            head = f"{hint}for (uint {name} = 0; {name} < {end}; ++{name}) {{"
+            return [before, head, *indented(body), "}"]
+        made = [f"{{ {before} uint next_{name} = 0;", f"{hint}while (true) {{"]
+        made += [f"    if (next_{name} >= {end}) break;", f"    uint {name} = next_{name}++;"]
+        return [*made, *indented(body), "} }"]
+
     return Statement(lines, run)
 
 
@@ -221,10 +239,14 @@ def choice(
         other.run(threads, left)
         threads.away[mask & (threads.away == LEFT)] = 0
 
-    lines = [f"switch ({selector.text}) {{"]
-    for labels, body in cases:
-        lines += ["".join(f"case {label}: " for label in labels) + "{", *indented(body), "    break;", "}"]
-    return Statement([*lines, "default: {", *indented(other), "    break;", "} }"], run)
+    def lines() -> list[str]:
+        made = [f"switch ({selector.text}) {{"]
+        for labels, body in cases:
+            head = "".join(f"case {label}: " for label in labels)
+            made += [head + "{", *indented(body), "    break;", "}"]
+        return [*made, "default: {", *indented(other), "    break;", "} }"]
+
+    return Statement(lines, run)
 
 
 # --- numbers ---
@@ -346,10 +368,7 @@ OPERATIONS = [
         "clamp({0}, {1}, {2})", "T T T", lambda x, a, b: np.minimum(np.maximum(x, a), b), "iu", lavapipe=False
     ),
     Operation("abs({0})", "T", np.abs, "i"),
-    Operation("({0} / {1})", "T T", _divide, "u", (32,)),
-    Operation("({0} % {1})", "T T", _remainder, "u", (32,)),
-    Operation("({0} / {1})", "T T", _divide, "iu", lavapipe=False),
-    Operation("({0} % {1})", "T T", _remainder, "iu", lavapipe=False),
+    # Without a guard DXC, like LLVM, takes x / x to be 1.
     Operation("({0} / (({1} & {T}(127)) + {T}(1)))", "T T", _guarded(_divide), "iu"),
     Operation("({0} % (({1} & {T}(127)) + {T}(1)))", "T T", _guarded(_remainder), "iu"),
     Operation("mad({0}, {1}, {2})", "T T T", lambda a, b, c: a * b + c, "iu", (32,)),

@@ -39,7 +39,7 @@ from .lockstep import (
     sequence,
 )
 
-__all__ = ["random_case"]
+__all__ = ["RandomShader", "random_case"]
 
 UINT, BOOL = TYPES["uint"], TYPES["bool"]
 _HELPERS = """
@@ -68,11 +68,11 @@ _ATOMICS: dict[str, Callable[..., None]] = {
 
 def random_case(seed: int, wave: int, lavapipe: bool = False) -> Case:
     """The shader of a seed, and what it gives with waves of ``wave`` lanes."""
-    return _Builder(seed, lavapipe).case(wave)
+    return RandomShader(seed, lavapipe).case(wave)
 
 
-class _Builder:
-    """Draws a shader.  ``scope``: the variables that an expression may read, ``writable`` those it may change."""
+class RandomShader:
+    """A shader that is drawn when the object is made; ``sequences``: what may be left out of it.  ``scope``: the variables that an expression may read, ``writable`` those it may change."""
 
     def __init__(self, seed: int, lavapipe: bool) -> None:
         self.random = random.Random(f"{seed} {lavapipe}")
@@ -94,13 +94,16 @@ class _Builder:
         self.scope: list[tuple[str, Type]] = []
         self.writable: list[tuple[str, Type]] = []
         self.arrays: list[tuple[str, Type, int]] = []
-        self.declarations: list[str] = []
+        self.declarations: list[str | Callable[[], str]] = []
         self.buffers: dict[str, Buffer] = {}
         self.results: dict[str, NDArray[Any]] = {}
         self.inputs: dict[str, list[Callable[[], Expression]]] = {}
         self.functions: list[tuple[Type, str, list[tuple[str, Type]], Statement]] = []
         self.waves = self.chance(0.5)
         self.free = {"t": 0, "u": 0, "b": 0}
+        self.sequences: list[Statement] = []
+        self.body = self.whole_body()
+        self.arguments, self.target = self.options()
 
     # --- choices ---
 
@@ -114,6 +117,10 @@ class _Builder:
     def register(self, letter: str) -> str:
         self.free[letter] += 1
         return f"{letter}{self.free[letter] - 1}"
+
+    def sequence(self, parts: Sequence[Statement]) -> Statement:
+        self.sequences.append(sequence(parts))
+        return self.sequences[-1]
 
     def any_type(self) -> Type:
         return self.random.choice(self.types)
@@ -340,7 +347,7 @@ class _Builder:
             made.append(branch(self.condition(2), words, None))
             made.append(self.statement(depth, inside))
         del self.scope[held[0] :], self.writable[held[1] :], self.arrays[held[2] :]
-        return sequence(made)
+        return self.sequence(made)
 
     def ways_out(self, inside: frozenset[str]) -> Statement | None:
         words = []
@@ -451,17 +458,17 @@ class _Builder:
         limit = self.expression(UINT, 1)
         first = self.statement(0, inside)
         early = branch(self.condition(2), self.give(name, self.expression(type, 2)), None)
-        body = sequence([first, early])
+        body = self.sequence([first, early])
         few = Expression(UINT, f"({limit.text} % 5)", lambda t: limit.value(t) % np.uint32(5))
         del self.scope[len(parameters) :]
         self.writable, self.arrays = [], []
         round = loop(self.name("i"), few, body, "for", "[loop] ")
-        whole = sequence([before, round, self.give(name, self.expression(type, 2))])
+        whole = self.sequence([before, round, self.give(name, self.expression(type, 2))])
         self.scope, self.writable, self.arrays, self.waves = outer
         precise = "precise " if type.kind == "f" else ""
         listed = ", ".join(f"{held.name} {parameter}" for parameter, held in parameters)
-        lines = [f"{precise}{type.name} {name}({listed}) {{", *(f"    {line}" for line in whole.lines), "}"]
-        self.declarations.append("\n".join(lines))
+        head = f"{precise}{type.name} {name}({listed}) {{"
+        self.declarations.append(lambda: "\n".join([head, *(f"    {line}" for line in whole.lines), "}"]))
         self.functions.append((type, name, parameters, whole))
 
     def give(self, function: str, made: Expression) -> Statement:
@@ -683,7 +690,7 @@ class _Builder:
 
         return Statement([f"{register}[id * {row} + {at}] = {name};" for at, name in enumerate(names)], run)
 
-    def body(self) -> Statement:
+    def whole_body(self) -> Statement:
         self.add_inputs()
         for _ in range(self.random.choice([0, 0, 1, 2])):
             self.add_function()
@@ -692,35 +699,33 @@ class _Builder:
             made += [self.statement(3, frozenset()) for _ in range(2)]
             made.append(self.random.choice([self.exchange, self.gather])())
         made += [self.statement(3, frozenset({"end"})) for _ in range(self.random.randint(1, 4))]
-        return sequence(made + self.outputs())
+        return self.sequence(made + self.outputs())
+
+    def options(self) -> tuple[tuple[str, ...], str]:
+        arguments = ["-Wno-everything", *(["-enable-16bit-types"] if self.narrow else [])]
+        if self.chance(0.5):
+            arguments.append("-Gis")
+        targets = ["cs_6_2", "cs_6_6"] if self.narrow else ["cs_6_0", "cs_6_2", "cs_6_5", "cs_6_6"]
+        target = self.random.choice(targets)
+        return tuple(arguments), "cs_6_2" if ".Load<" in self.source() and target == "cs_6_0" else target
 
     def case(self, wave: int) -> Case:
-        body = self.body()
         threads = Threads(self.groups, self.in_one, wave)
         threads.variables.update({register: values.copy() for register, values in self.results.items()})
         with np.errstate(all="ignore"):
-            body.run(threads, threads.mask)
-        expected = {register: Expected(threads.variables[register]) for register in self.results}
-        arguments = ["-Wno-everything"]
-        if self.narrow:
-            arguments.append("-enable-16bit-types")
-        target = "cs_6_2" if self.narrow else self.random.choice(["cs_6_0", "cs_6_2", "cs_6_5", "cs_6_6"])
-        if any(".Load<" in line for line in body.lines) and target == "cs_6_0":
-            target = "cs_6_2"
-        if self.chance(0.5):
-            arguments.append("-Gis")
+            self.body.run(threads, threads.mask)
         return Case(
-            f"seed {self.seed}, waves of {wave}, lavapipe {self.lavapipe}",
-            self.source(body),
+            f"seed {self.seed}, waves of {wave}" + ", for lavapipe" * self.lavapipe,
+            self.source(),
             self.buffers,
             (self.groups, 1, 1),
-            target=target,
-            arguments=tuple(arguments),
-            expected=expected,
+            target=self.target,
+            arguments=self.arguments,
+            expected={register: Expected(threads.variables[register]) for register in self.results},
             lavapipe=self.lavapipe,
         )
 
-    def source(self, body: Statement) -> str:
+    def source(self) -> str:
         x, y, z = self.in_group
         helpers = _HELPERS + (_HELPERS_16 if self.narrow else "")
         lines = [
@@ -728,8 +733,9 @@ class _Builder:
             "void main(uint number : SV_GroupIndex, uint3 groups : SV_GroupID) {",
         ]
         lines += ["    index = number;", "    group = groups.x;", f"    id = group * {self.in_one} + index;"]
-        lines += [f"    {line}" for line in body.lines]
-        return helpers + "\n".join([*self.declarations, *lines, "}"]) + "\n"
+        lines += [f"    {line}" for line in self.body.lines]
+        declarations = [part() if callable(part) else part for part in self.declarations]
+        return helpers + "\n".join([*declarations, *lines, "}"]) + "\n"
 
 
 def _ballot(made: Expression, threads: Threads) -> Values:

@@ -198,7 +198,7 @@ def _engine(text: str) -> Any:
             raise MalformedShader(f"LLVM refuses an instruction: {' '.join(what)}", "part DXIL") from None
         module.triple = llvm.get_process_triple()
         module.data_layout = str(machine.target_data)
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
         engine = llvm.create_mcjit_compiler(module, _fresh_machine())
