@@ -23,7 +23,12 @@ _KINDS: dict[int, str] = {
     for number, name in ffi.typeof("dmlk_shader_found").elements.items()
     if name.startswith(_PREFIX)
 }
-_ACCESSES = {0: "", lib.DMLK_SHADER_READ: "read", lib.DMLK_SHADER_WRITE: "write", lib.DMLK_SHADER_ATOMIC: "atomic"}
+_ACCESSES = {
+    0: "",
+    lib.DMLK_SHADER_READ: "read",
+    lib.DMLK_SHADER_WRITE: "write",
+    lib.DMLK_SHADER_ATOMIC: "atomic",
+}
 
 
 class Side(NamedTuple):
@@ -91,7 +96,9 @@ class Watch:
         }
         pointer = lib.dmlk_shader_watch_new(ffi.new("dmlk_shader_watch_options *", options))
         if pointer == ffi.NULL:
-            raise MemoryError(f"No watch of {threads} threads in waves of {lanes}, with {shared_bytes} bytes.")
+            raise MemoryError(
+                f"No watch of {threads} threads in waves of {lanes}, with {shared_bytes} bytes."
+            )
         self.pointer = ffi.gc(pointer, lib.dmlk_shader_watch_free)
         self._result = ffi.new("dmlk_shader_watch_result *")
 

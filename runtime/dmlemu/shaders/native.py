@@ -45,6 +45,8 @@ class CompiledShader:
     """Of memory in which the waves of a group wait at barriers."""
     key: bytes
     """A hash of what was compiled, and how."""
+    flush: bool = False
+    """Denormal FLOAT32 numbers are 0: ``-denorm ftz``."""
     code: Any = None
     """What owns the native code."""
 
@@ -123,6 +125,7 @@ def _compile(key: _Key) -> CompiledShader:
         shared_bytes,
         (frame + 63 & ~63) * waiting,
         key.hash + bytes([key.lanes, key.checked]),
+        any(each.attributes.get("fp32-denorm-mode") == "ftz" for each in module.functions if each.blocks),
         engine,
     )
 
