@@ -7,6 +7,7 @@ registers of the shader, which of them lead to its views.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from .descriptors import DESCRIPTOR_SIZE, DescriptorKind
 from .formats import formats_of
 from .kernels import ffi, lib
 
-__all__ = ["Kind", "Program", "ProgramRange", "Source", "words_of"]
+__all__ = ["Kind", "Program", "ProgramRange", "Source", "WatchedCode", "words_of"]
 
 _UAV, _SRV, _CBV = 0x8, 0x40, 0x1  # D3D12_RESOURCE_STATES
 _STATES = {DescriptorKind.UAV: _UAV, DescriptorKind.SRV: _SRV, DescriptorKind.CBV: _CBV}
@@ -75,12 +76,26 @@ class ProgramRange(NamedTuple):
         return self.descriptor is DescriptorKind.UAV
 
 
+class WatchedCode(NamedTuple):
+    """Native code of the same shader that tells ``dmlk_shader_call.watch`` of each access.
+
+    ``threads`` of a group along x, y and z; ``lanes`` of a wave.
+    """
+
+    address: int
+    threads: tuple[int, int, int]
+    lanes: int
+    shared_bytes: int
+    frame_bytes: int
+    keeper: object
+
+
 class Program:
     """A shader that the GPU can run, with its bindings.
 
     ``label``: of the pipeline state, for messages.  ``address``: of the native code, which ``keeper`` keeps.
     ``words``: DWORDs of its root arguments.  ``threads``: of a group.  ``uses_heap``: it reads descriptors of
-    the heap that is set.
+    the heap that is set.  ``watched`` makes the code for :attr:`watched`.
     """
 
     def __init__(
@@ -95,6 +110,7 @@ class Program:
         frame_bytes: int = 0,
         uses_heap: bool = False,
         keeper: object = None,
+        watched: Callable[[], WatchedCode | None] | None = None,
     ) -> None:
         self.serial = 0
         self.label = label
@@ -106,8 +122,17 @@ class Program:
         self.frame_bytes = frame_bytes
         self.uses_heap = uses_heap
         self.keeper = keeper
+        self._watched = watched
+        self._watched_code: WatchedCode | None = None
         self.closed = False
         self.wants = [want_of(each) for each in ranges]
+
+    @property
+    def watched(self) -> WatchedCode | None:
+        """The code that tells of each access, made when it is first asked for; None: there is none."""
+        if self._watched is not None:
+            self._watched_code, self._watched = self._watched(), None
+        return self._watched_code
 
     def close(self) -> None:
         """The GPU cannot run it any more."""

@@ -372,7 +372,7 @@ TEST(counters_are_atomic) {
     dmlk_watched_wave wave = wave_of(0, 0);
     const dmlk_shader_view *views[LANES] = {&run.view, &run.view, &run.view, &run.view};
     dmlk_shader_accessed(&run.call, &wave, 1, DMLK_SHADER_COUNTER, views, NULL, 4, 15);
-    dmlk_shader_interval found[4];
+    dmlk_shader_bytes found[4];
     CHECK_EQUAL(dmlk_shader_footprint(run.watch, (uint64_t)(uintptr_t)&counter, 4, 1, found, 4), 1);
     expect(0);
 }
@@ -385,11 +385,24 @@ TEST(elements_of_a_typed_view) {
     const dmlk_shader_view *views[LANES] = {&run.view, &run.view, &run.view, &run.view};
     const uint32_t indices[LANES] = {0, 3, 4, 7};
     dmlk_shader_accessed_typed(&run.call, &wave, 1, WRITE, views, indices, 15);
-    dmlk_shader_interval found[3];
+    dmlk_shader_bytes found[3];
     CHECK_EQUAL(dmlk_shader_footprint(run.watch, (uint64_t)(uintptr_t)memory, 64, 1, found, 3), 2);
     CHECK_EQUAL(found[1].begin, 6);
-    CHECK_EQUAL(found[1].end, 10);
+    CHECK_EQUAL(found[1].width, 4);
     CHECK_EQUAL(expect(DMLK_FOUND_OUTSIDE).offset, 14);
+}
+
+TEST(footprints_are_patterns) {
+    begin(8, 0);
+    for (uint32_t i = 0; i < 600; i++) {
+        touch(0, i % 8, 1, WRITE, 16 * i, 4, NULL);
+    }
+    touch(0, 0, 1, WRITE, 9600, 64, NULL);
+    dmlk_shader_bytes found[3];
+    CHECK_EQUAL(dmlk_shader_footprint(run.watch, (uint64_t)(uintptr_t)memory, sizeof memory, 1, found, 3), 2);
+    CHECK(found[0].begin == 0 && found[0].width == 4 && found[0].stride == 16 && found[0].count == 600);
+    CHECK(found[1].begin == 9600 && found[1].width == 64 && found[1].count == 1);
+    expect(0);
 }
 
 /* --- bounds --- */
@@ -408,10 +421,11 @@ TEST(the_part_inside_is_accessed) {
     begin(8, 0);
     run.view.bytes = 40;
     touch(0, 6, 5, WRITE, 32, 16, NULL);
-    dmlk_shader_interval found[2] = {{0, 0}};
+    dmlk_shader_bytes found[2] = {{0, 0, 0, 0}};
     CHECK_EQUAL(dmlk_shader_footprint(run.watch, (uint64_t)(uintptr_t)memory, 4096, 1, found, 2), 1);
     CHECK_EQUAL(found[0].begin, 32);
-    CHECK_EQUAL(found[0].end, 40);
+    CHECK_EQUAL(found[0].width, 8);
+    CHECK_EQUAL(found[0].count, 1);
     expect(DMLK_FOUND_OUTSIDE);
 }
 
@@ -791,12 +805,14 @@ static void compare_footprint(bool written) {
             is_written[byte] |= a->kind != READ;
         }
     }
-    dmlk_shader_interval found[BYTES];
+    dmlk_shader_bytes found[BYTES];
     const uint64_t address = (uint64_t)(uintptr_t)memory + START;
     const uint64_t count = dmlk_shader_footprint(run.watch, address, BYTES, written, found, BYTES);
     for (uint64_t i = 0; i < count; i++) {
-        CHECK(found[i].begin < found[i].end && (i == 0 || found[i - 1].end < found[i].begin));
-        for (uint64_t byte = found[i].begin; byte < found[i].end; byte++) {
+        CHECK(found[i].width > 0 && found[i].count > 0);
+        for (uint64_t k = 0; k < found[i].width * found[i].count; k++) {
+            const uint64_t byte = found[i].begin + k / found[i].width * found[i].stride + k % found[i].width;
+            CHECK(byte < BYTES && !given[byte]);
             given[byte] = true;
         }
     }
@@ -930,6 +946,7 @@ int main(void) {
     RUN(two_views_of_the_same_bytes);
     RUN(counters_are_atomic);
     RUN(elements_of_a_typed_view);
+    RUN(footprints_are_patterns);
     RUN(accesses_outside_of_a_view);
     RUN(the_part_inside_is_accessed);
     RUN(an_offset_that_wraps);

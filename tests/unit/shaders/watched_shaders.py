@@ -53,7 +53,7 @@ PAIRS: dict[str, Pair] = {
     "total_not_atomic": Pair(
         (4, 1, 1),
         lambda: {"values": _u(32), "total": _zeros(1, np.uint32)},
-        (("RACE", 10, 10),),
+        (("RACE", 10, 10), ("RACE", 10, 10)),  # a read and a write, and two writes
         lambda: {"total": np.array([496], np.uint32)},
     ),
     "reduction_without_barrier": Pair(
@@ -83,7 +83,7 @@ PAIRS: dict[str, Pair] = {
     "histogram_not_atomic": Pair(
         (2, 1, 1),
         lambda: {"values": _u(32), "bins": _zeros(4, np.uint32)},
-        (("RACE", 11, 11),),
+        (("RACE", 11, 11), ("RACE", 11, 11)),
         lambda: {"bins": np.full(4, 8, np.uint32)},
     ),
     "bins_not_cleared": Pair(
@@ -101,7 +101,7 @@ PAIRS: dict[str, Pair] = {
     "more_threads_than_elements": Pair(
         (2, 1, 1),
         lambda: {"x": _f(100), "y": _zeros(100)},
-        (("OUTSIDE", 12, 0),),
+        (("OUTSIDE", 12, 0), ("OUTSIDE", 12, 0)),
         lambda: {"y": 2 * _f(100)},
     ),
     "rows_and_columns_exchanged": Pair(
@@ -155,7 +155,7 @@ PAIRS: dict[str, Pair] = {
     "halves_of_one_word": Pair(
         (1, 1, 1),
         lambda: {"x": _u(16), "packed": _zeros(8, np.uint32)},
-        (("RACE", 10, 10),),
+        (("RACE", 10, 10), ("RACE", 10, 10)),
         lambda: {"packed": _u(16)[::2] | _u(16)[1::2] << np.uint32(16)},
     ),
     "border_of_a_tile": Pair(
