@@ -59,7 +59,6 @@ from .stretches import Stretches
 
 if TYPE_CHECKING:
     from .reordering import Step
-    from .watched_runs import Ahead
 
 # Every command is compared with these; looking up an enum member takes longer.
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)

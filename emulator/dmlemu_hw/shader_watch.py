@@ -145,7 +145,7 @@ class WatchedView(NamedTuple):
     """
 
     operand: int
-    index: int
+    index: int  # type: ignore[assignment]  # not the method of tuples
     address: int
     size: int
     stride: int

@@ -58,7 +58,11 @@ class Shaders(Check, Foresight):
         for found in event.findings:
             check = _CHECKS.get(found.kind)
             if check is not None:
-                view = event.views.get(found.later.view) if found.kind in ("RACE", "RACE_SAME", "OUTSIDE") else None
+                view = (
+                    event.views.get(found.later.view)
+                    if found.kind in ("RACE", "RACE_SAME", "OUTSIDE")
+                    else None
+                )
                 self.report(
                     check.id,
                     _message(shader, found, None if view is None else _view(program, view), code),

@@ -58,7 +58,11 @@ def race(shader: Shader, found: Finding, view: View | None) -> str:
     """``view`` None: groupshared memory."""
     later, earlier = found.later, found.earlier
     size = min(4, later.bytes, earlier.bytes)
-    place = f"{_bytes(found.offset, size)} of groupshared memory" if view is None else view.part(found.offset, size)
+    place = (
+        f"{_bytes(found.offset, size)} of groupshared memory"
+        if view is None
+        else view.part(found.offset, size)
+    )
     same = ", the same value" if found.kind.endswith("_SAME") else ""
     between = (
         "no barrier that waits and covers this memory is between them"
@@ -74,7 +78,9 @@ def race(shader: Shader, found: Finding, view: View | None) -> str:
 def outside(shader: Shader, found: Finding, view: View) -> str:
     """An access outside of a view."""
     side = found.later
-    instead = {"read": "it reads 0", "write": "nothing is written", "atomic": "nothing is changed"}[side.access]
+    instead = {"read": "it reads 0", "write": "nothing is written", "atomic": "nothing is changed"}[
+        side.access
+    ]
     size = min(4, side.bytes)
     return (
         f"{_capital(shader.thread(side))} {_VERBS[side.access]} {view.part(found.offset, size)}{_line(side)}, "
