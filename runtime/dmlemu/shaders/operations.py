@@ -36,8 +36,8 @@ class Operation:
 class ThreadIds:
     """``SV_GroupThreadID`` and its relatives; lane 0 is number ``%first`` of the group.
 
-    Threads have their numbers in the order of SV_GroupIndex, but where a shader has quads and its group is even
-    along x and y: four numbers are a square of 2 x 2 threads then (shader model 6.6).
+    Threads have their numbers in the order of SV_GroupIndex.  Where a shader has quads and its group is even
+    along x and y, four numbers are a square of 2 x 2 threads (shader model 6.6).
     """
 
     def __init__(self, wave: Wave) -> None:
