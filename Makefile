@@ -151,7 +151,7 @@ wheel: .venv/build-tools
 		|| { cat build/wheel/auditwheel.log; exit 1; }
 	@ls dist/*.whl
 
-# Wheels for other C libraries and CPUs, and the sdist: all, or TARGETS="x86_64-musl aarch64-glibc" (docs/decisions/0042).
+# Wheels for other C libraries and CPUs, and the sdist: all, or TARGETS="x86_64-musl aarch64-glibc" (docs/decisions/0039).
 wheels: .venv/wheel-tools
 	$(BIN)/python release/wheels.py $(TARGETS)
 

@@ -12,6 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import timeline_picture
+
+import dmlemu
 from dmlemu.debugger.command import press
 from dmlemu.debugger.keys import keys_of
 from dmlemu.debugger.programs import observe_program
@@ -77,6 +80,8 @@ _PAGES: dict[str, Draw] = {
 def pictures() -> dict[str, str]:
     """The pictures by the names of their files."""
     found = {f"tutorial-{stem[:2]}.svg": _drawn(stem, draw) for stem, draw in _PAGES.items()}
+    found["tutorial-03-memory.svg"] = _memory_map()
+    found["tutorial-08-timeline.svg"] = _timeline()
     overlapping = ROOT / "tests" / "programs" / "stepping" / "overlapping_buffers.py"
     with redirect_stdout(StringIO()):
         run = observe_program(overlapping)
@@ -87,12 +92,48 @@ def pictures() -> dict[str, str]:
 
 def _drawn(stem: str, draw: Draw) -> str:
     """A picture of what a page's program does."""
+    with observe(None) as run:
+        names = _run(stem)
+    return draw(run, names)
+
+
+def _run(stem: str, end: str = "") -> Names:
+    """Runs the program of a page; ``end``: up to this heading.  What it leaves in its variables."""
     gc.collect()  # devices of the page before: an adapter has one device at a time
     page = (ROOT / "docs" / "tutorial" / f"{stem}.md").read_text(encoding="utf-8")
+    page = page[: page.index(end)] if end else page
     program = "\n".join(re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         path = Path(folder) / f"{stem}.py"
         path.write_text(program, encoding="utf-8")
-        with observe(None) as run:
-            names = runpy.run_path(str(path))
-        return draw(run, names)
+        return runpy.run_path(str(path))
+
+
+def _memory_map() -> str:
+    """Who used the pool of page 3, up to its first dispatch."""
+    with dmlemu.watch_memory():
+        names = _run("03-several-tensors-in-one-buffer", "## Alignments")
+        drawn: str = names["pool"].map_picture().svg()
+    names["session"].close()
+    return drawn
+
+
+def _is_of_the_wait(event: dict[str, Any]) -> bool:
+    """Other calls, and what the CPU asks about fences, are left out."""
+    if event["ph"] == "i":
+        return str(event["name"]).startswith("queued: WAIT")
+    is_asked = event.get("tid") == 1 and event["name"].startswith("wait done")
+    return not is_asked and event["name"] not in ("recorded", "SetDescriptorHeaps")
+
+
+def _timeline() -> str:
+    """How the compute queue of page 8 waits for the copies: from the second upload to the end of the wait."""
+    with dmlemu.trace() as trace:
+        names = _run("08-fences", "## Frames in flight")
+        names["session"].close()
+    events = [each for each in trace.timeline.events if each["pid"] == 1]  # not those in virtual time
+    wait = next(i for i, each in enumerate(events) if each["name"].startswith("queued: WAIT"))
+    first = max(i for i, each in enumerate(events[:wait]) if each["name"] == "ExecuteCommandLists")
+    done = next(i for i, each in enumerate(events) if i > wait and each["name"].startswith("blocked"))
+    shown = [each for each in events[first : done + 1] if _is_of_the_wait(each)]
+    return timeline_picture.svg(shown, {1: "CPU", 5: "copies", 3: "compute"})

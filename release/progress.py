@@ -36,13 +36,13 @@ def main() -> int:
         for line in pip.stdout:
             lines.append(line)
             step = STEP.match(line)
-            if step is None:
+            if step is None or step[1] == "0":  # what comes before: [0/2] Re-checking globbed directories...
                 continue
             number, count = int(step[1]), int(step[2])
-            if number > 0 and total == 0 and count > 100:
+            if total == 0 and count > 100:
                 sys.stderr.write(NOTICE.format(count=count))
             total = max(total, count)
-            sys.stderr.write(shown(number, count, step[3], is_terminal) if number > 0 else "")
+            sys.stderr.write(shown(number, count, step[3], is_terminal))
             sys.stderr.flush()
     if is_terminal and total:
         sys.stderr.write("\r\x1b[K")

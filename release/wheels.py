@@ -1,4 +1,4 @@
-"""Builds the sdist, and from it a wheel for each target: ``make wheels`` (docs/decisions/0042).
+"""Builds the sdist, and from it a wheel for each target: ``make wheels`` (docs/decisions/0039).
 
 The same sources give the same bytes, wherever and whenever they are built.
 """

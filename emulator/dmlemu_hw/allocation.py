@@ -141,7 +141,11 @@ class Allocation(Owned):
     """GPU virtual addresses [address, address + size), mapped at ``host`` in this process.
 
     ``heap`` and ``offset`` are the location of a placed allocation; ``heap`` is None for a reserved one.
+    ``is_buffer``: addresses of commands may refer to it; not so descriptors, queries and what is the device's
+    own.
     """
+
+    is_buffer = True
 
     def __init__(
         self,

@@ -117,7 +117,11 @@ class DescriptorHeap:
         return self.allocation.address + index * DESCRIPTOR_SIZE
 
     def put(self, index: int, encoded: bytes) -> None:
-        """Writes encoded descriptors.  ValueError: they do not lie in the heap, or it is closed."""
+        """Writes encoded descriptors.  ValueError: they do not lie in the heap, or it is closed.
+
+        A dispatch that runs meanwhile may read old bytes, new ones, or some of both: no program may write
+        what a submitted list reads, static or volatile (DH10).  Kernels check a copy of their own.
+        """
         if self._owner.is_watched():
             with self._owner._lock:
                 self._put(index, encoded)
@@ -186,6 +190,7 @@ class Descriptors:
                 allocation = self._memory.place(memory, 0, size, label)
             finally:
                 memory.close()  # the allocation keeps the bytes
+            allocation.is_buffer = False
             heap = DescriptorHeap(self, allocation, count, shader_visible)
             self._heaps[allocation.address] = heap
         self._memory.free_closed()

@@ -23,6 +23,7 @@ from .packets import (
     ExecuteIndirectPacket,
     Packet,
 )
+from .programs import Program
 from .shader_views import shader_accesses
 
 _FOOTPRINTS = ffi.typeof("dmlk_footprint[]")
@@ -179,7 +180,7 @@ def used_state(packet: Packet, operand: int, memory: Memory, *, writes: bool) ->
     """The ``D3D12_RESOURCE_STATES`` in which a command uses the buffer of an operand."""
     effects = packet.opcode.effects
     if isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket):
-        program = memory.programs.find(packet.program)
+        program: Program | None = memory.programs.find(packet.program)
         return effects.writes if program is None else program.state_of(operand)
     return effects.writes if writes else effects.reads
 

@@ -135,7 +135,9 @@ class Memory:
         """Memory for the device itself; it does not count against the budget."""
         with self.lock:
             storage = self._create_storage(round_to_tile(size), None, mappable=False)
-            return self.place(Heap(self, storage, size, self._serial(), label), 0, size, label)
+            allocation = self.place(Heap(self, storage, size, self._serial(), label), 0, size, label)
+            allocation.is_buffer = False
+            return allocation
 
     def find_heap(self, serial: int) -> Heap | None:
         """The open heap with that serial."""

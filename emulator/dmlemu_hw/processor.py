@@ -44,6 +44,8 @@ from .packets import (
     ClearUavPacket,
     DiscardPacket,
     DispatchPacket,
+    DispatchShaderPacket,
+    ExecuteIndirectPacket,
     MapTilesPacket,
     Opcode,
     Packet,
@@ -52,16 +54,19 @@ from .packets import (
 )
 from .queue import Entry, Queue
 from .shader_runs import ShaderRuns
+from .shader_watch import Watched
 from .stretches import Stretches
 
 if TYPE_CHECKING:
     from .reordering import Step
+    from .watched_runs import Ahead
 
 # Every command is compared with these; looking up an enum member takes longer.
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
 _RUN_AHEAD, _RUN_MANY = frozenset((_BARRIER, _DISPATCH)), frozenset((_DISPATCH, _SET_HEAPS))
 _IN_LISTS = packets.commands(lambda effects: True)
 _TOUCH_NOTHING = packets.commands(lambda effects: not effects.on_memory)
+_SHADERS = frozenset((int(Opcode.DISPATCH_SHADER), int(Opcode.EXECUTE_INDIRECT)))
 _HEADER_SIZE, _NO_SLOT = packets.HEADER.size, packets.SLOT_NONE
 _new = tuple.__new__  # creates an event in less time than its class does
 _AT_ONCE = 0.001  # seconds for which C code runs packets; signal handlers wait for its end
@@ -385,10 +390,13 @@ class Processor:
                 if opcode == _DISPATCH:
                     touched = self._reader.read(content, base + start)
                 else:
-                    touched = accesses(self._decode(data, start), self._memory)
+                    touched = self._accesses(opcode, data, start)
                 is_part, continues = is_joined(content), is_joined(data, start + size)
                 events.emit(_new(Accessing, (*place, opcode, content, is_part, touched, continues)))
+                if opcode in _SHADERS and (ahead := self._shaders.ahead) is not None:
+                    events.emit(ahead.event(place))
         except Exception:  # a subscriber rejected the command
+            self._shaders.forget_ahead()
             self._ran(size)
             raise
         before = self._clock.now
@@ -404,6 +412,17 @@ class Processor:
         if callbacks[Executed]:
             content = data[start : start + size]
             events.emit(Executed(*place, opcode, content, before, self._clock.now))
+
+    def _accesses(self, opcode: int, data: bytes, start: int) -> Accesses:
+        """Of any command but a dispatch of an operator.  One of a shader runs ahead of its turn, if anybody wants
+        to know what it does wrong."""
+        packet = self._decode(data, start)
+        if opcode in _SHADERS and self._events.callbacks[Watched]:
+            assert isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket)
+            ahead = self._shaders.run_ahead(packet)
+            if ahead is not None:
+                return Accesses.of(ahead.accesses)
+        return accesses(packet, self._memory)
 
     def _emit_undefined(self, place: Place, touched: Accesses) -> None:
         undefined = self._left_undefined(touched)

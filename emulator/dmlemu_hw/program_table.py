@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .programs import Program
+from typing import Any
 
 
 class Programs:
-    """The programs of one GPU; those that nobody else refers to are gone."""
+    """The programs (see ``programs``) of one GPU; those that nobody else refers to are gone."""
 
     def __init__(self) -> None:
         self._next = 1
-        self._known: weakref.WeakValueDictionary[int, Program] = weakref.WeakValueDictionary()
+        self._known: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
-    def add(self, program: Program) -> None:
+    def add(self, program: Any) -> None:
         """Gives the program its number."""
         program.serial, self._next = self._next, self._next + 1
         self._known[program.serial] = program
 
-    def find(self, serial: int) -> Program | None:
-        """None: there is none, or it is closed."""
+    def find(self, serial: int) -> Any:
+        """The :class:`.Program`; None: there is none, or it is closed."""
         program = self._known.get(serial)
         return None if program is None or program.closed else program

@@ -7,14 +7,15 @@ registers of the shader, which of them lead to its views.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from .descriptors import DescriptorKind
+from .descriptors import DESCRIPTOR_SIZE, DescriptorKind
 from .formats import formats_of
 from .kernels import ffi, lib
 
-__all__ = ["Kind", "Program", "ProgramRange", "Source", "words_of"]
+__all__ = ["Kind", "Program", "ProgramRange", "Source", "WatchedCode", "words_of"]
 
 _UAV, _SRV, _CBV = 0x8, 0x40, 0x1  # D3D12_RESOURCE_STATES
 _STATES = {DescriptorKind.UAV: _UAV, DescriptorKind.SRV: _SRV, DescriptorKind.CBV: _CBV}
@@ -45,6 +46,7 @@ class ProgramRange(NamedTuple):
     up to the end of the heap; of CONSTANTS, the number of DWORDs.  ``stride``: bytes of a structured buffer's
     element. ``element``: the type of a typed buffer's: ``"float"``.  ``has_counter``: the shader uses the
     UAV's counter.
+    ``is_volatile``: its descriptors may be written until the list is submitted.
     """
 
     name: str
@@ -57,6 +59,7 @@ class ProgramRange(NamedTuple):
     stride: int = 0
     element: str = ""
     has_counter: bool = False
+    is_volatile: bool = False
 
     @property
     def title(self) -> str:
@@ -73,12 +76,26 @@ class ProgramRange(NamedTuple):
         return self.descriptor is DescriptorKind.UAV
 
 
+class WatchedCode(NamedTuple):
+    """Native code of the same shader that tells ``dmlk_shader_call.watch`` of each access.
+
+    ``threads`` of a group along x, y and z; ``lanes`` of a wave.
+    """
+
+    address: int
+    threads: tuple[int, int, int]
+    lanes: int
+    shared_bytes: int
+    frame_bytes: int
+    keeper: object
+
+
 class Program:
     """A shader that the GPU can run, with its bindings.
 
     ``label``: of the pipeline state, for messages.  ``address``: of the native code, which ``keeper`` keeps.
     ``words``: DWORDs of its root arguments.  ``threads``: of a group.  ``uses_heap``: it reads descriptors of
-    the heap that is set.
+    the heap that is set.  ``watched`` makes the code for :attr:`watched`.
     """
 
     def __init__(
@@ -93,6 +110,7 @@ class Program:
         frame_bytes: int = 0,
         uses_heap: bool = False,
         keeper: object = None,
+        watched: Callable[[], WatchedCode | None] | None = None,
     ) -> None:
         self.serial = 0
         self.label = label
@@ -104,8 +122,17 @@ class Program:
         self.frame_bytes = frame_bytes
         self.uses_heap = uses_heap
         self.keeper = keeper
+        self._watched = watched
+        self._watched_code: WatchedCode | None = None
         self.closed = False
         self.wants = [want_of(each) for each in ranges]
+
+    @property
+    def watched(self) -> WatchedCode | None:
+        """The code that tells of each access, made when it is first asked for; None: there is none."""
+        if self._watched is not None:
+            self._watched_code, self._watched = self._watched(), None
+        return self._watched_code
 
     def close(self) -> None:
         """The GPU cannot run it any more."""
@@ -124,6 +151,13 @@ class Program:
     @property
     def heap_operand(self) -> int:
         return 2 * len(self.ranges)
+
+    def place_of(self, operand: int, arguments: bytes) -> int:
+        """Where the first descriptor of an operand is; 0: it has none."""
+        if not 0 <= operand < len(self.ranges) or self.ranges[operand].source is not Source.TABLE:
+            return 0
+        each = self.ranges[operand]
+        return address_in(arguments, each.word) + each.first * DESCRIPTOR_SIZE
 
     def state_of(self, operand: int) -> int:
         """The ``D3D12_RESOURCE_STATES`` in which an operand's buffer must be."""

@@ -13,7 +13,8 @@ from .kernels import ffi, lib, take_interrupt
 from .memory import Memory
 from .packets import DispatchShaderPacket, ExecuteIndirectPacket
 from .programs import Kind, Program, ProgramRange, Source, address_in
-from .shader_views import Table, commands_of, fits, heap_of, program_of, table_of
+from .shader_views import Table, commands_of, fits, heap_of, program_of, shader_accesses, table_of
+from .watched_runs import Ahead, spans_of
 
 __all__ = ["ShaderRuns"]
 
@@ -75,29 +76,71 @@ class ShaderRuns:
     """Runs programs on one GPU's memory.
 
     ``order`` draws the order of groups under chaos.  ``limit``: seconds that a dispatch may take; 0: any
-    number.
+    number.  ``ahead``: what the next command did when it ran ahead.
     """
 
     def __init__(self, memory: Memory, order: Random | None) -> None:
         self._memory = memory
         self._order = order
         self.limit = 0.0
+        self.ahead: Ahead | None = None
+
+    def run_ahead(self, packet: DispatchShaderPacket | ExecuteIndirectPacket) -> Ahead | None:
+        """Runs the command before its turn, watched; then :meth:`dispatch` or :meth:`execute_indirect` finishes
+        it.  None: its code cannot be watched, or it is malformed, which running it says.
+        """
+        self.ahead = None
+        try:
+            program = program_of(packet.program, self._memory)
+            if program.watched is None:
+                return None
+            spans = spans_of(shader_accesses(packet, self._memory), self._memory)
+            ahead = Ahead(program.serial, list(spans))
+        except GpuFault:
+            return None
+        try:
+            if isinstance(packet, DispatchShaderPacket):
+                ahead.moved = self._dispatch(packet, ahead)
+            else:
+                ahead.moved = self._execute_indirect(packet, ahead)
+        except GpuFault as fault:
+            ahead.fault = fault
+        finally:
+            ahead.take_back()
+        self.ahead = ahead
+        return ahead
+
+    def forget_ahead(self) -> None:
+        """The command is not executed."""
+        self.ahead = None
 
     def dispatch(self, packet: DispatchShaderPacket) -> int:
         """Runs it; returns the number of bytes that stand for its time.  GpuFault."""
+        ahead, self.ahead = self.ahead, None
+        return self._dispatch(packet) if ahead is None else ahead.finish()
+
+    def execute_indirect(self, packet: ExecuteIndirectPacket) -> int:
+        """Runs its dispatches, one after the other; returns as :meth:`dispatch`."""
+        ahead, self.ahead = self.ahead, None
+        return self._execute_indirect(packet) if ahead is None else ahead.finish()
+
+    def _dispatch(self, packet: DispatchShaderPacket, ahead: Ahead | None = None) -> int:
         program = program_of(packet.program, self._memory)
         if 0 in packet.groups:
             return 0
         call = self._call(program, packet)
         is_late = ffi.new("int *")
+        code = program.watched if ahead is not None else None
+        watch = ahead.watch(call, code) if ahead is not None and code is not None else None
         status = lib.dmlk_run_shader_within(call.call, self.limit, is_late)
+        if watch is not None and ahead is not None:
+            ahead.add(watch, call)
         if status != lib.DMLK_OK:
             raise self._fault(status, bool(is_late[0]), call, packet)
         x, y, z = packet.groups
         return x * y * z * program.threads
 
-    def execute_indirect(self, packet: ExecuteIndirectPacket) -> int:
-        """Runs its dispatches, one after the other; returns as :meth:`dispatch`."""
+    def _execute_indirect(self, packet: ExecuteIndirectPacket, ahead: Ahead | None = None) -> int:
         moved = 0
         for number, each in enumerate(commands_of(packet, self._memory)):
             if max(each.groups) > MOST_GROUPS:
@@ -107,7 +150,7 @@ class ShaderRuns:
                     f"at most {MOST_GROUPS} are possible along each dimension.",
                     address=packet.address + number * packet.stride,
                 )
-            moved += packet.command_size + self.dispatch(each)
+            moved += packet.command_size + self._dispatch(each, ahead)
         return moved
 
     # --- the call ---
@@ -136,7 +179,7 @@ class ShaderRuns:
     def _add_root(self, call: _Call, number: int, each: ProgramRange, arguments: bytes) -> None:
         address = address_in(arguments, each.word)
         allocation = self._memory.find(address)
-        if allocation is None:
+        if allocation is None or not allocation.is_buffer:
             where = self._memory.describe_address(address)
             raise GpuFault(
                 FaultKind.BAD_ADDRESS,

@@ -52,7 +52,7 @@ class Table:
 
 def program_of(serial: int, memory: Memory) -> Program:
     """GpuFault: its pipeline state has been released."""
-    program = memory.programs.find(serial)
+    program: Program | None = memory.programs.find(serial)
     if program is None:
         raise GpuFault(FaultKind.PROGRAM_RELEASED, "The pipeline state of the dispatch has been released.")
     return program
@@ -102,7 +102,8 @@ def fits(descriptor: Descriptor, each: ProgramRange, sizes: bytes) -> bool:
     if each.kind is Kind.STRUCTURED:
         has_counter = not each.has_counter or bool(descriptor.counter_address)
         return not is_raw and descriptor.stride == each.stride and has_counter
-    return not is_raw and not descriptor.stride and bool(sizes[descriptor.format & 0xFF])
+    has_format = descriptor.format < len(sizes) and bool(sizes[descriptor.format])
+    return not is_raw and not descriptor.stride and has_format
 
 
 # --- accesses ---
@@ -154,7 +155,7 @@ def _of_dispatch(program: Program, packet: DispatchShaderPacket, memory: Memory)
 def _of_root(number: int, each: ProgramRange, arguments: bytes, memory: Memory) -> Iterator[Access]:
     address = address_in(arguments, each.word)
     allocation = memory.find(address)
-    if allocation is not None:
+    if allocation is not None and allocation.is_buffer:
         size = allocation.address + allocation.size - address
         yield Access(number, READ | (WRITE if each.writes else 0), _bytes_at(address, size))
 

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 from .kernels import ffi, lib
 
-__all__ = ["Finding", "Side", "Watch", "Watched"]
+__all__ = ["Finding", "Pattern", "Side", "Watch", "Watched", "WatchedView"]
 
 MOST_FINDINGS = 100
 MOST_BYTES = 4 << 30
+MOST_PATTERNS = 4096
+"""Of a footprint: of more, the first ones are told."""
 
 _PREFIX = "DMLK_FOUND_"
 _KINDS: dict[int, str] = {
@@ -21,7 +23,12 @@ _KINDS: dict[int, str] = {
     for number, name in ffi.typeof("dmlk_shader_found").elements.items()
     if name.startswith(_PREFIX)
 }
-_ACCESSES = {0: "", lib.DMLK_SHADER_READ: "read", lib.DMLK_SHADER_WRITE: "write", lib.DMLK_SHADER_ATOMIC: "atomic"}
+_ACCESSES = {
+    0: "",
+    lib.DMLK_SHADER_READ: "read",
+    lib.DMLK_SHADER_WRITE: "write",
+    lib.DMLK_SHADER_ATOMIC: "atomic",
+}
 
 
 class Side(NamedTuple):
@@ -55,6 +62,15 @@ class Finding(NamedTuple):
     count: int  # type: ignore[assignment]  # not the method of tuples
 
 
+class Pattern(NamedTuple):
+    """``count`` parts of ``width`` bytes each, ``stride`` bytes apart, the first one at byte ``begin``."""
+
+    begin: int
+    width: int
+    stride: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
+
+
 class Watch:
     """The analysis of one dispatch; ``pointer`` is what ``dmlk_shader_call.watch`` is set to.
 
@@ -80,7 +96,9 @@ class Watch:
         }
         pointer = lib.dmlk_shader_watch_new(ffi.new("dmlk_shader_watch_options *", options))
         if pointer == ffi.NULL:
-            raise MemoryError(f"No watch of {threads} threads in waves of {lanes}, with {shared_bytes} bytes.")
+            raise MemoryError(
+                f"No watch of {threads} threads in waves of {lanes}, with {shared_bytes} bytes."
+            )
         self.pointer = ffi.gc(pointer, lib.dmlk_shader_watch_free)
         self._result = ffi.new("dmlk_shader_watch_result *")
 
@@ -100,40 +118,53 @@ class Watch:
         """Accesses that were not compared with others, for lack of memory; known after :meth:`finish`."""
         return int(self._result.unchecked)
 
-    def read(self, host: int, size: int) -> list[tuple[int, int]]:
-        """The bytes of [host, host + size) that were read before the dispatch wrote them, from ``host`` on:
-        intervals (begin, end) in ascending order."""
+    def read(self, host: int, size: int) -> list[Pattern]:
+        """The bytes of [host, host + size) that were read before the dispatch wrote them."""
         return self._footprint(host, size, False)
 
-    def written(self, host: int, size: int) -> list[tuple[int, int]]:
-        """The bytes of [host, host + size) that were written, from ``host`` on: intervals (begin, end)."""
+    def written(self, host: int, size: int) -> list[Pattern]:
+        """The bytes of [host, host + size) that were written."""
         return self._footprint(host, size, True)
 
-    def _footprint(self, host: int, size: int, written: bool) -> list[tuple[int, int]]:
+    def _footprint(self, host: int, size: int, written: bool) -> list[Pattern]:
         room = 256
         while True:
-            found = ffi.new("dmlk_shader_interval[]", room)
+            found = ffi.new("dmlk_shader_bytes[]", room)
             count = int(lib.dmlk_shader_footprint(self.pointer, host, size, written, found, room))
-            if count <= room:
-                return [(int(found[i].begin), int(found[i].end)) for i in range(count)]
+            if count <= room or count > MOST_PATTERNS:
+                shown = found[0 : min(count, room)]
+                return [Pattern(each.begin, each.width, each.stride, each.count) for each in shown]
             room = count
 
 
-class Watched(NamedTuple):
-    """Event: a watched dispatch of a shader has ended; see :class:`.events.Executed`.
+class WatchedView(NamedTuple):
+    """A view of a watched dispatch.
 
-    ``program``: its serial number.  ``operands``: by the id of a view, the operand of the dispatch to which it
-    belongs, and its index there.  ``sizes``: by the id of a view, its bytes.
+    ``operand``: the index of its range in the program; ``index`` in the range; ``address``: of its first byte,
+    0: root constants; ``size`` in bytes; ``stride``: of a structured buffer's or a typed view's elements.
+    """
+
+    operand: int
+    index: int
+    address: int
+    size: int
+    stride: int
+
+
+class Watched(NamedTuple):
+    """Event: a watched dispatch of a shader has ended; places are those of :class:`.events.Executed`.
+
+    ``program``: the serial number of what ran.  ``views``: those that findings name, by id.  ``dropped``
+    findings are not kept; ``unchecked`` accesses were not compared with others.
     """
 
     queue: int
     ticket: int
     list_serial: int
     command: int
-    opcode: int
-    packet: bytes
     program: int
     findings: tuple[Finding, ...]
+    views: dict[int, WatchedView]
     dropped: int
     unchecked: int
 

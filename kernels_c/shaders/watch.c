@@ -9,8 +9,14 @@ static bool is_same_side(const dmlk_shader_side *a, const dmlk_shader_side *b) {
     return a->line == b->line && a->kind == b->kind && a->view == b->view;
 }
 
+/* Of two threads that race, either may come first. */
 static bool is_like(const dmlk_shader_finding *a, const dmlk_shader_finding *b) {
-    return a->kind == b->kind && is_same_side(&a->later, &b->later) && is_same_side(&a->earlier, &b->earlier);
+    if (a->kind != b->kind) {
+        return false;
+    }
+    return (is_same_side(&a->later, &b->later) && is_same_side(&a->earlier, &b->earlier)) ||
+           (a->kind <= DMLK_FOUND_SHARED_RACE_SAME && is_same_side(&a->later, &b->earlier) &&
+            is_same_side(&a->earlier, &b->later));
 }
 
 /* Keeps the first of all findings that are alike, and counts the others. */
@@ -36,8 +42,7 @@ static void note(dmlk_shader_watch *watch, const dmlk_shader_finding *finding) {
     watch->last->count = 1;
 }
 
-/* The group that ran at the time of a record. */
-static const uint32_t *group_of(const dmlk_shader_watch *watch, dmlk_record record, bool is_shared) {
+uint64_t dmlk_group_of(const dmlk_shader_watch *watch, dmlk_record record, bool is_shared) {
     uint64_t first = 0, end = watch->groups;
     while (end - first > 1) {
         const uint64_t middle = first + (end - first) / 2;
@@ -47,7 +52,7 @@ static const uint32_t *group_of(const dmlk_shader_watch *watch, dmlk_record reco
             end = middle;
         }
     }
-    return watch->starts[first].group;
+    return first;
 }
 
 static dmlk_shader_side side_of(const dmlk_shader_watch *watch, dmlk_record record, bool is_shared) {
@@ -57,7 +62,7 @@ static dmlk_shader_side side_of(const dmlk_shader_watch *watch, dmlk_record reco
                             .kind = dmlk_class_of(record),
                             .view = site->view,
                             .bytes = site->bytes};
-    memcpy(side.group, group_of(watch, record, is_shared), sizeof side.group);
+    memcpy(side.group, watch->starts[dmlk_group_of(watch, record, is_shared)].group, sizeof side.group);
     return side;
 }
 
@@ -321,6 +326,9 @@ static void access_lane(const struct hook *hook, const dmlk_shader_view *view, u
                               .value = value,
                               .record = dmlk_record_of(order->start + order->fences[thread], thread, site, hook->class),
                               .bytes = bytes};
+    if (hook->class == DMLK_SHADER_ATOMIC && bytes > 0) {
+        dmlk_note_atomic(hook->watch, part.base + offset, thread);
+    }
     touch_view(hook, part, (view->flags & DMLK_SHADER_READ_ONLY) != 0 && hook->class == DMLK_SHADER_READ);
 }
 
@@ -619,6 +627,7 @@ void dmlk_shader_watch_free(dmlk_shader_watch *watch) {
     if (watch != NULL) {
         dmlk_free_pages(&watch->pages);
         dmlk_free_wide_cells(&watch->wide);
+        dmlk_free_atomics(&watch->atomics);
         free(watch->sites);
         free(watch->starts);
         free(watch->syncs);

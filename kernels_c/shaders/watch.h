@@ -64,7 +64,10 @@ typedef struct dmlk_shader_finding {
     dmlk_shader_side earlier; /* the other one; of a barrier: a thread that does not */
 } dmlk_shader_finding;
 
-typedef struct dmlk_shader_interval { uint64_t begin, end; } dmlk_shader_interval;
+/* `count` parts of `width` bytes each, `stride` bytes apart; the first one is at byte `begin`. */
+typedef struct dmlk_shader_bytes {
+    uint64_t begin, width, stride, count;
+} dmlk_shader_bytes;
 
 typedef struct dmlk_shader_watch_options {
     uint32_t threads;         /* of a group: 1 to 1024 */
@@ -91,9 +94,9 @@ void dmlk_shader_watch_free(dmlk_shader_watch *watch);
 void dmlk_shader_watch_finish(dmlk_shader_watch *watch, dmlk_shader_watch_result *result);
 
 /* The bytes in [address, address + bytes) that the dispatch has written (or, `written` 0: read before it wrote them),
- * as offsets from `address`, in ascending order.  Returns the number of intervals, of which `room` are stored. */
+ * as offsets from `address`, in ascending order.  Returns how many patterns there are, of which `room` are stored. */
 uint64_t dmlk_shader_footprint(const dmlk_shader_watch *watch, uint64_t address, uint64_t bytes, int written,
-                              dmlk_shader_interval *intervals, uint64_t room);
+                               dmlk_shader_bytes *patterns, uint64_t room);
 
 /* --- the hooks: lane i of the wave takes part if bit i of `mask` is set --- */
 

@@ -4,7 +4,8 @@
  * race of every byte:
  *
  * - An access of an earlier group races with any later one of a class that conflicts, since groups are not ordered.
- *   One such access is kept for good.
+ *   One such access is kept for good.  (What atomic accesses order, see watch_atomics.c, is not told; races of others
+ *   may then be missed.)
  * - Of the current group, an access that is ordered before now is ordered before all that follows.  Of those that are
  *   not, a later access by thread t races with any whose thread is not t: two of different threads contain one.
  * - Of atomic accesses only those of other sizes race; bytes that have atomic accesses of several sizes, ordered among
@@ -119,8 +120,10 @@ static bool is_released(const dmlk_touch *touch, dmlk_record earlier) {
 
 /* Whether the earlier access is of the same thread, or ordered before the touch. */
 static bool is_ordered(const dmlk_touch *touch, dmlk_record earlier) {
-    return is_of_group(touch->order, earlier) &&
-           (dmlk_thread_of(earlier) == dmlk_thread_of(touch->record) || is_released(touch, earlier));
+    if (!is_of_group(touch->order, earlier)) {
+        return dmlk_is_acquired(touch->watch, earlier, dmlk_thread_of(touch->record));
+    }
+    return dmlk_thread_of(earlier) == dmlk_thread_of(touch->record) || is_released(touch, earlier);
 }
 
 /* --- races --- */

@@ -126,28 +126,43 @@ bool dmlk_prepare_page(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shift
 
 /* --- footprints --- */
 
-/* The intervals found so far, of which `room` are stored. */
-struct intervals {
-    dmlk_shader_interval *stored;
-    uint64_t room, count, end; /* of the last one */
+/* The patterns found so far, of which `room` are stored; and the interval that may still grow. */
+struct patterns {
+    dmlk_shader_bytes *stored, last;
+    uint64_t room, count, begin, end;
 };
 
-static void add_interval(struct intervals *to, uint64_t begin, uint64_t end) {
-    if (to->count > 0 && to->end == begin) {
-        if (to->count <= to->room) {
-            to->stored[to->count - 1].end = end;
-        }
+/* Adds the interval to the last pattern, or begins another one. */
+static void close_interval(struct patterns *to) {
+    dmlk_shader_bytes *last = &to->last;
+    const uint64_t width = to->end - to->begin;
+    if (width == 0) {
+        return;
+    }
+    const bool fits = to->count > 0 && last->width == width &&
+                      (last->count == 1 || to->begin == last->begin + last->count * last->stride);
+    if (fits) {
+        last->stride = last->count == 1 ? to->begin - last->begin : last->stride;
+        last->count++;
     } else {
-        if (to->count < to->room) {
-            to->stored[to->count] = (dmlk_shader_interval){begin, end};
-        }
+        *last = (dmlk_shader_bytes){to->begin, width, width, 1};
         to->count++;
+    }
+    if (to->count <= to->room) {
+        to->stored[to->count - 1] = *last;
+    }
+}
+
+static void add_interval(struct patterns *to, uint64_t begin, uint64_t end) {
+    if (to->end != begin) {
+        close_interval(to);
+        to->begin = begin;
     }
     to->end = end;
 }
 
 /* Adds the set bits [begin, end) of a page's bits; bit 0 is `offset`. */
-static void add_bits(struct intervals *to, const uint64_t *bits, uint64_t begin, uint64_t end, uint64_t offset) {
+static void add_bits(struct patterns *to, const uint64_t *bits, uint64_t begin, uint64_t end, uint64_t offset) {
     for (uint64_t bit = begin; bit < end;) {
         const uint64_t left = bits[bit / 64] >> bit % 64;
         if (left == 0) {
@@ -170,8 +185,8 @@ static const dmlk_page *page_with(const dmlk_pages *pages, uint64_t number) {
 }
 
 uint64_t dmlk_shader_footprint(const dmlk_shader_watch *watch, uint64_t address, uint64_t bytes, int written,
-                              dmlk_shader_interval *intervals, uint64_t room) {
-    struct intervals to = {.stored = intervals, .room = room};
+                               dmlk_shader_bytes *patterns, uint64_t room) {
+    struct patterns to = {.stored = patterns, .room = room};
     const uint64_t end = address + bytes;
     for (uint64_t at = address; at < end;) {
         const uint64_t first = at >> DMLK_PAGE_BITS << DMLK_PAGE_BITS, next = first + DMLK_PAGE;
@@ -183,5 +198,6 @@ uint64_t dmlk_shader_footprint(const dmlk_shader_watch *watch, uint64_t address,
         }
         at = stop;
     }
+    close_interval(&to);
     return to.count;
 }

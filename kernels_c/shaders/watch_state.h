@@ -1,8 +1,9 @@
 /* watch_state.h - what the parts of the analysis of a watched dispatch share.
  *
- *   watch.c        the hooks: bounds, groupshared memory, barriers, lanes, findings
- *   watch_cells.c  which accesses of a few bytes are kept, and when two of them race
- *   watch_pages.c  the shadow of buffers, by pages of 4 KiB
+ *   watch.c          the hooks: bounds, groupshared memory, barriers, lanes, findings
+ *   watch_cells.c    which accesses of a few bytes are kept, and when two of them race
+ *   watch_pages.c    the shadow of buffers, by pages of 4 KiB
+ *   watch_atomics.c  groups that atomic accesses order
  */
 #ifndef DMLK_WATCH_STATE_H
 #define DMLK_WATCH_STATE_H
@@ -88,6 +89,35 @@ typedef struct dmlk_pages {
     uint64_t block_used;
 } dmlk_pages;
 
+/* --- groups that atomic accesses order --- */
+
+typedef struct dmlk_release { /* of a thread, by an atomic access */
+    uint64_t start;           /* the time at which its group began */
+    uint64_t safe;            /* accesses of the group before this time are released, */
+    uint64_t clock;           /* and those of the thread itself before this one */
+    uint32_t thread;
+} dmlk_release;
+
+typedef struct dmlk_sync_place { /* what was released by atomic accesses to an address; 0: free */
+    uint64_t address;
+    dmlk_release *releases; /* in the order of groups */
+    uint64_t count, releases_room;
+} dmlk_sync_place;
+
+typedef struct dmlk_acquired { /* by a thread of the current group, after so many barriers */
+    uint64_t address;
+    uint32_t thread, passed;
+} dmlk_acquired;
+
+typedef struct dmlk_atomics {
+    dmlk_sync_place *places; /* by hash of the address */
+    uint64_t room, count, releases;
+    dmlk_acquired acquired[64];
+    uint32_t acquired_count, safe_passed;
+    uint64_t acquired_group, safe_group; /* the number of the group for which they are */
+    uint64_t safe;
+} dmlk_atomics;
+
 /* --- the watch --- */
 
 typedef struct dmlk_start { /* of a group */
@@ -119,6 +149,7 @@ struct dmlk_shader_watch {
 
     dmlk_wide_cells wide;
     dmlk_pages pages;
+    dmlk_atomics atomics;
 
     dmlk_cell *shared_cells; /* groupshared memory: cells of 1 << shared_shift bytes */
     uint32_t shared_shift;
@@ -195,7 +226,18 @@ static inline dmlk_page *dmlk_page_at(dmlk_shader_watch *watch, uint64_t address
     return page != NULL && page->number == number ? page : dmlk_find_page(watch, address);
 }
 
+/* --- watch_atomics.c --- */
+
+/* A thread of the current group accesses the address of a buffer atomically. */
+void dmlk_note_atomic(dmlk_shader_watch *watch, uint64_t address, uint32_t thread);
+/* Whether an access of an earlier group is ordered before what the thread does now. */
+bool dmlk_is_acquired(const dmlk_shader_watch *watch, dmlk_record earlier, uint32_t thread);
+void dmlk_free_atomics(dmlk_atomics *atomics);
+
 /* --- watch.c --- */
+
+/* The index in `starts` of the group that ran at the time of a record. */
+uint64_t dmlk_group_of(const dmlk_shader_watch *watch, dmlk_record record, bool is_shared);
 
 /* Counts a race of the touch with an access that was kept. */
 void dmlk_note_race(const dmlk_touch *touch, dmlk_record earlier, bool same_value);

@@ -13,7 +13,7 @@ struct convolution {
     dmlk_convolution_float k;
     enum dmlk_type type;
     int64_t groups, filters, channels;
-    bool in_blocks; /* filters */
+    bool in_blocks, neighbours; /* filters */
     int64_t in[5], out[5], window[6];
 };
 
@@ -45,7 +45,7 @@ static void random_convolution(struct convolution *c) {
             .spatial = (uint32_t)random_between(1, 3), .backward = 1, .reversed = (uint32_t)random_between(0, 1)};
         c->type = random_between(0, 1) == 0 ? DMLK_FLOAT32 : DMLK_FLOAT16;
         c->groups = random_between(0, 2) == 0 ? random_between(2, 3) : 1;
-        c->in_blocks = random_between(0, 3) == 0;
+        c->in_blocks = random_between(0, 3) == 0, c->neighbours = false;
         c->filters = c->in_blocks ? 16 * random_between(1, 4) : random_between(1, random_between(0, 1) == 0 ? 8 : 60);
         c->channels = random_between(1, random_between(0, 3) == 0 ? 300 : 12);
         c->in[0] = c->out[0] = random_between(1, 2);
@@ -101,6 +101,21 @@ static void add_blocks(device *d, const struct convolution *c) {
     fill(device_tensor(d, c->type, rank, sizes, strides));
 }
 
+/* Filters are neighbours, with the other axes in any order, as TensorFlow has them. */
+static void add_neighbours(device *d, const struct convolution *c) {
+    const uint32_t rank = c->k.spatial + 3;
+    int64_t strides[6], elements = c->filters + (random_between(0, 1) == 0 ? 0 : random_between(1, 20));
+    uint32_t order[] = {0, 2, 3, 4, 5}; /* axes */
+    for (uint32_t i = rank - 1; i-- > 0;) {
+        const uint32_t other = (uint32_t)random_between(0, i), axis = order[other];
+        order[other] = order[i];
+        strides[axis] = elements;
+        elements *= c->window[axis];
+    }
+    strides[1] = 1;
+    fill(device_tensor(d, c->type, rank, c->window, strides));
+}
+
 /* The checked dispatch runs both kernels.  On any layout, or the input and the output packed. */
 static void compare_with_plain(const struct convolution *c, bool packed) {
     const uint32_t rank = c->k.spatial + 2;
@@ -111,7 +126,9 @@ static void compare_with_plain(const struct convolution *c, bool packed) {
     if (c->in_blocks) {
         add_blocks(&d, c);
     } else {
-        random_between(0, 1) == 0 ? add_by_channel(&d, c) : add_random(&d, c->type, rank + 1, c->window);
+        c->neighbours              ? add_neighbours(&d, c)
+        : random_between(0, 1) == 0 ? add_by_channel(&d, c)
+                                    : add_random(&d, c->type, rank + 1, c->window);
     }
     random_between(0, 1) == 0 ? add_random(&d, c->type, 1, &c->out[1]) : device_no_tensor(&d);
     packed ? fill(device_tensor(&d, c->type, rank, c->out, NULL))
@@ -133,12 +150,37 @@ TEST(backward_convolutions_have_the_bits_of_the_plain_kernel) {
     }
 }
 
+/* Their number is often one of whole vectors. */
+static void random_neighbours(struct convolution *c) {
+    do {
+        random_convolution(c);
+        c->k.backward = 0, c->in_blocks = false, c->neighbours = true;
+        c->filters = random_between(0, 1) == 0 ? 16 * random_between(1, 8) : random_between(2, 70);
+        c->out[1] = c->groups * c->filters;
+        c->window[1] = c->filters;
+        for (uint32_t i = 0; i < c->k.spatial; i++) {
+            const int64_t reach = (c->window[3 + i] - 1) * c->k.dilations[i] + 1, padding = c->k.start_padding[i];
+            c->out[2 + i] = random_between(1, c->k.spatial == 1 ? 300 : 9);
+            c->in[2 + i] = (c->out[2 + i] - 1) * c->k.strides[i] + reach - 2 * padding;
+            c->in[2 + i] = c->in[2 + i] < 1 ? 1 : c->in[2 + i];
+        }
+    } while (products_of(c) > PRODUCTS);
+}
+
+TEST(convolutions_of_neighbouring_filters_have_the_bits_of_the_plain_kernel) {
+    for (int round = 0; round < ROUNDS; round++) {
+        struct convolution c;
+        random_neighbours(&c);
+        compare_with_plain(&c, random_between(0, 1) == 0);
+    }
+}
+
 /* Square windows over each channel; the sizes of planes are around those of vectors and tiles. */
 static void random_depthwise(struct convolution *c) {
     c->k = (dmlk_convolution_float){.spatial = 2, .reversed = (uint32_t)(random_between(0, 7) == 0)};
     c->type = random_between(0, 1) == 0 ? DMLK_FLOAT32 : DMLK_FLOAT16;
     c->groups = random_between(1, 4), c->filters = random_between(1, 2), c->channels = 1;
-    c->in_blocks = false;
+    c->in_blocks = c->neighbours = false;
     c->in[0] = c->out[0] = random_between(1, 2);
     c->in[1] = c->groups, c->out[1] = c->groups * c->filters;
     c->window[0] = c->groups, c->window[1] = c->filters, c->window[2] = 1;
@@ -166,6 +208,7 @@ TEST(depthwise_convolutions_have_the_bits_of_the_plain_kernel) {
 
 int main(void) {
     RUN(backward_convolutions_have_the_bits_of_the_plain_kernel);
+    RUN(convolutions_of_neighbouring_filters_have_the_bits_of_the_plain_kernel);
     RUN(depthwise_convolutions_have_the_bits_of_the_plain_kernel);
     return RESULT();
 }

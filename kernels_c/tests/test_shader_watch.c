@@ -280,6 +280,47 @@ TEST(a_thread_that_is_not_the_last_may_not) {
     expect(DMLK_FOUND_RACE);
 }
 
+/* Each group writes its sum, and counts itself; the last one reads all sums. */
+static void count_groups(uint32_t fence, bool waits) {
+    begin(8, 0);
+    for (uint32_t group = 0; group < 5; group++) {
+        touch(group, 3, 1, WRITE, 100 + 4 * group, 4, &one);
+        if (waits) {
+            barrier(group, 8, 2, BUFFER_BARRIER);
+        }
+        barrier(group, 8, 3, fence);
+        touch(group, waits ? 0 : 3, 4, ATOMIC, 16, 4, NULL);
+    }
+    barrier(4, 8, 5, BUFFER_BARRIER);
+    for (uint32_t t = 0; t < 5; t++) {
+        touch(4, t, 6, READ, 100 + 4 * t, 4, NULL);
+    }
+}
+
+TEST(the_last_group_may_read_what_all_have_written) {
+    count_groups(DMLK_SHADER_FENCE_UAV, false);
+    expect(0);
+    count_groups(0, true);
+    expect(0);
+}
+
+TEST(without_a_fence_it_may_not) {
+    count_groups(DMLK_SHADER_FENCE_SHARED, false);
+    const dmlk_shader_finding f = expect(DMLK_FOUND_RACE);
+    expect_side(&f.earlier, 0, 3, 1, WRITE);
+    CHECK_EQUAL(f.count, 4);
+}
+
+TEST(threads_that_do_not_wait_for_the_count_may_not) {
+    begin(8, 0);
+    touch(0, 0, 1, WRITE, 100, 4, &one);
+    barrier(0, 8, 2, DMLK_SHADER_FENCE_UAV);
+    touch(0, 0, 3, ATOMIC, 16, 4, NULL);
+    touch(1, 0, 3, ATOMIC, 16, 4, NULL);
+    touch(1, 1, 4, READ, 100, 4, NULL);
+    expect(DMLK_FOUND_RACE);
+}
+
 TEST(parts_of_a_word_are_other_bytes) {
     begin(8, 0);
     for (uint32_t t = 0; t < 8; t++) {
@@ -331,7 +372,7 @@ TEST(counters_are_atomic) {
     dmlk_watched_wave wave = wave_of(0, 0);
     const dmlk_shader_view *views[LANES] = {&run.view, &run.view, &run.view, &run.view};
     dmlk_shader_accessed(&run.call, &wave, 1, DMLK_SHADER_COUNTER, views, NULL, 4, 15);
-    dmlk_shader_interval found[4];
+    dmlk_shader_bytes found[4];
     CHECK_EQUAL(dmlk_shader_footprint(run.watch, (uint64_t)(uintptr_t)&counter, 4, 1, found, 4), 1);
     expect(0);
 }
@@ -344,11 +385,24 @@ TEST(elements_of_a_typed_view) {
     const dmlk_shader_view *views[LANES] = {&run.view, &run.view, &run.view, &run.view};
     const uint32_t indices[LANES] = {0, 3, 4, 7};
     dmlk_shader_accessed_typed(&run.call, &wave, 1, WRITE, views, indices, 15);
-    dmlk_shader_interval found[3];
+    dmlk_shader_bytes found[3];
     CHECK_EQUAL(dmlk_shader_footprint(run.watch, (uint64_t)(uintptr_t)memory, 64, 1, found, 3), 2);
     CHECK_EQUAL(found[1].begin, 6);
-    CHECK_EQUAL(found[1].end, 10);
+    CHECK_EQUAL(found[1].width, 4);
     CHECK_EQUAL(expect(DMLK_FOUND_OUTSIDE).offset, 14);
+}
+
+TEST(footprints_are_patterns) {
+    begin(8, 0);
+    for (uint32_t i = 0; i < 600; i++) {
+        touch(0, i % 8, 1, WRITE, 16 * i, 4, NULL);
+    }
+    touch(0, 0, 1, WRITE, 9600, 64, NULL);
+    dmlk_shader_bytes found[3];
+    CHECK_EQUAL(dmlk_shader_footprint(run.watch, (uint64_t)(uintptr_t)memory, sizeof memory, 1, found, 3), 2);
+    CHECK(found[0].begin == 0 && found[0].width == 4 && found[0].stride == 16 && found[0].count == 600);
+    CHECK(found[1].begin == 9600 && found[1].width == 64 && found[1].count == 1);
+    expect(0);
 }
 
 /* --- bounds --- */
@@ -367,10 +421,11 @@ TEST(the_part_inside_is_accessed) {
     begin(8, 0);
     run.view.bytes = 40;
     touch(0, 6, 5, WRITE, 32, 16, NULL);
-    dmlk_shader_interval found[2] = {{0, 0}};
+    dmlk_shader_bytes found[2] = {{0, 0, 0, 0}};
     CHECK_EQUAL(dmlk_shader_footprint(run.watch, (uint64_t)(uintptr_t)memory, 4096, 1, found, 2), 1);
     CHECK_EQUAL(found[0].begin, 32);
-    CHECK_EQUAL(found[0].end, 40);
+    CHECK_EQUAL(found[0].width, 8);
+    CHECK_EQUAL(found[0].count, 1);
     expect(DMLK_FOUND_OUTSIDE);
 }
 
@@ -610,15 +665,41 @@ static struct {
     uint32_t count;
     uint32_t released[4][8][2]; /* fences of buffers and groupshared memory at a group's n-th barrier */
     uint32_t fences[2], passed;
-    bool is_mixed; /* atomic accesses of different sizes meet: some races after the first ones may be missed */
+    /* atomic accesses of different sizes meet, or order groups: some races after the first ones may be missed */
+    bool is_mixed;
     /* by byte: whether a race was found already, of different values or of the same */
     bool is_racy[2][BYTES], is_same[2][BYTES];
 } all;
 
-/* Whether `a` happens before `b`, by program order or a barrier. */
+/* Whether a barrier or, for atomic access b, a fence of the same thread orders `a` before `b`. */
+static bool is_released(const struct access *a, const struct access *b) {
+    return (a->thread == b->thread && a->fences < b->fences) ||
+           (a->passed < b->passed && a->fences < all.released[a->group][b->passed - 1][a->is_shared]);
+}
+
+/* Whether `a`, of an earlier group, is released by an atomic access of its group, and `b` comes after one to the same
+ * place, which acquires it. */
+static bool is_acquired(const struct access *a, const struct access *b) {
+    for (uint32_t i = 0; i < all.count; i++) {
+        const struct access *from = &all.accesses[i];
+        if (from->kind != ATOMIC || from->is_shared || from < a || from->group != a->group || !is_released(a, from)) {
+            continue;
+        }
+        for (const struct access *to = from; to <= b; to++) {
+            if (to->kind == ATOMIC && !to->is_shared && to->group == b->group && to->offset == from->offset &&
+                (to->thread == b->thread || to->passed < b->passed)) {
+                all.is_mixed = true;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Whether `a` happens before `b`, by program order, a barrier, or atomic accesses. */
 static bool is_before(const struct access *a, const struct access *b) {
     if (a->group != b->group) {
-        return false;
+        return is_acquired(a, b);
     }
     return a->thread == b->thread ||
            (a->passed < b->passed && a->fences < all.released[a->group][b->passed - 1][a->is_shared]);
@@ -724,12 +805,14 @@ static void compare_footprint(bool written) {
             is_written[byte] |= a->kind != READ;
         }
     }
-    dmlk_shader_interval found[BYTES];
+    dmlk_shader_bytes found[BYTES];
     const uint64_t address = (uint64_t)(uintptr_t)memory + START;
     const uint64_t count = dmlk_shader_footprint(run.watch, address, BYTES, written, found, BYTES);
     for (uint64_t i = 0; i < count; i++) {
-        CHECK(found[i].begin < found[i].end && (i == 0 || found[i - 1].end < found[i].begin));
-        for (uint64_t byte = found[i].begin; byte < found[i].end; byte++) {
+        CHECK(found[i].width > 0 && found[i].count > 0);
+        for (uint64_t k = 0; k < found[i].width * found[i].count; k++) {
+            const uint64_t byte = found[i].begin + k / found[i].width * found[i].stride + k % found[i].width;
+            CHECK(byte < BYTES && !given[byte]);
             given[byte] = true;
         }
     }
@@ -807,7 +890,7 @@ static void random_phase(uint32_t group, uint32_t accesses, uint32_t flags) {
 }
 
 TEST(random_dispatches) {
-    uint64_t races = 0;
+    uint64_t races = 0, exact = 0;
     for (uint64_t seed = 0; seed < 3000 && test_failures == 0; seed++) {
         random_seed(seed);
         memset(&all, 0, sizeof all);
@@ -830,9 +913,10 @@ TEST(random_dispatches) {
         compare_footprint(true);
         compare_unwritten();
         races += run.result.count;
+        exact += !all.is_mixed;
         dmlk_shader_watch_free(run.watch);
     }
-    CHECK(races > 10000);
+    CHECK(races > 10000 && exact > 1000);
 }
 
 int main(void) {
@@ -853,12 +937,16 @@ int main(void) {
     RUN(an_atomic_access_and_a_write);
     RUN(the_last_thread_of_a_counter_may_reset_it);
     RUN(a_thread_that_is_not_the_last_may_not);
+    RUN(the_last_group_may_read_what_all_have_written);
+    RUN(without_a_fence_it_may_not);
+    RUN(threads_that_do_not_wait_for_the_count_may_not);
     RUN(parts_of_a_word_are_other_bytes);
     RUN(smaller_cells_keep_what_was_known);
     RUN(an_access_over_the_end_of_a_page);
     RUN(two_views_of_the_same_bytes);
     RUN(counters_are_atomic);
     RUN(elements_of_a_typed_view);
+    RUN(footprints_are_patterns);
     RUN(accesses_outside_of_a_view);
     RUN(the_part_inside_is_accessed);
     RUN(an_offset_that_wraps);

@@ -17,7 +17,9 @@
 enum { N, CHANNEL, Z, Y, X };
 enum { GROUP, FILTER, OF_GROUP, WINDOW };
 
-#define MANY_POSITIONS 128 /* with fewer positions, panels of filters are filled better than panels of positions */
+#define LEAST_NEIGHBOURS 8 /* filters of a group that are neighbours; with fewer, a copy is read faster */
+#define MANY_POSITIONS 128 /* with fewer positions, panels of filters are filled better than panels of positions; */
+#define MANY_FOR_LINES 256 /* with fewer than this, too, if filters are neighbours, as they are then read in place */
 
 static const float no_bias = 0;
 
@@ -41,19 +43,56 @@ static bool merge(const dmlk_view *view, uint32_t first, uint32_t last, int64_t 
 
 /* --- filters --- */
 
-/* Finds filters with a constant distance between consecutive elements: the tensor itself, or a copy in *memory, which
- * the caller releases. */
-static bool line_up_filters(const dmlk_view *filter, dmlk_view *lined, int64_t *stride, void **memory) {
+/* Where the elements of a filter are: at a constant distance, or as a table says, if filters are neighbours. */
+struct taps {
+    int64_t stride;
+    const int64_t *at;
+};
+
+/* A table of where the elements of a filter are, which the caller releases; NULL: there is no memory. */
+static int64_t *list_taps(const dmlk_view *filter) {
+    const int64_t *sizes = filter->sizes + OF_GROUP, *strides = filter->strides + OF_GROUP;
+    int64_t bytes = (int64_t)sizeof(int64_t); /* may overflow, as elements may be repeated (stride 0) */
+    for (int i = 0; i < 1 + DMLK_SPATIAL; i++) {
+        if (__builtin_mul_overflow(bytes, sizes[i], &bytes)) {
+            return NULL;
+        }
+    }
+    int64_t *table = dmlk_take(bytes), *to = table;
+    if (table == NULL) {
+        return NULL;
+    }
+    for (int64_t c = 0; c < sizes[0]; c++) {
+        for (int64_t z = 0; z < sizes[1]; z++) {
+            for (int64_t y = 0; y < sizes[2]; y++) {
+                for (int64_t x = 0; x < sizes[3]; x++) {
+                    *to++ = c * strides[0] + z * strides[1] + y * strides[2] + x * strides[3];
+                }
+            }
+        }
+    }
+    return table;
+}
+
+/* Finds filters with a constant distance between consecutive elements, or with a table of them: the tensor itself, or
+ * a copy.  The caller releases *memory. */
+static bool line_up_filters(const dmlk_view *filter, dmlk_view *lined, struct taps *taps, void **memory) {
     *lined = *filter;
     *memory = NULL;
-    if (merge(filter, OF_GROUP, WINDOW + 2, stride)) {
+    *taps = (struct taps){0};
+    if (merge(filter, OF_GROUP, WINDOW + 2, &taps->stride)) {
         return true;
+    }
+    if (filter->strides[FILTER] == 1 && filter->sizes[FILTER] >= LEAST_NEIGHBOURS) { /* then nothing repeats them all */
+        *memory = list_taps(filter);
+        taps->at = *memory;
+        return *memory != NULL;
     }
     int64_t elements = 1;
     for (uint32_t axis = filter->rank; axis-- > 0; elements *= filter->sizes[axis]) {
         lined->strides[axis] = elements;
     }
-    *stride = 1;
+    taps->stride = 1;
     int64_t bytes; /* may overflow, as a filter may be repeated (stride 0) */
     if (!__builtin_mul_overflow(elements, dmlk_type_bytes(filter->type), &bytes)) {
         *memory = dmlk_take(bytes);
@@ -114,7 +153,7 @@ struct product {
     dmlk_gemm_blocked gemm;
     dmlk_patches patches;
     dmlk_view filter;
-    int64_t tap_stride;
+    struct taps taps;
     bool in_rows;    /* one output row at a time */
     bool by_channel; /* channels are closer than positions in the output: they are the columns of the product */
     bool in_blocks;  /* filters are read in place, as columns */
@@ -170,7 +209,8 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     const int64_t *sizes = p->filter.sizes;
     const bool has_bias = c->bias.base != NULL;
     dmlk_matrix filters = {
-        .type = p->filter.type, .row_stride = p->filter.strides[FILTER], .column_stride = p->tap_stride,
+        .type = p->filter.type, .row_stride = p->filter.strides[FILTER], .column_stride = p->taps.stride,
+        .column_at = p->taps.at,
         .block = p->in_blocks ? c->block : 0, .block_step = c->block_step};
     dmlk_matrix inputs = {.type = c->input.type, .patches = &p->patches}; /* its columns are positions */
     if (!p->in_rows && is_pointwise(c, &inputs.column_stride)) {
@@ -186,7 +226,9 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     g->b = inputs;
     g->c = bias;
     g->out = to;
+    const bool in_lines = filters.type == DMLK_FLOAT32 && filters.row_stride == 1 && sizes[FILTER] >= count;
     p->by_channel = p->position_at != NULL || (p->in_blocks && count < MANY_POSITIONS) ||
+                    (in_lines && count < MANY_FOR_LINES) ||
                     (sizes[FILTER] > 1 && to.row_stride < to.column_stride);
     if (p->by_channel) {
         g->m = count;
@@ -380,7 +422,7 @@ bool dmlk_convolve_floats(const dmlk_float_convolution *c) {
     if (c->block != 0) { /* for backward convolutions only convolve_transposed.c reads such blocks */
         p.in_blocks = true;
         p.filter = c->filter;
-        p.tap_stride = c->block;
+        p.taps.stride = c->block;
         return c->pads && are_columns(c) && multiply_all(&p);
     }
     if (!c->pads && !are_finite(&c->filter)) {
@@ -390,7 +432,7 @@ bool dmlk_convolve_floats(const dmlk_float_convolution *c) {
         return true;
     }
     void *memory;
-    const bool done = line_up_filters(&c->filter, &p.filter, &p.tap_stride, &memory) && multiply_all(&p);
+    const bool done = line_up_filters(&c->filter, &p.filter, &p.taps, &memory) && multiply_all(&p);
     dmlk_give(memory);
     return done;
 }

@@ -33,6 +33,11 @@
 #define GROUP (2 * PANEL)      /* columns of b that are packed at a time ... */
 #define GROUP_STEPS 16         /* ... in so many steps of the depth, if rows of b are contiguous */
 #define FEW_ROWS 8             /* rows of a; up to this many, b is read in place */
+/* Up to this many rows of a, results, and elements from row to row of b, b is read in place if its rows are contiguous:
+ * a copy of rows that are near is worth its time only if more rows of a use it. */
+#define MOST_READ_ROWS 256
+#define MOST_READ_RESULTS (INT64_C(1) << 18)
+#define MOST_READ_STEP 2048
 #define MAX_FEW_ROWS_COLUMNS (96 * PANEL) /* columns of a block then: sums of one row fit into the first-level cache */
 #define ROW_DEPTH 8192         /* depth of a piece then */
 #define CHUNK 1024             /* columns of b then that all rows multiply before the next ones are read */
@@ -58,6 +63,7 @@ struct scratch {
 struct job {
     const dmlk_gemm_blocked *p;
     bool turned; /* p is the transposed product, with a and b swapped */
+    bool reads_b; /* in place, though it is not in blocks */
     bool is_near; /* operands and result fit a second-level cache: nothing is prefetched */
     int64_t row_blocks, column_blocks;
     int64_t tile_rows;
@@ -82,47 +88,57 @@ _Static_assert(FEW_ROWS * ROW_DEPTH <= MAX_ROWS * DEPTH && DMLK_FEW_LINES * CHUN
                "few rows use the memory of panels");
 
 static inline uint8_t *element(const dmlk_matrix *matrix, uint8_t *base, int64_t row, int64_t column) {
-    return base + (row * matrix->row_stride + column * matrix->column_stride) * dmlk_type_bytes(matrix->type);
+    const int64_t from_row = matrix->row_at == NULL ? row * matrix->row_stride : matrix->row_at[row];
+    const int64_t from_column = matrix->column_at == NULL ? column * matrix->column_stride : matrix->column_at[column];
+    return base + (from_row + from_column) * dmlk_type_bytes(matrix->type);
 }
 
 /* --- panels --- */
 
-static inline __attribute__((always_inline)) void copy_lines_of(int64_t count, const uint8_t *from, int64_t step,
-                                                                int64_t lines, float *to, int64_t pitch) {
-    for (int64_t line = 0; line < lines; line++, from += step, to += pitch) {
-        memcpy(to, from, (size_t)count * sizeof *to);
+/* The elements from the first step to step k: a constant distance each, or what a table says. */
+static inline __attribute__((always_inline)) int64_t steps_to(int64_t k, int64_t step, const int64_t *at) {
+    return at == NULL ? k * step : at[k] - at[0];
+}
+
+static inline __attribute__((always_inline)) void copy_lines_of(int64_t count, const float *from, int64_t step,
+                                                                const int64_t *at, int64_t lines, float *to,
+                                                                int64_t pitch) {
+    for (int64_t line = 0; line < lines; line++, to += pitch) {
+        memcpy(to, from + steps_to(line, step, at), (size_t)count * sizeof *to);
     }
 }
 
-static void copy_lines(const uint8_t *from, int64_t step, int64_t lines, int64_t count, float *to, int64_t pitch) {
+static void copy_lines(const float *from, int64_t step, const int64_t *at, int64_t lines, int64_t count, float *to,
+                       int64_t pitch) {
     switch (count) { /* constant sizes avoid calls */
-    case PANEL: copy_lines_of(PANEL, from, step, lines, to, pitch); return;
-    case PANEL / 2: copy_lines_of(PANEL / 2, from, step, lines, to, pitch); return;
-    case PANEL / 3: copy_lines_of(PANEL / 3, from, step, lines, to, pitch); return;
+    case PANEL: copy_lines_of(PANEL, from, step, at, lines, to, pitch); return;
+    case PANEL / 2: copy_lines_of(PANEL / 2, from, step, at, lines, to, pitch); return;
+    case PANEL / 3: copy_lines_of(PANEL / 3, from, step, at, lines, to, pitch); return;
     default: break;
     }
     int64_t i = 0;
     for (; i + 4 <= count; i += 4) {
-        copy_lines_of(4, from + i * (int64_t)sizeof *to, step, lines, to + i, pitch);
+        copy_lines_of(4, from + i, step, at, lines, to + i, pitch);
     }
     for (; i < count; i++) {
-        copy_lines_of(1, from + i * (int64_t)sizeof *to, step, lines, to + i, pitch);
+        copy_lines_of(1, from + i, step, at, lines, to + i, pitch);
     }
 }
 
-/* to[k * pitch + i] = the element i strides and k steps from `from`, i < count <= pitch <= PANEL. */
-static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t stride, int64_t depth, int64_t count,
-                 float *to, int64_t pitch, uint16_t *halves) {
+/* to[k * pitch + i] = the element i strides and k steps from `from`, i < count <= pitch <= PANEL.  `at`: see steps_to;
+ * then the stride is 1. */
+static void pack(uint32_t type, const uint8_t *from, int64_t step, const int64_t *at, int64_t stride, int64_t depth,
+                 int64_t count, float *to, int64_t pitch, uint16_t *halves) {
     const int64_t bytes = dmlk_type_bytes(type);
     const bool half = type == DMLK_FLOAT16;
     uint8_t *bits = half ? (uint8_t *)halves : (uint8_t *)to; /* the elements of one k after the other */
     const int64_t bits_step = pitch * bytes;
     if (stride == 1 && !half) {
-        copy_lines(from, step * bytes, depth, count, to, pitch);
+        copy_lines((const float *)(const void *)from, step, at, depth, count, to, pitch);
         return;
     }
     for (int64_t k = 0; k < depth && stride == 1; k++) {
-        dmlk_widen_float16((const uint16_t *)from + k * step, count, to + k * pitch);
+        dmlk_widen_float16((const uint16_t *)(const void *)from + steps_to(k, step, at), count, to + k * pitch);
     }
     if (stride == 1) {
         return;
@@ -146,19 +162,20 @@ static void pack(uint32_t type, const uint8_t *from, int64_t step, int64_t strid
 /* The part of the next source of `pack` that is not yet prefetched, as roughly contiguous lines. */
 struct source {
     const uint8_t *at;
+    const int64_t *each; /* if not NULL, where the lines are, in elements; `at` is the place of the first one */
     int64_t lines, step, length, apart;
     int64_t share; /* lines to prefetch at once */
 };
 
-static struct source source_of(uint32_t type, const uint8_t *from, int64_t step, int64_t stride, int64_t depth,
-                               int64_t count, int64_t shares) {
-    const int64_t bytes = dmlk_type_bytes(type), apart = dmlk_min(step, stride) * bytes;
-    struct source s = {.at = from, .lines = depth, .step = stride * bytes, .length = count * apart};
-    if (step < stride) {
+static struct source source_of(uint32_t type, const uint8_t *from, int64_t step, const int64_t *at, int64_t stride,
+                               int64_t depth, int64_t count, int64_t shares) {
+    const int64_t bytes = dmlk_type_bytes(type), apart = (at == NULL ? dmlk_min(step, stride) : stride) * bytes;
+    struct source s = {.at = from, .each = at, .lines = depth, .step = stride * bytes, .length = count * apart};
+    if (at == NULL && step < stride) {
         s.lines = count;
         s.length = depth * apart;
     } else {
-        s.step = step * bytes;
+        s.step = at == NULL ? step * bytes : bytes;
     }
     s.apart = apart > DMLK_LINE ? apart : DMLK_LINE;
     s.share = (s.lines + shares - 1) / shares;
@@ -167,9 +184,15 @@ static struct source source_of(uint32_t type, const uint8_t *from, int64_t step,
 
 static void fetch_share(struct source *s) {
     const int64_t rest = s->lines > s->share ? s->lines - s->share : 0;
-    for (; s->lines > rest; s->lines--, s->at += s->step) {
+    for (; s->lines > rest; s->lines--) {
         for (int64_t i = 0; i < s->length; i += s->apart) {
             FETCH(s->at + i);
+        }
+        if (s->each == NULL) {
+            s->at += s->step;
+        } else if (s->lines > 1) {
+            s->at += (s->each[1] - s->each[0]) * s->step;
+            s->each++;
         }
     }
 }
@@ -217,7 +240,7 @@ static void store_row(const struct job *job, const uint8_t *c, uint8_t *out, int
     struct rows row = {.rows = 1, .columns = count, .sums = sums};
     row.out = stride == 1 && !half ? (float *)out : results;
     if (p->has_c) {
-        pack(p->c.type, c, 0, p->c.column_stride, 1, count, from_c, PANEL, halves);
+        pack(p->c.type, c, 0, NULL, p->c.column_stride, 1, count, from_c, PANEL, halves);
         row.c = from_c;
     }
     scale(p, row);
@@ -256,8 +279,8 @@ static void store_panel(const struct job *job, const struct block *block, const 
     struct rows rows = {.rows = block->rows, .columns = tile->columns, .sums = tile->sums, .out = tile->sums};
     rows.sums_stride = rows.out_stride = tile->sums_stride;
     if (p->has_c) {
-        pack(p->c.type, element(&p->c, block->at[2], 0, block->column + column), 0, p->c.column_stride, 1, tile->columns,
-             added, PANEL, halves);
+        pack(p->c.type, element(&p->c, block->at[2], 0, block->column + column), 0, NULL, p->c.column_stride, 1,
+             tile->columns, added, PANEL, halves);
         rows.c = added;
     }
     scale(p, rows);
@@ -361,6 +384,8 @@ static const float *in_block(const dmlk_matrix *matrix, const uint8_t *base, int
     return (const float *)(const void *)base + first / DMLK_F32_BLOCK * matrix->block_step + k * DMLK_F32_BLOCK;
 }
 
+static const int64_t *table_from(const int64_t *table, int64_t first) { return table == NULL ? NULL : table + first; }
+
 /* Packs a panel of rows of a, as the columns of a transposed. */
 static void pack_a(const struct job *job, const struct block *block, int64_t row, struct scratch *s) {
     const dmlk_matrix *a = &job->p->a;
@@ -369,8 +394,9 @@ static void pack_a(const struct job *job, const struct block *block, int64_t row
                           dmlk_min(A_PANEL, block->rows - row), s->a[row / A_PANEL], A_PANEL, s->halves);
         return;
     }
-    pack(a->type, element(a, block->at[0], block->row + row, block->first), a->column_stride, a->row_stride,
-         block->depth, dmlk_min(A_PANEL, block->rows - row), s->a[row / A_PANEL], A_PANEL, s->halves);
+    pack(a->type, element(a, block->at[0], block->row + row, block->first), a->column_stride,
+         table_from(a->column_at, block->first), a->row_stride, block->depth, dmlk_min(A_PANEL, block->rows - row),
+         s->a[row / A_PANEL], A_PANEL, s->halves);
 }
 
 /* The source of the next panel of rows, or of the next tile in blocks, if there is one. */
@@ -379,13 +405,14 @@ static struct source source_of_a(const struct job *job, const struct block *bloc
     const int64_t next = row + (a->block != 0 ? job->tile_rows : A_PANEL);
     if (next < block->rows && a->block != 0) {
         const uint8_t *from = (const uint8_t *)in_block(a, block->at[0], block->row + next, block->first);
-        return source_of(a->type, from, DMLK_F32_BLOCK, 1, block->depth, DMLK_F32_BLOCK, 1);
+        return source_of(a->type, from, DMLK_F32_BLOCK, NULL, 1, block->depth, DMLK_F32_BLOCK, 1);
     }
     if (next >= block->rows || a->patches != NULL) {
         return (struct source){0};
     }
     return source_of(a->type, element(a, block->at[0], block->row + next, block->first), a->column_stride,
-                     a->row_stride, block->depth, dmlk_min(A_PANEL, block->rows - next), A_PANEL / ROWS);
+                     table_from(a->column_at, block->first), a->row_stride, block->depth,
+                     dmlk_min(A_PANEL, block->rows - next), A_PANEL / ROWS);
 }
 
 /* Packs the panels of columns `column` .. `end` - 1, a few rows of b at a time, as rows may be pages apart. */
@@ -400,8 +427,8 @@ static void pack_b(const struct job *job, const struct block *block, int64_t col
             if (b->patches != NULL) {
                 dmlk_pack_patches(b->patches, block->at[1], first, depth, block->column + j, count, to, panel, s->halves);
             } else {
-                pack(b->type, element(b, block->at[1], first, block->column + j), b->row_stride, b->column_stride, depth,
-                     count, to, panel, s->halves);
+                pack(b->type, element(b, block->at[1], first, block->column + j), b->row_stride,
+                     table_from(b->row_at, first), b->column_stride, depth, count, to, panel, s->halves);
             }
         }
     }
@@ -413,11 +440,12 @@ static struct source source_of_b(const struct job *job, const struct block *bloc
     const dmlk_matrix *b = &job->p->b;
     const bool same = column + job->group < block->columns;
     const int64_t next = same ? column + job->group : 0, first = block->first + (same ? 0 : block->depth);
-    if (first >= job->p->depth || b->patches != NULL || b->block != 0) { /* blocks are contiguous */
+    if (first >= job->p->depth || b->patches != NULL || b->block != 0 || job->reads_b) { /* blocks are contiguous */
         return (struct source){0};
     }
-    return source_of(b->type, element(b, block->at[1], first, block->column + next), b->row_stride, b->column_stride,
-                     dmlk_min(block->depth, job->p->depth - first), dmlk_min(job->group, block->columns - next), shares);
+    return source_of(b->type, element(b, block->at[1], first, block->column + next), b->row_stride,
+                     table_from(b->row_at, first), b->column_stride, dmlk_min(block->depth, job->p->depth - first),
+                     dmlk_min(job->group, block->columns - next), shares);
 }
 
 /* Whether rows of a can be read in place.  (If columns are contiguous, each element would be in another cache line.) */
@@ -439,6 +467,37 @@ static const float *rows_at(const struct job *job, const struct block *block, in
                         : &s->a[row / A_PANEL][row % A_PANEL];
 }
 
+/* The columns of the tile that starts at `column`. */
+static const float *columns_at(const struct job *job, const struct block *block, int64_t column, const struct scratch *s) {
+    const dmlk_matrix *b = &job->p->b;
+    if (b->block != 0) {
+        return in_block(b, block->at[1], block->column + column, block->first);
+    }
+    if (!job->reads_b) {
+        return s->b + column % job->group * DEPTH;
+    }
+    const int64_t row = b->row_at == NULL ? block->first * b->row_stride : 0; /* else the table of the tile says it */
+    return (const float *)(const void *)block->at[1] + row + block->column + column;
+}
+
+/* Whether a has few rows, not read through a table, and b can be read once, in place, without panels: its rows or its
+ * columns are contiguous. */
+static bool has_few_rows(const dmlk_gemm_blocked *p) {
+    const bool by_columns = p->b.row_stride == 1 && p->b.type == DMLK_FLOAT32 && p->n >= DMLK_FEW_COLUMNS &&
+                            dmlk_few_rows_form != NULL;
+    return p->m <= FEW_ROWS && p->a.row_at == NULL && p->a.column_at == NULL && p->b.row_at == NULL && p->a.patches == NULL && p->b.patches == NULL && p->a.block == 0 && p->b.block == 0 &&
+           (p->b.column_stride == 1 || by_columns);
+}
+
+/* Whether to read b in place, though it is not in blocks.  (Tiles have one table, and read whole blocks of columns.) */
+static bool can_read_b(const dmlk_gemm_blocked *p) {
+    const dmlk_matrix *b = &p->b;
+    const int64_t step = b->row_at == NULL ? b->row_stride : p->n;
+    return p->m <= MOST_READ_ROWS && p->n <= MOST_READ_RESULTS / p->m && step <= MOST_READ_STEP &&
+           p->n % DMLK_F32_BLOCK == 0 && b->type == DMLK_FLOAT32 && b->column_stride == 1 && b->patches == NULL &&
+           b->block == 0 && (p->a.row_at == NULL || b->row_at == NULL) && !has_few_rows(p);
+}
+
 /* Multiplies all rows of the block by the panel of columns that starts at `column`; `next_b` is the source to
  * prefetch. */
 static void multiply_panel(const struct job *job, const struct block *block, int64_t column, struct source *next_b,
@@ -452,9 +511,9 @@ static void multiply_panel(const struct job *job, const struct block *block, int
                        .row_stride = direct ? a->row_stride : 1,
                        .row_step = direct ? a->column_stride : A_PANEL,
                        .step_at = a->row_at == NULL ? NULL : a->column_at + block->first,
-                       .column = in_blocks ? in_block(&job->p->b, block->at[1], block->column + column, block->first)
-                                           : s->b + column % job->group * DEPTH,
-                       .column_step = in_blocks ? DMLK_F32_BLOCK : job->panel,
+                       .column = columns_at(job, block, column, s),
+                       .column_step = in_blocks ? DMLK_F32_BLOCK : job->reads_b ? job->p->b.row_stride : job->panel,
+                       .column_at = job->reads_b ? table_from(job->p->b.row_at, block->first) : NULL,
                        .block_step = in_blocks ? job->p->b.block_step : 0,
                        .sums_stride = job->panel};
     const bool finishes = block->is_last && is_whole(job, block, column);
@@ -513,7 +572,7 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
             }
             if (column % job->group == 0) {
                 const int64_t end = dmlk_min(column + job->group, block->columns);
-                if (job->p->b.block == 0) {
+                if (job->p->b.block == 0 && !job->reads_b) {
                     pack_b(job, block, column, end, s);
                 }
                 next = job->is_near ? next : source_of_b(job, block, column, tiles * ((end - column + job->panel - 1) / job->panel));
@@ -521,15 +580,6 @@ static void multiply_block(const struct job *job, struct block *block, struct sc
             multiply_panel(job, block, column, &next, s);
         }
     }
-}
-
-/* Whether a has few rows, not read through a table, and b can be read once, in place, without panels: its rows or its
- * columns are contiguous. */
-static bool has_few_rows(const dmlk_gemm_blocked *p) {
-    const bool by_columns = p->b.row_stride == 1 && p->b.type == DMLK_FLOAT32 && p->n >= DMLK_FEW_COLUMNS &&
-                            dmlk_few_rows_form != NULL;
-    return p->m <= FEW_ROWS && p->a.row_at == NULL && p->a.patches == NULL && p->b.patches == NULL && p->a.block == 0 && p->b.block == 0 &&
-           (p->b.column_stride == 1 || by_columns);
 }
 
 /* Adds to the sums of the block's rows, which are block->columns apart: eight contiguous rows of b at a time. */
@@ -731,6 +781,7 @@ bool dmlk_multiply(const dmlk_gemm_blocked *product) {
     job.turned = product->a.row_at == NULL && !in_blocks && product->a.block == 0 && 2 * vectors(product->n, product->m) <= vectors(product->m, product->n);
     job.p = job.turned ? &turned : product;
     job.depth = in_blocks && product->m <= FEW_ROWS && is_direct(&product->a) ? product->depth : DEPTH;
+    job.reads_b = can_read_b(job.p);
     job.finishes = can_finish(&job) && dmlk_find_finish(product->followers, &job.finish) &&
                    !(job.finish.for_positive_zeros && signbit(product->last));
     job.group = job.p->b.patches != NULL || in_blocks ? job.panel : GROUP / job.panel * job.panel;

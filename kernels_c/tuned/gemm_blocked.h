@@ -14,7 +14,9 @@ typedef struct dmlk_matrix {
     uint32_t type; /* DMLK_FLOAT32 or DMLK_FLOAT16 */
     int64_t row_stride, column_stride;
     const dmlk_patches *patches; /* if not NULL, a is that matrix, or b is its transpose; the batch is over the input */
-    const int64_t *row_at, *column_at; /* if not NULL (a, FLOAT32): element (r, k) is at row_at[r] + column_at[k] */
+    /* If not NULL, they replace strides: element (r, k) is at row_at[r] + column_at[k].  Of a both may be there
+     * (FLOAT32), or column_at alone, whose rows then have a stride of 1; of b row_at alone, if so have its columns. */
+    const int64_t *row_at, *column_at;
     int64_t block, block_step; /* if not 0, columns of b (or rows of a) are in blocks of `block`, block_step apart */
 } dmlk_matrix;
 

@@ -15,7 +15,7 @@ from warnings import catch_warnings, simplefilter
 
 from dmlemu.errors import Error, Severity, Strictness, printable, shorten
 from dmlemu.files import Output
-from dmlemu.frontends.usage import UsageError, add_record_options, check_distinct, report_file
+from dmlemu.frontends.usage import HELP, UsageError, add_record_options, check_distinct, report_file
 from dmlemu.reporting import ReportFile, Stored, defaults, forget, how_to_see, print_annotation, print_reports
 
 if TYPE_CHECKING:
@@ -74,8 +74,9 @@ def _model_error() -> type[ModelError]:
 def _command(arguments: Sequence[str] | None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        parser = command_parser(given[0] if given else "")
-        if "_ARGCOMPLETE" in os.environ:  # a shell asks how the line may go on
+        asks = "_ARGCOMPLETE" in os.environ  # a shell asks how the line may go on
+        parser = command_parser(None if asks else given[0] if given else "")
+        if asks:
             with suppress(ImportError):
                 import argcomplete
 
@@ -138,26 +139,54 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def command_parser(command: str = "") -> argparse.ArgumentParser:
-    """With all commands, or, for one of C++ programs, only with theirs: the others import most of dmlemu, as
-    the program does itself, and starting it would take twice as long.  The version needs none of them."""
+def command_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """With all commands; or with the one that is given; or, where that is none, with the names and summaries
+    of all, which is enough for help: the modules that know the options of commands import most of dmlemu."""
     parser = _Parser(
         prog="dmlemu", description="A hardware emulator of the DirectML / Direct3D 12 compute API."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(metavar="COMMAND")
     parser.set_defaults(run=partial(_list_commands, parser))
-    if command == "--version":
-        return parser
-    from dmlemu.frontends.capi.command import add_commands
-
-    if command not in ("exec", "capi"):
-        _add_run(commands)
-        _add_records(commands)
-    add_commands(commands)
-    if command not in ("exec", "capi"):
-        _add_others(commands)
+    if command is None:
+        for name in HELP:
+            if name not in commands.choices:  # some add several
+                _add_command(name, commands)
+    elif command in HELP:
+        _add_command(command, commands)
+    else:
+        for name, text in HELP.items():
+            commands.add_parser(name, help=text)
     return parser
+
+
+def _add_command(name: str, commands: argparse._SubParsersAction[_Parser]) -> None:
+    """Adds a command with its options, and those that are declared beside it."""
+    if name == "run":
+        _add_run(commands)
+    elif name in ("diff", "replay", "reduce"):
+        _add_records(commands)
+    elif name in ("exec", "capi"):
+        from dmlemu.frontends.capi import command as native
+
+        native.add_commands(commands)
+    elif name in ("layout", "shader"):
+        from dmlemu.frontends import layout, shader
+
+        layout.add_command(commands)
+        shader.add_command(commands)
+    elif name == "step":
+        from dmlemu.debugger import command as step
+
+        step.add_command(commands)
+    elif name == "campaign":
+        from dmlemu.campaign import command as campaign
+
+        campaign.add_command(commands)
+    else:
+        from dmlemu.frontends import catalogue
+
+        catalogue.add_commands(commands)
 
 
 def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -166,7 +195,7 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
     run = commands.add_parser(
         "run",
         allow_abbrev=False,
-        help="run a DxDispatch JSON model or an ONNX model",
+        help=HELP["run"],
         description="Runs a DxDispatch JSON model, or an ONNX model.",
     )
     dxdispatch.add_options(run)
@@ -193,20 +222,6 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
     run.set_defaults(run=_run)
 
 
-def _add_others(commands: argparse._SubParsersAction[_Parser]) -> None:
-    from dmlemu.campaign.command import add_command as add_campaign_command
-    from dmlemu.debugger.command import add_command as add_step_command
-    from dmlemu.frontends import catalogue
-    from dmlemu.frontends.layout import add_command as add_layout_command
-    from dmlemu.frontends.shader import add_command as add_shader_command
-
-    add_layout_command(commands)
-    add_shader_command(commands)
-    add_step_command(commands)
-    add_campaign_command(commands)
-    catalogue.add_commands(commands)
-
-
 def _list_commands(parser: argparse.ArgumentParser, _: argparse.Namespace) -> int:
     """Without a command; wrong usage."""
     parser.print_help(sys.stderr)
@@ -222,7 +237,7 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
     diff = commands.add_parser(
         "diff",
         allow_abbrev=False,
-        help="find the first dispatch whose output differs",
+        help=HELP["diff"],
         description="Compares a record with another one, with arrays, or with the operators' references; "
         "an ONNX model, tensor by tensor, with another implementation. "
         "Exits with 0 when nothing differs, 1 when something does, 2 when a file cannot be used.",
@@ -246,7 +261,7 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
     replay = commands.add_parser(
         "replay",
         allow_abbrev=False,
-        help="run the dispatches of a record again",
+        help=HELP["replay"],
         description="Runs each dispatch again from its inputs, and compares the bits of its outputs. "
         "Exits with 0, 1 and 2 as diff does.",
     )
@@ -268,7 +283,7 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
         "reduce",
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        help="find the smallest program that still shows a report",
+        help=HELP["reduce"],
         description=_REDUCE,
         epilog=_REDUCE_EXAMPLES,
     )

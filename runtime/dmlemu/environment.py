@@ -25,7 +25,7 @@ _OURS = (
     "RECORD_ONLY",
     "REPORT",
     "RUN",
-    "SHADER_TIMEOUT",
+    "GPU_TIMEOUT",
     "STRICTNESS",
     "SUPPRESS",
     "TRACE",

@@ -31,6 +31,7 @@ __all__ = [
 
 _MOST_LINKS = 40  # as the kernel follows
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NAMELESS = os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY  # does not wait for a pipe
 _THROUGH = os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
@@ -121,7 +122,8 @@ def replaced(place: str, folder: int | None = None) -> Iterator[BinaryIO]:
     permissions.
 
     ``folder``: an open directory that ``place`` is in.  A file that cannot be replaced, as one that is
-    mounted, or in a directory that is read-only, is overwritten, once the new one is whole.
+    mounted, or in a directory that is read-only, is overwritten, once the new one is whole.  A process that
+    is killed meanwhile leaves nothing behind, where the file system has files without a name.
     """
     try:
         old = os.stat(place, dir_fd=folder, follow_symlinks=False)
@@ -144,6 +146,7 @@ def replaced(place: str, folder: int | None = None) -> Iterator[BinaryIO]:
             new.flush()
             if old is not None:
                 os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
+            _give_name(new, part, folder)
             try:
                 os.replace(part, place, src_dir_fd=folder, dst_dir_fd=folder)
             except OSError as error:
@@ -157,7 +160,32 @@ def replaced(place: str, folder: int | None = None) -> Iterator[BinaryIO]:
 
 
 def _new(part: str, folder: int | None = None) -> int:
-    return os.open(part, _NEW, 0o666, dir_fd=folder)  # reduced by the umask
+    """A new file in a directory: without a name, or of this one.  The umask reduces its permissions."""
+    with suppress(OSError):  # whatever is wrong is said of the one with a name
+        handle = os.open(os.path.dirname(part) or ".", _NAMELESS, 0o666, dir_fd=folder)
+        if os.path.exists(_own(handle)):
+            return handle
+        os.close(handle)
+    return os.open(part, _NEW, 0o666, dir_fd=folder)
+
+
+def _own(handle: int) -> str:
+    """The path by which a file without a name gets one; there is none where /proc is not mounted."""
+    return f"/proc/self/fd/{handle}"
+
+
+def _give_name(new: IO[bytes], part: str, folder: int | None) -> None:
+    """Names a file that has no name yet; a copy of it, where the file system has no links."""
+    handle = new.fileno()
+    status = os.fstat(handle)
+    if status.st_nlink:
+        return
+    try:  # with `src_dir_fd`, whatever it is, the link is followed
+        os.link(_own(handle), part, src_dir_fd=handle, dst_dir_fd=folder)
+    except OSError:
+        with os.fdopen(os.open(part, _NEW, 0o666, dir_fd=folder), "wb") as copy:
+            os.fchmod(copy.fileno(), stat.S_IMODE(status.st_mode))
+            _copy(new, copy)
 
 
 def _name_beside(place: str) -> str:
@@ -166,11 +194,15 @@ def _name_beside(place: str) -> str:
 
 
 def _overwrite(place: str, whole: IO[bytes]) -> None:
-    whole.seek(0)
     with open(place, "r+b") as file:
-        while part := whole.read(1 << 20):
-            file.write(part)
+        _copy(whole, file)
         file.truncate()
+
+
+def _copy(whole: IO[bytes], file: IO[bytes]) -> None:
+    whole.seek(0)
+    while part := whole.read(1 << 20):
+        file.write(part)
 
 
 def _place(path: str) -> tuple[str, int | None]:
@@ -213,7 +245,8 @@ def _check_writable(place: str) -> None:
     try:
         with held():
             os.close(_new(part))
-            os.unlink(part)
+            with suppress(FileNotFoundError):  # it has no name
+                os.unlink(part)
     except OSError:
         if not is_there:
             raise

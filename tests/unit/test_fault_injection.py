@@ -507,11 +507,8 @@ def recorded_row(name: str) -> Row:
 
 NOT_EMULATED = (
     "atomic_copy_buffer_uint, atomic_copy_buffer_uint64, barrier, copy_texture_region, copy_tiles, "
-    "discard_resource, dispatch, draw_indexed_instanced, draw_instanced, execute_bundle, execute_indirect, "
-    "resolve_subresource, set_compute_root_32bit_constant, set_compute_root_32bit_constants, "
-    "set_compute_root_constant_buffer_view, set_compute_root_descriptor_table, "
-    "set_compute_root_shader_resource_view, set_compute_root_signature, "
-    "set_compute_root_unordered_access_view, set_pipeline_state, set_predication"
+    "discard_resource, draw_indexed_instanced, draw_instanced, execute_bundle, resolve_subresource, "
+    "set_predication"
 )
 
 
@@ -570,9 +567,9 @@ METHODS: dict[str, dict[str, Row]] = {
         "set_residency_priority": (removed, lambda w, x: x.set_residency_priority([w.buffer], [1])),
         "set_stable_power_state": (removed, lambda w, x: x.set_stable_power_state(True)),
         "shader_cache_control": (removed, lambda w, x: x.shader_cache_control(1, 1)),
-        "create_command_signature": unsupported_row("create_command_signature"),
+        "create_command_signature": (removed, lambda w, x: x.create_command_signature(None)),
         "create_committed_resource": (removed, lambda w, x: w.stage.buffer("new")),
-        "create_compute_pipeline_state": unsupported_row("create_compute_pipeline_state"),
+        "create_compute_pipeline_state": (removed, lambda w, x: x.create_compute_pipeline_state(None)),
         "create_constant_buffer_view": (nothing, lambda w, x: x.create_constant_buffer_view(None, w.handle)),
         "create_descriptor_heap": (
             removed,
@@ -586,7 +583,8 @@ METHODS: dict[str, dict[str, Row]] = {
         ),
         "create_query_heap": (removed, lambda w, x: x.create_query_heap(d3d12.QueryHeapDesc(count=1))),
         "create_reserved_resource": (removed, lambda w, x: x.create_reserved_resource(w.desc, States.COMMON)),
-        "create_root_signature": unsupported_row("create_root_signature"),
+        "create_pipeline_state": (removed, lambda w, x: x.create_pipeline_state({})),
+        "create_root_signature": (removed, lambda w, x: x.create_root_signature(0, b"")),
         "create_shader_resource_view": (
             nothing,
             lambda w, x: x.create_shader_resource_view(w.buffer, None, w.handle),

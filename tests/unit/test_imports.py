@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from dmlemu.cli import command_parser
+from dmlemu.frontends.usage import HELP
+
 MODEL = Path(__file__).parents[1] / "programs/dxdispatch/models/add.json"
 HEAVY = {
     *("argparse", "cffi", "difflib", "email", "hashlib", "hypothesis", "importlib.metadata", "json"),
@@ -60,9 +63,10 @@ def test_a_definition_loads_its_own_module_alone(operator: str, module: str) -> 
 
 
 def test_a_model_loads_what_it_runs() -> None:
-    """The command line knows the debugger's options, and loads neither it nor what draws it."""
+    """The command line loads neither the debugger nor what draws it, nor other commands."""
     found = loaded(f"from dmlemu.cli import main; main(['run', {str(MODEL)!r}])")
-    assert {"dmlemu.dml.operators.element_wise_add", "dmlemu.debugger.command"} <= found
+    assert "dmlemu.dml.operators.element_wise_add" in found
+    assert "dmlemu.debugger.command" not in found
     heavy = {"difflib", "email", "importlib.metadata", "numpy.random", "dmlemu.dml.operator_page"}
     assert not found & {*heavy, "dmlemu.dml.operators.activation", "dmlemu.dml.operators.reduce"}
     assert not [each for each in found if each.startswith(("textual", "rich", "dmlemu.stepping"))]
@@ -157,12 +161,21 @@ def test_each_import_that_points_up_would_close_a_circle(module: str, target: st
     assert module in found and target in found
 
 
-def test_the_version_needs_no_command() -> None:
-    """``dmlemu --version`` answers in a tenth of a second: NumPy and the hardware alone take three."""
-    program = "import sys; sys.argv[1:] = ['--version']\nfrom dmlemu.__main__ import main\ntry: main()\n"
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_version_and_help_need_no_command(option: str) -> None:
+    """They answer in a tenth of a second: NumPy and the hardware alone take three."""
+    program = f"import sys; sys.argv[1:] = ['{option}']\nfrom dmlemu.__main__ import main\ntry: main()\n"
     program += "except SystemExit: pass\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    version, modules = done.stdout.splitlines()
-    assert re.fullmatch(r"dmlemu \d+\.\d+\.\d+\S*", version)
+    *answer, modules = done.stdout.splitlines()
+    if option == "--version":
+        assert re.fullmatch(r"dmlemu \d+\.\d+\.\d+\S*", "\n".join(answer))
+    else:
+        assert answer == command_parser().format_help().splitlines()  # as if all had been imported
     parts = ("numpy", "cffi", "dmlemu_hw", "dmlemu.d3d12", "dmlemu.dml", "dmlemu.frontends.dxdispatch")
     assert not set(modules.split()) & set(parts)
+
+
+def test_a_wrong_command_is_told_with_all_that_there_are() -> None:
+    done = subprocess.run([sys.executable, "-m", "dmlemu", "rum"], capture_output=True, text=True)
+    assert done.returncode == 2 and all(name in done.stderr for name in HELP)

@@ -105,7 +105,8 @@ def test_lines_of_a_compilation() -> None:
 
 
 def test_a_failed_installation_prints_everything() -> None:
-    program = "print('[1/300] Building x.o'); print('x.c:1: error'); raise SystemExit(3)"
+    lines = ["[0/2] Re-checking globbed directories...", "[1/300] Building x.o", "x.c:1: error"]
+    program = f"print(*{lines!r}, sep='\\n'); raise SystemExit(3)"
     done = subprocess.run(
         [sys.executable, ROOT / "release" / "progress.py", sys.executable, "-c", program],
         capture_output=True,

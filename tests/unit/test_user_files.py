@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -249,6 +250,56 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
         assert path.read_text() == "old"
     assert path.read_text() == "new"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_process_that_is_killed_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    program = f"""
+import os, signal
+from dmlemu.files import Output
+with Output({str(path)!r}).open() as file:
+    file.write(b"new" * 100000)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == -signal.SIGKILL
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("lacks", ["nameless files", "/proc", "links"])
+def test_a_file_system_may_lack_what_leaves_nothing_behind(
+    lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o640)
+    own_open = os.open
+
+    def refuse(*_: object, **__: object) -> int:
+        raise OSError(errno.EOPNOTSUPP, "not here")
+
+    def open_named(place: str, flags: int, *more: int, **options: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            refuse()
+        return own_open(place, flags, *more, **options)
+
+    if lacks == "nameless files":
+        monkeypatch.setattr(files.os, "open", open_named)
+    elif lacks == "/proc":
+        monkeypatch.setattr(files, "_own", lambda handle: f"/nowhere/{handle}")
+    else:
+        monkeypatch.setattr(files.os, "link", refuse)
+    write_file(path, "new")
+    write_file(tmp_path / "other", "text")
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o640)
+    assert (tmp_path / "other").read_text() == "text"
+    assert sorted(os.listdir(tmp_path)) == ["file", "other"]
+    with pytest.raises(ZeroDivisionError), Output(path).open() as file:
+        file.write(b"newer")
+        raise ZeroDivisionError
+    assert path.read_text() == "new"
+    assert sorted(os.listdir(tmp_path)) == ["file", "other"]
 
 
 def test_a_file_that_cannot_be_replaced_is_overwritten(

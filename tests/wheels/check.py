@@ -43,6 +43,7 @@ class Place:
     packages: tuple[str, ...]
     zig: str = ""  # the target for which Python is compiled; otherwise Debian has it
     machine: str = "amd64"
+    programs: str = ""  # the target of C++ programs, if it is another one
 
     @property
     def python(self) -> str:
@@ -74,9 +75,10 @@ PLACES = {
                 "libffi8",
                 "libuuid1",
             ),
-            *("python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib"),
+            *("python3.11-minimal", "libpython3.11", "libpython3.11-minimal", "libpython3.11-stdlib"),
         ),
         machine="arm64",
+        programs="aarch64-linux-gnu.2.28",
     ),
     "x86_64-musl": Place(
         "musllinux_1_2_x86_64.whl",
@@ -117,7 +119,8 @@ def index(suite: str, part: str) -> list[dict[str, str]]:
             if line[:1] == " ":
                 fields[name] += "\n" + line.strip()
             elif line:
-                name, _, fields[name] = line.partition(": ")
+                name, _, text_of_line = line.partition(":")
+                fields[name] = text_of_line.strip()
         if fields:
             found.append(fields)
     return found
@@ -149,18 +152,33 @@ def unpack_source(package: str, folder: Path) -> Path:
 
 # --- Python ---
 
+# zig does not know this spelling of -soname.
+CC = """#!/bin/sh
+for each in "$@"; do
+    shift
+    case $each in -Wl,-h*) each=-Wl,-soname,${{each#-Wl,-h}} ;; esac
+    set -- "$@" "$each"
+done
+exec {command} "$@"
+"""
+
+
+def zig_program() -> Path:
+    """The program in the package ziglang."""
+    import ziglang
+
+    return Path(ziglang.__file__).parent / "zig"
+
 
 def compile_python(place: Place, root: Path) -> None:
     """Compiles CPython for a C library, and installs it into a folder."""
-    import ziglang
-
-    zig = Path(ziglang.__file__).parent / "zig"
+    zig = zig_program()
     work = WORK / f"python-{place.zig}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     compiler, archiver = work / "cc", work / "ar"
     dynamic = " -dynamic" if place.zig.endswith("musl") else ""
-    compiler.write_text(f'#!/bin/sh\nexec {zig} cc -target {place.zig}{dynamic} "$@"\n')
+    compiler.write_text(CC.format(command=f"{zig} cc -target {place.zig}{dynamic}"))
     archiver.write_text(f'#!/bin/sh\nexec {zig} ar "$@"\n')
     for tool in (compiler, archiver):
         tool.chmod(0o755)
@@ -179,6 +197,7 @@ def compile_python(place: Place, root: Path) -> None:
     settings = [
         *(
             "--prefix=/usr",
+            "--enable-shared",  # C++ programs load it
             "--disable-test-modules",
             "--without-ensurepip",
             "--without-mimalloc",
@@ -260,11 +279,17 @@ def tool(name: str) -> str:
 
 def in_place(place: Place, root: Path, *arguments: str) -> list[str]:
     """The command that runs Python there."""
+    python = str(root / "usr/bin/python3.11") if place.machine == "arm64" else "/usr/bin/python3.13"
+    return program_in_place(place, root, python, *arguments)
+
+
+def program_in_place(place: Place, root: Path, *command: str) -> list[str]:
+    """The command that runs a program there."""
     if place.machine == "arm64":
-        return [tool("qemu-aarch64"), "-L", str(root), str(root / "usr/bin/python3.11"), *arguments]
+        return [tool("qemu-aarch64"), "-L", str(root), *command]
     return [
         *(() if os.geteuid() == 0 else (tool("unshare"), "--map-root-user")),
-        *(tool("chroot"), str(root), "/usr/bin/python3.13", *arguments),
+        *(tool("chroot"), str(root), *command),
     ]
 
 
@@ -306,6 +331,8 @@ def check(name: str, place: Place, wheel: Path) -> None:
         shutil.copy(ROOT / "tests" / "wheel_smoke.py", programs)
         run(in_place(place, root, "/programs/wheel_smoke.py"), environment)
         print(f"check-wheels: {name}: wheel_smoke.py", flush=True)
+    check_program(place, root, environment)
+    print(f"check-wheels: {name}: rows.cpp, and with a wrong pitch", flush=True)
     for program, (path, arguments) in PROGRAMS.items():
         shutil.copy(path, programs)
         for isa in ["generic", ""]:
@@ -322,6 +349,59 @@ def check(name: str, place: Place, wheel: Path) -> None:
                 f"check-wheels: {name}: {program}, {instructions}: {len(found.splitlines())} digests",
                 flush=True,
             )
+
+
+# What the program prints, and with the wrong pitch what is reported.
+SUMS = "row 0: 5\nrow 1: 10\nrow 2: 15\n"
+WRONG = ("Pitch, 1}", "Width, 1}", "D3D12 ERROR MEM_UNINIT_READ")
+
+
+def compile_program(place: Place, root: Path, source: str) -> Path:
+    """A C++ program for the place, with the headers and libraries of the wheel."""
+    package, work = root / "packages" / "dmlemu", WORK / "programs"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    for each in (
+        "directx",
+        "wsl",
+    ):  # of the package directx-headers-dev, without those of this machine's libc
+        (work / each).symlink_to(Path("/usr/include", each))
+    (work / "rows.cpp").write_text(source)
+    target = place.programs or place.zig
+    command = [zig_program(), "c++", "-target", target, *(["-dynamic"] if target.endswith("musl") else [])]
+    command += ["-std=c++17", "-O1", "-w", work / "rows.cpp", "-o", root / "programs" / "rows"]
+    command += [
+        f"-I{package}/include/compat",
+        f"-I{package}/include",
+        f"-isystem{work}/wsl/stubs",
+        f"-isystem{work}",
+    ]
+    command += [f"-L{package}/lib", "-ldirectml", "-ldxcore", "-ldxgi", "-ld3d12", "-ldl"]
+    subprocess.run(command, check=True)
+    return root / "programs" / "rows"
+
+
+def check_program(place: Place, root: Path, environment: dict[str, str]) -> None:
+    """A C++ program of the documentation gives its sums there, and with a mistake the report."""
+    folder = str(root) if place.machine == "arm64" else ""
+    python = next(root.glob("usr/lib/**/libpython3.*.so.1.0"))
+    if python.parent.name != "lib":  # where it is looked for below a prefix; asking Python starts a program
+        (root / "usr" / "lib" / python.name).unlink(missing_ok=True)
+        (root / "usr" / "lib" / python.name).symlink_to(python.relative_to(root / "usr" / "lib"))
+    given = environment | {
+        "LD_LIBRARY_PATH": f"{folder}/packages/dmlemu/lib",
+        "DMLEMU_PYTHON": f"{folder}/usr",
+        "DMLEMU_STRICTNESS": "strict",
+    }
+    source = (ROOT / "examples" / "cpp" / "rows.cpp").read_text()
+    right, wrong, report = WRONG
+    for text, said in ((source, ""), (source.replace(right, wrong), report)):
+        program = compile_program(place, root, text)
+        command = program_in_place(place, root, f"{folder}/{program.relative_to(root)}")
+        done = subprocess.run(command, env=given, capture_output=True, text=True)
+        is_right = done.stdout == SUMS and not done.stderr if not said else said in done.stderr
+        if done.returncode or not is_right:
+            sys.exit(f"rows.cpp ended with {done.returncode}:\n{done.stdout}{done.stderr}")
 
 
 def main() -> None:

@@ -35,7 +35,11 @@ inline void *find(const char *name)
     if (found != nullptr)
         return found;
     void *library = dlopen("libd3d12.so", RTLD_LAZY | RTLD_NOLOAD); /* loaded with RTLD_LOCAL */
-    return library != nullptr ? dlsym(library, name) : nullptr;
+    if (library == nullptr)
+        return nullptr;
+    found = dlsym(library, name);
+    dlclose(library); /* it stays: dlopen only counted it once more */
+    return found;
 #endif
 }
 

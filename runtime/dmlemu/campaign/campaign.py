@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import Strictness
 from ..frontends.usage import UsageError
-from .database import Cause, Database
+from .database import Cause, Database, Judged
 from .executors import Cluster, Executor, Here
 from .model import Failure, Piece, Spec, configurations_of, identity
 from .schedule import Schedule
@@ -20,8 +21,11 @@ from .subjects import Reduced, Request, plan
 __all__ = ["Result", "State", "planned", "run"]
 
 _TICK = 0.2  # seconds
+_MOST_PIECES = 50  # a second: of more workers each piece takes longer, since one process hands out all
 _REDUCTION = 300.0  # seconds for the reduction of a failure
 _MOST_REDUCED = 12  # causes
+MOST_SECONDS = 10**9
+"""Of a budget, a piece or a case: more than 30 years."""
 
 
 class State(NamedTuple):
@@ -39,11 +43,13 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """What a campaign has found so far; true where everything was tried and nothing failed.
+    """What a campaign has found so far; true where everything was run, something was drawn, and nothing
+    failed.
 
     ``done`` of ``total`` cases were run, in ``seconds`` of all workers together.  ``causes``: the failures by
     cause; ``reduced``: the smallest of each cause, in the same order.  ``worst``: the largest error that was
-    measured, and where.
+    measured, and where.  ``undrawn``: of the cases that were run those that tried nothing, since hypothesis
+    found nothing legal in their random bytes.  ``judged``: of each oracle how many cases it judged.
     """
 
     spec: Spec
@@ -55,6 +61,8 @@ class Result:
     worst: tuple[float, str] | None = None
     is_interrupted: bool = False
     reduced: list[Reduced] = field(default_factory=list)
+    undrawn: int = 0
+    judged: list[Judged] = field(default_factory=list)
 
     @property
     def total(self) -> int:
@@ -62,7 +70,7 @@ class Result:
         return self.spec.total
 
     def __bool__(self) -> bool:
-        return self.done == self.total and not self.causes
+        return self.done == self.total and not self.causes and self.undrawn < self.done
 
     def __repr__(self) -> str:
         return f"<Campaign {self.spec.what}: {self.done} of {self.total} cases, {len(self.causes)} causes>"
@@ -78,6 +86,7 @@ def run(
     strictness: Sequence[Strictness | str] = (),
     seed: int = 0,
     arguments: Sequence[str] = (),
+    oracles: Sequence[str] | None = None,
     budget: float | None = None,
     hang: float = 60.0,
     database: str | os.PathLike[str] = "campaign.db",
@@ -96,18 +105,26 @@ def run(
     of instruction sets, or ``"all"`` that this CPU supports; ``threads``: numbers of threads of the kernels
     (one by default); ``strictness``: levels.  Each combination runs all cases.
 
-    ``seed``: draws other cases.  ``budget``: seconds, after which nothing new begins; ``hang``: seconds that
-    a case may take (without effect where ``workers`` is 0).  ``database``: where results go; cases that it
-    has are not run again.  ``scheduler``: the
-    address of a Dask scheduler; otherwise ``workers`` run on this machine (one for each CPU; 0: the cases
-    run in this process, without Dask).  ``reduce_to``: a folder for the smallest failure of each cause.
-    ``piece``: seconds of work that are handed out at once.  ``progress`` is called several times a second;
-    ``tell`` with what a person should know.
+    ``oracles``: what judges ``operators`` besides their NumPy references: names of
+    :mod:`dmlemu.campaign.oracles`, by default all that are installed.  ``seed``: draws other
+    cases.  ``budget``: seconds, after which nothing new begins; ``hang``: seconds that a case may take
+    (without effect where ``workers`` is 0).  ``database``: where results go; cases that it has are not run
+    again.  ``scheduler``: the address of a Dask scheduler; otherwise ``workers`` run on this machine (one for
+    each CPU; 0: the cases run in this process, without Dask).  ``reduce_to``: a folder for the smallest
+    failure of each cause. ``piece``: seconds of work that are handed out at once.  ``progress`` is called
+    several times a second; ``tell`` with what a person should know.
 
     Ctrl-C ends it; what is done is in the database.  Raises ``UsageError`` for what cannot be tried.
     """
-    _check_numbers((), budget=budget, hang=hang, piece=piece)
-    dimensions: dict[str, Any] = {"isa": isa, "threads": threads, "strictness": strictness}
+    _check_seconds(budget=budget, hang=hang, piece=piece)
+    if workers is not None:
+        _check_count("workers", workers, 0, 1024)
+    dimensions: dict[str, Any] = {
+        "isa": isa,
+        "threads": threads,
+        "strictness": strictness,
+        "oracles": oracles,
+    }
     spec = planned(what, layouts=layouts, seeds=seeds, seed=seed, arguments=arguments, **dimensions)
     who = identity()
     with Database(database, spec, who) as file:
@@ -140,11 +157,18 @@ def planned(
     strictness: Sequence[Strictness | str],
     seed: int,
     arguments: Sequence[str],
+    oracles: Sequence[str] | None = None,
 ) -> Spec:
     """The spec of a campaign, as :func:`run` takes its dimensions."""
-    _check_numbers(threads, layouts=layouts, seeds=seeds)
+    for name, value in (("layouts", layouts), ("seeds", seeds)):
+        if value is not None:
+            _check_count(name, value, 1, 1 << 40)
+    _check_count("seed", seed, 0, 1 << 32)
+    for each in threads:
+        _check_count("threads", each, 1, 1024)
     configurations = configurations_of(_isa(isa), tuple(threads), _strictness(strictness))
-    return plan(Request(str(what), layouts, seeds, seed, configurations, tuple(arguments)))
+    chosen = None if oracles is None else tuple(oracles)
+    return plan(Request(str(what), layouts, seeds, seed, configurations, tuple(arguments), chosen))
 
 
 class _Reducer(Here):
@@ -167,7 +191,7 @@ class _Loop:
     ) -> None:
         self._spec, self._database, self._progress = spec, database, progress
         done = list(database.done())
-        self._pieces = len(done)
+        self._pieces, self._piece = len(done), piece
         self.schedule = Schedule(spec, done, piece)
         self._begin = time.monotonic()
         self._end = None if budget is None else self._begin + budget
@@ -194,17 +218,17 @@ class _Loop:
             self._is_interrupted = True
 
     def _fill(self, executor: Executor) -> None:
-        for _ in range(executor.room()):
-            piece = self.schedule.take()
-            if piece is None:
-                break
-            try:
-                executor.submit(piece)
-            except Exception:
-                self.schedule.give_back(piece)
-                if not isinstance(executor, Cluster):
-                    raise
-                break
+        self.schedule.seconds = max(self._piece, executor.workers / _MOST_PIECES)
+        pieces = list(islice(iter(self.schedule.take, None), executor.room()))
+        if not pieces:
+            return
+        try:
+            executor.submit(pieces)
+        except Exception:
+            for each in reversed(pieces):
+                self.schedule.give_back(each)
+            if not isinstance(executor, Cluster):
+                raise
 
     def _take(self, found: Sequence[Any]) -> None:
         """Puts results into the database."""
@@ -272,6 +296,8 @@ class _Loop:
             file.worst(),
             self._is_interrupted,
             reduced,
+            file.undrawn(),
+            file.judged(),
         )
 
 
@@ -304,13 +330,15 @@ def _strictness(given: Sequence[Strictness | str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _check_numbers(threads: Sequence[int], **numbers: float | None) -> None:
+def _check_count(name: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise UsageError(f"--{name} is {value!r}; expected a whole number from {least} to {most}")
+
+
+def _check_seconds(**numbers: float | None) -> None:
     for name, value in numbers.items():
-        if value is not None and not value > 0:
-            raise UsageError(f"--{name} is {value}; expected more than 0")
-    for each in threads:
-        if not 1 <= each <= 1024:
-            raise UsageError(f"--threads: {each} is not from 1 to 1024")
+        if value is not None and not 0 < value <= MOST_SECONDS:  # NaN neither
+            raise UsageError(f"--{name} is {value}; expected more than 0 and at most {MOST_SECONDS} seconds")
 
 
 def _cpus() -> int:

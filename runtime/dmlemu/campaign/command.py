@@ -6,12 +6,20 @@ import os
 import re
 import subprocess
 import sys
-from argparse import ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import (
+    SUPPRESS,
+    Action,
+    ArgumentParser,
+    ArgumentTypeError,
+    Namespace,
+    RawDescriptionHelpFormatter,
+)
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import printable, shorten
-from ..frontends.usage import UsageError, check_distinct
+from ..frontends.usage import HELP, UsageError, check_distinct
 
 if TYPE_CHECKING:
     from .campaign import Result
@@ -30,7 +38,9 @@ WHAT is one of
   FILE.dmlrec          a record of dispatches: --layouts and --seeds together
   FILE.py::FUNCTION    a test that uses @dmlemu.testing.layouts (--layouts), or a function without
                        parameters that makes its device itself (--seeds)
-  operators[:PATTERN]  random legal descs of each operator beside its NumPy reference: --layouts of each
+  operators[:PATTERN]  random legal descs of each operator beside its NumPy reference, and those of ONNX
+                       Runtime, onnx.reference, PyTorch and SciPy that are installed and do the same:
+                         --layouts N   descs of each operator; --seeds N: each of them under chaos
   float-math:FUNCTION  a function of FLOAT32 for all 2^32 inputs, such as float-math:exp
   PROGRAM              what 'dmlemu exec' runs; its arguments behind --args: --seeds
 
@@ -54,7 +64,7 @@ def add_command(commands: Any) -> None:
         "campaign",
         allow_abbrev=False,
         formatter_class=RawDescriptionHelpFormatter,
-        help="try every layout, seed or operator, on all CPUs or a cluster",
+        help=HELP["campaign"],
         description=_ABOUT,
         epilog=_EXAMPLES,
     )
@@ -70,6 +80,15 @@ def add_command(commands: Any) -> None:
     )
     cases.add_argument(
         "--strictness", default="", metavar="LEVELS", help="runtime, debug, strict (default: strict)"
+    )
+    cases.add_argument(
+        "--oracles",
+        metavar="NAMES",
+        help="what judges operators besides their references: none, or some of onnxruntime, onnx.reference, "
+        "torch, scipy (default: all that are installed)",
+    )
+    cases.add_argument(
+        "--list-oracles", action=_ListOracles, help="say which oracle has which operators, and exit"
     )
     cases.add_argument("--seed", type=int, default=0, metavar="N", help="draws other cases (default: 0)")
     cases.add_argument("--case", type=int, metavar="INDEX", help="run this case alone, without a worker")
@@ -140,6 +159,7 @@ def _campaign(parsed: Namespace) -> int:
         "strictness": [each for each in parsed.strictness.split(",") if each],
         "seed": parsed.seed,
         "arguments": parsed.args,
+        "oracles": _oracles(parsed.oracles),
     }
     if parsed.case is not None:
         return _one_case(parsed, options)
@@ -174,7 +194,28 @@ def _campaign(parsed: Namespace) -> int:
     write_reports(found, html=parsed.html, junit=parsed.junit, sarif=parsed.sarif)
     if found.is_interrupted:
         return 130
-    return 1 if found.causes else 0
+    return 1 if found.causes or 0 < found.done == found.undrawn else 0
+
+
+class _ListOracles(Action):
+    """Prints the table of oracles; no subject is needed."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=SUPPRESS, **more)
+
+    def __call__(self, parser: ArgumentParser, *_: Any) -> None:
+        from .oracles import installed, table_rows
+
+        for operator, names in table_rows():
+            print(f"{operator:44}{', '.join(names)}")
+        print(f"\nInstalled: {', '.join(map(str, installed())) or 'none'}")
+        parser.exit()
+
+
+def _oracles(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    return [] if text == "none" else text.split(",")
 
 
 def _one_case(parsed: Namespace, options: dict[str, Any]) -> int:
@@ -201,7 +242,11 @@ def _one_case(parsed: Namespace, options: dict[str, Any]) -> int:
     for failure in outcome.failures:
         print(f"{failure.subject}: {failure.rule}: {failure.kind}")
         print(os.linesep.join(printable(line) for line in failure.message.splitlines()))
-    return 1 if outcome.failures else 0
+    for dissent in outcome.dissents:
+        print(printable(dissent.message.splitlines()[0]))
+    if not outcome.is_drawn:
+        print("The case was not drawn: nothing was tried.")
+    return 1 if outcome.failures or not outcome.is_drawn else 0
 
 
 def _count(text: str) -> int:
@@ -227,4 +272,7 @@ def _seconds(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|min|h|d)?", text, re.ASCII)
     if found is None or float(found[1]) == 0:
         raise ArgumentTypeError(f"{shorten(text)} is not a time such as 90s, 10m or 2h")
-    return float(found[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}[found[2] or "s"]
+    seconds = float(found[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}[found[2] or "s"]
+    if seconds > 10**9:
+        raise ArgumentTypeError(f"{shorten(text)} is more than 30 years")
+    return seconds

@@ -8,7 +8,7 @@ import logging
 import queue
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,6 +25,11 @@ Tell = Callable[[str], None]
 _AHEAD = 2  # pieces that each worker has besides the one that it runs
 _RETRY = 1.0  # seconds, until the scheduler is looked for again, or asked for its workers
 _PATIENCE = 30.0  # seconds, until a result that is done has come
+_UNWATCHED = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+}
 
 
 class Executor(ABC):
@@ -41,8 +46,8 @@ class Executor(ABC):
         """How many pieces more it takes now."""
 
     @abstractmethod
-    def submit(self, piece: Piece) -> None:
-        """Begins with a piece, now or later."""
+    def submit(self, pieces: Sequence[Piece]) -> None:
+        """Begins with pieces, now or later."""
 
     @abstractmethod
     def results(self, seconds: float) -> list[PieceResult | Piece]:
@@ -81,9 +86,9 @@ class Here(Executor):
         """One at a time."""
         return 1 - len(self._next)
 
-    def submit(self, piece: Piece) -> None:
-        """It runs when results are asked for."""
-        self._next.append(piece)
+    def submit(self, pieces: Sequence[Piece]) -> None:
+        """They run when results are asked for."""
+        self._next += pieces
 
     def results(self, seconds: float) -> list[PieceResult | Piece]:
         """Runs the piece."""
@@ -149,11 +154,20 @@ class Cluster(Executor):
         of_info = inspect.signature(self._distributed.Client.scheduler_info).parameters
         self._all_workers = {"n_workers": -1} if "n_workers" in of_info else {}
         self._known: frozenset[str] = frozenset()
+        self._last: frozenset[str] | None = None  # of the workers that pieces were looked at with
         self._ask_again = 0.0
         self._attempt = 0
         self._told = ""
         if address is None:
-            self._cluster = self._distributed.LocalCluster(
+            self._cluster = self._local(workers)
+        self._connect()
+
+    def _local(self, workers: int) -> Any:
+        """A cluster in this process.  What watches it, many times a second, nobody looks at."""
+        import dask
+
+        with dask.config.set(_UNWATCHED):
+            return self._distributed.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=False,
@@ -161,7 +175,6 @@ class Cluster(Executor):
                 memory_limit=0,
                 silence_logs=logging.CRITICAL,
             )
-        self._connect()
 
     # --- the connection ---
 
@@ -230,23 +243,26 @@ class Cluster(Executor):
         self.workers = len(there)
         return max(0, (1 + _AHEAD) * self.workers - len(self._running))
 
-    def submit(self, piece: Piece) -> None:
-        """To any worker that is known and has not been refused."""
+    def submit(self, pieces: Sequence[Piece]) -> None:
+        """To any worker that is known and has not been refused; all in one message."""
         self._attempt += 1
         there = self._addresses()
-        future = self._client.submit(
-            run_piece,
-            self._spec,
-            self._who,
-            piece,
-            self._limit,
-            key=f"dmlemu-{self._spec.key}-{piece.first}-{piece.count}-{self._attempt}-{time.time_ns()}",
+        of_this = f"dmlemu-{self._spec.key}-{self._attempt}-{time.time_ns()}"
+        futures = self._client.map(
+            _run,
+            pieces,
+            key=[f"{of_this}-{each.first}-{each.count}" for each in pieces],
             pure=False,
-            workers=sorted(there) or None,
+            # Into a cluster of our own nobody comes who might not have dmlemu.
+            workers=(sorted(there) or None) if self._cluster is None else None,
+            spec=self._spec,
+            who=self._who,
+            limit=self._limit,
         )
-        self._running[future] = piece
-        self._allowed[future] = there
-        future.add_done_callback(self._done.put)
+        for future, piece in zip(futures, pieces, strict=True):
+            self._running[future] = piece
+            self._allowed[future] = there
+            future.add_done_callback(self._done.put)
 
     def results(self, seconds: float) -> list[PieceResult | Piece]:
         """Pieces of workers that died, were refused or lost their scheduler come back."""
@@ -255,7 +271,7 @@ class Cluster(Executor):
             if not self._connect():
                 time.sleep(_RETRY)
             return lost
-        found: list[PieceResult | Piece] = []
+        done: dict[Any, Piece] = {}
         wait = seconds
         while True:
             try:
@@ -266,8 +282,21 @@ class Cluster(Executor):
             piece = self._running.pop(future, None)
             self._allowed.pop(future, None)
             if piece is not None:
+                done[future] = piece
+        together = self._gathered([each for each in done if each.status == "finished"])
+        found: list[PieceResult | Piece] = list(together.values())
+        for future, piece in done.items():
+            if future not in together:
                 found += self._result(future, piece)
         return found + self._stranded()
+
+    def _gathered(self, finished: list[Any]) -> dict[Any, PieceResult]:
+        """The results of many in one round; empty where one of them cannot be had."""
+        try:
+            found = self._client.sync(self._client._gather, finished, callback_timeout=_PATIENCE)
+        except Exception:  # the worker or the scheduler is gone meanwhile: each is asked for alone
+            return {}
+        return dict(zip(finished, found, strict=True))
 
     def _result(self, future: Any, piece: Piece) -> list[PieceResult | Piece]:
         if future.status not in ("finished", "error"):  # cancelled, or lost with the scheduler
@@ -306,12 +335,13 @@ class Cluster(Executor):
     def _stranded(self) -> list[PieceResult | Piece]:
         """Pieces whose workers are all gone."""
         there, found = self._addresses(), list[PieceResult | Piece]()
-        for future, allowed in list(self._allowed.items()):
-            if allowed and not allowed & there:
+        for future, allowed in list(self._allowed.items()) if there != self._last else ():
+            if allowed and allowed.isdisjoint(there):
                 found.append(self._running.pop(future))
                 del self._allowed[future]
                 with suppress(Exception):
                     future.cancel()
+        self._last = there
         if self._refused and not there:
             self._say("no worker is left that may run this campaign; waiting for one")
         return found
@@ -340,6 +370,11 @@ class Cluster(Executor):
         if self._cluster is not None:
             with suppress(Exception):
                 self._cluster.close(timeout=2)
+
+
+def _run(piece: Piece, *, spec: Spec, who: Identity, limit: float) -> PieceResult:
+    """What a worker runs."""
+    return run_piece(spec, who, piece, limit)
 
 
 def _nothing() -> None:

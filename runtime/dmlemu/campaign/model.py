@@ -20,6 +20,7 @@ from ..testing.coverage import Cell
 
 __all__ = [
     "Configuration",
+    "Dissent",
     "Failure",
     "Identity",
     "Outcome",
@@ -56,8 +57,8 @@ class Spec:
     """A campaign as it travels to workers: names, numbers and the hash of the input, never its content.
 
     ``what``: as given, with absolute paths; ``digest``: of the subject's files.  ``layouts`` and ``seeds``:
-    how many of each; 0 where the dimension is not tried.  Case ``index`` is one of ``cases`` of
-    configuration ``index // cases``.
+    how many of each; 0 where the dimension is not tried.  Case ``index`` is one of ``cases`` of configuration
+    ``index // cases``.  ``oracles``: what judges operators besides their references, each with its version.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Spec:
     configurations: tuple[Configuration, ...] = (Configuration(),)
     arguments: tuple[str, ...] = ()
     cases: int = 0
+    oracles: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -131,6 +133,7 @@ class Failure(NamedTuple):
     kind: str
     message: str
     size: int = 0
+    place: str = ""
 
     @property
     def cause(self) -> tuple[str, str, str]:
@@ -138,19 +141,40 @@ class Failure(NamedTuple):
         return self.subject, self.rule, self.kind
 
 
+class Dissent(NamedTuple):
+    """An oracle that differs from the reference of a case, which the documents decide unless two of them
+    agree."""
+
+    index: int  # type: ignore[assignment]  # not the method of tuples
+    oracle: str
+    message: str
+
+
 @dataclass
 class Outcome:
-    """The result of one case.  ``worst``: an error that is measured, and ``at``, where it was found."""
+    """The result of one case.  ``worst``: an error that is measured, and ``at``, where it was found.
+
+    ``judges``: a bit for each oracle of the spec that judged it; ``dissents``: those that differ from the
+    reference. ``is_drawn``: False where hypothesis found no legal case in the random bytes, so that nothing
+    was tried.
+    """
 
     failures: list[Failure] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     worst: float | None = None
     at: str = ""
+    judges: int = 0
+    dissents: list[Dissent] = field(default_factory=list)
+    is_drawn: bool = True
 
 
 @dataclass
 class PieceResult:
-    """The result of a piece: what its cases found, the seconds they took, the machine and the worker."""
+    """The result of a piece: what its cases found, the seconds they took, the machine.
+
+    ``judges``: for each case a hexadecimal digit with the bits of the oracles that judged it; ``undrawn``:
+    how many cases were none.
+    """
 
     piece: Piece
     failures: list[Failure] = field(default_factory=list)
@@ -159,10 +183,16 @@ class PieceResult:
     at: str = ""
     seconds: float = 0.0
     machine: str = ""
+    judges: str = ""
+    dissents: list[Dissent] = field(default_factory=list)
+    undrawn: int = 0
 
     def add(self, outcome: Outcome) -> None:
         """Adds that of a case."""
         self.failures += outcome.failures
+        self.judges += f"{outcome.judges:x}"
+        self.dissents += outcome.dissents
+        self.undrawn += not outcome.is_drawn
         self.cells.update(outcome.cells)
         if outcome.worst is not None and (self.worst is None or outcome.worst > self.worst):
             self.worst, self.at = outcome.worst, outcome.at

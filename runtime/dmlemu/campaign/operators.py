@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 from hypothesis.database import InMemoryExampleDatabase
 
+from dmlemu_hw.chaos import Chaos, Mode, chaos
+
 from .. import d3d12, dml
 from ..dml import FeatureLevel, OperatorDesc, OperatorType, TensorDataType
 from ..dml.declared import declared
@@ -35,7 +37,9 @@ from ..testing.conformance import Mismatch, compare, small_inputs
 from ..testing.coverage import cells_of
 from ..testing.operator_strategies import operator_descs
 from ..testing.strategies import KINDS
-from .model import Failure, Outcome, Spec
+from .model import Dissent, Failure, Outcome, Spec
+from .oracles import Oracle, Verdict, against, judge, named, spell_verdicts
+from .oracles import installed as installed_oracles
 from .subjects import Reduced, Subject, failure_of_exception, with_cases
 
 __all__ = ["Operators"]
@@ -47,6 +51,8 @@ _RANDOM_INDICES = {
     "MEM_INDEX_VALUE": "the indices are random",
     "MEM_SCATTER_RACE": "the indices are random",
 }
+# Random indices name some elements twice; which update of them is the last one is left open.
+_WRITES_TWICE = {OperatorType.SCATTER_ELEMENTS, OperatorType.SCATTER_ND, OperatorType.MAX_UNPOOLING}
 
 Place = tuple[FeatureLevel, str, TensorDataType, int]
 """A tensor that a table allows from this level on: the field, a data type, a rank."""
@@ -56,42 +62,74 @@ class Operators(Subject):
     """``operators`` or ``operators:PATTERN``: case after case another operator, so that a campaign which ends
     early has tried all of them alike."""
 
-    DIMENSIONS: ClassVar[frozenset[str]] = frozenset({"layouts"})
+    DIMENSIONS: ClassVar[frozenset[str]] = frozenset({"layouts", "seeds", "oracles"})
     DEFAULTS: ClassVar[dict[str, int]] = {"layouts": 200}
 
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec)
         self._operators = _named(spec.what)
+        self._oracles = _those(spec)
         defaults.suppressions |= _RANDOM_INDICES
 
     @classmethod
     def planned(cls, spec: Spec) -> Spec:
         """Its digest is that of the names: what is tried is in the build that all workers share."""
         found = _named(spec.what)
+        _those(spec)
         digest = hashlib.sha256(" ".join(each.name for each in found).encode()).hexdigest()
-        return with_cases(spec, spec.what, digest, len(found) * max(1, spec.layouts))
+        cases = len(found) * max(1, spec.layouts) * max(1, spec.seeds)
+        return with_cases(spec, spec.what, digest, cases)
+
+    @classmethod
+    def oracles(cls, names: tuple[str, ...] | None) -> tuple[str, ...]:
+        """Those that are installed."""
+        try:
+            found = installed_oracles() if names is None else named(names)
+        except ValueError as error:
+            raise UsageError(f"--oracles: {error}") from None
+        return tuple(map(str, found))
 
     def run(self, index: int, limit: float) -> Outcome:
         """A failure is of the operator, by output, and by what is wrong with its first wrong element."""
         case = self._case(index)
         outcome = Outcome()
         try:
-            for attempt in range(_TRIES):
-                if case.draw(self._bytes(index, attempt)):
-                    break
+            outcome.is_drawn = self._draw(case, index)
         except Exception as error:
             outcome.failures.append(_failure(index, case, error))
         else:
-            if case.desc is not None:
+            if case.desc is not None and outcome.is_drawn:
                 outcome.cells += cells_of(case.desc, case.offset, case.level)
+        for each in case.verdicts:
+            outcome.judges |= 1 << self._oracles.index(each.oracle)
+            if not each.agrees:
+                outcome.dissents.append(Dissent(index, str(each.oracle), f"{each.text}\n{case.desc!r}"))
         return outcome
 
+    def _draw(self, case: _Case, index: int) -> bool:
+        """Runs the first desc that the bytes of the case are; False: they are none.  Raises what it
+        raises."""
+        return any(case.draw(self._bytes(index, attempt)) for attempt in range(_TRIES))
+
     def _bytes(self, index: int, attempt: int) -> bytes:
-        return Random(self.spec.random(index, f"desc {attempt}")).randbytes(_BYTES)
+        return Random(self.spec.random(self._drawn(index), f"desc {attempt}")).randbytes(_BYTES)
+
+    def _drawn(self, index: int) -> int:
+        """By what a desc is drawn: the number of the case, if there was one seed of chaos."""
+        number = index % self.spec.cases
+        count = len(self._operators)
+        return number // count // max(1, self.spec.seeds) * count + number % count
+
+    def _chaos(self, index: int) -> Chaos | None:
+        if not self.spec.seeds:
+            return None
+        number, count = index % self.spec.cases, len(self._operators)
+        leaves_open = {Mode.ORDER} if self._operators[number % count] in _WRITES_TWICE else set()
+        return chaos(self.spec.seed + number // count % self.spec.seeds, set(Mode) - leaves_open)
 
     def _case(self, index: int) -> _Case:
         operator = self._operators[index % self.spec.cases % len(self._operators)]
-        random = Random(self.spec.random(index))
+        random = Random(self.spec.random(self._drawn(index)))
         levels = [each for each in FeatureLevel if each >= declared()[operator].INTRODUCED]
         level, offset = random.choice(levels), random.choice(_OFFSETS)
         given: dict[str, tuple[TensorDataType, int]] = {}
@@ -99,16 +137,21 @@ class Operators(Subject):
             start, name, data_type, rank = random.choice(_places(operator))
             level = random.choice([each for each in levels if each >= start])
             given = {name: (data_type, rank)}
-        return _Case(operator, level, offset, given, random.randrange(101))
+        values = random.randrange(101)
+        return _Case(operator, level, offset, given, values, self._chaos(index), self._oracles)
 
     def describe(self, index: int) -> str:
-        """The operator, its level, and the desc."""
+        """The operator, its level, the desc, and what judges it."""
         case = self._case(index)
-        case.compare = False
-        for attempt in range(_TRIES):
-            if case.draw(self._bytes(index, attempt)):
-                break
-        return f"{case.operator.name} at level {case.level.name}, offset {case.offset}: {case.desc!r}"
+        case.only_judged = True
+        if not self._draw(case, index):
+            return f"{case.operator.name}: no legal desc in {_TRIES} tries; the case is not drawn"
+        how = "" if case.chaos is None else f", {case.chaos}"
+        judges = ", ".join(str(each.oracle) for each in case.verdicts) or "no oracle"
+        return (
+            f"{case.operator.name} at level {case.level.name}, offset {case.offset}{how}: {case.desc!r}\n"
+            f"beside its reference, and {judges}"
+        )
 
     def reduce(self, failure: Failure, stem: Path) -> Reduced:
         """Hypothesis finds the smallest desc that fails in the same way; its record is reduced further."""
@@ -122,9 +165,13 @@ class Operators(Subject):
             return Reduced(f"{failure.message}\nThe case did not fail again when it was reduced.")
         configuration = self.spec.configuration(failure.index)
         files, text = [], f"{type(found).__name__}: {found}\n{case.desc!r}"
+        if case.said:
+            text += f"\n{case.said}"
         program = stem.with_name(f"{stem.name}.py")
         write_file(program, _program(case, configuration.isa, failure))
         files.append(program)
+        if case.chaos is not None or isinstance(found, Outvoted):  # a model would not show it
+            return Reduced(text, tuple(files), _picture(case.desc))
         try:
             found_record, model, more = _as_model(_record(case), failure)
         except (RecordError, Error) as raised:
@@ -137,6 +184,23 @@ class Operators(Subject):
                 write_file(files[-1], model)
         text += f"\n{more}"
         return Reduced(text, tuple(files), _picture(case.desc))
+
+
+def _those(spec: Spec) -> tuple[Oracle, ...]:
+    """The oracles of the spec; UsageError: one is not here, or of another version."""
+    there = {str(each): each for each in installed_oracles()}
+    missing = [each for each in spec.oracles if each not in there]
+    if missing:
+        here = ", ".join(there) or "none"
+        raise UsageError(
+            f"its cases are judged by {', '.join(missing)}, which is not installed (there: {here}); install "
+            "the same, or leave it out with --oracles"
+        )
+    return tuple(there[each] for each in spec.oracles)
+
+
+class Outvoted(Mismatch):
+    """The reference agrees with the kernels, but two oracles agree with each other and not with it."""
 
 
 @cache
@@ -181,15 +245,23 @@ _SETTINGS: dict[str, Any] = {
 
 @dataclass
 class _Case:
-    """An operator, at a level, drawn from bytes.  ``given``: the type and the rank of a tensor."""
+    """An operator, at a level, drawn from bytes.  ``given``: the type and the rank of a tensor.
+
+    ``verdicts``: of the oracles, about the desc that ran last; ``said``: the same in words, where it failed.
+    ``only_judged``: what is drawn does not run.
+    """
 
     operator: OperatorType
     level: FeatureLevel
     offset: int
     given: dict[str, tuple[TensorDataType, int]]
     values: int
+    chaos: Chaos | None = None
+    oracles: tuple[Oracle, ...] = ()
     desc: OperatorDesc | None = None
-    compare: bool = True
+    verdicts: list[Verdict] = field(default_factory=list)
+    said: str = ""
+    only_judged: bool = False
     wanted: Callable[[BaseException], bool] | None = None
     error: BaseException | None = field(default=None, repr=False)
 
@@ -201,10 +273,8 @@ class _Case:
     def _test(self, **settings: Any) -> Any:
         def try_one(desc: OperatorDesc) -> None:
             self.desc = desc
-            if not self.compare:
-                return
             try:
-                compare(desc, small_inputs(desc, self.values), level=self.level, offset=self.offset)
+                self._run(desc)
             except Exception as error:
                 if self.wanted is not None and not self.wanted(error):
                     return
@@ -215,6 +285,26 @@ class _Case:
             hypothesis.given(desc=self._strategy())(try_one)
         )
         return made
+
+    def _run(self, desc: OperatorDesc) -> None:
+        """Compares the kernels with the reference, then the reference with the oracles."""
+        inputs, self.said = small_inputs(desc, self.values), ""
+        self.verdicts = judge(desc, inputs, desc.reference(inputs), self.oracles) if self.oracles else []
+        if self.only_judged:
+            return
+        before, defaults.policy = defaults.policy, self.chaos
+        try:
+            compare(desc, inputs, level=self.level, offset=self.offset)
+        except Mismatch:
+            self.said = spell_verdicts(self.verdicts)
+            raise
+        finally:
+            defaults.policy = before
+        two = against(self.verdicts)
+        if two:
+            self.said = spell_verdicts(self.verdicts)
+            text = f"The reference is outvoted: {two[0].oracle} and {two[1].oracle} agree with each other."
+            raise Outvoted(text, two[0].output, two[0].kind)
 
     def draw(self, data: bytes) -> bool:
         """Runs the desc that the bytes are; False: they are none.  Raises what it raises."""
@@ -244,9 +334,11 @@ def _failure(index: int, case: _Case, error: BaseException) -> Failure:
     if case.desc is not None:
         size = sum(each.desc.element_count for each in tensor_fields(case.desc) if each.desc is not None)
     name = case.operator.name
+    under = "" if case.chaos is None else " under chaos"
     if isinstance(error, Mismatch):
-        rule = f"reference of {error.output}" if error.output else "checked kernel"
-        text = f"{error}\n{case.desc!r}"
+        of = "oracles" if isinstance(error, Outvoted) else "reference"
+        rule = f"{of} of {error.output}{under}" if error.output else f"checked kernel{under}"
+        text = "\n".join(each for each in (str(error), case.said, repr(case.desc)) if each)
         return Failure(index, name, rule, error.kind, text, size)
     return failure_of_exception(index, error, name)._replace(size=size)
 
@@ -280,23 +372,28 @@ def _program(case: _Case, isa: str, failure: Failure) -> str:
     """A program that fails as the case did."""
     desc: Any = case.desc
     assert desc is not None
-    chosen = [f'os.environ["DMLEMU_ISA"] = "{isa}"  # before dmlemu is imported', ""] if isa else []
-    return "\n".join(
-        [
-            f'"""{failure.subject}: {failure.rule}, {failure.kind}.  Made by ``dmlemu campaign``."""',
-            "",
-            *(["import os", ""] if isa else []),
-            *chosen,
-            "from dmlemu import dml",
-            "from dmlemu.testing.conformance import compare, small_inputs",
-            "",
-            f"desc = {expression(desc)}",
-            f"inputs = small_inputs(desc, {case.values})",
-            f"level = dml.FeatureLevel.{case.level.name}",
-            f"compare(desc, inputs, level=level, offset={case.offset})  # raises",
-            "",
-        ]
+    lines = [f'"""{failure.subject}: {failure.rule}, {failure.kind}.  Made by ``dmlemu campaign``."""', ""]
+    if isa:
+        lines += ["import os", "", f'os.environ["DMLEMU_ISA"] = "{isa}"  # before dmlemu is imported', ""]
+    is_outvoted = failure.rule.startswith("oracles")
+    lines += (
+        ["import dmlemu", "from dmlemu import dml"] if case.chaos is not None else ["from dmlemu import dml"]
     )
+    lines += ["from dmlemu.campaign.oracles import against, judge, named"] if is_outvoted else []
+    lines += ["from dmlemu.testing.conformance import compare, small_inputs", ""]
+    lines += [f"desc = {expression(desc)}", f"inputs = small_inputs(desc, {case.values})"]
+    if is_outvoted:
+        names = [each.name for each in case.oracles]
+        lines += [f"verdicts = judge(desc, inputs, desc.reference(inputs), named({names}))"]
+        lines += ["assert not against(verdicts), against(verdicts)", ""]
+        return "\n".join(lines)
+    lines += [f"level = dml.FeatureLevel.{case.level.name}"]
+    if case.chaos is not None:
+        lines += [
+            f"dmlemu.reporting.defaults.policy = dmlemu.{case.chaos}  # of devices that are made from here on"
+        ]
+    lines += [f"compare(desc, inputs, level=level, offset={case.offset})  # raises", ""]
+    return "\n".join(lines)
 
 
 def _picture(desc: OperatorDesc | None) -> str:

@@ -5,33 +5,50 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar, NamedTuple
+from urllib.parse import unquote
 
 from hypothesis import Phase, given, settings
 from hypothesis.database import InMemoryExampleDatabase
 
-from ..errors import shorten
+from ..checks import catalogue
+from ..errors import Error, shorten
 from ..files import write_file
 from ..frontends.usage import UsageError
+from ..recording import RecordError, diff, read, reduce, write
 from ..reporting import defaults, on_created
 from ..testing import LayoutError, stable
+from ..testing.stability import repeated
 from .model import Failure, Outcome, Spec, digest_of
-from .subjects import Reduced, Subject, Unusable, failure_of_exception, hung, with_cases
+from .subjects import (
+    Reduced,
+    Subject,
+    Unusable,
+    failure_of_exception,
+    hung,
+    line_in,
+    with_cases,
+)
 
 __all__ = ["NativeProgram", "PythonTest"]
 
 _BYTES = 2048  # of random bytes that a case of layouts is drawn from
 _TRIES = 20
 _MOST_OUTPUT = 2000  # characters in a message
+_LONGEST_RUN = 30.0  # seconds, of a program that is reduced
+_REDUCTION = 120.0  # seconds, until arguments stay as they are
 _OWN_DEVICE = "it must create one itself, on an adapter without a policy"
 _NO_DEVICE = "dmlemu: 0 devices were created"  # the last line of ``dmlemu exec``
 
@@ -45,7 +62,10 @@ class PythonTest(Subject):
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec)
         self._function = _function_of(spec.what)
-        self._name = spec.what.rpartition("::")[2]
+        self._path, _, self._name = spec.what.rpartition("::")
+        code: Any = getattr(getattr(self._function, "test", self._function), "__code__", None)
+        is_here = code is not None and code.co_filename == self._path
+        self._line = f"{self._path}:{code.co_firstlineno}" if is_here else ""
 
     @classmethod
     def planned(cls, spec: Spec) -> Spec:
@@ -73,7 +93,7 @@ class PythonTest(Subject):
         devices: list[Any] = []
         on_created.append(devices.append)
         try:
-            stable(self._function, [])
+            difference = repeated(self._function)
         except _failing() as error:
             text = f"{type(error).__name__}: {error}"
             raise Unusable(f"{self._name} fails without chaos, too: {text}") from None
@@ -81,14 +101,18 @@ class PythonTest(Subject):
             on_created.remove(devices.append)
         if all(each.context.gpu.chaos is not None for each in devices):
             raise Unusable(f"{self._name} makes no device that chaos could change: {_OWN_DEVICE}")
+        if difference:
+            raise Unusable(
+                f"{self._name} itself is not deterministic: without chaos the second run returns something "
+                f"else ({difference}). Let it return what does not change, and seed its random numbers"
+            )
 
     def run(self, index: int, limit: float) -> Outcome:
         """A failure is of the test, by the check that it raises."""
         try:
             if _is_of_layouts(self._function):
-                for attempt in range(_TRIES):
-                    if self._function.hypothesis.fuzz_one_input(self._bytes(index, attempt)) is not None:
-                        break
+                draw, tries = self._function.hypothesis.fuzz_one_input, range(_TRIES)
+                return Outcome(is_drawn=any(draw(self._bytes(index, each)) is not None for each in tries))
             else:
                 stable(self._function, [self._seed(index)])
         except _failing() as error:
@@ -97,8 +121,10 @@ class PythonTest(Subject):
 
     def _failure(self, index: int, error: BaseException) -> Failure:
         if isinstance(error, LayoutError):
-            return self._of_layout(index, error)
-        return failure_of_exception(index, error, self._name)
+            failure = self._of_layout(index, error)
+        else:
+            failure = failure_of_exception(index, error, self._name)
+        return failure._replace(place=line_in(error, self._path) or failure.place or self._line)
 
     def _bytes(self, index: int, attempt: int) -> bytes:
         return Random(self.spec.random(index, f"layout {attempt}")).randbytes(_BYTES)
@@ -233,7 +259,7 @@ class NativeProgram(Subject):
     def __init__(self, spec: Spec) -> None:
         super().__init__(spec)
         self._name = Path(spec.what).name
-        self._plain: tuple[int, bytes] = (0, b"")
+        self._plain = _Ran(0, b"", [], "")
 
     @classmethod
     def planned(cls, spec: Spec) -> Spec:
@@ -241,63 +267,77 @@ class NativeProgram(Subject):
         path = Path(shutil.which(spec.what) or spec.what).absolute()
         return with_cases(spec, str(path), digest_of(path))
 
-    def _command(self, seed: int | None) -> list[str]:
+    def _command(self, seed: int | None, arguments: Sequence[str], *options: str) -> list[str]:
+        """``options``: more of ``dmlemu exec``."""
         chaos = [] if seed is None else ["--chaos", str(seed)]
         return [
             *(sys.executable, "-m", "dmlemu", "exec"),
             *("--strictness", defaults.strictness.value),
             *chaos,
+            *options,
             self.spec.what,
-            *self.spec.arguments,
+            *arguments,
         ]
 
     def check(self, limit: float) -> None:
-        """It succeeds without chaos, on a device: cases are compared with this run."""
+        """It succeeds without chaos, on a device, and prints the same again: cases are compared with this
+        run."""
         try:
-            status, output, reports, last = self._run(None, limit)
+            first, second = (self._run(None, limit) for _ in range(2))
         except subprocess.TimeoutExpired:
             raise Unusable(
                 f"{self._name} takes longer than {limit:g} seconds without chaos, too (--hang)"
             ) from None
-        if last.startswith(_NO_DEVICE):
-            raise Unusable(f"{self._name}: {last.removeprefix('dmlemu: ')} Chaos would change nothing.")
-        if status:
-            why = f": {reports[0]['id']}: {reports[0]['message']}" if reports else f". Its last line: {last}"
-            raise Unusable(f"{self._name} ends with status {status} without chaos, too{why}")
-        self._plain = status, output
+        if first.last.startswith(_NO_DEVICE):
+            raise Unusable(f"{self._name}: {first.last.removeprefix('dmlemu: ')} Chaos would change nothing.")
+        if first.status:
+            rows = first.reports
+            why = f": {rows[0]['id']}: {rows[0]['message']}" if rows else f". Its last line: {first.last}"
+            raise Unusable(f"{self._name} ends with status {first.status} without chaos, too{why}")
+        if (first.status, first.output) != (second.status, second.output):
+            difference = _difference(first.output, second.output, ("in one run", "in the next"))
+            raise Unusable(
+                f"{self._name} itself is not deterministic: without chaos, {difference}. Let it print "
+                "nothing that changes, such as times and addresses, and seed its random numbers"
+            )
+        self._plain = first
 
     def run(self, index: int, limit: float) -> Outcome:
         """Compares with the run without chaos, which each process makes once."""
         try:
-            status, output, reports, last = self._run(self._seed(index), limit)
+            found = self._run(self._seed(index), limit)
         except subprocess.TimeoutExpired:
             return Outcome([hung(index, self._name, limit)])
-        failures = {each.cause: each for each in self._reported(index, reports)}
-        wanted = self._plain
-        if status != wanted[0]:
-            text = f"exit status {status} under chaos({self._seed(index)}), {wanted[0]} without"
-            failure = Failure(index, self._name, "same exit status under chaos", f"status {status}", text)
-            failures[failure.cause] = failure
-        elif output != wanted[1]:
+        return Outcome(self._failures(index, found, self._plain))
+
+    def _failures(self, index: int, found: _Ran, plain: _Ran) -> list[Failure]:
+        failures = {each.cause: each for each in self._reported(index, found.reports)}
+        if found.status != plain.status:
+            text = f"exit status {found.status} under chaos({self._seed(index)}), {plain.status} without"
             failure = Failure(
-                index, self._name, "same output under chaos", "other output", _difference(output, wanted[1])
+                index, self._name, "same exit status under chaos", f"status {found.status}", text
             )
             failures[failure.cause] = failure
-        elif last.startswith(_NO_DEVICE):
-            failure = Failure(index, self._name, "makes a device under chaos", "no device", last)
+        elif found.output != plain.output:
+            text = _difference(found.output, plain.output)
+            failure = Failure(index, self._name, "same output under chaos", "other output", text)
             failures[failure.cause] = failure
-        return Outcome(list(failures.values()))
+        elif found.last.startswith(_NO_DEVICE):
+            failure = Failure(index, self._name, "makes a device under chaos", "no device", found.last)
+            failures[failure.cause] = failure
+        return list(failures.values())
 
-    def _run(self, seed: int | None, limit: float) -> tuple[int, bytes, list[Any], str]:
-        """Status, output, reports, and the last line of the other output."""
-        command = self._command(seed)
+    def _run(
+        self, seed: int | None, limit: float, arguments: Sequence[str] | None = None, *options: str
+    ) -> _Ran:
+        """``arguments``: other ones than the campaign's.  Raises ``subprocess.TimeoutExpired``."""
+        given = self.spec.arguments if arguments is None else arguments
         with TemporaryDirectory(prefix="dmlemu-campaign-") as folder:
             reports = Path(folder) / "reports.jsonl"
-            at = command.index("exec") + 1
             with (
                 TemporaryFile() as errors,
                 subprocess.Popen(
-                    [*command[:at], "--report", str(reports), *command[at:]],
+                    self._command(seed, given, "--report", str(reports), *options),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=errors,
@@ -312,8 +352,8 @@ class NativeProgram(Subject):
                         os.killpg(process.pid, signal.SIGKILL)
                     raise
                 last = _last_line(errors)
-            found = reports.read_text().splitlines() if reports.exists() else []
-        return process.returncode, output, [json.loads(line) for line in found], last
+            rows = reports.read_text().splitlines() if reports.exists() else []
+        return _Ran(process.returncode, output, [json.loads(row) for row in rows], last)
 
     def _reported(self, index: int, rows: list[Any]) -> list[Failure]:
         return [
@@ -327,11 +367,100 @@ class NativeProgram(Subject):
 
     def describe(self, index: int) -> str:
         """The command that repeats it."""
-        return "dmlemu " + " ".join(self._command(self._seed(index))[3:])
+        return self._spelled(self._seed(index), self.spec.arguments)
+
+    def _spelled(self, seed: int, arguments: Sequence[str]) -> str:
+        return "dmlemu " + shlex.join(self._command(seed, arguments)[3:])
 
     def reduce(self, failure: Failure, stem: Path) -> Reduced:
-        """The command; programs are not made smaller."""
-        return Reduced(f"{failure.message}\nTo repeat it: {self.describe(failure.index)}")
+        """The fewest arguments that fail in the same way; then the fewest dispatches of a record of that run,
+        where the record shows it."""
+        limit, end = _LONGEST_RUN, time.monotonic() + _REDUCTION
+        seed, arguments = self._seed(failure.index), list(self.spec.arguments)
+        for size in (2, 1):  # an option and its value, then each alone
+            at = 0
+            while at + size <= len(arguments) and time.monotonic() < end:
+                fewer = arguments[:at] + arguments[at + size :]
+                if self._fails(failure, seed, fewer, limit):
+                    arguments = fewer
+                else:
+                    at += 1
+        command = self._spelled(seed, arguments)
+        script = stem.with_name(f"{stem.name}.sh")
+        write_file(
+            script, f"#!/bin/sh\n# {failure.rule}, {failure.kind}: made by dmlemu campaign\nexec {command}\n"
+        )
+        less = len(self.spec.arguments) - len(arguments)
+        text = f"{failure.message}\nTo repeat it: {command}"
+        if less:
+            text += f"\n{less} of {len(self.spec.arguments)} arguments are not needed."
+        more = self._recorded(failure, stem, seed, arguments, limit)
+        place = self._place(failure, seed, arguments, limit)
+        return Reduced("\n".join([text, more.text]), (script, *more.files), more.picture, place)
+
+    def _place(self, failure: Failure, seed: int, arguments: list[str], limit: float) -> str:
+        """The line of the program that a check names: only its own process knows the file, which it writes
+        into SARIF alone."""
+        if failure.kind != "reported":
+            return ""
+        with TemporaryDirectory(prefix="dmlemu-campaign-") as folder:
+            path = Path(folder) / "found.sarif"
+            try:
+                self._run(seed, limit, arguments, "--report", str(path))
+                rows = json.loads(path.read_text())["runs"][0]["results"]
+            except (subprocess.TimeoutExpired, OSError, ValueError):
+                return ""
+        for row in rows:
+            if row["ruleId"] == failure.rule:
+                place = row["locations"][0]["physicalLocation"]
+                file = unquote(place["artifactLocation"]["uri"].removeprefix("file://"))
+                return f"{file}:{place['region']['startLine']}"
+        return ""
+
+    def _fails(self, failure: Failure, seed: int, arguments: list[str], limit: float) -> bool:
+        """Whether it fails for the same cause with other arguments, and succeeds with them without chaos."""
+        try:
+            plain = self._run(None, limit, arguments)
+            if plain.status or plain.last.startswith(_NO_DEVICE):
+                return False
+            found = self._run(seed, limit, arguments)
+        except subprocess.TimeoutExpired:
+            return False
+        return any(each.cause == failure.cause for each in self._failures(failure.index, found, plain))
+
+    def _recorded(
+        self, failure: Failure, stem: Path, seed: int, arguments: list[str], limit: float
+    ) -> Reduced:
+        """What ``reduce`` makes of a record of the failed run; else the first dispatch that differs."""
+        with TemporaryDirectory(prefix="dmlemu-campaign-") as folder:
+            paths = [Path(folder) / f"{name}.dmlrec" for name in ("plain", "chaos")]
+            with suppress(subprocess.TimeoutExpired):
+                for path, each in zip(paths, (None, seed), strict=True):
+                    self._run(each, limit, arguments, "--record", str(path))
+            try:
+                plain, found = map(read, paths)
+                if failure.kind == "reported" and failure.rule in catalogue():
+                    smallest = reduce(found, failure.rule, strictness=defaults.strictness)
+                    return Reduced(str(smallest), tuple(smallest.save(stem)))
+                difference = diff(plain, found).difference
+            except (OSError, RecordError, Error) as error:
+                return Reduced(f"No record of it: {shorten(str(error), _MOST_OUTPUT)}")
+            record = stem.with_name(f"{stem.name}.dmlrec")
+            write(found, record)
+        if difference is None:
+            return Reduced("All outputs in the records of both runs are the same.", (record,))
+        return Reduced(
+            f"The first dispatch that differs from the run without chaos:\n{difference}", (record,)
+        )
+
+
+class _Ran(NamedTuple):
+    """A run: its status, what it printed, the reports, and the last line of the other output."""
+
+    status: int
+    output: bytes
+    reports: list[Any]
+    last: str
 
 
 def _end_with_parent() -> None:
@@ -347,9 +476,9 @@ def _last_line(file: BinaryIO) -> str:
     return lines[-1] if lines else ""
 
 
-def _difference(given: bytes, expected: bytes) -> str:
+def _difference(given: bytes, expected: bytes, of: tuple[str, str] = ("under chaos", "without")) -> str:
     lines = [each.decode(errors="replace").splitlines() for each in (given, expected)]
     for number, (one, other) in enumerate(zip(*lines, strict=False), 1):
         if one != other:
-            return shorten(f"line {number} is {one!r} under chaos, {other!r} without", _MOST_OUTPUT)
-    return f"{len(lines[0])} lines of output under chaos, {len(lines[1])} without"
+            return shorten(f"line {number} is {one!r} {of[0]}, {other!r} {of[1]}", _MOST_OUTPUT)
+    return f"{len(lines[0])} lines of output {of[0]}, {len(lines[1])} {of[1]}"

@@ -7,6 +7,7 @@ import os
 from functools import partial
 from html import escape
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from ..diagnostics.reporting.ci_output import sarif
@@ -37,6 +38,7 @@ def summary(found: Result) -> list[str]:
         lines.append(
             f"The largest error is {found.worst[0]:.4g} units in the last place, of {found.worst[1]}."
         )
+    lines += _more(found)
     if not found.causes:
         return [*lines, "No failures."]
     count, causes = len(found.failures), len(found.causes)
@@ -51,6 +53,22 @@ def summary(found: Result) -> list[str]:
         lines += [f"  {path}" for path in text.files]
     if causes > _MOST:
         lines += ["", f"... and {causes - _MOST} causes more; --html writes all."]
+    return lines
+
+
+def _more(found: Result) -> list[str]:
+    """Of what was run: what was not tried, and what oracles say."""
+    lines = []
+    if found.undrawn:
+        lines.append(
+            f"{found.undrawn} of these cases were not drawn: hypothesis found nothing legal in their random "
+            "bytes. They have neither passed nor failed."
+        )
+    for each in (each for each in found.judged if each.cases):
+        differ = ""
+        if each.first is not None:
+            differ = f", and differs from the reference in {each.dissents}, first in case {each.first.index}"
+        lines.append(f"{each.oracle} judges {each.cases} cases{differ}.")
     return lines
 
 
@@ -99,6 +117,10 @@ def _page(found: Result) -> str:
     }
     if found.worst is not None:
         facts["largest error"] = f"{found.worst[0]:.4g} units in the last place, of {found.worst[1]}"
+    if found.undrawn:
+        facts["not drawn"] = f"{found.undrawn} cases, which have neither passed nor failed"
+    for each in found.judged:
+        facts[each.oracle] = f"judges {each.cases} cases, differs from the reference in {each.dissents}"
     rows = "".join(f"<tr><th>{name}<td>{escape(text)}" for name, text in facts.items())
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
@@ -171,6 +193,15 @@ def _sarif(found: Result, path: str) -> str:
             context=tuple(_reduced(found, number, cause).text.splitlines()),
         )
         row = json.loads(report.json(count=cause.count, suppressed=""))
-        source = found.spec.what.partition("::")[0]
-        rows.append({**row, **({"file": source} if os.path.isfile(source) else {})})
+        place = _reduced(found, number, cause).place or each.place
+        rows.append({**row, **_place(found, place)})
     return sarif(rows, path)
+
+
+def _place(found: Result, place: str) -> dict[str, Any]:
+    """The file of the failure's line, else that of the subject."""
+    file, _, line = place.rpartition(":")
+    if file:
+        return {"file": file, "line": int(line), "context": []}
+    source = found.spec.what.partition("::")[0]
+    return {"file": source} if os.path.isfile(source) else {}

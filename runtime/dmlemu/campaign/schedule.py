@@ -17,10 +17,10 @@ _WEIGHT = 0.3  # of a new piece in the mean
 
 class Schedule:
     """The open ranges of each configuration.  Configurations take turns, so that a campaign which ends early
-    has tried all of them."""
+    has tried all of them.  ``seconds``: what a piece should take."""
 
     def __init__(self, spec: Spec, done: Iterable[Piece], seconds: float = _SECONDS) -> None:
-        self.spec, self._seconds = spec, seconds
+        self.spec, self.seconds = spec, seconds
         self.left = spec.total
         self._open: list[deque[Piece]] = []
         self._taken = [0] * len(spec.configurations)
@@ -62,7 +62,7 @@ class Schedule:
         each = max(result.seconds, 1e-6) / piece.count
         before = self._each[number]
         mean = self._each[number] = each if before is None else before + _WEIGHT * (each - before)
-        wanted = int(self._seconds / mean)
+        wanted = int(self.seconds / mean)
         self._size[number] = max(1, min(wanted, _MOST_GROWTH * self._size[number], _MOST_CASES))
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ..diagnostics.reporting.ci_output import places
 from ..errors import Severity, quote
 from ..frontends.usage import UsageError
 from .model import Configuration, Failure, Outcome, Spec
@@ -24,7 +26,8 @@ class Unusable(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asks for.  ``layouts`` and ``seeds``: None where the option was not given."""
+    """What the user asks for.  ``layouts``, ``seeds`` and ``oracles``: None where the option was not
+    given."""
 
     what: str
     layouts: int | None = None
@@ -32,22 +35,25 @@ class Request:
     seed: int = 0
     configurations: tuple[Configuration, ...] = (Configuration(),)
     arguments: tuple[str, ...] = ()
+    oracles: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """A reduced failure: its text, the files that repeat it, and a picture (SVG), where there is one."""
+    """A reduced failure: its text, the files that repeat it, and a picture (SVG), where there is one;
+    ``place``: ``FILE:LINE`` of the program, where only the reduction knows it."""
 
     text: str
     files: tuple[Path, ...] = ()
     picture: str = ""
+    place: str = ""
 
 
 class Subject(ABC):
     """Cases by index.  A case depends on the spec and its index alone: it can be repeated anywhere.
 
-    ``DIMENSIONS``: the options that it takes of ``layouts``, ``seeds``, ``strictness`` and ``arguments``.
-    ``DEFAULTS``: how many layouts and seeds there are where no option says it.
+    ``DIMENSIONS``: the options that it takes of ``layouts``, ``seeds``, ``strictness``, ``arguments``,
+    ``oracles``. ``DEFAULTS``: how many layouts and seeds there are where no option says it.
     """
 
     DIMENSIONS: ClassVar[frozenset[str]] = frozenset()
@@ -60,6 +66,12 @@ class Subject(ABC):
     @abstractmethod
     def planned(cls, spec: Spec) -> Spec:
         """With its digest and the number of cases.  UsageError: it cannot be found, or is none."""
+
+    @classmethod
+    def oracles(cls, names: tuple[str, ...] | None) -> tuple[str, ...]:
+        """What judges the cases besides what they are compared with anyway, by name and version; None: all
+        that there are.  UsageError: one is not installed."""
+        return ()
 
     def check(self, limit: float) -> None:
         """Raises ``Unusable`` where every case would fail for one reason that is none of its own, such as a
@@ -87,7 +99,11 @@ _PLACES = {
     "test": ("programs", "PythonTest"),
     "program": ("programs", "NativeProgram"),
 }
-_OPTIONS = {"layouts": "--layouts", "seeds": "--seeds", "strictness": "--strictness", "arguments": "--args"}
+_MOST_CASES = 1 << 62  # an index is a whole number of SQLite
+_OPTIONS = {
+    **{name: f"--{name}" for name in ("layouts", "seeds", "strictness", "oracles")},
+    "arguments": "--args",
+}
 
 
 def _class_of(kind: str) -> type[Subject]:
@@ -143,6 +159,7 @@ def plan(request: Request) -> Spec:
         "seeds": request.seeds,
         "strictness": any(each.strictness for each in request.configurations) or None,
         "arguments": request.arguments or None,
+        "oracles": request.oracles,
     }
     for name, value in given.items():
         if value is not None and name not in cls.DIMENSIONS:
@@ -155,7 +172,7 @@ def plan(request: Request) -> Spec:
         name: cls.DEFAULTS.get(name, 0) if value is None else value
         for name, value in (("layouts", request.layouts), ("seeds", request.seeds))
     }
-    return cls.planned(
+    spec = cls.planned(
         Spec(
             kind,
             request.what,
@@ -163,9 +180,13 @@ def plan(request: Request) -> Spec:
             seed=request.seed,
             configurations=request.configurations,
             arguments=request.arguments,
+            oracles=cls.oracles(request.oracles),
             **counts,
         )
     )
+    if spec.total > _MOST_CASES:
+        raise UsageError(f"{request.what}: these are {spec.total} cases; at most {_MOST_CASES} are possible")
+    return spec
 
 
 def with_cases(spec: Spec, what: str, digest: str, cases: int | None = None) -> Spec:
@@ -183,8 +204,23 @@ def failures_of_reports(
         if each.severity <= least:
             name = each.operation or subject
             text = each.text() if hasattr(each, "text") else str(each)
-            found.setdefault((name, each.id), Failure(index, name, each.id, "reported", text))
+            failure = Failure(
+                index, name, each.id, "reported", text, place=place_of(each.context, each.created_at)
+            )
+            found.setdefault((name, each.id), failure)
     return list(found.values())
+
+
+def place_of(context: Iterable[str], created_at: str = "") -> str:
+    """``FILE:LINE``: the first line of a program that a report names; "": none is known."""
+    found = places({"context": tuple(context), "created_at": created_at})
+    return f"{found[0].file}:{found[0].line}" if found else ""
+
+
+def line_in(error: BaseException, file: str) -> str:
+    """``FILE:LINE``: where an exception left the file, or came through it last; "": nowhere."""
+    lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
+    return f"{file}:{lines[-1]}" if lines and lines[-1] else ""
 
 
 def hung(index: int, subject: str, limit: float, more: str = "") -> Failure:
@@ -197,7 +233,8 @@ def failure_of_exception(index: int, error: BaseException, subject: str) -> Fail
     """What a case raised."""
     report = getattr(error, "report", None)
     if report is not None:
-        return Failure(index, subject, report.id, "raised", str(error))
+        place = place_of(report.context, report.created_at)
+        return Failure(index, subject, report.id, "raised", str(error), place=place)
     return Failure(index, subject, type(error).__name__, "raised", f"{type(error).__name__}: {error}")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Strictness, printable
 from ..files import Output, read_text
-from ..frontends.usage import UsageError, check_distinct
+from ..frontends.usage import HELP, UsageError, check_distinct
 from .keys import key_name, keys_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def add_command(commands: Any) -> None:
     step = commands.add_parser(
         "step",
         allow_abbrev=False,
-        help="step through what the GPU did",
+        help=HELP["step"],
         description="Runs a program to its end or its failure, then shows each command that the emulated GPU "
         "has executed, with memory, descriptors, states, fences and reports as they were: forward and back. "
         "Press ? for the keys.",

@@ -11,7 +11,7 @@ from .. import d3d12
 from ..diagnostics.reporting.files import print_text
 from ..suggestions import nearest, question
 from .dxdispatch.printing import format_bytes
-from .usage import UsageError
+from .usage import HELP, UsageError
 
 if TYPE_CHECKING:
     from ..diagnostics.declaration import Declaration
@@ -23,15 +23,13 @@ __all__ = ["add_commands", "print_adapters"]
 
 def add_commands(commands: Any) -> None:
     """Adds the commands to the command line."""
-    adapters = commands.add_parser("adapters", help="list the emulated adapters")
+    adapters = commands.add_parser("adapters", help=HELP["adapters"])
     adapters.set_defaults(run=_adapters)
-    explain = commands.add_parser(
-        "explain", help="describe an operator, a check or a rule, or list the operators"
-    )
+    explain = commands.add_parser("explain", help=HELP["explain"])
     name = explain.add_argument("name", nargs="?", metavar="NAME", help="for instance GEMM, HAZARD_RAW or Q2")
     name.completer = _names
     explain.set_defaults(run=_explain)
-    checks = commands.add_parser("checks", help="list the checks, or explain one")
+    checks = commands.add_parser("checks", help=HELP["checks"])
     check = checks.add_argument(
         "check", nargs="?", metavar="ID", help="for instance HAZARD_RAW; a pattern lists those that match"
     )

@@ -13,6 +13,7 @@ from typing import Any
 from ..dml import TENSOR_DIMENSION_COUNT_MAX1, BufferTensorDesc, TensorDataType
 from ..files import write_file
 from ..pictures import Layout
+from .usage import HELP
 
 __all__ = ["add_command"]
 
@@ -26,7 +27,7 @@ def add_command(commands: Any) -> None:
     layout = commands.add_parser(
         "layout",
         allow_abbrev=False,
-        help="draw where the elements of a tensor lie in memory",
+        help=HELP["layout"],
         description="Draws the byte of each element of a tensor, and the element in each byte. Large tensors "
         "are drawn in part: the first and last elements, and those around --around.",
         epilog="for instance: dmlemu layout --type FLOAT32 --sizes 1,3,4,4 --strides 48,1,12,3 "

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..files import NotRegular, open_regular
 from ..shaders import ShaderError, listing, read_container, read_module
-from .usage import UsageError
+from .usage import HELP, UsageError
 
 __all__ = ["add_command"]
 
@@ -21,7 +21,7 @@ def add_command(commands: Any) -> None:
     shader = commands.add_parser(
         "shader",
         allow_abbrev=False,
-        help="list a compiled compute shader (DXIL)",
+        help=HELP["shader"],
         description="Lists a compute shader that DXC has compiled (dxc -T cs_6_0 -Fo FILE): threads of a "
         "group, registers, groupshared memory, and the instructions of its DXIL; where it was compiled with "
         "-Zi -Qembed_debug, the lines of its source, too. Shaders are not executed yet.",

@@ -1,4 +1,4 @@
-"""The error of wrong arguments on the command line."""
+"""What commands share: their summaries, the error of wrong arguments, options and files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,24 @@ from pathlib import Path
 from ..errors import shorten
 from ..reporting import form_of
 
-__all__ = ["UsageError", "add_record_options", "check_distinct", "report_file"]
+__all__ = ["HELP", "UsageError", "add_record_options", "check_distinct", "report_file"]
+
+# All commands, in the order of `dmlemu --help`, which imports none of them.
+HELP = {
+    "run": "run a DxDispatch JSON model or an ONNX model",
+    "diff": "find the first dispatch whose output differs",
+    "replay": "run the dispatches of a record again",
+    "reduce": "find the smallest program that still shows a report",
+    "exec": "run a C++ program, or one of PyTorch, TensorFlow or PyDirectML, on the emulator",
+    "capi": "print the options for compiling, linking and examining C++ programs",
+    "layout": "draw where the elements of a tensor lie in memory",
+    "shader": "list a compiled compute shader (DXIL)",
+    "step": "step through what the GPU did",
+    "campaign": "try every layout, seed or operator, on all CPUs or a cluster",
+    "adapters": "list the emulated adapters",
+    "explain": "describe an operator, a check or a rule, or list the operators",
+    "checks": "list the checks, or explain one",
+}
 
 
 class UsageError(Exception):

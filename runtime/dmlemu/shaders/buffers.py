@@ -7,11 +7,11 @@ component by itself; what lies outside of a root descriptor's resource is told t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .errors import MalformedShader, UnsupportedShader
-from .pointers import zero
 from .text import Lanes
 from .values import Constant, Function, Instruction, Value
 
@@ -123,11 +123,7 @@ def view_of(wave: Wave, value: Value) -> View:
     none = Lanes("ptr", "@no_view", 0)
     if wide.uniform:
         place = code.new(f"getelementptr [{_VIEW_BYTES} x i8], ptr {views}, i64 {wide.text}")
-        pointer = code.select(inside, Lanes("ptr", place, 0), none)
-        base = code.new(f"load ptr, ptr {pointer.text}, !invariant.load !0")
-        at = code.new(f"getelementptr i8, ptr {pointer.text}, i64 {_BYTES_AT}")
-        size = code.new(f"load i64, ptr {at}, !invariant.load !0")
-        return View(handle, pointer, Lanes("ptr", base, 0), Lanes("i64", size, 0))
+        return _read_view(wave, handle, code.select(inside, Lanes("ptr", place, 0), none))
     places = code.new(
         f"getelementptr [{_VIEW_BYTES} x i8], ptr {views}, {code.vector_type('i64')} {code.vector(wide)}"
     )
@@ -136,6 +132,15 @@ def view_of(wave: Wave, value: Value) -> View:
     base = wave.gather("ptr", pointer.text, 8, every)
     at = code.new(f"getelementptr i8, {code.vector_type('ptr')} {pointer.text}, i64 {_BYTES_AT}")
     return View(handle, pointer, Lanes("ptr", base), Lanes("i64", wave.gather("i64", at, 8, every)))
+
+
+def _read_view(wave: Wave, handle: Handle, pointer: Lanes) -> View:
+    """Of a pointer that all lanes have alike."""
+    code = wave.code
+    base = code.new(f"load ptr, ptr {pointer.text}, !invariant.load !0")
+    at = code.new(f"getelementptr i8, ptr {pointer.text}, i64 {_BYTES_AT}")
+    size = code.new(f"load i64, ptr {at}, !invariant.load !0")
+    return View(handle, pointer, Lanes("ptr", base, 0), Lanes("i64", size, 0))
 
 
 def _from_lower(wave: Wave, handle: Handle) -> Lanes:
@@ -224,22 +229,22 @@ def load(wave: Wave, view: View, offset: Lanes, kind: str, size: int) -> Lanes:
         return _load_one(wave, view, offset, kind, size)
     if not (view.base.uniform and offset.step == size):
         return _load_each(wave, view, offset, kind, size)
-    code = wave.code
+    code, vector = wave.code, wave.code.vector_type(kind)
     fast, slow, end = (code.name(hint) for hint in ("together", "each", "loaded"))
-    code.do(f"br i1 {_all_together(wave, view, offset, size)}, label %{fast}, label %{slow}")
-    vector = code.vector_type(kind)
+    code.do(f"br i1 {_all_together(wave, view, offset, size)}, label %{fast}, label %{slow}, !prof !1")
     code.label(fast)
     place = code.new(f"getelementptr i8, ptr {view.base.text}, i64 {offset.text}")
     together = code.new(f"load {vector}, ptr {place}, align {min(size, 4)}")
     code.do(f"br label %{end}")
     code.label(slow)
-    each = _load_each(wave, view, _vector(wave, offset), kind, size)
-    last = code.name("last")
-    code.do(f"br label %{last}")
-    code.label(last)
+
+    def one_by_one(view: View, offset: Lanes) -> Lanes:
+        return _load_each(wave, view, offset, kind, size)
+
+    each = _aside(wave, f"load.{kind}", view, offset, vector, one_by_one)
     code.do(f"br label %{end}")
     code.label(end)
-    return Lanes(kind, code.new(f"phi {vector} [{together}, %{fast}], [{each.text}, %{last}]"))
+    return Lanes(kind, code.new(f"phi {vector} [{together}, %{fast}], [{each}, %{slow}]"))
 
 
 def _all_together(wave: Wave, view: View, offset: Lanes, size: int) -> str:
@@ -255,10 +260,35 @@ def _all_together(wave: Wave, view: View, offset: Lanes, size: int) -> str:
     return code.new(f"and i1 {found}, {code.new(f'icmp eq i{code.lanes} {bits}, -1')}")
 
 
+def _aside(
+    wave: Wave,
+    name: str,
+    view: View,
+    offset: Lanes,
+    result: str,
+    write: Callable[[View, Lanes], Lanes | None],
+    value: Lanes | None = None,
+) -> str:
+    """Calls a function that does for each lane what is rarely needed; it is written once for all places."""
+    code = wave.code
+    offsets, mask = code.vector(offset), wave.mask_vector(wave.mask)
+    offset_type = code.vector_type("i64")
+    given = f"ptr {view.pointer.text}, {offset_type} {offsets}, {code.vector_type('i1')} {mask}"
+    taken = f"ptr %view, {offset_type} %offsets, {code.vector_type('i1')} %mask"
+    if value is not None:
+        given += f", {code.vector_type(value.type)} {code.vector(value)}"
+        taken += f", {code.vector_type(value.type)} %value"
+
+    def body() -> Lanes | None:
+        return write(_read_view(wave, view.handle, Lanes("ptr", "%view", 0)), Lanes("i64", "%offsets"))
+
+    return wave.aside(name, result, taken, given, body)
+
+
 def _load_one(wave: Wave, view: View, offset: Lanes, kind: str, size: int) -> Lanes:
     code = wave.code
     inside = inside_of(wave, view, offset, size)
-    if view.handle.place is None or wave.target.ranges[view.handle.place].register_class != "b":
+    if view.handle.kind != "cbuffer":
         wave.outside(view, offset, size, inside, "read")
     place = code.new(f"getelementptr i8, ptr {view.base.text}, i64 {offset.text}")
     safe = code.select(inside, Lanes("ptr", place, 0), Lanes("ptr", "@zeros", 0))
@@ -281,14 +311,23 @@ def store(wave: Wave, view: View, offset: Lanes, value: Lanes, size: int) -> Non
         _store_each(wave, view, offset, value, size)
         return
     fast, slow, end = (code.name(hint) for hint in ("together", "each", "stored"))
-    vector = code.vector(value)
-    code.do(f"br i1 {_all_together(wave, view, offset, size)}, label %{fast}, label %{slow}")
+    value = Lanes(value.type, code.vector(value))
+    code.do(f"br i1 {_all_together(wave, view, offset, size)}, label %{fast}, label %{slow}, !prof !1")
     code.label(fast)
     place = code.new(f"getelementptr i8, ptr {view.base.text}, i64 {offset.text}")
-    code.do(f"store {code.vector_type(value.type)} {vector}, ptr {place}, align {min(size, 4)}")
+    code.do(f"store {code.vector_type(value.type)} {value.text}, ptr {place}, align {min(size, 4)}")
     code.do(f"br label %{end}")
     code.label(slow)
-    _store_each(wave, view, _vector(wave, offset), Lanes(value.type, vector), size)
+    given = Lanes(value.type, "%value")
+    _aside(
+        wave,
+        f"store.{value.type}",
+        view,
+        offset,
+        "void",
+        lambda view, offset: _store_each(wave, view, offset, given, size),
+        value,
+    )
     code.do(f"br label %{end}")
     code.label(end)
 
@@ -302,7 +341,3 @@ def _store_each(wave: Wave, view: View, offset: Lanes, value: Lanes, size: int) 
 
 def component_size(kind: str) -> int:
     return {"half": 2, "float": 4, "double": 8}.get(kind) or int(kind[1:]) // 8
-
-
-def zeros(kind: str, count: int) -> tuple[Lanes, ...]:
-    return (zero(kind),) * count

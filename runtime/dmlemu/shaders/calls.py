@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dmlemu_hw.kernels import ffi
@@ -30,11 +30,17 @@ class Calls:
     code: Code
     target: Target
     mask: str | None
-    line: int
+    line: int | str
+    """Of the source; 0: not known."""
 
     def __init__(self) -> None:
+        self.asides: dict[str, list[str]] = {}
+        """Functions for what is rarely needed, by their names."""
         self.globals: dict[Global, str] = {}
         """Constant variables that the shader reads, by their name."""
+
+    def mask_vector(self, mask: str | None) -> str:
+        return "splat (i1 true)" if mask is None else mask
 
     def mask_bits(self, mask: str | None) -> str:
         """As an i64."""
@@ -125,26 +131,60 @@ class Calls:
 
     def outside(self, view: View, offset: Lanes, size: int, inside: Lanes, kind: str) -> None:
         """Tells of lanes that access what is not in the view; it matters for root descriptors."""
-        code = self.code
+        code, bits = self.code, self.code.vector_type("i1")
         tell, on = code.name("outside"), code.name("on")
+        mask = self.mask_vector(self.mask)
         if inside.uniform:
-            code.do(f"br i1 {inside.text}, label %{on}, label %{tell}")
-            mask = self.mask
+            code.do(f"br i1 {inside.text}, label %{on}, label %{tell}, !prof !1")
         else:
-            bits = code.vector_type("i1")
             mask = code.new(f"xor {bits} {inside.text}, splat (i1 true)")
             if self.mask is not None:
                 mask = code.new(f"and {bits} {mask}, {self.mask}")
-            some = code.new(f"icmp ne i{code.lanes} {code.new(f'bitcast {bits} {mask} to i{code.lanes}')}, 0")
-            code.do(f"br i1 {some}, label %{tell}, label %{on}, !prof !1")
+            none = code.new(f"icmp eq i{code.lanes} {code.new(f'bitcast {bits} {mask} to i{code.lanes}')}, 0")
+            code.do(f"br i1 {none}, label %{on}, label %{tell}, !prof !1")
         code.label(tell)
-        views, offsets = self.array(view.pointer), self.array(offset)
-        code.do(
-            f"call void @dmlk_shader_outside(ptr %call, ptr %group, i32 %first, i32 {self.line}, "
-            f"i32 {_ACCESS[kind]}, ptr {views}, ptr {offsets}, i32 {size}, i64 {self.mask_bits(mask)})"
+        views, offsets = code.vector_type("ptr"), code.vector_type("i64")
+        self.aside(
+            "outside",
+            "void",
+            f"i32 %kind, i32 %size, {views} %views, {offsets} %offsets, {bits} %mask",
+            f"i32 {_ACCESS[kind]}, i32 {size}, {views} {code.vector(view.pointer)}, "
+            f"{offsets} {code.vector(offset)}, {bits} {mask}",
+            self._outside,
         )
         code.do(f"br label %{on}")
         code.label(on)
+
+    def _outside(self) -> None:
+        views, offsets = self.array(Lanes("ptr", "%views")), self.array(Lanes("i64", "%offsets"))
+        self.code.do(
+            f"call void @dmlk_shader_outside(ptr %call, ptr %group, i32 %first, i32 {self.line}, "
+            f"i32 %kind, ptr {views}, ptr {offsets}, i32 %size, i64 {self.mask_bits(self.mask)})"
+        )
+
+    def aside(self, name: str, result: str, taken: str, given: str, body: Callable[[], Lanes | None]) -> str:
+        """Calls a function that ``body`` writes with the parameters ``taken``, once in the module.
+
+        In it the lanes that run are ``%mask``.  Returns the name of its result.
+        """
+        about = "ptr %call, ptr %group, i32 %first, i32 "
+        if name not in self.asides:
+            outer = self.code, self.mask, self.line
+            self.code, self.mask, self.line = Code(outer[0].lanes), "%mask", "%line"
+            made = body()
+            self.asides[name] = [
+                f"define private {result} @aside.{name}({about}%line, {taken}) noinline cold nounwind {{",
+                *self.code.allocas,
+                *self.code.lines,
+                "  ret void" if made is None else f"  ret {result} {made.text}",
+                "}",
+            ]
+            self.code, self.mask, self.line = outer
+        call = f"call {result} @aside.{name}({about}{self.line}, {given})"
+        if result == "void":
+            self.code.do(call)
+            return ""
+        return self.code.new(call)
 
     def accessed(self, view: View, offset: Lanes, size: int, kind: str, value: Lanes | None = None) -> None:
         """Tells what watches the dispatch of an access to a buffer; ``value``: what is written."""

@@ -87,7 +87,7 @@ class Wave(Calls):
         self.block = self.flow.order[0]
         self.mask: str | None = None
         """The lanes that run now; None: all of them."""
-        self.line = 0
+        self.line: int | str = 0
         self.local_bytes = 0
 
     # --- the function ---
@@ -220,9 +220,6 @@ class Wave(Calls):
         if mask is None:
             return more
         return self.code.new(f"and {self.code.vector_type('i1')} {mask}, {more}")
-
-    def mask_vector(self, mask: str | None) -> str:
-        return "splat (i1 true)" if mask is None else mask
 
     # --- blocks ---
 

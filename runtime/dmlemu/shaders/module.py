@@ -17,7 +17,16 @@ from .values import Block, Constant, Function, Global, Instruction, Metadata, Mo
 
 __all__ = ["read_module"]
 
-_MODULE, _ATTRIBUTES, _CONSTANTS, _FUNCTION, _SYMBOLS, _METADATA, _TYPES = 8, (9, 10), 11, 12, 14, 15, 17
+_MODULE, _ATTRIBUTES, _ATTRIBUTE_GROUPS, _CONSTANTS, _FUNCTION, _SYMBOLS, _METADATA, _TYPES = (
+    8,
+    9,
+    10,
+    11,
+    12,
+    14,
+    15,
+    17,
+)
 _VERSION, _GLOBAL, _FUNCTION_RECORD, _ALIASES = 1, 7, 8, (9, 14)
 _MOST_ELEMENTS = 1 << 20
 """Of a type, with those of its members: more would be megabytes of memory for each thread."""
@@ -122,6 +131,7 @@ class _Reader:
     def module(self, block: bitstream.Block) -> Module:
         for types in block.blocks(_TYPES):
             self._types(types)
+        self.attributes = self._attributes(block)
         bodies = self._declarations(block)
         for constants in block.blocks(_CONSTANTS):
             self._constants(constants)
@@ -167,11 +177,31 @@ class _Reader:
                 if signature.kind != "function":
                     raise self.wrong(f"a function has type {signature}")
                 function = Function(Type("pointer", 0, (signature,)))
+                number = record.values[4] if len(record.values) > 4 else 0
+                if 0 < number <= len(self.attributes):
+                    function.attributes = self.attributes[number - 1]
                 self.values.append(function)
                 self.read.functions.append(function)
                 if not declared:
                     bodies.append(function)
         return bodies
+
+    def _attributes(self, block: bitstream.Block) -> list[dict[str, str]]:
+        """The attributes of functions that are texts, such as ``fp32-denorm-mode``, by number of the list."""
+        groups: dict[int, dict[str, str]] = {}
+        for table in block.blocks(_ATTRIBUTE_GROUPS):
+            for record in self.each(table):
+                if record.code == 3:
+                    number, _place, *rest = self.numbers(record, 2, "attributes")
+                    groups.setdefault(number, {}).update(_texts_of(rest))
+        lists = []
+        for table in block.blocks(_ATTRIBUTES):
+            for record in self.each(table):
+                found: dict[str, str] = {}
+                for number in record.values:
+                    found.update(groups.get(number, {}))
+                lists.append(found)
+        return lists
 
     def _pointee(self, pointer: Type) -> Type:
         if pointer.kind != "pointer":
@@ -731,6 +761,25 @@ def _mask(kind: Type, reader: _Reader) -> int:
 def _signed(number: int) -> int:
     """The sign is the lowest bit."""
     return -(number >> 1) if number & 1 else number >> 1
+
+
+def _texts_of(numbers: Sequence[int]) -> dict[str, str]:
+    """Attributes of a group: 0 and 1 begin one of LLVM's own, without and with a number; 3 and 4 texts."""
+    found, at = {}, 0
+    while at < len(numbers):
+        kind, at = numbers[at], at + 1
+        if kind in (0, 1):
+            at += 1 + kind
+            continue
+        if kind not in (3, 4):
+            break
+        texts = []
+        for _part in range(kind - 2):
+            end = next((i for i in range(at, len(numbers)) if numbers[i] == 0), len(numbers))
+            texts.append(_text(numbers[at:end]))
+            at = end + 1
+        found[texts[0]] = texts[1] if kind == 4 else ""
+    return found
 
 
 def _text(values: Sequence[int]) -> str:

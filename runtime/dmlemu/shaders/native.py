@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -45,6 +47,8 @@ class CompiledShader:
     """Of memory in which the waves of a group wait at barriers."""
     key: bytes
     """A hash of what was compiled, and how."""
+    flush: bool = False
+    """Denormal FLOAT32 numbers are 0: ``-denorm ftz``."""
     code: Any = None
     """What owns the native code."""
 
@@ -102,15 +106,10 @@ def _compile(key: _Key) -> CompiledShader:
     ranges = read_ranges(container)
     llvm = _llvm()
     version = llvm.llvm_version_info[0]
-    try:
+    with refusing():
         text, shared_bytes, waiting = write_program(
             module, ranges, lanes=key.lanes, checked=key.checked, llvm=version
         )
-    except (IndexError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        # What DXIL.rst says of the operands of each operation is not compared with the module beforehand.
-        raise MalformedShader(
-            f"an instruction has operands that DXIL does not permit ({error})", "part DXIL"
-        ) from error
     engine = _engine(text)
     frame = _frame_bytes(engine)
     return CompiledShader(
@@ -123,8 +122,21 @@ def _compile(key: _Key) -> CompiledShader:
         shared_bytes,
         (frame + 63 & ~63) * waiting,
         key.hash + bytes([key.lanes, key.checked]),
+        any(each.attributes.get("fp32-denorm-mode") == "ftz" for each in module.functions if each.blocks),
         engine,
     )
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """What DXIL.rst says of the operands of each operation is not compared with a module beforehand."""
+    try:
+        yield
+    except (IndexError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, ShaderError):
+            raise
+        what = f"an instruction has operands that DXIL does not permit ({error})"
+        raise MalformedShader(what, "part DXIL") from error
 
 
 def _frame_bytes(engine: Any) -> int:
@@ -198,7 +210,7 @@ def _engine(text: str) -> Any:
             raise MalformedShader(f"LLVM refuses an instruction: {' '.join(what)}", "part DXIL") from None
         module.triple = llvm.get_process_triple()
         module.data_layout = str(machine.target_data)
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
         engine = llvm.create_mcjit_compiler(module, _fresh_machine())

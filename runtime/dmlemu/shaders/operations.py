@@ -696,10 +696,28 @@ def _barrier(wave: Wave, made: Instruction) -> None:
             f"i64 {wave.mask_bits(wave.mask)})"
         )
     if mode & 1 and wave.target.suspends:
+        _compute_before(wave, made)
         go = code.name("go")
         state = code.new("call i8 @llvm.coro.suspend(token none, i1 false)")
         code.do(f"switch i8 {state}, label %suspend [i8 0, label %{go} i8 1, label %suspend]")
         code.label(go)
+
+
+def _compute_before(wave: Wave, barrier: Instruction) -> None:
+    """Vectors that are needed after a barrier are computed before it, and once.
+
+    LLVM would save all that they are computed from, and compute them again; it does not see through memory
+    that is marked volatile.
+    """
+    block = wave.block.instructions
+    before = block[: block.index(barrier)]
+    for made in before:
+        value = wave.values.get(made)
+        later = any(user.name == "phi" or user not in before for user in wave.users.get(made, ()))
+        if later and made.name in arithmetic.INSTRUCTIONS and isinstance(value, Lanes) and value.step is None:
+            kind, place = wave.code.vector_type(value.type), wave.result(value.type)
+            wave.code.do(f"store volatile {kind} {value.text}, ptr {place}")
+            wave.values[made] = Lanes(value.type, wave.code.new(f"load volatile {kind}, ptr {place}"))
 
 
 def _thread(which: str) -> Callable[[Wave, Instruction], Lanes]:

@@ -48,6 +48,8 @@ def write_program(
     body = wave.lines()
     lines = _coroutine(wave, body) if suspends else _function(wave, body)
     lines += _group_of_coroutines(target, waves) if suspends else _group(target, waves)
+    for aside in wave.asides.values():
+        lines += aside
     variables = [
         f"{name} = private constant {initial(each)}, align 16" for each, name in wave.globals.items()
     ]

@@ -120,6 +120,8 @@ class Function(Value):
     name: str = ""
     arguments: list[Value] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    attributes: dict[str, str] = field(default_factory=dict)
+    """Those that are texts, such as ``fp32-denorm-mode``."""
 
     @property
     def signature(self) -> Type:

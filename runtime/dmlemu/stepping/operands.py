@@ -9,7 +9,7 @@ from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import UNDEFINE, WRITE, Access, Executing, Footprint
 from dmlemu_hw.footprints import used_state
 from dmlemu_hw.gpu import Gpu
-from dmlemu_hw.packets import DispatchPacket, Packet, type_name
+from dmlemu_hw.packets import DispatchPacket, DispatchShaderPacket, Packet, type_name
 from dmlemu_hw.packets import Tensor as PacketTensor
 
 from ..checks.framework.names import NamedCommand
@@ -108,6 +108,10 @@ class Accessed:
                 [tensor] = desc.layout(name, bound - start).tensors
             else:
                 tensor = _kernel_tensor(name, used, footprints[0], start)
+        elif isinstance(packet, DispatchShaderPacket):
+            program = self._gpu.memory.programs.find(packet.program)
+            place = 0 if program is None else program.place_of(number, packet.arguments)
+            descriptor = self._slot_at(place) if place else None
         name = name or f"operand {number}"
         state = used_state(packet, number, self._gpu.memory, writes=bool(flags & (WRITE | UNDEFINE)))
         return Operand(name, flags, buffer, begin - start, end - start, tensor, footprints, descriptor, state)

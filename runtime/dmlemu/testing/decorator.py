@@ -23,9 +23,11 @@ __all__ = ["LayoutTest", "layouts"]
 
 
 class LayoutTest(Protocol):
-    """A test that :func:`layouts` made; ``cases`` is the strategy that it draws from."""
+    """A test that :func:`layouts` made; ``cases`` is the strategy that it draws from, ``test`` what was
+    decorated."""
 
     cases: st.SearchStrategy[Case]
+    test: Callable[..., Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Tries many layouts; raises :class:`LayoutError` for the smallest one with a different result."""
@@ -151,7 +153,7 @@ def _decorated(
         rest = {name: value for name, value in kwargs.items() if name not in (*trial.shape.tensors, "dims")}
         trial.check(case, own.bind(*args, **rest).arguments, explain=True)
 
-    made.replay, made.cases = replay, tried
+    made.replay, made.cases, made.test = replay, tried, test
     return cast(LayoutTest, made)
 
 

@@ -63,6 +63,17 @@ def stable(
     return result
 
 
+def repeated(program: Callable[[], Any]) -> str:
+    """Runs a program twice as usual; in words, how the second result differs.  ``""``: it does not."""
+    first, second = (_Outcome.of(_run(program, None)[0]) for _ in range(2))
+    found = second.difference(first)
+    return (
+        ""
+        if found is None
+        else f"{found.what}{found.where}: {found.given}, before {found.expected}".lstrip(": ")
+    )
+
+
 _FAILS = "exception"
 
 

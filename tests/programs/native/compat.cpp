@@ -225,7 +225,10 @@ static void libraries()
     EXPECT(list->GetAdapterCount() == 1);
     EXPECT(GetProcAddress(library, "Nothing") == nullptr && GetLastError() == ERROR_PROC_NOT_FOUND);
     EXPECT(LoadLibraryA("nothing.dll") == nullptr && GetLastError() == ERROR_MOD_NOT_FOUND);
+    EXPECT(GetModuleHandleW(L"DXCore.dll") == library && GetModuleHandle("dxcore") == library);
     EXPECT(FreeLibrary(library));
+    EXPECT(GetModuleHandle("nothing.dll") == nullptr && GetLastError() == ERROR_MOD_NOT_FOUND);
+    EXPECT(GetModuleHandleA(nullptr) != nullptr && GetProcAddress(GetModuleHandleA(nullptr), "malloc") != nullptr);
 }
 
 static void adapters()

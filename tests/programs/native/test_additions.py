@@ -67,6 +67,20 @@ def test_the_status_of_a_python_program(built: Built, mode: str) -> None:
         assert run_alone(sys.executable, "-c", code, how, **variables).returncode == status
 
 
+@pytest.mark.parametrize("flags", [[], ["-DAS_ON_WINDOWS"]], ids=["Linux", "Windows"])
+def test_a_library_is_found_and_not_kept(flags: list[str], tmp_path: Path) -> None:
+    """A call counts the library no longer than it takes: the program can unload it."""
+    (tmp_path / "stand_in.c").write_text("""
+unsigned dmlemu_report_count(const char *id, unsigned *count) { *count = id ? 1 : 7; return 0; }
+""")
+    library = tmp_path / "libd3d12.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "stand_in.c"], check=True)
+    source = [HERE / "found.cpp", "-o", tmp_path / "found", "-ldl"]
+    subprocess.run(["g++", *FLAGS, *flags, *capi("--cflags"), *source], check=True)
+    done = run(tmp_path / "found", LD_LIBRARY_PATH=str(tmp_path))
+    assert (done.stdout, done.stderr, done.returncode) == ("0 7 1 0\n", "", 0)
+
+
 def test_the_functions_do_nothing_without_dmlemu(tmp_path: Path) -> None:
     """Nor must its libraries be linked: one run has no libd3d12, the other one that lacks them."""
     program, library = tmp_path / "absent", tmp_path / "libd3d12.so"

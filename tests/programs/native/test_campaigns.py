@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from toolchain import Built, needs_compiler
+from toolchain import Built, needs_compiler, run
 
 from dmlemu import campaign
+from dmlemu.campaign.report import write_reports
 from dmlemu.frontends.usage import UsageError
 
 pytestmark = needs_compiler
@@ -46,6 +50,42 @@ def test_what_no_seed_could_tell_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         campaign.run(program, arguments=[does], **here)
+
+
+def test_a_program_that_is_not_deterministic_is_refused(program: str, here: dict[str, Any]) -> None:
+    arguments = ["-c", 'date +%s.%N; exec "$0" right', program]
+    with pytest.raises(
+        UsageError, match=r"sh itself is not deterministic: without chaos, line 1 is '[0-9.]+' in one"
+    ):
+        campaign.run("sh", arguments=arguments, **here)
+
+
+def test_a_failure_is_reduced_to_the_fewest_arguments(
+    program: str, here: dict[str, Any], tmp_path: Path
+) -> None:
+    arguments = [*under_chaos(program, "exit 3"), "--more", "of", "--this"]
+    found = campaign.run("sh", arguments=arguments, reduce_to=tmp_path / "out", **here)
+
+    (cause,), (reduced,) = found.causes, found.reduced
+    assert cause.smallest.index == 0  # of the seeds that fail
+    assert "3 of 6 arguments are not needed." in reduced.text
+    (script,) = [path for path in reduced.files if path.suffix == ".sh"]
+    assert "--more" not in script.read_text() and "--chaos 0" in script.read_text()
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    assert run("sh", script, PATH=path).returncode == 3
+
+
+def test_a_report_under_chaos_has_its_line(program: str, here: dict[str, Any], tmp_path: Path) -> None:
+    arguments = under_chaos(program, 'exec "$0" wrong')
+    found = campaign.run("sh", arguments=arguments, reduce_to=tmp_path / "out", **here)
+
+    write_reports(found, sarif=tmp_path / "found.sarif")
+    (log,) = json.loads((tmp_path / "found.sarif").read_text())["runs"]
+    (result,) = [each for each in log["results"] if each["ruleId"] == "COPY_RANGE"]
+    place = result["locations"][0]["physicalLocation"]
+    source = (Path(__file__).parent / "ends.cpp").read_text().splitlines()
+    assert place["artifactLocation"]["uri"].endswith("ends.cpp")
+    assert "// copies" in source[place["region"]["startLine"] - 1]
 
 
 def test_a_program_that_hangs_without_chaos_is_refused(here: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from hypothesis import assume
 
 from dmlemu import d3d12, dml
 from dmlemu.session import Session
@@ -59,6 +60,33 @@ def with_a_barrier():
 
 def without_a_barrier():
     return two_products(False)
+
+
+def a_model_without_a_barrier():
+    """Two layers; the second product is recorded without a barrier behind the activation.  No check runs."""
+    a = dml.BufferTensorDesc(T.FLOAT32, [1, 1, 4, 4])
+    product = dml.GemmOperatorDesc(
+        a_tensor=a, b_tensor=a, output_tensor=a, trans_a=0, trans_b=0, alpha=1.0, beta=0.0
+    )
+    relu = dml.ActivationReluOperatorDesc(input_tensor=a, output_tensor=a)
+    device = d3d12.create_device(d3d12.Adapter(), strictness="runtime")
+    with device, Session(dml.create_device(device)) as session:
+        x, w = (session.upload(name, np.arange(-3, 13, dtype=np.float32)) for name in "xw")
+        h, r, y = (session.buffer(name, 64) for name in "hry")
+        layers = [session.compile(desc, name) for desc, name in ((product, "product"), (relu, "relu"))]
+        session.initialize(*layers)
+        session.barrier()
+        for layer, inputs, output, is_ordered in (
+            (layers[0], (x, w, None), h, True),
+            (layers[1], (h,), r, False),
+            (layers[0], (r, w, None), y, True),
+        ):
+            bindings = [each and dml.BufferBinding(each, 0, 64) for each in (*inputs, output)]
+            session.dispatch(layer, bindings[:-1], bindings[-1:])
+            if is_ordered:
+                session.barrier()
+        session.run()
+        return session.read(y, np.float32)
 
 
 def _seed() -> int:
@@ -119,6 +147,18 @@ def kills_its_process_once():
         COUNT.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return with_a_barrier()
+
+
+def counts_its_runs():
+    """Another result each time, without chaos too."""
+    COUNT.write_text(COUNT.read_text() + "x" if COUNT.exists() else "x")
+    with_a_barrier()
+    return len(COUNT.read_text())
+
+
+@layouts(inputs={"x": (T.FLOAT32, ["H", "W"])}, outputs={"y": (T.FLOAT32, ["H", "W"])})
+def test_never_drawn(run, x, y):
+    assume(False)
 
 
 def test_with_a_fixture(tmp_path):

@@ -20,10 +20,11 @@ from dmlemu import campaign
 from dmlemu.campaign.campaign import Result
 from dmlemu.campaign.database import Cause
 from dmlemu.campaign.model import Failure, Piece, PieceResult, Spec, identity
-from dmlemu.campaign.report import write_reports
+from dmlemu.campaign.report import summary, write_reports
 from dmlemu.campaign.schedule import Schedule
 from dmlemu.campaign.subjects import Reduced, Request, Unusable, plan
 from dmlemu.campaign.worker import Refused, close, run_piece
+from dmlemu.cli import main
 from dmlemu.frontends.usage import UsageError
 
 PROGRAMS = Path(__file__).with_name("programs.py")
@@ -66,12 +67,65 @@ def test_a_wrong_test_of_layouts_is_reduced_to_a_program(
     assert "LayoutError" in done.stderr and "x=([1, 2]," in program.read_text()  # two elements are enough
 
 
+def test_what_is_never_drawn_has_not_passed(
+    programs: Path, here: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = campaign.run(f"{programs}::test_never_drawn", layouts=3, **here)
+
+    assert not found and (found.done, found.undrawn, found.causes) == (3, 3, [])
+    assert "3 of these cases were not drawn" in "\n".join(summary(found))
+    write_reports(found, html=tmp_path / "page.html")
+    assert "3 cases, which have neither passed nor failed" in (tmp_path / "page.html").read_text()
+    options = ["--layouts", "3", "--workers", "0", "--database", str(here["database"])]
+    assert main(["campaign", f"{programs}::test_never_drawn", *options]) == 1
+    assert main(["campaign", f"{programs}::test_never_drawn", *options, "--case", "1"]) == 1
+    assert "The case was not drawn" in capsys.readouterr().out
+
+
+def test_results_in_sarif_have_lines(programs: Path, here: dict[str, Any], tmp_path: Path) -> None:
+    """Of the test that is wrong; of the call that raises."""
+    lines = programs.read_text().splitlines()
+    for name, options, line in (
+        ("test_wrong", {"layouts": 10}, '    kinds=["packed", "padded", "permuted"],'),
+        ("exits_politely", {"seeds": 4}, "        raise SystemExit(5)"),
+    ):
+        found = campaign.run(f"{programs}::{name}", **options, **here)
+        write_reports(found, sarif=tmp_path / "found.sarif")
+        (log,) = json.loads((tmp_path / "found.sarif").read_text())["runs"]
+        (place,) = log["results"][0]["locations"]
+        assert place["physicalLocation"]["artifactLocation"]["uri"].endswith("programs.py")
+        number = place["physicalLocation"]["region"]["startLine"]
+        assert line in lines[number - 5 : number + 5], (name, number)
+
+
 def test_a_missing_barrier_is_found_by_seeds(programs: Path, here: dict[str, Any]) -> None:
     assert campaign.run(f"{programs}::with_a_barrier", seeds=20, **here)
     found = campaign.run(f"{programs}::without_a_barrier", seeds=20, **here)
 
     assert causes(found) == [("without_a_barrier", "VAL_UNSTABLE", "raised")]
     assert 1 < found.causes[0].count < 20
+
+
+def test_a_missing_barrier_in_a_model_is_found_by_seeds(
+    programs: Path, here: dict[str, Any], tmp_path: Path
+) -> None:
+    """At strictness runtime: by what it computes, not by a check; the program that repeats it fails alone."""
+    what, options = f"{programs}::a_model_without_a_barrier", {"strictness": ["runtime"], "seeds": 20}
+    found = campaign.run(what, reduce_to=tmp_path / "out", **options, **here)
+
+    assert causes(found) == [("a_model_without_a_barrier", "VAL_UNSTABLE", "raised")]
+    assert 1 < found.causes[0].count < 20
+    (program,) = found.reduced[0].files
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "under chaos mode 'order'" in done.stderr
+
+
+def test_a_model_of_dxdispatch_waits_for_each_dispatch(here: dict[str, Any]) -> None:
+    """So what it computes cannot depend on barriers; the check of strict devices misses them."""
+    options = ["--post_dispatch_barriers", "none", "--dispatch_repeat", "2"]
+    model = str(PROGRAMS.with_name("net.json"))
+
+    assert campaign.run(model, seeds=5, strictness=["runtime"], arguments=options, **here)
 
 
 def test_a_model_and_its_record_in_other_layouts(here: dict[str, Any], tmp_path: Path) -> None:
@@ -226,6 +280,11 @@ def test_a_case_that_ends_its_process_is_a_failure(
         ("fails_without_chaos", "fails_without_chaos fails without chaos, too: AssertionError"),
         ("makes_no_device", "makes_no_device makes no device that chaos could change"),
         ("exits_without_chaos", "3 times the process ended with status 7 before the first case"),
+        (
+            "counts_its_runs",
+            r"counts_its_runs itself is not deterministic: without chaos the second run returns "
+            r"something else \(2, before 1\)",
+        ),
         ("hangs_without_chaos", "does not come to its first case within 3 seconds"),
     ],
 )
@@ -294,7 +353,9 @@ def test_workers_with_another_input_are_refused(programs: Path) -> None:
     [
         ("nothing", {}, "is nothing that a campaign can be about"),
         ("operators:GEM", {}, "did you mean operators:GEMM"),
-        ("operators", {"seeds": 3}, "--seeds is not for this kind of subject"),
+        ("float-math:exp", {"seeds": 3}, "--seeds is not for this kind of subject"),
+        ("operators", {"oracles": ["spscipy"]}, "--oracles: 'spscipy' is no oracle; there are onnxruntime"),
+        ("float-math:exp", {"oracles": []}, "--oracles is not for this kind of subject"),
         ("float-math:expp", {}, "did you mean float-math:exp"),
         ("net.onnx", {}, "a campaign takes no ONNX model; record it"),
         ("missing.json", {"layouts": 3}, "No such file"),

@@ -13,8 +13,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "shaders")]
 
-from dxc import HlslError, compile_hlsl  # noqa: E402
 from signature_sources import DRAWN, WRITTEN, Signature, drawn, text  # noqa: E402
+
+from dmlemu.shaders.dxc import HlslError, compile_hlsl  # noqa: E402
 
 
 def compiled(given: Signature, version: str) -> bytes | None:

@@ -200,17 +200,19 @@ def test_CM6_groups_in_the_buffer_are_at_most_65535(stage: Stage, shaders: Shade
 
 
 @pytest.mark.dmlemu(expect=["MEM_OOB_WRITE"])
-def test_CM6_an_address_in_the_buffer_that_is_of_no_resource(stage: Stage, shaders: ShaderStage) -> None:
+@pytest.mark.parametrize("is_handle", [False, True])
+def test_CM6_an_address_in_the_buffer_that_is_of_no_resource(
+    stage: Stage, shaders: ShaderStage, is_handle: bool
+) -> None:
     source, target = stage.filled(np.ones(4, np.uint32)), stage.buffer(16)
     desc = CommandSignatureDesc(20, [Argument.unordered_access_view(2), Argument.dispatch()])
     signature = shaders.device.create_command_signature(desc, shaders.signature(ROOTS))
-    for wrong in (0, shaders.handle()):
-        arguments = stage.filled(np.frombuffer(struct.pack("<QIII", wrong, 1, 1, 1), np.uint8))
-        commands = ready(shaders, source, target)
-        commands.execute_indirect(signature, 1, arguments)
-        with pytest.raises(Error, match="root descriptor of 'y'"):
-            stage.run(commands)
-        break
+    wrong = shaders.handle() if is_handle else 0
+    arguments = stage.filled(np.frombuffer(struct.pack("<QIII", wrong, 1, 1, 1), np.uint8))
+    commands = ready(shaders, source, target)
+    commands.execute_indirect(signature, 1, arguments)
+    with pytest.raises(Error, match="root descriptor of 'y'"):
+        stage.run(commands)
 
 
 def test_CM6_root_constants_of_another_parameter_stay(stage: Stage, shaders: ShaderStage) -> None:

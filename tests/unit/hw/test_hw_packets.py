@@ -14,6 +14,8 @@ from dmlemu_hw.packets import (
     ClearUavPacket,
     CopyBufferPacket,
     DispatchPacket,
+    DispatchShaderPacket,
+    ExecuteIndirectPacket,
     ExecutePacket,
     MapTilesPacket,
     MarkerPacket,
@@ -44,7 +46,16 @@ tensors = st.builds(
     u64,
     u64,
 )
+words = st.lists(u32, max_size=6).map(lambda found: struct.pack(f"<{len(found)}I", *found))
+groups = st.tuples(u32, u32, u32)
 commands = st.one_of(
+    st.tuples(st.just("dispatch_shader"), u64, u64, groups, words),
+    st.tuples(
+        st.just("execute_indirect"),
+        *(u64, u64, st.tuples(u64, u64, u32, u32)),
+        st.just([(0, 1), (2, 2)]),
+        st.binary(min_size=16, max_size=16),
+    ),
     st.tuples(st.just("dispatch"), u32, u64, st.lists(tensors, max_size=5), st.binary(max_size=30), u32),
     st.tuples(st.just("copy_buffer"), u64, u64, u64),
     st.tuples(
@@ -100,6 +111,11 @@ def fields(packet: packets.Packet) -> tuple[object, ...]:
             return packet.kind, packet.metadata, packet.data
         case SetDescriptorHeapsPacket():
             return (list(packet.addresses),)
+        case DispatchShaderPacket():
+            return packet.program, packet.heap, packet.groups, packet.arguments
+        case ExecuteIndirectPacket():
+            place = packet.address, packet.count_address, packet.stride, packet.most
+            return packet.program, packet.heap, place, list(packet.steps), packet.arguments
     raise AssertionError(packet)
 
 
@@ -261,3 +277,21 @@ def test_disassembly_reads_well():
         "       4 0x0001c0 CLEAR_UAV table=0x100000040 float 0x3f800000 0x0 0x0 0x0 elements [0, 4)",
         "   1 0x000208 MAP_TILES 0x100000000 tiles [0, 2) <- heap 3 tile 1 for all tiles [2, 3) <- NULL",
     ]
+
+
+def test_commands_of_an_execute_indirect_replace_dwords_of_its_root_arguments():
+    writer = PacketWriter()
+    arguments = struct.pack("<4I", 1, 2, 3, 4)
+    writer.execute_indirect(7, 0, (64, 0, 24, 1), [(1, 1), (2, 2)], arguments)
+    (packet,) = decode(writer.bytes())
+    assert packet.command_size == 24
+    dispatch = packet.dispatch(struct.pack("<6I", 20, 30, 40, 8, 9, 10))
+    assert (dispatch.program, dispatch.groups) == (7, (8, 9, 10))
+    assert dispatch.arguments == struct.pack("<4I", 1, 20, 30, 40)
+
+
+def test_an_execute_indirect_that_replaces_what_is_not_there_is_malformed():
+    writer = PacketWriter()
+    writer.execute_indirect(7, 0, (64, 0, 24, 1), [(3, 2)], bytes(16))
+    with pytest.raises(ValueError, match="behind the last root argument"):
+        list(decode(writer.bytes()))

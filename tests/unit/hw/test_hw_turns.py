@@ -146,6 +146,32 @@ def test_descriptors_written_meanwhile_are_read_by_the_next_dispatch(gpu: Gpu) -
     work.stop()
 
 
+def view(memory: Allocation) -> bytes:
+    return Descriptor(DescriptorKind.UAV, DESCRIPTOR_RAW, 0, 39, memory.address, 4).encode()
+
+
+def test_DH10_descriptors_written_in_the_middle_of_dispatches_are_old_or_new(gpu: Gpu) -> None:
+    """A program may not do so; what it does not bind stays as it is."""
+    work = Work(gpu, 1 << 12, 100_000)
+    targets = [gpu.memory.place(gpu.memory.create_heap(4), 0, 4) for _ in range(5)]
+    work.memory.buffer()[:4] = b"abcd"
+    work.begin()
+    turns = 0
+    while turns < 2_000 or not all(bytes(each.buffer()) == b"abcd" for each in targets[::2]):
+        work.heap.put(1, view(targets[turns % 3 * 2]))
+        turns += 1
+    work.stop()
+    assert [bytes(each.buffer()) for each in targets[1::2]] == [bytes(4)] * 2
+
+
+def test_DH10_a_null_descriptor_written_in_the_middle_of_dispatches_is_a_fault(gpu: Gpu) -> None:
+    work = Work(gpu, 1 << 12, 100_000).begin()
+    work.heap.put(1, Descriptor.raw_uav(39, 0, 0))
+    work.end()
+    (raised,) = work.raised
+    assert isinstance(raised, GpuFault) and raised.kind is FaultKind.BAD_DESCRIPTOR
+
+
 def test_removal_meanwhile_ends_the_list_and_the_wait(gpu: Gpu) -> None:
     work = Work(gpu).begin()
     work.stop()

@@ -382,7 +382,9 @@ inline void OutputDebugStringW(const wchar_t *text)
 
 // --- libraries: d3d12.dll is libd3d12.so ---
 
-inline HMODULE LoadLibraryA(const char *name)
+namespace dmlemu_compat {
+
+inline HMODULE library(const char *name, int flags)
 {
     std::string file = name != nullptr ? name : "";
     file.erase(0, file.find_last_of("/\\") + 1);
@@ -390,8 +392,15 @@ inline HMODULE LoadLibraryA(const char *name)
         letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
     if (file.size() > 4 && file.compare(file.size() - 4, 4, ".dll") == 0)
         file.erase(file.size() - 4);
-    HMODULE library = dlopen(("lib" + file + ".so").c_str(), RTLD_NOW);
-    return library != nullptr ? library : dmlemu_compat::with_error<HMODULE>(ERROR_MOD_NOT_FOUND, nullptr);
+    HMODULE found = dlopen(("lib" + file + ".so").c_str(), RTLD_NOW | flags);
+    return found != nullptr ? found : with_error<HMODULE>(ERROR_MOD_NOT_FOUND, nullptr);
+}
+
+} // namespace dmlemu_compat
+
+inline HMODULE LoadLibraryA(const char *name)
+{
+    return dmlemu_compat::library(name, 0);
 }
 
 inline HMODULE LoadLibraryW(const wchar_t *name)
@@ -407,6 +416,20 @@ inline HMODULE LoadLibraryExA(const char *name, HANDLE, DWORD)
 inline HMODULE LoadLibraryExW(const wchar_t *name, HANDLE, DWORD)
 {
     return LoadLibraryW(name);
+}
+
+/* A library that is loaded already; the program itself: nullptr.  It stays loaded no longer because of this call. */
+inline HMODULE GetModuleHandleA(const char *name)
+{
+    HMODULE found = name != nullptr ? dmlemu_compat::library(name, RTLD_NOLOAD) : dlopen(nullptr, RTLD_NOW);
+    if (found != nullptr)
+        dlclose(found);
+    return found;
+}
+
+inline HMODULE GetModuleHandleW(const wchar_t *name)
+{
+    return GetModuleHandleA(name != nullptr ? dmlemu_compat::utf8(name).c_str() : nullptr);
 }
 
 inline FARPROC GetProcAddress(HMODULE library, const char *name)
@@ -470,12 +493,14 @@ inline void CoUninitialize() {}
 #ifdef UNICODE
 #define CreateEvent CreateEventW
 #define CreateEventEx CreateEventExW
+#define GetModuleHandle GetModuleHandleW
 #define LoadLibrary LoadLibraryW
 #define LoadLibraryEx LoadLibraryExW
 #define OutputDebugString OutputDebugStringW
 #else
 #define CreateEvent CreateEventA
 #define CreateEventEx CreateEventExA
+#define GetModuleHandle GetModuleHandleA
 #define LoadLibrary LoadLibraryA
 #define LoadLibraryEx LoadLibraryExA
 #define OutputDebugString OutputDebugStringA

@@ -164,6 +164,8 @@ class Descriptors(FlightCheck):
             return
         writer = self._writers.get(reader.start + slots[0] * DESCRIPTOR_SIZE)
         hint = "write the descriptors of a binding table only through the table"
+        if reader.table is None:  # those of a shader
+            hint = "write them before Dispatch, or let their range be DESCRIPTORS_VOLATILE"
         if writer is not None and writer.operation.startswith("CopyDescriptors"):
             done = f"the GPU has executed {reader.list_name}"
             hint = f"copy to slots that no recorded command needs, or once {done}"

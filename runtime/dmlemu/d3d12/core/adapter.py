@@ -30,7 +30,7 @@ DEFAULT_MEMORY = 8 << 30  # bytes; they cost nothing until touched
 _DRIVER_VERSION = (0, 1, 0, 0)
 _VENDOR_ID, _DEVICE_ID = 0xD311, 0x0001  # not assigned to any vendor
 
-_TIMEOUT = "DMLEMU_SHADER_TIMEOUT"
+_TIMEOUT = "DMLEMU_GPU_TIMEOUT"
 _DEFAULT_TIMEOUT = 2.0  # seconds, as Windows' timeout detection
 
 _lock = threading.Lock()
@@ -69,8 +69,8 @@ class Adapter:
     ``max_gemm_batch`` imitates drivers that reject GEMM tensors with a leading size above a limit, such
     as 65535; None: no limit.
 
-    ``shader_timeout``: seconds after which a dispatch of a shader removes the device, as Windows does; 0:
-    never, None: as the variable DMLEMU_SHADER_TIMEOUT says, else 2.  On queues with the flag
+    ``gpu_timeout``: seconds after which a dispatch of a shader removes the device, as Windows does; 0:
+    never, None: as the variable DMLEMU_GPU_TIMEOUT says, else 2.  On queues with the flag
     DISABLE_GPU_TIMEOUT it may take any time.
     """
 
@@ -88,7 +88,7 @@ class Adapter:
         dedicated_memory: int = DEFAULT_MEMORY,
         policy: Policy | Chaos | None = None,
         max_gemm_batch: int | None = None,
-        shader_timeout: float | None = None,
+        gpu_timeout: float | None = None,
     ) -> None:
         self.driver_description = text(name, "name")
         self.dedicated_adapter_memory = integer(dedicated_memory, "dedicated_memory")
@@ -97,7 +97,7 @@ class Adapter:
         if policy is not None and not isinstance(policy, Chaos):
             self._policy = choice(policy, Policy, "policy", "dmlemu.chaos(seed)")
         self.max_gemm_batch = None if max_gemm_batch is None else integer(max_gemm_batch, "max_gemm_batch")
-        self._shader_timeout = None if shader_timeout is None else _seconds(shader_timeout)
+        self._gpu_timeout = None if gpu_timeout is None else _seconds(gpu_timeout)
         self.hardware_id = HardwareId(_VENDOR_ID, _DEVICE_ID, 0, 0)
         self.instance_luid = _new_luid()
         self.lock = threading.RLock()
@@ -116,13 +116,13 @@ class Adapter:
         return self._policy or defaults.policy or Policy.LAZY
 
     @property
-    def shader_timeout(self) -> float:
+    def gpu_timeout(self) -> float:
         """Seconds that a dispatch of a shader may take; 0: any number.
 
-        ValueError: the variable DMLEMU_SHADER_TIMEOUT is no such number.
+        ValueError: the variable DMLEMU_GPU_TIMEOUT is no such number.
         """
-        if self._shader_timeout is not None:
-            return self._shader_timeout
+        if self._gpu_timeout is not None:
+            return self._gpu_timeout
         given = os.environ.get(_TIMEOUT, "")
         try:
             return _seconds(float(given)) if given else _DEFAULT_TIMEOUT
@@ -203,9 +203,9 @@ class Adapter:
 
 
 def _seconds(given: float) -> float:
-    seconds = number(given, "shader_timeout")
+    seconds = number(given, "gpu_timeout")
     if not 0 <= seconds < math.inf:
-        raise outside(given, "shader_timeout", "seconds, 0 or more")
+        raise outside(given, "gpu_timeout", "seconds, 0 or more")
     return seconds
 
 

@@ -6,7 +6,7 @@ import struct
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
 from ...errors import CallSite, HResult, call_site, shorten, spell_site
@@ -76,6 +76,7 @@ class Object:
 
     kind = "object"
     _hardware: tuple[Any, ...] = ()  # hardware objects with the same name, released with this object
+    _notes_release: ClassVar[bool] = True  # messages may say where an object of this class was released
 
     def __init__(self) -> None:
         self.serial = 0
@@ -240,7 +241,8 @@ class Object:
     def _release(self, *, emit: bool) -> None:
         """:meth:`release`; ``emit``: the program called it, so an event is emitted for the checks."""
         self.released = True
-        self.released_at = call_site()
+        if self._notes_release:
+            self.released_at = call_site()
 
 
 def released_at(thing: Object) -> tuple[str, ...]:

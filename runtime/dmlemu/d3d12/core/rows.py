@@ -220,8 +220,8 @@ GPU_TIMEOUT = DEVICES.refused(
     "a dispatch of a shader does not end within the limit",
     When.EXECUTE,
     "Windows resets a GPU that does not answer for two seconds, and all its devices are removed.",
-    "Look for a loop that does not end, or give the GPU less to do in one dispatch. DMLEMU_SHADER_TIMEOUT, or "
-    "d3d12.Adapter(shader_timeout=...), is the limit in seconds; 0: none.",
+    "Look for a loop that does not end, or give the GPU less to do in one dispatch. DMLEMU_GPU_TIMEOUT, or "
+    "d3d12.Adapter(gpu_timeout=...), is the limit in seconds; 0: none.",
     severity=Severity.CORRUPTION,
     message_ids=(MessageId.DEVICE_REMOVAL_PROCESS_AT_FAULT,),
     no_example="The program would have to contain a compiled shader.",

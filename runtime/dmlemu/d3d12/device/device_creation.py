@@ -121,7 +121,7 @@ def _create_gpu(adapter: Adapter, *, poison: bool) -> Gpu:
             policy=adapter.policy,
             poison=poison,
         )
-        gpu.shader_limit = adapter.shader_timeout
+        gpu.shader_limit = adapter.gpu_timeout
         return gpu
     except (OSError, OutOfMemory) as error:
         raise _host_is_full(error.strerror if isinstance(error, OSError) else str(error)) from None

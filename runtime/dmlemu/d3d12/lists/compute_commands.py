@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dmlemu_hw.packets import Opcode
 
@@ -14,15 +13,11 @@ from ..memory.resource import Resource
 from ..pipelines.command_signature import CommandSignature
 from ..pipelines.pipeline_state import PipelineState
 from ..pipelines.root_signature import RootSignature
-from ..types.enums import CommandListType, DescriptorHeapType, RootParameterType
+from ..types.enums import DescriptorHeapType, RootParameterType
 from . import compute_validation as rules
-from .command_allocator import CommandAllocator
 from .compute_state import ComputeState
 from .list_recorder import ListRecorder
 from .recording_method import records
-
-if TYPE_CHECKING:
-    from ..core.device_context import DeviceContext
 
 __all__ = ["ComputeCommands"]
 
@@ -30,19 +25,7 @@ _CBV, _SRV, _UAV = RootParameterType.CBV, RootParameterType.SRV, RootParameterTy
 
 
 class ComputeCommands(ListRecorder):
-    """Base of the command list: dispatches of shaders.
-
-    ``compute``: what is set for the next one.
-    """
-
-    def __init__(self, context: DeviceContext, type: CommandListType) -> None:
-        super().__init__(context, type)
-        self.compute = ComputeState()
-
-    def start(self, allocator: CommandAllocator, operation: str) -> None:
-        """Begins a recording without anything set (CL12)."""
-        super().start(allocator, operation)
-        self.compute = ComputeState()
+    """Base of the command list: dispatches of shaders."""
 
     def begin_with(self, pipeline: PipelineState | None) -> None:
         """Only this pipeline state is set."""
@@ -217,6 +200,7 @@ class ComputeCommands(ListRecorder):
         arguments = self.compute.arguments
         self.writer.dispatch_shader(pipeline.program.serial, self._heap(), groups, arguments)
         self.announce(Opcode.DISPATCH_SHADER, label, pipeline.program.operands)
+        rules.note_descriptors(self, pipeline, arguments)
 
     def _heap(self) -> int:
         """Where the heap that is set begins; 0: none is."""
@@ -265,5 +249,6 @@ class ComputeCommands(ListRecorder):
         arguments, steps = self.compute.arguments, command_signature.steps
         self.writer.execute_indirect(pipeline.program.serial, self._heap(), commands, steps, arguments)
         self.announce(Opcode.EXECUTE_INDIRECT, label, pipeline.program.operands)
+        rules.note_descriptors(self, pipeline, arguments)
         for parameter in command_signature.parameters:
             self.compute.forget(parameter, "ExecuteIndirect has unset it")

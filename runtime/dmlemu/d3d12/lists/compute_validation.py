@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,8 +15,10 @@ from dmlemu_hw.programs import ProgramRange, Source
 from ...errors import Error, number_of
 from ..barriers.state_errors import spell_state
 from ..core import states
+from ..core.descriptor_uses import Reader
 from ..core.info_queue import spell_handle
 from ..core.object import Object
+from ..core.recording import Recording
 from ..memory.resource import Resource, resource_at
 from ..pipelines.command_signature import CommandSignature
 from ..pipelines.pipeline_state import PipelineState
@@ -25,7 +28,7 @@ from ..types.enums import DescriptorHeapType, MessageId, RootParameterType
 from .rows import CM3, CM6, SC1, SC2, SC3, SC4, SC5
 
 if TYPE_CHECKING:
-    from .compute_commands import ComputeCommands
+    from .list_recorder import ListRecorder
 
 __all__ = ["Indirect", "View"]
 
@@ -73,7 +76,7 @@ def _page(operation: str) -> str:
 
 
 def check_given(
-    thing: Any, kind: type[Object], operation: str, field: str, command_list: ComputeCommands
+    thing: Any, kind: type[Object], operation: str, field: str, command_list: ListRecorder
 ) -> None:
     """SC1: the object is there, and of this device."""
     if thing is None:
@@ -83,7 +86,7 @@ def check_given(
     command_list.context.check_child(thing, kind, operation, field)
 
 
-def check_indexed_heap(command_list: ComputeCommands, signature: RootSignature) -> None:
+def check_indexed_heap(command_list: ListRecorder, signature: RootSignature) -> None:
     """SC1: the heap that shaders index is set before the root signature that allows it."""
     heap = command_list.descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
     if signature.indexes_heap and heap is None:
@@ -99,7 +102,7 @@ def check_indexed_heap(command_list: ComputeCommands, signature: RootSignature) 
 
 
 def parameter_of(
-    command_list: ComputeCommands, operation: str, index: int, kind: RootParameterType
+    command_list: ListRecorder, operation: str, index: int, kind: RootParameterType
 ) -> Parameter:
     """SC2: the parameter of the root signature that is set, which must be of that type."""
     signature, page = command_list.compute.root_signature, _page(operation)
@@ -128,7 +131,7 @@ def parameter_of(
     return parameter
 
 
-def check_handle(command_list: ComputeCommands, operation: str, handle: int) -> None:
+def check_handle(command_list: ListRecorder, operation: str, handle: int) -> None:
     """SC3: a descriptor of the heap that is set."""
     heap = command_list.descriptor_heaps.get(DescriptorHeapType.CBV_SRV_UAV)
     context = command_list.context
@@ -149,7 +152,7 @@ def check_handle(command_list: ComputeCommands, operation: str, handle: int) -> 
 
 
 def check_constants(
-    command_list: ComputeCommands, operation: str, parameter: Parameter, values: Any, offset: int
+    command_list: ListRecorder, operation: str, parameter: Parameter, values: Any, offset: int
 ) -> bytes:
     """SC4: the bytes of the constants."""
     data = _bytes_of(command_list, operation, values)
@@ -167,7 +170,7 @@ def check_constants(
     return data
 
 
-def _bytes_of(command_list: ComputeCommands, operation: str, values: Any) -> bytes:
+def _bytes_of(command_list: ListRecorder, operation: str, values: Any) -> bytes:
     if isinstance(values, bytes | bytearray | memoryview | np.ndarray):
         data = values.tobytes() if isinstance(values, np.ndarray) else bytes(values)
         if len(data) % 4:
@@ -184,7 +187,7 @@ def _bytes_of(command_list: ComputeCommands, operation: str, values: Any) -> byt
     )
 
 
-def _constant(command_list: ComputeCommands, operation: str, value: Any, field: str) -> bytes:
+def _constant(command_list: ListRecorder, operation: str, value: Any, field: str) -> bytes:
     if isinstance(value, float | np.floating):
         with np.errstate(over="ignore"):
             return bytes(np.float32(value).tobytes())
@@ -197,7 +200,7 @@ def _constant(command_list: ComputeCommands, operation: str, value: Any, field: 
 
 
 def check_address(
-    command_list: ComputeCommands, operation: str, address: int, kind: RootParameterType
+    command_list: ListRecorder, operation: str, address: int, kind: RootParameterType
 ) -> Resource:
     """SC5: an aligned address in a buffer, which may be of that view."""
     alignment, message_id = _TYPES[kind]
@@ -227,7 +230,7 @@ def check_address(
 # --- dispatches (CM3) ---
 
 
-def check_groups(command_list: ComputeCommands, given: Sequence[int]) -> tuple[int, int, int]:
+def check_groups(command_list: ListRecorder, given: Sequence[int]) -> tuple[int, int, int]:
     """CM3: the numbers of groups."""
     names = "ThreadGroupCountX", "ThreadGroupCountY", "ThreadGroupCountZ"
     groups = []
@@ -239,13 +242,13 @@ def check_groups(command_list: ComputeCommands, given: Sequence[int]) -> tuple[i
     return groups[0], groups[1], groups[2]
 
 
-def empty(command_list: ComputeCommands, groups: Sequence[int]) -> Error:
+def empty(command_list: ListRecorder, groups: Sequence[int]) -> Error:
     """The warning about a dispatch without groups."""
     return CM3.empty(command_list, given="x".join(map(str, groups)))
 
 
 def check_ready(
-    command_list: ComputeCommands, operation: str, command_signature: CommandSignature | None = None
+    command_list: ListRecorder, operation: str, command_signature: CommandSignature | None = None
 ) -> PipelineState:
     """CM3: the pipeline state that is set, with its root signature and the arguments that it uses."""
     compute, page = command_list.compute, _page(operation)
@@ -273,7 +276,7 @@ def check_ready(
 
 
 def _check_argument(
-    command_list: ComputeCommands,
+    command_list: ListRecorder,
     pipeline: PipelineState,
     signature: RootSignature,
     each: ProgramRange,
@@ -313,7 +316,7 @@ def _check_argument(
 
 
 def _check_table(
-    command_list: ComputeCommands,
+    command_list: ListRecorder,
     pipeline: PipelineState,
     parameter: Parameter,
     each: ProgramRange,
@@ -345,7 +348,7 @@ def _check_table(
 
 
 def views_of(
-    command_list: ComputeCommands, pipeline: PipelineState, steps: Sequence[tuple[int, int]] = ()
+    command_list: ListRecorder, pipeline: PipelineState, steps: Sequence[tuple[int, int]] = ()
 ) -> list[View]:
     """The buffers of the views, as root arguments and descriptors are now.
 
@@ -355,7 +358,7 @@ def views_of(
 
 
 def _views(
-    command_list: ComputeCommands, pipeline: PipelineState, steps: Sequence[tuple[int, int]]
+    command_list: ListRecorder, pipeline: PipelineState, steps: Sequence[tuple[int, int]]
 ) -> Iterator[View]:
     arguments = command_list.compute.arguments
     for each in pipeline.program.ranges:
@@ -370,7 +373,7 @@ def _views(
                 yield View(resource, each.state, each.title)
 
 
-def _of_table(command_list: ComputeCommands, each: ProgramRange, handle: int) -> Iterator[View]:
+def _of_table(command_list: ListRecorder, each: ProgramRange, handle: int) -> Iterator[View]:
     context = command_list.context
     found = context.gpu.descriptors.locate_gpu(handle)
     if found is None:
@@ -393,6 +396,29 @@ def _of_table(command_list: ComputeCommands, each: ProgramRange, handle: int) ->
             yield View(counter, states.UNORDERED_ACCESS, f"the counter of {each.title}")
 
 
+def note_descriptors(command_list: ListRecorder, pipeline: PipelineState, arguments: bytes) -> None:
+    """DH10: the last command needs the descriptors of its tables until the GPU has executed it."""
+    context, recording = command_list.context, command_list.recording
+    if not context.has_layer:
+        return
+    assert recording is not None
+    for each in pipeline.program.ranges:
+        if each.source is not Source.TABLE or not 0 < each.count <= _MANY:
+            continue
+        start = struct.unpack_from("<Q", arguments, 4 * each.word)[0] + each.first * DESCRIPTOR_SIZE
+        try:
+            content = context.gpu.descriptors.content(start, each.count)
+        except ValueError:  # it is not in a heap: CM3 has said so
+            continue
+        rows = tuple(content[at : at + DESCRIPTOR_SIZE] for at in range(0, len(content), DESCRIPTOR_SIZE))
+        expected = (None,) * each.count if each.is_volatile else rows
+        where: weakref.ref[Recording] = weakref.ref(recording)
+        reader = Reader(
+            recording.commands[-1], where, start, (each.title,) * each.count, expected, each.is_volatile
+        )
+        context.descriptor_uses.add(reader, recording)
+
+
 def _descriptor(data: bytes) -> Descriptor | None:
     try:
         return Descriptor.decode(data)
@@ -400,7 +426,7 @@ def _descriptor(data: bytes) -> Descriptor | None:
         return None
 
 
-def check_states(command_list: ComputeCommands, operation: str, views: Sequence[View]) -> None:
+def check_states(command_list: ListRecorder, operation: str, views: Sequence[View]) -> None:
     """CM3: no buffer is written as one view and read as another, which takes two states at once."""
     written = {view.resource: view for view in views if view.state == states.UNORDERED_ACCESS}
     for view in views:
@@ -424,7 +450,7 @@ def check_states(command_list: ComputeCommands, operation: str, views: Sequence[
 
 
 def check_indirect(
-    command_list: ComputeCommands,
+    command_list: ListRecorder,
     signature: CommandSignature,
     most: int,
     arguments: tuple[Resource, int],
@@ -448,7 +474,7 @@ def check_indirect(
 
 
 def _check_span(
-    command_list: ComputeCommands, buffer: Resource | None, offset: int, size: int, field: str, at: str
+    command_list: ListRecorder, buffer: Resource | None, offset: int, size: int, field: str, at: str
 ) -> int:
     """The address of ``size`` bytes of a buffer."""
     if buffer is None:
@@ -470,6 +496,6 @@ def _check_span(
     return buffer.address + start
 
 
-def no_commands(command_list: ComputeCommands) -> Error:
+def no_commands(command_list: ListRecorder) -> Error:
     """The warning about an ExecuteIndirect that executes nothing."""
     return CM6.no_commands(command_list)

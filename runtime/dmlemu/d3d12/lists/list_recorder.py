@@ -25,6 +25,7 @@ from ..types.enums import (
     DescriptorHeapType,
 )
 from .command_allocator import CommandAllocator
+from .compute_state import ComputeState
 from .rows import CL2, CL4, CL11, CL13, KnownListType
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class ListRecorder(DeviceChild):
     """Base of the command list, for the commands of Direct3D 12 and of the layers above.
 
     ``recording`` is the current or last recording, ``writer`` its packets; ``descriptor_heaps`` are the ones
-    currently set; ``states``: the states that lists of its ``type`` can express.
+    currently set, ``compute`` what else is set for dispatches of shaders; ``states``: the states that lists
+    of its ``type`` can express.
     """
 
     kind = "command list"
@@ -67,6 +69,7 @@ class ListRecorder(DeviceChild):
         self.writer = PacketWriter()
         self.recording: ListRecording | None = None
         self.descriptor_heaps: dict[DescriptorHeapType, DescriptorHeap] = {}
+        self.compute = ComputeState()
         self.states = states.LIST_STATES.get(type, 0)
         self._opened_or_closed_at: CallSite | None = None  # where it was last opened or closed
 
@@ -80,6 +83,7 @@ class ListRecorder(DeviceChild):
         self.context.recordings[self.recording.serial] = self.recording
         self.writer = PacketWriter()
         self.descriptor_heaps = {}
+        self.compute = ComputeState()
         self._error = None
         self.failed = False
         self._opened_or_closed_at = self.context.here()

@@ -37,6 +37,7 @@ class QueryHeap(DeviceChild):
         super().__init__(context)
         self._desc = desc
         self.allocation = allocation
+        allocation.is_buffer = False
         self.ended: set[int] = set()  # the queries that submitted lists have ended; not at strictness runtime
         self._own(allocation)
 

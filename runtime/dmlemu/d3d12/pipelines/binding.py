@@ -10,7 +10,7 @@ from dmlemu_hw.programs import Kind, ProgramRange, Source
 
 from ...errors import Error
 from ..root_signatures.validation import range_offsets
-from ..types.enums import DescriptorRangeType, RootParameterType
+from ..types.enums import DescriptorRangeFlags, DescriptorRangeType, RootParameterType
 from ..types.root_signature import (
     UNBOUNDED,
     RootConstants,
@@ -42,7 +42,8 @@ _LETTERS = {"SRV": "t", "UAV": "u", "CBV": "b", "SAMPLER": "s"}
 class _Bound(NamedTuple):
     """Registers that a parameter binds.
 
-    ``end`` None: all behind the first.  ``first``: the place in the table.
+    ``end`` None: all behind the first.  ``first``: the place in the table.  ``is_volatile``: the descriptors
+    may be written until the list is submitted.
     """
 
     parameter: Parameter
@@ -51,6 +52,7 @@ class _Bound(NamedTuple):
     lower: int
     end: int | None
     first: int = 0
+    is_volatile: bool = False
 
     def __str__(self) -> str:
         """``"u0 in a descriptor table (parameter 1)"``."""
@@ -109,7 +111,8 @@ def _bound(signature: RootSignature) -> Iterator[_Bound]:
                 letter = _LETTERS[DescriptorRangeType(each.range_type).name]
                 lower, count = each.base_shader_register, each.num_descriptors
                 end = None if count == UNBOUNDED else lower + count
-                yield _Bound(parameter, letter, each.register_space, lower, end, first)
+                is_volatile = bool(each.flags & DescriptorRangeFlags.DESCRIPTORS_VOLATILE)
+                yield _Bound(parameter, letter, each.register_space, lower, end, first, is_volatile)
 
 
 def _bind(each: Range, bound: list[_Bound], signature: RootSignature) -> ProgramRange:
@@ -145,6 +148,7 @@ def _bind(each: Range, bound: list[_Bound], signature: RootSignature) -> Program
         each.stride if kind is Kind.STRUCTURED else 0,
         each.element,
         each.counter,
+        found.is_volatile,
     )
 
 

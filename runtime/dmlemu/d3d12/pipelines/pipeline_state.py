@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dmlemu_hw.programs import Program
+from dmlemu_hw.programs import Program, WatchedCode
 
 from ...errors import Error, loading, printable
 from ...files import NotRegular, open_regular
@@ -48,7 +49,12 @@ class PipelineState(DeviceChild):
     kind = "pipeline state"
 
     def __init__(
-        self, context: DeviceContext, root_signature: RootSignature, shader: CompiledShader, blob: bytes
+        self,
+        context: DeviceContext,
+        root_signature: RootSignature,
+        shader: CompiledShader,
+        container: Container,
+        blob: bytes,
     ) -> None:
         super().__init__(context)
         self.root_signature = root_signature
@@ -65,6 +71,7 @@ class PipelineState(DeviceChild):
             frame_bytes=shader.frame_bytes,
             uses_heap=shader.uses_heap,
             keeper=shader,
+            watched=partial(_watched_code, container, shader),
         )
         context.gpu.memory.programs.add(self.program)
         self._own(self.program)
@@ -102,7 +109,7 @@ def create_compute_pipeline_state(
     signature = _root_signature(context, desc.root_signature, code, container, operation)
     blob = _blob_of(code, signature)
     _check_cached(desc.cached_pso, blob, operation)
-    return PipelineState(context, signature, _compiled(container, operation), blob)
+    return PipelineState(context, signature, _compiled(container, operation), container, blob)
 
 
 def create_pipeline_state(
@@ -184,6 +191,21 @@ def _compiled(container: Container, operation: str) -> CompiledShader:
     except shaders.ShaderError as error:
         raise _refused(error, "a container of DXIL", operation) from None
     return found
+
+
+def _watched_code(container: Container, shader: CompiledShader) -> WatchedCode | None:
+    """The same shader, compiled so that each access is seen; None: its code cannot tell."""
+    from ... import shaders
+
+    try:
+        found = shaders.compile_shader(container, wave=shader.wave, checked=True)
+    except shaders.ShaderError:
+        return None
+    if found is shader:
+        return None
+    return WatchedCode(
+        found.address, found.threads, found.wave, found.shared_bytes, found.frame_bytes, found
+    )
 
 
 def _root_signature(

@@ -217,8 +217,8 @@ class _Validation:
         field += ".Flags"
         data = [each for each in _DATA if given & each]
         if given & ~known:
-            kind = "ROOT_DESCRIPTOR" if known == sum(RootDescriptorFlags) else "DESCRIPTOR_RANGE"
-            breach, expected = RG6.unknown, f"bits of D3D12_{kind}_FLAGS"
+            kind = RootDescriptorFlags if known == sum(RootDescriptorFlags) else DescriptorRangeFlags
+            breach, expected = RG6.unknown, f"bits of {_c_name(kind)}"
         elif is_sampler and data:
             breach, expected = RG6.of_sampler, RG6.of_sampler.expected
         elif len(data) > 1:

@@ -64,6 +64,9 @@ class BindingTable(DeviceChild):
     """
 
     kind = "binding table"
+    _notes_release = (
+        False  # a program releases one for each dispatch, and finding the line takes microseconds
+    )
 
     def __init__(self, context: DeviceContext, desc: BindingTableDesc | None) -> None:
         place = None if desc is None else check_range(context, desc, "CreateBindingTable")

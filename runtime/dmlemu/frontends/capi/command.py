@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ...errors import Strictness, printable
 from ...files import open_regular
-from ..usage import add_record_options, check_distinct, report_file
+from ..usage import HELP, add_record_options, check_distinct, report_file
 
 __all__ = ["Ended", "NotStarted", "add_commands", "run_program"]
 
@@ -29,7 +29,7 @@ def add_commands(commands: Any) -> None:
     run = commands.add_parser(
         "exec",
         allow_abbrev=False,
-        help="run a C++ program, or one of PyTorch, TensorFlow or PyDirectML, on the emulator",
+        help=HELP["exec"],
         description="Runs a program that is linked with libd3d12, libdxcore and libdirectml, a Python "
         "program with packages that load them (python SCRIPT.py, or SCRIPT.py for the python3 of the PATH), "
         "or a debugger or script that starts one. With --debug and --strict, reports name the lines of the "
@@ -90,9 +90,7 @@ def add_commands(commands: Any) -> None:
     run.add_argument("program", metavar="PROGRAM", help="the program, or a debugger or script")
     run.add_argument("arguments", nargs="...", metavar="ARGS", help="its arguments")
     run.set_defaults(run=_exec)
-    capi = commands.add_parser(
-        "capi", help="print the options for compiling, linking and examining C++ programs"
-    )
+    capi = commands.add_parser("capi", help=HELP["capi"])
     what = capi.add_mutually_exclusive_group(required=True)
     for name, value, text in (
         ("cflags", _cflags, "options of the compiler"),

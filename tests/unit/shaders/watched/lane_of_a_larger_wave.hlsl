@@ -1,4 +1,4 @@
-// Lane 31 is there in waves of 32 lanes only.
+// Lane 63 is there in waves of 64 lanes only.
 StructuredBuffer<float> x;
 RWStructuredBuffer<float> y;
 
@@ -7,6 +7,6 @@ void main(uint3 id : SV_DispatchThreadID) {
 #if FIXED
     y[id.x] = WaveReadLaneAt(x[id.x], WaveGetLaneCount() - 1);
 #else
-    y[id.x] = WaveReadLaneAt(x[id.x], 31);
+    y[id.x] = WaveReadLaneAt(x[id.x], 63);
 #endif
 }
