@@ -1,4 +1,4 @@
-"""Makes a random shader that is told wrong as short as it gets: python -m tests.shaders.reduce SEED WAVE [lavapipe]
+"""Makes a random shader that is told wrong as short as it gets: python -m tests.hlsl.reduce SEED WAVE [lavapipe]
 
 A statement after the other is left out while the shader still compiles and still gives something else than
 expected, on our side or, with the third argument, on lavapipe.  What compiles or runs badly counts as wrong if it
@@ -51,7 +51,7 @@ def _verdict(case: Case, run: Callable[[Case], dict[str, bytes]]) -> tuple[str, 
 def reduced(shader: RandomShader, wave: int, run: Callable[[Case], dict[str, bytes]]) -> Case:
     kind = verdict(shader.case(wave), run)[0]
     if kind != "same":
-        while any([_shorten(shader, wave, run, kind, part.parts or []) for part in shader.sequences[::-1]]):
+        while any(  [_shorten(shader, wave, run, kind, part.parts or []) for part in shader.sequences[::-1]]):
             pass
     return shader.case(wave)
 

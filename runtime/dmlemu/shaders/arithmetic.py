@@ -130,7 +130,9 @@ def _select(wave: Wave, made: Instruction) -> Lanes:
     return wave.code.select(condition, left, right)
 
 
-def _cast(wave: Wave, made: Instruction) -> Lanes:
+def _cast(wave: Wave, made: Instruction) -> Lanes | None:
+    if made.type.kind == "pointer":
+        return None  # for llvm.lifetime.start; a load or store through it says that it is not supported
     return cast(wave, made.name, wave.value(made.operands[0]), made.type)
 
 

@@ -45,6 +45,9 @@ class Flow:
     """Values that may differ between the threads that run together."""
     loop_ends: dict[Block, list[Block]]
     """By the last block of loops in a linear region: their first blocks, those of inner loops first."""
+    crossing: set[Instruction] = field(default_factory=set)
+    """Values outside of linear regions that a block uses which is also come to without computing them: all
+    lanes pass all blocks of a linear region, some for nothing."""
 
 
 IsVarying = Callable[[Instruction, bool, set[Value]], bool]
@@ -60,7 +63,48 @@ def read_flow(function: Function, is_varying: IsVarying) -> Flow:
     """
     graph = _Graph(function.blocks[0])
     _check_values(graph)
-    return _Analysis(graph, is_varying).flow()
+    flow = _Analysis(graph, is_varying).flow()
+    flow.crossing = _crossing(flow)
+    return flow
+
+
+def _crossing(flow: Flow) -> set[Instruction]:
+    after = {block: _passed_next(flow, block) for block in flow.order}
+    order = _reverse_post_order(flow.order[0], after.__getitem__)
+    before: dict[Block, list[Block]] = {block: [] for block in order}
+    for block in order:
+        for other in after[block]:
+            before[other].append(block)
+    dominators = _dominators(order, before)
+    home = {made: block for block in flow.order for made in block.instructions}
+    found = set()
+    for block in flow.order:
+        for made in block.instructions:
+            for number, operand in enumerate(made.operands):
+                user = made.targets[number] if made.name == "phi" else block
+                where = home.get(operand) if isinstance(operand, Instruction) else None
+                if where is not None and user in before and not _is_above(where, user, dominators):
+                    found.add(operand)
+    return {made for made in found if isinstance(made, Instruction) and not flow.region[home[made]].linear}
+
+
+def _passed_next(flow: Flow, block: Block) -> list[Block]:
+    """Where lanes go on from a block, if need be for nothing."""
+    region = flow.region[block]
+    targets = [*block.successors]
+    if region.linear:
+        inside = region.blocks
+        place = inside.index(block) + 1
+        targets = [other for each in inside for other in each.successors if other not in inside]
+        if place < len(inside):
+            targets = [inside[place]]
+    elif block in flow.sides and (meeting := flow.meeting[block]) is not None:
+        targets.append(meeting)  # a side that no lane takes is left out
+    regions = [flow.region[target] for target in targets]
+    return [
+        other.blocks[0] if other.linear and other is not region else target
+        for target, other in zip(targets, regions, strict=True)
+    ]
 
 
 class _Graph:
@@ -85,9 +129,7 @@ class _Graph:
         self.meeting = self._post_dominators()
 
     def dominates(self, above: Block, block: Block) -> bool:
-        while block is not above and block is not self.dominators[block]:
-            block = self.dominators[block]
-        return block is above
+        return _is_above(above, block, self.dominators)
 
     def _loops(self) -> dict[Block, set[Block]]:
         """The blocks of each loop, by its first block."""
@@ -270,6 +312,12 @@ def _reverse_post_order(entry: Block, successors: Callable[[Block], Sequence[Blo
             seen.add(following)
             stack.append((following, iter(successors(following))))
     return found[::-1]
+
+
+def _is_above(above: Block, block: Block, dominators: dict[Block, Block]) -> bool:
+    while block is not above and block is not dominators[block]:
+        block = dominators[block]
+    return block is above
 
 
 def _dominators(order: list[Block], before: dict[Block, list[Block]]) -> dict[Block, Block]:

@@ -4,7 +4,8 @@
 blocks:
 
 - the values of a phi stand in memory, which each edge sets for the lanes that take it;
-- so do values of a linear region that another block uses, as lanes leave it at different times;
+- so do values of a linear region that another block uses, as lanes leave it at different times, and values
+  that a block uses which is also come to without computing them;
 - all other values are LLVM's own.
 
 Memory that only the wave sees is LLVM's to keep in registers.  What single instructions become is in
@@ -146,7 +147,8 @@ class Wave(Calls):
             raise MalformedShader(f"a value of type {value.type} is not a number", "part DXIL")
         if value not in self.home:
             return (self._constant_expression(value),)
-        if self.flow.region[self.home[value]].linear and self.home[value] is not self.block:
+        crosses = value in self.flow.crossing or self.flow.region[self.home[value]].linear
+        if crosses and self.home[value] is not self.block:
             return self._kept(value)
         found = self.values.get(value)
         if found is None:
@@ -242,7 +244,7 @@ class Wave(Calls):
         self.mask = self._enter_linear(block) if region.linear else self.masks[region]
         for made in block.instructions[:-1]:
             self._instruction(made)
-            if region.linear:
+            if region.linear or made in self.flow.crossing:
                 self._keep(made)
         last = block.instructions[-1]
         if region.linear:

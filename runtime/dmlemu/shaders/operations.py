@@ -143,10 +143,10 @@ def call(wave: Wave, made: Instruction) -> Result:
 
 
 def _operation(made: Instruction) -> Operation | None:
-    """None: debug information."""
+    """None: debug information, or how long a local variable is used."""
     function = made.operands[0]
     assert isinstance(function, Function)
-    if function.name.startswith("llvm.dbg."):
+    if function.name.startswith(("llvm.dbg.", "llvm.lifetime.")):
         return None
     if not function.name.startswith("dx.op.") or len(made.operands) < 2:
         raise UnsupportedShader(f"a call of {function.name}; functions of the source are to be inlined")

@@ -101,9 +101,17 @@ def _place(wave: Wave, pointer: Value) -> _Place:
             return _Place(wave.memory[pointer], zero, None)
         if pointer.name == "getelementptr":
             return _element(wave, pointer)
-        if pointer.name == "addrspacecast":
+        if pointer.name == "addrspacecast" or _keeps_size(pointer):
             return _place(wave, pointer.operands[0])
     raise UnsupportedShader("a pointer that control flow or a cast selects")
+
+
+def _keeps_size(pointer: Instruction) -> bool:
+    """A number is read as one of another type, as ``asfloat`` does."""
+    if pointer.name != "bitcast":
+        return False
+    before, after = pointer.operands[0].type.element, pointer.type.element
+    return before.is_number and after.is_number and before.bits == after.bits
 
 
 def _variable(wave: Wave, variable: Global) -> Memory:
