@@ -21,8 +21,7 @@ from .rows import PS1, PS2, PS3
 from .structs import ComputePipelineStateDesc
 
 if TYPE_CHECKING:
-    from ...shaders import Container, ShaderError
-    from ...shaders import CompiledShader
+    from ...shaders import CompiledShader, Container, ShaderError
     from ..core.device_context import DeviceContext
 
 __all__ = ["PipelineState", "create_compute_pipeline_state", "create_pipeline_state"]
@@ -203,9 +202,7 @@ def _watched_code(container: Container, shader: CompiledShader) -> WatchedCode |
         return None
     if found is shader:
         return None
-    return WatchedCode(
-        found.address, found.threads, found.wave, found.shared_bytes, found.frame_bytes, found
-    )
+    return WatchedCode(found.address, found.threads, found.wave, found.shared_bytes, found.frame_bytes, found)
 
 
 def _root_signature(
