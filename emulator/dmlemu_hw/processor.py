@@ -413,8 +413,10 @@ class Processor:
             events.emit(Executed(*place, opcode, content, before, self._clock.now))
 
     def _accesses(self, opcode: int, data: bytes, start: int) -> Accesses:
-        """Of any command but a dispatch of an operator.  One of a shader runs ahead of its turn, if anybody wants
-        to know what it does wrong."""
+        """Of any command but a dispatch of an operator.
+
+        One of a shader runs ahead of its turn, if anybody wants to know what it does wrong.
+        """
         packet = self._decode(data, start)
         if opcode in _SHADERS and self._events.callbacks[Watched]:
             assert isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket)

@@ -112,9 +112,13 @@ def barrier(shader: Shader, found: Finding) -> str:
     """Of threads that wait, and others that do not."""
     waits = f"{_capital(shader.thread(found.later))} waits at the barrier{_line(found.later)}"
     other = shader.thread(found.earlier)
-    if found.kind == "BARRIER_OTHER":
+    if found.kind == "WAIT_ELSEWHERE":
         return f"{waits}, and {other} at another one{_line(found.earlier)}{_others(found)}."
-    why = "does not come to it" if found.kind == "BARRIER_LANES" else "has ended, or comes to fewer barriers"
+    why = (
+        "does not come to it"
+        if found.kind == "WAIT_OF_SOME_LANES"
+        else "has ended, or comes to fewer barriers"
+    )
     return f"{waits}, and {other} {why}{_others(found)}."
 
 
