@@ -106,6 +106,8 @@ def _compile(key: _Key) -> CompiledShader:
         text, shared_bytes, waiting = write_program(
             module, ranges, lanes=key.lanes, checked=key.checked, llvm=version
         )
+    except ShaderError:
+        raise
     except (IndexError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         # What DXIL.rst says of the operands of each operation is not compared with the module beforehand.
         raise MalformedShader(
