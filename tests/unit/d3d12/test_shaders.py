@@ -165,6 +165,8 @@ def test_PS2_a_root_signature_is_given_or_in_the_shader(shaders: ShaderStage) ->
     pipeline = shaders.device.create_compute_pipeline_state(ComputePipelineStateDesc(None, own))
     assert pipeline.root_signature.desc == desc
     assert pipeline.root_signature.matches(shaders.device.create_root_signature(0, own))
+    pipeline.release()
+    assert pipeline.root_signature.released
 
 
 def test_PS2_every_range_is_bound(shaders: ShaderStage) -> None:
