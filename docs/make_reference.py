@@ -23,6 +23,7 @@ from graph_pictures import graph_svg
 from operator_pictures import picture
 
 from dmlemu import Error, d3d12, dml
+from dmlemu.campaign.oracles import PACKAGES, table_rows
 from dmlemu.dml.declared import declared
 from dmlemu.dml.declared.definition import emulated
 from dmlemu.dml.declared.schema import OperatorDesc, camel, level_name, tables, tables_of_members
@@ -92,10 +93,30 @@ The site (`make site`) has a page for each, with a wrong program, its report and
 
 {check_pages.tables(with_pages=False)}"""
     return {
+        REFERENCE / "list-of-oracles.md": oracles(),
         REFERENCE / "list-of-operators.md": f"{operators.rstrip()}\n",
         REFERENCE / "list-of-checks.md": f"{checks.rstrip()}\n",
         REFERENCE / "shaders.md": shader_pages.page(),
     }
+
+
+def oracles() -> str:
+    """Which other implementations judge which operators in a campaign."""
+    names = list(PACKAGES)
+    rows = [
+        f"| {operator} | {' | '.join('yes' if name in able else '' for name in names)} |"
+        for operator, able in table_rows()
+    ]
+    return f"""# List of oracles
+
+What judges the NumPy references of {len(rows)} operators in a [campaign](../guide/ten-thousand-layouts.md) over
+`operators`, where it is installed: a row of `runtime/dmlemu/campaign/oracles/table.py` has a function for it. Calls
+that a package does not have (a type, several axes, a fused activation ...) it does not judge.
+
+| operator | {" | ".join(names)} |
+| --- |{" --- |" * len(names)}
+{chr(10).join(rows)}
+"""
 
 
 def count() -> str:

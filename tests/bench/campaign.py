@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from dmlemu.campaign import campaign, executors
 from dmlemu.campaign.database import Database
@@ -27,35 +27,44 @@ def cpu_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def campaign_seconds(folder: Path, workers: int, layouts: int) -> float:
-    """CPU time of a campaign, all its processes together."""
-    command = [
-        sys.executable,
-        "-m",
-        "dmlemu",
-        "campaign",
-        "operators:ACTIVATION_*",
-        "--layouts",
-        str(layouts),
-    ]
-    options = ["--workers", str(workers), "--database", str(folder / f"{workers}-{layouts}.db")]
-    before = cpu_seconds()
-    subprocess.run([*command, *options], check=True, capture_output=True, cwd=folder)
-    return cpu_seconds() - before
+class Cost(NamedTuple):
+    """Seconds: of CPU time of all processes, and on the clock."""
+
+    cpu: float
+    wall: float
 
 
-def overhead() -> None:
-    """The same cases in the bare loop and by one worker, without the start, which few cases measure."""
-    few, many = 2, 14
-    with TemporaryDirectory() as name:
-        bare, worker = (
-            min(campaign_seconds(Path(name) / "", n, many + i) for i in range(2))
-            - min(campaign_seconds(Path(name) / "", n, few + i) for i in range(2))
-            for n in (0, 1)
+def cost_of(folder: Path, workers: int, layouts: int) -> Cost:
+    """A campaign of so many layouts of some operators, in a new file."""
+    command = [sys.executable, "-m", "dmlemu", "campaign", "operators:ACTIVATION_*", "--oracles", "none"]
+    options = ["--layouts", str(layouts), "--workers", str(workers), "--output", ""]
+    with TemporaryDirectory(dir=folder) as name:
+        before, start = cpu_seconds(), time.perf_counter()
+        subprocess.run(
+            [*command, *options, "--database", f"{name}/a.db"], check=True, capture_output=True, cwd=folder
         )
-    print(
-        f"bare loop {bare:.2f} s of CPU time, one worker {worker:.2f} s: {100 * (worker / bare - 1):+.1f} %"
+        return Cost(cpu_seconds() - before, time.perf_counter() - start)
+
+
+def overhead(turns: int) -> None:
+    """The same cases in the bare loop, by one worker and by two, in turns: the least of each, less the start,
+    which few cases measure."""
+    few, many = 2, 32
+    least: dict[tuple[int, int], Cost] = {}
+    with TemporaryDirectory() as name:
+        for _ in range(turns):
+            for key in ((w, n) for w in (0, 1, 2) for n in (few, many)):
+                cost = cost_of(Path(name), *key)
+                least[key] = Cost(*map(min, cost, least.get(key, cost)))
+    bare, one, two = (
+        Cost(*(b - a for a, b in zip(least[w, few], least[w, many], strict=True))) for w in (0, 1, 2)
     )
+    for what, cost in (("bare loop", bare), ("one worker", one), ("two workers", two)):
+        print(
+            f"{what}: {cost.cpu:.2f} s of CPU time ({100 * (cost.cpu / bare.cpu - 1):+.1f} %), "
+            f"{cost.wall:.2f} s on the clock ({one.wall / cost.wall:.2f} times one worker)",
+            flush=True,
+        )
 
 
 def simulate(workers: int, length: float, seconds: float) -> None:
@@ -69,10 +78,11 @@ def simulate(workers: int, length: float, seconds: float) -> None:
     try:
         with TemporaryDirectory() as name:
             path = Path(name) / "campaign.db"
-            spec = Spec("operators", "operators", "simulated", cases=int(3 * workers * seconds / length))
+            spec = Spec("operators", "operators", "simulated", cases=10**9)
             with Database(path, spec, identity()) as database:
                 cluster = executors.Cluster(spec, identity(), 60, None, workers, print)
                 loop: Any = campaign._Loop(spec, database, seconds, length, None)  # its time begins now
+                loop.schedule.done = lambda result: None  # pieces stay as they are: of one case
                 written = 0.0
                 add = database.add
 
@@ -102,12 +112,16 @@ def simulate(workers: int, length: float, seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="of each simulation")
+    parser.add_argument("--turns", type=int, default=3, help="of what a worker costs; 0: only simulate")
+    parser.add_argument("--workers", type=int, nargs="*", default=[10, 100, 300, 1000], help="to simulate")
     parsed = parser.parse_args()
-    overhead()
+    if parsed.turns:
+        overhead(parsed.turns)
     print("| workers | seconds of a piece | pieces | efficiency | CPU ms a piece | ms in the database |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for workers, length in ((10, 1), (100, 1), (300, 1), (1000, 1), (1000, 10)):
-        simulate(workers, length, max(parsed.seconds, 3 * length))
+    for workers in parsed.workers:
+        for length in sorted({1.0, max(1.0, workers / 50)}):  # of a second, and as campaigns make them
+            simulate(workers, length, max(parsed.seconds, 3 * length))
 
 
 if __name__ == "__main__":

@@ -181,13 +181,15 @@ class Cluster(Executor):
     def _connect(self) -> bool:
         try:
             self._client = self._distributed.Client(
-                self._cluster or self._address, timeout=_RETRY * 5, set_as_default=False
+                self._cluster or self._address,
+                timeout=_RETRY * 5 if self._cluster is None else _PATIENCE,
+                set_as_default=False,
             )
         except ValueError as error:  # no address
             raise UsageError(f"--scheduler {self._address}: {error}") from None
         except OSError:
             self._client = None
-            self._say(f"no scheduler answers at {self._address}; waiting for it")
+            self._say(f"no scheduler answers at {self._address or 'this machine'}; waiting for it")
         else:
             self._say("")
         return self._client is not None

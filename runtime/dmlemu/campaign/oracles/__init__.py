@@ -16,7 +16,17 @@ from ...testing.conformance import in_array, kind_of
 from .packages import PACKAGES, Package
 from .table import ROWS
 
-__all__ = ["Oracle", "Verdict", "against", "installed", "judge", "named", "spell_verdicts", "table_rows"]
+__all__ = [
+    "PACKAGES",
+    "Oracle",
+    "Verdict",
+    "against",
+    "installed",
+    "judge",
+    "named",
+    "spell_verdicts",
+    "table_rows",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
