@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from .descriptors import DESCRIPTOR_SIZE, DescriptorKind
@@ -138,7 +139,7 @@ class Program:
         """The GPU cannot run it any more."""
         self.closed = True
 
-    @property
+    @cached_property
     def operands(self) -> tuple[str, ...]:
         """The names of what a dispatch accesses: the ranges, their counters, and what is no range."""
         counters = (f"the counter of {each.title}" for each in self.ranges)
