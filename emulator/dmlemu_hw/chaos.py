@@ -28,6 +28,7 @@ class Mode(str, Enum):
     ``weights``: the persistent resource stores weights in a private layout.
     ``visibility``: CPU and GPU see each other's writes only when the specification guarantees it.
     ``padding``: bytes after the last element of an output, up to TotalTensorSizeInBytes, are overwritten.
+    ``waves``: waves of a shader have any size that it allows, and denormal numbers are kept or flushed.
     """
 
     ORDER = "order"
@@ -36,6 +37,7 @@ class Mode(str, Enum):
     WEIGHTS = "weights"
     VISIBILITY = "visibility"
     PADDING = "padding"
+    WAVES = "waves"
 
 
 class Chaos(NamedTuple):

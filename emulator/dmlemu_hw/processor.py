@@ -132,7 +132,7 @@ class Processor:
         self._not_before = (0, 0, 0)  # queue, ticket, byte: until there, nothing is looked for ahead
         self._refused = 0  # how often in a row a stretch of that list was refused
         self._fault = ffi.new("dmlk_fault *")
-        self._shaders = ShaderRuns(memory, self._order)
+        self._shaders = ShaderRuns(memory, self._order, draw(Mode.POISON))
         self.shader_limit = 0.0
         self._by_view: dict[int, Callable[[Any], int]] = {
             Opcode.CLEAR_UAV: self._clear_uav,

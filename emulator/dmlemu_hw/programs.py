@@ -112,6 +112,7 @@ class Program:
         uses_heap: bool = False,
         keeper: object = None,
         watched: Callable[[], WatchedCode | None] | None = None,
+        flush: bool = False,
     ) -> None:
         self.serial = 0
         self.label = label
@@ -121,6 +122,7 @@ class Program:
         self.threads = threads
         self.shared_bytes = shared_bytes
         self.frame_bytes = frame_bytes
+        self.flush = flush
         self.uses_heap = uses_heap
         self.keeper = keeper
         self._watched = watched

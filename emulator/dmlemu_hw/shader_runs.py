@@ -45,6 +45,7 @@ class _Call:
                 "groups": list(groups),
                 "shared_bytes": program.shared_bytes,
                 "frame_bytes": program.frame_bytes,
+                "flush": program.flush,
                 "fault": self.fault,
             },
         )
@@ -75,13 +76,14 @@ class _Call:
 class ShaderRuns:
     """Runs programs on one GPU's memory.
 
-    ``order`` draws the order of groups under chaos.  ``limit``: seconds that a dispatch may take; 0: any
-    number.  ``ahead``: what the next command did when it ran ahead.
+    ``order`` draws the order of groups under chaos, ``poison`` the bytes of groupshared memory.  ``limit``:
+    seconds that a dispatch may take; 0: any number.  ``ahead``: what the next command did when it ran ahead.
     """
 
-    def __init__(self, memory: Memory, order: Random | None) -> None:
+    def __init__(self, memory: Memory, order: Random | None, poison: Random | None = None) -> None:
         self._memory = memory
         self._order = order
+        self._poison = poison
         self.limit = 0.0
         self.ahead: Ahead | None = None
 
@@ -175,6 +177,8 @@ class ShaderRuns:
             self._add_heap(call, packet)
         if self._order is not None:
             call.call.order = self._order.randrange(1, 1 << 63)
+        if self._poison is not None:
+            call.call.fill = self._poison.randrange(1, 256)
         return call
 
     def _add_root(self, call: _Call, number: int, each: ProgramRange, arguments: bytes) -> None:

@@ -47,8 +47,8 @@ class CompiledShader:
     """Of memory in which the waves of a group wait at barriers."""
     key: bytes
     """A hash of what was compiled, and how."""
-    flush: bool = False
-    """Denormal FLOAT32 numbers are 0: ``-denorm ftz``."""
+    denormals: str = "any"
+    """What becomes of denormal FLOAT32 numbers, by ``-denorm``: ``ftz``, they are 0; ``preserve``; ``any``."""
     code: Any = None
     """What owns the native code."""
 
@@ -122,7 +122,7 @@ def _compile(key: _Key) -> CompiledShader:
         shared_bytes,
         (frame + 63 & ~63) * waiting,
         key.hash + bytes([key.lanes, key.checked]),
-        any(each.attributes.get("fp32-denorm-mode") == "ftz" for each in module.functions if each.blocks),
+        _denormals(module),
         engine,
     )
 
@@ -155,6 +155,11 @@ def _name(module: Module) -> str:
     entries = module.named.get("dx.entryPoints", [])
     name = entries[0][1] if entries and len(entries[0]) > 1 else ""
     return name if isinstance(name, str) else ""
+
+
+def _denormals(module: Module) -> str:
+    found = {each.attributes.get("fp32-denorm-mode", "any") for each in module.functions if each.blocks}
+    return found.pop() if len(found) == 1 else "any"
 
 
 def _calls(module: Module, name: str) -> bool:

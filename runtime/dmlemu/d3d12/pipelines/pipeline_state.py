@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dmlemu_hw.chaos import Mode as ChaosMode
 from dmlemu_hw.programs import Program, WatchedCode
 
 from ...errors import Error, loading, printable
@@ -73,6 +74,7 @@ class PipelineState(DeviceChild):
             uses_heap=shader.uses_heap,
             keeper=shader,
             watched=partial(_watched_code, container, shader),
+            flush=_flushes(context, shader),
         )
         context.gpu.memory.programs.add(self.program)
         self._own(self.program)
@@ -119,7 +121,7 @@ def create_compute_pipeline_state(
     signature = _root_signature(context, desc.root_signature, code, container, operation)
     blob = _blob_of(code, signature)
     _check_cached(desc.cached_pso, blob, operation)
-    made = PipelineState(context, signature, _compiled(container, operation), container, blob)
+    made = PipelineState(context, signature, _compiled(context, container, operation), container, blob)
     if desc.root_signature is None:
         made.make_own(signature)
     return made
@@ -191,12 +193,22 @@ def _refused(error: ShaderError, given: str, operation: str) -> Error:
     return PS1.bytecode(given=given, operation=operation, reason=str(error))
 
 
-def _compiled(container: Container, operation: str) -> CompiledShader:
+def _flushes(context: DeviceContext, shader: CompiledShader) -> bool:
+    """Whether denormal numbers are 0; where the shader leaves it open, chaos draws."""
+    random = context.gpu.random(ChaosMode.WAVES)
+    if random is not None and shader.denormals == "any":
+        return random.random() < 0.5
+    return shader.denormals == "ftz"
+
+
+def _compiled(context: DeviceContext, container: Container, operation: str) -> CompiledShader:
     """E_NOTIMPL: what compiles shaders is not installed, or does not know something in this one."""
     from ... import shaders
 
+    random, sizes = context.gpu.random(ChaosMode.WAVES), shaders.wave_sizes(container)
+    wave = 0 if random is None or not sizes else random.choice(sizes)
     try:
-        found = shaders.compile_shader(container)
+        found = shaders.compile_shader(container, wave=wave)
     except shaders.CompilerMissing as error:
         raise not_implemented(
             operation, "A compute shader", f"{str(error)[:1].upper()}{str(error)[1:]}."
