@@ -629,7 +629,7 @@ def test_CM3_a_root_descriptor_ends_with_its_resource(stage: Stage, shaders: Sha
     assert stage.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG
 
 
-def test_CM3_an_array_of_descriptors_may_have_some_that_are_unwritten(
+def test_DH11_an_array_of_descriptors_may_have_some_that_are_unwritten(
     stage: Stage, shaders: ShaderStage
 ) -> None:
     last, target = stage.filled(np.full(4, 9, np.uint32)), stage.buffer(16)

@@ -150,13 +150,14 @@ class DH9(Rule):
 
 
 class DH10(Rule):
-    says = "Slots that submitted work needs do not change."
-    untested = "DirectML's binding tables check it (`BT14`), other slots are not tracked yet"
+    says = (
+        "Slots that submitted work needs do not change, nor those of a recorded dispatch of a shader; with "
+        "DESCRIPTORS_VOLATILE these may until submission. Of tables without an end they are not tracked."
+    )
 
 
 class DH11(Rule):
-    says = "Resource binding tier 3: all of a heap."
-    untested = "root signatures are not emulated"
+    says = "Resource binding tier 3: a table may be all of a heap, and descriptors that no shader uses unwritten."
 
 
 class VW1(Rule):
