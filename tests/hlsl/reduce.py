@@ -51,7 +51,7 @@ def _verdict(case: Case, run: Callable[[Case], dict[str, bytes]]) -> tuple[str, 
 def reduced(shader: RandomShader, wave: int, run: Callable[[Case], dict[str, bytes]]) -> Case:
     kind = verdict(shader.case(wave), run)[0]
     if kind != "same":
-        while any(  [_shorten(shader, wave, run, kind, part.parts or []) for part in shader.sequences[::-1]]):
+        while any([_shorten(shader, wave, run, kind, part.parts or []) for part in shader.sequences[::-1]]):
             pass
     return shader.case(wave)
 

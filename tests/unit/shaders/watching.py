@@ -20,7 +20,12 @@ class Run(NamedTuple):
 
 
 def run(
-    code: bytes, arrays: dict[str, np.ndarray], groups: tuple[int, int, int], *, wave: int = _WAVE, order: int = 0
+    code: bytes,
+    arrays: dict[str, np.ndarray],
+    groups: tuple[int, int, int],
+    *,
+    wave: int = _WAVE,
+    order: int = 0,
 ) -> Run:
     """``arrays``: by the names of ranges, each of one structured or raw buffer; ``order`` of the groups."""
     shader = compile_shader(read_container(code), wave=wave, checked=True)
