@@ -118,6 +118,7 @@ bench: .venv/bench
 	$(ONE_THREAD) $(BENCH) --scaling --results $(RESULTS)/scaling-1.json
 	$(BENCH) --scaling --results $(RESULTS)/scaling-all.json
 	$(BIN)/python tests/bench/recording.py
+	$(BIN)/python tests/bench/shaders.py
 	$(BIN)/python tests/bench/page.py $(RESULTS) docs
 	$(BIN)/python tests/bench/threads.py
 

@@ -17,6 +17,7 @@ import onnx_pages
 import operator_index
 import operator_programs
 import rule_pages
+import shader_pages
 import tutorial_pictures
 from graph_pictures import graph_svg
 from operator_pictures import picture
@@ -77,7 +78,7 @@ def pages() -> dict[str, str]:
 
 
 def lists() -> dict[Path, str]:
-    """The lists of operators and checks that the repository has; the site has those with links instead."""
+    """Lists of the repository; the site has those of operators and checks with links instead."""
     operators = f"""# List of operators
 
 {count()} are emulated; each name leads to its page at Microsoft.
@@ -93,6 +94,7 @@ The site (`make site`) has a page for each, with a wrong program, its report and
     return {
         REFERENCE / "list-of-operators.md": f"{operators.rstrip()}\n",
         REFERENCE / "list-of-checks.md": f"{checks.rstrip()}\n",
+        REFERENCE / "shaders.md": shader_pages.page(),
     }
 
 

@@ -1,7 +1,8 @@
 """Declares the C kernels for cffi.  Run by CMake: ``python -m cffi.gen_src exec-python``.
 
 The C headers are the single description: everything between ``/* cffi: begin */`` and
-``/* cffi: end */`` in ``include/dmlk.h``, ``shaders/shader.h`` and the headers in ``operators`` is passed to cffi unchanged.
+``/* cffi: end */`` in ``include/dmlk.h``, two headers in ``shaders`` and those in ``operators`` is passed to
+cffi unchanged.
 """
 
 import re

@@ -59,7 +59,6 @@ from .stretches import Stretches
 
 if TYPE_CHECKING:
     from .reordering import Step
-    from .watched_runs import Ahead
 
 # Every command is compared with these; looking up an enum member takes longer.
 _BARRIER, _DISPATCH, _SET_HEAPS = int(Opcode.BARRIER), int(Opcode.DISPATCH), int(Opcode.SET_DESCRIPTOR_HEAPS)
@@ -414,8 +413,10 @@ class Processor:
             events.emit(Executed(*place, opcode, content, before, self._clock.now))
 
     def _accesses(self, opcode: int, data: bytes, start: int) -> Accesses:
-        """Of any command but a dispatch of an operator.  One of a shader runs ahead of its turn, if anybody wants
-        to know what it does wrong."""
+        """Of any command but a dispatch of an operator.
+
+        One of a shader runs ahead of its turn, if anybody wants to know what it does wrong.
+        """
         packet = self._decode(data, start)
         if opcode in _SHADERS and self._events.callbacks[Watched]:
             assert isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket)

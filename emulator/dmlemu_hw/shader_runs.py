@@ -86,8 +86,9 @@ class ShaderRuns:
         self.ahead: Ahead | None = None
 
     def run_ahead(self, packet: DispatchShaderPacket | ExecuteIndirectPacket) -> Ahead | None:
-        """Runs the command before its turn, watched; then :meth:`dispatch` or :meth:`execute_indirect` finishes
-        it.  None: its code cannot be watched, or it is malformed, which running it says.
+        """Runs the command before its turn, watched; :meth:`dispatch` or :meth:`execute_indirect` finish it.
+
+        None: its code cannot be watched, or it is malformed, which running it says.
         """
         self.ahead = None
         try:

@@ -140,12 +140,12 @@ class Watch:
 class WatchedView(NamedTuple):
     """A view of a watched dispatch.
 
-    ``operand``: the index of its range in the program; ``index`` in the range; ``address``: of its first byte,
-    0: root constants; ``size`` in bytes; ``stride``: of a structured buffer's or a typed view's elements.
+    ``operand``: the index of its range in the program; ``register``: counted from the range's first one;
+    ``address``: of its first byte, 0: root constants; ``size`` in bytes; ``stride``: of an element.
     """
 
     operand: int
-    index: int
+    register: int
     address: int
     size: int
     stride: int

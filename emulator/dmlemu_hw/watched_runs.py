@@ -1,7 +1,7 @@
-"""Runs dispatches of shaders before their turn, watched: which bytes they read and write, and what they do wrong.
+"""Runs dispatches of shaders before their turn, watched: which bytes they read and write, and their mistakes.
 
-Subscribers learn what a command accesses before it runs.  What a shader accesses is known when it has run: so a watched
-dispatch runs ahead, its writes are taken back, and done at its turn.
+Subscribers learn what a command accesses before it runs.  What a shader accesses is known when it has run: so
+a watched dispatch runs ahead, its writes are taken back, and done at its turn.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ static void end_group(dmlk_shader_watch *watch) {
     for (uint32_t wave = 0; wave < waves && watch->sync_count > 0 && !watch->diverged; wave++) {
         if (watch->wave_syncs[wave] < watch->sync_count) {
             const dmlk_sync *sync = &watch->syncs[watch->wave_syncs[wave]];
-            dmlk_shader_finding finding = {.kind = DMLK_FOUND_BARRIER_MISSED,
+            dmlk_shader_finding finding = {.kind = DMLK_FOUND_WAIT_IN_VAIN,
                                           .later = {.thread = sync->thread, .line = sync->line},
                                           .earlier = {.thread = wave * options->lanes}};
             const uint32_t *group = watch->starts[watch->groups - 1].group;
@@ -538,7 +538,7 @@ static void come_to_barrier(dmlk_shader_watch *watch, const dmlk_watched_wave *w
     const uint32_t thread = wave->first + (uint32_t)__builtin_ctzll(mask);
     const uint64_t missing = lanes_of(watch, wave) & ~mask;
     if (missing != 0) {
-        note_barrier(watch, wave, DMLK_FOUND_BARRIER_LANES, line, thread, 0,
+        note_barrier(watch, wave, DMLK_FOUND_WAIT_OF_SOME_LANES, line, thread, 0,
                      wave->first + (uint32_t)__builtin_ctzll(missing));
         watch->diverged = true;
     }
@@ -546,7 +546,7 @@ static void come_to_barrier(dmlk_shader_watch *watch, const dmlk_watched_wave *w
     if (number < watch->sync_count) {
         const dmlk_sync *sync = &watch->syncs[number];
         if (sync->line != line && !watch->diverged) {
-            note_barrier(watch, wave, DMLK_FOUND_BARRIER_OTHER, line, thread, sync->line, sync->thread);
+            note_barrier(watch, wave, DMLK_FOUND_WAIT_ELSEWHERE, line, thread, sync->line, sync->thread);
         }
     } else if (has_room((void **)&watch->syncs, &watch->syncs_room, watch->sync_count, sizeof *watch->syncs)) {
         watch->syncs[watch->sync_count++] = (dmlk_sync){line, thread};

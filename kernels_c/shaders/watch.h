@@ -36,9 +36,9 @@ typedef enum dmlk_shader_found {
     DMLK_FOUND_ROOT_OUTSIDE,     /* an access outside of a root descriptor's resource */
     DMLK_FOUND_SHARED_OUTSIDE,   /* an access outside of groupshared memory */
     DMLK_FOUND_SHARED_UNWRITTEN, /* a read of groupshared bytes that the group has not written */
-    DMLK_FOUND_BARRIER_LANES,    /* only some threads of a wave reach a barrier that waits for the group */
-    DMLK_FOUND_BARRIER_OTHER,    /* waves of a group wait at different barriers */
-    DMLK_FOUND_BARRIER_MISSED,   /* a wave ends and others of its group wait at a barrier */
+    DMLK_FOUND_WAIT_OF_SOME_LANES,    /* only some threads of a wave reach a barrier that waits for the group */
+    DMLK_FOUND_WAIT_ELSEWHERE,    /* waves of a group wait at different barriers */
+    DMLK_FOUND_WAIT_IN_VAIN,   /* a wave ends and others of its group wait at a barrier */
     DMLK_FOUND_LANE_INACTIVE,    /* a wave operation reads a lane that is not active */
     DMLK_FOUND_LANE_OUTSIDE,     /* a wave operation reads a lane that the wave does not have */
     DMLK_FOUND_KINDS

@@ -529,7 +529,7 @@ TEST(a_barrier_for_a_part_of_a_wave) {
     begin(8, 0);
     dmlk_watched_wave wave = wave_of(3, 4);
     dmlk_shader_barrier(&run.call, &wave, 5, SHARED_BARRIER, 6);
-    const dmlk_shader_finding f = expect(DMLK_FOUND_BARRIER_LANES);
+    const dmlk_shader_finding f = expect(DMLK_FOUND_WAIT_OF_SOME_LANES);
     expect_side(&f.later, 3, 5, 5, 0);
     expect_side(&f.earlier, 3, 4, 0, 0);
 }
@@ -537,7 +537,7 @@ TEST(a_barrier_for_a_part_of_a_wave) {
 TEST(a_wave_that_ends_before_the_barrier) {
     begin(16, 0);
     barrier(1, 12, 5, SHARED_BARRIER);
-    const dmlk_shader_finding f = expect(DMLK_FOUND_BARRIER_MISSED);
+    const dmlk_shader_finding f = expect(DMLK_FOUND_WAIT_IN_VAIN);
     expect_side(&f.later, 1, 0, 5, 0);
     expect_side(&f.earlier, 1, 12, 0, 0);
 }
@@ -548,7 +548,7 @@ TEST(waves_at_different_barriers) {
     dmlk_shader_barrier(&run.call, &wave, 5, SHARED_BARRIER, 15);
     wave = wave_of(0, 4);
     dmlk_shader_barrier(&run.call, &wave, 6, SHARED_BARRIER, 15);
-    const dmlk_shader_finding f = expect(DMLK_FOUND_BARRIER_OTHER);
+    const dmlk_shader_finding f = expect(DMLK_FOUND_WAIT_ELSEWHERE);
     expect_side(&f.later, 0, 4, 6, 0);
     expect_side(&f.earlier, 0, 0, 5, 0);
 }

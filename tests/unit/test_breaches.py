@@ -35,6 +35,11 @@ LOOKED_FOR_BY_A_LAYER = {
     "CL9.deleted_in_use",
     "CL11.closed",  # the command is not recorded, either
     "CM1.src_buffer",
+    "CM3.empty",
+    "CM3.not_set",  # the GPU finds an address of no buffer
+    "CM3.past_the_heap",  # the GPU finds that, too
+    "CM3.two_states",
+    "CM6.no_commands",
     "DEV7.raises",  # at runtime nothing else can be chosen
     "DH3.not_visible",
     "FN3.value",
@@ -49,6 +54,7 @@ LOOKED_FOR_BY_A_LAYER = {
     "RB8.ignored",
     "RB12.width",
     "RD2.not_resident",
+    "SC1.heap_first",
     "ST11.num_barriers",
     "ST12.combo",
 }

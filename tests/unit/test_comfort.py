@@ -22,6 +22,7 @@ from dmlemu.cli import main
 from dmlemu.frozen import Frozen
 from dmlemu.recording.program import Program
 from dmlemu.session import Session
+from list_commands import Objects
 from processes import started
 
 FLOAT32 = dml.TensorDataType.FLOAT32
@@ -232,6 +233,7 @@ def one_of_each(session: Session, folder: Path) -> list[object]:
         session.barrier()
         table = session.dispatch(compiled, [session.buffer("x", 64)], [buffer])
     report = Report("HAZARD_RAW", "It is wrong, " * 100)
+    shaders = Objects(device)
     difference = recording.Difference(None, "OutputTensor", "Far away. " * 100)  # type: ignore[arg-type]
     reduced = recording.Reduced("X", record, Program((), (), record.array), "", None, 1, 3, 3)
     return [
@@ -243,6 +245,7 @@ def one_of_each(session: Session, folder: Path) -> list[object]:
         *(recording.record(None, None), recording.Comparison(difference, 3), recording.Run([report], record)),
         *(dmlemu.trace(device), watch, desc.layout("x"), buffer.map_picture(), desc.layout("x").tensors[0]),
         *(device.context.checks, *device.context.checks, checks.Names(device)),
+        *(shaders.root_signature, shaders.pipeline, shaders.signature),
         session.keep(device.create_command_list(0, list_type, device.create_command_allocator(list_type))),
     ]
 

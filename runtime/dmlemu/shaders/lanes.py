@@ -104,7 +104,7 @@ class Wave(Calls):
         for region in dict.fromkeys(self.flow.region.values()):
             self.regions[region] = len(self.regions)
         if x * y * z % target.lanes:
-            index = code.vector(self.ids.flattened)
+            index = code.vector(self.ids.number)
             self.masks[top] = code.new(
                 f"icmp ult {code.vector_type('i32')} {index}, {code.splat('i32', str(x * y * z))}"
             )

@@ -34,15 +34,35 @@ class Operation:
 
 
 class ThreadIds:
-    """``SV_GroupThreadID`` and its relatives; ``%first`` is the SV_GroupIndex of lane 0."""
+    """``SV_GroupThreadID`` and its relatives; lane 0 is number ``%first`` of the group.
+
+    Threads have their numbers in the order of SV_GroupIndex.  Where a shader has quads and its group is even
+    along x and y, four numbers are a square of 2 x 2 threads (shader model 6.6).
+    """
 
     def __init__(self, wave: Wave) -> None:
+        x, y, _z = wave.target.threads
         self.wave = wave
-        self.flattened = Lanes("i32", "%first", 1)
+        self.squares = x % 2 == y % 2 == 0 and _has_quads(wave.function)
+        self.number = Lanes("i32", "%first", 1)
+
+    @property
+    def flattened(self) -> Lanes:
+        """SV_GroupIndex."""
+        if not self.squares:
+            return self.number
+        code, (x, y, _z) = self.wave.code, self.wave.target.threads
+        total = self.in_group(0)
+        for dimension, stride in ((1, x), (2, x * y)):
+            scaled = code.apply("mul {T} {0}, {1}", self.in_group(dimension), Lanes("i32", str(stride), 0))
+            total = code.apply("add {T} {0}, {1}", total, scaled)
+        return total
 
     def is_uniform(self, dimension: int) -> bool:
         """Of SV_GroupThreadID."""
         x, y, _z = self.wave.target.threads
+        if self.squares:
+            return self.wave.target.threads[dimension] == 1
         lanes = self.wave.target.lanes
         whole = (1, x, x * y)[dimension]
         return self.wave.target.threads[dimension] == 1 or (dimension > 0 and whole % lanes == 0)
@@ -53,13 +73,15 @@ class ThreadIds:
             raise MalformedShader(f"dimension {dimension} of a thread", "part DXIL")
         if (x, y, z)[dimension] == 1:
             return Lanes("i32", "0", 0)
+        if self.squares:
+            return self._in_squares(dimension)
         if y == z == 1:
-            return self.flattened
+            return self.number
         if x % code.lanes == 0 or (dimension > 0 and self.is_uniform(dimension)):
             first = Lanes("i32", "%first", 0)
             found = self._along(first, dimension)
             return Lanes("i32", found.text, 1 if dimension == 0 else 0)
-        return self._along(Lanes("i32", code.vector(self.flattened)), dimension)
+        return self._along(Lanes("i32", code.vector(self.number)), dimension)
 
     def _along(self, index: Lanes, dimension: int) -> Lanes:
         code, (x, y, _z) = self.wave.code, self.wave.target.threads
@@ -68,6 +90,20 @@ class ThreadIds:
         over = code.apply("udiv {T} {0}, {1}", index, Lanes("i32", str(x if dimension == 1 else x * y), 0))
         return over if dimension == 2 else code.apply("urem {T} {0}, {1}", over, Lanes("i32", str(y), 0))
 
+    def _in_squares(self, dimension: int) -> Lanes:
+        code, (x, y, _z) = self.wave.code, self.wave.target.threads
+        number = Lanes("i32", code.vector(self.number))
+        square = code.apply("udiv {T} {0}, {1}", number, Lanes("i32", "4", 0))
+        if dimension == 2:
+            return code.apply("udiv {T} {0}, {1}", square, Lanes("i32", str(x * y // 4), 0))
+        if dimension == 1:
+            square = code.apply("udiv {T} {0}, {1}", square, Lanes("i32", str(x // 2), 0))
+            number = code.apply("lshr {T} {0}, {1}", number, Lanes("i32", "1", 0))
+        within = code.apply("urem {T} {0}, {1}", square, Lanes("i32", str((x, y)[dimension] // 2), 0))
+        twice = code.apply("shl {T} {0}, {1}", within, Lanes("i32", "1", 0))
+        odd = code.apply("and {T} {0}, {1}", number, Lanes("i32", "1", 0))
+        return code.apply("or {T} {0}, {1}", twice, odd)
+
     def in_grid(self, dimension: int) -> Lanes:
         code = self.wave.code
         inside = self.in_group(dimension)
@@ -75,6 +111,13 @@ class ThreadIds:
         if inside.step is None:
             return code.apply("add {T} {0}, {1}", inside, Lanes("i32", begin, 0))
         return Lanes("i32", code.new(f"add i32 {inside.text}, {begin}"), inside.step)
+
+
+def _has_quads(function: Function) -> bool:
+    called = (
+        made.operands[0] for block in function.blocks for made in block.instructions if made.name == "call"
+    )
+    return any(isinstance(each, Function) and each.name.startswith("dx.op.quad") for each in called)
 
 
 def is_varying(ids: ThreadIds, made: Instruction, linear: bool, varying: set[Value]) -> bool:

@@ -108,6 +108,31 @@ class Stage(Session):
         self.initialize(compiled)
         return compiled
 
+    def shader(self, name: str, source: str, target: str = "cs_6_0") -> Any:
+        """A pipeline state of HLSL, with lines and the root signature of the source; needs the extra hlsl."""
+        from ..shaders.dxc import compile_hlsl
+
+        code = compile_hlsl(source, "main", target, ["-Zi", "-Qembed_debug"], name=f"{name}.hlsl")
+        pipeline = self.device.create_compute_pipeline_state(d3d12.ComputePipelineStateDesc(None, code))
+        pipeline.set_name(name)
+        return pipeline
+
+    def use_shader(self, pipeline: Any) -> None:
+        """Records what a dispatch needs; its root arguments come next."""
+        self.list.set_pipeline_state(pipeline)
+        self.list.set_compute_root_signature(pipeline.root_signature)
+
+    def run_shader(self, pipeline: Any, groups: int, *buffers: Any) -> None:
+        """Runs groups of a shader whose root parameters are descriptors of these buffers: first those that it
+        reads, and last the one that it writes."""
+        self.use_shader(pipeline)
+        *read, written = (each.get_gpu_virtual_address() for each in buffers)
+        for parameter, address in enumerate(read):
+            self.list.set_compute_root_shader_resource_view(parameter, address)
+        self.list.set_compute_root_unordered_access_view(len(read), written)
+        self.list.dispatch(groups, 1, 1)
+        self.run()
+
     def initialize(self, *operators: Any, **more: Any) -> Any:
         """As a session does, and waits for it."""
         initializer = super().initialize(*operators, **more)

@@ -119,10 +119,10 @@ static void objects(ID3D12Device *device)
 
 static void features(ID3D12Device *device)
 {
-    for (const auto model : {D3D_SHADER_MODEL_5_1, D3D_SHADER_MODEL_6_0, D3D_SHADER_MODEL_6_2, D3D_SHADER_MODEL_6_7}) {
+    for (const auto model : {D3D_SHADER_MODEL_5_1, D3D_SHADER_MODEL_6_0, D3D_SHADER_MODEL_6_6, D3D_SHADER_MODEL_6_7}) {
         D3D12_FEATURE_DATA_SHADER_MODEL asked = {model};
         EXPECT(device->CheckFeatureSupport(D3D12_FEATURE_SHADER_MODEL, &asked, sizeof asked) == S_OK);
-        EXPECT(asked.HighestShaderModel == (model < D3D_SHADER_MODEL_6_2 ? model : D3D_SHADER_MODEL_6_2));
+        EXPECT(asked.HighestShaderModel == (model < D3D_SHADER_MODEL_6_6 ? model : D3D_SHADER_MODEL_6_6));
     }
     D3D12_FEATURE_DATA_D3D12_OPTIONS7 seven;
     EXPECT(device->CheckFeatureSupport(D3D12_FEATURE_D3D12_OPTIONS7, &seven, sizeof seven) == S_OK);

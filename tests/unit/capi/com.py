@@ -139,6 +139,8 @@ class Arguments:
                 yield self.memory(IUNKNOWN)
             elif kind.strip() == "void **":
                 yield int(ffi.cast("uintptr_t", self.out))
+            elif kind.strip() == "SIZE_T":
+                yield len(self.kept[-1]) - 1 if self.kept else 0
             elif name == "FeatureSupportDataSize":
                 yield len(self.kept[-1]) - 1 if self.kept else 0
             elif self.is_count(kind, name, parameters[i + 1 : i + 2]):
@@ -180,6 +182,10 @@ class Arguments:
             return self.memory(self.binding(value))
         if isinstance(value, d3d12.ResourceBarrier):
             value = [value]
+        if kind == "D3D12_PIPELINE_STATE_STREAM_DESC":
+            return self.memory(self.stream(value))
+        if isinstance(value, bytes):
+            return self.memory(value)
         if isinstance(value, list | tuple):
             return self.memory(b"".join(self.element(each, kind) for each in value)) if value else 0
         if isinstance(value, Frozen):
@@ -204,7 +210,32 @@ class Arguments:
         if isinstance(value, dml.BindingTableDesc):
             fields = (getattr(value, name) for name in value.__dataclass_fields__)
             return _numbers("QQQI0Q", *map(_address, fields))
+        if isinstance(value, d3d12.ComputePipelineStateDesc):
+            root, cached = _address(value.root_signature), self.bytes(value.cached_pso)
+            fields = root, *self.bytes(value.cs), value.node_mask, *cached, value.flags
+            return _numbers("QQQIQQI0Q", *fields)
+        if isinstance(value, d3d12.CommandSignatureDesc):
+            rows = b"".join(pack(each) for each in value.argument_descs)
+            count = len(value.argument_descs)
+            at = self.memory(rows) if rows else 0
+            return _numbers("IIQI0Q", value.byte_stride, count, at, value.node_mask)
         return pack(value)
+
+    def bytes(self, value: Any) -> tuple[int, int]:
+        """The address and the size."""
+        return (0, 0) if value is None else (self.memory(value), len(value))
+
+    def stream(self, rows: Any) -> bytes:
+        """A ``D3D12_PIPELINE_STATE_STREAM_DESC``."""
+        data = b""
+        for kind, value in rows:
+            if isinstance(value, int):
+                data += _numbers("II", kind, value)
+            elif isinstance(value, bytes):
+                data += _numbers("IQQ", kind, *self.bytes(value))
+            else:
+                data += _numbers("IQ", kind, _address(value))
+        return _numbers("QQ", len(data), self.memory(data) if data else 0)
 
     def binding(self, value: Any) -> bytes:
         """A ``DML_BINDING_DESC``."""

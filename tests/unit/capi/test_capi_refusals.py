@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,6 +20,8 @@ from dmlemu.d3d12 import (
     BufferUavFlags,
     CommandListType,
     CommandQueueDesc,
+    CommandSignatureDesc,
+    ComputePipelineStateDesc,
     ConstantBufferViewDesc,
     DescriptorHeapDesc,
     DescriptorHeapFlags,
@@ -28,6 +31,7 @@ from dmlemu.d3d12 import (
     HeapFlags,
     HeapProperties,
     HeapType,
+    IndirectArgumentDesc,
     QueryHeapDesc,
     QueryType,
     Range,
@@ -36,9 +40,13 @@ from dmlemu.d3d12 import (
     ResourceDesc,
     ResourceDesc1,
     ResourceFlags,
+    RootParameter1,
+    RootSignatureDesc1,
+    RootSignatureVersion,
     TileRegionSize,
     UavDimension,
     UnorderedAccessViewDesc,
+    VersionedRootSignatureDesc,
     WriteBufferImmediateParameter,
 )
 from dmlemu.diagnostics.catalogue import rules as declared_rules
@@ -60,6 +68,17 @@ TENSOR = dml.BufferTensorDesc(F32, [1, 1, 1, 4])
 BYTES = dml.BufferTensorDesc(dml.TensorDataType.UINT8, [1, 1, 1, 4])
 TIMESTAMP = QueryType.TIMESTAMP
 transition = ResourceBarrier.transition
+
+CODE = (Path(__file__).parents[1] / "shaders" / "containers" / "saxpy.dxil").read_bytes()
+SUBOBJECT = d3d12.PipelineStateSubobjectType
+COUNTS = (RootParameter1.constants(2, 0),)
+ROOTS = (*COUNTS, RootParameter1.shader_resource_view(0), RootParameter1.unordered_access_view(0))
+DISPATCH = IndirectArgumentDesc.dispatch()
+
+
+def serialized(parameters: tuple[RootParameter1, ...]) -> bytes:
+    desc = VersionedRootSignatureDesc(RootSignatureVersion.VERSION_1_1, RootSignatureDesc1(parameters))
+    return d3d12.serialize_versioned_root_signature(desc)
 
 
 def identity(**changes: Any) -> dml.OperatorDesc:
@@ -134,6 +153,16 @@ class Scene:
     def heap(self) -> Any:
         return self.device.create_heap(HeapDesc(65536))
 
+    def root(self, parameters: tuple[RootParameter1, ...] = ROOTS) -> Any:
+        return self.device.create_root_signature(0, serialized(parameters))
+
+    def pipeline(self, **changes: Any) -> Any:
+        desc = ComputePipelineStateDesc(**{"root_signature": self.root(), "cs": CODE, **changes})
+        return self.device.create_compute_pipeline_state(desc)
+
+    def commands(self, arguments: tuple[IndirectArgumentDesc, ...] = (DISPATCH,), root: Any = None) -> Any:
+        return self.device.create_command_signature(CommandSignatureDesc(12, arguments), root)
+
     # --- DirectML ---
 
     def compiled(self, desc: dml.OperatorDesc | None = None) -> Any:
@@ -155,6 +184,25 @@ class Scene:
 
 
 Wrong = Callable[[Scene], object]
+
+
+def with_root(call: Callable[[Scene], object], parameters: tuple[RootParameter1, ...] = ROOTS) -> Wrong:
+    """Where a root signature is set."""
+
+    def wrong(s: Scene) -> None:
+        s.kept.append(s.root(parameters))
+        s.list.set_compute_root_signature(s.kept[-1])
+        call(s)
+
+    return wrong
+
+
+def indirect(buffer: bool, offset: int) -> Wrong:
+    def wrong(s: Scene) -> None:
+        s.kept.append(s.commands())
+        s.list.execute_indirect(s.kept[-1], 1, s.buffer if buffer else None, offset, None, 0)
+
+    return wrong
 
 
 def same_allocator(s: Scene) -> None:
@@ -500,6 +548,42 @@ ROWS: list[tuple[str, Wrong]] = [
         "DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC",
         lambda s: s.dml.create_operator(identity(output_tensor=dml.BufferTensorDesc(F32, [1, 1, 1, 5]))),
     ),
+    ("PS1", lambda s: s.device.create_compute_pipeline_state(None)),
+    ("PS1", lambda s: s.pipeline(cs=None)),
+    ("PS1", lambda s: s.pipeline(cs=CODE[:100])),
+    ("PS1", lambda s: s.pipeline(flags=2)),
+    ("PS1", lambda s: s.pipeline(node_mask=2)),
+    ("PS1", lambda s: s.pipeline(cached_pso=b"no blob")),
+    ("PS2", lambda s: s.pipeline(root_signature=None)),
+    ("PS2", lambda s: s.pipeline(root_signature=s.root(COUNTS))),
+    ("PS3", lambda s: s.device.create_pipeline_state([(SUBOBJECT.ROOT_SIGNATURE, s.root())])),
+    ("PS3", lambda s: s.device.create_pipeline_state([(SUBOBJECT.NODE_MASK, 0), (SUBOBJECT.NODE_MASK, 1)])),
+    ("PS3", lambda s: s.device.create_pipeline_state([(77, 0)])),
+    ("PS1", lambda s: s.device.create_pipeline_state([(SUBOBJECT.CS, CODE), (SUBOBJECT.FLAGS, 2)])),
+    ("CS1", lambda s: s.device.create_command_signature(None, None)),
+    ("CS1", lambda s: s.commands(())),
+    ("CS1", lambda s: s.commands((DISPATCH, DISPATCH))),
+    ("CS1", lambda s: s.commands((IndirectArgumentDesc.constant(0, 0, 1), DISPATCH))),
+    ("CS1", lambda s: s.commands((IndirectArgumentDesc.constant(0, 1, 2), DISPATCH), s.root())),
+    ("SC1", lambda s: s.list.set_pipeline_state(None)),
+    ("SC1", lambda s: s.list.set_compute_root_signature(None)),
+    ("SC2", lambda s: s.list.set_compute_root_32bit_constant(0, 1, 0)),
+    ("SC2", with_root(lambda s: s.list.set_compute_root_32bit_constants(3, [1, 2], 0))),
+    ("SC2", with_root(lambda s: s.list.set_compute_root_shader_resource_view(2, 0))),
+    (
+        "SC3",
+        with_root(
+            lambda s: s.list.set_compute_root_descriptor_table(0, 4096),
+            (RootParameter1.descriptor_table((d3d12.DescriptorRange1(d3d12.DescriptorRangeType.SRV, 1, 0),)),),
+        ),
+    ),
+    ("SC4", with_root(lambda s: s.list.set_compute_root_32bit_constants(0, [1, 2], 1))),
+    ("SC5", with_root(lambda s: s.list.set_compute_root_unordered_access_view(2, 6))),
+    ("SC5", with_root(lambda s: s.list.set_compute_root_shader_resource_view(1, 4))),
+    ("CM3", lambda s: s.list.dispatch(1, 1, 1)),
+    ("CM3", lambda s: s.list.dispatch(1, 65536, 1)),
+    ("CM6", indirect(buffer=False, offset=0)),
+    ("CM6", indirect(buffer=True, offset=248)),
     ("GR1", lambda s: one_node(s, IN, dml.OutputGraphEdgeDesc(3, 0, 0))),
     ("GR2", lambda s: one_node(s, OUT, inputs=0)),
     (
@@ -625,6 +709,11 @@ ONLY_IN_C: list[tuple[str, Wrong]] = [
     ("API_WRONG_OBJECT", lambda s: s.queue.signal(s.allocator, 1)),
     ("API_WRONG_OBJECT", lambda s: s.device.create_command_list(0, DIRECT, s.fence, None)),
     ("API_WRONG_OBJECT", lambda s: s.device.evict([s.buffer, s.dml])),
+    ("API_WRONG_OBJECT", lambda s: s.device.create_command_list(0, DIRECT, s.allocator, s.fence)),
+    ("API_WRONG_OBJECT", lambda s: s.pipeline(root_signature=s.fence)),
+    ("API_WRONG_OBJECT", lambda s: s.device.create_pipeline_state([(SUBOBJECT.ROOT_SIGNATURE, s.fence)])),
+    ("API_NULL_POINTER", lambda s: s.device.create_pipeline_state(None)),
+    ("API_WRONG_OBJECT", lambda s: s.commands(root=s.fence)),
     ("API_FOREIGN_POINTER", lambda s: s.queue.signal(4096, 1)),
 ]
 
@@ -672,7 +761,7 @@ ELSEWHERE = {
     "another rule refuses it first: of the desc, of the device, or by its pointer": "RS1 TN1 TN9 DD4",
     "there is no such layer to turn on later": "DEV7",
     "the HRESULT is an answer: private data, tests/programs/native": "OB1",
-    "not emulated": "EB1 DH10 DH11 CL10 CM3",
+    "not emulated": "EB1 DH10 DH11 CL10",
 }
 
 

@@ -130,7 +130,7 @@ def test_c_and_python_answer_alike(device: d3d12.Device, feature: Feature) -> No
 def test_shader_models_are_answered_up_to_the_device_s(device: d3d12.Device) -> None:
     for model in list(ShaderModel)[1:]:
         answer = device.check_feature_support(Feature.SHADER_MODEL, d3d12.FeatureDataShaderModel(model))
-        assert answer.highest_shader_model == min(model, ShaderModel.MODEL_6_2)
+        assert answer.highest_shader_model == min(model, ShaderModel.MODEL_6_6)
 
 
 def test_what_the_device_has_not_is_answered_as_missing(device: d3d12.Device) -> None:

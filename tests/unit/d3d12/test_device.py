@@ -252,7 +252,7 @@ def test_caps_with_inputs(stage: Stage) -> None:
     query = stage.device.check_feature_support
     shader = d3d12.FeatureDataShaderModel(d3d12.ShaderModel.MODEL_6_9)
 
-    assert query(Feature.SHADER_MODEL, shader).highest_shader_model == d3d12.ShaderModel.MODEL_6_2
+    assert query(Feature.SHADER_MODEL, shader).highest_shader_model == d3d12.ShaderModel.MODEL_6_6
     shader = d3d12.FeatureDataShaderModel(d3d12.ShaderModel.MODEL_5_1)
     assert query(Feature.SHADER_MODEL, shader).highest_shader_model == d3d12.ShaderModel.MODEL_5_1
     with fails("DEV8"):

@@ -165,6 +165,8 @@ def test_PS2_a_root_signature_is_given_or_in_the_shader(shaders: ShaderStage) ->
     pipeline = shaders.device.create_compute_pipeline_state(ComputePipelineStateDesc(None, own))
     assert pipeline.root_signature.desc == desc
     assert pipeline.root_signature.matches(shaders.device.create_root_signature(0, own))
+    pipeline.release()
+    assert pipeline.root_signature.released
 
 
 def test_PS2_every_range_is_bound(shaders: ShaderStage) -> None:
@@ -730,3 +732,68 @@ def test_CL9_a_pipeline_state_outlives_what_executes_it(stage: Stage, shaders: S
         stage.submit(commands)
     with fails("CL9"):
         shaders.record().set_pipeline_state(pipeline)
+
+
+# --- without a debug layer ---
+
+
+@pytest.mark.dmlemu(expect=["*"])
+def test_CM3_without_a_layer_close_fails_where_nothing_can_be_dispatched(
+    runtime: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shaders = ShaderStage(runtime, monkeypatch)
+    pipeline = shaders.pipeline(ROOTS)
+    for prepare in (lambda c: None, lambda c: c.set_pipeline_state(pipeline)):
+        commands, _ = runtime.record()
+        prepare(commands)
+        commands.dispatch(1)
+        with fails("CM3"):
+            commands.close()
+
+
+@pytest.mark.dmlemu(expect=["*"])
+def test_CM3_without_a_layer_the_gpu_finds_what_is_not_set(
+    runtime: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shaders = ShaderStage(runtime, monkeypatch)
+    commands = shaders.record(shaders.pipeline(ROOTS))
+    commands.dispatch(1)
+    runtime.run(commands)
+    assert runtime.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG
+    assert runtime.device.removal_record is not None
+    assert "root descriptor of 'x'" in runtime.device.removal_record.report.message
+
+
+@pytest.mark.dmlemu(expect=["*"])
+@pytest.mark.parametrize("slot", [7, 8])
+def test_CM3_without_a_layer_the_gpu_finds_tables_outside_of_heaps(
+    runtime: Stage, monkeypatch: pytest.MonkeyPatch, slot: int
+) -> None:
+    shaders = ShaderStage(runtime, monkeypatch)
+    source = runtime.filled(np.ones(4, np.uint32))
+    shaders.srv(7, source)
+    commands = shaders.record(shaders.pipeline(TABLES))
+    commands.set_compute_root_32bit_constants(0, [1, 0])
+    commands.set_compute_root_descriptor_table(1, shaders.handle(slot))
+    if slot == 8:  # of no heap: the call is not recorded
+        with fails("SC3"):
+            commands.close()
+        return
+    commands.dispatch(1)
+    runtime.run(commands)
+    assert runtime.device.removal_record is not None
+    assert runtime.device.removal_record.report.id == "DESC_INDEX"
+
+
+@pytest.mark.dmlemu(expect=["*"])
+def test_without_a_layer_a_shader_runs(runtime: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    shaders = ShaderStage(runtime, monkeypatch)
+    source, target = runtime.filled(np.arange(4, dtype=np.uint32)), runtime.buffer(16)
+    shaders.srv(0, source)
+    shaders.uav(1, target)
+    commands = shaders.record(shaders.pipeline(TABLES))
+    commands.set_compute_root_32bit_constants(0, [2, 1])
+    commands.set_compute_root_descriptor_table(1, shaders.handle())
+    commands.dispatch(1)
+    runtime.run(commands)
+    assert runtime.read(target).view(np.uint32).tolist() == [1, 3, 5, 7]

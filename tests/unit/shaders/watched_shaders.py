@@ -1,5 +1,6 @@
-"""The shaders of ``watched``: each is wrong, and right with ``FIXED`` defined as 1.  What they are given, and what is
-told of the wrong ones.
+"""The shaders of ``watched``: each is wrong, and right with ``FIXED`` defined as 1.
+
+What they are given, and what is told of the wrong ones.
 
 As a program: compiles them into ``watched/*.dxil``, where DXC is installed: extra hlsl.
 """
@@ -113,19 +114,19 @@ PAIRS: dict[str, Pair] = {
     "barrier_in_a_branch": Pair(
         (2, 1, 1),
         lambda: {"x": _f(64), "y": _zeros(64)},
-        (("BARRIER_LANES", 14, 0),),
+        (("WAIT_OF_SOME_LANES", 14, 0),),
         lambda: {"y": np.where(_f(64) > 10, _f(64), 0)},
     ),
     "return_before_a_barrier": Pair(
         (2, 1, 1),
         lambda: {"x": _f(96), "y": _zeros(96)},
-        (("BARRIER_MISSED", 15, 0),),
+        (("WAIT_IN_VAIN", 15, 0),),
         lambda: {"y": _f(96).reshape(48, 2)[:, ::-1].ravel()},
     ),
     "barriers_of_two_branches": Pair(
         (1, 1, 1),
         lambda: {"x": _f(64), "y": _zeros(64)},
-        (("BARRIER_OTHER", 17, 14),),
+        (("WAIT_ELSEWHERE", 17, 14),),
         lambda: {"y": np.append(_f(32), -_f(32, 32))[::-1]},
     ),
     "lane_of_a_larger_wave": Pair(

@@ -11,6 +11,8 @@ from ...d3d12.core.recording import Command
 from ...d3d12.memory.resource import resource_at
 
 if TYPE_CHECKING:
+    from dmlemu_hw.shader_watch import Watched
+
     from ...d3d12.device.device import Device
     from ...d3d12.memory.resource import Resource
     from ...errors import CallSite
@@ -83,7 +85,7 @@ class Names:
         """The command that the event refers to."""
         return self.work(event).command(event.command)
 
-    def work(self, event: Executing | Executed | Barrier | Place) -> Work:
+    def work(self, event: Executing | Executed | Barrier | Place | Watched) -> Work:
         """The list that the event refers to."""
         device = self._device()
         assert device is not None

@@ -1,10 +1,10 @@
-"""Shader checks: races inside of a dispatch, accesses outside of views, groupshared memory, barriers, waves."""
+"""Shader checks: races inside of a dispatch, bounds of views, groupshared memory, barriers, waves."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dmlemu_hw.events import Foresight
+from dmlemu_hw.events import Foresight, Place
 from dmlemu_hw.programs import Program, WatchedCode
 from dmlemu_hw.shader_watch import Finding, Watched, WatchedView
 
@@ -33,9 +33,9 @@ _CHECKS: dict[str, Declaration] = {
     "OUTSIDE": SHADER_OUT_OF_BOUNDS,
     "SHARED_OUTSIDE": SHADER_SHARED_OUT_OF_BOUNDS,
     "SHARED_UNWRITTEN": SHADER_SHARED_UNINITIALISED,
-    "BARRIER_LANES": SHADER_BARRIER_DIVERGENT,
-    "BARRIER_OTHER": SHADER_BARRIER_DIVERGENT,
-    "BARRIER_MISSED": SHADER_BARRIER_DIVERGENT,
+    "WAIT_OF_SOME_LANES": SHADER_BARRIER_DIVERGENT,
+    "WAIT_ELSEWHERE": SHADER_BARRIER_DIVERGENT,
+    "WAIT_IN_VAIN": SHADER_BARRIER_DIVERGENT,
     "LANE_OUTSIDE": SHADER_WAVE_SIZE,
     "LANE_INACTIVE": SHADER_INACTIVE_LANE,
 }
@@ -53,12 +53,16 @@ class Shaders(Check, Foresight):
         code = None if program is None else program.watched
         if program is None or code is None:
             return
-        command = self.names.work(event).command(event.command)
+        command = self.names.work(Place(*event[:4])).command(event.command)
         shader = Shader(program.label, code.threads)
         for found in event.findings:
             check = _CHECKS.get(found.kind)
             if check is not None:
-                view = event.views.get(found.later.view) if found.kind in ("RACE", "RACE_SAME", "OUTSIDE") else None
+                view = (
+                    event.views.get(found.later.view)
+                    if found.kind in ("RACE", "RACE_SAME", "OUTSIDE")
+                    else None
+                )
                 self.report(
                     check.id,
                     _message(shader, found, None if view is None else _view(program, view), code),
@@ -90,16 +94,16 @@ def _message(shader: Shader, found: Finding, view: View | None, code: WatchedCod
         return messages.shared_outside(shader, found, code.shared_bytes)
     if kind == "SHARED_UNWRITTEN":
         return messages.unwritten(shader, found)
-    if kind.startswith("BARRIER"):
+    if kind.startswith("WAIT"):
         return messages.barrier(shader, found)
     return messages.lane(shader, found, code.lanes)
 
 
 def _view(program: Program, view: WatchedView) -> View:
     if view.operand >= len(program.ranges):
-        return View(f"descriptor {view.index} of ResourceDescriptorHeap", view.stride, view.size)
+        return View(f"descriptor {view.register} of ResourceDescriptorHeap", view.stride, view.size)
     each = program.ranges[view.operand]
-    index = "" if each.count == 1 else f"[{view.index}]"
+    index = "" if each.count == 1 else f"[{view.register}]"
     return View(f"{each.title}{index}", view.stride, view.size)
 
 

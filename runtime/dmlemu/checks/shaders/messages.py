@@ -58,7 +58,11 @@ def race(shader: Shader, found: Finding, view: View | None) -> str:
     """``view`` None: groupshared memory."""
     later, earlier = found.later, found.earlier
     size = min(4, later.bytes, earlier.bytes)
-    place = f"{_bytes(found.offset, size)} of groupshared memory" if view is None else view.part(found.offset, size)
+    place = (
+        f"{_bytes(found.offset, size)} of groupshared memory"
+        if view is None
+        else view.part(found.offset, size)
+    )
     same = ", the same value" if found.kind.endswith("_SAME") else ""
     between = (
         "no barrier that waits and covers this memory is between them"
@@ -74,7 +78,9 @@ def race(shader: Shader, found: Finding, view: View | None) -> str:
 def outside(shader: Shader, found: Finding, view: View) -> str:
     """An access outside of a view."""
     side = found.later
-    instead = {"read": "it reads 0", "write": "nothing is written", "atomic": "nothing is changed"}[side.access]
+    instead = {"read": "it reads 0", "write": "nothing is written", "atomic": "nothing is changed"}[
+        side.access
+    ]
     size = min(4, side.bytes)
     return (
         f"{_capital(shader.thread(side))} {_VERBS[side.access]} {view.part(found.offset, size)}{_line(side)}, "
@@ -106,9 +112,13 @@ def barrier(shader: Shader, found: Finding) -> str:
     """Of threads that wait, and others that do not."""
     waits = f"{_capital(shader.thread(found.later))} waits at the barrier{_line(found.later)}"
     other = shader.thread(found.earlier)
-    if found.kind == "BARRIER_OTHER":
+    if found.kind == "WAIT_ELSEWHERE":
         return f"{waits}, and {other} at another one{_line(found.earlier)}{_others(found)}."
-    why = "does not come to it" if found.kind == "BARRIER_LANES" else "has ended, or comes to fewer barriers"
+    why = (
+        "does not come to it"
+        if found.kind == "WAIT_OF_SOME_LANES"
+        else "has ended, or comes to fewer barriers"
+    )
     return f"{waits}, and {other} {why}{_others(found)}."
 
 

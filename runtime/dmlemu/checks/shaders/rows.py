@@ -4,8 +4,9 @@ from ...diagnostics.declaration import When
 from ...diagnostics.groups import SHADERS
 from ...diagnostics.report import Severity
 
-_BARRIERS = "Direct3D 11.3 functional specification, 7.14 (synchronization of threads)"
-_WAVES = "HLSL Shader Model 6.0, wave intrinsics"
+_BARRIERS = "HLSL, GroupMemoryBarrierWithGroupSync and DeviceMemoryBarrierWithGroupSync"
+_BOUNDS = "Direct3D 11.3 functional specification, ld_structured, store_structured and store_raw"
+_WAVES = "HLSL shader model 6.0, WaveReadLaneAt"
 
 SHADER_RACE = SHADERS.reported(
     "SHADER_RACE",
@@ -59,7 +60,7 @@ SHADER_OUT_OF_BOUNDS = SHADERS.reported(
     "outside of the view leaves the whole buffer undefined.",
     "Compare the index with the number of elements before the access: the last group of a dispatch usually has "
     "threads without an element. Or make the view as large as what the shader accesses.",
-    rule="Direct3D 11.3 functional specification, 5.3.10 (out of bounds accesses)",
+    rule=_BOUNDS,
 )
 
 SHADER_SHARED_OUT_OF_BOUNDS = SHADERS.reported(
@@ -69,7 +70,7 @@ SHADER_SHARED_OUT_OF_BOUNDS = SHADERS.reported(
     When.EXECUTE,
     "A read gives anything; after a write all groupshared memory of the group is undefined.",
     "Make the array as large as its largest index, for a tile with its borders; or compare the index first.",
-    rule="Direct3D 11.3 functional specification, 5.3.10 (out of bounds accesses)",
+    rule=_BOUNDS,
 )
 
 SHADER_SHARED_UNINITIALISED = SHADERS.reported(
@@ -80,7 +81,7 @@ SHADER_SHARED_UNINITIALISED = SHADERS.reported(
     "Groupshared memory is not cleared: it holds what an earlier group, or another program, has left there.",
     "Let the threads of the group write it first, and wait: GroupMemoryBarrierWithGroupSync(). An atomic "
     "operation reads, too.",
-    rule="Direct3D 11.3 functional specification, 7.14 (groupshared memory)",
+    rule="HLSL, variable syntax, groupshared",
 )
 
 SHADER_BARRIER_DIVERGENT = SHADERS.reported(
@@ -125,5 +126,5 @@ SHADER_UNCHECKED = SHADERS.reported(
     "Each 4 bytes of a buffer that a dispatch writes take 16 to 20 bytes while it is checked, 4 GiB at most, and "
     "of each dispatch 100 different findings are told. What is beyond that is not.",
     "No change is needed. A smaller test of the same program is checked completely.",
-    no_example="needs gigabytes of memory",
+    no_example="It takes gigabytes of memory.",
 )

@@ -1,8 +1,7 @@
 """Feature support: the structs of ``ID3D12Device::CheckFeatureSupport``.
 
-The default of every output field is the device's answer.  No shader code runs on the device yet, so it
-reports no optional shader instruction as supported; nor has it textures, drawing or protected memory, whose
-features it answers as a device without them does.
+The default of every output field is the device's answer.  Compute shaders run, up to shader model 6.6 and with
+buffers alone; textures, drawing, raytracing and protected memory are answered as by a device without them.
 """
 
 from __future__ import annotations
@@ -51,7 +50,8 @@ from .info_queue import not_implemented, spell
 from .rows import DEV8, DEV9, DEV10, DEV11
 
 MAX_FEATURE_LEVEL = FeatureLevel.LEVEL_12_0
-MAX_SHADER_MODEL = ShaderModel.MODEL_6_2
+MAX_SHADER_MODEL = ShaderModel.MODEL_6_6
+MIN_WAVE, MAX_WAVE = 4, 64  # lanes; a shader without the attribute WaveSize gets 16 or 32
 # Descriptors of shader-visible heaps (DH2).
 MAX_VIEWS = 1_000_000
 MAX_SAMPLERS = 2048
@@ -62,9 +62,9 @@ MAX_THREAD_GROUPS = 65535  # of a dispatch, in each dimension
 class FeatureDataD3D12Options(Frozen):
     """``D3D12_FEATURE_DATA_D3D12_OPTIONS``."""
 
-    double_precision_float_shader_ops: bool = False
+    double_precision_float_shader_ops: bool = True
     output_merger_logic_op: bool = False
-    min_precision_support: ShaderMinPrecisionSupport = ShaderMinPrecisionSupport.NONE
+    min_precision_support: ShaderMinPrecisionSupport = ShaderMinPrecisionSupport.PRECISION_16_BIT
     tiled_resources_tier: TiledResourcesTier = TiledResourcesTier.TIER_2
     resource_binding_tier: ResourceBindingTier = ResourceBindingTier.TIER_3
     ps_specified_stencil_ref_supported: bool = False
@@ -143,14 +143,17 @@ class FeatureDataCommandQueuePriority(Struct):
 
 
 class FeatureDataD3D12Options1(Frozen):
-    """``D3D12_FEATURE_DATA_D3D12_OPTIONS1``."""
+    """``D3D12_FEATURE_DATA_D3D12_OPTIONS1``.
 
-    wave_ops: bool = False
-    wave_lane_count_min: int = 0
-    wave_lane_count_max: int = 0
-    total_lane_count: int = 0
+    ``total_lane_count`` is the same on every machine, whatever the threads that run the groups are.
+    """
+
+    wave_ops: bool = True
+    wave_lane_count_min: int = MIN_WAVE
+    wave_lane_count_max: int = MAX_WAVE
+    total_lane_count: int = MAX_WAVE
     expanded_compute_resource_states: bool = True
-    int64_shader_ops: bool = False
+    int64_shader_ops: bool = True
 
 
 class FeatureDataD3D12Options2(Frozen):
@@ -179,7 +182,7 @@ class FeatureDataD3D12Options4(Frozen):
     shared_resource_compatibility_tier: SharedResourceCompatibilityTier = (
         SharedResourceCompatibilityTier.TIER_0
     )
-    native_16bit_shader_ops_supported: bool = False
+    native_16bit_shader_ops_supported: bool = True
 
 
 class FeatureDataD3D12Options5(Frozen):
@@ -218,8 +221,8 @@ class FeatureDataD3D12Options9(Frozen):
 
     mesh_shader_pipeline_stats_supported: bool = False
     mesh_shader_supports_full_range_render_target_array_index: bool = False
-    atomic_int64_on_typed_resource_supported: bool = False
-    atomic_int64_on_group_shared_supported: bool = False
+    atomic_int64_on_typed_resource_supported: bool = True
+    atomic_int64_on_group_shared_supported: bool = True
     derivatives_in_mesh_and_amplification_shaders_supported: bool = False
     wave_mma_tier: WaveMmaTier = WaveMmaTier.NOT_SUPPORTED
 
@@ -234,7 +237,7 @@ class FeatureDataD3D12Options10(Frozen):
 class FeatureDataD3D12Options11(Frozen):
     """``D3D12_FEATURE_DATA_D3D12_OPTIONS11``."""
 
-    atomic_int64_on_descriptor_heap_resource_supported: bool = False
+    atomic_int64_on_descriptor_heap_resource_supported: bool = True
 
 
 class FeatureDataD3D12Options12(Frozen):
@@ -407,10 +410,12 @@ class FeatureDataTightAlignment(Frozen):
     support_tier: TightAlignmentTier = TightAlignmentTier.NOT_SUPPORTED
 
 
-# D3D12_FORMAT_SUPPORT1_BUFFER, _TYPED_UNORDERED_ACCESS_VIEW; D3D12_FORMAT_SUPPORT2_UAV_TYPED_LOAD, _STORE
+# D3D12_FORMAT_SUPPORT1_BUFFER, _SHADER_LOAD, _TYPED_UNORDERED_ACCESS_VIEW
 _BUFFER = 0x1
-_SUPPORT1 = _BUFFER | 0x2000000
-_SUPPORT2 = 0x40 | 0x80
+_SUPPORT1 = _BUFFER | 0x100 | 0x2000000
+_SUPPORT2 = 0x40 | 0x80  # D3D12_FORMAT_SUPPORT2_UAV_TYPED_LOAD, _STORE
+# _UAV_ATOMIC_ADD, _BITWISE_OPS, _COMPARE_STORE_OR_COMPARE_EXCHANGE, _EXCHANGE, with _SIGNED or _UNSIGNED_MIN_OR_MAX
+_ATOMICS = {Format.R32_SINT: 0x1F, Format.R32_UINT: 0x2F}
 
 
 def _own(data: Any) -> Any:
@@ -449,7 +454,8 @@ def _format_support(data: FeatureDataFormatSupport) -> FeatureDataFormatSupport:
     if data.format == Format.UNKNOWN:  # the format of buffers and of structured views
         return replace(data, support1=_BUFFER, support2=0)
     if int(data.format) in TYPED:
-        return replace(data, support1=_SUPPORT1, support2=_SUPPORT2)
+        atomics = _ATOMICS.get(Format(data.format), 0)
+        return replace(data, support1=_SUPPORT1, support2=_SUPPORT2 | atomics)
     return replace(data, support1=0, support2=0)
 
 

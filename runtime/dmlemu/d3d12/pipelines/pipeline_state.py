@@ -21,8 +21,7 @@ from .rows import PS1, PS2, PS3
 from .structs import ComputePipelineStateDesc
 
 if TYPE_CHECKING:
-    from ...shaders import Container, ShaderError
-    from ...shaders import CompiledShader
+    from ...shaders import CompiledShader, Container, ShaderError
     from ..core.device_context import DeviceContext
 
 __all__ = ["PipelineState", "create_compute_pipeline_state", "create_pipeline_state"]
@@ -42,11 +41,13 @@ _OF_COMPUTE = {
 class PipelineState(DeviceChild):
     """A compute shader, ready to be dispatched; mirrors ``ID3D12PipelineState``.
 
-    ``root_signature``: the one that it was created with, or the shader's own.  ``program``: what the GPU
-    runs. ``shader``: the compiled shader; its ``threads`` are those of a group.
+    ``root_signature``: the one that it was created with, or the shader's own, which lives as long as the
+    pipeline state.  ``program``: what the GPU runs.  ``shader``: the compiled shader; its ``threads`` are
+    those of a group.
     """
 
     kind = "pipeline state"
+    _made: RootSignature | None = None
 
     def __init__(
         self,
@@ -75,6 +76,15 @@ class PipelineState(DeviceChild):
         )
         context.gpu.memory.programs.add(self.program)
         self._own(self.program)
+
+    def make_own(self, root_signature: RootSignature) -> None:
+        """The program did not create this root signature, and cannot release it."""
+        self._made = root_signature
+
+    def _release(self, *, emit: bool) -> None:
+        super()._release(emit=emit)
+        if self._made is not None:
+            self._made._release(emit=emit)
 
     @property
     def _detail(self) -> str:
@@ -109,7 +119,10 @@ def create_compute_pipeline_state(
     signature = _root_signature(context, desc.root_signature, code, container, operation)
     blob = _blob_of(code, signature)
     _check_cached(desc.cached_pso, blob, operation)
-    return PipelineState(context, signature, _compiled(container, operation), container, blob)
+    made = PipelineState(context, signature, _compiled(container, operation), container, blob)
+    if desc.root_signature is None:
+        made.make_own(signature)
+    return made
 
 
 def create_pipeline_state(
@@ -203,9 +216,7 @@ def _watched_code(container: Container, shader: CompiledShader) -> WatchedCode |
         return None
     if found is shader:
         return None
-    return WatchedCode(
-        found.address, found.threads, found.wave, found.shared_bytes, found.frame_bytes, found
-    )
+    return WatchedCode(found.address, found.threads, found.wave, found.shared_bytes, found.frame_bytes, found)
 
 
 def _root_signature(

@@ -15,9 +15,10 @@ from ._capi import lib
 from .d3d12_objects import D3D12Object, ID3DDestructionNotifier
 from .debug import ID3D12DebugDevice, ID3D12DebugDevice1, ID3D12InfoQueue
 from .objects import Interface, invalid, push_reason, refuses, thing
+from .pipelines import read_command_signature_desc, read_compute_desc, read_stream
 from .reports import no_effect
 from .root_signatures import create_versioned_deserializer, serialize_versioned
-from .values import by_value, write_numbers, write_out
+from .values import by_value, create, write_numbers, write_out
 
 __all__ = ["ID3D12Device"]
 
@@ -98,6 +99,20 @@ class ID3D12Device(D3D12Object, of=d3d12.Device, name="ID3D12Device15"):
             write(data, _LEVELS.pack(count, levels, answer.max_supported_feature_level))
         else:
             write(data, pack(self.thing.check_feature_support(feature, read(kind, data))))
+
+    def CreateComputePipelineState(self, desc: int, riid: int, out: int) -> HResult:
+        return create(riid, out, lambda: self.thing.create_compute_pipeline_state(read_compute_desc(desc)))
+
+    def CreatePipelineState(self, desc: int, riid: int, out: int) -> HResult:
+        return create(riid, out, lambda: self.thing.create_pipeline_state(read_stream(desc)))
+
+    def CreateCommandSignature(self, desc: int, root_signature: int, riid: int, out: int) -> HResult:
+        def make() -> d3d12.CommandSignature:
+            operation = "CreateCommandSignature"
+            root = thing(root_signature, d3d12.RootSignature, "pRootSignature", operation)
+            return self.thing.create_command_signature(read_command_signature_desc(desc), root)
+
+        return create(riid, out, make)
 
     def RegisterTrimNotificationCallback(self, data: int) -> None:
         operation = "RegisterTrimNotificationCallback"

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import d3d12
 from ...d3d12.core.c_memory import read_array
+from ...d3d12.root_signatures.validation import MOST_DWORDS
 from .d3d12_objects import D3D12Child
 from .objects import thing
 
@@ -24,6 +25,11 @@ class ID3D12GraphicsCommandList(D3D12Child, of=d3d12.CommandList, name="ID3D12Gr
 
     def SetPredication(self, buffer: int, offset: int, operation: int) -> None:
         self.thing.set_predication(buffer, offset, operation)
+
+    def SetComputeRoot32BitConstants(self, index: int, count: int, data: int, offset: int) -> None:
+        operation = "SetComputeRoot32BitConstants"
+        values = read_array("I", data, count, "pSrcData", operation, most=MOST_DWORDS)
+        self.thing.set_compute_root_32bit_constants(index, values, offset)
 
 
 # Barriers that name no resource, as most of most programs, by their type.

@@ -33,6 +33,7 @@ __all__ = [
     "ID3D12VersionedRootSignatureDeserializer",
     "create_deserializer",
     "create_versioned_deserializer",
+    "hand_out_blob",
     "serialize",
     "serialize_versioned",
 ]
@@ -95,7 +96,8 @@ class ID3D10Blob(Interface, of=Blob):
         return self.thing.size
 
 
-def _hand_out_blob(data: bytes, out: int) -> None:
+def hand_out_blob(data: bytes, out: int) -> None:
+    """Writes an ID3DBlob with a copy of the bytes."""
     hand_out(Blob(data), int(ffi.cast("uintptr_t", _IID_BLOB)), out)
 
 
@@ -144,10 +146,10 @@ def _serialize(make: Callable[[], bytes], blob: tuple[int, str], error: int, ope
         write_pointer(each, 0)
     try:
         _wanted(out, field, "the address of a pointer", operation)
-        _hand_out_blob(make(), out)
+        hand_out_blob(make(), out)
     except Error as refused:
         if error:
-            _hand_out_blob(_text(refused).encode() + b"\0", error)
+            hand_out_blob(_text(refused).encode() + b"\0", error)
         raise
 
 

@@ -123,7 +123,6 @@ _WRITTEN = {
     "BOOL": "bool({0})",
     "HANDLE": "{0} or None",
     "REFIID": "guid({0}, {2})",
-    "ID3D12PipelineState*": "{0} or None",
     "ID3D12ProtectedResourceSession*": "nothing({0}, {1}, {2})",
 }
 # The readers of DirectML's descs, and the objects in them.
