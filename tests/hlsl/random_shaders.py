@@ -504,7 +504,7 @@ class RandomShader:
             "WavePrefixSum": lambda x: np.cumsum(x, dtype=x.dtype) - x,
             "WavePrefixProduct": lambda x: np.concatenate([[one(1)], np.cumprod(x, dtype=x.dtype)[:-1]]),
         }
-        if type.kind == "u":
+        if type.kind == "u" and type.bits > 16:
             choices["WaveActiveBitAnd"] = np.bitwise_and.reduce
             choices["WaveActiveBitOr"] = np.bitwise_or.reduce
             choices["WaveActiveBitXor"] = np.bitwise_xor.reduce

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
+from dmlemu.cli import main
 from dmlemu.shaders import read_container
 from dmlemu.shaders.dxc import CompilerMissing, HlslError, _library, compile_hlsl
 
@@ -111,3 +113,38 @@ def test_threads_compile_at_the_same_time() -> None:
     for worker in workers:
         worker.join()
     assert sizes == {number: (number, 1, 1) for number in range(1, 9)}
+
+
+def test_the_command_compiles_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, folder = tmp_path / "x.hlsl", tmp_path / "common"
+    folder.mkdir()
+    (folder / "b.h").write_text("#define VALUE 17\n")
+    (tmp_path / "a.h").write_text('#include "b.h"\nRWByteAddressBuffer o;\n')
+    source.write_text(
+        '#include "a.h"\n[numthreads(N, 1, 1)]\nvoid f(uint i : SV_GroupIndex) { o.Store(4 * i, VALUE); }'
+    )
+    words = ["shader", str(source), "--entry", "f", "--target", "cs_6_2", "-D", "N=3", "-I", str(folder)]
+    assert main([*words, "--output", str(tmp_path / "x.dxil")]) == 0
+    out = capsys.readouterr().out
+    assert "compute shader for cs_6_2, 3 x 1 x 1 threads" in out and "; line 3" in out and "17" in out
+    assert main(["shader", str(tmp_path / "x.dxil")]) == 0
+    assert capsys.readouterr().out == out
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "words"),
+    [
+        ("void main() {", [], "x.hlsl:1:14: error: expected '}'"),
+        (EMPTY, ["--entry", "g"], "missing entry point"),
+        (EMPTY, ["--dxc=-spirv"], "the characters DXBC"),
+        ('#include "absent.h"', [], "'absent.h' file not found"),
+        ('#include "."', [], "error"),
+    ],
+)
+def test_the_command_says_what_is_wrong_with_a_source(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, more: list[str], words: str
+) -> None:
+    source = tmp_path / "x.hlsl"
+    source.write_text(text)
+    assert main(["shader", str(source), *more]) == 1
+    assert words in capsys.readouterr().err

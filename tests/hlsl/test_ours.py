@@ -1,0 +1,132 @@
+"""Shaders as native code of ours: the classics, random ones, and what DXC's containers hold now and then."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dmlemu.shaders.dxc import CompilerMissing, compile_hlsl
+from thorough import part_of
+
+from . import ours
+from .cases import Case, Expected, differences, raw, structured
+from .classics import CLASSICS
+from .random_shaders import random_case
+from .reduce import verdict
+
+try:
+    pytest.importorskip("llvmlite")
+    compile_hlsl("[numthreads(1, 1, 1)] void main() {}")
+except CompilerMissing as absent:
+    pytestmark = pytest.mark.skip(str(absent))
+
+WAVES = (4, 8, 16, 32, 64)
+
+
+@pytest.mark.parametrize("wave", WAVES)
+@pytest.mark.parametrize("name", CLASSICS)
+def test_classics(name: str, wave: int) -> None:
+    case = CLASSICS[name](wave)
+    assert not differences(case, ours.run(case, wave))
+
+
+@pytest.mark.parametrize("name", CLASSICS)
+def test_the_order_of_groups_does_not_matter(name: str) -> None:
+    case = CLASSICS[name](8)
+    assert not differences(case, ours.run(case, 8, order=12345))
+
+
+def agree(seed: int, lavapipe: bool = False) -> None:
+    """In a process of its own: a shader that is compiled wrongly may end it."""
+    wave = WAVES[seed % 5]
+    case = random_case(seed, wave, lavapipe)
+    assert verdict(case, lambda case: ours.run(case, wave)) == ("same", ""), case.name
+
+
+@pytest.mark.parametrize("seed", range(part_of(20)))
+def test_random_shaders(seed: int) -> None:
+    agree(seed)
+
+
+@pytest.mark.long(parts=10)
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("block", range(20))
+def test_more_random_shaders(block: int) -> None:
+    for seed in range(1000 + 20 * block, 1020 + 20 * block):
+        agree(seed, lavapipe=seed % 2 == 1)
+
+
+def run(body: str, count: int, *values: np.ndarray, before: str = "", type: str = "uint") -> bytes:
+    """What ``body`` writes to ``o``, with a thread for each element of ``a`` and ``b``."""
+    inputs = "".join(f"StructuredBuffer<{type}> {name} : register(t{n});\n" for n, name in enumerate("ab"))
+    source = f"""{inputs}RWByteAddressBuffer o : register(u0);
+{before}
+[numthreads({count}, 1, 1)] void main(uint i : SV_GroupIndex) {{ {body} }}"""
+    buffers = {f"t{n}": structured(value) for n, value in enumerate(values)}
+    case = Case("one", source, {**buffers, "u0": raw(np.zeros(2 * count, np.uint32))})
+    return ours.run(case, 8)["u0"]
+
+
+def test_a_contiguous_access_may_begin_before_the_variable() -> None:
+    body = "s[i] = a[i]; GroupMemoryBarrierWithGroupSync(); o.Store(4 * i, i >= 5 ? s[i - 5] : 0);"
+    a = np.arange(32, dtype=np.uint32) + 7
+    found = run(body, 32, a, a, before="groupshared uint s[32];")
+    assert not Expected(np.concatenate([np.zeros(5, np.uint32), a[:-5]])).difference(found)
+
+
+def test_an_array_of_integers_is_read_as_floats() -> None:
+    body = "uint x[4] = { a[i], b[i], 5, 6 }; x[a[i] & 3] = 7; o.Store(4 * i, asuint(asfloat(x[i & 3]) * 2));"
+    a, b = np.arange(8, dtype=np.uint32), np.float32([1, 2, 3, 4, 5, 6, 7, 8]).view(np.uint32)
+    rows = np.stack([a, b, np.full(8, 5, np.uint32), np.full(8, 6, np.uint32)], 1)
+    rows[np.arange(8), a & 3] = 7
+    floats = (rows[np.arange(8), np.arange(8) & 3].view(np.float32) * 2).view(np.uint32)
+    assert not Expected(floats).difference(run(body, 8, a, b))
+
+
+def test_values_cross_regions_that_lanes_pass_by() -> None:
+    """A loop that lanes leave by a return makes blocks that all lanes pass, some without their values."""
+    body = """
+    if (a[0] == 3) {
+        for (uint k = 0; k < a[i]; ++k) {
+            uint end = a[(k + i) % 8] % 3;
+            for (uint j = 0; j < end; ++j) if (b[(j + k + i) % 8] == 4) return;
+        }
+    }
+    for (uint n = 0; n < 4; ++n)
+        if (i < n) for (uint m = 0; m < a[1] % 5; ++m) o.InterlockedAdd(4 * i, n + m);
+    o.InterlockedAdd(4 * i, 1000);"""
+    a, b = np.array([3, 4, 2, 0, 1, 5, 6, 2], np.uint32), np.array([0, 4, 1, 2, 9, 3, 5, 6], np.uint32)
+    expected = np.zeros(8, np.uint32)
+    for i in range(8):
+        if any(b[(j + k + i) % 8] == 4 for k in range(int(a[i])) for j in range(int(a[(k + i) % 8]) % 3)):
+            continue
+        expected[i] = 1000 + sum(n + m for n in range(4) if i < n for m in range(4))
+    assert not Expected(expected).difference(run(body, 8, a, b))
+
+
+def test_divisions_by_zero_and_out_of_range() -> None:
+    """The arguments are loaded: what DXC makes of constants is its own."""
+    a = np.array([7, 0, 0x80000000, 0x80000000, 0xFFFFFFF9, 5], np.uint32)
+    b = np.array([0, 0, 0xFFFFFFFF, 0, 2, 0xFFFFFFFE], np.uint32)
+    ones, least = 0xFFFFFFFF, 0x80000000
+    for expression, expected in {
+        "a[i] / b[i]": [ones, ones, 0, ones, 0x7FFFFFFC, 0],
+        "a[i] % b[i]": [ones, ones, least, ones, 1, 5],
+        "int(a[i]) / int(b[i])": [ones, ones, least, ones, -3 & ones, -2 & ones],
+        "int(a[i]) % int(b[i])": [ones, ones, 0, ones, -1 & ones, 1],
+    }.items():
+        found = run(f"o.Store(4 * i, {expression});", 6, a, b)
+        assert not Expected(np.array(expected, np.uint32)).difference(found), expression
+
+
+@pytest.mark.parametrize(
+    ("cast", "expected"),
+    [
+        ("int(a[i])", [0, 0x7FFFFFFF, 0x80000000, 0x7FFFFFFF, -1 & 0xFFFFFFFF, 0x7FFFFFFF]),
+        ("uint(a[i])", [0, 0xFFFFFFFF, 0, 3000000000, 0, 0xFFFFFFFF]),
+    ],
+)
+def test_conversions_are_clamped(cast: str, expected: list[int]) -> None:
+    a = np.float32([np.nan, np.inf, -np.inf, 3e9, -1.5, 1e20])
+    found = run(f"o.Store(4 * i, {cast});", 6, a, a, type="float")
+    assert not Expected(np.array(expected, np.uint32)).difference(found)
