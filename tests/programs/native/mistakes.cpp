@@ -19,5 +19,5 @@ int main()
     buffer->Release(); // the last Release
     buffer->GetGPUVirtualAddress(); // use after Release
     for (int i = 0; i < 2; i++)
-        gpu.device->CreateComputePipelineState(nullptr, IID_PPV_ARGS(&state));
+        gpu.device->CreateGraphicsPipelineState(nullptr, IID_PPV_ARGS(&state));
 }

@@ -72,7 +72,7 @@ def test_mistakes_are_reported_with_their_lines(built: Built) -> None:
         f"released at mistakes.cpp:{lines['a Release inside of a helper']} in main, through wrladapter.h:"
         in done.stderr
     )
-    assert done.stderr.count("CreateComputePipelineState is not emulated.\n  -") == 1
+    assert done.stderr.count("CreateGraphicsPipelineState is not emulated.\n  -") == 1
 
 
 def test_refusals_give_their_hresults(built: Built) -> None:

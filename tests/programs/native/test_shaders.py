@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
-from toolchain import DMLEMU, HERE, Built, needs_compiler, reported, run
+from toolchain import DMLEMU, HERE, Built, compiled, needs_compiler, reported, run
 
 pytest.importorskip("llvmlite", reason="the extra hlsl is not installed")
 pytestmark = needs_compiler
@@ -29,3 +33,51 @@ def test_arguments_that_cannot_be_are_refused(built: Built, strictness: str) -> 
     done = run(*DMLEMU, "exec", "--strictness", strictness, built("shaders"), SAXPY, "refuse")
     assert done.stdout == "done\n", done.stderr
     assert "a bug of dmlemu" not in done.stderr
+
+
+# --- the example ---
+
+EXAMPLE = HERE.parents[2] / "examples" / "shaders"
+MISSING = {
+    "filters": ("STATE_FOR_DISPATCH", "a transition of buffer 'filters' from COPY_DEST to UNORDERED_ACCESS"),
+    "pixels": ("STATE_BEFORE", "a transition of buffer 'pixels' from COPY_DEST to NON_PIXEL_SHADER_RESOURCE"),
+    "tensor": ("HAZARD_RAW", "ResourceBarrier(UAV('tensor'))"),
+    "scores": ("STATE_BEFORE", "a transition of buffer 'scores' from UNORDERED_ACCESS to NON_PIXEL_SHADER_"),
+    "classes": ("STATE_BEFORE", "a transition of buffer 'classes' from UNORDERED_ACCESS to COPY_SOURCE"),
+}
+
+
+def expected() -> list[str]:
+    """What the example prints, by NumPy in doubles."""
+    y, x = np.mgrid[:64, :64]
+    image = np.stack([4 * x, 4 * y, (x * x + y * y) // 16]).astype(np.uint8) / 255
+    numbers = (np.arange(4 * 3 * 9) * 7919 % 1009).astype(np.float32)
+    filters = (numbers / np.float32(1009) - np.float32(0.5)).astype(np.float64).reshape(4, 3, 3, 3)
+    padded = np.pad(image, ((0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))
+    scores = np.einsum("cyxij,kcij->kyx", windows, filters)
+    best = np.sort(scores, axis=0)
+    assert (best[-1] - best[-2]).min() > 1e-5, "rounding could decide"
+    return ["".join(map(str, row)) for row in scores.argmax(axis=0)]
+
+
+def test_shaders_beside_directml_compute_what_numpy_does(tmp_path: Path) -> None:
+    program = compiled(EXAMPLE / "pixels.cpp", tmp_path / "pixels")
+    done = run(*DMLEMU, "exec", "--strict", program, EXAMPLE)
+    assert (done.stdout.splitlines(), done.stderr, done.returncode) == (expected(), "", 0)
+    done = run(*DMLEMU, "exec", "--strict", "--chaos", "3", program, EXAMPLE)
+    assert (done.stdout.splitlines(), done.returncode) == (expected(), 0), done.stderr
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_each_barrier_that_is_missing_is_named(name: str, tmp_path: Path) -> None:
+    source = (EXAMPLE / "pixels.cpp").read_text(encoding="utf-8")
+    text, count = re.subn(rf"^ +gpu\.Barrier\(.*\); // {name}$", "", source, flags=re.MULTILINE)
+    assert count == 1
+    (tmp_path / "pixels.cpp").write_text(text, encoding="utf-8")
+    program = compiled(tmp_path / "pixels.cpp", tmp_path / "pixels")
+    done = run(*DMLEMU, "exec", "--strict", program, EXAMPLE)
+    id, hint = MISSING[name]
+    first, *_ = re.findall(r"^(?:D3D12|DML) ERROR (\w+)(?:.*\n)+?  hint: (.*)$", done.stderr, re.MULTILINE)
+    assert (first[0], hint in first[1]) == (id, True), done.stderr
+    assert done.returncode == 1

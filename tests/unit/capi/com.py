@@ -132,21 +132,22 @@ class Arguments:
         self.kept: list[Any] = []
 
     def made(self, parameters: list[str]) -> Iterator[Any]:
-        given = iter(self.given)
+        given, last = iter(self.given), None
         for i, parameter in enumerate(parameters):
             kind, name = re.fullmatch(r"(.*?)(\w+)(?:\[ \d+ \])?", parameter).groups()  # type: ignore[union-attr]
             if kind.strip() in ("REFIID", "REFGUID"):
                 yield self.memory(IUNKNOWN)
             elif kind.strip() == "void **":
                 yield int(ffi.cast("uintptr_t", self.out))
-            elif kind.strip() == "SIZE_T":
-                yield len(self.kept[-1]) - 1 if self.kept else 0
+            elif kind.strip() == "SIZE_T" and isinstance(last, bytes):
+                yield len(last)
             elif name == "FeatureSupportDataSize":
                 yield len(self.kept[-1]) - 1 if self.kept else 0
             elif self.is_count(kind, name, parameters[i + 1 : i + 2]):
                 yield self.count(parameters, i)
             else:
-                yield self.value(next(given, 0), re.sub(r"\bconst\b|[ *]", "", kind))
+                last = next(given, 0)
+                yield self.value(last, re.sub(r"\bconst\b|[ *]", "", kind))
 
     @staticmethod
     def is_count(kind: str, name: str, after: list[str]) -> bool:

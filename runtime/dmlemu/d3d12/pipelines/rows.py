@@ -131,7 +131,7 @@ class PS2(Rule):
         "No root signature is given, and the shader has none of its own.",
         field="pRootSignature",
         given=None,
-        expected="a root signature, or a shader with the attribute RootSignature",
+        expected="a root signature, or a shader whose source has one as an attribute",
         message_id=MessageId.CREATECOMPUTEPIPELINESTATE_MISSING_ROOT_SIGNATURE,
     )
     not_bound = Breach(
