@@ -33,6 +33,7 @@ def _checks() -> Iterator[str]:
         found.setdefault(each.check, []).append(each)
     for group, checks in check_groups().items():
         programs = [each for check in checks for each in found.get(check.id, [])]
+        programs.sort(key=lambda each: not each.picture)  # those with a picture are seen first
         if programs:
             yield f'## Checks: {group.title}\n\n<div class="cards">\n'
             for each in programs:

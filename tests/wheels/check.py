@@ -361,10 +361,8 @@ def compile_program(place: Place, root: Path, source: str) -> Path:
     package, work = root / "packages" / "dmlemu", WORK / "programs"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
-    for each in (
-        "directx",
-        "wsl",
-    ):  # of the package directx-headers-dev, without those of this machine's libc
+    # Of the package directx-headers-dev, without the headers of this machine's C library beside them.
+    for each in ("directx", "dxguids", "wsl"):
         (work / each).symlink_to(Path("/usr/include", each))
     (work / "rows.cpp").write_text(source)
     target = place.programs or place.zig
@@ -388,6 +386,10 @@ def check_program(place: Place, root: Path, environment: dict[str, str]) -> None
     if python.parent.name != "lib":  # where it is looked for below a prefix; asking Python starts a program
         (root / "usr" / "lib" / python.name).unlink(missing_ok=True)
         (root / "usr" / "lib" / python.name).symlink_to(python.relative_to(root / "usr" / "lib"))
+    # The Python in a C++ program looks for packages where that of the system does, and not at PYTHONPATH.
+    here = "lib/python3.13/site-packages" if place.zig else "lib/python3/dist-packages"
+    (root / "usr" / here).mkdir(parents=True, exist_ok=True)
+    (root / "usr" / here / "packages.pth").write_text(f"{folder}/packages\n")
     given = environment | {
         "LD_LIBRARY_PATH": f"{folder}/packages/dmlemu/lib",
         "DMLEMU_PYTHON": f"{folder}/usr",

@@ -22,3 +22,8 @@ function addFilter(place) {
 }
 
 document.querySelectorAll(".filter").forEach(addFilter);
+
+// Where a column is narrow, names break behind an underscore.
+for (const name of document.querySelectorAll("article td:first-child a span:not(:has(*))")) {
+  name.innerHTML = name.innerHTML.replaceAll("_", "_<wbr>");
+}

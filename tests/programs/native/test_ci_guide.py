@@ -245,7 +245,7 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {
         "dmlemu_stand_in.pth": f"import site; site.addsitedir({packages!r})\n",
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: dmlemu\nVersion: {ours.version}\n"
-        "Provides-Extra: test\n",
+        "Provides-Extra: test\nProvides-Extra: campaign\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": commands,
     }
@@ -301,6 +301,7 @@ def check_annotations(machine: Machine, name: str) -> None:
 
 WORKFLOW = yaml.safe_load(FILES[".github/workflows/dmlemu.yml"])
 CHAOS = yaml.safe_load(FILES[".github/workflows/chaos.yml"])
+CAMPAIGN = yaml.safe_load(FILES[".github/workflows/campaign.yml"])
 GITLAB = yaml.safe_load(FILES[".gitlab-ci.yml"])
 
 
@@ -356,6 +357,17 @@ def test_seeds_of_the_night(tmp_path: Path, stand_in: Path) -> None:
     assert machine.failed
     assert re.findall(r"--dmlemu-chaos=(\d+) repeats", machine.output) == ["14"]
     assert CHAOS[True]["schedule"]  # PyYAML takes "on" for a truth value
+
+
+@pytest.mark.long
+@pytest.mark.timeout(280)
+def test_a_campaign(tmp_path: Path, stand_in: Path) -> None:
+    machine = Machine(tmp_path, stand_in)
+    GitHub(machine).job(CAMPAIGN, "campaign", CASES=4)
+    assert not machine.failed and "4 of 4 cases" in machine.output, machine.output
+    assert machine.uploaded[0]["runs"][0]["results"] == []
+    assert "<testsuite" in (machine.checkout / "campaign.xml").read_text()
+    assert CAMPAIGN[True]["schedule"]
 
 
 @needs_cmake
