@@ -81,6 +81,8 @@ def simulate(workers: int, length: float, seconds: float) -> None:
             spec = Spec("operators", "operators", "simulated", cases=10**9)
             with Database(path, spec, identity()) as database:
                 cluster = executors.Cluster(spec, identity(), 60, None, workers, print)
+                while not cluster.room():  # the workers are not all there
+                    cluster.results(1.0)
                 loop: Any = campaign._Loop(spec, database, seconds, length, None)  # its time begins now
                 loop.schedule.done = lambda result: None  # pieces stay as they are: of one case
                 written = 0.0
