@@ -96,7 +96,11 @@ def read_stream(address: int) -> list[tuple[int, Any]]:
         needed = at + (4 if layout is None else layout.size)
         if needed > size:
             raise invalid(
-                "pDesc.SizeInBytes", size, f"at least {needed}, for subobject {len(rows)}", operation, API_SIZE
+                "pDesc.SizeInBytes",
+                size,
+                f"at least {needed}, for subobject {len(rows)}",
+                operation,
+                API_SIZE,
             )
         name = f"{field}[{len(rows)}]"
         rows.append((kind, _value(kind, layout.unpack_from(data, at)[1:], name, operation)))
@@ -116,6 +120,4 @@ def read_command_signature_desc(address: int) -> d3d12.CommandSignatureDesc | No
         return None
     stride, count, arguments, mask = _COMMANDS.unpack(read_bytes(address, _COMMANDS.size))
     rows = read_array(_ARGUMENT, arguments, count, "pDesc.pArgumentDescs", "CreateCommandSignature")
-    return d3d12.CommandSignatureDesc(
-        stride, tuple(d3d12.IndirectArgumentDesc(*row) for row in rows), mask
-    )
+    return d3d12.CommandSignatureDesc(stride, tuple(d3d12.IndirectArgumentDesc(*row) for row in rows), mask)
