@@ -88,7 +88,7 @@ class Threads:
         self.waves, self.lanes = groups * waves, wave
         self.variables: dict[str, Values] = {}
         self.away = np.zeros(self.count, np.uint8)
-        """Why a thread does not run: it waits at the end of a round, of a loop or switch, or of a function."""
+        """Why a thread waits: for the end of a round, of a loop or switch, or of a function."""
         self.mask = np.ones(self.count, bool)
         """The threads that run the statement at hand."""
 
@@ -131,7 +131,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Operation:
-    """``text``: with the arguments as ``{0}`` and so on.  ``types``: of the arguments, ``T``: that of the result.
+    """``text``: with the arguments as ``{0}`` and so on.  ``types``: of the arguments; ``T``: the result's.
 
     ``kinds``: of results that it can give.  ``lavapipe``: lavapipe gives the same.
     """
@@ -344,7 +344,7 @@ OPERATIONS = [
     Operation("ceil({0})", "T", np.ceil, "f", (32,)),
     Operation("trunc({0})", "T", np.trunc, "f", (32,)),
     Operation("round({0})", "T", np.rint, "f", (32,)),
-    Operation("frac({0})", "T", lambda x: x - np.floor(x), "f", (32,), lavapipe=False),
+    # frac of a constant is DXC's own (findings/dxc-folds-constants.sh).
     Operation("mad({0}, {1}, {2})", "T T T", lambda a, b, c: a * b + c, "f", (32,)),
     Operation("no_sign(min({0}, {1}))", "T T", lambda a, b: positive(np.fmin(a, b)), "f", (16, 32)),
     Operation("no_sign(max({0}, {1}))", "T T", lambda a, b: positive(np.fmax(a, b)), "f", (16, 32)),

@@ -28,7 +28,7 @@ def run(case: Case, wave: int, order: int = 0) -> dict[str, bytes]:
 def run_ours(
     container: bytes, buffers: Mapping[str, Buffer], groups: tuple[int, int, int], wave: int, order: int = 0
 ) -> dict[str, bytes]:
-    """``buffers``: by register; what comes back is named alike, with ``u0.counter`` for the counter of ``u0``."""
+    """``buffers``: by register, as what comes back; ``u0.counter`` is the counter of ``u0``."""
     shader = compile_shader(read_container(container), wave=wave)
     held: dict[str, Any] = {}
     views: list[Any] = []

@@ -1,8 +1,8 @@
 """Random compute shaders, each with its meaning: the same seed gives the same shader and the same numbers.
 
-Nothing in them is undefined and no two threads race.  What D3D leaves open is taken out: the sign of a zero that
-``min`` gives, the bits of a NaN.  ``random_case(seed, lavapipe=True)`` also leaves out what lavapipe must not
-decide (NaN != NaN, division of floats, conversions out of range).
+Nothing in them is undefined and no two threads race.  What D3D leaves open is taken out: the sign of a zero
+that ``min`` gives, the bits of a NaN.  ``random_case(seed, lavapipe=True)`` also leaves out what lavapipe
+must not decide (NaN != NaN, division of floats, conversions out of range).
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ uint bits(float x) { return nan(x) ? 0x7fc00000 : asuint(x); }
 float near(float x) { return abs(x) < 30000 ? x : 0; }
 """
 _HELPERS_16 = """
-float16_t no_sign(float16_t x) { return asfloat16(asuint16(x) == uint16_t(0x8000) ? uint16_t(0) : asuint16(x)); }
+float16_t no_sign(float16_t x) {
+    return asfloat16(asuint16(x) == uint16_t(0x8000) ? uint16_t(0) : asuint16(x));
+}
 """
 _GROUPS = [(32, 1, 1), (64, 1, 1), (8, 4, 1), (48, 1, 1), (5, 3, 2), (1, 1, 1), (16, 1, 1), (33, 1, 1)]
 _FORMATS = {"float": R32_FLOAT, "int": R32_SINT, "uint": R32_UINT}
@@ -72,7 +74,10 @@ def random_case(seed: int, wave: int, lavapipe: bool = False) -> Case:
 
 
 class RandomShader:
-    """A shader that is drawn when the object is made; ``sequences``: what may be left out of it.  ``scope``: the variables that an expression may read, ``writable`` those it may change."""
+    """A shader that is drawn when the object is made; ``sequences``: what may be left out of it.
+
+    ``scope``: the variables that an expression may read; ``writable``: those that a statement may change.
+    """
 
     def __init__(self, seed: int, lavapipe: bool) -> None:
         self.random = random.Random(f"{seed} {lavapipe}")
@@ -269,7 +274,7 @@ class RandomShader:
     def literal(self, type: Type) -> Expression:
         value: Any
         if type.kind == "f":
-            value = self.random.choice([0.5, 1.5, 2.0, -3.25, 1.0, -0.125, 100.0])
+            return self.random.choice(self.inputs[type.name])()  # DXC computes with constants itself
         else:
             value = self.random.choice([0, 1, 2, 3, 5, 7, 31, 100, 12345])
             if type.kind == "i" and self.chance(0.3):

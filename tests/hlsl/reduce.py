@@ -1,8 +1,8 @@
-"""Makes a random shader that is told wrong as short as it gets: python -m tests.hlsl.reduce SEED WAVE [lavapipe]
+"""Makes a random shader that runs wrongly as short as it gets: python -m tests.hlsl.reduce SEED WAVE
 
-A statement after the other is left out while the shader still compiles and still gives something else than
-expected, on our side or, with the third argument, on lavapipe.  What compiles or runs badly counts as wrong if it
-did so in the beginning.
+A statement after the other is left out while the result stays as bad as it was: different from what is
+expected, refused, or a crash.  With ``safe`` behind the numbers it is the shader for lavapipe, with
+``lavapipe`` it runs there.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _verdict(case: Case, run: Callable[[Case], dict[str, bytes]]) -> tuple[str, 
 def reduced(shader: RandomShader, wave: int, run: Callable[[Case], dict[str, bytes]]) -> Case:
     kind = verdict(shader.case(wave), run)[0]
     if kind != "same":
-        while any([_shorten(shader, wave, run, kind, part.parts or []) for part in shader.sequences[::-1]]):
+        while sum(_shorten(shader, wave, run, kind, part.parts or []) for part in shader.sequences[::-1]):
             pass
     return shader.case(wave)
 

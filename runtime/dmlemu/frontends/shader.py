@@ -25,9 +25,9 @@ def add_command(commands: Any) -> None:
         allow_abbrev=False,
         help=HELP["shader"],
         description="Lists a compute shader: threads of a group, registers, groupshared memory, and the "
-        "instructions of its DXIL. A file whose name ends with .hlsl is compiled first, by DXC (the extra hlsl); "
-        "any other is a container that DXC has made (dxc -T cs_6_0 -Fo FILE). Where it has debug information "
-        "(-Zi -Qembed_debug), which a source always gets, the lines of the source are shown, too.",
+        "instructions of its DXIL. A file whose name ends with .hlsl is compiled first, by DXC (the extra "
+        "hlsl); any other is a container that DXC has made (dxc -T cs_6_0 -Fo FILE). Where it has debug "
+        "information (-Zi -Qembed_debug), which a source always gets, the lines of the source are shown.",
     )
     shader.add_argument("file", type=Path, metavar="FILE", help="HLSL, or a container (DXBC) with DXIL")
     source = shader.add_argument_group("for HLSL")

@@ -60,7 +60,7 @@ WRITE = {"type": "writeFile", "resource": "Out"}
         ("dispatchables.add.type", 7, "", "7", "a string"),
         ("dispatchables.add.type", "ELEMENT_WISE_AD", "", "'ELEMENT_WISE_AD'", "name"),
         ("dispatchables.add.type", "INVALID", "", "'INVALID'", "name"),
-        ("dispatchables.add.type", "hlsl", "", "hlsl", "a DirectML operator"),
+        ("dispatchables.add.type", "hlsl", "$.dispatchables.add.sourcePath", "desc", "sourcePath"),
         ("dispatchables.add.dmlCompileType", "op", "", '"op"', "DmlCompileOp"),
         ("dispatchables.add.executionFlags", "FAST", "", "'FAST'", "DESCRIPTORS_VOLATILE"),
         ("dispatchables.add.executionFlags", ["NONE", 1], "[1]", "1", "a string"),

@@ -219,7 +219,7 @@ class VW2(Rule):
 
 
 class VW3(Rule):
-    says = "Structured views: Format UNKNOWN, stride a multiple of 4 up to 2048."
+    says = "Structured views: Format UNKNOWN, stride a multiple of 2 up to 2048."
 
     structure_byte_stride = Breach(
         RES_VIEW,

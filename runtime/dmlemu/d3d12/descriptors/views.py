@@ -207,12 +207,12 @@ def _element_size(format: Format, view: BufferUav | BufferSrv, raw: bool, faults
             raise faults.error(VW2.structure_byte_stride, faults.invalid_desc, given=stride)
         return 4
     if format == Format.UNKNOWN:
-        if not 0 < stride <= MAX_STRUCTURE_STRIDE or stride % 4:
+        if not 0 < stride <= MAX_STRUCTURE_STRIDE or stride % 2:  # of 16-bit types
             raise faults.error(
                 VW3.structure_byte_stride,
                 faults.invalid_desc,
                 given=stride,
-                expected=f"a multiple of 4 from 4 to {MAX_STRUCTURE_STRIDE}",
+                expected=f"a multiple of 2 from 2 to {MAX_STRUCTURE_STRIDE}",
             )
         return stride
     info = TYPED.get(int(format))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -86,12 +86,15 @@ class Device(Session):
         self._temporary.append(item)
 
     def record_dispatch(self, dispatchable: dml.CompiledOperator, table: dml.BindingTable) -> None:
+        self.record_repeated(lambda: self.recorder.record_dispatch(self.list, dispatchable, table))
+
+    def record_repeated(self, record: Callable[[], None]) -> None:
         """Records the repeated dispatch between two timestamps, with the requested barriers."""
         barriers = [ResourceBarrier.uav(None)] * self.options.uav_barrier
         barriers += [ResourceBarrier.aliasing(None, None)] * self.options.aliasing_barrier
         self._timestamps.record(self.list)
         for _ in range(self.options.dispatch_repeat):
-            self.recorder.record_dispatch(self.list, dispatchable, table)
+            record()
             if barriers:
                 self.list.resource_barrier(barriers)
         self._timestamps.record(self.list)

@@ -10,6 +10,7 @@ from dmlemu.errors import Error, elide
 from .device import MOST_NAME, Device
 from .errors import add_context, quoted
 from .files import File
+from .hlsl_dispatchable import HlslRunner
 from .initial_values import InitialValues
 from .model import (
     AnyDispatchable,
@@ -17,6 +18,7 @@ from .model import (
     BindPoint,
     Dispatchable,
     GraphDispatchable,
+    HlslDispatchable,
     OnnxDispatchable,
 )
 from .onnx_dispatchable import OnnxOverrides, OnnxRunner
@@ -216,10 +218,12 @@ class SerializedGraphDispatchable(DmlDispatchable):
 
 def create_dispatchable(
     device: Device, model: AnyDispatchable, resources: Resources, overrides: OnnxOverrides
-) -> DmlDispatchable | OnnxRunner:
+) -> DmlDispatchable | OnnxRunner | HlslRunner:
     """The dispatchable, with its operators created; ModelError at the field that one refuses."""
     if isinstance(model, OnnxDispatchable):
         return OnnxRunner(device, model, resources, overrides)
+    if isinstance(model, HlslDispatchable):
+        return HlslRunner(device, model, resources)
     if isinstance(model, GraphDispatchable):
         return SerializedGraphDispatchable(device, model, resources)
     return OperatorDispatchable(device, model, resources)

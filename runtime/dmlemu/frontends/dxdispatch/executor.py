@@ -19,6 +19,7 @@ from .device import Device
 from .dispatchable import DmlDispatchable, create_dispatchable
 from .errors import add_context, model_error, quoted
 from .files import EVERYWHERE, File, Folders
+from .hlsl_dispatchable import HlslRunner
 from .initial_values import dtype_of
 from .model import Command, Dispatchable, DispatchCommand, Model, PrintCommand, ResourceDesc, WriteFileCommand
 from .npy import npy_header
@@ -86,7 +87,7 @@ class Executor:
         for name, dispatchable in self._dispatchables.items():
             self._initialize(name, dispatchable)
 
-    def _initialize(self, name: str, dispatchable: DmlDispatchable | OnnxRunner) -> None:
+    def _initialize(self, name: str, dispatchable: DmlDispatchable | OnnxRunner | HlslRunner) -> None:
         model = self._model.dispatchables[name]
         if isinstance(model, Dispatchable):
             self._log("Compiling op using IDMLDevice1::CompileGraph" if model.graph else "Compile Op")
@@ -120,6 +121,8 @@ class Executor:
         loop_start, timed_out = time.perf_counter(), False
         while len(cpu) < options.dispatch_iterations and not timed_out:
             start = time.perf_counter()
+            if isinstance(dispatchable, HlslRunner):
+                dispatchable.groups = command.groups
             with _While(f"binding resources to {quoted(command.dispatchable)}", command.path):
                 dispatchable.bind(command.bindings)
             if options.print_onnx_bindings and not cpu:

@@ -20,6 +20,7 @@ from dmlemu.frontends.rows import MODEL_NAME, MODEL_UNSUPPORTED, MODEL_VALUE
 from ...frozen import Frozen
 from .errors import ModelError, add_context, model_error, quoted
 from .files import EVERYWHERE, File, Folders, exists
+from .hlsl_file import Shader, read_shader
 from .initial_values import InitialValues, dtype_of, read_initial_values
 from .json_text import read_json
 from .node import Node
@@ -36,6 +37,7 @@ __all__ = [
     "DispatchCommand",
     "Dispatchable",
     "GraphDispatchable",
+    "HlslDispatchable",
     "Model",
     "OnnxDispatchable",
     "PrintCommand",
@@ -43,10 +45,6 @@ __all__ = [
     "WriteFileCommand",
     "read_model",
 ]
-
-_UNSUPPORTED = {
-    "hlsl": "HLSL dispatchables are not supported: there is no shader compiler",
-}
 
 
 class ResourceDesc(Frozen):
@@ -73,12 +71,21 @@ class ResourceDesc(Frozen):
 
 
 class BindingSource(Frozen):
-    """A resource named in a binding: ``offset`` in bytes; ``shape``: of an ONNX tensor, () for none."""
+    """A resource named in a binding: ``offset`` in bytes; ``shape``: of an ONNX tensor, () for none.
+
+    For views of shaders: ``first`` and ``count`` in elements (0: all that follow), ``format``: a
+    DXGI_FORMAT by name, ``counter``: a resource, at ``counter_offset``.
+    """
 
     resource: str
     path: str
     offset: int
     shape: tuple[int, ...] = ()
+    first: int = 0
+    count: int = 0
+    format: str = ""
+    counter: str = ""
+    counter_offset: int = 0
 
 
 Bindings: TypeAlias = Mapping[str, tuple[BindingSource, ...]]
@@ -152,14 +159,29 @@ class OnnxDispatchable(Frozen):
         return inputs + [BindPoint(each.name, 1, True) for each in self.file.outputs]
 
 
-AnyDispatchable: TypeAlias = Dispatchable | GraphDispatchable | OnnxDispatchable
+class HlslDispatchable(Frozen):
+    """A compute shader; its bind points are the resources of the source, by name."""
+
+    name: str
+    path: str
+    shader: Shader
+
+    @property
+    def bind_points(self) -> list[BindPoint]:
+        return [BindPoint(each.name, 1, each.register_class == "u") for each in self.shader.ranges]
+
+
+AnyDispatchable: TypeAlias = Dispatchable | GraphDispatchable | OnnxDispatchable | HlslDispatchable
 
 
 class DispatchCommand(Frozen):
+    """``groups``: of threads, for a shader."""
+
     dispatchable: str
     bindings: Bindings
     path: str
     text: str
+    groups: tuple[int, int, int] = (1, 1, 1)
 
 
 class PrintCommand(Frozen):
@@ -266,10 +288,8 @@ def _dispatchable(
         return _graph_dispatchable(name, node, base, folders)
     if kind.lower() == "onnx":
         return OnnxDispatchable(name, node.path, read_onnx(node, base, folders))
-    reason = _UNSUPPORTED.get(kind.lower())
-    if reason is not None:
-        what = f"('{kind}') cannot run: {reason}"
-        type_node.fail(MODEL_UNSUPPORTED, what, kind, "a DirectML operator")
+    if kind.lower() == "hlsl":
+        return HlslDispatchable(name, node.path, read_shader(node, base, folders))
     desc = read_operator_desc(node)
     node.refuse_misspelt(("type", "desc", "Desc", "bindings", "executionFlags", "dmlCompileType"))
     bindings = node.get("bindings")
@@ -341,10 +361,20 @@ def _binding(node: Node, resources: Mapping[str, ResourceDesc]) -> BindingSource
     if isinstance(node.value, dict):
         node.refuse_misspelt(_OF_BINDINGS)
         resource = _named(node["name"], resources)
-        return BindingSource(resource.name, node.path, _offset(node, resource, resources), _shape(node))
+        offset, shape = _offset(node, resource, resources), _shape(node)
+        return BindingSource(resource.name, node.path, offset, shape, *_view(node))
     if not isinstance(node.value, str):
         node.refuse("the name of a resource, or an object with that name")
     return BindingSource(_named(node, resources).name, node.path, 0)
+
+
+def _view(node: Node) -> tuple[int, int, str, str, int]:
+    """What describes a view of a shader; ``_read_unused`` has checked the types."""
+    numbers = [node.get(name) for name in ("elementOffset", "elementCount", "counterOffsetBytes")]
+    first, count, counter_offset = (0 if each is None else each.uint64() for each in numbers)
+    texts = [node.get(name) for name in ("format", "counter")]
+    format, counter = ("" if each is None else each.string() for each in texts)
+    return first, count, format, counter, counter_offset
 
 
 def _shape(node: Node) -> tuple[int, ...]:
@@ -465,14 +495,16 @@ def _dispatch(
         expected = _list(dispatchables, "dispatchables")
         node["dispatchable"].fail(MODEL_NAME, what, quoted(name), expected)
     groups = node.get("threadGroupCount")
-    if groups is not None and len(groups.uint32_array()) != 3:
+    counts = [1, 1, 1] if groups is None else groups.uint32_array()
+    if groups is not None and len(counts) != 3:
         groups.fail(MODEL_VALUE, f"({groups.shown()}) is not three numbers", groups.shown(), "[x, y, z]")
     bindings = _bindings(node["bindings"], resources)
     dispatchable = dispatchables[name]
     _check_names(node["bindings"], dispatchable, dispatchable.bind_points)
     if isinstance(dispatchable, OnnxDispatchable):
         _check_onnx_bindings(node["bindings"], dispatchable)
-    return DispatchCommand(name, bindings, node.path, text)
+    x, y, z = counts
+    return DispatchCommand(name, bindings, node.path, text, (x, y, z))
 
 
 def _write_file(node: Node, resources: Mapping[str, ResourceDesc], text: str) -> WriteFileCommand:
