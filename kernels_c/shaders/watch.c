@@ -93,18 +93,18 @@ static bool is_site(const dmlk_site *a, const dmlk_site *b) {
 }
 
 /* The number of the site; 0: the table is full. */
-static uint32_t find_site(dmlk_shader_watch *watch, dmlk_site site) {
-    if (is_site(&watch->sites[watch->last_site], &site)) {
+static uint32_t find_site(dmlk_shader_watch *watch, const dmlk_site *site) {
+    if (is_site(&watch->sites[watch->last_site], site)) {
         return watch->last_site;
     }
-    uint32_t slot = (site.line * 31 + site.kind * 7 + site.view * 131 + site.bytes * 17 + site.phase) % DMLK_SITES;
+    uint32_t slot = (site->line * 31 + site->kind * 7 + site->view * 131 + site->bytes * 17 + site->phase) % DMLK_SITES;
     for (uint32_t tries = 0; tries < DMLK_SITES; tries++, slot = (slot + 1) % DMLK_SITES) {
         dmlk_site *at = &watch->sites[slot];
         if (slot != 0 && !at->used) {
-            *at = site;
+            *at = *site;
             at->used = true;
         }
-        if (slot != 0 && is_site(at, &site)) {
+        if (slot != 0 && is_site(at, site)) {
             return watch->last_site = slot;
         }
     }
@@ -354,7 +354,7 @@ static void access_view(const struct hook *hook, const dmlk_shader_view *view, u
         .bytes = hook->bytes,
         .phase = hook->class == DMLK_SHADER_ATOMIC ? ((uintptr_t)view->base + offset) % 8 : 0,
         .known = values != NULL};
-    access_lane(hook, view, find_site(hook->watch, site), lane, offset,
+    access_lane(hook, view, find_site(hook->watch, &site), lane, offset,
                 values == NULL ? NULL : values + (uint64_t)lane * hook->bytes);
 }
 
@@ -393,7 +393,7 @@ static bool access_words(const struct hook *hook, const dmlk_shader_view *view, 
         .line = hook->line, .kind = hook->class, .view = view->id, .bytes = 4, .known = values != NULL};
     const dmlk_order *order = &watch->buffers;
     struct part part = {.base = (uint64_t)(uintptr_t)view->base, .bytes = 4};
-    const uint32_t number = find_site(watch, site);
+    const uint32_t number = find_site(watch, &site);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t thread = hook->wave->first + lane + i;
         part.record = dmlk_record_of(order->start + order->fences[thread], thread, number, hook->class);
@@ -537,12 +537,12 @@ static inline bool is_read_by_two(const dmlk_cell *cell, uint64_t clock) {
            dmlk_clock_of(cell->a) == clock && dmlk_clock_of(cell->b) == clock;
 }
 
-/* The lanes whose reads of words need more than a look at their cells. */
+/* The lanes whose reads of words need more than a look at their cells.  Of lanes that read one word, two are enough. */
 static uint64_t look_at_reads(const struct hook *hook, const uint64_t *offsets, uint64_t mask) {
     const dmlk_shader_watch *watch = hook->watch;
     const dmlk_order *order = &watch->shared;
     const uint64_t end = watch->options.shared_bytes;
-    uint64_t others = 0, known = UINT64_MAX, known_clock = 0;
+    uint64_t others = 0, known = UINT64_MAX, known_clock = 0, last = UINT64_MAX, last_clock = 0;
     while (mask != 0) {
         const uint32_t lane = next_lane(&mask), thread = hook->wave->first + lane;
         const uint64_t offset = offsets[lane];
@@ -558,9 +558,15 @@ static uint64_t look_at_reads(const struct hook *hook, const uint64_t *offsets, 
         if (is_written && is_read_by_two(&watch->shared_cells[offset / 4], clock)) {
             known = offset;
             known_clock = clock;
-        } else {
-            others |= UINT64_C(1) << lane;
+            continue;
         }
+        others |= UINT64_C(1) << lane;
+        if (offset == last && clock == last_clock) { /* the second one */
+            known = offset;
+            known_clock = clock;
+        }
+        last = offset;
+        last_clock = clock;
     }
     return others;
 }
@@ -572,16 +578,20 @@ static void access_shared(struct hook *hook, const uint64_t *offsets, const uint
     if (hook->class == DMLK_SHADER_READ && hook->bytes == 4 && watch->shared_shift == 2) {
         mask = look_at_reads(hook, offsets, mask);
     }
+    uint32_t number = mask != 0 ? find_site(watch, &site) : 0;
     while (mask != 0) {
         const uint32_t lane = next_lane(&mask), thread = hook->wave->first + lane;
         if (thread >= watch->options.threads || !begin_shared(hook, lane, offsets[lane])) {
             continue;
         }
-        site.phase = hook->class == DMLK_SHADER_ATOMIC ? offsets[lane] % 8 : 0;
+        if (hook->class == DMLK_SHADER_ATOMIC && site.phase != offsets[lane] % 8) {
+            site.phase = offsets[lane] % 8;
+            number = find_site(watch, &site);
+        }
         const uint64_t clock = order->start + order->fences[thread];
         const struct part part = {.offset = offsets[lane],
                                   .value = values == NULL ? NULL : values + (uint64_t)lane * hook->bytes,
-                                  .record = dmlk_record_of(clock, thread, find_site(watch, site), hook->class),
+                                  .record = dmlk_record_of(clock, thread, number, hook->class),
                                   .bytes = hook->bytes};
         touch_cells(hook, &part, watch->shared_cells, watch->shared_values, watch->shared_shift,
                     (uint32_t)offsets[lane]);
