@@ -93,18 +93,18 @@ static bool is_site(const dmlk_site *a, const dmlk_site *b) {
 }
 
 /* The number of the site; 0: the table is full. */
-static uint32_t find_site(dmlk_shader_watch *watch, dmlk_site site) {
-    if (is_site(&watch->sites[watch->last_site], &site)) {
+static uint32_t find_site(dmlk_shader_watch *watch, const dmlk_site *site) {
+    if (is_site(&watch->sites[watch->last_site], site)) {
         return watch->last_site;
     }
-    uint32_t slot = (site.line * 31 + site.kind * 7 + site.view * 131 + site.bytes * 17 + site.phase) % DMLK_SITES;
+    uint32_t slot = (site->line * 31 + site->kind * 7 + site->view * 131 + site->bytes * 17 + site->phase) % DMLK_SITES;
     for (uint32_t tries = 0; tries < DMLK_SITES; tries++, slot = (slot + 1) % DMLK_SITES) {
         dmlk_site *at = &watch->sites[slot];
         if (slot != 0 && !at->used) {
-            *at = site;
+            *at = *site;
             at->used = true;
         }
-        if (slot != 0 && is_site(at, &site)) {
+        if (slot != 0 && is_site(at, site)) {
             return watch->last_site = slot;
         }
     }
@@ -133,6 +133,7 @@ static void restart(const dmlk_shader_watch *watch, dmlk_order *order) {
         memset(order->fences, 0, watch->options.threads * sizeof *order->fences);
     }
     order->most = 0;
+    order->safe_passed = 0;
 }
 
 /* Reports waves that did not come to the last barrier of their group. */
@@ -243,7 +244,10 @@ static dmlk_touch touch_of(const struct hook *hook, const struct part *part, uin
 /* Compares and keeps an access that is in one page, or in groupshared memory; `first`: its first byte there. */
 static void touch_cells(const struct hook *hook, const struct part *part, dmlk_cell *cells, uint8_t *values,
                         uint32_t shift, uint32_t first) {
-    const uint64_t start = hook->is_shared ? hook->watch->shared.start : hook->watch->buffers.start;
+    dmlk_shader_watch *watch = hook->watch;
+    const uint64_t start = hook->is_shared
+                               ? dmlk_safe_clock(watch, &watch->shared, dmlk_thread_of(part->record))
+                               : watch->buffers.start;
     const uint32_t size = 1u << shift;
     for (uint32_t done = 0; done < part->bytes; done += size) {
         dmlk_cell *cell = &cells[(first + done) >> shift];
@@ -350,17 +354,77 @@ static void access_view(const struct hook *hook, const dmlk_shader_view *view, u
         .bytes = hook->bytes,
         .phase = hook->class == DMLK_SHADER_ATOMIC ? ((uintptr_t)view->base + offset) % 8 : 0,
         .known = values != NULL};
-    access_lane(hook, view, find_site(hook->watch, site), lane, offset,
+    access_lane(hook, view, find_site(hook->watch, &site), lane, offset,
                 values == NULL ? NULL : values + (uint64_t)lane * hook->bytes);
+}
+
+/* How many lanes from `lane` on access the same view, each `step` bytes behind the one before. */
+static uint32_t count_alike(const dmlk_shader_view *const *views, const uint64_t *offsets, uint32_t step,
+                            uint64_t mask, uint32_t lane) {
+    uint32_t end = lane + 1;
+    while (end < 64 && (mask >> end & 1) != 0 && views[end] == views[lane] && offsets[end] == offsets[end - 1] + step) {
+        end++;
+    }
+    return end - lane;
+}
+
+/* Accesses of as many lanes to `count` words, one after the other.  False: it is not as simple as that, and nothing was
+ * done. */
+static bool access_words(const struct hook *hook, const dmlk_shader_view *view, uint32_t lane, uint64_t offset,
+                         uint32_t count, const uint8_t *values) {
+    dmlk_shader_watch *watch = hook->watch;
+    const uint64_t address = (uint64_t)(uintptr_t)view->base + offset, bytes = 4 * (uint64_t)count;
+    const uint32_t first = address % DMLK_PAGE;
+    const bool is_read_only = (view->flags & DMLK_SHADER_READ_ONLY) != 0 && hook->class == DMLK_SHADER_READ;
+    if (view->base == NULL || address % 4 != 0 || bytes > view->bytes || offset > view->bytes - bytes ||
+        first + bytes > DMLK_PAGE || hook->wave->first + lane + count > watch->options.threads) {
+        return false;
+    }
+    dmlk_page *page = dmlk_page_at(watch, address);
+    if (page == NULL || (!is_read_only && (page->cells == NULL || page->shift != 2 ||
+                                           (values != NULL && page->values == NULL)))) {
+        return false;
+    }
+    mark(page, first, (uint32_t)bytes, hook->class);
+    if (is_read_only) {
+        return true;
+    }
+    const dmlk_site site = {
+        .line = hook->line, .kind = hook->class, .view = view->id, .bytes = 4, .known = values != NULL};
+    const dmlk_order *order = &watch->buffers;
+    struct part part = {.base = (uint64_t)(uintptr_t)view->base, .bytes = 4};
+    const uint32_t number = find_site(watch, &site);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t thread = hook->wave->first + lane + i;
+        part.record = dmlk_record_of(order->start + order->fences[thread], thread, number, hook->class);
+        part.offset = offset + 4 * i;
+        part.value = values == NULL ? NULL : values + 4 * ((uint64_t)lane + i);
+        touch_cells(hook, &part, page->cells, page->values, 2, first + 4 * i);
+    }
+    return true;
 }
 
 static void access_views(const struct hook *hook, const dmlk_shader_view *const *views, const uint64_t *offsets,
                          const uint8_t *values, uint64_t mask) {
+    const bool are_words = hook->bytes == 4 && hook->class != DMLK_SHADER_ATOMIC;
     while (mask != 0) {
-        const uint32_t lane = next_lane(&mask);
-        if (views[lane] != NULL) {
-            access_view(hook, views[lane], lane, offsets[lane], values);
+        const uint32_t lane = (uint32_t)__builtin_ctzll(mask);
+        const dmlk_shader_view *view = views[lane];
+        uint32_t done = 1;
+        if (are_words && view != NULL) {
+            const uint32_t row = count_alike(views, offsets, 4, mask, lane);
+            if (access_words(hook, view, lane, offsets[lane], row, values)) {
+                done = row;
+                view = NULL;
+                if (row == 1 && (views[lane]->flags & DMLK_SHADER_READ_ONLY) != 0 && hook->class == DMLK_SHADER_READ) {
+                    done = count_alike(views, offsets, 0, mask, lane); /* only the footprint counts */
+                }
+            }
         }
+        if (view != NULL) {
+            access_view(hook, view, lane, offsets[lane], values);
+        }
+        mask &= ~(ones(done) << lane);
     }
 }
 
@@ -467,20 +531,67 @@ static bool begin_shared(const struct hook *hook, uint32_t lane, uint64_t offset
     return true;
 }
 
+/* Whether two threads have read the word already, with the same clock: one more reader changes nothing. */
+static inline bool is_read_by_two(const dmlk_cell *cell, uint64_t clock) {
+    return dmlk_class_of(cell->a) == DMLK_SHADER_READ && dmlk_class_of(cell->b) == DMLK_SHADER_READ &&
+           dmlk_clock_of(cell->a) == clock && dmlk_clock_of(cell->b) == clock;
+}
+
+/* The lanes whose reads of words need more than a look at their cells.  Of lanes that read one word, two are enough. */
+static uint64_t look_at_reads(const struct hook *hook, const uint64_t *offsets, uint64_t mask) {
+    const dmlk_shader_watch *watch = hook->watch;
+    const dmlk_order *order = &watch->shared;
+    const uint64_t end = watch->options.shared_bytes;
+    uint64_t others = 0, known = UINT64_MAX, known_clock = 0, last = UINT64_MAX, last_clock = 0;
+    while (mask != 0) {
+        const uint32_t lane = next_lane(&mask), thread = hook->wave->first + lane;
+        const uint64_t offset = offsets[lane];
+        if (thread >= watch->options.threads || offset % 4 != 0 || offset >= end) {
+            others |= UINT64_C(1) << lane;
+            continue;
+        }
+        const uint64_t clock = order->start + order->fences[thread];
+        if (offset == known && clock == known_clock) {
+            continue;
+        }
+        const bool is_written = (watch->shared_written[offset / 64] >> offset % 64 & 15) == 15;
+        if (is_written && is_read_by_two(&watch->shared_cells[offset / 4], clock)) {
+            known = offset;
+            known_clock = clock;
+            continue;
+        }
+        others |= UINT64_C(1) << lane;
+        if (offset == last && clock == last_clock) { /* the second one */
+            known = offset;
+            known_clock = clock;
+        }
+        last = offset;
+        last_clock = clock;
+    }
+    return others;
+}
+
 static void access_shared(struct hook *hook, const uint64_t *offsets, const uint8_t *values, uint64_t mask) {
     dmlk_shader_watch *watch = hook->watch;
     const dmlk_order *order = &watch->shared;
     dmlk_site site = {.line = hook->line, .kind = hook->class, .bytes = hook->bytes, .known = values != NULL};
+    if (hook->class == DMLK_SHADER_READ && hook->bytes == 4 && watch->shared_shift == 2) {
+        mask = look_at_reads(hook, offsets, mask);
+    }
+    uint32_t number = mask != 0 ? find_site(watch, &site) : 0;
     while (mask != 0) {
         const uint32_t lane = next_lane(&mask), thread = hook->wave->first + lane;
         if (thread >= watch->options.threads || !begin_shared(hook, lane, offsets[lane])) {
             continue;
         }
-        site.phase = hook->class == DMLK_SHADER_ATOMIC ? offsets[lane] % 8 : 0;
+        if (hook->class == DMLK_SHADER_ATOMIC && site.phase != offsets[lane] % 8) {
+            site.phase = offsets[lane] % 8;
+            number = find_site(watch, &site);
+        }
         const uint64_t clock = order->start + order->fences[thread];
         const struct part part = {.offset = offsets[lane],
                                   .value = values == NULL ? NULL : values + (uint64_t)lane * hook->bytes,
-                                  .record = dmlk_record_of(clock, thread, find_site(watch, site), hook->class),
+                                  .record = dmlk_record_of(clock, thread, number, hook->class),
                                   .bytes = hook->bytes};
         touch_cells(hook, &part, watch->shared_cells, watch->shared_values, watch->shared_shift,
                     (uint32_t)offsets[lane]);

@@ -43,26 +43,6 @@ static bool grow(dmlk_atomics *atomics) {
     return true;
 }
 
-/* Every access of the group with a smaller clock is ordered before the thread, by the barriers that it has passed. */
-static uint64_t safe_clock(dmlk_shader_watch *watch, uint32_t thread) {
-    dmlk_atomics *atomics = &watch->atomics;
-    const uint32_t passed = watch->arrived[thread];
-    if (passed == 0) {
-        return 0;
-    }
-    if (atomics->safe_group != watch->groups || atomics->safe_passed != passed) {
-        uint64_t least = UINT64_MAX;
-        for (uint32_t i = 0; i < watch->options.threads; i++) {
-            const uint64_t clock = watch->buffers.released[i][passed % 2];
-            least = watch->arrived[i] >= passed && clock < least ? clock : least;
-        }
-        atomics->safe_group = watch->groups;
-        atomics->safe_passed = passed;
-        atomics->safe = least;
-    }
-    return atomics->safe;
-}
-
 /* The thread's own entry for the place, if it has one in this group. */
 static dmlk_release *own_release(const dmlk_sync_place *place, uint64_t start, uint32_t thread) {
     for (uint64_t i = place->count; i > 0 && place->releases[i - 1].start == start; i--) {
@@ -75,8 +55,8 @@ static dmlk_release *own_release(const dmlk_sync_place *place, uint64_t start, u
 
 static void release(dmlk_shader_watch *watch, uint64_t address, uint32_t thread) {
     dmlk_atomics *atomics = &watch->atomics;
-    const dmlk_order *order = &watch->buffers;
-    const dmlk_release made = {order->start, safe_clock(watch, thread), order->start + order->fences[thread], thread};
+    dmlk_order *order = &watch->buffers;
+    const dmlk_release made = {order->start, dmlk_safe_clock(watch, order, thread), order->start + order->fences[thread], thread};
     if ((made.safe <= order->start && made.clock == order->start) || atomics->releases == MOST_RELEASES ||
         (2 * atomics->count >= atomics->room && !grow(atomics))) {
         return;

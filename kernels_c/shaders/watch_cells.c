@@ -118,6 +118,23 @@ static bool is_released(const dmlk_touch *touch, dmlk_record earlier) {
     return dmlk_clock_of(earlier) < touch->order->released[other][passed % 2];
 }
 
+uint64_t dmlk_safe_clock(const dmlk_shader_watch *watch, dmlk_order *order, uint32_t thread) {
+    const uint32_t passed = watch->arrived[thread];
+    if (passed == 0) {
+        return order->start;
+    }
+    if (order->safe_passed != passed) {
+        uint64_t least = UINT64_MAX;
+        for (uint32_t i = 0; i < watch->options.threads; i++) {
+            const uint64_t clock = order->released[i][passed % 2];
+            least = watch->arrived[i] >= passed && clock < least ? clock : least;
+        }
+        order->safe_passed = passed;
+        order->safe = least;
+    }
+    return order->safe;
+}
+
 /* Whether the earlier access is of the same thread, or ordered before the touch. */
 static bool is_ordered(const dmlk_touch *touch, dmlk_record earlier) {
     if (!is_of_group(touch->order, earlier)) {

@@ -1,28 +1,53 @@
 /* watch_pages.c - the shadow of buffers, by pages of 4 KiB, which are allocated when they are first accessed. */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "watch_state.h"
 
-#define BLOCK (UINT64_C(1) << 20) /* bytes of the arena that are allocated at once */
-#define LINK 64                   /* bytes at the beginning of a block: the address of the one before */
+#define LEAST_BLOCK (UINT64_C(1) << 18) /* bytes of the arena that are allocated at once: */
+#define MOST_BLOCK (UINT64_C(1) << 24)  /* each block is twice as large as the one before, up to these */
+#define LINK 64                         /* bytes at the beginning of a block: the address of the one before */
 
 /* --- memory --- */
+
+/* Large pages of the host take far fewer faults; only where the system has them. */
+static void want_large_pages(uint8_t *block, uint64_t size) {
+#ifdef MADV_HUGEPAGE
+    const uint64_t page = UINT64_C(1) << 21, first = ((uint64_t)(uintptr_t)block + page - 1) / page * page;
+    const uint64_t end = ((uint64_t)(uintptr_t)block + size) / page * page;
+    if (first < end) {
+        (void)madvise((void *)(uintptr_t)first, end - first, MADV_HUGEPAGE);
+    }
+#else
+    (void)block, (void)size;
+#endif
+}
+
+static bool add_block(dmlk_shader_watch *watch) {
+    dmlk_pages *pages = &watch->pages;
+    uint64_t size = pages->block == NULL ? LEAST_BLOCK : 2 * pages->block_size;
+    size = size < MOST_BLOCK ? size : MOST_BLOCK;
+    if (size > watch->options.most_bytes - watch->bytes) {
+        return false;
+    }
+    uint8_t *block = calloc(size, 1);
+    if (block == NULL) {
+        return false;
+    }
+    want_large_pages(block, size);
+    memcpy(block, &pages->block, sizeof pages->block);
+    pages->block = block;
+    pages->block_used = LINK;
+    pages->block_size = size;
+    watch->bytes += size;
+    return true;
+}
 
 void *dmlk_take_shadow(dmlk_shader_watch *watch, uint64_t bytes) {
     dmlk_pages *pages = &watch->pages;
     bytes = (bytes + 63) / 64 * 64;
-    if (pages->block == NULL || bytes > BLOCK - pages->block_used) {
-        if (BLOCK > watch->options.most_bytes - watch->bytes) {
-            return NULL;
-        }
-        uint8_t *block = calloc(BLOCK, 1);
-        if (block == NULL) {
-            return NULL;
-        }
-        memcpy(block, &pages->block, sizeof pages->block);
-        pages->block = block;
-        pages->block_used = LINK;
-        watch->bytes += BLOCK;
+    if ((pages->block == NULL || bytes > pages->block_size - pages->block_used) && !add_block(watch)) {
+        return NULL;
     }
     void *memory = pages->block + pages->block_used;
     pages->block_used += bytes;

@@ -49,6 +49,8 @@ typedef struct dmlk_order {
     /* The thread's clock when it came to its barriers: the last one with an odd number and with an even one.  A
      * thread is at most one barrier ahead of those that it waits for. */
     uint64_t released[DMLK_MOST_THREADS][2];
+    uint64_t safe;        /* what dmlk_safe_clock found, for threads that have passed so many barriers */
+    uint32_t safe_passed; /* 0: not known */
 } dmlk_order;
 
 /* --- cells --- */
@@ -86,7 +88,7 @@ typedef struct dmlk_pages {
     uint64_t room, count;
     dmlk_page *cache[DMLK_CACHED];
     uint8_t *block; /* memory of the arena; each block begins with the address of the one before */
-    uint64_t block_used;
+    uint64_t block_used, block_size;
 } dmlk_pages;
 
 /* --- groups that atomic accesses order --- */
@@ -113,9 +115,8 @@ typedef struct dmlk_atomics {
     dmlk_sync_place *places; /* by hash of the address */
     uint64_t room, count, releases;
     dmlk_acquired acquired[64];
-    uint32_t acquired_count, safe_passed;
-    uint64_t acquired_group, safe_group; /* the number of the group for which they are */
-    uint64_t safe;
+    uint32_t acquired_count;
+    uint64_t acquired_group; /* the number of the group for which they are */
 } dmlk_atomics;
 
 /* --- the watch --- */
@@ -180,10 +181,22 @@ void dmlk_meet(const dmlk_touch *touch, dmlk_cell *cell);
 bool dmlk_split_cell(dmlk_shader_watch *watch, const dmlk_cell *cell, dmlk_cell *to, uint32_t by);
 void dmlk_free_wide_cells(dmlk_wide_cells *wide);
 
+/* The accesses of the current group with smaller clocks are ordered before the thread, by the barriers that it has
+ * passed. */
+uint64_t dmlk_safe_clock(const dmlk_shader_watch *watch, dmlk_order *order, uint32_t thread);
+
 /* Most accesses need no comparison: the cell is empty, or has only accesses of the same thread, or of readers like
- * this one.  True: that was so, and the access is kept. */
+ * this one.  Of groupshared memory, accesses before `start` count no more.  True: that was so, and the access is
+ * kept. */
 static inline bool dmlk_meet_quickly(dmlk_cell *cell, dmlk_record record, uint64_t start, bool is_shared) {
-    const dmlk_record a = cell->a, b = cell->b, begin = start << 24;
+    const dmlk_record begin = start << 24;
+    if (is_shared && dmlk_class_of(cell->a) != 0) {
+        cell->b = cell->b < begin ? 0 : cell->b;
+        if (cell->a < begin) {
+            *cell = (dmlk_cell){cell->b, 0};
+        }
+    }
+    const dmlk_record a = cell->a, b = cell->b;
     if (a == 0) {
         cell->a = record;
         return true;
@@ -191,10 +204,6 @@ static inline bool dmlk_meet_quickly(dmlk_cell *cell, dmlk_record record, uint64
     const uint32_t class = dmlk_class_of(record), class_a = dmlk_class_of(a);
     if (class_a == 0) {
         return false;
-    }
-    if (is_shared && a < begin && b < begin) { /* left from an earlier group */
-        *cell = (dmlk_cell){record, 0};
-        return true;
     }
     if (b == 0 && a >= begin && dmlk_thread_of(a) == dmlk_thread_of(record) &&
         (class != DMLK_SHADER_ATOMIC || class_a != DMLK_SHADER_ATOMIC || dmlk_site_of(a) == dmlk_site_of(record))) {
@@ -206,6 +215,10 @@ static inline bool dmlk_meet_quickly(dmlk_cell *cell, dmlk_record record, uint64
     }
     if (!is_shared && a < begin && (b == 0 || dmlk_class_of(b) == DMLK_SHADER_READ)) {
         return true; /* any write of this group races with that of the earlier one */
+    }
+    if (is_shared && b == 0) {
+        cell->b = record;
+        return true;
     }
     return dmlk_class_of(b) == DMLK_SHADER_READ && (a ^ record) >> 24 == 0 && (b ^ record) >> 24 == 0;
 }
