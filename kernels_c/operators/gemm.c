@@ -117,6 +117,7 @@ int dmlk_run_gemm(const dmlk_call *call) {
     p.last = -0.0f;
     p.followers = call->followers;
     p.before = NULL;
+    p.may_read_b = false;
     if (!set_sizes(&p, &k, a, b, out) || (c->base != NULL && !dmlk_same_sizes(c, out))) {
         return DMLK_BAD_PACKET;
     }

@@ -202,6 +202,14 @@ static bool set_batch(struct product *p, const dmlk_view *out) {
                           (const dmlk_view *[]){&batch[a], &batch[!a], &batch[2], &batch[3]}, 4) == DMLK_OK;
 }
 
+/* Whether filters are neighbours that are better read in place than copied, for so many positions: with eight rows in a
+ * tile, which use each line.  With four, as those of AVX2, waiting for distant lines costs more than copies. */
+static bool are_worth_reading(const dmlk_view *filter, int64_t count) {
+    return filter->type == DMLK_FLOAT32 && filter->strides[FILTER] == 1 && filter->sizes[FILTER] % DMLK_F32_BLOCK == 0 &&
+           filter->sizes[FILTER] >= count && count < MANY_FOR_LINES &&
+           dmlk_microkernel_f32_form->lanes == DMLK_F32_BLOCK;
+}
+
 /* Computes `count` positions of the output, from the first one of `out` on, `stride` apart. */
 static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int64_t stride) {
     const dmlk_float_convolution *c = p->c;
@@ -226,9 +234,8 @@ static bool multiply(struct product *p, const dmlk_view *out, int64_t count, int
     g->b = inputs;
     g->c = bias;
     g->out = to;
-    const bool in_lines = filters.type == DMLK_FLOAT32 && filters.row_stride == 1 && sizes[FILTER] >= count;
-    p->by_channel = p->position_at != NULL || (p->in_blocks && count < MANY_POSITIONS) ||
-                    (in_lines && count < MANY_FOR_LINES) ||
+    g->may_read_b = are_worth_reading(&p->filter, count);
+    p->by_channel = p->position_at != NULL || (p->in_blocks && count < MANY_POSITIONS) || g->may_read_b ||
                     (sizes[FILTER] > 1 && to.row_stride < to.column_stride);
     if (p->by_channel) {
         g->m = count;

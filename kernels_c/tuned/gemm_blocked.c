@@ -33,9 +33,8 @@
 #define GROUP (2 * PANEL)      /* columns of b that are packed at a time ... */
 #define GROUP_STEPS 16         /* ... in so many steps of the depth, if rows of b are contiguous */
 #define FEW_ROWS 8             /* rows of a; up to this many, b is read in place */
-/* Up to this many rows of a, results, and elements from row to row of b, b is read in place if its rows are contiguous:
- * a copy of rows that are near is worth its time only if more rows of a use it. */
-#define MOST_READ_ROWS 256
+/* Up to this many results, and elements from row to row of b, b may be read in place: rows that are further apart, or
+ * used more often, are worth a copy. */
 #define MOST_READ_RESULTS (INT64_C(1) << 18)
 #define MOST_READ_STEP 2048
 #define MAX_FEW_ROWS_COLUMNS (96 * PANEL) /* columns of a block then: sums of one row fit into the first-level cache */
@@ -493,7 +492,7 @@ static bool has_few_rows(const dmlk_gemm_blocked *p) {
 static bool can_read_b(const dmlk_gemm_blocked *p) {
     const dmlk_matrix *b = &p->b;
     const int64_t step = b->row_at == NULL ? b->row_stride : p->n;
-    return p->m <= MOST_READ_ROWS && p->n <= MOST_READ_RESULTS / p->m && step <= MOST_READ_STEP &&
+    return p->may_read_b && p->n <= MOST_READ_RESULTS / p->m && step <= MOST_READ_STEP &&
            p->n % DMLK_F32_BLOCK == 0 && b->type == DMLK_FLOAT32 && b->column_stride == 1 && b->patches == NULL &&
            b->block == 0 && (p->a.row_at == NULL || b->row_at == NULL) && !has_few_rows(p);
 }

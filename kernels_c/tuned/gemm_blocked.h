@@ -28,6 +28,7 @@ static inline dmlk_matrix dmlk_transposed(dmlk_matrix m) {
 typedef struct dmlk_gemm_blocked {
     dmlk_matrix a, b, c, out;
     bool has_c;
+    bool may_read_b; /* in place: worth it where few rows of a use it; without effect if it cannot be read so */
     float alpha, beta;
     float last; /* -0 changes nothing; 0 changes a result of -0 to 0 */
     int64_t m, n, depth;
