@@ -85,7 +85,7 @@ class Objects:
         desc = VersionedRootSignatureDesc(RootSignatureVersion.VERSION_1_1, RootSignatureDesc1(parameters))
         signature = self.device.create_root_signature(0, serialize_versioned_root_signature(desc))
         program = shader("scale", SCALE)
-        return signature, PipelineState(self.device.context, signature, program, b"blob")
+        return signature, PipelineState(self.device.context, signature, program, None, b"blob")
 
     def prepare(self, commands: CommandList) -> None:
         """Sets on a list what its commands need."""

@@ -55,7 +55,7 @@ class PipelineState(DeviceChild):
         context: DeviceContext,
         root_signature: RootSignature,
         shader: CompiledShader,
-        container: Container,
+        container: Container | None,
         blob: bytes,
     ) -> None:
         super().__init__(context)
@@ -73,7 +73,7 @@ class PipelineState(DeviceChild):
             frame_bytes=shader.frame_bytes,
             uses_heap=shader.uses_heap,
             keeper=shader,
-            watched=partial(_watched_code, container, shader),
+            watched=None if container is None else partial(_watched_code, container, shader),
             flush=_flushes(context, shader),
         )
         context.gpu.memory.programs.add(self.program)
