@@ -48,7 +48,7 @@ class CompiledShader:
     key: bytes
     """A hash of what was compiled, and how."""
     denormals: str = "any"
-    """What becomes of denormal FLOAT32 numbers, as ``-denorm`` says: ``ftz`` (they are 0), ``preserve``, ``any``."""
+    """What becomes of denormal FLOAT32 numbers: ``ftz`` (they are 0), ``preserve`` or ``any``."""
     code: Any = None
     """What owns the native code."""
 
