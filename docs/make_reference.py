@@ -109,9 +109,10 @@ def oracles() -> str:
     ]
     return f"""# List of oracles
 
-What judges the NumPy references of {len(rows)} operators in a [campaign](../guide/ten-thousand-layouts.md) over
-`operators`, where it is installed: a row of `runtime/dmlemu/campaign/oracles/table.py` has a function for it. Calls
-that a package does not have (a type, several axes, a fused activation ...) it does not judge.
+What judges the NumPy references of {len(rows)} operators in a
+[campaign](../guide/ten-thousand-layouts.md) over `operators`, where it is installed: a row of
+`runtime/dmlemu/campaign/oracles/table.py` has a function for it. Calls that a package does not have (a type,
+several axes, a fused activation ...) it does not judge.
 
 | operator | {" | ".join(names)} |
 | --- |{" --- |" * len(names)}
