@@ -1,8 +1,8 @@
-"""Pixels to classes: a shader makes a tensor, DirectML convolves it, another shader takes the largest channel.
+"""Pixels to classes: a shader makes a tensor, DirectML convolves it, a shader takes the largest channel.
 
     python examples/shaders/pixels.py
 
-The shaders are those of pixels.hlsl, compiled by DXC; on this device they need ``pip install 'dmlemu[hlsl]'``.
+The shaders are those of pixels.hlsl, compiled by DXC; to run they need the extra ``hlsl`` of dmlemu.
 """
 
 from __future__ import annotations

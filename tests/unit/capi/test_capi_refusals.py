@@ -574,7 +574,11 @@ ROWS: list[tuple[str, Wrong]] = [
         "SC3",
         with_root(
             lambda s: s.list.set_compute_root_descriptor_table(0, 4096),
-            (RootParameter1.descriptor_table((d3d12.DescriptorRange1(d3d12.DescriptorRangeType.SRV, 1, 0),)),),
+            (
+                RootParameter1.descriptor_table(
+                    (d3d12.DescriptorRange1(d3d12.DescriptorRangeType.SRV, 1, 0),)
+                ),
+            ),
         ),
     ),
     ("SC4", with_root(lambda s: s.list.set_compute_root_32bit_constants(0, [1, 2], 1))),

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from dmlemu.shaders import read_container
+from dmlemu.shaders import UnsupportedShader, compile_shader, read_container
 from dmlemu.shaders.dxc import CompilerMissing, HlslError, _library, compile_hlsl
 
 try:
@@ -111,3 +111,14 @@ def test_threads_compile_at_the_same_time() -> None:
     for worker in workers:
         worker.join()
     assert sizes == {number: (number, 1, 1) for number in range(1, 9)}
+
+
+def test_an_operation_that_is_not_emulated_is_named() -> None:
+    pytest.importorskip("llvmlite")
+    source = """
+    RWByteAddressBuffer y : register(u0);
+    [numthreads(8, 8, 1)] void main(uint3 at : SV_DispatchThreadID) { y.Store(0, asuint(ddx(at.x * 1.0f))); }
+    """
+    container = read_container(compile_hlsl(source, target="cs_6_6"))
+    with pytest.raises(UnsupportedShader, match=r"dx\.op\.unary.* is not emulated"):
+        compile_shader(container)

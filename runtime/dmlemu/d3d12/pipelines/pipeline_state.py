@@ -20,8 +20,7 @@ from .rows import PS1, PS2, PS3
 from .structs import ComputePipelineStateDesc
 
 if TYPE_CHECKING:
-    from ...shaders import Container, ShaderError
-    from ...shaders import CompiledShader
+    from ...shaders import CompiledShader, Container, ShaderError
     from ..core.device_context import DeviceContext
 
 __all__ = ["PipelineState", "create_compute_pipeline_state", "create_pipeline_state"]
