@@ -74,6 +74,7 @@ _PAGES: dict[str, Draw] = {
     "10-graphs": _report("GRAPH_EDGE_MISMATCH"),
     "11-reports-and-removal": _report("HAZARD_RAW"),
     "12-numbers": _screen("numbers", "home d tab tab"),
+    "14-threads-of-a-shader": _screen("shader", "home /Dispatch"),
 }
 
 

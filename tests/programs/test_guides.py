@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import re
 from collections.abc import Iterator
@@ -24,7 +25,12 @@ BUILD_GRAPH, ONNX, WRONG_NODE = (
 )
 CHAOS, FAULTS = GUIDES / "chaos.md", GUIDES / "fault-injection.md"
 SESSION, WRONG_DISPATCH = GUIDES / "session.md", GUIDES / "find-the-wrong-dispatch.md"
+SHADERS = GUIDES / "shaders.md"
 
+needs_dxc = pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("compushady", "llvmlite"))),
+    reason="the extra hlsl is not installed",
+)
 pytestmark = pytest.mark.dmlemu(expect=["*"])  # reports are what the pages are about
 
 
@@ -39,7 +45,10 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
 
 @pytest.mark.parametrize(
     "page",
-    [SESSION, BUILD_GRAPH, ONNX, WRONG_NODE, LAYOUT_BUG, WRONG_DISPATCH, OWN_CHECK, CHAOS, FAULTS],
+    [
+        *(SESSION, BUILD_GRAPH, ONNX, WRONG_NODE, LAYOUT_BUG, WRONG_DISPATCH, OWN_CHECK, CHAOS, FAULTS),
+        pytest.param(SHADERS, marks=needs_dxc),
+    ],
     ids=lambda page: page.stem,
 )
 def test_page_prints_what_is_shown(page: Path) -> None:

@@ -223,6 +223,6 @@ def _library() -> ctypes.CDLL:
             except OSError as error:
                 raise CompilerMissing(f"the library of DXC cannot be loaded: {error}") from None
     raise CompilerMissing(
-        "HLSL is compiled by DXC, which is not installed: pip install 'dmlemu[hlsl]' (x86-64), "
+        "HLSL is compiled by DXC, which is not installed: the extra 'hlsl' of dmlemu brings it (x86-64), "
         "or compile the shader elsewhere: dxc -T cs_6_0 -Fo FILE"
     )

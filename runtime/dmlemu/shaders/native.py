@@ -177,7 +177,7 @@ def _llvm() -> Any:
         import llvmlite.binding as llvm
     except ImportError:
         raise CompilerMissing(
-            "shaders are compiled by LLVM, which is not installed: pip install 'dmlemu[hlsl]'"
+            "shaders are compiled by LLVM, which is not installed: the extra 'hlsl' of dmlemu brings llvmlite"
         ) from None
     if llvm.llvm_version_info[0] < 20:
         raise CompilerMissing("shaders need llvmlite 0.46 or newer: pip install -U llvmlite")

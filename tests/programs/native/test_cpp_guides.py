@@ -17,6 +17,7 @@ from test_tutorial import blocks, same  # noqa: E402
 
 PORT = ROOT / "docs" / "guide" / "port-a-cpp-program.md"
 BUG = ROOT / "docs" / "guide" / "find-a-bug-in-cpp.md"
+SHADERS = ROOT / "docs" / "guide" / "shaders.md"
 NEEDED = ("g++", "gdb", "pkg-config", "addr2line")
 
 pytestmark = [
@@ -27,9 +28,12 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("page", [PORT, BUG], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [PORT, BUG, SHADERS], ids=lambda page: page.stem)
 def test_what_is_typed_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "examples" / "cpp", tmp_path / "examples" / "cpp")
+    if page is SHADERS:
+        pytest.importorskip("llvmlite", reason="the extra hlsl is not installed")
+    for folder in ("cpp", "shaders"):
+        shutil.copytree(ROOT / "examples" / folder, tmp_path / "examples" / folder)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DMLEMU_")}
     found = [each for each in blocks(page) if each.language in ("sh", "text")]

@@ -253,7 +253,7 @@ class Device(NumberedMethods):
         Mirrors ``ID3D12Device::CreateComputePipelineState``
         (nf-d3d12-id3d12device-createcomputepipelinestate).  E_INVALIDARG: the bytes are not a compute shader,
         or the root signature does not bind what it uses.  E_NOTIMPL: the shader uses what is not emulated, or
-        the compiler is not installed: ``pip install dmlemu[hlsl]``.
+        the compiler, which the extra ``hlsl`` brings, is not installed.
         """
         return pipelines.create_compute_pipeline_state(self.context, desc)
 
