@@ -2,11 +2,7 @@
 
     python examples/shaders/pixels.py
 
-<<<<<<< HEAD
-The shaders are those of pixels.hlsl, compiled by DXC; here they need ``pip install 'dmlemu[hlsl]'``.
-=======
 The shaders are those of pixels.hlsl, compiled by DXC; to run they need the extra ``hlsl`` of dmlemu.
->>>>>>> wd/main
 """
 
 from __future__ import annotations

@@ -143,13 +143,8 @@ def test_PS1_a_cached_blob_is_of_the_same_shader_and_root_signature(shaders: Sha
 def test_without_a_compiler_a_pipeline_says_what_to_install(
     shaders: ShaderStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-<<<<<<< HEAD
     def missing(container: object, **options: object) -> None:
-        raise UnsupportedShader("compiling shaders needs llvmlite: pip install dmlemu[hlsl]")
-=======
-    def missing(container: object) -> None:
         raise UnsupportedShader("compiling shaders needs the extra hlsl")
->>>>>>> wd/main
 
     monkeypatch.setattr(dmlemu.shaders, "compile_shader", missing, raising=False)
     desc = ComputePipelineStateDesc(shaders.signature(TABLES), CODE)

@@ -7,12 +7,8 @@ from pathlib import Path
 
 import pytest
 
-<<<<<<< HEAD
 from dmlemu.cli import main
-from dmlemu.shaders import read_container
-=======
 from dmlemu.shaders import UnsupportedShader, compile_shader, read_container
->>>>>>> wd/main
 from dmlemu.shaders.dxc import CompilerMissing, HlslError, _library, compile_hlsl
 
 try:
@@ -119,7 +115,6 @@ def test_threads_compile_at_the_same_time() -> None:
     assert sizes == {number: (number, 1, 1) for number in range(1, 9)}
 
 
-<<<<<<< HEAD
 def test_the_command_compiles_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, folder = tmp_path / "x.hlsl", tmp_path / "common"
     folder.mkdir()
@@ -153,7 +148,8 @@ def test_the_command_says_what_is_wrong_with_a_source(
     source.write_text(text)
     assert main(["shader", str(source), *more]) == 1
     assert words in capsys.readouterr().err
-=======
+
+
 def test_an_operation_that_is_not_emulated_is_named() -> None:
     pytest.importorskip("llvmlite")
     source = """
@@ -163,4 +159,3 @@ def test_an_operation_that_is_not_emulated_is_named() -> None:
     container = read_container(compile_hlsl(source, target="cs_6_6"))
     with pytest.raises(UnsupportedShader, match=r"dx\.op\.unary.* is not emulated"):
         compile_shader(container)
->>>>>>> wd/main

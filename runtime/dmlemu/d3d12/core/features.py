@@ -1,12 +1,8 @@
 """Feature support: the structs of ``ID3D12Device::CheckFeatureSupport``.
 
 The default of every output field is the device's answer.  Compute shaders run, up to shader model 6.6 and
-<<<<<<< HEAD
-with buffers alone; textures, drawing, raytracing and protected memory are answered as by a device without them.
-=======
 with buffers alone; textures, drawing, raytracing and protected memory are answered as by a device without
 them.
->>>>>>> wd/main
 """
 
 from __future__ import annotations
@@ -419,11 +415,7 @@ class FeatureDataTightAlignment(Frozen):
 _BUFFER = 0x1
 _SUPPORT1 = _BUFFER | 0x100 | 0x2000000
 _SUPPORT2 = 0x40 | 0x80  # D3D12_FORMAT_SUPPORT2_UAV_TYPED_LOAD, _STORE
-<<<<<<< HEAD
 # _UAV_ATOMIC_ADD, _BITWISE_OPS, _COMPARE_STORE_OR_COMPARE_EXCHANGE, _EXCHANGE, with _SIGNED_MIN_OR_MAX or
-=======
-# _UAV_ATOMIC_ADD, _BITWISE_OPS, _COMPARE_STORE_OR_COMPARE_EXCHANGE, _EXCHANGE, and _SIGNED_MIN_OR_MAX or
->>>>>>> wd/main
 # _UNSIGNED_MIN_OR_MAX
 _ATOMICS = {Format.R32_SINT: 0x1F, Format.R32_UINT: 0x2F}
 
