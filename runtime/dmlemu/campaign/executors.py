@@ -217,7 +217,8 @@ class Cluster(Executor):
         """Of the workers that may run pieces; asked for once a second."""
         if time.monotonic() >= self._ask_again:
             self._ask_again = time.monotonic() + _RETRY
-            with suppress(OSError, asyncio.CancelledError):
+            # KeyError: a client that is just losing its scheduler knows nothing of it.
+            with suppress(OSError, KeyError, asyncio.CancelledError):
                 there = frozenset(self._client.scheduler_info(**self._all_workers)["workers"])
                 self._known = (self._known & there) | self._usable(there - self._known - self._refused.keys())
         return self._known - self._refused.keys()

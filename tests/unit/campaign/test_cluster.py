@@ -306,3 +306,20 @@ def pieces_of_open(database: Path) -> list[tuple[int, int]]:
         return pieces_of(database)
     except sqlite3.OperationalError:
         return []
+
+
+def test_a_client_that_loses_its_scheduler_keeps_what_it_knows() -> None:
+    """It then has no information about workers at all."""
+    from dmlemu.campaign.executors import Cluster
+
+    cluster = Cluster(Spec("operators", "operators", "", cases=10), identity(), 60, None, 1, print)
+    try:
+        while not (known := cluster._addresses()):
+            time.sleep(0.1)
+        cluster._ask_again = 0.0
+        client = cluster._client
+        cluster._client = SimpleNamespace(scheduler_info=lambda **_: {})
+        assert cluster._addresses() == known
+        cluster._client = client
+    finally:
+        cluster.close()
