@@ -372,6 +372,76 @@ static Word barriers()
     return address_of(row);
 }
 
+// Up to 64 bytes, with which no shader begins; or more than there may be.
+static Word bytes(Word *at, int offset)
+{
+    put(at, offset, pointer(address_of(take(4096))));
+    put(at, offset + 8, chance(90) ? below(64) : ~static_cast<Word>(below(1 << 20)));
+    return address_of(at);
+}
+
+static Word stream()
+{
+    Word *at = take(4096), *subobjects = take(4096);
+    Word size = 0;
+    for (Word i = below(6); i > 0; i--) {
+        static const uint32_t kinds[] = {0, 6, 18, 19, 20}; // root signature, shader, mask, cached blob, flags
+        const uint32_t kind = number(kinds[below(5)]);
+        Word *each = subobjects + size / 8;
+        put32(each, 0, kind);
+        put32(each, 4, number(0));
+        if (kind == 0)
+            each[1] = object("ID3D12RootSignature");
+        else if (kind == 6 || kind == 19)
+            bytes(each, 8);
+        size += kind == 6 || kind == 19 ? 24 : kind == 0 ? 16 : 8;
+    }
+    at[0] = chance(90) ? size : chance(50) ? below(4096) & ~static_cast<Word>(7) : ~below(1 << 20);
+    at[1] = at[0] > size ? address_of(zeros) : pointer(address_of(subobjects));
+    return address_of(at);
+}
+
+static Word pipeline(Word *at)
+{
+    at[0] = object("ID3D12RootSignature");
+    bytes(at, 8);
+    put32(at, 24, number(0));
+    if (chance(20))
+        bytes(at, 32);
+    put32(at, 48, number(0));
+    return address_of(at);
+}
+
+static Word commands(Word *at)
+{
+    Word *arguments = take(4096);
+    for (int i = 0; i < 64; i++)
+        put32(arguments, 4 * i, number(static_cast<uint32_t>(below(9))));
+    put32(at, 0, number(12));
+    put32(at, 4, chance(90) ? static_cast<uint32_t>(below(8)) : 0xFFFFFFFF);
+    put(at, 8, pointer(address_of(arguments)));
+    put32(at, 16, number(0));
+    return address_of(at);
+}
+
+// Without tables, whose ranges would have to be somewhere.
+static Word root_signature(Word *at)
+{
+    Word *parameters = take(4096);
+    for (int i = 0; i < 64; i++) {
+        put32(parameters, 32 * i, static_cast<uint32_t>(1 + below(5)));
+        for (int j = 0; j < 4; j++)
+            put32(parameters, 32 * i + 8 + 4 * j, number(static_cast<uint32_t>(below(4))));
+    }
+    put32(at, 0, number(static_cast<uint32_t>(1 + below(2))));
+    put32(at, 8, chance(90) ? static_cast<uint32_t>(below(8)) : 0xFFFFFFFF);
+    put(at, 16, pointer(address_of(parameters)));
+    put32(at, 24, number(0));
+    put(at, 32, address_of(zeros));
+    put32(at, 40, number(0));
+    return address_of(at);
+}
+
 static Word structure(const char *type)
 {
     const std::string name = type;
@@ -416,6 +486,14 @@ static Word structure(const char *type)
         put32(at, 8, number(256));
     } else if (name == "D3D12_RESOURCE_BARRIER") {
         return barriers();
+    } else if (name == "D3D12_VERSIONED_ROOT_SIGNATURE_DESC") {
+        return root_signature(at);
+    } else if (name == "D3D12_COMPUTE_PIPELINE_STATE_DESC") {
+        return pipeline(at);
+    } else if (name == "D3D12_PIPELINE_STATE_STREAM_DESC") {
+        return stream();
+    } else if (name == "D3D12_COMMAND_SIGNATURE_DESC") {
+        return commands(at);
     } else if (name == "DML_OPERATOR_DESC") {
         return chance(2) ? deep_desc() : chance(40) ? operator_desc(0, 0, IDENTITY) : operator_desc(0, 0);
     } else if (name == "DML_GRAPH_DESC") {

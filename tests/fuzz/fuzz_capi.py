@@ -39,6 +39,7 @@ MAKES = {  # what a method hands out
     "CreateReservedResource": "ID3D12Resource",
     "CreateDescriptorHeap": "ID3D12DescriptorHeap",
     "CreateQueryHeap": "ID3D12QueryHeap",
+    "CreateCommandSignature": "ID3D12CommandSignature",
     "CreateOperator": "IDMLOperator",
     "CompileOperator": "IDMLCompiledOperator",
     "CompileGraph": "IDMLCompiledOperator",
@@ -55,6 +56,7 @@ MAKES = {  # what a method hands out
 KINDS = (  # of an argument, by its C type and name; the first that matches
     (r"^IUnknown \*data$|IUnknown \*pData", "u"),
     (r"^I\w+ \* ?const \*", "I"),
+    (r"^ID3DBlob \*\*", "o"),
     (r"^(const )?I\w+ \*", "i"),
     (r"^REFIID ", "g"),
     (r"^(REFGUID|const GUID|const LUID|REFCLSID)", "G"),
