@@ -97,8 +97,9 @@ class ShaderRuns:
             program = program_of(packet.program, self._memory)
             if program.watched is None:
                 return None
-            spans = spans_of(shader_accesses(packet, self._memory), self._memory)
-            ahead = Ahead(program.serial, list(spans))
+            touched = list(shader_accesses(packet, self._memory))
+            ahead = Ahead(program.serial, spans_of(touched, self._memory))
+            ahead.accesses += [each for each in touched if each.operand > program.heap_operand]
         except GpuFault:
             return None
         try:
