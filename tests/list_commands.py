@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dmlemu.d3d12 import (
@@ -39,7 +40,11 @@ from dmlemu.d3d12 import (
     WriteBufferImmediateParameter,
     serialize_versioned_root_signature,
 )
+from dmlemu.shaders import read_container
 from shader_programs import SCALE, shader
+
+# A shader with the same bindings as the program by hand: the one that a watched dispatch runs.
+_CONTAINER = read_container((Path(__file__).parent / "unit/shaders/containers/saxpy.dxil").read_bytes())
 
 DIRECT, COMPUTE, COPY, BUNDLE = (
     CommandListType.DIRECT,
@@ -85,7 +90,7 @@ class Objects:
         desc = VersionedRootSignatureDesc(RootSignatureVersion.VERSION_1_1, RootSignatureDesc1(parameters))
         signature = self.device.create_root_signature(0, serialize_versioned_root_signature(desc))
         program = shader("scale", SCALE)
-        return signature, PipelineState(self.device.context, signature, program, None, b"blob")
+        return signature, PipelineState(self.device.context, signature, program, _CONTAINER, b"blob")
 
     def prepare(self, commands: CommandList) -> None:
         """Sets on a list what its commands need."""

@@ -87,6 +87,15 @@ def element_size(format: int) -> int | None:
     return None if known is None else sum(known[1]) // 8
 
 
+def number_type(format: int) -> str:
+    """The type of the numbers as they are stored, such as ``"FLOAT16"``; "": they are no whole bytes."""
+    kind, bits = _FORMATS.get(format, ("", ()))
+    if not bits or bits[0] not in (8, 16, 32) or len(set(bits)) > 1:
+        return ""
+    name = {"float": "FLOAT", "sint": "INT", "snorm": "INT"}.get(kind, "UINT")
+    return f"{name}{bits[0]}"
+
+
 # The kinds of formats that a typed buffer of a shader can have, by how its type begins.
 _OF_ELEMENTS = {
     "float": ("float", "unorm", "snorm"),

@@ -16,7 +16,7 @@ from .descriptors import DESCRIPTOR_SIZE, DescriptorKind
 from .formats import formats_of
 from .kernels import ffi, lib
 
-__all__ = ["Kind", "Program", "ProgramRange", "Source", "WatchedCode", "words_of"]
+__all__ = ["Kind", "Program", "ProgramRange", "Source", "WatchedCode", "words_at", "words_of"]
 
 _UAV, _SRV, _CBV = 0x8, 0x40, 0x1  # D3D12_RESOURCE_STATES
 _STATES = {DescriptorKind.UAV: _UAV, DescriptorKind.SRV: _SRV, DescriptorKind.CBV: _CBV}
@@ -45,9 +45,10 @@ class ProgramRange(NamedTuple):
     ``name``: in messages.  ``descriptor``: the kind of its descriptors.  ``word``: the first DWORD of its
     root argument.  ``first``: the place of its first descriptor in the table.  ``count``: of descriptors, 0:
     up to the end of the heap; of CONSTANTS, the number of DWORDs.  ``stride``: bytes of a structured buffer's
-    element. ``element``: the type of a typed buffer's: ``"float"``.  ``has_counter``: the shader uses the
-    UAV's counter.
-    ``is_volatile``: its descriptors may be written until the list is submitted.
+    element. ``element``: the type of a typed buffer's: ``"float"``; of a structured one's numbers, if all
+    have one.  ``has_counter``: the shader uses the UAV's counter.
+    ``is_volatile``: its descriptors may be written until the list is submitted.  ``register``:
+    ``"t1, space2"``.
     """
 
     name: str
@@ -61,6 +62,7 @@ class ProgramRange(NamedTuple):
     element: str = ""
     has_counter: bool = False
     is_volatile: bool = False
+    register: str = ""
 
     @property
     def title(self) -> str:
@@ -191,6 +193,11 @@ def want_of(each: ProgramRange) -> Any:
 def words_of(value: int) -> tuple[int, int]:
     """The two DWORDs of an address or a handle."""
     return value & 0xFFFFFFFF, value >> 32
+
+
+def words_at(arguments: bytes, word: int, count: int) -> tuple[int, ...]:
+    """DWORDs of root arguments.  struct.error: they are too short."""
+    return struct.unpack_from(f"<{count}I", arguments, 4 * word)
 
 
 def address_in(arguments: bytes, word: int) -> int:

@@ -13,7 +13,7 @@ from .kernels import ffi, lib, take_interrupt
 from .memory import Memory
 from .packets import DispatchShaderPacket, ExecuteIndirectPacket
 from .programs import Kind, Program, ProgramRange, Source, address_in
-from .shader_views import Table, commands_of, fits, heap_of, program_of, shader_accesses, table_of
+from .shader_views import Table, commands_of, declared, fits, heap_of, program_of, shader_accesses, table_of
 from .watched_runs import Ahead, spans_of
 
 __all__ = ["ShaderRuns"]
@@ -97,8 +97,9 @@ class ShaderRuns:
             program = program_of(packet.program, self._memory)
             if program.watched is None:
                 return None
-            spans = spans_of(shader_accesses(packet, self._memory), self._memory)
-            ahead = Ahead(program.serial, list(spans))
+            touched = list(shader_accesses(packet, self._memory))
+            ahead = Ahead(program.serial, spans_of(touched, self._memory))
+            ahead.accesses += [each for each in touched if each.operand > program.heap_operand]
         except GpuFault:
             return None
         try:
@@ -234,13 +235,13 @@ class ShaderRuns:
         where = f"The descriptor of {what} at {table.handle:#x}"
         fault = GpuFault(
             FaultKind.BAD_DESCRIPTOR,
-            f"{where} is {_spell(found)}; the shader declares {_declared(each)}.",
+            f"{where} is {_spell(found)}; the shader declares {declared(each)}.",
             address=0 if found is None else found.address,
             handle=table.handle,
             operand=number,
             access=READ | (WRITE if each.writes else 0),
         )
-        fault.found, fault.expected = _spell(found), _declared(each)
+        fault.found, fault.expected = _spell(found), declared(each)
         if found is None:
             return fault
         fault.given, fault.needed = found.kind, found.size
@@ -327,15 +328,3 @@ def _spell(found: Descriptor | None) -> str:
         return f"{name} of a typed buffer of format {found.format}"
     counter = "" if found.counter_address or found.kind is DescriptorKind.SRV else " without a counter"
     return f"{name} of a structured buffer with elements of {found.stride} bytes{counter}"
-
-
-def _declared(each: ProgramRange) -> str:
-    if each.kind is Kind.CBUFFER:
-        return "a constant buffer"
-    name = "a UAV" if each.writes else "an SRV"
-    if each.kind is Kind.RAW:
-        return f"{name} of a raw buffer"
-    if each.kind is Kind.TYPED:
-        return f"{name} of a typed buffer of {each.element}"
-    counter = " and a counter" if each.has_counter else ""
-    return f"{name} of a structured buffer with elements of {each.stride} bytes{counter}"

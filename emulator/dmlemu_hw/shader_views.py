@@ -10,11 +10,22 @@ import numpy as np
 from .descriptors import DESCRIPTOR_SIZE, Descriptor, DescriptorKind
 from .events import READ, WRITE, Access, Footprint
 from .faults import FaultKind, GpuFault
+from .formats import number_type
 from .memory import Memory
 from .packets import DispatchShaderPacket, ExecuteIndirectPacket
 from .programs import Kind, Program, ProgramRange, Source, address_in
 
-__all__ = ["Table", "commands_of", "fits", "heap_of", "program_of", "shader_accesses", "table_of"]
+__all__ = [
+    "Table",
+    "commands_of",
+    "declared",
+    "fits",
+    "heap_of",
+    "number_type_of",
+    "program_of",
+    "shader_accesses",
+    "table_of",
+]
 
 _DESCRIPTORS = np.dtype(
     [
@@ -28,6 +39,16 @@ _DESCRIPTORS = np.dtype(
     ]
 )
 _KINDS = {int(each) for each in DescriptorKind}
+_NUMBERS = {
+    "half": "FLOAT16",
+    "float": "FLOAT32",
+    "double": "FLOAT64",
+    "short": "INT16",
+    "ushort": "UINT16",
+    "int": "INT32",
+    "int64": "INT64",
+    "uint64": "UINT64",
+}
 _FEW = 64  # views of a range that are told apart; of more, those of one buffer are joined
 _COUNT = struct.Struct("<I")
 
@@ -104,6 +125,37 @@ def fits(descriptor: Descriptor, each: ProgramRange, sizes: bytes) -> bool:
         return not is_raw and descriptor.stride == each.stride and has_counter
     has_format = descriptor.format < len(sizes) and bool(sizes[descriptor.format])
     return not is_raw and not descriptor.stride and has_format
+
+
+def declared(each: ProgramRange) -> str:
+    """``"an SRV of a structured buffer with elements of 4 bytes"``."""
+    if each.kind is Kind.CBUFFER:
+        return "a constant buffer"
+    name = "a UAV" if each.writes else "an SRV"
+    if each.kind is Kind.RAW:
+        return f"{name} of a raw buffer"
+    if each.kind is Kind.TYPED:
+        return f"{name} of a typed buffer of {each.element}"
+    counter = " and a counter" if each.has_counter else ""
+    return f"{name} of a structured buffer with elements of {each.stride} bytes{counter}"
+
+
+def number_type_of(program: Program, operand: int, arguments: bytes, memory: Memory) -> str:
+    """The type of the numbers that an operand of a dispatch consists of, as DirectML names it.
+
+    A typed buffer's is that of its view's format; UINT32 where the shader does not say one, and for
+    constants, raw buffers and counters.
+    """
+    if operand >= len(program.ranges):
+        return "UINT32"
+    each = program.ranges[operand]
+    if each.kind is not Kind.TYPED:
+        return _NUMBERS.get(each.element, "UINT32")
+    try:
+        found = table_of(operand, each, arguments, memory).descriptor(0)
+    except GpuFault:  # as running it will say
+        found = None
+    return "UINT8" if found is None else number_type(found.format) or "UINT8"
 
 
 # --- accesses ---

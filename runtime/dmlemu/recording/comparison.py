@@ -243,7 +243,8 @@ class _References:
         """By the position of the tensor."""
         desc = dispatch.work.desc
         if not isinstance(desc, OperatorDesc) or not dispatch.is_complete:
-            self._without["a graph" if dispatch.work.descs else "not completely recorded"] += 1
+            without = "a graph" if dispatch.work.descs else "not completely recorded"
+            self._without["a compute shader" if dispatch.work.is_shader else without] += 1
             return {}
         found = desc.reference(recorded_inputs(self._record, dispatch, desc))
         return {

@@ -13,6 +13,7 @@ from ..dml.declared.schema import OperatorDesc
 from ..dml.tensor_desc import BufferTensorDesc
 
 __all__ = [
+    "COMPUTE_SHADER",
     "Array",
     "Dispatch",
     "GraphWork",
@@ -24,6 +25,9 @@ __all__ = [
     "Written",
     "content_key",
 ]
+
+COMPUTE_SHADER = "compute shader"
+"""The type of works that are no operators or graphs."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -67,6 +71,11 @@ class Work(NamedTuple):
     def title(self) -> str:
         """``'conv1' (DML_OPERATOR_CONVOLUTION)``."""
         return f"'{self.name}' ({self.type})" if self.name else self.type
+
+    @property
+    def is_shader(self) -> bool:
+        """Whether it is a shader of the program, whose code is not kept."""
+        return self.type == COMPUTE_SHADER
 
     @property
     def descs(self) -> tuple[OperatorDesc, ...]:

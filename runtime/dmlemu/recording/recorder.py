@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import WRITE, Executed, Executing, LeftUndefined, Subscription
 from dmlemu_hw.faults import GpuFault
-from dmlemu_hw.packets import Opcode
+from dmlemu_hw.packets import DispatchShaderPacket, ExecuteIndirectPacket, Opcode, decode_one
 from dmlemu_hw.reservation import Reservation
 from dmlemu_hw.storage import TILE_SIZE, Storage
 
@@ -43,6 +43,7 @@ from .model import (
     Written,
     content_key,
 )
+from .shaders import ShaderDispatch, describe
 
 __all__ = ["LIMIT", "Recording", "record"]
 
@@ -50,6 +51,7 @@ LIMIT = 1 << 30
 """Bytes of contents that are kept by default."""
 
 _DISPATCH = int(Opcode.DISPATCH)
+_SHADERS = (int(Opcode.DISPATCH_SHADER), int(Opcode.EXECUTE_INDIRECT))
 _LISTS = 2048  # whose dispatches are remembered, before those that are gone are forgotten
 
 
@@ -64,8 +66,9 @@ def record(
     created in it (None).
 
     For each executed dispatch: its operator desc or graph, the layouts of its tensors, and their elements
-    before (inputs) and after (outputs) the run.  ``as`` gives the :class:`Record`.  ``path``: the file
-    that is written at the end, a ``.dmlrec``.  ``only``: names of operators, as a pattern (``conv*``) or a
+    before (inputs) and after (outputs) the run; of a shader, whose code is not kept, the bytes of its views,
+    by the names in the shader.  ``as`` gives the :class:`Record`.  ``path``: the file that is written at the
+    end, a ``.dmlrec``.  ``only``: names of operators and pipeline states, as a pattern (``conv*``) or a
     function.  ``limit``: bytes of contents that are kept; equal contents count once.  A
     :class:`RecordWarning` when the block ends, and ``notes``, list what was left out.
 
@@ -93,6 +96,14 @@ class _Running:
     where: list[Place | None] = field(default_factory=list)
     arrays: list[Array | None] = field(default_factory=list)
     undefined: list[Any] = field(default_factory=list)  # footprints
+
+
+class _RunningShader(NamedTuple):
+    """A dispatch of a shader that has begun."""
+
+    found: ShaderDispatch
+    where: list[Place | None]
+    arrays: list[Array | None]
 
 
 class Recording(Watching["_Watch"]):
@@ -193,6 +204,7 @@ class _Watch:
         self._recordings = device.context.recordings
         self._entries: dict[int, dict[int, _Entry]] = {}  # by list and packet
         self._running: dict[tuple[int, int, int, int], _Running] = {}
+        self._shaders: dict[tuple[int, int, int, int], _RunningShader] = {}
         self._works: weakref.WeakKeyDictionary[CompiledOperator, Work] = weakref.WeakKeyDictionary()
         self._graphs: weakref.WeakKeyDictionary[CompiledOperator, GraphWork | str] = (
             weakref.WeakKeyDictionary()
@@ -214,9 +226,10 @@ class _Watch:
     def close(self) -> None:
         for each in self._subscriptions:
             each.close()
-        for _ in self._running:
+        for _ in (*self._running, *self._shaders):
             self._recording.leave_out("left out: the GPU did not complete them inside of the block")
         self._running.clear()
+        self._shaders.clear()
 
     # --- events ---
 
@@ -240,6 +253,9 @@ class _Watch:
     def _before(self, event: Executing) -> None:
         """The first packet: copies the inputs."""
         entry = self._entries.get(event.list_serial, {}).get(event.command)
+        if entry is None and event.opcode in _SHADERS:
+            self._before_shader(event)
+            return
         if entry is None:
             if event.opcode == _DISPATCH and not event.joined:
                 self._recording.leave_out("left out: their lists were recorded before the recording began")
@@ -278,6 +294,7 @@ class _Watch:
         """The last packet: copies the outputs."""
         entry = self._entries.get(event.list_serial, {}).get(event.command)
         if entry is None:
+            self._after_shader(event)
             return
         key = (event.queue, event.ticket, event.list_serial, entry.packets.start)
         running = self._running.get(key)
@@ -296,6 +313,68 @@ class _Watch:
         for tensor, place in zip(self._work(dispatchable).tensors, running.where, strict=True):
             if tensor.output:
                 self._recording.wrote(place, tensor.desc.extent_in_bytes)
+
+    # --- shaders ---
+
+    def _before_shader(self, event: Executing) -> None:
+        """Copies what its views hold."""
+        packet = decode_one(event.packet)
+        assert isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket)
+        found = describe(packet, self._gpu.memory, self._pipeline(packet.program))
+        if found is None:
+            self._recording.leave_out("left out: their views do not lie in memory")
+            return
+        tensors = found.work.tensors
+        where = [
+            self._place(address, tensor.desc.extent_in_bytes) if address else None
+            for tensor, address in zip(tensors, found.addresses, strict=True)
+        ]
+        arrays = [
+            None if tensor.output else words if words is not None else self._read(tensor.desc, address)
+            for tensor, address, words in zip(tensors, found.addresses, found.constants, strict=True)
+        ]
+        key = (event.queue, event.ticket, event.list_serial, event.command)
+        self._shaders[key] = _RunningShader(found, where, arrays)
+
+    def _after_shader(self, event: Executed) -> None:
+        """Copies what its views hold now."""
+        running = self._shaders.pop((event.queue, event.ticket, event.list_serial, event.command), None)
+        if running is None:
+            return
+        found, arrays = running.found, running.arrays
+        outputs = [i for i, tensor in enumerate(found.work.tensors) if tensor.output]
+        if not self._recording.wants(found.work.name):
+            for i in outputs:
+                self._recording.wrote(running.where[i], found.work.tensors[i].desc.extent_in_bytes)
+            return
+        for i in outputs:
+            arrays[i] = self._read(found.work.tensors[i].desc, found.addresses[i])
+        keys = self._recording.keep(arrays)
+        command = self._names.command(event)
+        record, count = self._recording.record, len(arrays)
+        record.dispatches.append(
+            Dispatch(
+                len(record.dispatches),
+                found.work,
+                command.list,
+                command.number,
+                spell_site(command.command.site) if command.command.site else "",
+                tuple(keys),
+                (None,) * count,
+                tuple(self._names.byte(each) if each else "root constants" for each in found.addresses),
+                tuple(running.where),
+            )
+        )
+
+    def _pipeline(self, program: int) -> str:
+        """The name of the pipeline state that has a program; without one, of the shader's entry."""
+        device = self._device()
+        for each in [] if device is None else device.context.live_children():
+            if isinstance(each, d3d12.PipelineState) and each.program.serial == program:
+                return each.name or each.shader.name
+        return ""
+
+    # --- operators ---
 
     def _complete(self, event: Executed, running: _Running, compiled: CompiledOperator) -> None:
         work = self._work(compiled)

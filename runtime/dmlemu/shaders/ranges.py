@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -32,6 +33,19 @@ _COMPONENTS = {
     14: "float",
 }
 """By DXIL's component type; 11 to 14 are snorm and unorm, which are read as floats."""
+_NUMBERS = {
+    ("float", 16, False): "half",
+    ("float", 32, False): "float",
+    ("float", 64, False): "double",
+    ("int", 16, True): "short",
+    ("int", 16, False): "ushort",
+    ("int", 32, True): "int",
+    ("int", 32, False): "uint",
+    ("int", 64, True): "int64",
+    ("int", 64, False): "uint64",
+}
+"""By kind, bits, and whether they are signed, which only the name of a buffer's type says."""
+_SIGNED = re.compile(r"<(?:vector<|matrix<)?(?:int|short|long|min16int)")
 
 
 @dataclass(frozen=True)
@@ -54,7 +68,7 @@ class Range:
     bytes: int = 0
     """Of a cbuffer."""
     element: str = ""
-    """The component type of a typed buffer."""
+    """The component type of a typed buffer, and of a structured one all of whose numbers are of one type."""
     counter: bool = False
     """A structured UAV whose hidden counter is used."""
     name: str = ""
@@ -133,9 +147,31 @@ def _range(letter: str, record: tuple[Metadata | None, ...]) -> Range:
         lower,
         _count(count),
         stride=tags.get(1, 0),
-        element=_COMPONENTS.get(tags.get(0, 0), "") if kind == 10 else "",
+        element=_element(kind, tags.get(0, 0), record[1]),
         counter=letter == "u" and len(record) > 8 and bool(_number(record[8])),
     )
+
+
+def _element(kind: int, component: int, variable: Metadata | None) -> str:
+    if _KINDS[kind] == "typed":
+        return _COMPONENTS.get(component, "")
+    return _numbers_of(variable) if _KINDS[kind] == "structured" else ""
+
+
+def _numbers_of(variable: Metadata | None) -> str:
+    """The type of all numbers in an element of a structured buffer; "": there are several, or none."""
+    parts, found, name = [variable.type] if isinstance(variable, Constant) else [], set(), ""
+    while parts:
+        part = parts.pop()
+        name = name or part.name
+        parts += part.elements
+        if part.is_number:
+            found.add((part.kind, part.bits))
+    if len(found) != 1:
+        return ""
+    kind, bits = found.pop()
+    is_signed = kind == "int" and _SIGNED.search(name) is not None
+    return _NUMBERS.get((kind, bits, is_signed), "")
 
 
 def _count(count: int) -> int:

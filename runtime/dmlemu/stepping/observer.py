@@ -40,7 +40,7 @@ from ..dml.events import DispatchRecorded
 from ..errors import Error, Report, call_site, spell_site
 from ..watching import Watching
 from .model import COMMAND, HOST, QUEUE, Buffer, Heap, Listing, Moment, Operand
-from .operands import Accessed, Dispatches
+from .operands import Accessed, Dispatches, shader_fields
 from .pages import PAGE
 from .run import Run
 from .states import TRANSITION, StateTracker
@@ -417,7 +417,7 @@ class _Watch:
                 site=command.command.recorded_at,
                 is_dispatch=packet.opcode.effects.computes,
                 operands=operands,
-                fields=self._dispatches.fields(event),
+                fields=self._dispatches.fields(event) or shader_fields(packet, self._gpu.memory),
                 reports=about,
             )
         )

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.events import UNDEFINE, WRITE, Access, Executing, Footprint
 from dmlemu_hw.footprints import used_state
 from dmlemu_hw.gpu import Gpu
-from dmlemu_hw.packets import DispatchPacket, DispatchShaderPacket, Packet, type_name
+from dmlemu_hw.memory import Memory
+from dmlemu_hw.packets import DispatchPacket, DispatchShaderPacket, ExecuteIndirectPacket, Packet, type_name
 from dmlemu_hw.packets import Tensor as PacketTensor
+from dmlemu_hw.programs import Program, Source, words_at
+from dmlemu_hw.shader_views import declared, number_type_of
 
 from ..checks.framework.names import NamedCommand
 from ..d3d12.core.recording import Recording
@@ -22,7 +27,7 @@ from ..dml.tensor_desc import BufferTensorDesc
 from ..pictures import Tensor
 from .model import Operand
 
-__all__ = ["Accessed", "Dispatches"]
+__all__ = ["Accessed", "Dispatches", "shader_fields"]
 
 _LISTS = 2048  # whose dispatches are remembered, before those that are gone are forgotten
 
@@ -108,10 +113,13 @@ class Accessed:
                 [tensor] = desc.layout(name, bound - start).tensors
             else:
                 tensor = _kernel_tensor(name, used, footprints[0], start)
-        elif isinstance(packet, DispatchShaderPacket):
-            program = self._gpu.memory.programs.find(packet.program)
-            place = 0 if program is None else program.place_of(number, packet.arguments)
-            descriptor = self._slot_at(place) if place else None
+        elif isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket):
+            program: Program | None = self._gpu.memory.programs.find(packet.program)
+            if program is not None:
+                place = program.place_of(number, packet.arguments)
+                descriptor = self._slot_at(place) if place else None
+                kind = number_type_of(program, number, packet.arguments, self._gpu.memory)
+                tensor = _numbers(name, kind, begin - start, end - begin)
         name = name or f"operand {number}"
         state = used_state(packet, number, self._gpu.memory, writes=bool(flags & (WRITE | UNDEFINE)))
         return Operand(name, flags, buffer, begin - start, end - start, tensor, footprints, descriptor, state)
@@ -121,6 +129,36 @@ def _kernel_tensor(name: str, used: PacketTensor, footprint: Footprint, start: i
     """The layout that a kernel uses, for what is no tensor of the operator desc."""
     kind, at = type_name(used.data_type), footprint.address - start
     return Tensor(name, kind, footprint.element_bits, used.sizes, used.strides, at, used.byte_size)
+
+
+def _numbers(name: str, kind: str, offset: int, size: int) -> Tensor | None:
+    """The numbers of a shader's view; None: plain bytes."""
+    width = np.dtype(kind.lower()).itemsize
+    if size % width or offset % width:
+        return None
+    return Tensor(name, kind, 8 * width, (size // width,), (1,), offset, size)
+
+
+def shader_fields(packet: Packet, memory: Memory) -> tuple[tuple[str, str], ...]:
+    """What a dispatch of a shader runs with: the groups, the ranges of registers, the DWORDs of root constants.
+
+    ``("x", "t0, an SRV of a structured buffer with elements of 4 bytes")``.
+    """
+    if not isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket):
+        return ()
+    program: Program | None = memory.programs.find(packet.program)
+    if program is None:
+        return ()
+    found = []
+    if isinstance(packet, DispatchShaderPacket):
+        found.append(("ThreadGroupCount", " x ".join(map(str, packet.groups))))
+    for each in program.ranges:
+        text = declared(each)
+        if each.source is Source.CONSTANTS:
+            words = words_at(packet.arguments, each.word, each.count)
+            text = f"root constants {' '.join(f'{word:#x}' for word in words)}"
+        found.append((each.name, f"{each.register}, {text}" if each.register != each.name else text))
+    return tuple(found)
 
 
 def _fields(desc: OperatorDesc) -> tuple[tuple[str, str], ...]:

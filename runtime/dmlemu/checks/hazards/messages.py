@@ -60,7 +60,9 @@ class Side(NamedTuple):
         pattern, command, operand = access.pattern, access.command, access.touch[2]
         names = command.command.operands
         start = pattern.place.address + pattern.shift
-        is_tensor = command.command.name.startswith("Dispatch ") and not pattern.access & UNDEFINE
+        name = command.command.name
+        is_operator = name.startswith("Dispatch ") and not name.startswith("Dispatch of pipeline state ")
+        is_tensor = is_operator and not pattern.access & UNDEFINE
         name = names[operand] if operand < len(names) else ""
         verb = "may overwrite" if access.kind == Kind.TAIL else _VERBS.get(pattern.access, "uses")
         drawn = _drawn(pattern, f"{name or 'operand'} (command {command.number} {verb})", is_tensor)

@@ -38,7 +38,16 @@ from dmlemu_hw.events import (
     Submitted,
 )
 from dmlemu_hw.kernels import ffi, lib
-from dmlemu_hw.packets import KERNEL, Opcode, commands, is_tail
+from dmlemu_hw.packets import (
+    KERNEL,
+    DispatchShaderPacket,
+    ExecuteIndirectPacket,
+    Opcode,
+    commands,
+    decode_one,
+    is_tail,
+)
+from dmlemu_hw.shader_watch import Watched
 from dmlemu_hw.shadow import Shadow
 
 from ...d3d12.memory.resource import HostAccessed, HostMapped, HostUnmapped
@@ -52,6 +61,8 @@ from .messages import Write
 from .rows import MEM_POISON_READ, MEM_UNINIT_READ
 
 if TYPE_CHECKING:
+    from dmlemu_hw.programs import Program
+
     from ...d3d12.core.recording import Command
     from ...d3d12.device.device import Device
     from ...d3d12.memory.resource import Resource
@@ -60,6 +71,7 @@ _KEPT = 8192  # commands whose writes are remembered, and causes
 _CONTENTS_KEPT = 2048  # cached contents of accesses
 _LONG = 128  # maximum number of accesses in a cached set
 _DISPATCH, _DISCARD = int(Opcode.DISPATCH), int(Opcode.DISCARD)
+_SHADERS = (int(Opcode.DISPATCH_SHADER), int(Opcode.EXECUTE_INDIRECT))
 _COPIES = commands(lambda effects: effects.copies)
 _NEAR = 4096  # bytes searched for a neighbour
 _MOST = 1 << 22  # bytes of a tensor whose undefined rows are looked for
@@ -173,8 +185,9 @@ class Initialisation(Check, Foresight):
             self._note_command(event, change, accesses, source.address)
             return
         moved: list[Accesses] = []
-        if not self.shadow.command(accesses, look=opcode == _DISPATCH):
-            moved = self._look_at_each(event)
+        looks = opcode == _DISPATCH or (opcode in _SHADERS and self._is_watched(event))
+        if not self.shadow.command(accesses, look=looks):
+            moved = self._look_at_each(event) if looks else self._apply(accesses)
         for change in self._changes(accesses):
             self._note_command(event, change, accesses)
         for left in moved:
@@ -197,24 +210,49 @@ class Initialisation(Check, Foresight):
                 self._known_changes[content] = changes
         return changes
 
+    def _is_watched(self, event: Executing) -> bool:
+        """Whether it is known which bytes a shader reads: otherwise its accesses are whole views."""
+        if not self.device.events.callbacks[Watched]:
+            return False
+        packet = decode_one(event.packet)
+        assert isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket)
+        program: Program | None = self.device.context.gpu.memory.programs.find(packet.program)
+        return program is not None and program.watched is not None
+
     def _look_at_each(self, event: Executing) -> list[Accesses]:
         """Returns the parts of outputs that are undefined, too."""
         accesses = event.accesses
         moved: list[Accesses] = []
-        pointers = [accesses.pointer + i for i in range(len(accesses))]
-        for i, pointer in enumerate(pointers):
-            if pointer.access & READ and event.opcode == Opcode.DISPATCH:
-                first = self.shadow.first_unwritten(pointer)
-                if first is not None:
-                    left = self._moved(event, accesses[i], first)
-                    moved += [] if left is None else [left]
-                    self._found(event, i, first, is_moved=left is not None)
-        for pointer in pointers:
-            if pointer.access & WRITE:
-                self.shadow.mark_written(pointer)
-            elif pointer.access & UNDEFINE:
-                self.shadow.mark_undefined(pointer)
-        return moved
+        if event.opcode == Opcode.EXECUTE_INDIRECT:  # its dispatches may read what those before them wrote
+            for i in range(len(accesses)):
+                moved += self._look_at(event, i)
+                self._mark(accesses.pointer + i)
+            return moved
+        for i in range(len(accesses)):
+            moved += self._look_at(event, i)
+        return moved + self._apply(accesses)
+
+    def _look_at(self, event: Executing, index: int) -> list[Accesses]:
+        """One access; returns as :meth:`_look_at_each`."""
+        pointer = event.accesses.pointer + index
+        first = self.shadow.first_unwritten(pointer) if pointer.access & READ else None
+        if first is None:
+            return []
+        left = self._moved(event, event.accesses[index], first)
+        self._found(event, index, first, is_moved=left is not None)
+        return [] if left is None else [left]
+
+    def _apply(self, accesses: Accesses) -> list[Accesses]:
+        """Marks what a command writes and undefines; nothing of that is left for later."""
+        for i in range(len(accesses)):
+            self._mark(accesses.pointer + i)
+        return []
+
+    def _mark(self, pointer: Any) -> None:
+        if pointer.access & WRITE:
+            self.shadow.mark_written(pointer)
+        elif pointer.access & UNDEFINE:
+            self.shadow.mark_undefined(pointer)
 
     def _moved(self, event: Executing, read: Access, first: int) -> Accesses | None:
         """The part of a graph's tensor that a node makes of undefined rows of another tensor, row by row.
@@ -222,6 +260,8 @@ class Initialisation(Check, Foresight):
         A graph does not know how many rows past a count are undefined: its nodes work on all of them.
         None: anything else is undefined, or the node does not keep the order of elements.
         """
+        if event.opcode != _DISPATCH:
+            return None
         kernel = kernels.name(KERNEL.unpack_from(event.packet)[0])
         if _ROW_BY_ROW.get(kernel) != read.operand:
             return None
@@ -372,7 +412,7 @@ class Initialisation(Check, Foresight):
         words = messages.Read(
             command=command,
             operand=operand,
-            element=element(event.accesses.pointer + index, address),
+            element=() if event.opcode in _SHADERS else element(event.accesses.pointer + index, address),
             byte=address - resource.address,
             buffer=resource,
             zeros=zeros,

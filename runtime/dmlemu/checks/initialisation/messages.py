@@ -44,7 +44,7 @@ class Write(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A finding: the first unwritten byte that a command reads."""
+    """A finding: the first unwritten byte that a command reads.  ``element`` (): plain bytes."""
 
     command: NamedCommand
     operand: str
@@ -57,10 +57,14 @@ class Read(NamedTuple):
     copies: Sequence[tuple[str, str]]  # who copied it here and from what, the last copy first
 
     @property
+    def _element(self) -> str:
+        return f"element ({', '.join(map(str, self.element))}) of " if self.element else ""
+
+    @property
     def message(self) -> str:
         """The sentence of the report."""
         where = (
-            f"{self.command.command.name} reads element ({', '.join(map(str, self.element))}) of {self.operand} "
+            f"{self.command.command.name} reads {self._element}{self.operand} "
             f"from {self.buffer.part(self.byte, self.byte + 1)}, which "
         )
         if self.copies:

@@ -123,7 +123,8 @@ def _bind(each: Range, bound: list[_Bound], signature: RootSignature) -> Program
     parameter, name = found.parameter, each.name or each.register
     if parameter.type is RootParameterType.TYPE_32BIT_CONSTANTS:
         words = parameter.words
-        return ProgramRange(name, kind, descriptor, Source.CONSTANTS, parameter.word, 0, words)
+        where = Source.CONSTANTS, parameter.word, 0, words
+        return ProgramRange(name, kind, descriptor, *where, register=each.register)
     if parameter.type is RootParameterType.DESCRIPTOR_TABLE:
         source, first = Source.TABLE, found.first + each.lower - found.lower
     else:
@@ -149,6 +150,7 @@ def _bind(each: Range, bound: list[_Bound], signature: RootSignature) -> Program
         each.element,
         each.counter,
         found.is_volatile,
+        each.register,
     )
 
 
