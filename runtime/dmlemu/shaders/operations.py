@@ -114,10 +114,13 @@ class ThreadIds:
 
 
 def _has_quads(function: Function) -> bool:
-    called = (
-        made.operands[0] for block in function.blocks for made in block.instructions if made.name == "call"
+    """Whether an operation is between the four lanes of a quad."""
+    return any(
+        made.name == "call" and getattr(made.operands[1], "value", None) in _OF_QUADS
+        for block in function.blocks
+        for made in block.instructions
+        if len(made.operands) > 1
     )
-    return any(isinstance(each, Function) and each.name.startswith("dx.op.quad") for each in called)
 
 
 def is_varying(ids: ThreadIds, made: Instruction, linear: bool, varying: set[Value]) -> bool:
@@ -408,6 +411,25 @@ def _dot_of_halves(wave: Wave, made: Instruction) -> Lanes:
     for left, right in ((ax, bx), (ay, by)):
         total = code.apply("fadd {T} {0}, {1}", total, code.apply("fmul {T} {0}, {1}", left, right))
     return total
+
+
+def _derivative(along: int, kept: int) -> Callable[[Wave, Instruction], Lanes]:
+    """The difference between two lanes of a quad: bit ``along`` of their numbers; ``kept``: bits that stay."""
+
+    def write(wave: Wave, made: Instruction) -> Lanes:
+        code, (value,) = wave.code, _given(wave, made)
+        vector, kind = code.vector(value), code.vector_type(value.type)
+
+        def of(more: int) -> Lanes:
+            lanes = ", ".join(f"i32 {(lane & ~3) | (lane & kept) | more}" for lane in range(code.lanes))
+            return Lanes(
+                value.type,
+                code.new(f"shufflevector {kind} {vector}, {kind} poison, <{code.lanes} x i32> <{lanes}>"),
+            )
+
+        return code.apply("fsub {T} {0}, {1}", of(along), of(0))
+
+    return write
 
 
 # --- conversions ---
@@ -779,6 +801,8 @@ def _row(name: str, write: Callable[[Wave, Instruction], Result], source: str = 
     return Operation(name, write, source)
 
 
+_OF_QUADS = (83, 84, 85, 86, 122, 123)
+
 OPERATIONS: dict[int, Operation] = {
     6: _row("FAbs", _llvm("fabs")),
     7: _row("Saturate", _saturate),
@@ -842,6 +866,10 @@ OPERATIONS: dict[int, Operation] = {
     78: _row("AtomicBinOp", _atomic, "lanes"),
     79: _row("AtomicCompareExchange", _exchange, "lanes"),
     80: _row("Barrier", _barrier),
+    83: _row("DerivCoarseX", _derivative(1, 0), "lanes"),
+    84: _row("DerivCoarseY", _derivative(2, 0), "lanes"),
+    85: _row("DerivFineX", _derivative(1, 2), "lanes"),
+    86: _row("DerivFineY", _derivative(2, 1), "lanes"),
     93: _row("ThreadId", _thread("grid")),
     94: _row("GroupId", _thread("group")),
     95: _row("ThreadIdInGroup", _thread("inside")),
