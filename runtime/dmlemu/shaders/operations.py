@@ -414,7 +414,7 @@ def _dot_of_halves(wave: Wave, made: Instruction) -> Lanes:
 
 
 def _derivative(along: int, kept: int) -> Callable[[Wave, Instruction], Lanes]:
-    """The difference between two lanes of a quad: bit ``along`` of their numbers; ``kept``: bits that stay."""
+    """The difference of two lanes of a quad: bit ``along`` of their numbers; ``kept``: bits that stay."""
 
     def write(wave: Wave, made: Instruction) -> Lanes:
         code, (value,) = wave.code, _given(wave, made)

@@ -140,7 +140,7 @@ def _numbers(name: str, kind: str, offset: int, size: int) -> Tensor | None:
 
 
 def shader_fields(packet: Packet, memory: Memory) -> tuple[tuple[str, str], ...]:
-    """What a dispatch of a shader runs with: the groups, the ranges of registers, the DWORDs of root constants.
+    """What a dispatch of a shader runs with: groups, ranges of registers, the DWORDs of root constants.
 
     ``("x", "t0, an SRV of a structured buffer with elements of 4 bytes")``.
     """
