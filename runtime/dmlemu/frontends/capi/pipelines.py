@@ -55,7 +55,7 @@ class ID3D12CommandSignature(D3D12Child, of=d3d12.CommandSignature):
     pass
 
 
-def read_compute_desc(address: int) -> d3d12.ComputePipelineStateDesc | None:
+def read_compute_desc(address: int) -> Any:
     """The D3D12_COMPUTE_PIPELINE_STATE_DESC at an address, with copies of its bytes; None for NULL."""
     if not address:
         return None
@@ -76,7 +76,7 @@ def _bytes(address: int, size: int, field: str, operation: str) -> bytes | None:
     return read_blob(address, size, field, operation) if address or size else None
 
 
-def read_stream(address: int) -> list[tuple[int, Any]]:
+def read_stream(address: int) -> list[tuple[Any, Any]]:
     """The subobjects of a D3D12_PIPELINE_STATE_STREAM_DESC; one of another pipeline is the last.
 
     Its size is not known here, and the call refuses it by name.
@@ -111,10 +111,13 @@ def read_stream(address: int) -> list[tuple[int, Any]]:
 def _value(kind: int, row: tuple[int, ...], field: str, operation: str) -> Any:
     if kind == Subobject.ROOT_SIGNATURE:
         return thing(row[0], d3d12.RootSignature, field, operation)
-    return row[0] if len(row) == 1 else _bytes(*row, field, operation)
+    if len(row) == 1:
+        return row[0]
+    address, size = row
+    return _bytes(address, size, field, operation)
 
 
-def read_command_signature_desc(address: int) -> d3d12.CommandSignatureDesc | None:
+def read_command_signature_desc(address: int) -> Any:
     """The D3D12_COMMAND_SIGNATURE_DESC at an address; None for NULL."""
     if not address:
         return None
