@@ -17,10 +17,9 @@ static void once(const dmlk_shader_call *call, uint32_t x, uint32_t y, uint32_t 
 
 static void endless(const dmlk_shader_call *call, uint32_t x, uint32_t y, uint32_t z, uint8_t *shared,
                     uint8_t *frames) {
-    (void)call, (void)x, (void)y, (void)z, (void)shared, (void)frames;
-    int64_t work = 0;
+    (void)x, (void)y, (void)z, (void)shared, (void)frames;
     endless_groups++;
-    while (!dmlk_shader_stopped(&work, 1 << 10)) {
+    while (!dmlk_shader_stopped(call)) {
     }
 }
 
@@ -28,7 +27,7 @@ static void outside(const dmlk_shader_call *call, uint32_t x, uint32_t y, uint32
                     uint8_t *frames) {
     (void)y, (void)z, (void)shared, (void)frames;
     if (x == 3) {
-        call->fault->kind = 1;
+        __atomic_store_n(&call->fault->kind, 1, __ATOMIC_RELEASE);
     }
 }
 

@@ -23,6 +23,7 @@ from operator_families import FEW_REPRESENTATIVES, each_operator
 from thorough import part_of
 
 ROOT = Path(__file__).parents[2]
+SAXPY = ROOT / "tests/unit/shaders/containers/saxpy.dxil"
 
 SEEDS = range(6)
 MODES = list(ChaosMode)
@@ -165,6 +166,35 @@ def padding(policy: Any, fixed: bool) -> Any:
     return np.append(ground.read(target, 16)[:3], number)
 
 
+def waves(policy: Any, fixed: bool) -> Any:
+    """A shader multiplies a denormal number, which it may take for 0."""
+    pytest.importorskip("llvmlite")
+    ground = Ground(policy)
+    parameters = (
+        d3d12.RootParameter1.constants(2, 0),
+        d3d12.RootParameter1.shader_resource_view(0),
+        d3d12.RootParameter1.unordered_access_view(0),
+    )
+    desc = d3d12.VersionedRootSignatureDesc(
+        d3d12.RootSignatureVersion.VERSION_1_1, d3d12.RootSignatureDesc1(parameters)
+    )
+    blob = d3d12.serialize_versioned_root_signature(desc)
+    signature = ground.device.create_root_signature(0, blob)
+    saxpy = ground.device.create_compute_pipeline_state(d3d12.ComputePipelineStateDesc(signature, SAXPY))
+    x, y = ground.buffer("x"), ground.buffer("y")
+    small, scale = (2.0**-120, 2.0**20) if fixed else (2.0**-140, 2.0**40)
+    ground.put(x, np.float32(small) * ONES)
+    ground.put(y, 0 * ONES)
+    ground.run()
+    ground.use_shader(saxpy)
+    ground.list.set_compute_root_32bit_constants(0, [int(np.float32(scale).view(np.uint32)), 64])
+    ground.list.set_compute_root_shader_resource_view(1, x.get_gpu_virtual_address())
+    ground.list.set_compute_root_unordered_access_view(2, y.get_gpu_virtual_address())
+    ground.list.dispatch(1)
+    ground.transition(y, States.UNORDERED_ACCESS, States.COPY_SOURCE)
+    return ground.read(y)
+
+
 PROGRAMS: dict[ChaosMode, Callable[[Any, bool], Any]] = {
     ChaosMode.ORDER: order,
     ChaosMode.POISON: poison,
@@ -172,6 +202,7 @@ PROGRAMS: dict[ChaosMode, Callable[[Any, bool], Any]] = {
     ChaosMode.WEIGHTS: weights,
     ChaosMode.VISIBILITY: visibility,
     ChaosMode.PADDING: padding,
+    ChaosMode.WAVES: waves,
 }
 
 

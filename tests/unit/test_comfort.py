@@ -246,8 +246,17 @@ def one_of_each(session: Session, folder: Path) -> list[object]:
         *(dmlemu.trace(device), watch, desc.layout("x"), buffer.map_picture(), desc.layout("x").tensors[0]),
         *(device.context.checks, *device.context.checks, checks.Names(device)),
         *(shaders.root_signature, shaders.pipeline, shaders.signature),
+        d3d12.create_root_signature_deserializer(signature_bytes(d3d12.RootSignatureDesc())),
+        d3d12.create_versioned_root_signature_deserializer(signature_bytes(d3d12.RootSignatureDesc1())),
         session.keep(device.create_command_list(0, list_type, device.create_command_allocator(list_type))),
     ]
+
+
+def signature_bytes(desc: d3d12.RootSignatureDesc | d3d12.RootSignatureDesc1) -> bytes:
+    versions = d3d12.RootSignatureVersion
+    version = versions.VERSION_1_0 if isinstance(desc, d3d12.RootSignatureDesc) else versions.VERSION_1_1
+    made = d3d12.VersionedRootSignatureDesc(version, desc)
+    return bytes(d3d12.serialize_versioned_root_signature(made))
 
 
 QUERIES = d3d12.QueryHeapDesc(count=4)

@@ -87,6 +87,13 @@ UPWARD = {
     ("dmlemu.dml.object", "dmlemu.dml.device"),
     # The reference of a desc is that of its definition, whose module is found and loaded when asked for.
     ("dmlemu.dml.declared.schema", "dmlemu.dml.declared.definition"),
+    # Type hints: what writes the code of one instruction is called with the wave that it belongs to.
+    ("dmlemu.shaders.arithmetic", "dmlemu.shaders.lanes"),
+    ("dmlemu.shaders.buffers", "dmlemu.shaders.lanes"),
+    ("dmlemu.shaders.calls", "dmlemu.shaders.lanes"),
+    ("dmlemu.shaders.operations", "dmlemu.shaders.lanes"),
+    ("dmlemu.shaders.pointers", "dmlemu.shaders.lanes"),
+    ("dmlemu.shaders.wave_operations", "dmlemu.shaders.lanes"),
 }
 
 

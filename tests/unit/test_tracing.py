@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import subprocess
 import sys
 import weakref
@@ -217,9 +218,34 @@ def test_decisions_of_chaos_are_instants(tmp_path: Path) -> None:
         session.read(y, np.uint8)
     found = Timeline(path)
     decided = {each["name"] for each in found.of("i", "chaos ")}
-    assert decided == {f"chaos {mode.value}" for mode in dmlemu.ChaosMode}
+    assert decided == {f"chaos {mode.value}" for mode in dmlemu.ChaosMode} - {"chaos waves"}
     assert all(each["args"]["decision"] for each in found.of("i", "chaos "))
     assert found.of("i", "chaos order", "command queue")
+
+
+def test_waves_that_chaos_has_drawn_are_instants(tmp_path: Path) -> None:
+    pytest.importorskip("llvmlite")
+    path, code = tmp_path / "chaos.json", ROOT / "tests/unit/shaders/containers/saxpy.dxil"
+    parameter = d3d12.RootParameter1
+    parameters = (
+        parameter.constants(2, 0),
+        parameter.shader_resource_view(0),
+        parameter.unordered_access_view(0),
+    )
+    device = d3d12.create_device(d3d12.Adapter(policy=dmlemu.chaos(5)))
+    with device, dmlemu.trace(device, path):
+        desc = d3d12.VersionedRootSignatureDesc(
+            d3d12.RootSignatureVersion.VERSION_1_1, d3d12.RootSignatureDesc1(parameters)
+        )
+        blob = d3d12.serialize_versioned_root_signature(desc)
+        signature = device.create_root_signature(0, blob)
+        made = device.create_compute_pipeline_state(d3d12.ComputePipelineStateDesc(signature, code))
+        wave = made.shader.wave
+        made.release()
+        signature.release()
+    decided = [each["args"]["decision"] for each in Timeline(path).of("i", "chaos waves")]
+    assert decided[0] == f"waves of shader 'saxpy' have {wave} threads"
+    assert re.fullmatch(r"denormal numbers of shader 'saxpy' are (0|kept)", decided[1])
 
 
 def test_a_blocked_host_thread_is_a_slice(traced: Timeline) -> None:

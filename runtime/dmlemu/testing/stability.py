@@ -28,6 +28,7 @@ _MEANING = {
     Mode.WEIGHTS: "the persistent resource holds weights in a layout of its own",
     Mode.VISIBILITY: "CPU and GPU see what the other wrote no earlier than the documents say",
     Mode.PADDING: "bytes after the last element of an output, up to TotalTensorSizeInBytes, are overwritten",
+    Mode.WAVES: "waves of a shader have any size that it allows, and denormal numbers are kept or 0",
 }
 
 

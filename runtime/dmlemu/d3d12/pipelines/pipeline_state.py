@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dmlemu_hw.chaos import Mode as ChaosMode
+from dmlemu_hw.events import Decided
 from dmlemu_hw.programs import Program, WatchedCode
 
 from ...errors import Error, loading, printable
@@ -197,7 +198,10 @@ def _flushes(context: DeviceContext, shader: CompiledShader) -> bool:
     """Whether denormal numbers are 0; where the shader leaves it open, chaos draws."""
     random = context.gpu.random(ChaosMode.WAVES)
     if random is not None and shader.denormals == "any":
-        return random.random() < 0.5
+        flushes = random.random() < 0.5
+        what = f"denormal numbers of shader '{printable(shader.name)}' are {'0' if flushes else 'kept'}"
+        context.gpu.events.emit(Decided(ChaosMode.WAVES.value, what))
+        return flushes
     return shader.denormals == "ftz"
 
 
@@ -215,6 +219,9 @@ def _compiled(context: DeviceContext, container: Container, operation: str) -> C
         ) from None
     except shaders.ShaderError as error:
         raise _refused(error, "a container of DXIL", operation) from None
+    if wave:
+        what = f"waves of shader '{printable(found.name)}' have {wave} threads"
+        context.gpu.events.emit(Decided(ChaosMode.WAVES.value, what))
     return found
 
 

@@ -79,6 +79,9 @@ class RootSignatureDeserializer:
     def __init__(self, desc: RootSignatureDesc) -> None:
         self._desc = desc
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self._desc.parameters)} parameters>"
+
     def get_root_signature_desc(self) -> RootSignatureDesc:
         """The root signature as version 1.0, without the flags that one of 1.1 has.
 
@@ -94,6 +97,10 @@ class VersionedRootSignatureDeserializer:
     def __init__(self, desc: RootSignatureDesc | RootSignatureDesc1) -> None:
         version = _1_0 if isinstance(desc, RootSignatureDesc) else _1_1
         self._unconverted = VersionedRootSignatureDesc(version, desc)
+        self._count = len(desc.parameters)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._count} parameters>"
 
     def get_root_signature_desc_at_version(
         self, convert_to_version: RootSignatureVersion

@@ -76,7 +76,7 @@ def _bytes(address: int, size: int, field: str, operation: str) -> bytes | None:
     return read_blob(address, size, field, operation) if address or size else None
 
 
-def read_stream(address: int) -> list[Any]:
+def read_stream(address: int) -> list[tuple[Any, Any]]:
     """The subobjects of a D3D12_PIPELINE_STATE_STREAM_DESC; one of another pipeline is the last.
 
     Its size is not known here, and the call refuses it by name.
@@ -111,7 +111,10 @@ def read_stream(address: int) -> list[Any]:
 def _value(kind: int, row: tuple[int, ...], field: str, operation: str) -> Any:
     if kind == Subobject.ROOT_SIGNATURE:
         return thing(row[0], d3d12.RootSignature, field, operation)
-    return row[0] if len(row) == 1 else _bytes(row[0], row[1], field, operation)
+    if len(row) == 1:
+        return row[0]
+    address, size = row
+    return _bytes(address, size, field, operation)
 
 
 def read_command_signature_desc(address: int) -> Any:
