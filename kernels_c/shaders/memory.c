@@ -159,12 +159,13 @@ void dmlk_shader_load_typed(const dmlk_shader_view *const *views, const uint32_t
 
 void dmlk_shader_store_typed(const dmlk_shader_view *const *views, const uint32_t *indices, uint64_t mask, uint32_t type,
                              const uint32_t *in, uint32_t lanes) {
-    (void)type;
     for (uint32_t lane = 0; lane < lanes; lane++) {
         const format of = (mask >> lane & 1) != 0 ? format_of(views[lane]) : (format){0, 0, FLOATS};
         uint8_t *const place = of.components != 0 ? element(views[lane], indices[lane], of) : NULL;
         for (uint32_t i = 0; i < of.components && place != NULL; i++) {
-            const uint32_t bits = encoded(in[i * lanes + lane], of);
+            const uint32_t value = in[i * lanes + lane];
+            const bool is_narrow = type == DMLK_SHADER_I16 && of.kind == SINTS; /* the format says if there is a sign */
+            const uint32_t bits = encoded(is_narrow ? (uint32_t)sign_extended(value, 16) : value, of);
             memcpy(place + i * of.bits / 8, &bits, of.bits / 8);
         }
     }

@@ -9,7 +9,7 @@ from dmlemu.shaders.dxc import CompilerMissing, compile_hlsl
 from thorough import part_of
 
 from . import ours
-from .cases import Case, Expected, differences, raw, structured
+from .cases import Case, Expected, differences, raw, structured, typed
 from .classics import CLASSICS
 from .random_shaders import random_case
 from .reduce import verdict
@@ -102,6 +102,27 @@ def test_values_cross_regions_that_lanes_pass_by() -> None:
             continue
         expected[i] = 1000 + sum(n + m for n in range(4) if i < n for m in range(4))
     assert not Expected(expected).difference(run(body, 8, a, b))
+
+
+@pytest.mark.parametrize("step", [0x40000000, 0x10000000, 0xF0000000])
+def test_indices_that_wrap_around_between_lanes(step: int) -> None:
+    """The index of a structured buffer has 32 bits: 4 * 0x40000000 is 0."""
+    a = np.arange(32, dtype=np.uint32) + 7
+    at = np.arange(32, dtype=np.uint32) * np.uint32(step) + np.uint32(1)
+    expected = np.where(at < 32, a[at % 32], 0).astype(np.uint32)
+    assert not Expected(expected).difference(run(f"o.Store(4 * i, a[i * {step} + 1]);", 32, a, a))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("int16_t", ("-enable-16bit-types",)), ("min16int", ("-Wno-everything",))]
+)
+def test_negative_numbers_of_16_bits_in_a_typed_buffer_of_32(name: str, arguments: tuple[str, ...]) -> None:
+    a = np.int32([-1, -300, 5, 0, 32767, -32768, 7, 1])
+    source = f"""Buffer<int> a : register(t0); RWBuffer<{name}> o : register(u0);
+[numthreads(8, 1, 1)] void main(uint i : SV_GroupIndex) {{ o[i] = {name}(a[i]); }}"""
+    buffers = {"t0": typed(a, 43), "u0": typed(np.zeros(8, np.int32), 43)}
+    case = Case("one", source, buffers, target="cs_6_2", arguments=arguments)
+    assert not Expected(a).difference(ours.run(case, 8)["u0"])
 
 
 def test_divisions_by_zero_and_out_of_range() -> None:

@@ -47,17 +47,17 @@ def _multiply(wave: Wave, made: Instruction) -> Lanes:
 
 
 def _shift(wave: Wave, made: Instruction) -> Lanes:
-    """By the lowest bits of the right operand, as many as count bits of the type."""
+    """By the right operand modulo the bits of the type: its lowest bits, where they are a power of two."""
     left, right = (wave.value(operand) for operand in made.operands)
     bits = made.type.bits
     if _is_number(right):
-        by = int(right.text) & (bits - 1)
+        by = int(right.text) % bits
         if made.name == "shl" and left.step:
             text = wave.code.new(f"shl {left.type} {left.text}, {by}")
             return Lanes(left.type, text, _step(left.step << by, made.type))
         right = Lanes(right.type, str(by), 0)
     else:
-        right = wave.code.apply("and {T} {0}, {1}", right, Lanes(right.type, str(bits - 1), 0))
+        right = wave.code.apply("urem {T} {0}, {1}", right, Lanes(right.type, str(bits), 0))
     return wave.code.apply(f"{made.name} {{T}} {{0}}, {{1}}", left, right)
 
 

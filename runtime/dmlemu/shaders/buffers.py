@@ -22,6 +22,8 @@ __all__ = ["Handle", "View", "component_size", "handle_of", "load", "store", "vi
 
 _VIEW_BYTES = 40
 _BYTES_AT, _COUNTER_AT, _STRIDE_AT = 8, 16, 24
+_MOST_AHEAD = 1 << 16
+"""What is so near below 2**32 is outside of every view."""
 _CLASSES = "tubs"
 _KINDS = {10: "typed", 11: "raw", 12: "structured", 13: "cbuffer"}
 
@@ -159,11 +161,11 @@ def offset_of(wave: Wave, index: Lanes, scale: int, more: Lanes) -> Lanes:
     """``index * scale + more`` as an i64.
 
     Indices that grow from lane to lane may wrap around between two lanes; so lane 0 counts from the last
-    lane's index.
+    lane's index.  Those that grow fast wrap around more often: they are a vector.
     """
     code = wave.code
-    if index.step and more.uniform and index.step > 0:
-        ahead = index.step * (code.lanes - 1)
+    ahead = (index.step or 0) * (code.lanes - 1)
+    if more.uniform and 0 < ahead < _MOST_AHEAD:
         last = code.new(f"zext i32 {code.new(f'add i32 {index.text}, {ahead}')} to i64")
         first = code.new(f"sub i64 {last}, {ahead}")
         scaled = Lanes("i64", code.new(f"mul i64 {first}, {scale}"), index.step * scale)

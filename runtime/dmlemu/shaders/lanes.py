@@ -102,7 +102,7 @@ class Wave(Calls):
         self.rounds = code.alloca("i32", zero=True)
         self.masks[top] = None
         for region in dict.fromkeys(self.flow.region.values()):
-            self.regions[region] = len(self.regions)
+            self._number_region(region)
         if x * y * z % target.lanes:
             index = code.vector(self.ids.number)
             self.masks[top] = code.new(
@@ -114,6 +114,12 @@ class Wave(Calls):
             if self.flow.region[block].linear:
                 self._after_linear(block)
         return code.lines
+
+    def _number_region(self, region: Region | None) -> None:
+        """And those around it, which need not have a block that is not in a region inside."""
+        if region is not None and region not in self.regions:
+            self.regions[region] = len(self.regions)
+            self._number_region(region.parent)
 
     def _is_varying(self, made: Instruction, linear: bool, varying: set[Value]) -> bool:
         if made.name == "load" and (linear or pointers.is_local(made.operands[0])):
@@ -283,16 +289,15 @@ class Wave(Calls):
 
     # --- edges ---
 
-    def _edge(self, block: Block, target: Block, region: Region, mask: str | None) -> None:
-        """Sets the phis of ``target``, and who waits at it, for the lanes that come from ``region`` by
-        this edge."""
+    def _edge(self, block: Block, target: Block, mask: str | None) -> None:
+        """Sets the phis of ``target``, and who waits at it, for the lanes that come by this edge."""
         inside = self.flow.region[target]
         apart = inside is not self.flow.region[block] or inside.linear
         phis = [made for made in target.instructions if made.name == "phi"]
         found = [self.value(self._incoming(made, block)) for made in phis]
         for made, value in zip(phis, found, strict=True):
             self._store_slot(self._phi(made), value, made in self.flow.varying, mask if apart else None)
-        if inside.linear and (inside is region or inside.parent is region):
+        if inside.linear:
             slot, kind = self._waiting(target), self.code.vector_type("i1")
             waiting = self.code.new(f"load {kind}, ptr {slot}")
             more = self.code.new(f"or {kind} {waiting}, {self.mask_vector(mask)}")
@@ -329,7 +334,7 @@ class Wave(Calls):
             self._follow(block, target, region)
 
     def _follow(self, block: Block, target: Block, region: Region) -> None:
-        self._edge(block, target, region, self.mask)
+        self._edge(block, target, self.mask)
         if self.place[target] <= self.place[block]:
             self._look()
         self.code.do(f"br label %{self._place(target, region)}")
@@ -380,10 +385,10 @@ class Wave(Calls):
         code = self.code
         sides = self.flow.sides[block]
         chosen = self._chosen(last)
-        following: Block | None = self.flow.meeting[block]
+        meeting = following = self.flow.meeting[block]
         for target, mask in chosen.items():
-            self._edge(block, target, sides[target] or region, mask)
-            if sides[target] is None and target is not following:
+            self._edge(block, target, mask)
+            if sides[target] is None and target is not meeting:
                 following = target
         for target, mask in chosen.items():
             side = sides[target]
@@ -416,7 +421,7 @@ class Wave(Calls):
     def _linear_end(self, block: Block, last: Instruction) -> None:
         if last.targets and last.name in ("br", "switch"):
             for target, mask in self._chosen(last).items():
-                self._edge(block, target, self.flow.region[block], mask)
+                self._edge(block, target, mask)
         self.code.do(f"br label %b{block.number}.next")
         self.code.label(f"b{block.number}.next")
 

@@ -595,7 +595,7 @@ _TYPED = {
     "float": (1, "float"),
     "half": (1, "float"),
     "i32": (7, "i32"),
-    "i16": (7, "i32"),
+    "i16": (3, "i32"),
     "i64": (7, "i32"),
 }
 """Number in ``dmlk_shader_type`` and type of what C reads and writes, by the type of the shader."""

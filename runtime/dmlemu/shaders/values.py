@@ -1,5 +1,7 @@
 """What a module of DXIL consists of: types, values, instructions, blocks and metadata, as plain data.
 
+Values refer to each other in circles: they have no text of their own.
+
 The names are LLVM's (https://releases.llvm.org/3.7.1/docs/LangRef.html), of which DXIL is a subset
 (DXIL.rst of microsoft/DirectXShaderCompiler).
 """
@@ -60,19 +62,19 @@ class Type:
         return self.kind
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Value:
     type: Type
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Constant(Value):
     """``value``: an int (the bits of a float; 0: of an aggregate, all zero), a tuple; None: undefined."""
 
     value: int | tuple[Value, ...] | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Global(Value):
     """A variable outside of functions; ``type`` is the pointer to it.  Address space 3 is groupshared."""
 
@@ -85,7 +87,7 @@ class Global(Value):
         return self.type.count == 3
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Instruction(Value):
     """``name``: LLVM's word, such as add, fcmp, call, br, phi."""
 
@@ -102,7 +104,7 @@ class Instruction(Value):
     """Of the source, where the container has it; else 0."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Block:
     number: int
     instructions: list[Instruction] = field(default_factory=list)
@@ -113,7 +115,7 @@ class Block:
         return last.targets if last.name in ("br", "switch") else []
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Function(Value):
     """``type`` is the pointer to it.  Without blocks it is only declared, as the operations ``dx.op.*``."""
 

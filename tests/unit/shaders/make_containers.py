@@ -12,6 +12,7 @@ SHADERS = {
     "saxpy_debug": ("saxpy", "cs_6_0", ["-Zi", "-Qembed_debug"]),
     "sum": ("sum", "cs_6_6", []),
     "histogram": ("histogram", "cs_6_0", []),
+    "graph": ("graph", "cs_6_0", []),
     "local": ("local", "cs_6_2", ["-O0"]),
 }
 

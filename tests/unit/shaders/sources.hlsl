@@ -39,3 +39,10 @@ static const float weights[4] = { 0.5, -1.25, 3, 1e30 };
     for (uint i = 0; i < n; ++i) kept[(i * id.x) & 3] += weights[(i + id.y) & 3];
     y[id.x] = kept[id.z & 3];
 }
+
+RWStructuredBuffer<uint> quotient : register(u0);
+StructuredBuffer<uint> given : register(t0);
+
+[numthreads(20, 1, 1)] void graph(uint i : SV_GroupIndex, uint3 group : SV_GroupID) {
+    quotient[i] = given[i + 1] / given[group.x];
+}
