@@ -92,8 +92,7 @@ static bool is_site(const dmlk_site *a, const dmlk_site *b) {
            a->phase == b->phase && a->known == b->known;
 }
 
-/* The number of the site; 0: the table is full. */
-static uint32_t find_site(dmlk_shader_watch *watch, const dmlk_site *site) {
+uint32_t dmlk_find_site(dmlk_shader_watch *watch, const dmlk_site *site) {
     if (is_site(&watch->sites[watch->last_site], site)) {
         return watch->last_site;
     }
@@ -161,16 +160,8 @@ static void end_group(dmlk_shader_watch *watch) {
     watch->diverged = false;
 }
 
-/* Called by each hook.  False: there is no memory to go on. */
-static bool enter(dmlk_shader_watch *watch, const dmlk_watched_wave *wave) {
-    if (watch == NULL) {
-        return false;
-    }
+bool dmlk_begin_group(dmlk_shader_watch *watch, const dmlk_watched_wave *wave) {
     if (watch->groups > 0) {
-        const uint32_t *now = watch->starts[watch->groups - 1].group;
-        if (now[0] == wave->group[0] && now[1] == wave->group[1] && now[2] == wave->group[2]) {
-            return true;
-        }
         end_group(watch);
     }
     if (!has_room((void **)&watch->starts, &watch->groups_room, watch->groups, sizeof *watch->starts)) {
@@ -179,32 +170,17 @@ static bool enter(dmlk_shader_watch *watch, const dmlk_watched_wave *wave) {
     }
     restart(watch, &watch->buffers);
     restart(watch, &watch->shared);
+    watch->is_uneven = false;
     dmlk_start *start = &watch->starts[watch->groups++];
     *start = (dmlk_start){.clock = {watch->buffers.start, watch->shared.start}};
     memcpy(start->group, wave->group, sizeof start->group);
+    memcpy(watch->group, wave->group, sizeof watch->group);
+    watch->shared_known_clock = 0;
     memset(watch->shared_written, 0, (watch->options.shared_bytes + 63) / 64 * sizeof(uint64_t));
     return true;
 }
 
 /* --- accesses of buffers --- */
-
-static uint64_t ones(uint64_t count) { return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX; }
-
-/* Marks [first, first + count) as read where it is not written yet, and as written. */
-static void mark(dmlk_page *page, uint32_t first, uint32_t count, uint32_t class) {
-    while (count > 0) {
-        const uint32_t shift = first % 64, now = count < 64 - shift ? count : 64 - shift;
-        const uint64_t bits = ones(now) << shift;
-        if (class != DMLK_SHADER_WRITE) {
-            page->read[first / 64] |= bits & ~page->written[first / 64];
-        }
-        if (class != DMLK_SHADER_READ) {
-            page->written[first / 64] |= bits;
-        }
-        first += now;
-        count -= now;
-    }
-}
 
 /* The largest cells (at most 4 bytes) that an access consists of. */
 static uint32_t shift_of(uint64_t offset, uint64_t bytes) {
@@ -271,7 +247,7 @@ static void touch_page(const struct hook *hook, const struct part *part, bool is
         watch->result.unchecked++;
         return;
     }
-    mark(page, first, part->bytes, hook->class);
+    dmlk_mark(page, first, part->bytes, hook->class);
     if (is_read_only) {
         return;
     }
@@ -354,7 +330,7 @@ static void access_view(const struct hook *hook, const dmlk_shader_view *view, u
         .bytes = hook->bytes,
         .phase = hook->class == DMLK_SHADER_ATOMIC ? ((uintptr_t)view->base + offset) % 8 : 0,
         .known = values != NULL};
-    access_lane(hook, view, find_site(hook->watch, &site), lane, offset,
+    access_lane(hook, view, dmlk_find_site(hook->watch, &site), lane, offset,
                 values == NULL ? NULL : values + (uint64_t)lane * hook->bytes);
 }
 
@@ -385,7 +361,7 @@ static bool access_words(const struct hook *hook, const dmlk_shader_view *view, 
                                            (values != NULL && page->values == NULL)))) {
         return false;
     }
-    mark(page, first, (uint32_t)bytes, hook->class);
+    dmlk_mark(page, first, (uint32_t)bytes, hook->class);
     if (is_read_only) {
         return true;
     }
@@ -393,7 +369,7 @@ static bool access_words(const struct hook *hook, const dmlk_shader_view *view, 
         .line = hook->line, .kind = hook->class, .view = view->id, .bytes = 4, .known = values != NULL};
     const dmlk_order *order = &watch->buffers;
     struct part part = {.base = (uint64_t)(uintptr_t)view->base, .bytes = 4};
-    const uint32_t number = find_site(watch, &site);
+    const uint32_t number = dmlk_find_site(watch, &site);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t thread = hook->wave->first + lane + i;
         part.record = dmlk_record_of(order->start + order->fences[thread], thread, number, hook->class);
@@ -424,7 +400,7 @@ static void access_views(const struct hook *hook, const dmlk_shader_view *const 
         if (view != NULL) {
             access_view(hook, view, lane, offsets[lane], values);
         }
-        mask &= ~(ones(done) << lane);
+        mask &= ~(dmlk_ones(done) << lane);
     }
 }
 
@@ -445,7 +421,7 @@ void dmlk_shader_accessed(const dmlk_shader_call *call, dmlk_watched_wave *wave,
                           const dmlk_shader_view *const *views, const uint64_t *offsets, uint32_t bytes,
                           uint64_t mask) {
     struct hook hook = {.watch = call->watch, .wave = wave, .line = line, .class = kind, .bytes = bytes};
-    if (!enter(call->watch, wave)) {
+    if (!dmlk_enter(call->watch, wave)) {
         return;
     }
     if (kind == DMLK_SHADER_COUNTER) {
@@ -458,7 +434,7 @@ void dmlk_shader_accessed(const dmlk_shader_call *call, dmlk_watched_wave *wave,
 void dmlk_shader_accessed_typed(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line, uint32_t kind,
                                 const dmlk_shader_view *const *views, const uint32_t *indices, uint64_t mask) {
     struct hook hook = {.watch = call->watch, .wave = wave, .line = line, .class = kind};
-    if (!enter(call->watch, wave)) {
+    if (!dmlk_enter(call->watch, wave)) {
         return;
     }
     while (mask != 0) {
@@ -474,7 +450,7 @@ void dmlk_shader_stored(const dmlk_shader_call *call, dmlk_watched_wave *wave, u
                         const dmlk_shader_view *const *views, const uint64_t *offsets, const uint8_t *values,
                         uint32_t bytes, uint64_t mask) {
     struct hook hook = {.watch = call->watch, .wave = wave, .line = line, .class = DMLK_SHADER_WRITE, .bytes = bytes};
-    if (enter(call->watch, wave)) {
+    if (dmlk_enter(call->watch, wave)) {
         access_views(&hook, views, offsets, values, mask);
     }
 }
@@ -504,7 +480,7 @@ static bool look_at_shared(dmlk_shader_watch *watch, uint64_t offset, uint32_t b
     bool all = true;
     for (uint64_t i = offset; i < offset + bytes;) {
         const uint64_t shift = i % 64, now = offset + bytes - i < 64 - shift ? offset + bytes - i : 64 - shift;
-        const uint64_t bits = ones(now) << shift;
+        const uint64_t bits = dmlk_ones(now) << shift;
         all = all && (watch->shared_written[i / 64] & bits) == bits;
         watch->shared_written[i / 64] |= written ? bits : 0;
         i += now;
@@ -575,10 +551,14 @@ static void access_shared(struct hook *hook, const uint64_t *offsets, const uint
     dmlk_shader_watch *watch = hook->watch;
     const dmlk_order *order = &watch->shared;
     dmlk_site site = {.line = hook->line, .kind = hook->class, .bytes = hook->bytes, .known = values != NULL};
+    if (mask == 0 || hook->wave->first >= watch->options.threads) {
+        return;
+    }
+    dmlk_forget_known(watch, hook->wave, hook->class);
     if (hook->class == DMLK_SHADER_READ && hook->bytes == 4 && watch->shared_shift == 2) {
         mask = look_at_reads(hook, offsets, mask);
     }
-    uint32_t number = mask != 0 ? find_site(watch, &site) : 0;
+    uint32_t number = mask != 0 ? dmlk_find_site(watch, &site) : 0;
     while (mask != 0) {
         const uint32_t lane = next_lane(&mask), thread = hook->wave->first + lane;
         if (thread >= watch->options.threads || !begin_shared(hook, lane, offsets[lane])) {
@@ -586,7 +566,7 @@ static void access_shared(struct hook *hook, const uint64_t *offsets, const uint
         }
         if (hook->class == DMLK_SHADER_ATOMIC && site.phase != offsets[lane] % 8) {
             site.phase = offsets[lane] % 8;
-            number = find_site(watch, &site);
+            number = dmlk_find_site(watch, &site);
         }
         const uint64_t clock = order->start + order->fences[thread];
         const struct part part = {.offset = offsets[lane],
@@ -602,7 +582,7 @@ void dmlk_shader_shared(const dmlk_shader_call *call, dmlk_watched_wave *wave, u
                         const uint64_t *offsets, uint32_t bytes, uint64_t mask) {
     struct hook hook = {
         .watch = call->watch, .wave = wave, .line = line, .class = kind, .bytes = bytes, .is_shared = true};
-    if (enter(call->watch, wave)) {
+    if (dmlk_enter(call->watch, wave)) {
         access_shared(&hook, offsets, NULL, mask);
     }
 }
@@ -615,18 +595,12 @@ void dmlk_shader_shared_stored(const dmlk_shader_call *call, dmlk_watched_wave *
                         .class = DMLK_SHADER_WRITE,
                         .bytes = bytes,
                         .is_shared = true};
-    if (enter(call->watch, wave)) {
+    if (dmlk_enter(call->watch, wave)) {
         access_shared(&hook, offsets, values, mask);
     }
 }
 
 /* --- barriers --- */
-
-/* The lanes that the wave has: the last wave of a group may have fewer. */
-static uint64_t lanes_of(const dmlk_shader_watch *watch, const dmlk_watched_wave *wave) {
-    const uint32_t left = wave->first < watch->options.threads ? watch->options.threads - wave->first : 0;
-    return ones(left < watch->options.lanes ? left : watch->options.lanes);
-}
 
 static void note_barrier(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t kind, uint32_t line,
                          uint32_t thread, uint32_t other_line, uint32_t other) {
@@ -644,10 +618,44 @@ static void fence(dmlk_order *order, uint32_t thread, bool fences, bool waits, u
     }
 }
 
+/* The same for the threads of a wave that have the same clock. */
+static void fence_wave(dmlk_order *order, uint32_t first, uint32_t count, bool fences, bool waits, uint32_t barrier) {
+    const uint32_t now = order->fences[first] + fences;
+    for (uint32_t i = first; i < first + count; i++) {
+        order->fences[i] = now;
+    }
+    order->most = now > order->most ? now : order->most;
+    for (uint32_t i = first; waits && i < first + count; i++) {
+        order->released[i][barrier % 2] = order->start + now;
+    }
+}
+
+static void fence_lanes(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t flags, uint64_t mask) {
+    const bool waits = (flags & DMLK_SHADER_SYNC) != 0, shared = (flags & DMLK_SHADER_FENCE_SHARED) != 0;
+    const bool buffers = (flags & (DMLK_SHADER_FENCE_UAV | DMLK_SHADER_FENCE_GROUP)) != 0;
+    watch->is_uneven = watch->is_uneven || mask != dmlk_lanes_of(watch, wave);
+    if (!watch->is_uneven && mask != 0) {
+        const uint32_t first = wave->first, count = dmlk_lane_count(watch, wave);
+        const uint32_t arrived = watch->arrived[first] + waits;
+        for (uint32_t i = first; i < first + count; i++) {
+            watch->arrived[i] = arrived;
+        }
+        fence_wave(&watch->buffers, first, count, buffers, waits, arrived);
+        fence_wave(&watch->shared, first, count, shared, waits, arrived);
+        return;
+    }
+    while (mask != 0) {
+        const uint32_t thread = wave->first + next_lane(&mask);
+        watch->arrived[thread] += waits;
+        fence(&watch->buffers, thread, buffers, waits, watch->arrived[thread]);
+        fence(&watch->shared, thread, shared, waits, watch->arrived[thread]);
+    }
+}
+
 /* Compares the wave's barriers with those of the other waves of its group. */
 static void come_to_barrier(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t line, uint64_t mask) {
     const uint32_t thread = wave->first + (uint32_t)__builtin_ctzll(mask);
-    const uint64_t missing = lanes_of(watch, wave) & ~mask;
+    const uint64_t missing = dmlk_lanes_of(watch, wave) & ~mask;
     if (missing != 0) {
         note_barrier(watch, wave, DMLK_FOUND_WAIT_OF_SOME_LANES, line, thread, 0,
                      wave->first + (uint32_t)__builtin_ctzll(missing));
@@ -667,19 +675,12 @@ static void come_to_barrier(dmlk_shader_watch *watch, const dmlk_watched_wave *w
 void dmlk_shader_barrier(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line, uint32_t flags,
                          uint64_t mask) {
     dmlk_shader_watch *watch = call->watch;
-    if (!enter(watch, wave)) {
+    if (!dmlk_enter(watch, wave)) {
         return;
     }
-    const bool waits = (flags & DMLK_SHADER_SYNC) != 0;
-    const bool buffers = (flags & (DMLK_SHADER_FENCE_UAV | DMLK_SHADER_FENCE_GROUP)) != 0;
-    mask &= lanes_of(watch, wave);
-    for (uint64_t left = mask; left != 0;) {
-        const uint32_t thread = wave->first + next_lane(&left);
-        watch->arrived[thread] += waits;
-        fence(&watch->buffers, thread, buffers, waits, watch->arrived[thread]);
-        fence(&watch->shared, thread, (flags & DMLK_SHADER_FENCE_SHARED) != 0, waits, watch->arrived[thread]);
-    }
-    if (waits && mask != 0) {
+    mask &= dmlk_lanes_of(watch, wave);
+    fence_lanes(watch, wave, flags, mask);
+    if ((flags & DMLK_SHADER_SYNC) != 0 && mask != 0) {
         come_to_barrier(watch, wave, line, mask);
     }
 }
@@ -689,7 +690,7 @@ void dmlk_shader_barrier(const dmlk_shader_call *call, dmlk_watched_wave *wave, 
 void dmlk_shader_lanes(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line, uint32_t opcode,
                        const uint32_t *read_lanes, uint64_t mask) {
     dmlk_shader_watch *watch = call->watch;
-    if (read_lanes == NULL || !enter(watch, wave)) {
+    if (read_lanes == NULL || !dmlk_enter(watch, wave)) {
         return;
     }
     for (uint64_t left = mask; left != 0;) {
@@ -724,10 +725,11 @@ dmlk_shader_watch *dmlk_shader_watch_new(const dmlk_shader_watch_options *option
     watch->shared_cells = calloc(shared / 4 + 1, sizeof *watch->shared_cells);
     watch->shared_written = calloc(shared / 64 + 1, sizeof *watch->shared_written);
     watch->shared_values = calloc(shared + 1, 1);
+    watch->shared_known = calloc(shared / 256 + 2, sizeof *watch->shared_known);
     watch->shared_shift = 2;
     watch->result.findings = watch->findings;
     if (watch->sites == NULL || watch->findings == NULL || watch->shared_cells == NULL ||
-        watch->shared_written == NULL || watch->shared_values == NULL) {
+        watch->shared_written == NULL || watch->shared_values == NULL || watch->shared_known == NULL) {
         dmlk_shader_watch_free(watch);
         return NULL;
     }
@@ -746,6 +748,7 @@ void dmlk_shader_watch_free(dmlk_shader_watch *watch) {
         free(watch->shared_cells);
         free(watch->shared_written);
         free(watch->shared_values);
+        free(watch->shared_known);
         free(watch);
     }
 }

@@ -116,6 +116,14 @@ void dmlk_shader_shared(const dmlk_shader_call *call, dmlk_watched_wave *wave, u
                         const uint64_t *offsets, uint32_t bytes, uint64_t mask);
 void dmlk_shader_shared_stored(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line,
                                const uint64_t *offsets, const uint8_t *values, uint32_t bytes, uint64_t mask);
+/* The same where lane i accesses `offset + i * step` of one view; values: NULL, or what is written. */
+void dmlk_shader_accessed_row(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line, uint32_t kind,
+                              const dmlk_shader_view *view, uint64_t offset, uint32_t step, uint32_t bytes,
+                              const uint8_t *values, uint64_t mask);
+/* And in groupshared memory, modulo 2^32; the lanes that are not in `inside` access what is outside. */
+void dmlk_shader_shared_row(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line, uint32_t kind,
+                            uint32_t offset, uint32_t step, uint32_t bytes, const uint8_t *values, uint64_t inside,
+                            uint64_t mask);
 /* The flags are those of dx.op.barrier. */
 void dmlk_shader_barrier(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line, uint32_t flags,
                          uint64_t mask);

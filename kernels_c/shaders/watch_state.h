@@ -4,6 +4,7 @@
  *   watch_cells.c    which accesses of a few bytes are kept, and when two of them race
  *   watch_pages.c    the shadow of buffers, by pages of 4 KiB
  *   watch_atomics.c  groups that atomic accesses order
+ *   watch_rows.c     accesses of a wave whose lanes are a step apart
  */
 #ifndef DMLK_WATCH_STATE_H
 #define DMLK_WATCH_STATE_H
@@ -140,6 +141,7 @@ struct dmlk_shader_watch {
 
     dmlk_start *starts; /* of the groups that ran, in this order */
     uint64_t groups, groups_room;
+    uint32_t group[3]; /* the current one */
     dmlk_order buffers, shared;
     uint32_t arrived[DMLK_MOST_THREADS]; /* barriers that the thread has come to */
 
@@ -147,6 +149,7 @@ struct dmlk_shader_watch {
     dmlk_sync *syncs;
     uint64_t sync_count, syncs_room;
     bool diverged; /* a barrier of the current group was reached by a part of a wave */
+    bool is_uneven; /* so was a fence or barrier: threads of a wave may have different clocks */
 
     dmlk_wide_cells wide;
     dmlk_pages pages;
@@ -156,6 +159,8 @@ struct dmlk_shader_watch {
     uint32_t shared_shift;
     uint64_t *shared_written; /* a bit for each byte */
     uint8_t *shared_values;
+    uint64_t *shared_known; /* a bit for each word: one more read with this clock changes nothing */
+    uint64_t shared_known_clock; /* 0: no bit counts */
 
     dmlk_shader_finding *findings;
     dmlk_shader_finding *last; /* the finding that was counted last */
@@ -248,6 +253,58 @@ bool dmlk_is_acquired(const dmlk_shader_watch *watch, dmlk_record earlier, uint3
 void dmlk_free_atomics(dmlk_atomics *atomics);
 
 /* --- watch.c --- */
+
+/* Begins a group.  False: there is no memory to go on. */
+bool dmlk_begin_group(dmlk_shader_watch *watch, const dmlk_watched_wave *wave);
+
+/* Called by each hook.  False: there is no memory to go on. */
+static inline bool dmlk_enter(dmlk_shader_watch *watch, const dmlk_watched_wave *wave) {
+    if (watch == NULL) {
+        return false;
+    }
+    const uint32_t *now = watch->group;
+    return (now[0] == wave->group[0] && now[1] == wave->group[1] && now[2] == wave->group[2] && watch->groups > 0) ||
+           dmlk_begin_group(watch, wave);
+}
+
+/* The number of the site; 0: the table is full. */
+uint32_t dmlk_find_site(dmlk_shader_watch *watch, const dmlk_site *site);
+
+static inline uint64_t dmlk_ones(uint64_t count) { return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX; }
+
+/* How many lanes the wave has: the last wave of a group may have fewer. */
+static inline uint32_t dmlk_lane_count(const dmlk_shader_watch *watch, const dmlk_watched_wave *wave) {
+    const uint32_t left = wave->first < watch->options.threads ? watch->options.threads - wave->first : 0;
+    return left < watch->options.lanes ? left : watch->options.lanes;
+}
+
+static inline uint64_t dmlk_lanes_of(const dmlk_shader_watch *watch, const dmlk_watched_wave *wave) {
+    return dmlk_ones(dmlk_lane_count(watch, wave));
+}
+
+/* Called before groupshared cells change: what is known holds only for reads with its clock. */
+static inline void dmlk_forget_known(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t class) {
+    const uint64_t clock = watch->shared.start + watch->shared.fences[wave->first];
+    if (class != DMLK_SHADER_READ || watch->is_uneven || clock != watch->shared_known_clock) {
+        watch->shared_known_clock = 0;
+    }
+}
+
+/* Marks [first, first + count) as read where it is not written yet, and as written. */
+static inline void dmlk_mark(dmlk_page *page, uint32_t first, uint32_t count, uint32_t class) {
+    while (count > 0) {
+        const uint32_t shift = first % 64, now = count < 64 - shift ? count : 64 - shift;
+        const uint64_t bits = dmlk_ones(now) << shift;
+        if (class != DMLK_SHADER_WRITE) {
+            page->read[first / 64] |= bits & ~page->written[first / 64];
+        }
+        if (class != DMLK_SHADER_READ) {
+            page->written[first / 64] |= bits;
+        }
+        first += now;
+        count -= now;
+    }
+}
 
 /* The index in `starts` of the group that ran at the time of a record. */
 uint64_t dmlk_group_of(const dmlk_shader_watch *watch, dmlk_record record, bool is_shared);

@@ -919,6 +919,211 @@ TEST(random_dispatches) {
     CHECK(races > 10000 && exact > 1000);
 }
 
+/* --- rows: the same is found as when the offset of each lane is given --- */
+
+#define ROW_LANES 8
+#define ROW_THREADS 20 /* the last wave has 4 lanes */
+#define ROW_SHARED 200
+
+static struct {
+    dmlk_shader_watch *watch[2]; /* by rows, by lanes */
+    dmlk_shader_call call[2];
+    dmlk_shader_view views[5];
+    bool reads; /* most accesses of this phase are reads of whole words */
+} both;
+
+static void begin_both(void) {
+    const dmlk_shader_watch_options options = {.threads = ROW_THREADS,
+                                              .lanes = ROW_LANES,
+                                              .shared_bytes = ROW_SHARED,
+                                              .most_findings = 5000,
+                                              .most_bytes = UINT64_C(1) << 30};
+    for (int i = 0; i < 2; i++) {
+        both.watch[i] = dmlk_shader_watch_new(&options);
+        both.call[i] = (dmlk_shader_call){.watch = both.watch[i]};
+    }
+    /* over the end of a page; a part of it; only read; a root descriptor; a null descriptor */
+    both.views[0] = (dmlk_shader_view){.base = memory + 4096 - 64, .bytes = 128, .id = 1};
+    both.views[1] = (dmlk_shader_view){.base = memory + 4096 - 64, .bytes = 50, .id = 2};
+    both.views[2] = (dmlk_shader_view){
+        .base = memory + 8192 - 32, .bytes = 96, .id = 3, .flags = DMLK_SHADER_SRV | DMLK_SHADER_READ_ONLY};
+    both.views[3] = (dmlk_shader_view){.base = memory + 4096, .bytes = 64, .id = 4, .flags = DMLK_SHADER_ROOT};
+    both.views[4] = (dmlk_shader_view){.id = 5};
+}
+
+static uint64_t random_mask(void) {
+    const uint64_t all_lanes = (1 << ROW_LANES) - 1;
+    return random_bits() % 4 != 0 ? all_lanes : random_bits() & random_bits() & all_lanes;
+}
+
+/* One instruction of a wave. */
+struct told {
+    uint32_t line, kind, step, bytes;
+    uint64_t offset, inside, mask;
+    uint8_t values[DMLK_MOST_LANES * 8];
+    bool known;
+};
+
+static struct told random_told(void) {
+    static const uint32_t sizes[] = {4, 4, 4, 4, 4, 4, 4, 4, 4, 8, 2, 1};
+    struct told told = {.line = (uint32_t)random_between(1, 6), .bytes = 4, .mask = random_mask()};
+    told.kind = random_bits() % 8 == 0 ? ATOMIC : (uint32_t)random_between(READ, WRITE);
+    if (random_bits() % 64 == 0) {
+        told.bytes = told.kind == ATOMIC ? 8 : sizes[random_bits() % 12];
+    }
+    const uint32_t steps[] = {told.bytes, told.bytes, told.bytes, 0, 0, 8};
+    told.step = steps[random_bits() % 6];
+    told.offset = (uint64_t)random_between(0, 4) * 32 + (random_bits() % 8 == 0 ? (uint64_t)random_between(0, 24) * 4 : 0);
+    told.offset -= random_bits() % 32 == 0 ? 4 : 0;
+    told.offset -= told.kind != ATOMIC && random_bits() % 256 == 0 ? 2 : 0;
+    told.known = told.kind == WRITE && random_bits() % 4 != 0;
+    memset(told.values, (int)random_between(1, 2), sizeof told.values);
+    told.inside = random_bits() % 16 == 0 ? random_bits() : UINT64_MAX;
+    if (both.reads && random_bits() % 16 != 0) {
+        told = (struct told){.line = 7, .kind = READ, .bytes = 4, .inside = UINT64_MAX, .mask = (1 << ROW_LANES) - 1};
+        told.step = random_bits() % 4 == 0 ? 0 : 4;
+        told.offset = (uint64_t)random_between(0, 1) * 32;
+    }
+    return told;
+}
+
+static void tell_buffer(dmlk_watched_wave *wave, const struct told *told) {
+    const bool reads = told->kind == READ;
+    const dmlk_shader_view *view = &both.views[reads ? random_between(0, 4) : random_between(0, 1)];
+    const uint8_t *values = told->known ? told->values : NULL;
+    dmlk_shader_accessed_row(&both.call[0], wave, told->line, told->kind, view, told->offset, told->step, told->bytes,
+                             values, told->mask);
+    const dmlk_shader_view *views[DMLK_MOST_LANES];
+    uint64_t offsets[DMLK_MOST_LANES];
+    for (uint64_t i = 0; i < DMLK_MOST_LANES; i++) {
+        views[i] = view;
+        offsets[i] = told->offset + i * told->step;
+    }
+    if (told->known) {
+        dmlk_shader_stored(&both.call[1], wave, told->line, views, offsets, values, told->bytes, told->mask);
+    } else {
+        dmlk_shader_accessed(&both.call[1], wave, told->line, told->kind, views, offsets, told->bytes, told->mask);
+    }
+}
+
+static void tell_shared(dmlk_watched_wave *wave, const struct told *told) {
+    const uint8_t *values = told->known ? told->values : NULL;
+    dmlk_shader_shared_row(&both.call[0], wave, told->line, told->kind, (uint32_t)told->offset, told->step, told->bytes,
+                           values, told->inside, told->mask);
+    uint64_t offsets[DMLK_MOST_LANES];
+    for (uint32_t i = 0; i < DMLK_MOST_LANES; i++) {
+        offsets[i] = (told->inside >> i & 1) != 0 ? (uint32_t)told->offset + i * told->step : UINT64_MAX;
+    }
+    if (told->known) {
+        dmlk_shader_shared_stored(&both.call[1], wave, told->line, offsets, values, told->bytes, told->mask);
+    } else {
+        dmlk_shader_shared(&both.call[1], wave, told->line, told->kind, offsets, told->bytes, told->mask);
+    }
+}
+
+static void tell_barrier(uint32_t group, uint32_t first, uint32_t line, uint32_t flags, uint64_t mask) {
+    dmlk_watched_wave wave = {.group = {group, 0, 0}, .first = first, .lanes = ROW_LANES};
+    dmlk_shader_barrier(&both.call[0], &wave, line, flags, mask);
+    dmlk_shader_barrier(&both.call[1], &wave, line, flags, mask);
+}
+
+static uint64_t barrier_mask(void) { return random_bits() % 256 == 0 ? random_mask() : UINT64_MAX; }
+
+static void tell_group(uint32_t group) {
+    const uint32_t phases = (uint32_t)random_between(1, 4), accesses = (uint32_t)random_between(1, 20);
+    struct told tile = {.line = 8, .kind = WRITE, .step = 4, .bytes = 4, .inside = UINT64_MAX, .known = true};
+    for (uint32_t first = 0; first < ROW_THREADS; first += ROW_LANES) { /* a tile that the group reads */
+        dmlk_watched_wave wave = {.group = {group, 0, 0}, .first = first, .lanes = ROW_LANES};
+        tile.mask = first + ROW_LANES > ROW_THREADS ? 15 : (1 << ROW_LANES) - 1;
+        tile.offset = first * 4;
+        tell_shared(&wave, &tile);
+    }
+    for (uint32_t phase = 0; phase < phases; phase++) {
+        both.reads = phase > 0 && random_bits() % 2 == 0;
+        for (uint32_t i = 0; i < accesses; i++) {
+            const uint32_t first = (uint32_t)random_between(0, 2) * ROW_LANES;
+            dmlk_watched_wave wave = {.group = {group, 0, 0}, .first = first, .lanes = ROW_LANES};
+            const struct told told = random_told();
+            (random_bits() % 2 == 0 ? tell_buffer : tell_shared)(&wave, &told);
+            if (random_bits() % 4 == 0) { /* only a fence */
+                tell_barrier(group, first, 99, (uint32_t)(random_bits() % 8) * 2, barrier_mask());
+            }
+        }
+        const uint32_t flags = (uint32_t)(random_bits() % 8) * 2 | (random_bits() % 8 != 0) | 8;
+        for (uint32_t first = 0; first < ROW_THREADS; first += ROW_LANES) {
+            tell_barrier(group, first, 100 + phase, flags, barrier_mask());
+        }
+    }
+}
+
+static void compare_footprints(int written) {
+    dmlk_shader_bytes found[2][64];
+    uint64_t count[2];
+    for (int i = 0; i < 2; i++) {
+        count[i] = dmlk_shader_footprint(both.watch[i], (uintptr_t)memory, sizeof memory, written, found[i], 64);
+    }
+    CHECK_EQUAL(count[0], count[1]);
+    CHECK(count[0] <= 64 && memcmp(found[0], found[1], count[0] * sizeof found[0][0]) == 0);
+}
+
+/* Ends both and expects the same of them; returns how many findings there are. */
+static uint64_t end_both(void) {
+    dmlk_shader_watch_result result[2];
+    for (int i = 0; i < 2; i++) {
+        dmlk_shader_watch_finish(both.watch[i], &result[i]);
+    }
+    CHECK_EQUAL(result[0].count, result[1].count);
+    CHECK_EQUAL(result[0].dropped, 0);
+    CHECK_EQUAL(result[0].unchecked, result[1].unchecked);
+    CHECK_EQUAL(result[0].bytes, result[1].bytes);
+    CHECK(memcmp(result[0].findings, result[1].findings, result[0].count * sizeof *result[0].findings) == 0);
+    compare_footprints(0);
+    compare_footprints(1);
+    const uint64_t count = result[0].count;
+    dmlk_shader_watch_free(both.watch[0]);
+    dmlk_shader_watch_free(both.watch[1]);
+    return count;
+}
+
+static void tell_row(uint32_t first, uint32_t line, uint32_t kind) {
+    dmlk_watched_wave wave = {.first = first, .lanes = ROW_LANES};
+    struct told told = {.line = line, .kind = kind, .step = 4, .bytes = 4, .inside = UINT64_MAX, .known = kind == WRITE};
+    told.mask = first + ROW_LANES > ROW_THREADS ? 15 : (1 << ROW_LANES) - 1;
+    tell_shared(&wave, &told);
+}
+
+TEST(a_row_that_is_read_with_two_clocks) {
+    begin_both();
+    tell_row(0, 1, WRITE);
+    for (uint32_t first = 0; first < ROW_THREADS; first += ROW_LANES) {
+        tell_barrier(0, first, 2, SHARED_BARRIER, UINT64_MAX);
+    }
+    tell_row(0, 3, READ);
+    tell_row(8, 3, READ);
+    tell_row(0, 3, READ); /* the row is known to have two readers */
+    tell_barrier(0, 8, 4, DMLK_SHADER_FENCE_SHARED, UINT64_MAX);
+    tell_row(8, 5, READ);
+    tell_row(0, 6, READ);  /* and not any more */
+    tell_row(16, 7, WRITE);
+    CHECK(end_both() > 0);
+}
+
+TEST(rows_are_told_like_lanes) {
+    uint64_t findings = 0, silent = 0;
+    for (uint64_t seed = 0; seed < 10000 && test_failures == 0; seed++) {
+        random_seed(seed);
+        begin_both();
+        const uint32_t groups = (uint32_t)random_between(1, 3);
+        for (uint32_t group = 0; group < groups; group++) {
+            tell_group(group);
+        }
+        const uint64_t count = end_both();
+        findings += count;
+        silent += count == 0;
+    }
+    CHECK(findings > 10000 && silent > 1);
+}
+
 int main(void) {
     RUN(threads_that_touch_their_own_bytes);
     RUN(a_race_of_two_groups);
@@ -970,5 +1175,7 @@ int main(void) {
     RUN(no_memory_for_the_analysis);
     RUN(more_instructions_than_are_told_apart);
     RUN(random_dispatches);
+    RUN(a_row_that_is_read_with_two_clocks);
+    RUN(rows_are_told_like_lanes);
     return RESULT();
 }

@@ -21,6 +21,7 @@ __all__ = ["Calls", "declarations"]
 
 _RANGES_AT, _HEAP_AT = (ffi.offsetof("dmlk_shader_call", name) for name in ("ranges", "heap"))
 _ACCESS = {"read": 1, "write": 2, "atomic": 3}
+_MOST_STEP = (1 << 31) - 1
 _COUNTER = 4  # DMLK_SHADER_COUNTER
 
 
@@ -190,6 +191,14 @@ class Calls:
         """Tells what watches the dispatch of an access to a buffer; ``value``: what is written."""
         if not self.target.checked:
             return
+        if view.pointer.uniform and offset.step is not None and 0 <= offset.step <= _MOST_STEP:
+            written = "null" if value is None else self.array(value)
+            self.code.do(
+                f"call void @dmlk_shader_accessed_row(ptr %call, ptr %state, i32 {self.line}, "
+                f"i32 {_ACCESS[kind]}, ptr {view.pointer.text}, i64 {offset.text}, i32 {offset.step}, "
+                f"i32 {size}, ptr {written}, i64 {self.mask_bits(self.mask)})"
+            )
+            return
         views, offsets = self.array(view.pointer), self.array(offset)
         what = f"i32 {_ACCESS[kind]}, " if value is None else ""
         given = "" if value is None else f"ptr {self.array(value)}, "
@@ -231,6 +240,17 @@ class Calls:
             return
         code = self.code
         place = Lanes("i32", str(self.target.shared[root]), 0)
+        if offset.step is not None:
+            first = code.new(f"add i32 {offset.text}, {place.text}")
+            step = (offset.step + _MOST_STEP + 1) % (1 << 32) - _MOST_STEP - 1
+            fits = "-1" if inside is None else self.mask_bits(code.vector(inside))
+            written = "null" if value is None else self.array(value)
+            code.do(
+                f"call void @dmlk_shader_shared_row(ptr %call, ptr %state, i32 {self.line}, "
+                f"i32 {_ACCESS[kind]}, i32 {first}, i32 {step}, i32 {size}, ptr {written}, "
+                f"i64 {fits}, i64 {self.mask_bits(self.mask)})"
+            )
+            return
         at = code.apply(
             "add {T} {0}, {1}", Lanes("i32", code.vector(offset)) if offset.step else offset, place
         )

@@ -1,0 +1,326 @@
+/* watch_rows.c - accesses of a wave whose lanes are a step apart in one view, or in groupshared memory.
+ *
+ * Whole rows of words, and words that all lanes read, are compared at once where that is easy.  Everything else is told
+ * lane by lane, to the hooks of watch.c: these say what is found. */
+#include "watch_state.h"
+
+/* What a hook is told. */
+struct row {
+    dmlk_shader_watch *watch;
+    const dmlk_shader_call *call;
+    dmlk_watched_wave *wave;
+    uint32_t line, class, bytes, step;
+    const uint8_t *values; /* NULL: not known */
+    uint64_t mask;         /* of lanes that the wave has */
+    uint32_t count;        /* of lanes that the wave has */
+};
+
+static bool has_all_lanes(const struct row *row) { return row->count > 0 && row->mask == dmlk_ones(row->count); }
+
+static uint64_t record_of(const struct row *row, const dmlk_order *order, uint32_t lane, uint32_t site) {
+    const uint32_t thread = row->wave->first + lane;
+    return dmlk_record_of(order->start + order->fences[thread], thread, site, row->class);
+}
+
+static uint32_t site_of(const struct row *row, uint32_t view) {
+    const dmlk_site site = {
+        .line = row->line, .kind = row->class, .view = view, .bytes = row->bytes, .known = row->values != NULL};
+    return dmlk_find_site(row->watch, &site);
+}
+
+/* --- cells of a row; the threads of a wave have the same clock, so that their records are a step apart, too --- */
+
+#define THREAD_STEP (UINT64_C(1) << 14)
+#define SITE_BITS ((uint64_t)(DMLK_SITES - 1) << 2)
+#define CLOCK_AND_CLASS (UINT64_MAX << 24 | 3)
+
+static bool are_empty(const dmlk_cell *cells, uint32_t count) {
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        any |= cells[i].a;
+    }
+    return any == 0;
+}
+
+/* Whether each cell has one access, like `record` and those of the next threads but for their sites. */
+static bool have_only(const dmlk_cell *cells, uint32_t count, dmlk_record record) {
+    uint64_t other = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        other |= ((cells[i].a ^ (record + i * THREAD_STEP)) & ~SITE_BITS) | cells[i].b;
+    }
+    return other == 0;
+}
+
+/* Whether each cell has two reads with the clock of `read`: one more reader changes nothing. */
+static bool are_read_by_two(const dmlk_cell *cells, uint32_t count, dmlk_record read) {
+    uint64_t other = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        other |= (cells[i].a ^ read) | (cells[i].b ^ read);
+    }
+    return (other & CLOCK_AND_CLASS) == 0;
+}
+
+/* Whether each cell has accesses, in itself, and all of them before `begin`: by the highest bits of differences, which
+ * are counted together. */
+static bool are_past(const dmlk_cell *cells, uint32_t count, dmlk_record begin) {
+    uint64_t past = UINT64_MAX, wide = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        past &= (cells[i].a - begin) & (cells[i].b - begin);
+        past &= ~(cells[i].a | cells[i].b);
+        wide |= (cells[i].a & 3) - 1;
+    }
+    return begin >> 63 == 0 && past >> 63 != 0 && wide >> 63 == 0;
+}
+
+static void set_first(dmlk_cell *cells, uint32_t count, dmlk_record record) {
+    for (uint32_t i = 0; i < count; i++) {
+        cells[i].a = record + i * THREAD_STEP;
+    }
+}
+
+static void clear_second(dmlk_cell *cells, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        cells[i].b = 0;
+    }
+}
+
+static void set_second(dmlk_cell *cells, uint32_t count, dmlk_record record) {
+    for (uint32_t i = 0; i < count; i++) {
+        cells[i].b = record + i * THREAD_STEP;
+    }
+}
+
+/* Compares and keeps accesses of words, one cell for each lane; `start`: see dmlk_meet_quickly. */
+static void meet_each(const struct row *row, dmlk_cell *cells, uint8_t *kept, dmlk_record record, uint64_t start,
+                      uint64_t offset, bool is_shared) {
+    for (uint32_t i = 0; i < row->count; i++) {
+        if (!dmlk_meet_quickly(&cells[i], record + i * THREAD_STEP, start, is_shared)) {
+            const dmlk_touch touch = {.watch = row->watch,
+                                      .order = is_shared ? &row->watch->shared : &row->watch->buffers,
+                                      .record = record + i * THREAD_STEP,
+                                      .offset = offset + 4 * (uint64_t)i,
+                                      .value = row->values == NULL ? NULL : row->values + 4 * i,
+                                      .kept = kept == NULL ? NULL : kept + 4 * i,
+                                      .size = 4,
+                                      .is_shared = is_shared};
+            dmlk_meet(&touch, &cells[i]);
+        }
+    }
+}
+
+/* --- buffers --- */
+
+static void meet_buffer(const struct row *row, const dmlk_shader_view *view, dmlk_page *page, uint64_t offset) {
+    const uint32_t first = ((uintptr_t)view->base + offset) % DMLK_PAGE, count = row->count;
+    const dmlk_record record = record_of(row, &row->watch->buffers, 0, site_of(row, view->id));
+    dmlk_cell *cells = &page->cells[first / 4];
+    uint8_t *kept = page->values == NULL ? NULL : page->values + first;
+    const uint32_t class = dmlk_class_of(cells[0].a);
+    if (are_empty(cells, count)) {
+        set_first(cells, count, record);
+    } else if ((class == DMLK_SHADER_READ || class == DMLK_SHADER_WRITE) &&
+               have_only(cells, count, (record & ~UINT64_C(3)) | class)) {
+        (class == row->class ? set_first : set_second)(cells, count, record);
+    } else {
+        meet_each(row, cells, kept, record, row->watch->buffers.start, offset, false);
+    }
+    if (row->values != NULL) {
+        memcpy(kept, row->values, 4 * (size_t)count);
+    }
+}
+
+/* False: it is not as simple as that, and nothing was done. */
+static bool access_buffer(const struct row *row, const dmlk_shader_view *view, uint64_t offset) {
+    dmlk_shader_watch *watch = row->watch;
+    const bool is_read_only = (view->flags & DMLK_SHADER_READ_ONLY) != 0 && row->class == DMLK_SHADER_READ;
+    const bool is_row = row->step == row->bytes && has_all_lanes(row);
+    const bool is_word = row->step == 0 && is_read_only && row->mask != 0;
+    const uint64_t bytes = is_row ? (uint64_t)row->bytes * row->count : row->bytes;
+    const uint64_t address = (uint64_t)(uintptr_t)view->base + offset;
+    const uint32_t first = address % DMLK_PAGE;
+    if (view->base == NULL || !(is_row || is_word) || bytes > view->bytes || offset > view->bytes - bytes ||
+        first + bytes > DMLK_PAGE) {
+        return false;
+    }
+    if (!is_read_only && (row->bytes != 4 || address % 4 != 0 || row->class == DMLK_SHADER_ATOMIC || watch->is_uneven)) {
+        return false;
+    }
+    dmlk_page *page = dmlk_page_at(watch, address);
+    if (page == NULL || (!is_read_only && (page->cells == NULL || page->shift != 2 ||
+                                           (row->values != NULL && page->values == NULL)))) {
+        return false;
+    }
+    dmlk_mark(page, first, (uint32_t)bytes, row->class);
+    if (!is_read_only) {
+        meet_buffer(row, view, page, offset);
+    }
+    return true;
+}
+
+static struct row row_of(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint64_t mask) {
+    const uint32_t count = dmlk_lane_count(call->watch, wave);
+    return (struct row){
+        .watch = call->watch, .call = call, .wave = wave, .mask = mask & dmlk_ones(count), .count = count};
+}
+
+static __attribute__((noinline)) void access_each(const struct row *row, const dmlk_shader_view *view, uint64_t offset,
+                                                  uint64_t mask) {
+    const dmlk_shader_view *views[DMLK_MOST_LANES];
+    uint64_t offsets[DMLK_MOST_LANES];
+    for (uint32_t i = 0; i < DMLK_MOST_LANES; i++) {
+        views[i] = view;
+        offsets[i] = offset + (uint64_t)i * row->step;
+    }
+    if (row->values != NULL) {
+        dmlk_shader_stored(row->call, row->wave, row->line, views, offsets, row->values, row->bytes, mask);
+    } else {
+        dmlk_shader_accessed(row->call, row->wave, row->line, row->class, views, offsets, row->bytes, mask);
+    }
+}
+
+void dmlk_shader_accessed_row(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line, uint32_t kind,
+                              const dmlk_shader_view *view, uint64_t offset, uint32_t step, uint32_t bytes,
+                              const uint8_t *values, uint64_t mask) {
+    if (!dmlk_enter(call->watch, wave)) {
+        return;
+    }
+    struct row row = row_of(call, wave, mask);
+    row.line = line, row.class = kind, row.bytes = bytes, row.step = step, row.values = values;
+    if (access_buffer(&row, view, offset)) {
+        return;
+    }
+    access_each(&row, view, offset, mask);
+}
+
+/* --- groupshared memory --- */
+
+/* Whether all words of the row were written by the group; marks them if `written`. */
+static bool look_at_words(dmlk_shader_watch *watch, uint32_t offset, uint32_t bytes, bool written) {
+    uint64_t missing = 0;
+    for (uint32_t at = offset; at < offset + bytes;) {
+        const uint32_t shift = at % 64, left = offset + bytes - at, now = left < 64 - shift ? left : 64 - shift;
+        const uint64_t bits = dmlk_ones(now) << shift;
+        uint64_t *word = &watch->shared_written[at / 64];
+        missing |= bits & ~*word;
+        *word |= written ? bits : 0;
+        at += now;
+    }
+    return missing == 0;
+}
+
+/* A word that at least two lanes read. */
+static bool read_word(const struct row *row, uint32_t offset) {
+    dmlk_shader_watch *watch = row->watch;
+    const uint32_t lane = (uint32_t)__builtin_ctzll(row->mask);
+    const uint64_t others = row->mask & (row->mask - 1);
+    dmlk_cell *cell = &watch->shared_cells[offset / 4];
+    const dmlk_record read = record_of(row, &watch->shared, lane, 0);
+    if (!look_at_words(watch, offset, 4, false)) {
+        return false;
+    }
+    if (are_read_by_two(cell, 1, read)) {
+        return true;
+    }
+    const uint64_t begin = dmlk_safe_clock(watch, &watch->shared, row->wave->first + lane) << 24;
+    const bool is_wide = cell->a != 0 && dmlk_class_of(cell->a) == 0;
+    if (others == 0 || is_wide || cell->a >= begin || cell->b >= begin) {
+        return false;
+    }
+    dmlk_forget_known(watch, row->wave, row->class);
+    const uint32_t site = site_of(row, 0);
+    *cell = (dmlk_cell){record_of(row, &watch->shared, lane, site),
+                        record_of(row, &watch->shared, (uint32_t)__builtin_ctzll(others), site)};
+    return true;
+}
+
+/* Whether the words of a row are known to have two reads with the clock of the wave, and nothing else. */
+static bool is_known(const dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t offset, uint32_t count) {
+    const uint64_t word = offset / 4, shift = word % 64;
+    if (offset % 4 != 0 || 4 * (word + count) > watch->options.shared_bytes || shift + count > 64 || watch->is_uneven ||
+        watch->shared.start + watch->shared.fences[wave->first] != watch->shared_known_clock) {
+        return false;
+    }
+    return (~watch->shared_known[word / 64] >> shift & dmlk_ones(count)) == 0;
+}
+
+/* Remembers that. */
+static void know(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t offset, uint32_t count) {
+    const uint64_t clock = watch->shared.start + watch->shared.fences[wave->first], word = offset / 4;
+    if (clock != watch->shared_known_clock) {
+        memset(watch->shared_known, 0, (watch->options.shared_bytes / 256 + 1) * sizeof *watch->shared_known);
+        watch->shared_known_clock = clock;
+    }
+    if (word % 64 + count <= 64) {
+        watch->shared_known[word / 64] |= dmlk_ones(count) << word % 64;
+    }
+}
+
+/* False: it is not as simple as that, and nothing was done. */
+static bool access_shared_row(const struct row *row, uint32_t offset) {
+    dmlk_shader_watch *watch = row->watch;
+    const uint64_t room = watch->options.shared_bytes, bytes = row->step == 0 ? 4 : 4 * (uint64_t)row->count;
+    if (row->bytes != 4 || offset % 4 != 0 || watch->shared_shift != 2 || row->class == DMLK_SHADER_ATOMIC ||
+        watch->is_uneven || bytes > room || offset > room - bytes || row->mask == 0) {
+        return false;
+    }
+    if (row->step == 0) {
+        return row->class == DMLK_SHADER_READ && read_word(row, offset);
+    }
+    if (row->step != 4 || !has_all_lanes(row)) {
+        return false;
+    }
+    const bool is_read = row->class == DMLK_SHADER_READ;
+    if (!look_at_words(watch, offset, (uint32_t)bytes, !is_read) && is_read) {
+        return false;
+    }
+    dmlk_cell *cells = &watch->shared_cells[offset / 4];
+    if (is_read && are_read_by_two(cells, row->count, record_of(row, &watch->shared, 0, 0))) {
+        know(watch, row->wave, offset, row->count);
+        return true;
+    }
+    dmlk_forget_known(watch, row->wave, row->class);
+    const dmlk_record record = record_of(row, &watch->shared, 0, site_of(row, 0));
+    const uint64_t start = dmlk_safe_clock(watch, &watch->shared, row->wave->first);
+    if (are_past(cells, row->count, start << 24)) {
+        set_first(cells, row->count, record);
+        clear_second(cells, row->count);
+    } else {
+        meet_each(row, cells, watch->shared_values + offset, record, start, offset, true);
+    }
+    if (row->values != NULL) {
+        memcpy(watch->shared_values + offset, row->values, bytes);
+    }
+    return true;
+}
+
+static __attribute__((noinline)) void access_each_shared(const struct row *row, uint32_t offset, uint64_t inside,
+                                                         uint64_t mask) {
+    uint64_t offsets[DMLK_MOST_LANES];
+    for (uint32_t i = 0; i < DMLK_MOST_LANES; i++) {
+        offsets[i] = (inside >> i & 1) != 0 ? (uint32_t)(offset + i * row->step) : UINT64_MAX;
+    }
+    if (row->values != NULL) {
+        dmlk_shader_shared_stored(row->call, row->wave, row->line, offsets, row->values, row->bytes, mask);
+    } else {
+        dmlk_shader_shared(row->call, row->wave, row->line, row->class, offsets, row->bytes, mask);
+    }
+}
+
+void dmlk_shader_shared_row(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line, uint32_t kind,
+                            uint32_t offset, uint32_t step, uint32_t bytes, const uint8_t *values, uint64_t inside,
+                            uint64_t mask) {
+    dmlk_shader_watch *watch = call->watch;
+    if (!dmlk_enter(watch, wave)) {
+        return;
+    }
+    const uint32_t count = dmlk_lane_count(watch, wave);
+    if (kind == DMLK_SHADER_READ && step == 4 && bytes == 4 && (dmlk_ones(count) & ~inside) == 0 && count > 0 &&
+        is_known(watch, wave, offset, count)) {
+        return;
+    }
+    struct row row = row_of(call, wave, mask);
+    row.line = line, row.class = kind, row.bytes = bytes, row.step = step, row.values = values;
+    if ((row.mask & ~inside) != 0 || !access_shared_row(&row, offset)) {
+        access_each_shared(&row, offset, inside, mask);
+    }
+}
