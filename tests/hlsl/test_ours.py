@@ -125,6 +125,35 @@ def test_negative_numbers_of_16_bits_in_a_typed_buffer_of_32(name: str, argument
     assert not Expected(a).difference(ours.run(case, 8)["u0"])
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_elements_of_arrays_are_used_in_another_block_than_their_index(shared: bool) -> None:
+    """DXC makes one pointer for all uses of an element; a break makes the loop one that lanes leave alone."""
+    before, array = ("groupshared uint f[64];", "f[8 * i + {}]") if shared else ("", "f[{}]")
+    at, k = array.format("at"), array.format("k")
+    body = f"""{"" if shared else "uint f[8];"} uint s = 0, k;
+    for (k = 0; k < 8; ++k) {k} = k * i;
+    [loop] for (k = 0; k < a[i]; ++k) {{
+        uint at = (a[(k + i) & 7] * 3 + k) & 7;
+        {at} += k + 1;
+        [branch] if ((a[k] ^ i) & 1) {{ {at} *= 2; if (k == 4) break; }}
+        s += {at};
+    }}
+    o.Store(4 * i, s);"""
+    a = np.array([3, 4, 2, 0, 1, 5, 6, 2], np.uint32)
+    expected = np.zeros(8, np.uint32)
+    for i in range(8):
+        f = [k * i for k in range(8)]
+        for k in range(int(a[i])):
+            at = (int(a[(k + i) & 7]) * 3 + k) & 7
+            f[at] += k + 1
+            if (int(a[k]) ^ i) & 1:
+                f[at] *= 2
+                if k == 4:
+                    break
+            expected[i] += f[at]
+    assert not Expected(expected).difference(run(body, 8, a, a, before=before))
+
+
 def test_divisions_by_zero_and_out_of_range() -> None:
     """The arguments are loaded: what DXC makes of constants is its own."""
     a = np.array([7, 0, 0x80000000, 0x80000000, 0xFFFFFFF9, 5], np.uint32)
