@@ -125,6 +125,58 @@ def test_negative_numbers_of_16_bits_in_a_typed_buffer_of_32(name: str, argument
     assert not Expected(a).difference(ours.run(case, 8)["u0"])
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_elements_of_arrays_are_used_in_another_block_than_their_index(shared: bool) -> None:
+    """DXC makes one pointer for all uses of an element; a break makes the loop one that lanes leave alone."""
+    before, array = ("groupshared uint f[64];", "f[8 * i + {}]") if shared else ("", "f[{}]")
+    at, k = array.format("at"), array.format("k")
+    body = f"""{"" if shared else "uint f[8];"} uint s = 0, k;
+    for (k = 0; k < 8; ++k) {k} = k * i;
+    [loop] for (k = 0; k < a[i]; ++k) {{
+        uint at = (a[(k + i) & 7] * 3 + k) & 7;
+        {at} += k + 1;
+        [branch] if ((a[k] ^ i) & 1) {{ {at} *= 2; if (k == 4) break; }}
+        s += {at};
+    }}
+    o.Store(4 * i, s);"""
+    a = np.array([3, 4, 2, 0, 1, 5, 6, 2], np.uint32)
+    expected = np.zeros(8, np.uint32)
+    for i in range(8):
+        f = [k * i for k in range(8)]
+        for k in range(int(a[i])):
+            at = (int(a[(k + i) & 7]) * 3 + k) & 7
+            f[at] += k + 1
+            if (int(a[k]) ^ i) & 1:
+                f[at] *= 2
+                if k == 4:
+                    break
+            expected[i] += f[at]
+    assert not Expected(expected).difference(run(body, 8, a, a, before=before))
+
+
+def test_doubles_become_halves_in_one_rounding() -> None:
+    """1 + 2**-11 lies between two halves: what is a little more is the upper one, though not as a float."""
+    ends = [
+        1 + 2**-11,
+        1 + 2**-11 + 2**-40,
+        -65519.99999999999,
+        65520,
+        2**-25,
+        2**-25 + 2**-60,
+        np.nan,
+        1e300,
+    ]
+    a, b = np.float64(ends), np.float64([1, 2, 3, 4, 5, 6, 7, 8])
+    source = """StructuredBuffer<double> a : register(t0); RWStructuredBuffer<float16_t> o : register(u0);
+[numthreads(8, 1, 1)] void main(uint i : SV_GroupIndex) { o[i] = float16_t(a[i]); }"""
+    for values in (a, -a, b):
+        with np.errstate(over="ignore"):
+            expected = values.astype(np.float16)
+        buffers = {"t0": structured(values), "u0": structured(np.zeros(8, np.float16))}
+        case = Case("one", source, buffers, target="cs_6_2", arguments=("-enable-16bit-types",))
+        assert not Expected(expected).difference(ours.run(case, 8)["u0"])
+
+
 def test_divisions_by_zero_and_out_of_range() -> None:
     """The arguments are loaded: what DXC makes of constants is its own."""
     a = np.array([7, 0, 0x80000000, 0x80000000, 0xFFFFFFF9, 5], np.uint32)

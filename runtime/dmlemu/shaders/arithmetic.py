@@ -139,6 +139,8 @@ def _cast(wave: Wave, made: Instruction) -> Lanes | None:
 def cast(wave: Wave, name: str, value: Lanes, type: Type) -> Lanes:
     code = wave.code
     kind = llvm_type(type)
+    if name == "fptrunc" and value.type == "double" and kind == "half":
+        value = _to_odd_float(wave, value)
     if name in ("fptosi", "fptoui"):
         suffix = code.suffix(value)
         integers = kind if value.uniform else f"v{code.lanes}{kind}"
@@ -146,6 +148,21 @@ def cast(wave: Wave, name: str, value: Lanes, type: Type) -> Lanes:
     if name == "trunc" and value.step:
         return Lanes(kind, code.new(f"trunc {value.type} {value.text} to {kind}"), _step(value.step, type))
     return code.apply(f"{name} {{T}} {{0}} to {{R}}", value, type=kind)
+
+
+def _to_odd_float(wave: Wave, value: Lanes) -> Lanes:
+    """A double as a float, towards zero, whose last bit says if something was cut off: what is rounded from
+    it to a half is rounded once.  LLVM would call a function that need not be there."""
+    code = wave.code
+    near = code.apply("fptrunc {T} {0} to {R}", value, type="float")
+    back = code.apply("fpext {T} {0} to {R}", near, type="double")
+    sizes = (code.intrinsic(f"llvm.fabs.{code.suffix(each)}", "double", each) for each in (back, value))
+    beyond = code.apply("fcmp ogt {T} {0}, {1}", *sizes, type="i1")
+    inexact = code.apply("fcmp one {T} {0}, {1}", back, value, type="i1")
+    bits = code.apply("bitcast {T} {0} to {R}", near, type="i32")
+    more, odd = (code.apply("zext {T} {0} to {R}", each, type="i32") for each in (beyond, inexact))
+    found = code.apply("or {T} {0}, {1}", code.apply("sub {T} {0}, {1}", bits, more), odd)
+    return code.apply("bitcast {T} {0} to {R}", found, type="float")
 
 
 def _extract(wave: Wave, made: Instruction) -> Lanes:

@@ -164,11 +164,12 @@ def offset_of(wave: Wave, index: Lanes, scale: int, more: Lanes) -> Lanes:
     lane's index.  Those that grow fast wrap around more often: they are a vector.
     """
     code = wave.code
-    ahead = (index.step or 0) * (code.lanes - 1)
+    step = index.step or 0
+    ahead = step * (code.lanes - 1)
     if more.uniform and 0 < ahead < _MOST_AHEAD:
         last = code.new(f"zext i32 {code.new(f'add i32 {index.text}, {ahead}')} to i64")
         first = code.new(f"sub i64 {last}, {ahead}")
-        scaled = Lanes("i64", code.new(f"mul i64 {first}, {scale}"), index.step * scale)
+        scaled = Lanes("i64", code.new(f"mul i64 {first}, {scale}"), step * scale)
     else:
         if index.step:
             index = Lanes("i32", code.vector(index))

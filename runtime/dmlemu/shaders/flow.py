@@ -80,7 +80,7 @@ def _crossing(flow: Flow) -> set[Instruction]:
     found = set()
     for block in flow.order:
         for made in block.instructions:
-            for number, operand in enumerate(made.operands):
+            for number, operand in enumerate(made.operands if made.name == "phi" else made.used):
                 user = made.targets[number] if made.name == "phi" else block
                 where = home.get(operand) if isinstance(operand, Instruction) else None
                 if where is not None and user in before and not _is_above(where, user, dominators):

@@ -133,7 +133,7 @@ class Wave(Calls):
     def _users(self) -> dict[Value, list[Instruction]]:
         users: dict[Value, list[Instruction]] = {}
         for made in self.home:
-            for operand in made.operands:
+            for operand in made.used:
                 users.setdefault(operand, []).append(made)
         return users
 

@@ -103,6 +103,23 @@ class Instruction(Value):
     line: int = 0
     """Of the source, where the container has it; else 0."""
 
+    @property
+    def computed_late(self) -> bool:
+        """A pointer or a handle of a resource: what uses it computes it, from its operands."""
+        return self.type.kind == "pointer" or self.type.name == "dx.types.Handle"
+
+    @property
+    def used(self) -> list[Value]:
+        """What is there when the instruction runs: its operands, and those of what is computed late."""
+        found = dict.fromkeys(self.operands)
+        waiting = [] if self.name == "phi" else list(self.operands)
+        while waiting:
+            operand = waiting.pop()
+            if isinstance(operand, Instruction) and operand.computed_late:
+                waiting += [each for each in operand.operands if each not in found]
+                found.update(dict.fromkeys(operand.operands))
+        return list(found)
+
 
 @dataclass(eq=False, repr=False)
 class Block:
