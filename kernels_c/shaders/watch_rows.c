@@ -60,6 +60,18 @@ static bool are_read_by_two(const dmlk_cell *cells, uint32_t count, dmlk_record 
     return (other & CLOCK_AND_CLASS) == 0;
 }
 
+/* Whether each cell has one read with the clock of `read`, by another thread than the lane's: threads of a wave differ
+ * from those of another in their first one. */
+static bool are_read_by_another(const dmlk_cell *cells, uint32_t count, dmlk_record read) {
+    const uint32_t thread = dmlk_thread_of(read), first = dmlk_thread_of(cells[0].a);
+    uint64_t other = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const dmlk_record expected = ((read & CLOCK_AND_CLASS) | (uint64_t)first << 14) + i * THREAD_STEP;
+        other |= ((cells[i].a ^ expected) & ~SITE_BITS) | cells[i].b;
+    }
+    return first != thread && first + count <= DMLK_MOST_THREADS && other == 0;
+}
+
 /* Whether each cell has accesses, in itself, and all of them before `begin`: by the highest bits of differences, which
  * are counted together. */
 static bool are_past(const dmlk_cell *cells, uint32_t count, dmlk_record begin) {
@@ -142,7 +154,8 @@ static bool access_buffer(const struct row *row, const dmlk_shader_view *view, u
         first + bytes > DMLK_PAGE) {
         return false;
     }
-    if (!is_read_only && (row->bytes != 4 || address % 4 != 0 || row->class == DMLK_SHADER_ATOMIC || watch->is_uneven)) {
+    if (!is_read_only &&
+        (row->bytes != 4 || address % 4 != 0 || row->class == DMLK_SHADER_ATOMIC || watch->is_uneven)) {
         return false;
     }
     dmlk_page *page = dmlk_page_at(watch, address);
@@ -208,28 +221,30 @@ static bool look_at_words(dmlk_shader_watch *watch, uint32_t offset, uint32_t by
     return missing == 0;
 }
 
-/* A word that at least two lanes read. */
-static bool read_word(const struct row *row, uint32_t offset) {
-    dmlk_shader_watch *watch = row->watch;
-    const uint32_t lane = (uint32_t)__builtin_ctzll(row->mask);
-    const uint64_t others = row->mask & (row->mask - 1);
-    dmlk_cell *cell = &watch->shared_cells[offset / 4];
-    const dmlk_record read = record_of(row, &watch->shared, lane, 0);
-    if (!look_at_words(watch, offset, 4, false)) {
+/* A read of one word by two lanes or more.  False: it is not as simple as that, and nothing was done. */
+static bool read_word(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32_t line, uint32_t offset,
+                      uint64_t mask) {
+    if (offset % 4 != 0 || offset >= watch->options.shared_bytes || watch->options.shared_bytes - offset < 4 ||
+        watch->shared_shift != 2 || watch->is_uneven || (mask & (mask - 1)) == 0 ||
+        (~watch->shared_written[offset / 64] >> offset % 64 & 15) != 0) {
         return false;
     }
-    if (are_read_by_two(cell, 1, read)) {
+    dmlk_cell *cell = &watch->shared_cells[offset / 4];
+    const uint64_t clock = watch->shared.start + watch->shared.fences[wave->first];
+    if (are_read_by_two(cell, 1, dmlk_record_of(clock, 0, 0, DMLK_SHADER_READ))) {
         return true;
     }
-    const uint64_t begin = dmlk_safe_clock(watch, &watch->shared, row->wave->first + lane) << 24;
+    const uint64_t begin = dmlk_safe_clock(watch, &watch->shared, wave->first) << 24;
     const bool is_wide = cell->a != 0 && dmlk_class_of(cell->a) == 0;
-    if (others == 0 || is_wide || cell->a >= begin || cell->b >= begin) {
+    if (is_wide || cell->a >= begin || cell->b >= begin) {
         return false;
     }
-    dmlk_forget_known(watch, row->wave, row->class);
-    const uint32_t site = site_of(row, 0);
-    *cell = (dmlk_cell){record_of(row, &watch->shared, lane, site),
-                        record_of(row, &watch->shared, (uint32_t)__builtin_ctzll(others), site)};
+    const dmlk_site site = {.line = line, .kind = DMLK_SHADER_READ, .bytes = 4};
+    const uint32_t number = dmlk_find_site(watch, &site), first = wave->first + (uint32_t)__builtin_ctzll(mask);
+    const uint32_t second = wave->first + (uint32_t)__builtin_ctzll(mask & (mask - 1));
+    dmlk_forget_known(watch, wave, DMLK_SHADER_READ);
+    *cell = (dmlk_cell){dmlk_record_of(clock, first, number, DMLK_SHADER_READ),
+                        dmlk_record_of(clock, second, number, DMLK_SHADER_READ)};
     return true;
 }
 
@@ -258,15 +273,9 @@ static void know(dmlk_shader_watch *watch, const dmlk_watched_wave *wave, uint32
 /* False: it is not as simple as that, and nothing was done. */
 static bool access_shared_row(const struct row *row, uint32_t offset) {
     dmlk_shader_watch *watch = row->watch;
-    const uint64_t room = watch->options.shared_bytes, bytes = row->step == 0 ? 4 : 4 * (uint64_t)row->count;
+    const uint64_t room = watch->options.shared_bytes, bytes = 4 * (uint64_t)row->count;
     if (row->bytes != 4 || offset % 4 != 0 || watch->shared_shift != 2 || row->class == DMLK_SHADER_ATOMIC ||
-        watch->is_uneven || bytes > room || offset > room - bytes || row->mask == 0) {
-        return false;
-    }
-    if (row->step == 0) {
-        return row->class == DMLK_SHADER_READ && read_word(row, offset);
-    }
-    if (row->step != 4 || !has_all_lanes(row)) {
+        watch->is_uneven || bytes > room || offset > room - bytes || row->step != 4 || !has_all_lanes(row)) {
         return false;
     }
     const bool is_read = row->class == DMLK_SHADER_READ;
@@ -284,6 +293,9 @@ static bool access_shared_row(const struct row *row, uint32_t offset) {
     if (are_past(cells, row->count, start << 24)) {
         set_first(cells, row->count, record);
         clear_second(cells, row->count);
+    } else if (is_read && are_read_by_another(cells, row->count, record)) {
+        set_second(cells, row->count, record);
+        know(watch, row->wave, offset, row->count);
     } else {
         meet_each(row, cells, watch->shared_values + offset, record, start, offset, true);
     }
@@ -306,6 +318,17 @@ static __attribute__((noinline)) void access_each_shared(const struct row *row, 
     }
 }
 
+/* What is not known yet. */
+static __attribute__((noinline)) void tell_shared(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line,
+                                                  uint32_t kind, uint32_t offset, uint32_t step, uint32_t bytes,
+                                                  const uint8_t *values, uint64_t inside, uint64_t mask) {
+    struct row row = row_of(call, wave, mask);
+    row.line = line, row.class = kind, row.bytes = bytes, row.step = step, row.values = values;
+    if ((row.mask & ~inside) != 0 || !access_shared_row(&row, offset)) {
+        access_each_shared(&row, offset, inside, mask);
+    }
+}
+
 void dmlk_shader_shared_row(const dmlk_shader_call *call, dmlk_watched_wave *wave, uint32_t line, uint32_t kind,
                             uint32_t offset, uint32_t step, uint32_t bytes, const uint8_t *values, uint64_t inside,
                             uint64_t mask) {
@@ -314,13 +337,11 @@ void dmlk_shader_shared_row(const dmlk_shader_call *call, dmlk_watched_wave *wav
         return;
     }
     const uint32_t count = dmlk_lane_count(watch, wave);
-    if (kind == DMLK_SHADER_READ && step == 4 && bytes == 4 && (dmlk_ones(count) & ~inside) == 0 && count > 0 &&
-        is_known(watch, wave, offset, count)) {
+    const uint64_t all = dmlk_ones(count);
+    if (kind == DMLK_SHADER_READ && bytes == 4 && count > 0 && (all & ~inside) == 0 &&
+        ((step == 4 && is_known(watch, wave, offset, count)) ||
+         (step == 0 && read_word(watch, wave, line, offset, mask & all)))) {
         return;
     }
-    struct row row = row_of(call, wave, mask);
-    row.line = line, row.class = kind, row.bytes = bytes, row.step = step, row.values = values;
-    if ((row.mask & ~inside) != 0 || !access_shared_row(&row, offset)) {
-        access_each_shared(&row, offset, inside, mask);
-    }
+    tell_shared(call, wave, line, kind, offset, step, bytes, values, inside, mask);
 }

@@ -973,7 +973,8 @@ static struct told random_told(void) {
     }
     const uint32_t steps[] = {told.bytes, told.bytes, told.bytes, 0, 0, 8};
     told.step = steps[random_bits() % 6];
-    told.offset = (uint64_t)random_between(0, 4) * 32 + (random_bits() % 8 == 0 ? (uint64_t)random_between(0, 24) * 4 : 0);
+    told.offset = (uint64_t)random_between(0, 4) * 32;
+    told.offset += random_bits() % 8 == 0 ? (uint64_t)random_between(0, 24) * 4 : 0;
     told.offset -= random_bits() % 32 == 0 ? 4 : 0;
     told.offset -= told.kind != ATOMIC && random_bits() % 256 == 0 ? 2 : 0;
     told.known = told.kind == WRITE && random_bits() % 4 != 0;
@@ -1087,7 +1088,8 @@ static uint64_t end_both(void) {
 
 static void tell_row(uint32_t first, uint32_t line, uint32_t kind) {
     dmlk_watched_wave wave = {.first = first, .lanes = ROW_LANES};
-    struct told told = {.line = line, .kind = kind, .step = 4, .bytes = 4, .inside = UINT64_MAX, .known = kind == WRITE};
+    struct told told = {.line = line, .kind = kind, .step = 4, .bytes = 4, .inside = UINT64_MAX};
+    told.known = kind == WRITE;
     told.mask = first + ROW_LANES > ROW_THREADS ? 15 : (1 << ROW_LANES) - 1;
     tell_shared(&wave, &told);
 }

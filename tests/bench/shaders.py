@@ -74,6 +74,8 @@ class Ours:
                 len(array),
             )
             self.views[number].id = number
+            if self.shader.ranges[number].register_class != "u":  # as a dispatch does: nobody writes it
+                self.views[number].flags = lib.DMLK_SHADER_READ_ONLY
             self.ranges[number].views, self.ranges[number].count = self.views + number, 1
         self.call = ffi.new("dmlk_shader_call *")
         self.call.run = ffi.cast("dmlk_shader_group *", self.shader.address)
