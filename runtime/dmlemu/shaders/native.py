@@ -75,6 +75,7 @@ def compile_shader(container: Container, *, wave: int = 0, checked: bool = False
     program = container.debug if checked and container.debug else container.program
     lanes = wave or (16 if 16 in sizes and not _uses_waves(container) else sizes[min(3, len(sizes) - 1)])
     import hashlib  # slow to load
+
     key = hashlib.sha256(program.bitcode).digest()
     return _compile(_Key(container, key, lanes, checked))
 
