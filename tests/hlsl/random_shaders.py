@@ -392,8 +392,9 @@ class RandomShader:
             threads.set(name, np.stack([each.value(threads) for each in made], 1), mask[:, None])
 
         self.arrays.append((name, type, size))
+        precise = "precise " if type.kind == "f" else ""
         return Statement(
-            [f"{type.name} {name}[{size}] = {{ {', '.join(each.text for each in made)} }};"], run
+            [f"{precise}{type.name} {name}[{size}] = {{ {', '.join(each.text for each in made)} }};"], run
         )
 
     def change_element(self) -> Statement:
