@@ -125,7 +125,7 @@ def test_a_report_links_the_page_of_its_check(pages: dict[Path, Page], site: Pat
 
 def test_a_page_of_the_tutorial_has_its_notebook(pages: dict[Path, Page], site: Path) -> None:
     found = [path for path in pages if path.parent.name == "tutorial" and path.name[0].isdigit()]
-    assert len(found) == len(list((Path(__file__).parents[2] / "docs" / "tutorial").glob("[0-9]*.md")))
+    assert len(found) == len(list((ROOT / "docs" / "tutorial").glob("[0-9]*.md")))
     for path in found:
         assert any(link.endswith(f"/{path.stem}.ipynb") for link in pages[path].links), path
 
