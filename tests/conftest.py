@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from zlib import crc32
 
 import pytest
@@ -76,3 +77,16 @@ def what_a_module_leaves_is_frozen() -> Iterator[None]:
     yield
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_threads_of_dask_are_left() -> Iterator[None]:
+    """Dask keeps two threads for ever, which might signal a fence: tests of programs that hang wait for them."""
+    yield
+    if (dask := sys.modules.get("distributed")) is None:
+        return
+    if dask.Future._cb_executor is not None:
+        dask.Future._cb_executor.shutdown()
+        dask.Future._cb_executor = None
+    dask.utils._offload_executor.shutdown()
+    dask.utils._offload_executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="Dask-Offload")
