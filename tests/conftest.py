@@ -81,7 +81,7 @@ def what_a_module_leaves_is_frozen() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def no_threads_of_dask_are_left() -> Iterator[None]:
-    """Dask keeps two threads for ever; they might signal a fence, so tests of programs that hang would wait."""
+    """Dask keeps two threads for ever; one might signal a fence, so tests of hangs would wait."""
     yield
     if (dask := sys.modules.get("distributed")) is None:
         return
