@@ -24,7 +24,7 @@ def printed(cell: nbformat.NotebookNode) -> str:
 
 
 def test_there_is_a_notebook_for_each_page() -> None:
-    assert len(PAGES) == 13
+    assert len(PAGES) == 14
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
