@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 C = ROOT / "kernels_c"
 
 # From the ground to the roof: what a folder may call lies before it.
-LAYERS = ["device", "math", "tensor", "analysis", "shaders", "tuned", "operators", "isa/generic", "isa", "dispatch"]
+LAYERS = ["device", "math", "tensor", "analysis", "shaders", "tuned", "operators", "isa/generic", "isa"]
+LAYERS += ["dispatch"]
 
 ARM = "aarch64-linux-gnu-gcc"
 OPTIONS = ["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-ffp-contract=off", "-static"]
