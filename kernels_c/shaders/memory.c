@@ -88,8 +88,6 @@ static format format_of(const dmlk_shader_view *view) {
     return view->format < sizeof formats / sizeof *formats ? formats[view->format] : (format){0, 0, FLOATS};
 }
 
-
-
 static uint32_t load_bits(const uint8_t *place, uint32_t bits) {
     uint32_t found = 0;
     memcpy(&found, place, bits / 8); /* little endian */

@@ -103,14 +103,10 @@ def _float(wave: Wave, made: Instruction) -> Lanes:
 
 def _remainder(wave: Wave, left: Lanes, right: Lanes) -> Lanes:
     """By a function in C: the exact remainder, as C's ``fmod``."""
-    code = wave.code
     name = "dmlk_shader_remainders" if left.type == "float" else "dmlk_shader_double_remainders"
-    kind = code.vector_type(left.type)
-    places = [code.alloca(kind) for _ in range(3)]
-    for place, value in zip(places, (left, right), strict=False):
-        code.do(f"store {kind} {code.vector(value)}, ptr {place}")
-    code.do(f"call void @{name}(ptr {places[0]}, ptr {places[1]}, ptr {places[2]}, i32 {code.lanes})")
-    found = Lanes(left.type, code.new(f"load {kind}, ptr {places[2]}"))
+    given, out = f"ptr {wave.array(left)}, ptr {wave.array(right)}", wave.result(left.type)
+    wave.code.do(f"call void @{name}({given}, ptr {out}, i32 {wave.code.lanes})")
+    found = wave.loaded(left.type, out)
     return first_lane(wave, found) if left.uniform and right.uniform else found
 
 

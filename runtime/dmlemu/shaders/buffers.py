@@ -1,8 +1,8 @@
 """Loads and stores of buffers through views, each compared with the view's bytes.
 
 The address of an element is computed with 64 bits.  Reads outside of a view give 0 and writes are dropped,
-for each
-component by itself; what lies outside of a root descriptor's resource is told to ``dmlk_shader_outside``.
+for each component by itself; what lies outside of a root descriptor's resource is told to
+``dmlk_shader_outside``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dmlemu_hw.kernels import ffi
+
 from .errors import MalformedShader, UnsupportedShader
+from .ranges import KINDS, LETTERS
 from .text import Lanes
 from .values import Constant, Function, Instruction, Value
 
@@ -20,12 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Handle", "View", "component_size", "handle_of", "load", "store", "view_of"]
 
-_VIEW_BYTES = 40
-_BYTES_AT, _COUNTER_AT, _STRIDE_AT = 8, 16, 24
+_VIEW_BYTES = ffi.sizeof("dmlk_shader_view")
+_BYTES_AT, _STRIDE_AT = (ffi.offsetof("dmlk_shader_view", name) for name in ("bytes", "stride"))
 _MOST_AHEAD = 1 << 16
 """What is so near below 2**32 is outside of every view."""
-_CLASSES = "tubs"
-_KINDS = {10: "typed", 11: "raw", 12: "structured", 13: "cbuffer"}
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ def handle_of(wave: Wave, value: Value) -> Handle:
 
 
 def _letter(number: int) -> str:
-    if number >= len(_CLASSES):
+    if number >= len(LETTERS):
         raise MalformedShader(f"a resource of class {number}", "part DXIL")
-    return _CLASSES[number]
+    return LETTERS[number]
 
 
 def _of_range(wave: Wave, place: int, index: Lanes) -> Handle:
@@ -108,8 +109,8 @@ def _annotated(wave: Wave, value: Instruction) -> Handle:
     first, second = (
         (wave.number(part, "a property") for part in parts) if isinstance(parts, tuple) else (0, 0)
     )
-    kind = _KINDS.get(first & 0xFF)
-    if kind is None:
+    kind = KINDS.get(first & 0xFF)
+    if kind in (None, "sampler"):
         raise UnsupportedShader(
             "the shader uses a texture; textures are not emulated: put the data in a buffer"
         )
@@ -130,19 +131,30 @@ def view_of(wave: Wave, value: Value) -> View:
         f"getelementptr [{_VIEW_BYTES} x i8], ptr {views}, {code.vector_type('i64')} {code.vector(wide)}"
     )
     pointer = code.select(inside, Lanes("ptr", places), none)
-    every = "splat (i1 true)"
-    base = wave.gather("ptr", pointer.text, 8, every)
-    at = code.new(f"getelementptr i8, {code.vector_type('ptr')} {pointer.text}, i64 {_BYTES_AT}")
-    return View(handle, pointer, Lanes("ptr", base), Lanes("i64", wave.gather("i64", at, 8, every)))
+    base = wave.gather("ptr", pointer.text, 8, "splat (i1 true)")
+    return View(handle, pointer, Lanes("ptr", base), _field(wave, pointer, "i64", _BYTES_AT))
 
 
 def _read_view(wave: Wave, handle: Handle, pointer: Lanes) -> View:
     """Of a pointer that all lanes have alike."""
     code = wave.code
     base = code.new(f"load ptr, ptr {pointer.text}, !invariant.load !0")
-    at = code.new(f"getelementptr i8, ptr {pointer.text}, i64 {_BYTES_AT}")
-    size = code.new(f"load i64, ptr {at}, !invariant.load !0")
-    return View(handle, pointer, Lanes("ptr", base, 0), Lanes("i64", size, 0))
+    return View(handle, pointer, Lanes("ptr", base, 0), _field(wave, pointer, "i64", _BYTES_AT))
+
+
+def _field(wave: Wave, pointer: Lanes, kind: str, at: int) -> Lanes:
+    """A number in the views that the lanes have."""
+    code = wave.code
+    if pointer.uniform:
+        place = code.new(f"getelementptr i8, ptr {pointer.text}, i64 {at}")
+        return Lanes(kind, code.new(f"load {kind}, ptr {place}, !invariant.load !0"), 0)
+    place = code.new(f"getelementptr i8, {code.vector_type('ptr')} {pointer.text}, i64 {at}")
+    return Lanes(kind, wave.gather(kind, place, component_size(kind), "splat (i1 true)"))
+
+
+def stride_of(wave: Wave, view: View) -> Lanes:
+    """What the view says of its elements, in bytes: an i32."""
+    return _field(wave, view.pointer, "i32", _STRIDE_AT)
 
 
 def _from_lower(wave: Wave, handle: Handle) -> Lanes:

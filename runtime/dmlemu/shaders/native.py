@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from .container import Container
+from .container import Container, Program
 from .errors import MalformedShader, ShaderError, UnsupportedShader
 from .module import read_module
 from .program import write_program
@@ -72,12 +72,17 @@ def compile_shader(container: Container, *, wave: int = 0, checked: bool = False
         raise UnsupportedShader(
             f"waves of {wave or 'another size'}; this shader runs with {sizes or 'none of ours'}"
         )
-    program = container.debug if checked and container.debug else container.program
+    program = _program_of(container, checked)
     lanes = wave or (16 if 16 in sizes and not _uses_waves(container) else sizes[min(3, len(sizes) - 1)])
     import hashlib  # slow to load
 
     key = hashlib.sha256(program.bitcode).digest()
     return _compile(_Key(container, key, lanes, checked))
+
+
+def _program_of(container: Container, checked: bool) -> Program:
+    """Checked code tells lines, where the container has them."""
+    return container.debug if checked and container.debug else container.program
 
 
 @dataclass(frozen=True)
@@ -102,11 +107,10 @@ class _Key:
 @lru_cache(maxsize=64)
 def _compile(key: _Key) -> CompiledShader:
     container = key.container
-    program = container.debug if key.checked and container.debug else container.program
+    program = _program_of(container, key.checked)
     module = read_module(program.bitcode, "part ILDB" if program is container.debug else "part DXIL")
-    ranges = read_ranges(container)
-    llvm = _llvm()
-    version = llvm.llvm_version_info[0]
+    ranges = read_ranges(container, module if program is container.program else None)
+    version = _llvm().llvm_version_info[0]
     with refusing():
         text, shared_bytes, waiting = write_program(
             module, ranges, lanes=key.lanes, checked=key.checked, llvm=version
@@ -187,6 +191,7 @@ def _llvm() -> Any:
 
 @lru_cache(maxsize=1)
 def _machine() -> Any:
+    """That of the passes; LLVM knows the functions in C from here on."""
     from dmlemu_hw.kernels import ffi, lib
 
     llvm = _llvm()
@@ -195,13 +200,7 @@ def _machine() -> Any:
     for name in dir(lib):
         if name.startswith("dmlk_shader_"):
             llvm.add_symbol(name, int(ffi.cast("uintptr_t", ffi.addressof(lib, name))))
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
-        opt=2,
-        jit=True,
-    )
+    return _fresh_machine()
 
 
 def _engine(text: str) -> Any:

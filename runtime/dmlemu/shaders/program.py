@@ -25,11 +25,11 @@ MOST_SHARED = 32768
 """Bytes of groupshared memory that D3D12 gives a group."""
 
 _HEAD = """
-@no_view = private constant [40 x i8] zeroinitializer, align 16
+@no_view = private constant [VIEW x i8] zeroinitializer, align 16
 @zeros = private constant [16 x i8] zeroinitializer, align 16
 !0 = !{}
 !1 = !{!"branch_weights", i32 1, i32 2000}
-"""
+""".replace("VIEW", str(ffi.sizeof("dmlk_shader_view")))
 
 
 def write_program(

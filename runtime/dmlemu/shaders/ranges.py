@@ -11,11 +11,11 @@ from .errors import MalformedShader, UnsupportedShader
 from .module import read_module
 from .values import Constant, Metadata, Module
 
-__all__ = ["Range", "ranges_of", "read_ranges", "threads_of"]
+__all__ = ["KINDS", "LETTERS", "Range", "ranges_of", "read_ranges", "threads_of"]
 
-_LETTERS = "tubs"
+LETTERS = "tubs"
 """By DXIL's resource class: SRV, UAV, CBV, sampler."""
-_KINDS = {10: "typed", 11: "raw", 12: "structured", 13: "cbuffer", 14: "sampler"}
+KINDS = {10: "typed", 11: "raw", 12: "structured", 13: "cbuffer", 14: "sampler"}
 """By DXIL's resource kind; the others are textures and what ray tracing uses."""
 _COMPONENTS = {
     2: "short",
@@ -85,12 +85,15 @@ class Range:
         return f"{first}{f' to {letter}{self.lower + self.count - 1}' if self.count > 1 else ''}{space}"
 
 
-def read_ranges(container: Container) -> tuple[Range, ...]:
-    """In the order in which the native code expects them.  Raises ``ShaderError``, such as for textures."""
+def read_ranges(container: Container, module: Module | None = None) -> tuple[Range, ...]:
+    """In the order in which the native code expects them.  Raises ``ShaderError``, such as for textures.
+
+    ``module``: that of part DXIL, where it has been read already.
+    """
     names: dict[tuple[str, int, int], str] = {}
     if "STAT" in container.parts:
         names = _names(container)
-    return ranges_of(read_module(container.program.bitcode), names)
+    return ranges_of(module or read_module(container.program.bitcode), names)
 
 
 def ranges_of(module: Module, names: dict[tuple[str, int, int], str] | None = None) -> tuple[Range, ...]:
@@ -120,7 +123,7 @@ def threads_of(module: Module) -> tuple[int, int, int]:
 
 def _records(module: Module) -> Iterable[tuple[str, tuple[Metadata | None, ...]]]:
     resources = module.named.get("dx.resources", [])
-    for letter, records in zip(_LETTERS, resources[0] if resources else (), strict=False):
+    for letter, records in zip(LETTERS, resources[0] if resources else (), strict=False):
         for record in records if isinstance(records, tuple) else ():
             if not isinstance(record, tuple) or len(record) < 7:
                 raise MalformedShader("a resource of the module has fewer than 7 fields", "dx.resources")
@@ -133,7 +136,7 @@ def _range(letter: str, record: tuple[Metadata | None, ...]) -> Range:
         return Range(letter, "cbuffer", space, lower, _count(count), bytes=kind)
     if letter == "s":
         return Range(letter, "sampler", space, lower, _count(count))
-    if kind not in _KINDS:
+    if kind not in KINDS:
         raise UnsupportedShader(
             f"the shader uses a texture ({letter}{lower}, space {space}); textures are not emulated: "
             "put the data in a buffer"
@@ -142,7 +145,7 @@ def _range(letter: str, record: tuple[Metadata | None, ...]) -> Range:
     tags = {_number(tag): _number(value) for tag, value in zip(last[::2], last[1::2], strict=False)}
     return Range(
         letter,
-        _KINDS[kind],
+        KINDS[kind],
         space,
         lower,
         _count(count),
@@ -153,9 +156,9 @@ def _range(letter: str, record: tuple[Metadata | None, ...]) -> Range:
 
 
 def _element(kind: int, component: int, variable: Metadata | None) -> str:
-    if _KINDS[kind] == "typed":
+    if KINDS[kind] == "typed":
         return _COMPONENTS.get(component, "")
-    return _numbers_of(variable) if _KINDS[kind] == "structured" else ""
+    return _numbers_of(variable) if KINDS[kind] == "structured" else ""
 
 
 def _numbers_of(variable: Metadata | None) -> str:
