@@ -21,6 +21,7 @@ from .diagnostics.report import (
 )
 from .diagnostics.spelling import (
     as_integer,
+    capital,
     elide,
     is_object,
     not_a,
@@ -45,6 +46,7 @@ __all__ = [
     "as_integer",
     "call_site",
     "caller",
+    "capital",
     "elide",
     "end_at_program",
     "is_object",

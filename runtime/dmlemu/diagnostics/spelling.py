@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 __all__ = [
     "Words",
     "as_integer",
+    "capital",
     "elide",
     "is_object",
     "not_a",
@@ -55,6 +56,11 @@ def elide(text: str, most: int) -> str:
         return text
     half = max(most - 30, most // 2) // 2  # the count takes less than 30 itself
     return f"{text[:half]} ... {len(text) - 2 * half} characters ... {text[-half:]}"
+
+
+def capital(text: str) -> str:
+    """The text as a sentence begins; all but its first letter stays."""
+    return text[:1].upper() + text[1:]
 
 
 def printable(text: str) -> str:

@@ -14,7 +14,7 @@ from ..dml.declared.schema import OperatorDesc, operator_fields
 from ..dml.device import check_desc
 from ..dml.lowering.compile import TensorField
 from ..dml.tensor_desc import BufferTensorDesc
-from ..errors import Error, Strictness
+from ..errors import Error, Strictness, capital
 from ..evaluation import pack_tensor, unpack_tensor
 from ..session import Session
 from .comparison import Comparison, Difference, compare_arrays
@@ -54,7 +54,7 @@ def replay(
             for each in source.dispatches:
                 reason = cannot_run(each)
                 if reason:
-                    notes.append(f"{str(each)[:1].upper()}{str(each)[1:]}, was not run: {reason}.")
+                    notes.append(f"{capital(str(each))}, was not run: {reason}.")
                     continue
                 difference = runner.run(each)
                 compared += 1

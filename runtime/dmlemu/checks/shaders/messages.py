@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from dmlemu_hw.shader_watch import Finding, Side
 
+from ...errors import capital
+
 __all__ = ["Shader", "View", "barrier", "lane", "outside", "race", "shared_outside", "unchecked", "unwritten"]
 
 _VERBS = {"read": "reads", "write": "writes", "atomic": "atomically changes"}
@@ -70,7 +72,7 @@ def race(shader: Shader, found: Finding, view: View | None) -> str:
         else "no barrier orders two groups"
     )
     return (
-        f"{_capital(shader.thread(earlier))} {_VERBS[earlier.access]} {place}{_line(earlier)}, and "
+        f"{capital(shader.thread(earlier))} {_VERBS[earlier.access]} {place}{_line(earlier)}, and "
         f"{shader.thread(later)} {_AFTER[later.access]}{_line(later)}{same}: {between}{_others(found)}."
     )
 
@@ -83,7 +85,7 @@ def outside(shader: Shader, found: Finding, view: View) -> str:
     ]
     size = min(4, side.bytes)
     return (
-        f"{_capital(shader.thread(side))} {_VERBS[side.access]} {view.part(found.offset, size)}{_line(side)}, "
+        f"{capital(shader.thread(side))} {_VERBS[side.access]} {view.part(found.offset, size)}{_line(side)}, "
         f"a view of {view.size} bytes: {instead}{_others(found)}."
     )
 
@@ -94,7 +96,7 @@ def shared_outside(shader: Shader, found: Finding, size: int) -> str:
     known = found.offset < 1 << 32
     place = f"{_bytes(found.offset, side.bytes)} of groupshared memory" if known else "groupshared memory"
     return (
-        f"{_capital(shader.thread(side))} {_VERBS[side.access]} {place} past the end of an array{_line(side)}; "
+        f"{capital(shader.thread(side))} {_VERBS[side.access]} {place} past the end of an array{_line(side)}; "
         f"the shader has {size} bytes of it{_others(found)}."
     )
 
@@ -103,14 +105,14 @@ def unwritten(shader: Shader, found: Finding) -> str:
     """A read of groupshared memory that the group has not written."""
     side = found.later
     return (
-        f"{_capital(shader.thread(side))} {_VERBS[side.access]} {_bytes(found.offset, side.bytes)} of groupshared "
+        f"{capital(shader.thread(side))} {_VERBS[side.access]} {_bytes(found.offset, side.bytes)} of groupshared "
         f"memory{_line(side)}, which no thread of its group has written before{_others(found)}."
     )
 
 
 def barrier(shader: Shader, found: Finding) -> str:
     """Of threads that wait, and others that do not."""
-    waits = f"{_capital(shader.thread(found.later))} waits at the barrier{_line(found.later)}"
+    waits = f"{capital(shader.thread(found.later))} waits at the barrier{_line(found.later)}"
     other = shader.thread(found.earlier)
     if found.kind == "WAIT_ELSEWHERE":
         return f"{waits}, and {other} at another one{_line(found.earlier)}{_others(found)}."
@@ -125,7 +127,7 @@ def barrier(shader: Shader, found: Finding) -> str:
 def lane(shader: Shader, found: Finding, lanes: int) -> str:
     """A lane that is not there, or not active."""
     side = found.later
-    reads = f"{_capital(shader.thread(side))} reads lane {found.offset} of its wave{_line(side)}"
+    reads = f"{capital(shader.thread(side))} reads lane {found.offset} of its wave{_line(side)}"
     if found.kind == "LANE_OUTSIDE":
         return f"{reads}; a wave has {lanes} lanes here{_others(found)}."
     return f"{reads}, which is not active{_others(found)}."
@@ -139,7 +141,3 @@ def unchecked(shader: str, dropped: int, accesses: int) -> str:
     if accesses:
         parts.append(f"{accesses} accesses were not compared with others")
     return f"Of {shader}, {' and '.join(parts)}."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -12,7 +12,7 @@ import numpy as np
 from dmlemu_hw.descriptors import DESCRIPTOR_SIZE, Descriptor
 from dmlemu_hw.programs import ProgramRange, Source
 
-from ...errors import Error, number_of
+from ...errors import Error, capital, number_of
 from ..barriers.state_errors import spell_state
 from ..core import states
 from ..core.descriptor_uses import Reader
@@ -303,7 +303,7 @@ def _check_argument(
                 message_id=_NOT_SET.get(parameter.type, 0),
                 page=_page(operation),
                 operation=operation,
-                context=(f"{why[:1].upper()}{why[1:]}",) if why else (),
+                context=(capital(why),) if why else (),
                 name=each.title,
                 pipeline=pipeline.title(),
                 which=which,

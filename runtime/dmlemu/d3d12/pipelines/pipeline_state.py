@@ -11,7 +11,7 @@ from dmlemu_hw.chaos import Mode as ChaosMode
 from dmlemu_hw.events import Decided
 from dmlemu_hw.programs import Program, WatchedCode
 
-from ...errors import Error, loading, printable
+from ...errors import Error, capital, loading, printable
 from ...files import NotRegular, open_regular
 from ..core.device_child import DeviceChild
 from ..core.info_queue import not_implemented
@@ -190,7 +190,7 @@ def _refused(error: ShaderError, given: str, operation: str) -> Error:
     from ...shaders import UnsupportedShader
 
     if isinstance(error, UnsupportedShader):
-        return not_implemented(operation, "This shader", f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        return not_implemented(operation, "This shader", f"{capital(str(error))}.")
     return PS1.bytecode(given=given, operation=operation, reason=str(error))
 
 
@@ -214,9 +214,7 @@ def _compiled(context: DeviceContext, container: Container, operation: str) -> C
     try:
         found = shaders.compile_shader(container, wave=wave)
     except shaders.CompilerMissing as error:
-        raise not_implemented(
-            operation, "A compute shader", f"{str(error)[:1].upper()}{str(error)[1:]}."
-        ) from None
+        raise not_implemented(operation, "A compute shader", f"{capital(str(error))}.") from None
     except shaders.ShaderError as error:
         raise _refused(error, "a container of DXIL", operation) from None
     if wave:

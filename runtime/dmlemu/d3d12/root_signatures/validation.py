@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left, insort
 from typing import NamedTuple
 
+from ...errors import capital
 from ..types.arguments import outside
 from ..types.enums import (
     ComparisonFunc,
@@ -188,7 +189,7 @@ class _Validation:
         if count == 0:
             raise RG3.empty(field=f"{field}.NumDescriptors", operation=self._operation, what=what)
         if begin > _LAST:
-            raise RG3.appended(field=offset, operation=self._operation, what=_capital(what))
+            raise RG3.appended(field=offset, operation=self._operation, what=capital(what))
         if count == UNBOUNDED:
             return
         for rule, start in ((RG3.registers, first), (RG3.descriptors, begin)):
@@ -197,7 +198,7 @@ class _Validation:
                     field=f"{field}.NumDescriptors",
                     given=count,
                     operation=self._operation,
-                    what=_capital(what),
+                    what=capital(what),
                     first=start,
                 )
 
@@ -209,7 +210,7 @@ class _Validation:
                 given=given.range_type,
                 expected="a view" if is_sampler else "SAMPLER",
                 operation=self._operation,
-                what=_capital(what),
+                what=capital(what),
                 others="views" if is_sampler else "samplers",
             )
 
@@ -261,7 +262,7 @@ class _Validation:
             field=f"{field}.{base}",
             given=given.spelled(letter, space),
             operation=self._operation,
-            what=_capital(given.what),
+            what=capital(given.what),
             registers=given.spelled(letter, space),
             other=other.what,
             other_registers=other.spelled(letter, space),
@@ -312,7 +313,3 @@ class _Validation:
 
 def _c_name(kind: type) -> str:
     return "D3D12" + "".join(f"_{each}" if each.isupper() else each.upper() for each in kind.__name__).upper()
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
