@@ -160,7 +160,7 @@ def _spell_flags(value: IntFlag) -> str:
 
 def sentence(message: str) -> str:
     """The message with a capital letter, if it begins with an object's title; field names stay unchanged."""
-    return message[:1].upper() + message[1:] if re.match(r"[a-z ]+ ['#]", message) else message
+    return capital(message) if re.match(r"[a-z ]+ ['#]", message) else message
 
 
 def as_integer(value: object) -> int | None:
