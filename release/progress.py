@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-NOTICE = "dmlemu: compiling {count} files. The first time takes three to ten minutes of one CPU, less with ccache.\n"
+NOTICE = "dmlemu: compiling {count} files: at first three to ten minutes of one CPU, less with ccache.\n"
 STEP = re.compile(r"\s*\[(\d+)/(\d+)\] (.*)")
 
 
