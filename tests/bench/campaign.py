@@ -40,16 +40,18 @@ def cost_of(folder: Path, workers: int, layouts: int) -> Cost:
     options = ["--layouts", str(layouts), "--workers", str(workers), "--output", ""]
     with TemporaryDirectory(dir=folder) as name:
         before, start = cpu_seconds(), time.perf_counter()
-        subprocess.run(
-            [*command, *options, "--database", f"{name}/a.db"], check=True, capture_output=True, cwd=folder
+        done = subprocess.run(
+            [*command, *options, "--database", f"{name}/a.db"], capture_output=True, text=True, cwd=folder
         )
+        if done.returncode:
+            sys.exit(f"the campaign exits with {done.returncode}:\n{done.stderr}")
         return Cost(cpu_seconds() - before, time.perf_counter() - start)
 
 
-def overhead(turns: int) -> None:
+def overhead(turns: int, many: int) -> None:
     """The same cases in the bare loop, by one worker and by two, in turns: the least of each, less the start,
-    which few cases measure."""
-    few, many = 2, 32
+    which few cases measure.  ``many``: layouts of each operator."""
+    few = 2
     least: dict[tuple[int, int], Cost] = {}
     with TemporaryDirectory() as name:
         for _ in range(turns):
@@ -115,10 +117,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="of each simulation")
     parser.add_argument("--turns", type=int, default=3, help="of what a worker costs; 0: only simulate")
+    parser.add_argument("--layouts", type=int, default=128, help="of what a worker costs")
     parser.add_argument("--workers", type=int, nargs="*", default=[10, 100, 300, 1000], help="to simulate")
     parsed = parser.parse_args()
     if parsed.turns:
-        overhead(parsed.turns)
+        overhead(parsed.turns, parsed.layouts)
     print("| workers | seconds of a piece | pieces | efficiency | CPU ms a piece | ms in the database |")
     print("| --- | --- | --- | --- | --- | --- |")
     for workers in parsed.workers:

@@ -208,11 +208,14 @@ def compile_python(place: Place, root: Path) -> None:
         *("ac_cv_func_preadv2=no", "ac_cv_func_pwritev2=no"),  # newer than the musl of Debian 12
         *(f"py_cv_module_{module}=n/a" for module in LEFT_OUT.split()),
     ]
+    without = [
+        "PY3LIBRARY="
+    ]  # libpython3.so, a library of no object; zig knows its targets only with objects
     with (work / "log").open("w") as log:
         for command in (
             [python / "configure", "-q", *settings],
-            ["make", f"-j{len(os.sched_getaffinity(0))}"],
-            ["make", "install", f"DESTDIR={root}"],
+            ["make", *without, f"-j{len(os.sched_getaffinity(0))}"],
+            ["make", "install", *without, f"DESTDIR={root}"],
         ):
             if subprocess.run(command, cwd=work, stdout=log, stderr=log).returncode:
                 sys.exit(f"Python cannot be compiled for {place.zig}: see {work / 'log'}")
