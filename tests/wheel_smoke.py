@@ -10,6 +10,13 @@ import dmlemu
 from dmlemu import dml
 from dmlemu.dml.enums import TensorDataType
 
+
+def printed(*arguments: str) -> str:
+    """What the command prints; what it says where it fails goes to our stderr."""
+    command = [sys.executable, "-m", "dmlemu", *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
 sizes = [2, 3]
 desc = dml.ElementWiseBitCountOperatorDesc(
     input_tensor=dml.BufferTensorDesc(TensorDataType.UINT32, sizes),
@@ -18,10 +25,7 @@ desc = dml.ElementWiseBitCountOperatorDesc(
 values = np.array([[0, 1, 3], [7, 15, 0xFFFFFFFF]], np.uint32)
 result = dmlemu.evaluate(desc, input_tensor=values)["output_tensor"]
 assert result.tolist() == [[0, 1, 2], [3, 4, 32]], result
-capi = [sys.executable, "-m", "dmlemu", "capi"]
-libraries = Path(
-    subprocess.run([*capi, "--libdir"], capture_output=True, text=True, check=True).stdout.strip()
-)
+libraries = Path(printed("capi", "--libdir").strip())
 for name in ("directml", "dxcore", "dxgi", "d3d12"):
     assert (libraries / f"lib{name}.so").exists(), name
 for name in (
@@ -32,7 +36,6 @@ for name in (
 ):
     assert (libraries / name).exists(), name
 assert (Path(sys.prefix) / "share/man/man1/dmlemu.1").exists()
-explain = [sys.executable, "-m", "dmlemu", "explain", "HAZARD_RAW"]
-explained = subprocess.run(explain, capture_output=True, text=True, check=True).stdout
+explained = printed("explain", "HAZARD_RAW")
 assert "stage.dispatch(" in explained and "D3D12 ERROR HAZARD_RAW [" in explained, explained
 print(f"wheel works: {dmlemu.__file__}")
