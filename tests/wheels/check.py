@@ -245,11 +245,12 @@ def prepared(name: str, place: Place) -> Path:
 
 
 def adapt_to_musl(root: Path) -> None:
-    """What Alpine has: the unwinder, from a package; names of extensions for musl, which the Python that zig
-    compiled does not know."""
+    """What Alpine has: the unwinder, from a package, where libraries are looked for; names of extensions for
+    musl, which the Python that zig compiled does not know."""
     packages = root / "packages"
     unwinder = min((packages / "numpy.libs").glob("libgcc_s*"), key=lambda path: len(path.name))
     shutil.copy(unwinder, root / "lib" / "libgcc_s.so.1")
+    (root / "etc/ld-musl-x86_64.path").unlink()  # Debian's musl looks for libraries in its own folder alone
     for extension in packages.rglob("*.cpython-*-x86_64-linux-musl.so"):
         extension.rename(extension.with_name(f"{extension.name.split('.')[0]}.so"))
 
