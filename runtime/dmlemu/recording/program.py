@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import gcd, lcm
 from typing import Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
@@ -13,24 +14,28 @@ from numpy.lib.stride_tricks import as_strided
 
 from .. import d3d12, dml
 from ..dml.tensor_desc import BufferTensorDesc, element_bits
-from ..errors import Error, Report, Strictness
+from ..errors import Error, Report, Strictness, capital
 from ..evaluation import pack_tensor
 from ..session import Session
 from .file import RecordError
-from .model import Array, Dispatch, GraphWork, Place, Record, RecordedTensor, RecordWarning, Work
+from .model import Array, Dispatch, GraphWork, Place, Record, RecordedTensor, RecordWarning, ShaderWork, Work
 from .recorder import record as start_recording
+from .shader_calls import PreparedShader, is_constants, read_only, view_steps
 
 __all__ = [
     "Call",
     "Program",
     "Run",
     "Upload",
+    "call_of",
     "cannot_run",
     "compile_work",
     "contents",
+    "fitted",
     "laid_bytes",
     "mended",
     "packed",
+    "prepared",
     "program_of",
     "run",
     "watched",
@@ -133,30 +138,109 @@ def program_of(record: Record) -> tuple[Program, list[str]]:
             at += 1
         reason = cannot_run(dispatch)
         if not reason:
-            arrays = [
-                None if key is None or tensor.output else record.array(key)
-                for key, tensor in zip(dispatch.contents, dispatch.work.tensors, strict=True)
-            ]
-            steps.append(Call(dispatch.work, dispatch.where, tuple(arrays), dispatch.site))
+            steps.append(call_of(record, dispatch))
             continue
-        text = str(dispatch)
-        notes.append(f"{text[:1].upper()}{text[1:]}, was taken for an upload of its outputs: {reason}.")
+        notes.append(f"{capital(str(dispatch))}, was taken for an upload of its outputs: {reason}.")
         for i, tensor in dispatch.tensors(output=True):
             place = dispatch.where[i]
             if place is not None:
                 steps.append(Upload(place, tensor.desc.extent_in_bytes))
-    program = packed(Program(tuple(record.buffers), tuple(steps), record.array))
+    return mended(fitted(Program(tuple(record.buffers), tuple(steps), record.array))), notes
+
+
+def call_of(record: Record, dispatch: Dispatch) -> Call:
+    """A dispatch that can be run again."""
+    arrays = [
+        None if key is None or tensor.output else record.array(key)
+        for key, tensor in zip(dispatch.contents, dispatch.work.tensors, strict=True)
+    ]
+    return Call(dispatch.work, dispatch.where, tuple(arrays), dispatch.site)
+
+
+def fitted(program: Program) -> Program:
+    """Packed, with buffers that can be bound.  RecordError: it is too large."""
+    program = packed(_separated(program))
     size = sum(program.sizes())
     if size > _MOST_BYTES:
         raise RecordError(f"The record's buffers take {size} bytes; at most {_MOST_BYTES} can be run again.")
-    return mended(program), notes
+    return program
 
 
 def cannot_run(dispatch: Dispatch) -> str:
     """Why a dispatch cannot be run again; empty if it can."""
     if isinstance(dispatch.work.desc, str):
         return dispatch.work.desc
-    return "" if dispatch.is_complete else "its contents are not recorded"
+    if not dispatch.is_complete:
+        return "its contents are not recorded"
+    for i, place in enumerate(dispatch.where):
+        if dispatch.work.is_shader and place is None and not is_constants(dispatch.work, i):
+            return "one of its views lay in no buffer of the program"
+    return ""
+
+
+def _separated(program: Program) -> Program:
+    """A shader needs a buffer in one state for what it reads and in another for what it writes, and resources
+    of one heap are one buffer of a record: of these, what does not overlap becomes buffers of its own."""
+    shared = {buffer for call in program.calls for buffer in _in_two_states(call)}
+    parts = {buffer: _Parts(program, buffer) for buffer in shared}
+    names = list(program.buffers)
+    for buffer in sorted(parts):
+        parts[buffer].first = len(names)
+        names += [program.buffers[buffer]] * len(parts[buffer])
+    steps: list[Step] = []
+    for step in program.steps:
+        if isinstance(step, Upload):
+            part = parts.get(step.place.buffer)
+            steps += [step] if part is None else part.uploads(step)
+        else:
+            places = (
+                parts[place.buffer].place(place) if place is not None and place.buffer in parts else place
+                for place in step.places
+            )
+            steps.append(step._replace(places=tuple(places)))
+    return program._replace(buffers=tuple(names), steps=tuple(steps))
+
+
+def _in_two_states(call: Call) -> set[int]:
+    if not call.work.is_shader:
+        return set()
+    read, written = set(read_only(call.work)), set()
+    for i, tensor in enumerate(call.work.tensors):
+        if tensor.output:
+            written.add(i)
+    found = [{place.buffer for i in each if (place := call.places[i])} for each in (read, written)]
+    return found[0] & found[1]
+
+
+class _Parts:
+    """The parts of a buffer that do not overlap; ``first``: the number of the first one's new buffer."""
+
+    first = 0
+
+    def __init__(self, program: Program, buffer: int) -> None:
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        for place, size in sorted(_ranges(program.calls)):
+            if place.buffer != buffer:
+                continue
+            if self._ends and place.offset < self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], place.offset + size)
+            else:
+                self._begins.append(place.offset)
+                self._ends.append(place.offset + size)
+
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    def place(self, place: Place) -> Place:
+        return Place(self.first + bisect_right(self._begins, place.offset) - 1, place.offset)
+
+    def uploads(self, upload: Upload) -> Iterator[Upload]:
+        begin, end = upload.place.offset, upload.place.offset + upload.size
+        for number, (first, last) in enumerate(zip(self._begins, self._ends, strict=True)):
+            if begin < last and first < end:
+                at = max(begin, first)
+                yield Upload(Place(self.first + number, at), min(end, last) - at)
 
 
 def packed(program: Program) -> Program:
@@ -164,8 +248,16 @@ def packed(program: Program) -> Program:
     spans: dict[int, list[tuple[int, int]]] = {}
     for place, size in _ranges(program.calls):
         spans.setdefault(place.buffer, []).append((place.offset, place.offset + size))
+    steps_of: dict[int, list[tuple[int, int]]] = {}
+    for call in program.calls:
+        for tensor, offset, step in view_steps(call.work):
+            place_of = call.places[tensor]
+            if place_of is not None:
+                steps_of.setdefault(place_of.buffer, []).append((place_of.offset + offset, step))
     numbers = {buffer: number for number, buffer in enumerate(sorted(spans))}
-    maps = {buffer: _Squeezed(each, program.slack) for buffer, each in spans.items()}
+    maps = {
+        buffer: _Squeezed(each, program.slack, steps_of.get(buffer, [])) for buffer, each in spans.items()
+    }
 
     def moved(place: Place) -> Place:
         return Place(numbers[place.buffer], maps[place.buffer](place.offset))
@@ -188,9 +280,12 @@ def packed(program: Program) -> Program:
 
 
 class _Squeezed:
-    """New offsets: gaps between tensors become shorter, to the same offset modulo ``_GAP``."""
+    """New offsets: gaps between tensors become shorter, to the same offset modulo ``_GAP``.
 
-    def __init__(self, spans: list[tuple[int, int]], slack: int) -> None:
+    ``steps``: offsets that become multiples of a number, if they can: where views of shaders begin.
+    """
+
+    def __init__(self, spans: list[tuple[int, int]], slack: int, steps: list[tuple[int, int]]) -> None:
         self._begins: list[int] = []
         self._ends: list[int] = []
         self._moved: list[int] = []
@@ -198,10 +293,13 @@ class _Squeezed:
             if self._begins and begin <= self._ends[-1] + _GAP:
                 self._ends[-1] = max(self._ends[-1], end)
                 continue
-            free = self._moved[-1] + self._ends[-1] - self._begins[-1] if self._begins else 0
-            self._moved.append(-(-free // _GAP) * _GAP + begin % _GAP)
             self._begins.append(begin)
             self._ends.append(end)
+        free = 0
+        for begin, end in zip(self._begins, self._ends, strict=True):
+            wanted = [(offset - begin, step) for offset, step in steps if begin <= offset < end]
+            self._moved.append(_place_behind(free, begin, wanted))
+            free = self._moved[-1] + end - begin
         self._ends[-1] += slack
 
     def __call__(self, offset: int) -> int:
@@ -209,6 +307,20 @@ class _Squeezed:
         if at < 0:
             return self._moved[0]
         return self._moved[at] + min(offset, self._ends[at]) - self._begins[at]
+
+
+def _place_behind(free: int, begin: int, wanted: list[tuple[int, int]]) -> int:
+    """The first place from ``free`` on, rounded up, that is ``begin`` modulo ``_GAP`` and from which each
+    offset of ``wanted`` is a multiple of its number, as far as that is possible."""
+    place, period = begin % _GAP, _GAP
+    for offset, step in wanted:
+        for more in range(step // gcd(step, period)):
+            if (place + more * period + offset) % step == 0:
+                place += more * period
+                period = lcm(period, step)
+                break
+    free = -(-free // _GAP) * _GAP
+    return place + max(0, -(-(free - place) // period)) * period
 
 
 # --- what the buffers hold ---
@@ -371,7 +483,7 @@ def _execute(program: Program, device: d3d12.Device) -> None:
     with session:
         initial, uploads = contents(program)
         buffers = [session.upload(name, data) for name, data in zip(program.buffers, initial, strict=True)]
-        calls = [_Prepared(session, program, call, buffers) for call in program.calls]
+        calls = [prepared(session, program, call, buffers, session.keep) for call in program.calls]
         session.use_descriptors(sum(each.descriptor_count for each in calls) + 1)
         for each in calls:
             each.initialize()
@@ -386,6 +498,22 @@ def _execute(program: Program, device: d3d12.Device) -> None:
                 session.barrier()
         session.run()
         device.checks.end()
+
+
+def prepared(
+    session: Session,
+    program: Program,
+    call: Call,
+    buffers: Sequence[d3d12.Resource],
+    own: Callable[[Any], Any],
+    *,
+    is_chosen: bool = True,
+) -> _Prepared | PreparedShader:
+    """A dispatch, ready to run; see :class:`PreparedShader` for ``own`` and ``is_chosen``."""
+    if isinstance(call.work.desc, ShaderWork):
+        where = call.places, call.arrays, buffers
+        return PreparedShader(session, call.work, program.array, *where, own, is_chosen=is_chosen)
+    return _Prepared(session, program, call, buffers)
 
 
 class _Prepared:
@@ -452,7 +580,7 @@ def compile_work(
     if isinstance(work.desc, GraphWork):
         compiled = own(device.compile_graph(_graph(device, work.desc, array), work.flags))
     else:
-        assert not isinstance(work.desc, str)
+        assert not isinstance(work.desc, str | ShaderWork)
         operator = own(device.create_operator(work.desc))
         operator.set_name(work.name)
         compiled = own(device.compile_operator(operator, work.flags))
