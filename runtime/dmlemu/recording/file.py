@@ -49,7 +49,7 @@ __all__ = ["RecordError", "open_file", "read", "write", "write_to"]
 
 _FORMAT = "dmlrec"
 _VERSIONS = (1, 2)
-"""What 2 has and 1 had not: dispatches of shaders.  A record is written as the oldest version that holds it."""
+"""2 has dispatches of shaders, which 1 had not; a record without them is written as 1."""
 _MANIFEST = "manifest.json"
 _MOST_MANIFEST = 1 << 28  # bytes
 _MOST_DIRECTORY = 1 << 28  # which is no longer than the manifest

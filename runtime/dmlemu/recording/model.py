@@ -87,16 +87,17 @@ class ShaderView(NamedTuple):
 class Indirect(NamedTuple):
     """An ExecuteIndirect of ``most`` commands, ``stride`` bytes apart; the first one is at ``commands``.
 
-    ``arguments``: the root arguments that a command sets, in their order: parameter, first DWORD of it, number
-    of DWORDs.  ``count``: where the number of commands is; None: it has no pCountBuffer.  ``addresses``: what
-    lies at the addresses in the commands, by the byte of the address, counted from the first command.
+    ``arguments``: the root arguments that a command sets, in their order: parameter, first DWORD of it,
+    number of DWORDs.  ``number``: where the number of commands is; None: it has no pCountBuffer.
+    ``addresses``: what lies at the addresses in the commands, by the byte of the address, counted from the
+    first command.
     """
 
     arguments: tuple[tuple[int, int, int], ...]
     stride: int
     most: int
     commands: Span
-    count: Span | None
+    number: Span | None
     addresses: tuple[tuple[int, Span], ...]
 
 

@@ -250,10 +250,10 @@ def packed(program: Program) -> Program:
         spans.setdefault(place.buffer, []).append((place.offset, place.offset + size))
     steps_of: dict[int, list[tuple[int, int]]] = {}
     for call in program.calls:
-        for tensor, offset, step in view_steps(call.work):
-            place_of = call.places[tensor]
-            if place_of is not None:
-                steps_of.setdefault(place_of.buffer, []).append((place_of.offset + offset, step))
+        for tensor, offset, element in view_steps(call.work):
+            at = call.places[tensor]
+            if at is not None:
+                steps_of.setdefault(at.buffer, []).append((at.offset + offset, element))
     numbers = {buffer: number for number, buffer in enumerate(sorted(spans))}
     maps = {
         buffer: _Squeezed(each, program.slack, steps_of.get(buffer, [])) for buffer, each in spans.items()
@@ -484,18 +484,19 @@ def _execute(program: Program, device: d3d12.Device) -> None:
         initial, uploads = contents(program)
         buffers = [session.upload(name, data) for name, data in zip(program.buffers, initial, strict=True)]
         calls = [prepared(session, program, call, buffers, session.keep) for call in program.calls]
-        session.use_descriptors(sum(each.descriptor_count for each in calls) + 1)
-        for each in calls:
+        operators = [each for each in calls if isinstance(each, _Prepared)]
+        session.use_descriptors(sum(each.descriptor_count for each in operators) + 1)
+        for each in operators:
             each.initialize()
-        session.barrier()
-        prepared = iter(calls)
+        if operators:
+            session.barrier()
+        calls_left = iter(calls)
         for number, step in enumerate(program.steps):
             if isinstance(step, Upload):
                 session.run()  # the states of buffers decay, so that the copy may write
                 session.write(buffers[step.place.buffer], uploads[number], step.place.offset)
             else:
-                next(prepared).dispatch()
-                session.barrier()
+                next(calls_left).dispatch()
         session.run()
         device.checks.end()
 
@@ -568,6 +569,7 @@ class _Prepared:
             persistent=self._persistent,
             temporary=self._temporary,
         )
+        self._session.barrier()
 
 
 def compile_work(

@@ -68,10 +68,10 @@ def record(
 
     For each executed dispatch: its operator desc or graph, the layouts of its tensors, and their elements
     before (inputs) and after (outputs) the run; of a shader its container, root signature and root arguments,
-    and the bytes of its views, by the names in the shader.  ``as`` gives the :class:`Record`.  ``path``: the file that is written at the
-    end, a ``.dmlrec``.  ``only``: names of operators and pipeline states, as a pattern (``conv*``) or a
-    function.  ``limit``: bytes of contents that are kept; equal contents count once.  A
-    :class:`RecordWarning` when the block ends, and ``notes``, list what was left out.
+    and the bytes of its views, by the names in the shader.  ``as`` gives the :class:`Record`.  ``path``: the
+    file that is written at the end, a ``.dmlrec``.  ``only``: names of operators and pipeline states, as a
+    pattern (``conv*``) or a function.  ``limit``: bytes of contents that are kept; equal contents count once.
+    A :class:`RecordWarning` when the block ends, and ``notes``, list what was left out.
 
     Dispatches count from when both the list is recorded and executed inside of the block.
     """

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import d3d12
-from ..d3d12 import BufferSrv, BufferSrvFlags, BufferUav, BufferUavFlags, Format, IndirectArgumentDesc
+from ..d3d12 import BufferSrv, BufferSrvFlags, BufferUav, BufferUavFlags, IndirectArgumentDesc
 from ..d3d12.pipelines.pipeline_state import Chosen, PipelineState, create_compute_pipeline_state
 from ..d3d12.types.formats import TYPED
 from ..session import Session
@@ -21,6 +21,7 @@ __all__ = [
     "extents",
     "indirect_arguments",
     "is_constants",
+    "pipeline_of",
     "read_only",
     "view_desc",
     "view_steps",
@@ -83,15 +84,32 @@ def view_desc(
 ) -> d3d12.ShaderResourceViewDesc | d3d12.UnorderedAccessViewDesc:
     """Of an SRV or a UAV that begins ``offset`` bytes into its buffer; a null descriptor at 0."""
     first, count = elements_of(view, offset)
-    format = Format(view.format) if view.format in list(Format) else view.format
+    format: Any = view.format  # any number is one of C's enum; the call that takes the desc checks it
     if view.kind == "SRV":
         srv_flags = BufferSrvFlags.RAW if view.raw else BufferSrvFlags.NONE
-        return d3d12.ShaderResourceViewDesc(
-            format, buffer=BufferSrv(first, count, view.stride, srv_flags)  # type: ignore[arg-type]
-        )
+        srv = BufferSrv(first, count, view.stride, srv_flags)
+        return d3d12.ShaderResourceViewDesc(format, buffer=srv)
     uav_flags = BufferUavFlags.RAW if view.raw else BufferUavFlags.NONE
-    buffer = BufferUav(first, count, view.stride, counter_offset, uav_flags)
-    return d3d12.UnorderedAccessViewDesc(format, buffer=buffer)  # type: ignore[arg-type]
+    uav = BufferUav(first, count, view.stride, counter_offset, uav_flags)
+    return d3d12.UnorderedAccessViewDesc(format, buffer=uav)
+
+
+def pipeline_of(
+    device: d3d12.Device,
+    work: Work,
+    array: Callable[[str], Array],
+    own: Callable[[Any], Any],
+    *,
+    is_chosen: bool,
+) -> PipelineState:
+    """The pipeline state of a shader; see :class:`PreparedShader` for ``own`` and ``is_chosen``."""
+    assert isinstance(work.desc, ShaderWork)
+    signature = own(device.create_root_signature(0, array(work.desc.root_signature).tobytes()))
+    desc = d3d12.ComputePipelineStateDesc(signature, array(work.desc.code).tobytes())
+    chosen = Chosen(work.desc.wave, work.desc.flush) if is_chosen else None
+    made: PipelineState = own(create_compute_pipeline_state(device.context, desc, chosen=chosen))
+    made.set_name(work.name)
+    return made
 
 
 def extents(work: ShaderWork, pipeline: PipelineState) -> tuple[int, dict[int, int]]:
@@ -150,8 +168,6 @@ class PreparedShader:
     else as the device chooses them.
     """
 
-    descriptor_count = 0  # of the session's heap: it has its own
-
     def __init__(
         self,
         session: Session,
@@ -167,22 +183,15 @@ class PreparedShader:
         assert isinstance(work.desc, ShaderWork)
         self._session, self._work, self._own = session, work.desc, own
         self._places, self._arrays, self._buffers = places, arrays, buffers
-        device = session.device
-        signature = own(device.create_root_signature(0, array(work.desc.root_signature).tobytes()))
-        desc = d3d12.ComputePipelineStateDesc(signature, array(work.desc.code).tobytes())
-        chosen = Chosen(work.desc.wave, work.desc.flush) if is_chosen else None
-        self._pipeline = own(create_compute_pipeline_state(device.context, desc, chosen=chosen))
-        self._pipeline.set_name(work.name)
+        self._pipeline = pipeline_of(session.device, work, array, own, is_chosen=is_chosen)
+        signature = self._pipeline.root_signature
         self._types = {each.index: each.type for each in signature.parameters}
         self._commands = None if work.desc.indirect is None else self._command_signature(signature)
         self._count, self._firsts = extents(work.desc, self._pipeline)
         self._heap = self._descriptor_heap() if self._count else None
 
-    def initialize(self) -> None:
-        """There is nothing to initialize."""
-
     def dispatch(self) -> None:
-        """Runs it, alone in a list: there the buffers are in no state yet, so that each view can have its own."""
+        """Runs it, alone in a list: there the buffers are in no state yet, and each view can have its own."""
         session, work = self._session, self._work
         self._write_addresses()
         session.run()
@@ -245,8 +254,10 @@ class PreparedShader:
         indirect = self._work.indirect
         assert indirect is not None and self._commands is not None
         at = self._at(indirect.commands)
-        count = () if indirect.count is None else tuple(self._at(indirect.count))
-        commands.execute_indirect(self._commands, indirect.most, *at, *count)
+        if indirect.number is None:
+            commands.execute_indirect(self._commands, indirect.most, *at)
+        else:
+            commands.execute_indirect(self._commands, indirect.most, *at, *self._at(indirect.number))
 
     # --- descriptors ---
 

@@ -129,7 +129,7 @@ class _Reader:
             node["stride"].uint32(),
             node["most"].integer(1, 2**32 - 1),
             commands,
-            _optional(node["count"], lambda span: self._span(span, 4)),
+            _optional(node["number"], lambda span: self._span(span, 4)),
             tuple(self._address(each, commands) for each in node["addresses"].elements()),
         )
 

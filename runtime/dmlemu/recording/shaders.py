@@ -201,9 +201,7 @@ class _Described:
         self, operand: int, table: Table, declared: ProgramRange | None
     ) -> Iterator[tuple[int, ShaderView]]:
         """The descriptors that the shader can use, by their place; ``declared`` None: any."""
-        sizes = (
-            formats_of(declared.element) if declared is not None and declared.kind is Kind.TYPED else b""
-        )
+        sizes = formats_of(declared.element) if declared is not None and declared.kind is Kind.TYPED else b""
         for at in table.written():
             found = table.descriptor(at)
             if found is None or (declared is not None and not fits(found, declared, sizes)):
@@ -234,12 +232,12 @@ class _Described:
         assert isinstance(packet, ExecuteIndirectPacket)
         commands = self._span(self._commands_operand, packet.address)
         assert commands is not None  # there are some
-        count = None
+        number = None
         if packet.count_address:
-            count = self._span(self._commands_operand + 1, packet.count_address, 4)
+            number = self._span(self._commands_operand + 1, packet.count_address, 4)
         arguments = tuple(self._argument(first, count) for first, count in packet.steps)
         addresses = tuple(self._addresses_in(packet))
-        return Indirect(arguments, packet.stride, len(self.commands), commands, count, addresses)
+        return Indirect(arguments, packet.stride, len(self.commands), commands, number, addresses)
 
     def _argument(self, first: int, count: int) -> tuple[int, int, int]:
         """A root argument of the commands: its parameter, the DWORD in it, the number of DWORDs."""

@@ -116,7 +116,7 @@ def test_all_have_the_same_outputs_as_programs(path: Path, form: str) -> None:
         ]
         done = run_model_text(program, model, None)
     elif form == "text":
-        done = run_program_text(program_text(program, "nothing", None))
+        done = run_program_text(program_text(program, "nothing", None), {})
     else:
         done = run(program)
     assert done.error is None, done.error
