@@ -37,6 +37,7 @@ __all__ = [
     "packed",
     "prepared",
     "program_of",
+    "reason_of",
     "run",
     "watched",
 ]
@@ -146,6 +147,14 @@ def program_of(record: Record) -> tuple[Program, list[str]]:
             if place is not None:
                 steps.append(Upload(place, tensor.desc.extent_in_bytes))
     return mended(fitted(Program(tuple(record.buffers), tuple(steps), record.array))), notes
+
+
+def reason_of(error: Error | RecordError) -> str:
+    """Why a dispatch did not run, in one or two sentences."""
+    if isinstance(error, RecordError):
+        return str(error)
+    hint = f"  {error.report.hint}" if error.report.hint else ""
+    return f"{error.report.message.rstrip('.')}.{hint}"
 
 
 def call_of(record: Record, dispatch: Dispatch) -> Call:
@@ -295,10 +304,13 @@ class _Squeezed:
                 continue
             self._begins.append(begin)
             self._ends.append(end)
+        wanted: list[list[tuple[int, int]]] = [[] for _ in self._begins]
+        for offset, step in steps:
+            at = bisect_right(self._begins, offset) - 1
+            wanted[at].append((offset - self._begins[at], step))
         free = 0
-        for begin, end in zip(self._begins, self._ends, strict=True):
-            wanted = [(offset - begin, step) for offset, step in steps if begin <= offset < end]
-            self._moved.append(_place_behind(free, begin, wanted))
+        for begin, end, some in zip(self._begins, self._ends, wanted, strict=True):
+            self._moved.append(_place_behind(free, begin, some))
             free = self._moved[-1] + end - begin
         self._ends[-1] += slack
 

@@ -24,7 +24,7 @@ from .forms import (
     shader_files,
 )
 from .model import GraphWork, Record, ShaderWork, content_key
-from .program import Call, Program, Run, mended, packed, program_of, run
+from .program import Call, Program, Run, mended, packed, program_of, reason_of, run
 from .shader_text import drawn_notes
 from .shrink import variants
 
@@ -217,11 +217,11 @@ class _Search:
         done = self._run(self.best)
         if not self._predicate(done):
             ids = ", ".join(sorted(done.ids)) or "none"
-            ended = f"; it ended with an error: {done.error.report.message}" if done.error else ""
+            ended = f"; it ended with an error: {reason_of(done.error)}" if done.error else "."
             how = "" if self._strictness is None else f" at strictness {self._strictness.value}"
             raise RecordError(
                 f"The record does not show {name} when it is run again{how}; these checks report something: "
-                f"{ids}{ended}.  "
+                f"{ids}{ended}  "
                 "A record has dispatches and what they read; no barriers, fences, descriptors, "
                 "declared layouts, shapes of uploaded arrays, uploads that nobody reads or memory "
                 "that nobody wrote."

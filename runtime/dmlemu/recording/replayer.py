@@ -20,7 +20,7 @@ from ..session import Session
 from .comparison import Comparison, Difference, compare_arrays
 from .file import RecordError, read
 from .model import Array, Dispatch, GraphWork, Record, Work
-from .program import Program, call_of, cannot_run, compile_work, contents, fitted, prepared
+from .program import Program, call_of, cannot_run, compile_work, contents, fitted, prepared, reason_of
 
 __all__ = ["replay"]
 
@@ -124,11 +124,9 @@ class _Runner:
         try:
             is_chosen = not self._is_drawn
             prepared(session, program, call, buffers, parts.own, is_chosen=is_chosen).dispatch()
-        except Error as error:
-            text, hint = error.report.message.rstrip("."), error.report.hint
-            more = f"  {hint}" if hint else ""
+        except (Error, RecordError) as error:
             name = f"Dispatch {dispatch.number} ({dispatch.work.title})"
-            raise RecordError(f"{name} cannot be run: {text}.{more}") from error
+            raise RecordError(f"{name} cannot be run: {reason_of(error)}") from error
         found = {}
         for i, tensor in dispatch.tensors(output=True):
             place = call.places[i]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..d3d12.core.features import MAX_VIEWS
+from ..d3d12.descriptors.views import MAX_STRUCTURE_STRIDE
 from ..d3d12.lists.compute_validation import MOST_GROUPS
 from ..dml import TensorDataType
 from ..frontends.dxdispatch.node import Node
@@ -15,7 +16,7 @@ from .model import Indirect, RecordedTensor, ShaderView, ShaderWork, Span
 __all__ = ["read_shader", "written_shader"]
 
 _KINDS = ("CBV", "SRV", "UAV")
-_MOST_STRIDE = 0xFFFF
+_MOST_ARGUMENTS = 64  # of a root signature: its DWORDs
 _ADDRESS = 8  # bytes
 
 Rows = tuple[tuple[int, ShaderView], ...]
@@ -57,9 +58,9 @@ class _Reader:
             node["flush"].boolean(),
             groups,
             indirect,
-            tuple(self._constants(each) for each in node["constants"].elements()),
-            tuple(self._root(each) for each in node["roots"].elements()),
-            tuple(self._table(each) for each in node["tables"].elements()),
+            tuple(self._constants(each) for each in _few(node["constants"])),
+            tuple(self._root(each) for each in _few(node["roots"])),
+            tuple(self._table(each) for each in _few(node["tables"])),
             self._rows(node["heap"]),
         )
 
@@ -95,7 +96,7 @@ class _Reader:
         return ShaderView(
             kind,
             node["format"].uint32(),
-            node["stride"].integer(0, _MOST_STRIDE),
+            node["stride"].integer(0, MAX_STRUCTURE_STRIDE),
             node["raw"].boolean(),
             _optional(node["span"], lambda span: self._span(span, size)),
             size,
@@ -123,7 +124,7 @@ class _Reader:
 
     def _indirect(self, node: Node) -> Indirect:
         commands = self._span(node["commands"], 1)
-        arguments = [_row(each, 3) for each in node["arguments"].elements()]
+        arguments = [_row(each, 3) for each in _few(node["arguments"])]
         return Indirect(
             tuple((a.uint32(), b.uint32(), c.uint32()) for a, b, c in arguments),
             node["stride"].uint32(),
@@ -143,6 +144,14 @@ def _row(node: Node, count: int) -> list[Node]:
     elements = node.elements()
     if len(elements) != count:
         node.fail(MODEL_VALUE, f"has {len(elements)} elements", len(elements), count)
+    return elements
+
+
+def _few(node: Node) -> list[Node]:
+    """No more than a root signature has arguments."""
+    elements = node.elements()
+    if len(elements) > _MOST_ARGUMENTS:
+        node.fail(MODEL_VALUE, f"has {len(elements)} elements", len(elements), f"at most {_MOST_ARGUMENTS}")
     return elements
 
 
