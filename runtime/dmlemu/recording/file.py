@@ -32,6 +32,7 @@ from ..frontends.dxdispatch.npy import npy_header
 from ..frontends.dxdispatch.operator_desc import read_operator_desc, read_tensor_desc
 from ..interrupts import held
 from .model import (
+    COMPUTE_SHADER,
     Array,
     Dispatch,
     GraphWork,
@@ -355,12 +356,16 @@ class _Reader:
             )
             for each in node["tensors"].elements()
         )
+        kind, desc = node["type"].string(), self._desc(node, tensors)
+        if not isinstance(desc, str) and isinstance(desc, ShaderWork) is not (kind == COMPUTE_SHADER):
+            expected = f"'{COMPUTE_SHADER}' where the work is a shader, and nowhere else"
+            raise self._bad(f"{node.path}.type is '{shorten(kind)}'", expected)
         return Work(
             node["name"].string(),
-            node["type"].string(),
+            kind,
             dml.ExecutionFlags(node["flags"].uint32()),
             dml.FeatureLevel[level],
-            self._desc(node, tensors),
+            desc,
             tensors,
         )
 
