@@ -2,10 +2,10 @@
 
     python tests/fuzz/fuzz_records.py --seconds 3600
 
-Records of operators and of compute shaders are changed: members of their manifests, and the bytes of the containers
-and root signatures of shaders, under the hash that they then have.  No exception but ``RecordError``, or an
-``Error`` as the calls of DirectML raise it, and no time without bounds.  A failure is printed with the arguments
-that repeat it, and the exit code is 1.
+Records of operators and of compute shaders are changed: members of their manifests, and the bytes of the
+containers and root signatures of shaders, under the hash that they then have.  No exception but
+``RecordError``, or an ``Error`` as the calls of DirectML raise it, and no time without bounds.  A failure is
+printed with the arguments that repeat it, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -149,7 +149,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Uses hostile records.")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
-    parser.add_argument("--only", type=int, metavar="N", help="the record of that number, to repeat a failure")
+    parser.add_argument(
+        "--only", type=int, metavar="N", help="the record of that number, to repeat a failure"
+    )
     arguments = parser.parse_args()
     os.environ["DMLEMU_GPU_TIMEOUT"] = "0.5"  # a changed shader may never end
     warnings.simplefilter("ignore")

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from processes import run
-
 from thorough import FUZZ_SECONDS
 
 

@@ -294,9 +294,12 @@ class _Search:
             notes.append(f"The DxDispatch model does not show {name}.")
         if self.is_interrupted:
             notes.append("The search was interrupted: this is the best program so far.")
-        for kind, what in ((GraphWork, "Graphs"), (ShaderWork, "Compute shaders")):
+        for kind, note in (
+            (GraphWork, "Graphs were kept as they are: their tensors do not become smaller."),
+            (ShaderWork, "The views of compute shaders were kept as they are."),
+        ):
             if any(isinstance(each.work.desc, kind) for each in self.best.calls):
-                notes.append(f"{what} were kept as they are: their tensors do not become smaller.")
+                notes.append(note)
         return Reduced(
             name,
             self.done.record,

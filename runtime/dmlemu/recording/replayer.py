@@ -14,8 +14,9 @@ from ..dml.declared.schema import OperatorDesc, operator_fields
 from ..dml.device import check_desc
 from ..dml.lowering.compile import TensorField
 from ..dml.tensor_desc import BufferTensorDesc
-from ..errors import Error, Strictness, capital
+from ..errors import Error, Severity, Strictness, capital
 from ..evaluation import pack_tensor, unpack_tensor
+from ..reporting import Response
 from ..session import Session
 from .comparison import Comparison, Difference, compare_arrays
 from .file import RecordError, read
@@ -42,12 +43,14 @@ def replay(
     operator's tensors get other legal strides, drawn from it.  Graphs and shaders keep theirs.  Shaders have
     the waves that they had when they were recorded, unless chaos draws others.
 
-    Raises :class:`RecordError` for a record that cannot be run, :class:`dmlemu.Error` as the DirectML calls
-    do.
+    What checks report while it runs is a note of the result.  Raises :class:`RecordError` for a record that
+    cannot be run, :class:`dmlemu.Error` as the DirectML calls do.
     """
     source = record if isinstance(record, Record) else read(record)
     adapter = d3d12.Adapter(name="dmlemu.replay", policy=chaos)
     device = d3d12.create_device(adapter, strictness=None if strictness is None else Strictness(strictness))
+    for severity in (Severity.CORRUPTION, Severity.ERROR):
+        device.reports.responses[severity] = Response.COLLECT  # what is wrong is compared all the same
     runner = _Runner(source, device, None if layouts is None else Random(layouts), is_drawn=chaos is not None)
     compared, difference, notes = 0, None, []
     with device:
@@ -63,6 +66,9 @@ def replay(
                     break
         finally:
             runner.close()
+        ids = sorted({each.report.id for each in device.reports if each.report.severity <= Severity.ERROR})
+    if ids:
+        notes.append(f"While the dispatches ran again, checks reported {', '.join(ids)}.")
     for kept, found in (
         ("Graphs", any(isinstance(each.work.desc, GraphWork) for each in source.dispatches)),
         ("Compute shaders", any(each.work.is_shader for each in source.dispatches)),

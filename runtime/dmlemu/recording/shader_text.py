@@ -252,6 +252,7 @@ class HlslCall:
         title = self._call.work.title
         if self._work.indirect is not None:
             yield f"{title} is an ExecuteIndirect, and a model has the numbers of groups"
+            return
         if self._work.heap:
             yield f"{title} reads ResourceDescriptorHeap, to which a model binds nothing"
         if "" in self._names or len(set(self._names)) < len(self._names):
@@ -284,7 +285,8 @@ class HlslCall:
         """Where the view of a range begins."""
         parameter = self._parameters[each.word]
         if each.source is Source.CONSTANTS:
-            return Span(dict(self._work.constants)[parameter], 0)
+            position = dict(self._work.constants).get(parameter)
+            return None if position is None else Span(position, 0)
         if each.source is Source.ROOT:
             return dict(self._work.roots).get(parameter)
         view = self._view(each)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import struct
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +16,10 @@ import pytest
 
 import dmlemu
 from dmlemu import d3d12, dml, recording
-from dmlemu.recording import Record, Run
+from dmlemu.cli import main
+from dmlemu.recording import Record, RecordError, Run
 from dmlemu.recording.forms import model_of, program_text, run_model_text, run_program_text, shader_files
+from dmlemu.recording.model import ShaderWork
 from dmlemu.recording.program import mended, packed, program_of, run
 from dmlemu.shaders.dxc import CompilerMissing, compile_hlsl
 
@@ -56,6 +62,8 @@ ConstantBuffer<Settings> settings;
     RWStructuredBuffer<float> to = ResourceDescriptorHeap[5];
     to[i] = from[i] * 2;
 }
+[RootSignature("SRV(t0), UAV(u0)")]
+[numthreads(16, 1, 1)] void races(uint i : SV_DispatchThreadID) { y[i / 32] = x[i]; }
 [RootSignature("UAV(u0)")]
 [numthreads(64, 1, 1)] void waves(uint i : SV_DispatchThreadID) {
     y[i] = WaveActiveSum(i) + WaveGetLaneCount();
@@ -305,3 +313,217 @@ def test_the_program_and_its_texts_give_the_same(name: str) -> None:
     else:
         assert model is not None
         check(run_model_text(program, model, None))
+
+
+# --- reduce ---
+
+TENSOR = dml.BufferTensorDesc(dml.TensorDataType.FLOAT32, [64])
+
+
+def between_operators(path: Path | None = None) -> Record:
+    """t = x + x, a shader with a race makes y of t, z = y + y."""
+    desc = dml.ElementWiseAddOperatorDesc(a_tensor=TENSOR, b_tensor=TENSOR, output_tensor=TENSOR)
+    device = d3d12.create_device(d3d12.Adapter(), strictness=dmlemu.Strictness.RUNTIME)
+    session = dmlemu.Session(dml.create_device(device))
+    with session, dmlemu.record(device, path) as found:
+        stage = Stage(session, "races")
+        compiled = [session.compile(desc, name) for name in ("before", "after")]
+        session.initialize(*compiled)
+        x = session.upload("x", np.arange(64, dtype=np.float32))
+        t, y, z = (session.buffer(name, 256) for name in "tyz")
+        session.write(y, np.zeros(64, np.float32))
+        session.dispatch(compiled[0], [x, x], [t])
+        session.transition(STATES.UNORDERED_ACCESS, STATES.NON_PIXEL_SHADER_RESOURCE, t)
+        commands = stage.begin()
+        commands.set_compute_root_shader_resource_view(0, address(t))
+        commands.set_compute_root_unordered_access_view(1, address(y))
+        commands.dispatch(4)
+        session.barrier(y)
+        session.list.set_descriptor_heaps([session.descriptors])
+        session.dispatch(compiled[1], [y, y], [z])
+        session.run()
+    return found
+
+
+@pytest.mark.dmlemu(expect=["SHADER_RACE"])
+def test_a_race_is_reduced_to_its_dispatch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the command line; each of the files shows it."""
+    path = tmp_path / "a.dmlrec"
+    between_operators(path)
+    capsys.readouterr()
+    assert main(["reduce", str(path), "--while", "SHADER_RACE", "--output", str(tmp_path / "small")]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("1 of 3 dispatches, "), printed
+    assert "The views of compute shaders were kept as they are." in printed
+    assert "does not show" not in printed
+    small = recording.read(tmp_path / "small.dmlrec")
+    (dispatch,) = small.dispatches
+    assert isinstance(dispatch.work.desc, ShaderWork) and dispatch.work.desc.groups == (1, 1, 1)
+    (container,) = tmp_path.glob("races.*.dxil")
+    assert f"{container}\n" in printed
+    assert main(["run", str(tmp_path / "small.json"), "--strictness", "strict"]) == 1
+    assert "SHADER_RACE" in capsys.readouterr().err
+    done = subprocess.run(
+        [sys.executable, tmp_path / "small.py"], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 1 and "SHADER_RACE" in done.stderr, done.stderr
+    assert main(["replay", str(tmp_path / "small.dmlrec")]) == 0
+
+
+def test_a_shader_is_kept_for_what_comes_of_it() -> None:
+    """The operator behind it reads what it has written; what is before it is uploaded."""
+
+    def both(done: Run) -> bool:
+        found = done.record.dispatches
+        read = done.record.inputs(found[-1])[0]
+        is_read = read is not None and read.any()
+        return [each.work.name for each in found][-2:] == ["races", "after"] and bool(is_read)
+
+    reduced = recording.reduce(between_operators(), both, strictness="runtime")
+    assert [each.work.name for each in reduced.program.calls] == ["races", "after"]
+    assert not [each for each in reduced.notes if "does not show" in each]
+
+
+# --- diff ---
+
+
+def wave_of(found: Record) -> int:
+    (dispatch,) = found.dispatches
+    assert isinstance(dispatch.work.desc, ShaderWork)
+    return dispatch.work.desc.wave
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Record:
+    """A record whose waves have not 32 lanes."""
+    records = (recorded("waves", chaos=dmlemu.chaos(seed)) for seed in range(20))
+    return next(each for each in records if wave_of(each) != 32)
+
+
+def test_diff_says_what_is_called_differently(drawn: Record) -> None:
+    text = str(recording.diff(recorded("waves"), drawn))
+    assert (
+        f"Of the dispatch these differ: its waves (of 32 lanes, in the other record {wave_of(drawn)})."
+        in text
+    )
+
+
+def test_waves_that_chaos_drew_are_those_of_the_replay(drawn: Record) -> None:
+    assert recording.replay(drawn)
+    assert not all(recording.replay(drawn, chaos=dmlemu.chaos(seed)) for seed in range(5))
+    lanes = float(wave_of(drawn))
+    reduced = recording.reduce(drawn, lambda done: 2 * outputs(done.record)[0][1][0] == lanes * (lanes + 1))
+    said = f"was recorded with waves of {lanes:g} lanes"
+    assert any(said in each for each in reduced.notes), reduced.notes
+    assert any("The Python program does not show" in each for each in reduced.notes)
+
+
+@pytest.mark.dmlemu(expect=["SHADER_RACE"])
+def test_a_replay_compares_what_has_a_race() -> None:
+    result = recording.replay(between_operators())
+    assert result.notes == ["While the dispatches ran again, checks reported SHADER_RACE."]
+
+
+# --- files that are not what they should be ---
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def members(*path: Any, value: Any) -> Change:
+    """Sets a member of the shader in a manifest."""
+
+    def change(shader: dict[str, Any]) -> None:
+        node: Any = shader
+        for each in path[:-1]:
+            node = node[each]
+        node[path[-1]] = value
+
+    return change
+
+
+VIEW = ("tables", 0, 1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("roots", members("code", value="abc"), "names the content 'abc'"),
+        ("roots", members("groups", value=None), "shader has no groups, or two kinds of them"),
+        ("roots", members("groups", value=[1, 1]), r"groups has 2 elements; expected 3"),
+        ("roots", members("groups", 0, value=65536), r"\(65536\) is not an integer from 0 to 65535"),
+        (
+            "roots",
+            members("constants", 0, 1, value=1),
+            r"constants\[0\]\[1\] is a tensor of FLOAT32; expected one",
+        ),
+        ("roots", members("roots", 0, 1, 0, value=3), r"is an output; expected the position of an input"),
+        ("roots", members("roots", 0, 1, 0, value=4), r"is not an integer from 0 to 3"),
+        (
+            "roots",
+            members("roots", 0, 1, 1, value=48),
+            r"is bytes \[48, 49\) of a tensor; expected bytes within",
+        ),
+        ("roots", members("roots", value=[[1, [1, 0]]] * 65), r"has 65 elements; expected at most 64"),
+        ("placed", members(*VIEW, "kind", value="RTV"), r"kind is no kind of a view; expected CBV, SRV, UAV"),
+        ("placed", members(*VIEW, "size", value=52), r"span is bytes \[0, 52\) of a tensor"),
+        ("placed", members("tables", 0, 1, 0, 0, value=10**6), r"is not an integer from 0 to 999999"),
+        ("indirect", members("indirect", "most", value=0), r"is not an integer from 1 to"),
+        ("indirect", members("indirect", "addresses", 0, 0, value=99), r"is not an integer from 0 to"),
+    ],
+)
+def test_a_wrong_manifest_is_refused(name: str, change: Change, said: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=said):
+        recording.read(changed_file(name, change, tmp_path))
+
+
+@pytest.mark.dmlemu(expect=["*"])  # a GPU fault is reported, too
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("roots", members("wave", value=7), r"Waves of 7; this shader runs with \(4, 8, 16, 32, 64\)"),
+        (
+            "roots",
+            members("roots", 0, 0, value=9),
+            r"'roots' \(compute shader\)\) cannot be run: RootParameterIndex \(9\) is",
+        ),
+        (
+            "roots",
+            members("roots", value=[]),
+            "Pipeline state 'roots' reads 'x' from root parameter 1 .*, which is not set",
+        ),
+        (
+            "roots",
+            lambda each: each.update(code=each["root_signature"]),
+            "cannot be run: .*DXIL|compute shader",
+        ),
+        (
+            "placed",
+            members(*VIEW, "stride", value=28),
+            "SRV of a structured buffer with elements of 28 bytes; the shader declares",
+        ),
+        (
+            "arrays",
+            members(*VIEW, "stride", value=32),
+            "A view begins 16 bytes into its buffer, which is no multiple of the 32 of an element",
+        ),
+        ("placed", members("tables", 0, 1, value=[]), "was never written"),
+        ("indirect", members("indirect", "stride", value=6), "ByteStride"),
+        ("indirect", members("indirect", "most", value=4096), "do not lie in buffer 'arguments'"),
+    ],
+)
+def test_what_cannot_run_is_said(name: str, change: Change, said: str, tmp_path: Path) -> None:
+    """With the name of the dispatch."""
+    path = changed_file(name, change, tmp_path)
+    with pytest.raises(RecordError, match=said) as caught:
+        recording.replay(path)
+    assert str(caught.value).startswith("Dispatch 0 ("), caught.value
+
+
+def changed_file(name: str, change: Change, folder: Path) -> Path:
+    recorded(name, folder / "good.dmlrec")
+    with zipfile.ZipFile(folder / "good.dmlrec") as good, zipfile.ZipFile(folder / "bad.dmlrec", "w") as bad:
+        manifest = json.loads(good.read("manifest.json"))
+        change(manifest["works"][0]["shader"])
+        for entry in good.namelist():
+            bad.writestr(entry, good.read(entry) if "npy" in entry else json.dumps(manifest))
+    return folder / "bad.dmlrec"
