@@ -66,9 +66,13 @@ def replay(
                     break
         finally:
             runner.close()
-        ids = sorted({each.report.id for each in device.reports if each.report.severity <= Severity.ERROR})
-    if ids:
-        notes.append(f"While the dispatches ran again, checks reported {', '.join(ids)}.")
+        reports = {
+            each.report.id: each.report.message
+            for each in reversed(list(device.reports))
+            if each.report.severity <= Severity.ERROR
+        }  # the first one of each check
+    for id, message in sorted(reports.items()):
+        notes.append(f"{id} was reported while the dispatches ran again: {message}")
     for kept, found in (
         ("Graphs", any(isinstance(each.work.desc, GraphWork) for each in source.dispatches)),
         ("Compute shaders", any(each.work.is_shader for each in source.dispatches)),

@@ -10,11 +10,10 @@ import numpy as np
 
 from dmlemu_hw.programs import Kind, ProgramRange, Source
 
-from .. import d3d12
+from .. import d3d12, shaders
 from ..d3d12.pipelines.pipeline_state import PipelineState
 from ..d3d12.types.formats import TYPED
 from ..errors import Error
-from ..shaders import compile_shader, read_container
 from .expressions import expression, quoted
 from .model import Place, ShaderView, ShaderWork, Span
 from .program import Call, Program
@@ -46,7 +45,7 @@ def drawn_notes(program: Program) -> list[str]:
     """What chaos drew for shaders when they were recorded, which no text can ask for."""
     notes: dict[str, None] = {}
     for call, work in _shader_calls(program):
-        usual = compile_shader(read_container(program.array(work.code).tobytes()))
+        usual = shaders.compile_shader(shaders.read_container(program.array(work.code).tobytes()))
         if (usual.wave, usual.denormals == "ftz") != (work.wave, work.flush):
             flush = " and denormal numbers as 0" if work.flush else ""
             notes[
@@ -222,7 +221,7 @@ def _plus(offset: int, step: str = "") -> str:
 
 def _is_own(device: d3d12.Device, code: bytes, pipeline: PipelineState) -> bool:
     """Whether the container itself has that root signature."""
-    if read_container(code).root_signature is None:
+    if shaders.read_container(code).root_signature is None:
         return False
     try:
         with device.create_root_signature(0, code) as found:
