@@ -18,7 +18,7 @@ from ..errors import Error
 from .model import Array
 from .program import Bytes
 
-__all__ = ["WIDTH", "array_text", "dtype_of", "expression", "listed", "quoted"]
+__all__ = ["WIDTH", "array_text", "call_text", "dtype_of", "expression", "listed", "quoted"]
 
 WIDTH = 100
 
@@ -34,6 +34,13 @@ def quoted(text: str) -> str:
 
 def listed(items: Sequence[str | None]) -> str:
     return f"[{', '.join(str(each) for each in items)}]"
+
+
+def call_text(function: str, arguments: Sequence[str]) -> str:
+    """A call; long ones with a line for each argument."""
+    flat = f"{function}({', '.join(arguments)})"
+    lines = "".join(f"    {each}".replace("\n", "\n    ") + ",\n" for each in arguments)
+    return flat if len(flat) < WIDTH else f"{function}(\n{lines})"
 
 
 def array_text(kind: dml.TensorDataType, data: Bytes) -> str:

@@ -23,7 +23,7 @@ from ..errors import Error, Strictness
 from ..frontends import dxdispatch
 from ..frontends.dxdispatch.desc_writer import write_operator_desc
 from ..frontends.dxdispatch.options import Options
-from .expressions import WIDTH, array_text, dtype_of, expression, listed, quoted
+from .expressions import array_text, call_text, dtype_of, expression, listed, quoted
 from .model import GraphWork, Place, Record, ShaderWork
 from .program import Bytes, Call, Program, Run, Upload, compile_work, contents, laid_bytes, watched
 from .shader_text import HlslCall, PythonShader, container_files
@@ -316,8 +316,8 @@ def program_text(program: Program, shows: str, strictness: Strictness | None) ->
         for number, step in enumerate(program.steps):
             if isinstance(step, Call):
                 if isinstance(step.work.desc, ShaderWork):
-                    name, file = names.of(step.work.name), files[step.work.desc.code]
-                    calls[number] = PythonShader(program, step, name, buffers, file, device)
+                    file = files[step.work.desc.code]
+                    calls[number] = PythonShader(program, step, names.of, buffers, file, device)
                 else:
                     calls[number] = _PythonCall(program, step, names, buffers, compiler)
                 body += calls[number].prepare()
@@ -413,10 +413,7 @@ class _PythonCall:
         arguments = [self._name, listed(self._inputs), listed(self._outputs)]
         arguments += [f"persistent={self._name}_persistent"] if self._persistent else []
         arguments += [f"temporary={self._name}_temporary"] if self._temporary else []
-        flat = f"session.dispatch({', '.join(arguments)})"
-        lines = "".join(f"    {each},\n" for each in arguments)
-        text = flat if len(flat) < WIDTH else f"session.dispatch(\n{lines})"
-        return f"{text}\nsession.barrier()"
+        return f"{call_text('session.dispatch', arguments)}\nsession.barrier()"
 
 
 def _graph_lines(program: Program, graph: GraphWork, name: str) -> list[str]:

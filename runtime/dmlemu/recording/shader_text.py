@@ -14,7 +14,7 @@ from .. import d3d12, shaders
 from ..d3d12.pipelines.pipeline_state import PipelineState
 from ..d3d12.types.formats import TYPED
 from ..errors import Error
-from .expressions import expression, quoted
+from .expressions import call_text, expression, quoted
 from .model import Place, ShaderView, ShaderWork, Span
 from .program import Call, Program
 from .shader_calls import elements_of, extents, indirect_arguments, pipeline_of, view_desc
@@ -78,17 +78,21 @@ class PythonShader:
         self,
         program: Program,
         call: Call,
-        name: str,
+        name_of: Callable[[str], str],
         buffers: Sequence[str],
         file: str,
         device: d3d12.Device,
     ) -> None:
+        """``name_of`` gives free identifiers; ``file``: of the container."""
         assert isinstance(call.work.desc, ShaderWork)
-        self._call, self._work, self._name = call, call.work.desc, name
+        self._call, self._work, self._name = call, call.work.desc, name_of(call.work.name)
+        self._heap, self._step, self._signature, self._commands = (
+            name_of(f"{self._name}_{each}") for each in ("heap", "step", "signature", "commands")
+        )
         self._buffers, self._file = buffers, file
         with ExitStack() as stack:
             pipeline = pipeline_of(device, call.work, program.array, stack.enter_context, is_chosen=False)
-            self._signature = pipeline.root_signature.desc
+            self._desc = pipeline.root_signature.desc
             self._types = {each.index: each.type for each in pipeline.root_signature.parameters}
             self._count, self._firsts = extents(self._work, pipeline)
             self._is_own = _is_own(device, program.array(self._work.code).tobytes(), pipeline)
@@ -96,17 +100,14 @@ class PythonShader:
     def prepare(self) -> list[str]:
         """Creates the pipeline state, and a heap with the descriptors."""
         name, file = self._name, f"Path(__file__).with_name({quoted(self._file)})"
-        lines = []
-        if self._is_own:
-            desc = f"d3d12.ComputePipelineStateDesc(cs={file})"
-        else:
-            text = root_signature_text(self._signature)
-            lines.append(f"{name}_signature = session.keep(device.create_root_signature(0, {text}))")
-            desc = f"d3d12.ComputePipelineStateDesc({name}_signature, {file})"
-        lines += [
-            f"{name} = session.keep(device.create_compute_pipeline_state({desc}))",
-            f"{name}.set_name({quoted(self._call.work.name)})",
-        ]
+        lines, arguments = [], [f"cs={file}"]
+        if not self._is_own:
+            signature = call_text("device.create_root_signature", ["0", root_signature_text(self._desc)])
+            lines.append(f"{self._signature} = session.keep({signature})")
+            arguments = [self._signature, file]
+        desc = call_text("d3d12.ComputePipelineStateDesc", arguments)
+        pipeline = call_text("device.create_compute_pipeline_state", [desc])
+        lines += [f"{name} = session.keep({pipeline})", f"{name}.set_name({quoted(self._call.work.name)})"]
         return [*lines, *self._command_signature(), *self._descriptors()]
 
     def dispatch(self) -> str:
@@ -114,7 +115,7 @@ class PythonShader:
         name, work = self._name, self._work
         lines = [*self._addresses(), "session.run()"]
         if self._count:
-            lines.append(f"session.list.set_descriptor_heaps([{name}_heap])")
+            lines.append(f"session.list.set_descriptor_heaps([{self._heap}])")
         lines.append(f"session.list.set_pipeline_state({name})")
         lines.append(f"session.list.set_compute_root_signature({name}.root_signature)")
         for parameter, position in work.constants:
@@ -126,19 +127,15 @@ class PythonShader:
             address = self._address(span)
             lines.append(f"session.list.set_compute_root_{kind}_view({parameter}, {address})")
         for parameter, first in self._firsts.items():
-            handle = f"{name}_heap.get_gpu_descriptor_handle_for_heap_start(){_plus(first, self._step)}"
+            handle = f"{self._heap}.get_gpu_descriptor_handle_for_heap_start(){_plus(first, self._step)}"
             lines.append(f"session.list.set_compute_root_descriptor_table({parameter}, {handle})")
         if work.groups is not None:
             lines.append(f"session.list.dispatch({', '.join(map(str, work.groups))})")
         elif work.indirect is not None:
             count = "" if work.indirect.number is None else f", {self._at(work.indirect.number)}"
-            arguments = f"{name}_commands, {work.indirect.most}, {self._at(work.indirect.commands)}{count}"
+            arguments = f"{self._commands}, {work.indirect.most}, {self._at(work.indirect.commands)}{count}"
             lines.append(f"session.list.execute_indirect({arguments})")
         return "\n".join([*lines, "session.run()"])
-
-    @property
-    def _step(self) -> str:
-        return f"{self._name}_step"
 
     def _place(self, span: Span) -> Place:
         place = self._call.places[span.tensor]
@@ -163,7 +160,8 @@ class PythonShader:
         rows = expression(arguments)
         desc = f"d3d12.CommandSignatureDesc({self._work.indirect.stride}, {rows})"
         signature = f"{self._name}.root_signature" if len(arguments) > 1 else "None"
-        yield f"{self._name}_commands = session.keep(device.create_command_signature({desc}, {signature}))"
+        made = call_text("device.create_command_signature", [desc, signature])
+        yield f"{self._commands} = session.keep({made})"
 
     def _addresses(self) -> Iterator[str]:
         """The commands of an ExecuteIndirect have addresses."""
@@ -178,28 +176,24 @@ class PythonShader:
     def _descriptors(self) -> Iterator[str]:
         if not self._count:
             return
-        name, kind = self._name, "d3d12.DescriptorHeapType.CBV_SRV_UAV"
-        visible = "d3d12.DescriptorHeapFlags.SHADER_VISIBLE"
-        yield (
-            f"{name}_heap = session.keep(device.create_descriptor_heap(\n"
-            f"    d3d12.DescriptorHeapDesc({kind}, {self._count}, {visible})\n"
-            "))"
-        )
+        kind = "d3d12.DescriptorHeapType.CBV_SRV_UAV"
+        arguments = [kind, str(self._count), "d3d12.DescriptorHeapFlags.SHADER_VISIBLE"]
+        heap = call_text("device.create_descriptor_heap", [call_text("d3d12.DescriptorHeapDesc", arguments)])
+        yield f"{self._heap} = session.keep({heap})"
         yield f"{self._step} = device.get_descriptor_handle_increment_size({kind})"
         rows = list(self._work.heap)
         for each, some in self._work.tables:
             rows += [(self._firsts[each] + place, view) for place, view in some]
         for place, view in rows:
-            handle = f"{name}_heap.get_cpu_descriptor_handle_for_heap_start(){_plus(place, self._step)}"
-            yield f"device.{self._view(view)}, {handle})"
+            handle = f"{self._heap}.get_cpu_descriptor_handle_for_heap_start(){_plus(place, self._step)}"
+            yield self._view(view, handle)
 
-    def _view(self, view: ShaderView) -> str:
-        """The call that creates it, up to its handle."""
+    def _view(self, view: ShaderView, handle: str) -> str:
         if view.kind == "CBV":
             desc = "None"
             if view.span is not None:
                 desc = f"d3d12.ConstantBufferViewDesc({self._address(view.span)}, {view.size})"
-            return f"create_constant_buffer_view({desc}"
+            return call_text("device.create_constant_buffer_view", [desc, handle])
         buffer, offset, counter, counter_offset = "None", 0, "None", 0
         if view.span is not None:
             place = self._place(view.span)
@@ -209,8 +203,8 @@ class PythonShader:
             counter, counter_offset = self._buffers[place.buffer], place.offset
         desc = expression(view_desc(view, offset, counter_offset))
         if view.kind == "SRV":
-            return f"create_shader_resource_view({buffer}, {desc}"
-        return f"create_unordered_access_view({buffer}, {counter}, {desc}"
+            return call_text("device.create_shader_resource_view", [buffer, desc, handle])
+        return call_text("device.create_unordered_access_view", [buffer, counter, desc, handle])
 
 
 def _plus(offset: int, step: str = "") -> str:
