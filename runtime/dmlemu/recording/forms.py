@@ -25,7 +25,8 @@ from ..frontends.dxdispatch.desc_writer import write_operator_desc
 from ..frontends.dxdispatch.options import Options
 from .expressions import array_text, call_text, dtype_of, expression, listed, quoted
 from .model import GraphWork, Place, Record, ShaderWork
-from .program import Bytes, Call, Program, Run, Upload, compile_work, contents, laid_bytes, watched
+from .program import Bytes, Call, Program, Upload, contents, laid_bytes
+from .runs import Run, compile_work, watched
 from .shader_text import HlslCall, PythonShader, container_files
 
 __all__ = [

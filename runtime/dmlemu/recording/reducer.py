@@ -24,7 +24,8 @@ from .forms import (
     shader_files,
 )
 from .model import GraphWork, Record, ShaderWork, content_key
-from .program import Call, Program, Run, mended, packed, program_of, reason_of, run
+from .program import Call, Program, mended, packed, program_of
+from .runs import Run, reason_of, run
 from .shader_text import drawn_notes
 from .shrink import variants
 

@@ -21,7 +21,8 @@ from ..session import Session
 from .comparison import Comparison, Difference, compare_arrays
 from .file import RecordError, read
 from .model import Array, Dispatch, GraphWork, Record, Work
-from .program import Program, call_of, cannot_run, compile_work, contents, fitted, prepared, reason_of
+from .program import Program, call_of, cannot_run, contents, fitted
+from .runs import compile_work, prepared, reason_of
 
 __all__ = ["replay"]
 

@@ -15,7 +15,8 @@ from dmlemu.dml.declared import declared
 from dmlemu.dml.declared.definition import emulated, example_of
 from dmlemu.dml.declared.schema import FieldKind, operator_fields
 from dmlemu.recording.forms import model_of, program_text, run_model_text, run_program_text
-from dmlemu.recording.program import program_of, run
+from dmlemu.recording.program import program_of
+from dmlemu.recording.runs import run
 from dmlemu_hw.events import READ
 
 KINDS = sorted(emulated())

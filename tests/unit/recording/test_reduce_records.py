@@ -22,7 +22,8 @@ from dmlemu.dml.declared import declared
 from dmlemu.dml.declared.definition import definition_of, emulated, example_of
 from dmlemu.recording import RecordError, Reduced, Run
 from dmlemu.recording.forms import expression, run_program_text
-from dmlemu.recording.program import program_of, run
+from dmlemu.recording.program import program_of
+from dmlemu.recording.runs import run
 
 sys.path.append(str(Path(__file__).parents[2] / "checks"))
 

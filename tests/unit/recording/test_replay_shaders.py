@@ -20,7 +20,8 @@ from dmlemu.cli import main
 from dmlemu.recording import Record, RecordError, Run
 from dmlemu.recording.forms import model_of, program_text, run_model_text, run_program_text, shader_files
 from dmlemu.recording.model import ShaderWork
-from dmlemu.recording.program import mended, packed, program_of, run
+from dmlemu.recording.program import mended, packed, program_of
+from dmlemu.recording.runs import run
 from dmlemu.shaders.dxc import CompilerMissing, compile_hlsl
 
 pytest.importorskip("llvmlite")
