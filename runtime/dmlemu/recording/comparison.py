@@ -319,7 +319,7 @@ class _Diff:
             if difference is not None:
                 return Comparison(difference, compared)
         notes = list(self._others.rest())
-        if without:
+        if without and not isinstance(self._others, _References):  # which have said why
             plural = "dispatch has" if without == 1 else "dispatches have"
             notes.append(f"{without} {plural} nothing to be compared with.")
         if not compared:

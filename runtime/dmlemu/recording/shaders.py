@@ -119,6 +119,7 @@ class _Described:
             first, end = each.footprint.byte_range
             if end > first and each.operand != self._commands_operand and self._lies_in_memory(first):
                 found[each.operand, each.access, first, end - first] = None
+        written: list[tuple[str, dml.BufferTensorDesc, int]] = []
         for operand, access, address, size in found:
             positions = self._inputs.setdefault(operand, [])
             name = (
@@ -129,7 +130,9 @@ class _Described:
             positions.append(len(self.tensors))
             self._add(path, False, desc, address)
             if access & WRITE:
-                self._add(path, True, desc, address)
+                written.append((path, desc, address))
+        for path, desc, address in written:  # behind all inputs, as those of operators
+            self._add(path, True, desc, address)
 
     @property
     def _commands_operand(self) -> int:
