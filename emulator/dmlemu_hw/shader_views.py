@@ -70,6 +70,11 @@ class Table:
         data = bytes(self.data[index * DESCRIPTOR_SIZE : (index + 1) * DESCRIPTOR_SIZE])
         return Descriptor.decode(data) if data[0] in _KINDS else None
 
+    def written(self) -> list[int]:
+        """The indices of the descriptors that have been written."""
+        found: list[int] = np.flatnonzero(np.frombuffer(self.data, _DESCRIPTORS)["kind"]).tolist()
+        return found
+
 
 def program_of(serial: int, memory: Memory) -> Program:
     """GpuFault: its pipeline state has been released."""

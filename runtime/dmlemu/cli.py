@@ -310,9 +310,11 @@ def _add_records(commands: argparse._SubParsersAction[_Parser]) -> None:
 _REDUCE = """\
 Makes the smallest program that still shows WHAT: the fewest dispatches, then the
 smallest tensors (with the order of their strides, and as much padding as matters),
-then small offsets and plain numbers. Each attempt is run. The result is written as
-a record, as a DxDispatch JSON model, and as a Python program; model and program
-are run, too. If a model cannot express something, the output names it.
+then small offsets and plain numbers, and fewer groups of compute shaders, whose
+views stay. Each attempt is run. The result is written as a record, as a DxDispatch
+JSON model, and as a Python program, with the shaders that these two read beside
+them; model and program are run, too. If a model cannot express something, the
+output names it.
 
 WHAT is one of
   CHECK-ID         a check reports something

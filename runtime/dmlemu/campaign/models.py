@@ -17,7 +17,8 @@ from ..errors import Error
 from ..frontends import dxdispatch
 from ..frontends.usage import UsageError
 from ..recording import Comparison, Difference, Record, RecordError, diff, read, reduce, replay
-from ..recording.program import Run, program_of, watched
+from ..recording.program import program_of
+from ..recording.runs import Run, watched
 from ..reporting import defaults
 from ..testing.conformance import kind_of
 from .model import Failure, Outcome, Spec, digest_of

@@ -8,10 +8,10 @@ shows a report.
 from .comparison import Comparison, Difference, diff
 from .file import RecordError, read, write
 from .model import Dispatch, GraphWork, Record, RecordedTensor, RecordWarning, Work
-from .program import Run
 from .recorder import LIMIT, Recording, record
 from .reducer import Progress, Reduced, reduce
 from .replayer import replay
+from .runs import Run
 
 __all__ = [
     "LIMIT",

@@ -17,7 +17,7 @@ from ..dml.declared.schema import OperatorDesc
 from ..errors import elide, shorten
 from ..ulps import ulp_distance
 from .file import RecordError, open_file, read
-from .model import Array, Dispatch, Record, RecordedTensor
+from .model import Array, Dispatch, Record, RecordedTensor, ShaderWork
 from .tolerance import Tolerance, pick, recorded_inputs, tolerance_of
 
 __all__ = ["Comparison", "Difference", "compare_arrays", "diff"]
@@ -156,6 +156,21 @@ class _Others:
         )
         return "" if own == other else f" (strides {own}, in the other record {other})"
 
+    def other_call(self, dispatch: Dispatch) -> list[str]:
+        """What else differs of the last dispatch asked for, if it is one of a shader."""
+        assert self._last is not None
+        own, other = dispatch.work.desc, self._last.work.desc
+        if not isinstance(own, ShaderWork) or not isinstance(other, ShaderWork):
+            return []
+        found = ["its code"] if own.code != other.code else []
+        found += ["its root signature"] if own.root_signature != other.root_signature else []
+        if own.wave != other.wave:
+            found.append(f"its waves (of {own.wave} lanes, in the other record {other.wave})")
+        if own.groups != other.groups:
+            groups, others = (_spell_groups(each.groups) for each in (own, other))
+            found.append(f"its groups ({groups}, in the other record {others})")
+        return found
+
     def outputs(self, key: tuple[str, int], dispatch: Dispatch) -> dict[int, _Other] | str:
         """By the position of the tensor; or why the dispatch itself differs."""
         other = self._dispatches.pop(key, None)
@@ -260,6 +275,10 @@ def _array(record: Record, key: str | None) -> Array | None:
     return None if key is None else record.array(key)
 
 
+def _spell_groups(groups: tuple[int, int, int] | None) -> str:
+    return "those of an ExecuteIndirect" if groups is None else " x ".join(map(str, groups))
+
+
 def _spell(dispatch: Dispatch) -> str:
     tensors = (
         f"{each.path} {each.desc.data_type.name} {list(each.desc.sizes)}" for each in dispatch.work.tensors
@@ -300,7 +319,7 @@ class _Diff:
             if difference is not None:
                 return Comparison(difference, compared)
         notes = list(self._others.rest())
-        if without:
+        if without and not isinstance(self._others, _References):  # which have said why
             plural = "dispatch has" if without == 1 else "dispatches have"
             notes.append(f"{without} {plural} nothing to be compared with.")
         if not compared:
@@ -339,6 +358,9 @@ class _Diff:
             inputs = "Its inputs are equal in both records."
             if differ:
                 inputs = f"Of its inputs these differ, too: {', '.join(differ)}."
+            others_of_call = self._others.other_call(dispatch)
+            if others_of_call:
+                inputs += f"  Of the dispatch these differ: {', '.join(others_of_call)}."
         return Difference(
             **{**vars(difference), "inputs": inputs, "lineage": tuple(_lineage(self._record, dispatch))}
         )

@@ -31,11 +31,26 @@ from ..frontends.dxdispatch.node import Node
 from ..frontends.dxdispatch.npy import npy_header
 from ..frontends.dxdispatch.operator_desc import read_operator_desc, read_tensor_desc
 from ..interrupts import held
-from .model import Array, Dispatch, GraphWork, Place, Record, RecordedTensor, Work, Written, content_key
+from .model import (
+    COMPUTE_SHADER,
+    Array,
+    Dispatch,
+    GraphWork,
+    Place,
+    Record,
+    RecordedTensor,
+    ShaderWork,
+    Work,
+    Written,
+    content_key,
+)
+from .shader_file import read_shader, written_shader
 
 __all__ = ["RecordError", "open_file", "read", "write", "write_to"]
 
-_FORMAT, _VERSION = "dmlrec", 1
+_FORMAT = "dmlrec"
+_VERSIONS = (1, 2)
+"""2 has dispatches of shaders, which 1 had not; a record without them is written as 1."""
 _MANIFEST = "manifest.json"
 _MOST_MANIFEST = 1 << 28  # bytes
 _MOST_DIRECTORY = 1 << 28  # which is no longer than the manifest
@@ -98,7 +113,7 @@ def _manifest(record: Record) -> dict[str, Any]:
     numbers = {name: number for number, name in enumerate(works)}
     return {
         "format": _FORMAT,
-        "version": _VERSION,
+        "version": 2 if any(isinstance(work.desc, ShaderWork) for work in works.values()) else 1,
         "notes": record.notes,
         "contents": {
             key: {"dtype": array.dtype.name, "shape": list(array.shape)}
@@ -147,6 +162,8 @@ def _written_work(work: Work) -> dict[str, Any]:
             for node in work.desc.nodes
         ]
         written["graph"] = {**work.desc._asdict(), "nodes": nodes}
+    elif isinstance(work.desc, ShaderWork):
+        written["shader"] = written_shader(work.desc)
     else:
         written["operator"] = write_operator_desc(work.desc)
     return written
@@ -276,8 +293,9 @@ class _Reader:
     def record(self) -> Record:
         root = Node(self._manifest())
         kind, version = root["format"].string(), root["version"].uint32()
-        if kind != _FORMAT or version != _VERSION:
-            raise self._bad(f"format is {kind!r:.40}, version {version}", f"'{_FORMAT}', version {_VERSION}")
+        if kind != _FORMAT or version not in _VERSIONS:
+            expected = f"'{_FORMAT}', version {' or '.join(map(str, _VERSIONS))}"
+            raise self._bad(f"format is {kind!r:.40}, version {version}", expected)
         self._found = {key: self._content(key, node) for key, node in root["contents"].members()}
         record = Record(_Contents(self._name, self._archive, self._found))
         record.notes = [each.string() for each in root["notes"].elements()]
@@ -338,12 +356,16 @@ class _Reader:
             )
             for each in node["tensors"].elements()
         )
+        kind, desc = node["type"].string(), self._desc(node, tensors)
+        if not isinstance(desc, str) and isinstance(desc, ShaderWork) is not (kind == COMPUTE_SHADER):
+            expected = f"'{COMPUTE_SHADER}' where the work is a shader, and nowhere else"
+            raise self._bad(f"{node.path}.type is '{shorten(kind)}'", expected)
         return Work(
             node["name"].string(),
-            node["type"].string(),
+            kind,
             dml.ExecutionFlags(node["flags"].uint32()),
             dml.FeatureLevel[level],
-            self._desc(node),
+            desc,
             tensors,
         )
 
@@ -353,11 +375,22 @@ class _Reader:
             raise self._bad(f"{node.path}.DataType is UNKNOWN", "a data type")
         return replace(desc, sizes=tuple(desc.sizes))
 
-    def _desc(self, node: Node) -> Any:
-        unknown, operator = node.get("unknown"), node.get("operator")
+    def _desc(self, node: Node, tensors: tuple[RecordedTensor, ...]) -> Any:
+        unknown, operator, shader = (node.get(name) for name in ("unknown", "operator", "shader"))
         if unknown is not None:
             return unknown.string()
+        if shader is not None:
+            return read_shader(shader, tensors, self._bytes)
         return self._graph(node["graph"]) if operator is None else read_operator_desc(operator)
+
+    def _bytes(self, node: Node) -> str:
+        """The key of a content that is an array of bytes."""
+        key = self._key(node)
+        found = self._found[key]
+        if (found.dtype, len(found.shape)) != (np.dtype(np.uint8), 1):
+            given = f"{found.dtype.name} {list(found.shape)}"
+            raise self._bad(f"{node.path} is an array of {given}", "an array of uint8 with one dimension")
+        return key
 
     def _graph(self, node: Node) -> GraphWork:
         nodes: list[Any] = []

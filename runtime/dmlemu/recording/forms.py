@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, redirect_stderr, suppress
-from dataclasses import fields
-from enum import Enum, Flag
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, redirect_stderr
 from io import StringIO
+from itertools import pairwise
 from keyword import iskeyword
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,20 +15,30 @@ from typing import Any
 import numpy as np
 
 from .. import d3d12, dml
-from ..dml.declared.schema import FieldKind, OperatorDesc, operator_fields
+from ..dml.declared.schema import OperatorDesc
 from ..dml.device import check_desc
 from ..dml.lowering.fields import tensor_fields
-from ..dml.tensor_desc import BufferTensorDesc, element_bits
+from ..dml.tensor_desc import element_bits
 from ..errors import Error, Strictness
 from ..frontends import dxdispatch
 from ..frontends.dxdispatch.desc_writer import write_operator_desc
 from ..frontends.dxdispatch.options import Options
-from .model import Array, GraphWork, Place, Record
-from .program import Bytes, Call, Program, Run, Upload, compile_work, contents, laid_bytes, watched
+from .expressions import array_text, call_text, dtype_of, expression, listed, quoted
+from .model import GraphWork, Place, Record, ShaderWork
+from .program import Bytes, Call, Program, Upload, contents, laid_bytes
+from .runs import Run, compile_work, watched
+from .shader_text import HlslCall, PythonShader, container_files
 
-__all__ = ["expression", "model_of", "program_text", "run_model_text", "run_options", "run_program_text"]
+__all__ = [
+    "expression",
+    "model_of",
+    "program_text",
+    "run_model_text",
+    "run_options",
+    "run_program_text",
+    "shader_files",
+]
 
-_WIDTH = 100
 _DEFAULT_LEVEL = Options().dml_feature_level
 
 
@@ -52,10 +61,6 @@ def _buffer_types(program: Program) -> list[dml.TensorDataType]:
     return types
 
 
-def _dtype(kind: dml.TensorDataType) -> np.dtype[Any]:
-    return np.dtype(kind.name.lower())
-
-
 def _own_tensors(call: Call) -> Iterator[tuple[int, dml.TensorDataType, Bytes]]:
     """The tensors with a buffer of their own, such as those that DirectML owns."""
     for i, (tensor, place) in enumerate(zip(call.work.tensors, call.places, strict=True)):
@@ -69,12 +74,23 @@ def _own_tensors(call: Call) -> Iterator[tuple[int, dml.TensorDataType, Bytes]]:
             yield i, dml.TensorDataType.UINT8 if plain else kind, data
 
 
+def shader_files(program: Program) -> dict[str, bytes]:
+    """The containers of its shaders, by the names of the files that the texts read beside themselves."""
+    return {name: program.array(key).tobytes() for key, name in container_files(program).items()}
+
+
 # --- DxDispatch ---
 
 
 def model_of(program: Program) -> tuple[str | None, list[str]]:
     """The JSON, or None; and what it cannot say, in sentences."""
+    shaders: dict[int, HlslCall] = {}
+    with d3d12.create_device(d3d12.Adapter(name="dmlemu.reduce")) as device:
+        for number, step in enumerate(program.steps):
+            if isinstance(step, Call) and step.work.is_shader:
+                shaders[number] = HlslCall(program, step, device)
     missing = [problem for call in program.calls for problem in _problems(call)]
+    missing += [problem for each in shaders.values() for problem in each.problems()]
     if missing:
         return None, [f"There is no DxDispatch model: {each}." for each in missing]
     types, copied = _buffer_types(program), 0
@@ -83,14 +99,26 @@ def model_of(program: Program) -> tuple[str | None, list[str]]:
         name: _values(kind, data) for name, kind, data in zip(program.buffers, types, initial, strict=True)
     }
     dispatchables: dict[str, Any] = {}
-    commands = []
+    commands, files = [], container_files(program)
+
+    def own_resource(name: str, data: Bytes) -> str:
+        free = _free(name, resources)
+        resources[free] = _values(dml.TensorDataType.UINT32, data)
+        return free
+
     for number, step in enumerate(program.steps):
-        if isinstance(step, Call):
+        command: dict[str, Any] = {"type": "dispatch"}
+        if isinstance(step, Call) and isinstance(step.work.desc, ShaderWork):
+            name, shader = _free(step.work.name, dispatchables), shaders[number]
+            dispatchable = shader.dispatchable(files[step.work.desc.code])
+            bindings = shader.bindings(name, own_resource)
+            command["threadGroupCount"] = shader.groups
+        elif isinstance(step, Call):
             name = _free(step.work.name or step.work.type, dispatchables)
             dispatchable, bindings = _dispatchable(program, types, step, name, resources)
         else:
             kind = types[step.place.buffer]
-            if step.place.offset % 16 or step.size % _dtype(kind).itemsize:
+            if step.place.offset % 16 or step.size % dtype_of(kind).itemsize:
                 text = f"the upload of {step.size} bytes to byte {step.place.offset} of"
                 return None, [f"There is no DxDispatch model: {text} '{program.buffers[step.place.buffer]}'."]
             name = _free("upload", dispatchables)
@@ -100,15 +128,26 @@ def model_of(program: Program) -> tuple[str | None, list[str]]:
             bindings = {"InputTensor": source, "OutputTensor": _bound(program, types, step.place)}
             copied += 1
         dispatchables[name] = dispatchable
-        commands.append({"type": "dispatch", "dispatchable": name, "bindings": bindings})
+        commands.append({**command, "dispatchable": name, "bindings": bindings})
     model = {"resources": resources, "dispatchables": dispatchables, "commands": commands}
-    notes = ["An upload between dispatches is a dispatch of ELEMENT_WISE_IDENTITY in the DxDispatch model."]
-    return f"{_json(model)}\n", notes if copied else []
+    notes = []
+    if copied:
+        notes.append(
+            "An upload between dispatches is a dispatch of ELEMENT_WISE_IDENTITY in the DxDispatch model."
+        )
+    if shaders:
+        notes.append(
+            "The shaders of the DxDispatch model are containers, which dmlemu run takes; DxDispatch itself "
+            "compiles sources."
+        )
+    return f"{_json(model)}\n", notes
 
 
 def _problems(call: Call) -> Iterator[str]:
     if isinstance(call.work.desc, GraphWork):
         yield f"{call.work.title} is a graph, and a model holds operators"
+        return
+    if call.work.is_shader:
         return
     assert isinstance(call.work.desc, OperatorDesc)
     for field in tensor_fields(call.work.desc):
@@ -130,7 +169,7 @@ def _free(name: str, taken: Any) -> str:
 
 def _values(kind: dml.TensorDataType, data: Bytes) -> dict[str, Any]:
     """The initial values of a resource; as bytes where JSON would change the numbers (NaNs)."""
-    array = data.view(_dtype(kind))
+    array = data.view(dtype_of(kind))
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         kind, array = dml.TensorDataType.UINT8, data
     numbers = array.tolist()
@@ -146,7 +185,7 @@ def _bound(program: Program, types: Sequence[dml.TensorDataType], place: Place) 
     name = program.buffers[place.buffer]
     if not place.offset:
         return name
-    size = _dtype(types[place.buffer]).itemsize
+    size = dtype_of(types[place.buffer]).itemsize
     return {"name": name, "elementSizeInBytes": size, "elementOffset": place.offset // size}
 
 
@@ -185,7 +224,7 @@ def _dispatchable(
 
 
 def _identity(kind: dml.TensorDataType, size: int) -> dict[str, Any]:
-    tensor = dml.BufferTensorDesc(kind, [1, 1, 1, size // _dtype(kind).itemsize])
+    tensor = dml.BufferTensorDesc(kind, [1, 1, 1, size // dtype_of(kind).itemsize])
     written = write_operator_desc(
         dml.ElementWiseIdentityOperatorDesc(input_tensor=tensor, output_tensor=tensor)
     )
@@ -228,6 +267,7 @@ def run_model_text(program: Program, text: str, strictness: Strictness | None) -
     options = Options(strictness=strictness or Strictness.STRICT, dml_feature_level=_model_level(program))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
+        _write_files(shader_files(program), path.parent)
         path.write_text(text, "utf-8")
 
         def start(_: d3d12.Device | None) -> None:
@@ -265,26 +305,38 @@ def program_text(program: Program, shows: str, strictness: Strictness | None) ->
     buffers = []
     for name, kind, data in zip(program.buffers, types, initial, strict=True):
         buffers.append(names.of(name))
-        body.append(f"{buffers[-1]} = session.upload({_quoted(name)}, {_array(kind, data)})")
-    calls = {}
+        body.append(f"{buffers[-1]} = session.upload({quoted(name)}, {array_text(kind, data)})")
+    calls: dict[int, _PythonCall | PythonShader] = {}
+    files = container_files(program)
+    if files:
+        lines[2:2] = ["from pathlib import Path", ""]
     with (
         d3d12.create_device(d3d12.Adapter(name="dmlemu.reduce")) as device,
         dml.create_device(device, feature_level=program.level) as compiler,
     ):
         for number, step in enumerate(program.steps):
             if isinstance(step, Call):
-                calls[number] = _PythonCall(program, step, names, buffers, compiler)
+                if isinstance(step.work.desc, ShaderWork):
+                    file = files[step.work.desc.code]
+                    calls[number] = PythonShader(program, step, names.of, buffers, file, device)
+                else:
+                    calls[number] = _PythonCall(program, step, names, buffers, compiler)
                 body += calls[number].prepare()
-    body += ["session.barrier()", ""]
+    if any(isinstance(each, _PythonCall) for each in calls.values()):
+        body.append("session.barrier()")
+    body.append("")
     for number, step in enumerate(program.steps):
         if isinstance(step, Upload):
             buffer = step.place.buffer
-            text = _array(types[buffer], uploads[number])
+            text = array_text(types[buffer], uploads[number])
             body += ["session.run()", f"session.write({buffers[buffer]}, {text}, {step.place.offset})"]
         else:
-            body += [calls[number].dispatch(), "session.barrier()"]
+            body.append(calls[number].dispatch())
     body += ["session.run()", "device.checks.end()", "print_reports(device.reports)"]
-    lines += [f"    {line}" if line else "" for each in body for line in each.split("\n")]
+    flat = [line for each in body for line in each.split("\n")]
+    runs = "session.run()"
+    flat = [line for before, line in pairwise(["", *flat]) if not before == line == runs]
+    lines += [f"    {line}" if line else "" for line in flat]
     return "\n".join(lines) + "\n"
 
 
@@ -292,7 +344,7 @@ class _Names:
     """Identifiers of the program's objects."""
 
     def __init__(self) -> None:
-        self._taken = {"np", "dmlemu", "d3d12", "dml", "device", "session", "print_reports"}
+        self._taken = {"np", "dmlemu", "d3d12", "dml", "device", "session", "print_reports", "Path"}
 
     def of(self, name: str) -> str:
         """A free identifier like the name."""
@@ -327,7 +379,7 @@ class _PythonCall:
         for i, kind, data in _own_tensors(call):
             path = call.work.tensors[i].path
             own = names.of(f"{self._name}_{path}")
-            self._lines.append(f"{own} = session.upload({_quoted(path)}, {_array(kind, data)})")
+            self._lines.append(f"{own} = session.upload({quoted(path)}, {array_text(kind, data)})")
             bound[path] = own
         for tensor, place, _ in call.bound():
             size = tensor.desc.size_in_bytes
@@ -345,37 +397,35 @@ class _PythonCall:
         if isinstance(work.desc, GraphWork):
             lines = _graph_lines(self._program, work.desc, name)
             lines.append(f"{name} = session.keep(session.dml.compile_graph({name}_graph{flags}))")
-            lines.append(f"{name}.set_name({_quoted(work.name)})")
+            lines.append(f"{name}.set_name({quoted(work.name)})")
         else:
             desc = expression(work.desc, len(name) + 20)
-            lines = [f"{name} = session.compile({desc}, {_quoted(work.name)}{flags})"]
+            lines = [f"{name} = session.compile({desc}, {quoted(work.name)}{flags})"]
         if self._persistent:
             lines.append(f"{name}_persistent = session.persistent_buffer({name})")
         if self._temporary:
             lines.append(f"{name}_temporary = session.temporary_buffer({name})")
-        owned = f", inputs=[{_list(self._owned)}]" if any(self._owned) else ""
+        owned = f", inputs=[{listed(self._owned)}]" if any(self._owned) else ""
         kept = f", persistent=[{name}_persistent]" if self._persistent else ""
         return [*self._lines, *lines, f"session.initialize({name}{owned}{kept})"]
 
     def dispatch(self) -> str:
-        """Records it."""
-        arguments = [self._name, _list(self._inputs), _list(self._outputs)]
+        """Records it, and a barrier behind it."""
+        arguments = [self._name, listed(self._inputs), listed(self._outputs)]
         arguments += [f"persistent={self._name}_persistent"] if self._persistent else []
         arguments += [f"temporary={self._name}_temporary"] if self._temporary else []
-        flat = f"session.dispatch({', '.join(arguments)})"
-        lines = "".join(f"    {each},\n" for each in arguments)
-        return flat if len(flat) < _WIDTH else f"session.dispatch(\n{lines})"
+        return f"{call_text('session.dispatch', arguments)}\nsession.barrier()"
 
 
 def _graph_lines(program: Program, graph: GraphWork, name: str) -> list[str]:
     nodes = []
     for node, own in zip(graph.nodes, graph.names, strict=True):
         if isinstance(node, str):
-            data = _array(dml.TensorDataType.UINT8, program.array(node).reshape(-1))
-            nodes.append(f"dml.ConstantDataGraphNodeDesc({data}, {_quoted(own)})")
+            data = array_text(dml.TensorDataType.UINT8, program.array(node).reshape(-1))
+            nodes.append(f"dml.ConstantDataGraphNodeDesc({data}, {quoted(own)})")
         else:
             operator = f"session.dml.create_operator({expression(node, 8)})"
-            nodes.append(f"dml.OperatorGraphNodeDesc({operator}, {_quoted(own)})")
+            nodes.append(f"dml.OperatorGraphNodeDesc({operator}, {quoted(own)})")
     edges = []
     for kind, found in (
         ("Input", graph.input_edges),
@@ -389,84 +439,15 @@ def _graph_lines(program: Program, graph: GraphWork, name: str) -> list[str]:
     return [f"{name}_graph = dml.GraphDesc(\n{counts}    [\n{inner}    ],\n{lists})"]
 
 
-def _quoted(text: str) -> str:
-    """A string literal, with double quotes where Python and JSON agree."""
-    return json.dumps(text) if text.isascii() and text.isprintable() else repr(text)
-
-
-def _list(items: Sequence[str | None]) -> str:
-    return f"[{', '.join(str(each) for each in items)}]"
-
-
-def _array(kind: dml.TensorDataType, data: Bytes) -> str:
-    """An expression for the elements; NaNs and infinities by their bytes."""
-    array: Array = data.view(_dtype(kind))
-    if not data.any():
-        return f"np.zeros({array.size}, np.{array.dtype.name})"
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        unsigned = f"uint{8 * array.itemsize}"
-        return f"np.array({array.view(unsigned).tolist()}, np.{unsigned}).view(np.{array.dtype.name})"
-    return f"np.array({array.tolist()}, np.{array.dtype.name})"
-
-
-def expression(value: Any, indent: int = 0) -> str:
-    """A desc, or a value of one, as Python; long calls with a line for each argument."""
-    if isinstance(value, Flag):
-        names = [f"dml.{type(value).__name__}.{each.name}" for each in type(value) if each and each & value]
-        return " | ".join(names) or f"dml.{type(value).__name__}(0)"
-    if isinstance(value, Enum):
-        return f"dml.{type(value).__name__}.{value.name}"
-    if isinstance(value, float) and not np.isfinite(value):
-        return f'float("{value}")'
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(expression(each, indent) for each in value)}]"
-    if isinstance(value, BufferTensorDesc):
-        return _tensor(value)
-    if not hasattr(value, "__dataclass_fields__"):
-        return repr(value)
-    arguments = {each.name: expression(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, OperatorDesc):
-        arguments.update(_scalars(value))
-    name = f"dml.{type(value).__name__}"
-    flat = f"{name}({', '.join(f'{key}={text}' for key, text in arguments.items())})"
-    if not isinstance(value, OperatorDesc) or len(flat) + indent < _WIDTH:
-        return flat
-    lines = [f"    {key}={text},\n".replace("\n    ", "\n        ") for key, text in arguments.items()]
-    return f"{name}(\n{''.join(lines)})"
-
-
-def _scalars(desc: OperatorDesc) -> dict[str, str]:
-    """The DML_SCALAR_UNIONs of a desc as numbers, where that gives the same bytes."""
-    found = {}
-    for field in operator_fields(type(desc)):
-        if field.kind is not FieldKind.SCALAR_UNION:
-            continue
-        value, source = getattr(desc, field.name), getattr(desc, field.type_from)
-        kind = source.data_type if isinstance(source, BufferTensorDesc) else dml.TensorDataType(source)
-        with suppress(Error):
-            number = value.value(kind)
-            if np.isfinite(number) and dml.ScalarUnion.of(kind, number) == value:
-                found[field.name] = f"dml.ScalarUnion.of({expression(kind)}, {number})"
-    return found
-
-
-def _tensor(desc: BufferTensorDesc) -> str:
-    """Only what is not implied."""
-    arguments = [expression(desc.data_type), str(list(desc.sizes))]
-    if desc.strides is not None:
-        arguments.append(str(list(desc.strides)))
-    plain = BufferTensorDesc(desc.data_type, desc.sizes, desc.strides)
-    if desc.size_in_bytes != plain.size_in_bytes:
-        arguments.append(f"total_tensor_size_in_bytes={desc.size_in_bytes}")
-    if desc.guaranteed_base_offset_alignment:
-        arguments.append(f"guaranteed_base_offset_alignment={desc.guaranteed_base_offset_alignment}")
-    if desc.flags:
-        arguments.append(f"flags={expression(desc.flags)}")
-    return f"dml.BufferTensorDesc({', '.join(arguments)})"
-
-
-def run_program_text(text: str) -> Run:
-    """Runs the program that was written; its reports are not printed."""
+def run_program_text(text: str, files: Mapping[str, bytes]) -> Run:
+    """Runs the program that was written, beside its files; its reports are not printed."""
     code = compile(text, "<reduced program>", "exec")
-    with redirect_stderr(StringIO()):
-        return watched(lambda _: exec(code, {"__name__": "__main__"}))  # our own text
+    with TemporaryDirectory() as folder, redirect_stderr(StringIO()):
+        _write_files(files, Path(folder))
+        names = {"__name__": "__main__", "__file__": str(Path(folder) / "program.py")}
+        return watched(lambda _: exec(code, names))  # our own text
+
+
+def _write_files(files: Mapping[str, bytes], folder: Path) -> None:
+    for name, data in files.items():
+        (folder / name).write_bytes(data)

@@ -17,10 +17,14 @@ __all__ = [
     "Array",
     "Dispatch",
     "GraphWork",
+    "Indirect",
     "Place",
     "Record",
     "RecordWarning",
     "RecordedTensor",
+    "ShaderView",
+    "ShaderWork",
+    "Span",
     "Work",
     "Written",
     "content_key",
@@ -57,14 +61,87 @@ class GraphWork(NamedTuple):
     intermediate_edges: tuple[tuple[int, int, int, int], ...]
 
 
+class Span(NamedTuple):
+    """Where something begins: ``offset`` bytes into a tensor of the work, by its position; an input."""
+
+    tensor: int
+    offset: int
+
+
+class ShaderView(NamedTuple):
+    """A descriptor of ``size`` bytes from ``span`` on; None: a null descriptor.
+
+    ``kind``: ``CBV``, ``SRV`` or ``UAV``.  ``format``: a DXGI_FORMAT; ``stride``: of a structured buffer's
+    element; ``raw``: BUFFER_SRV_FLAG_RAW or BUFFER_UAV_FLAG_RAW.  ``counter``: of a UAV; None: it has none.
+    """
+
+    kind: str
+    format: int
+    stride: int
+    raw: bool
+    span: Span | None
+    size: int
+    counter: Span | None
+
+
+class Indirect(NamedTuple):
+    """An ExecuteIndirect of ``most`` commands, ``stride`` bytes apart; the first one is at ``commands``.
+
+    ``arguments``: the root arguments that a command sets, in their order: parameter, first DWORD of it,
+    number of DWORDs.  ``number``: where the number of commands is; None: it has no pCountBuffer.
+    ``addresses``: what lies at the addresses in the commands, by the byte of the address, counted from the
+    first command.
+    """
+
+    arguments: tuple[tuple[int, int, int], ...]
+    stride: int
+    most: int
+    commands: Span
+    number: Span | None
+    addresses: tuple[tuple[int, Span], ...]
+
+
+class ShaderWork(NamedTuple):
+    """A dispatch of a compute shader.
+
+    ``code``, ``root_signature``: the keys of the container and of the serialized root signature, arrays of
+    UINT8.  ``wave``: lanes of a wave.  ``flush``: denormal FLOAT32 numbers are 0.  ``groups``: of a Dispatch;
+    ``indirect``: of an ExecuteIndirect; one of them is None.
+
+    Root arguments, each with the number of its parameter: ``constants`` by the position of the tensor that
+    has them, root descriptors (``roots``), and descriptor ``tables`` by the place of each descriptor in its
+    table.  ``heap``: the descriptors of the heap, by their place in it, that ResourceDescriptorHeap reads.
+    """
+
+    code: str
+    root_signature: str
+    wave: int
+    flush: bool
+    groups: tuple[int, int, int] | None
+    indirect: Indirect | None
+    constants: tuple[tuple[int, int], ...]
+    roots: tuple[tuple[int, Span], ...]
+    tables: tuple[tuple[int, tuple[tuple[int, ShaderView], ...]], ...]
+    heap: tuple[tuple[int, ShaderView], ...]
+
+    @property
+    def descriptors(self) -> Iterator[ShaderView]:
+        """Of the tables and of the heap."""
+        for _, rows in (*self.tables, (0, self.heap)):
+            yield from (view for _, view in rows)
+
+
 class Work(NamedTuple):
-    """What a dispatch runs.  ``desc`` is an operator's desc, a graph, or the reason why it is not known."""
+    """What a dispatch runs.
+
+    ``desc`` is an operator's desc, a graph, a dispatch of a shader, or the reason why it is not known.
+    """
 
     name: str
     type: str
     flags: dml.ExecutionFlags
     level: dml.FeatureLevel
-    desc: OperatorDesc | GraphWork | str
+    desc: OperatorDesc | GraphWork | ShaderWork | str
     tensors: tuple[RecordedTensor, ...]
 
     @property
@@ -74,7 +151,7 @@ class Work(NamedTuple):
 
     @property
     def is_shader(self) -> bool:
-        """Whether it is a shader of the program, whose code is not kept."""
+        """Whether it is a shader of the program."""
         return self.type == COMPUTE_SHADER
 
     @property

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from math import gcd, lcm
 from typing import Any, NamedTuple
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from .. import d3d12, dml
+from .. import dml
 from ..dml.tensor_desc import BufferTensorDesc, element_bits
-from ..errors import Error, Report, Strictness
+from ..errors import capital
 from ..evaluation import pack_tensor
-from ..session import Session
 from .file import RecordError
-from .model import Array, Dispatch, GraphWork, Place, Record, RecordedTensor, RecordWarning, Work
-from .recorder import record as start_recording
+from .model import Array, Dispatch, Place, Record, RecordedTensor, Work
+from .shader_calls import is_constants, read_only, view_steps
 
 __all__ = [
     "Call",
     "Program",
-    "Run",
     "Upload",
+    "call_of",
     "cannot_run",
-    "compile_work",
     "contents",
+    "fitted",
     "laid_bytes",
     "mended",
     "packed",
     "program_of",
-    "run",
-    "watched",
 ]
 
 _MOST_BYTES = 1 << 30  # of all buffers
@@ -133,30 +129,109 @@ def program_of(record: Record) -> tuple[Program, list[str]]:
             at += 1
         reason = cannot_run(dispatch)
         if not reason:
-            arrays = [
-                None if key is None or tensor.output else record.array(key)
-                for key, tensor in zip(dispatch.contents, dispatch.work.tensors, strict=True)
-            ]
-            steps.append(Call(dispatch.work, dispatch.where, tuple(arrays), dispatch.site))
+            steps.append(call_of(record, dispatch))
             continue
-        text = str(dispatch)
-        notes.append(f"{text[:1].upper()}{text[1:]}, was taken for an upload of its outputs: {reason}.")
+        notes.append(f"{capital(str(dispatch))}, was taken for an upload of its outputs: {reason}.")
         for i, tensor in dispatch.tensors(output=True):
             place = dispatch.where[i]
             if place is not None:
                 steps.append(Upload(place, tensor.desc.extent_in_bytes))
-    program = packed(Program(tuple(record.buffers), tuple(steps), record.array))
+    return mended(fitted(Program(tuple(record.buffers), tuple(steps), record.array))), notes
+
+
+def call_of(record: Record, dispatch: Dispatch) -> Call:
+    """A dispatch that can be run again."""
+    arrays = [
+        None if key is None or tensor.output else record.array(key)
+        for key, tensor in zip(dispatch.contents, dispatch.work.tensors, strict=True)
+    ]
+    return Call(dispatch.work, dispatch.where, tuple(arrays), dispatch.site)
+
+
+def fitted(program: Program) -> Program:
+    """Packed, with buffers that can be bound.  RecordError: it is too large."""
+    program = packed(_separated(program))
     size = sum(program.sizes())
     if size > _MOST_BYTES:
         raise RecordError(f"The record's buffers take {size} bytes; at most {_MOST_BYTES} can be run again.")
-    return mended(program), notes
+    return program
 
 
 def cannot_run(dispatch: Dispatch) -> str:
     """Why a dispatch cannot be run again; empty if it can."""
     if isinstance(dispatch.work.desc, str):
         return dispatch.work.desc
-    return "" if dispatch.is_complete else "its contents are not recorded"
+    if not dispatch.is_complete:
+        return "its contents are not recorded"
+    for i, place in enumerate(dispatch.where):
+        if dispatch.work.is_shader and place is None and not is_constants(dispatch.work, i):
+            return "one of its views lay in no buffer of the program"
+    return ""
+
+
+def _separated(program: Program) -> Program:
+    """A shader needs a buffer in one state for what it reads and in another for what it writes, and resources
+    of one heap are one buffer of a record: of these, what does not overlap becomes buffers of its own."""
+    shared = {buffer for call in program.calls for buffer in _in_two_states(call)}
+    parts = {buffer: _Parts(program, buffer) for buffer in shared}
+    names = list(program.buffers)
+    for buffer in sorted(parts):
+        parts[buffer].first = len(names)
+        names += [program.buffers[buffer]] * len(parts[buffer])
+    steps: list[Step] = []
+    for step in program.steps:
+        if isinstance(step, Upload):
+            part = parts.get(step.place.buffer)
+            steps += [step] if part is None else part.uploads(step)
+        else:
+            places = (
+                parts[place.buffer].place(place) if place is not None and place.buffer in parts else place
+                for place in step.places
+            )
+            steps.append(step._replace(places=tuple(places)))
+    return program._replace(buffers=tuple(names), steps=tuple(steps))
+
+
+def _in_two_states(call: Call) -> set[int]:
+    if not call.work.is_shader:
+        return set()
+    read, written = set(read_only(call.work)), set()
+    for i, tensor in enumerate(call.work.tensors):
+        if tensor.output:
+            written.add(i)
+    found = [{place.buffer for i in each if (place := call.places[i])} for each in (read, written)]
+    return found[0] & found[1]
+
+
+class _Parts:
+    """The parts of a buffer that do not overlap; ``first``: the number of the first one's new buffer."""
+
+    first = 0
+
+    def __init__(self, program: Program, buffer: int) -> None:
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        for place, size in sorted(_ranges(program.calls)):
+            if place.buffer != buffer:
+                continue
+            if self._ends and place.offset < self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], place.offset + size)
+            else:
+                self._begins.append(place.offset)
+                self._ends.append(place.offset + size)
+
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    def place(self, place: Place) -> Place:
+        return Place(self.first + bisect_right(self._begins, place.offset) - 1, place.offset)
+
+    def uploads(self, upload: Upload) -> Iterator[Upload]:
+        begin, end = upload.place.offset, upload.place.offset + upload.size
+        for number, (first, last) in enumerate(zip(self._begins, self._ends, strict=True)):
+            if begin < last and first < end:
+                at = max(begin, first)
+                yield Upload(Place(self.first + number, at), min(end, last) - at)
 
 
 def packed(program: Program) -> Program:
@@ -164,8 +239,16 @@ def packed(program: Program) -> Program:
     spans: dict[int, list[tuple[int, int]]] = {}
     for place, size in _ranges(program.calls):
         spans.setdefault(place.buffer, []).append((place.offset, place.offset + size))
+    steps_of: dict[int, list[tuple[int, int]]] = {}
+    for call in program.calls:
+        for tensor, offset, element in view_steps(call.work):
+            at = call.places[tensor]
+            if at is not None:
+                steps_of.setdefault(at.buffer, []).append((at.offset + offset, element))
     numbers = {buffer: number for number, buffer in enumerate(sorted(spans))}
-    maps = {buffer: _Squeezed(each, program.slack) for buffer, each in spans.items()}
+    maps = {
+        buffer: _Squeezed(each, program.slack, steps_of.get(buffer, [])) for buffer, each in spans.items()
+    }
 
     def moved(place: Place) -> Place:
         return Place(numbers[place.buffer], maps[place.buffer](place.offset))
@@ -188,9 +271,12 @@ def packed(program: Program) -> Program:
 
 
 class _Squeezed:
-    """New offsets: gaps between tensors become shorter, to the same offset modulo ``_GAP``."""
+    """New offsets: gaps between tensors become shorter, to the same offset modulo ``_GAP``.
 
-    def __init__(self, spans: list[tuple[int, int]], slack: int) -> None:
+    ``steps``: offsets that become multiples of a number, if they can: where views of shaders begin.
+    """
+
+    def __init__(self, spans: list[tuple[int, int]], slack: int, steps: list[tuple[int, int]]) -> None:
         self._begins: list[int] = []
         self._ends: list[int] = []
         self._moved: list[int] = []
@@ -198,10 +284,16 @@ class _Squeezed:
             if self._begins and begin <= self._ends[-1] + _GAP:
                 self._ends[-1] = max(self._ends[-1], end)
                 continue
-            free = self._moved[-1] + self._ends[-1] - self._begins[-1] if self._begins else 0
-            self._moved.append(-(-free // _GAP) * _GAP + begin % _GAP)
             self._begins.append(begin)
             self._ends.append(end)
+        wanted: list[list[tuple[int, int]]] = [[] for _ in self._begins]
+        for offset, step in steps:
+            at = bisect_right(self._begins, offset) - 1
+            wanted[at].append((offset - self._begins[at], step))
+        free = 0
+        for begin, end, some in zip(self._begins, self._ends, wanted, strict=True):
+            self._moved.append(_place_behind(free, begin, some))
+            free = self._moved[-1] + end - begin
         self._ends[-1] += slack
 
     def __call__(self, offset: int) -> int:
@@ -209,6 +301,20 @@ class _Squeezed:
         if at < 0:
             return self._moved[0]
         return self._moved[at] + min(offset, self._ends[at]) - self._begins[at]
+
+
+def _place_behind(free: int, begin: int, wanted: list[tuple[int, int]]) -> int:
+    """The first place from ``free`` on, rounded up, that is ``begin`` modulo ``_GAP`` and from which each
+    offset of ``wanted`` is a multiple of its number, as far as that is possible."""
+    place, period = begin % _GAP, _GAP
+    for offset, step in wanted:
+        for more in range(step // gcd(step, period)):
+            if (place + more * period + offset) % step == 0:
+                place += more * period
+                period = lcm(period, step)
+                break
+    free = -(-free // _GAP) * _GAP
+    return place + max(0, -(-(free - place) // period)) * period
 
 
 # --- what the buffers hold ---
@@ -306,173 +412,3 @@ def laid_bytes(desc: BufferTensorDesc, array: Array) -> Bytes:
     memory = np.zeros(desc.extent_in_bytes, np.uint8)
     _elements(desc, memory, array.dtype)[...] = array
     return memory
-
-
-# --- running it ---
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a program did: ``reports``, the ``record`` of its dispatches, and the error that ended it."""
-
-    reports: list[Report]
-    record: Record
-    error: Error | None = None
-
-    def __repr__(self) -> str:
-        error = "" if self.error is None else f", ended by {self.error.report.id}"
-        return f"<Run with {len(self.reports)} reports of {len(self.record.dispatches)} dispatches{error}>"
-
-    @property
-    def ids(self) -> frozenset[str]:
-        """Of the checks that reported something."""
-        return frozenset(each.id for each in self.reports)
-
-
-def watched(start: Callable[[d3d12.Device | None], Any], device: d3d12.Device | None = None) -> Run:
-    """Runs something that creates devices, or uses this one.  Its reports go to nobody else."""
-    from ..reporting import defaults
-
-    reports: list[Report] = []
-    error: Error | None = None
-
-    def sink(stored: Any) -> None:
-        reports.append(stored.report)
-
-    sinks, defaults.sinks = defaults.sinks, [sink]
-    try:
-        with catch_warnings():
-            simplefilter("ignore", RecordWarning)
-            with start_recording(device) as found:
-                try:
-                    start(device)
-                except Error as raised:
-                    error = raised
-                    reports.append(raised.report)
-    finally:
-        defaults.sinks = sinks
-    return Run(reports, found, error)
-
-
-def run(program: Program, strictness: Strictness | None = None) -> Run:
-    """Runs the program on a device of its own."""
-    device = d3d12.create_device(d3d12.Adapter(name="dmlemu.reduce"), strictness=strictness)
-    try:
-        done = watched(lambda _: _execute(program, device), device)
-    finally:
-        device.__exit__(Exception, None, None)  # it may have ended in the middle
-    for each, call in zip(done.record.dispatches, program.calls, strict=False):
-        done.record.dispatches[each.number] = each._replace(site=call.site)
-    return done
-
-
-def _execute(program: Program, device: d3d12.Device) -> None:
-    session = Session(dml.create_device(device, feature_level=program.level))
-    with session:
-        initial, uploads = contents(program)
-        buffers = [session.upload(name, data) for name, data in zip(program.buffers, initial, strict=True)]
-        calls = [_Prepared(session, program, call, buffers) for call in program.calls]
-        session.use_descriptors(sum(each.descriptor_count for each in calls) + 1)
-        for each in calls:
-            each.initialize()
-        session.barrier()
-        prepared = iter(calls)
-        for number, step in enumerate(program.steps):
-            if isinstance(step, Upload):
-                session.run()  # the states of buffers decay, so that the copy may write
-                session.write(buffers[step.place.buffer], uploads[number], step.place.offset)
-            else:
-                next(prepared).dispatch()
-                session.barrier()
-        session.run()
-        device.checks.end()
-
-
-class _Prepared:
-    """A compiled dispatch with its bindings."""
-
-    def __init__(
-        self, session: Session, program: Program, call: Call, buffers: Sequence[d3d12.Resource]
-    ) -> None:
-        self._session = session
-        self._compiled = compile_work(session.dml, call.work, program.array, session.keep)
-        by_path = {
-            tensor.path: (tensor, self._binding(session, tensor, place, array, buffers))
-            for tensor, place, array in zip(call.work.tensors, call.places, call.arrays, strict=True)
-        }
-        fields = [(each.output, by_path.get(each.path)) for each in self._compiled.fields]
-        inputs = [found for output, found in fields if not output]
-        self._inputs = [each[1] if each and not each[0].owned else None for each in inputs]
-        self._owned = [each[1] if each and each[0].owned else None for each in inputs]
-        self._outputs = [found[1] if found else None for output, found in fields if output]
-        properties = self._compiled.get_binding_properties()
-        self._persistent = session.persistent_buffer(self._compiled)
-        self._temporary = session.temporary_buffer(self._compiled)
-        self.descriptor_count = 2 * properties.required_descriptor_count + len(fields) + 8
-
-    @staticmethod
-    def _binding(
-        session: Session,
-        tensor: RecordedTensor,
-        place: Place | None,
-        array: Array | None,
-        buffers: Sequence[d3d12.Resource],
-    ) -> dml.BufferBinding:
-        size = tensor.desc.size_in_bytes
-        if place is not None:
-            return dml.BufferBinding(buffers[place.buffer], place.offset, size)
-        if array is None:
-            return dml.BufferBinding(session.buffer(tensor.path, size), 0, size)
-        data = np.zeros(size, np.uint8)
-        data[: tensor.desc.extent_in_bytes] = laid_bytes(tensor.desc, array)
-        return dml.BufferBinding(session.upload(tensor.path, data), 0, size)
-
-    def initialize(self) -> None:
-        owned = [self._owned] if any(self._owned) else None
-        kept = None if self._persistent is None else [self._persistent]
-        self._session.initialize(self._compiled, inputs=owned, persistent=kept)
-
-    def dispatch(self) -> None:
-        self._session.dispatch(
-            self._compiled,
-            self._inputs,
-            self._outputs,
-            persistent=self._persistent,
-            temporary=self._temporary,
-        )
-
-
-def compile_work(
-    device: dml.Device,
-    work: Work,
-    array: Callable[[str], Array],
-    own: Callable[[Any], Any],
-) -> dml.CompiledOperator:
-    """The operator or graph; ``own`` is called with what must be released."""
-    if isinstance(work.desc, GraphWork):
-        compiled = own(device.compile_graph(_graph(device, work.desc, array), work.flags))
-    else:
-        assert not isinstance(work.desc, str)
-        operator = own(device.create_operator(work.desc))
-        operator.set_name(work.name)
-        compiled = own(device.compile_operator(operator, work.flags))
-    compiled.set_name(work.name)
-    found: dml.CompiledOperator = compiled
-    return found
-
-
-def _graph(device: dml.Device, graph: GraphWork, array: Callable[[str], Array]) -> dml.GraphDesc:
-    nodes: list[dml.OperatorGraphNodeDesc | dml.ConstantDataGraphNodeDesc] = []
-    for node, name in zip(graph.nodes, graph.names, strict=True):
-        if isinstance(node, str):
-            nodes.append(dml.ConstantDataGraphNodeDesc(array(node), name))
-        else:
-            nodes.append(dml.OperatorGraphNodeDesc(device.create_operator(node), name))
-    return dml.GraphDesc(
-        graph.input_count,
-        graph.output_count,
-        nodes,
-        [dml.InputGraphEdgeDesc(*each) for each in graph.input_edges],
-        [dml.OutputGraphEdgeDesc(*each) for each in graph.output_edges],
-        [dml.IntermediateGraphEdgeDesc(*each) for each in graph.intermediate_edges],
-    )

@@ -39,6 +39,7 @@ from .model import (
     Record,
     RecordedTensor,
     RecordWarning,
+    ShaderWork,
     Work,
     Written,
     content_key,
@@ -66,11 +67,11 @@ def record(
     created in it (None).
 
     For each executed dispatch: its operator desc or graph, the layouts of its tensors, and their elements
-    before (inputs) and after (outputs) the run; of a shader, whose code is not kept, the bytes of its views,
-    by the names in the shader.  ``as`` gives the :class:`Record`.  ``path``: the file that is written at the
-    end, a ``.dmlrec``.  ``only``: names of operators and pipeline states, as a pattern (``conv*``) or a
-    function.  ``limit``: bytes of contents that are kept; equal contents count once.  A
-    :class:`RecordWarning` when the block ends, and ``notes``, list what was left out.
+    before (inputs) and after (outputs) the run; of a shader its container, root signature and root arguments,
+    and the bytes of its views, by the names in the shader.  ``as`` gives the :class:`Record`.  ``path``: the
+    file that is written at the end, a ``.dmlrec``.  ``only``: names of operators and pipeline states, as a
+    pattern (``conv*``) or a function.  ``limit``: bytes of contents that are kept; equal contents count once.
+    A :class:`RecordWarning` when the block ends, and ``notes``, list what was left out.
 
     Dispatches count from when both the list is recorded and executed inside of the block.
     """
@@ -102,6 +103,7 @@ class _RunningShader(NamedTuple):
     """A dispatch of a shader that has begun."""
 
     found: ShaderDispatch
+    pipeline: d3d12.PipelineState
     where: list[Place | None]
     arrays: list[Array | None]
 
@@ -212,6 +214,7 @@ class _Watch:
         self._owned: weakref.WeakKeyDictionary[CompiledOperator, dict[int, Array]] = (
             weakref.WeakKeyDictionary()
         )
+        self._pipelines: weakref.WeakValueDictionary[int, d3d12.PipelineState] = weakref.WeakValueDictionary()
         stream = device.events
         self._subscriptions: list[Subscription] = []
         for callback, kind in (
@@ -320,8 +323,9 @@ class _Watch:
         """Copies what its views hold."""
         packet = decode_one(event.packet)
         assert isinstance(packet, DispatchShaderPacket | ExecuteIndirectPacket)
-        found = describe(packet, self._gpu.memory, self._pipeline(packet.program))
-        if found is None:
+        pipeline = self._pipeline(packet.program)
+        found = None if pipeline is None else describe(packet, self._gpu.memory, pipeline)
+        if pipeline is None or found is None:
             self._recording.leave_out("left out: their views do not lie in memory")
             return
         tensors = found.work.tensors
@@ -334,7 +338,7 @@ class _Watch:
             for tensor, address, words in zip(tensors, found.addresses, found.constants, strict=True)
         ]
         key = (event.queue, event.ticket, event.list_serial, event.command)
-        self._shaders[key] = _RunningShader(found, where, arrays)
+        self._shaders[key] = _RunningShader(found, pipeline, where, arrays)
 
     def _after_shader(self, event: Executed) -> None:
         """Copies what its views hold now."""
@@ -355,7 +359,7 @@ class _Watch:
         record.dispatches.append(
             Dispatch(
                 len(record.dispatches),
-                found.work,
+                self._with_code(found.work, running.pipeline),
                 command.list,
                 command.number,
                 spell_site(command.command.site) if command.command.site else "",
@@ -366,13 +370,24 @@ class _Watch:
             )
         )
 
-    def _pipeline(self, program: int) -> str:
-        """The name of the pipeline state that has a program; without one, of the shader's entry."""
+    def _with_code(self, work: Work, pipeline: d3d12.PipelineState) -> Work:
+        """With the keys of the container and of the root signature, which are kept."""
+        if not isinstance(work.desc, ShaderWork):
+            return work
+        parts = pipeline.code, pipeline.root_signature.content
+        code, signature = self._recording.keep([np.frombuffer(each, np.uint8) for each in parts])
+        if code is None or signature is None:
+            return work._replace(desc="its code exceeds the limit of the recording")
+        return work._replace(desc=work.desc._replace(code=code, root_signature=signature))
+
+    def _pipeline(self, program: int) -> d3d12.PipelineState | None:
+        """The pipeline state that has a program; None: it has been released, as the GPU will find."""
         device = self._device()
-        for each in [] if device is None else device.context.live_children():
-            if isinstance(each, d3d12.PipelineState) and each.program.serial == program:
-                return each.name or each.shader.name
-        return ""
+        if program not in self._pipelines and device is not None:
+            for each in device.context.live_children():
+                if isinstance(each, d3d12.PipelineState):
+                    self._pipelines[each.program.serial] = each
+        return self._pipelines.get(program)
 
     # --- operators ---
 

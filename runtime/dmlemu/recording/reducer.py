@@ -15,9 +15,18 @@ from ..errors import Error, Severity, Strictness, shorten
 from ..files import write_file
 from .comparison import diff
 from .file import RecordError, read, write
-from .forms import model_of, program_text, run_model_text, run_options, run_program_text
-from .model import Record, content_key
-from .program import Call, Program, Run, mended, packed, program_of, run
+from .forms import (
+    model_of,
+    program_text,
+    run_model_text,
+    run_options,
+    run_program_text,
+    shader_files,
+)
+from .model import GraphWork, Record, ShaderWork, content_key
+from .program import Call, Program, mended, packed, program_of
+from .runs import Run, reason_of, run
+from .shader_text import drawn_notes
 from .shrink import variants
 
 __all__ = ["Progress", "Reduced", "reduce"]
@@ -59,6 +68,11 @@ class Reduced:
     is_interrupted: bool = False
     run_options: str = ""
 
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The containers of shaders, by the names of the files that ``model`` and ``text`` read."""
+        return shader_files(self.program)
+
     def __repr__(self) -> str:
         return f"<Reduced to {len(self.program.calls)} of {self.first_dispatches} dispatches: {self.what}>"
 
@@ -80,7 +94,8 @@ class Reduced:
         return "\n".join([*lines, *self.notes])
 
     def save(self, stem: str | os.PathLike[str]) -> list[Path]:
-        """Writes ``stem`` with ``.dmlrec``, ``.json`` (unless there is no model) and ``.py``.
+        """Writes ``stem`` with ``.dmlrec``, ``.json`` (unless there is no model) and ``.py``, and
+        :attr:`files` beside them.
 
         OSError: a file cannot be written; the others are, and ``__cause__`` is that of another one that
         cannot.
@@ -88,8 +103,12 @@ class Reduced:
         base = Path(stem)
         made: list[Path] = []
         problem: OSError | None = None
-        for suffix, content in ((".dmlrec", self.record), (".py", self.text), (".json", self.model)):
-            path = base.with_name(base.name + suffix)
+        contents: list[tuple[str, Record | str | bytes | None]] = [
+            (base.name + suffix, content)
+            for suffix, content in ((".dmlrec", self.record), (".py", self.text), (".json", self.model))
+        ]
+        for name, content in (*contents, *self.files.items()):
+            path = base.with_name(name)
             try:
                 if isinstance(content, Record):
                     write(content, path)
@@ -199,11 +218,11 @@ class _Search:
         done = self._run(self.best)
         if not self._predicate(done):
             ids = ", ".join(sorted(done.ids)) or "none"
-            ended = f"; it ended with an error: {done.error.report.message}" if done.error else ""
+            ended = f"; it ended with an error: {reason_of(done.error)}" if done.error else "."
             how = "" if self._strictness is None else f" at strictness {self._strictness.value}"
             raise RecordError(
                 f"The record does not show {name} when it is run again{how}; these checks report something: "
-                f"{ids}{ended}.  "
+                f"{ids}{ended}  "
                 "A record has dispatches and what they read; no barriers, fences, descriptors, "
                 "declared layouts, shapes of uploaded arrays, uploads that nobody reads or memory "
                 "that nobody wrote."
@@ -269,14 +288,19 @@ class _Search:
         text = program_text(self.best, name, self._strictness)
         model, missing = model_of(self.best)
         notes = notes + missing
-        if not self._predicate(run_program_text(text)):
+        notes += drawn_notes(self.best)
+        if not self._predicate(run_program_text(text, shader_files(self.best))):
             notes.append(f"The Python program does not show {name}.")
         if model is not None and not self._predicate(run_model_text(self.best, model, self._strictness)):
             notes.append(f"The DxDispatch model does not show {name}.")
         if self.is_interrupted:
             notes.append("The search was interrupted: this is the best program so far.")
-        if any(not each.work.descs or isinstance(each.work.desc, tuple) for each in self.best.calls):
-            notes.append("Graphs were kept as they are: their tensors do not become smaller.")
+        for kind, note in (
+            (GraphWork, "Graphs were kept as they are: their tensors do not become smaller."),
+            (ShaderWork, "The views of compute shaders were kept as they are."),
+        ):
+            if any(isinstance(each.work.desc, kind) for each in self.best.calls):
+                notes.append(note)
         return Reduced(
             name,
             self.done.record,

@@ -14,13 +14,15 @@ from ..dml.declared.schema import OperatorDesc, operator_fields
 from ..dml.device import check_desc
 from ..dml.lowering.compile import TensorField
 from ..dml.tensor_desc import BufferTensorDesc
-from ..errors import Error, Strictness, capital
+from ..errors import Error, Severity, Strictness, capital
 from ..evaluation import pack_tensor, unpack_tensor
+from ..reporting import Response
 from ..session import Session
 from .comparison import Comparison, Difference, compare_arrays
 from .file import RecordError, read
 from .model import Array, Dispatch, GraphWork, Record, Work
-from .program import cannot_run, compile_work
+from .program import Program, call_of, cannot_run, contents, fitted
+from .runs import compile_work, prepared, reason_of
 
 __all__ = ["replay"]
 
@@ -39,15 +41,18 @@ def replay(
     """Runs each dispatch of a record (or of its file) again and compares the outputs, bit for bit.
 
     ``strictness`` and ``chaos`` are those of the device that it runs on.  ``layouts``: a seed; each
-    operator's tensors get other legal strides, drawn from it.  Graphs keep theirs.
+    operator's tensors get other legal strides, drawn from it.  Graphs and shaders keep theirs.  Shaders have
+    the waves that they had when they were recorded, unless chaos draws others.
 
-    Raises :class:`RecordError` for a record that cannot be run, :class:`dmlemu.Error` as the DirectML calls
-    do.
+    What checks report while it runs is a note of the result.  Raises :class:`RecordError` for a record that
+    cannot be run, :class:`dmlemu.Error` as the DirectML calls do.
     """
     source = record if isinstance(record, Record) else read(record)
     adapter = d3d12.Adapter(name="dmlemu.replay", policy=chaos)
     device = d3d12.create_device(adapter, strictness=None if strictness is None else Strictness(strictness))
-    runner = _Runner(source, device, None if layouts is None else Random(layouts))
+    for severity in (Severity.CORRUPTION, Severity.ERROR):
+        device.reports.responses[severity] = Response.COLLECT  # what is wrong is compared all the same
+    runner = _Runner(source, device, None if layouts is None else Random(layouts), is_drawn=chaos is not None)
     compared, difference, notes = 0, None, []
     with device:
         try:
@@ -62,16 +67,30 @@ def replay(
                     break
         finally:
             runner.close()
-    if layouts is not None and any(isinstance(each.work.desc, GraphWork) for each in source.dispatches):
-        notes.append("Graphs were run in their recorded layouts.")
+        reports = {
+            each.report.id: each.report.message
+            for each in reversed(list(device.reports))
+            if each.report.severity <= Severity.ERROR
+        }  # the first one of each check
+    for id, message in sorted(reports.items()):
+        notes.append(f"{id} was reported while the dispatches ran again: {message}")
+    for kept, found in (
+        ("Graphs", any(isinstance(each.work.desc, GraphWork) for each in source.dispatches)),
+        ("Compute shaders", any(each.work.is_shader for each in source.dispatches)),
+    ):
+        if layouts is not None and found:
+            notes.append(f"{kept} were run in their recorded layouts.")
     return Comparison(difference, compared, notes, "run again")
 
 
 class _Runner:
     """Sessions on one device, one for each feature level."""
 
-    def __init__(self, record: Record, device: d3d12.Device, random: Random | None) -> None:
+    def __init__(
+        self, record: Record, device: d3d12.Device, random: Random | None, *, is_drawn: bool
+    ) -> None:
         self._record, self._device, self._random = record, device, random
+        self._is_drawn = is_drawn  # chaos draws what shaders leave open
         self._sessions: dict[dml.FeatureLevel, Session] = {}
 
     def close(self) -> None:
@@ -81,20 +100,51 @@ class _Runner:
     def run(self, dispatch: Dispatch) -> Difference | None:
         """Runs one dispatch; its first difference."""
         session = self._session(dispatch.work.level)
+        arrays = [None if key is None else self._record.array(key) for key in dispatch.contents]
         with _Parts(session) as parts:
-            compiled = self._compile(session, parts, dispatch.work, dispatch.number)
-            fields = [field for field in compiled.fields if field.desc is not None]
-            _check(dispatch, fields)
-            arrays = [None if key is None else self._record.array(key) for key in dispatch.contents]
-            found = parts.run(compiled, dict(zip(fields, arrays, strict=True)))
+            run = self._run_shader if dispatch.work.is_shader else self._run_operator
+            found = run(session, parts, dispatch, arrays)
         for i, _ in dispatch.tensors(output=True):
             expected, key = arrays[i], dispatch.undefined[i]
             assert expected is not None  # the dispatch is complete
             undefined = None if key is None else self._record.array(key)
-            difference = compare_arrays(dispatch, i, expected, found[fields[i]], None, undefined)
+            difference = compare_arrays(dispatch, i, expected, found[i], None, undefined)
             if difference is not None:
                 return difference
         return None
+
+    def _run_operator(
+        self, session: Session, parts: _Parts, dispatch: Dispatch, arrays: list[Array | None]
+    ) -> dict[int, Array]:
+        """The outputs, by position."""
+        compiled = self._compile(session, parts, dispatch.work, dispatch.number)
+        fields = [field for field in compiled.fields if field.desc is not None]
+        _check(dispatch, fields)
+        found = parts.run(compiled, dict(zip(fields, arrays, strict=True)))
+        return {i: found[fields[i]] for i, _ in dispatch.tensors(output=True)}
+
+    def _run_shader(
+        self, session: Session, parts: _Parts, dispatch: Dispatch, _: list[Array | None]
+    ) -> dict[int, Array]:
+        """The same, on buffers in which its views lie to each other as they did."""
+        call = call_of(self._record, dispatch)
+        program = fitted(Program(tuple(self._record.buffers), (call,), self._record.array))
+        [call] = program.calls
+        initial = zip(program.buffers, contents(program)[0], strict=True)
+        buffers = [parts.own(session.upload(name, data)) for name, data in initial]
+        try:
+            is_chosen = not self._is_drawn
+            prepared(session, program, call, buffers, parts.own, is_chosen=is_chosen).dispatch()
+        except (Error, RecordError) as error:
+            name = f"Dispatch {dispatch.number} ({dispatch.work.title})"
+            raise RecordError(f"{name} cannot be run: {reason_of(error)}") from error
+        found = {}
+        for i, tensor in dispatch.tensors(output=True):
+            place = call.places[i]
+            assert place is not None  # cannot_run has looked
+            dtype, sizes = tensor.desc.dtype, tuple(tensor.desc.sizes)
+            found[i] = session.read(buffers[place.buffer], dtype, sizes, place.offset)
+        return found
 
     def _session(self, level: dml.FeatureLevel) -> Session:
         if level not in self._sessions:

@@ -13,7 +13,7 @@ from ..dml.device import check_desc
 from ..dml.lowering.fields import tensor_fields
 from ..dml.tensor_desc import BufferTensorDesc
 from ..errors import Error
-from .model import Place
+from .model import Place, ShaderWork
 from .program import Call, Program, Upload, packed
 
 __all__ = ["variants"]
@@ -28,7 +28,7 @@ Layout = Callable[[BufferTensorDesc, Sizes], Sequence[int] | None]
 
 def variants(program: Program) -> Iterator[Program]:
     """The largest steps first.  Not all of them are legal when they run; the descs are."""
-    for make in (_values, _sizes, _uploads, _gaps, _offsets, _slack):
+    for make in (_values, _groups, _sizes, _uploads, _gaps, _offsets, _slack):
         yield from (each for each in make(program) if each is not None)
 
 
@@ -351,6 +351,22 @@ def _slack(program: Program) -> Iterator[Program]:
     for less in (0, 4, 16, 64):
         if less < program.slack:
             yield packed(program._replace(slack=less))
+
+
+def _groups(program: Program) -> Iterator[Program]:
+    """Fewer groups of a shader along one axis."""
+    for number, step in enumerate(program.steps):
+        work = step.work.desc if isinstance(step, Call) else None
+        if not isinstance(work, ShaderWork) or work.groups is None or not isinstance(step, Call):
+            continue
+        for axis, count in enumerate(work.groups):
+            for less in dict.fromkeys((1, 2, count // 2, count - 1)):
+                if 0 < less < count:
+                    x, y, z = (less if i == axis else each for i, each in enumerate(work.groups))
+                    desc = work._replace(groups=(x, y, z))
+                    steps = list(program.steps)
+                    steps[number] = step._replace(work=step.work._replace(desc=desc))
+                    yield program._replace(steps=tuple(steps))
 
 
 def _values(program: Program) -> Iterator[Program | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,31 @@ def test_arguments_that_cannot_be_are_refused(built: Built, strictness: str) -> 
     done = run(*DMLEMU, "exec", "--strictness", strictness, built("shaders"), SAXPY, "refuse")
     assert done.stdout == "done\n", done.stderr
     assert "a bug of dmlemu" not in done.stderr
+
+
+DOUBLES = """
+def scales(run):
+    return any(each.work.is_shader and each.work.desc.indirect for each in run.record.dispatches)
+"""
+
+
+def test_a_record_is_compared_replayed_and_reduced(built: Built, tmp_path: Path) -> None:
+    """Root descriptors, a table and an ExecuteIndirect; the reduced program is one of Python."""
+    record = tmp_path / "run.dmlrec"
+    done = run(*DMLEMU, "exec", "--strict", "--record", record, built("shaders"), SAXPY, "run")
+    assert (reported(done.stderr), done.returncode) == ("", 0)
+    done = run(*DMLEMU, "replay", record)
+    assert done.returncode == 0 and re.match(r"\d dispatches were run again: no output", done.stdout), done
+    assert run(*DMLEMU, "diff", record, record).returncode == 0
+    done = run(*DMLEMU, "diff", record, "--reference")
+    assert done.returncode == 2 and "not compared with a reference: a compute shader." in done.stderr, done
+    (tmp_path / "shows.py").write_text(DOUBLES)
+    done = run(*DMLEMU, "reduce", record, "--while", "shows:scales", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"1 of \d dispatches, ", done.stdout) and "does not show" not in done.stdout, done.stdout
+    assert "is an ExecuteIndirect, and a model has the numbers of groups" in done.stdout
+    done = run(sys.executable, tmp_path / "run.reduced.py")
+    assert done.returncode == 0, done.stderr
 
 
 # --- the example ---

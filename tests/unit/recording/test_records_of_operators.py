@@ -15,7 +15,8 @@ from dmlemu.dml.declared import declared
 from dmlemu.dml.declared.definition import emulated, example_of
 from dmlemu.dml.declared.schema import FieldKind, operator_fields
 from dmlemu.recording.forms import model_of, program_text, run_model_text, run_program_text
-from dmlemu.recording.program import program_of, run
+from dmlemu.recording.program import program_of
+from dmlemu.recording.runs import run
 from dmlemu_hw.events import READ
 
 KINDS = sorted(emulated())
@@ -116,7 +117,7 @@ def test_all_have_the_same_outputs_as_programs(path: Path, form: str) -> None:
         ]
         done = run_model_text(program, model, None)
     elif form == "text":
-        done = run_program_text(program_text(program, "nothing", None))
+        done = run_program_text(program_text(program, "nothing", None), {})
     else:
         done = run(program)
     assert done.error is None, done.error

@@ -22,7 +22,8 @@ from dmlemu.dml.declared import declared
 from dmlemu.dml.declared.definition import definition_of, emulated, example_of
 from dmlemu.recording import RecordError, Reduced, Run
 from dmlemu.recording.forms import expression, run_program_text
-from dmlemu.recording.program import program_of, run
+from dmlemu.recording.program import program_of
+from dmlemu.recording.runs import run
 
 sys.path.append(str(Path(__file__).parents[2] / "checks"))
 
@@ -57,7 +58,7 @@ def check_forms(found: Reduced, id: str, folder: Path, capsys: pytest.CaptureFix
     capsys.readouterr()
     main(["run", str(paths[".json"]), *found.run_options.split()])
     assert id in capsys.readouterr().err
-    assert id in run_program_text(paths[".py"].read_text()).ids
+    assert id in run_program_text(paths[".py"].read_text(), found.files).ids
 
 
 @pytest.mark.parametrize(
@@ -274,7 +275,7 @@ def test_bytes_that_changed_in_between_are_uploaded_in_between() -> None:
 
     reduced = dmlemu.reduce(found, shows)
     assert [each.work.name for each in reduced.program.calls] == ["first", "last"]
-    assert shows(run_program_text(reduced.text))
+    assert shows(run_program_text(reduced.text, reduced.files))
     assert any("upload between dispatches is a dispatch" in each for each in reduced.notes)
 
 
@@ -490,7 +491,7 @@ def test_a_graph_has_no_model(tmp_path: Path) -> None:
         session.run()
 
     found = dmlemu.reduce(record, is_large)
-    assert found.model is None and is_large(run_program_text(found.text))
+    assert found.model is None and is_large(run_program_text(found.text, found.files))
     assert any(
         "'net' (graph) is a graph" in each or "is a graph, and a model" in each for each in found.notes
     )

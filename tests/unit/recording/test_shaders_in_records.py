@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import pytest
 import dmlemu
 from dmlemu import d3d12, dml, recording
 from dmlemu.recording import Dispatch, Record, RecordError
+from dmlemu.shaders import native
 from dmlemu.stepping import observe
 from dmlemu.stepping.values import read_tensor
 
@@ -88,11 +92,17 @@ def add_scale_add(
     return session.read(z, np.float32, [64])
 
 
-def recorded(path: Path | None = None, scale: float = 2.5, only: Any = "*", **more: Any) -> Record:
-    strictness = more.pop("strictness", "strict")
+def recorded(
+    path: Path | None = None,
+    scale: float = 2.5,
+    only: Any = "*",
+    limit: int = recording.LIMIT,
+    strictness: str = "strict",
+    **more: Any,
+) -> Record:
     device = d3d12.create_device(d3d12.Adapter(), strictness=dmlemu.Strictness(strictness))
     session = dmlemu.Session(dml.create_device(device), descriptors=256)
-    with session, dmlemu.record(device, path, only=only) as found:
+    with session, dmlemu.record(device, path, only=only, limit=limit) as found:
         add_scale_add(session, scale, **more)
     return found
 
@@ -144,20 +154,88 @@ def test_diff_names_the_shader_that_differs_and_its_bindings() -> None:
 
 def test_diff_with_references_says_that_it_has_none_of_shaders() -> None:
     result = recording.diff(recorded(), reference=True)
-    assert result and "1 not compared with a reference: a compute shader." in str(result)
+    assert result and result.notes == ["1 not compared with a reference: a compute shader."]
 
 
-def test_replay_says_which_shaders_it_did_not_run() -> None:
-    result = recording.replay(recorded())
+def test_replay_runs_shaders_again() -> None:
+    found = recorded()
+    assert recording.replay(found).compared == 3
+    assert recording.replay(found, layouts=1).notes == ["Compute shaders were run in their recorded layouts."]
+    dispatch = of_shader(found)
+    wrong = found.array(dispatch.contents[-1] or "").copy()
+    wrong[7] += 1
+    keys = (*dispatch.contents[:-1], "wrong")
+    changed = Record({**found.contents, "wrong": wrong})
+    changed.buffers, changed.dispatches = found.buffers, list(found.dispatches)
+    changed.dispatches[1] = dispatch._replace(contents=keys)
+    difference = recording.replay(changed).difference
+    assert difference is not None
+    assert (difference.dispatch.work.name, difference.path, difference.index) == ("scale", "y", (7,))
+    assert (difference.given, difference.expected) == (36.0, 37.0)
+
+
+def test_without_llvm_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = recorded()
+    native._compile.cache_clear()
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    said = (
+        r"Shaders are compiled by LLVM, which is not installed: the extra 'hlsl' of dmlemu brings llvmlite\."
+    )
+    with pytest.raises(
+        RecordError, match=rf"Dispatch 1 \('scale' \(compute shader\)\) cannot be run: .*{said}"
+    ):
+        recording.replay(found)
+    with pytest.raises(RecordError, match=said):
+        recording.reduce(found, "LAYOUT_HANDOVER")
+
+
+def without_code(path: Path) -> Path:
+    """The record as it was written before records had the code of shaders."""
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(entries["manifest.json"])
+    manifest["version"] = 1
+    for work in manifest["works"]:
+        if work.pop("shader", None) is not None:
+            work["unknown"] = "a record has no code of shaders; run the program itself again"
+    entries["manifest.json"] = json.dumps(manifest).encode()
+    old = path.with_name("old.dmlrec")
+    with zipfile.ZipFile(old, "w") as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+    return old
+
+
+def test_an_older_record_has_no_code(tmp_path: Path) -> None:
+    path = tmp_path / "a.dmlrec"
+    found = recorded(path)
+    old = recording.read(without_code(path))
+    assert recording.diff(old, found)
+    result = recording.replay(old)
     assert result and result.compared == 2
     (note,) = result.notes
     assert note.startswith("Dispatch 1, 'scale' (compute shader), command ")
     assert note.endswith("was not run: a record has no code of shaders; run the program itself again.")
-
-
-def test_reduce_takes_a_shader_for_an_upload() -> None:
     with pytest.raises(RecordError, match=r"'scale' .* was taken for an upload of its outputs: a record has"):
-        recording.reduce(recorded(), "HAZARD_RAW")
+        recording.reduce(old, "HAZARD_RAW")
+
+
+def test_a_record_without_shaders_is_one_of_version_1(tmp_path: Path) -> None:
+    versions = {}
+    for name, only in (("with", "*"), ("without", "[ab]*")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", recording.RecordWarning)
+            recorded(tmp_path / name, only=only)
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            versions[name] = json.loads(archive.read("manifest.json"))["version"]
+    assert versions == {"with": 2, "without": 1}
+
+
+def test_what_is_kept_of_a_shader_is_within_the_limit() -> None:
+    with pytest.warns(recording.RecordWarning, match="which exceed the limit of 3000 bytes"):
+        found = recorded(limit=3000)
+    (note,) = recording.replay(found).notes
+    assert note.endswith("was not run: its code exceeds the limit of the recording.")
 
 
 def test_the_filter_asks_for_the_name_of_the_pipeline_state() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dmlemu_hw.chaos import Mode as ChaosMode
 from dmlemu_hw.events import Decided
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...shaders import CompiledShader, Container, ShaderError
     from ..core.device_context import DeviceContext
 
-__all__ = ["PipelineState", "create_compute_pipeline_state", "create_pipeline_state"]
+__all__ = ["Chosen", "PipelineState", "create_compute_pipeline_state", "create_pipeline_state"]
 
 _BLOB = b"dmlemu compute pipeline 1\n"
 _HASH = 32  # bytes of SHA-256
@@ -40,12 +40,19 @@ _OF_COMPUTE = {
 }
 
 
+class Chosen(NamedTuple):
+    """What a shader may leave open: lanes of a wave, and whether denormal FLOAT32 numbers are 0."""
+
+    wave: int
+    flush: bool
+
+
 class PipelineState(DeviceChild):
     """A compute shader, ready to be dispatched; mirrors ``ID3D12PipelineState``.
 
     ``root_signature``: the one that it was created with, or the shader's own, which lives as long as the
     pipeline state.  ``program``: what the GPU runs.  ``shader``: the compiled shader; its ``threads`` are
-    those of a group.
+    those of a group.  ``code``: the container that it was created from.
     """
 
     kind = "pipeline state"
@@ -58,10 +65,13 @@ class PipelineState(DeviceChild):
         shader: CompiledShader,
         container: Container | None,
         blob: bytes,
+        code: bytes = b"",
+        flush: bool | None = None,
     ) -> None:
         super().__init__(context)
         self.root_signature = root_signature
         self.shader = shader
+        self.code = code
         self._blob = blob
         x, y, z = shader.threads
         self.program = Program(
@@ -75,7 +85,7 @@ class PipelineState(DeviceChild):
             uses_heap=shader.uses_heap,
             keeper=shader,
             watched=None if container is None else partial(_watched_code, container, shader),
-            flush=_flushes(context, shader),
+            flush=_flushes(context, shader) if flush is None else flush,
         )
         context.gpu.memory.programs.add(self.program)
         self._own(self.program)
@@ -107,8 +117,12 @@ def create_compute_pipeline_state(
     context: DeviceContext,
     desc: ComputePipelineStateDesc | None,
     operation: str = "CreateComputePipelineState",
+    chosen: Chosen | None = None,
 ) -> PipelineState:
-    """``ID3D12Device::CreateComputePipelineState``."""
+    """``ID3D12Device::CreateComputePipelineState``.
+
+    ``chosen``: what an earlier run chose, or chaos drew for it; None: as suits the shader, or as drawn.
+    """
     context.check_alive(operation)
     if desc is None:
         raise PS1.none(operation=operation)
@@ -122,7 +136,9 @@ def create_compute_pipeline_state(
     signature = _root_signature(context, desc.root_signature, code, container, operation)
     blob = _blob_of(code, signature)
     _check_cached(desc.cached_pso, blob, operation)
-    made = PipelineState(context, signature, _compiled(context, container, operation), container, blob)
+    wave, flush = (0, None) if chosen is None else chosen
+    shader = _compiled(context, container, operation, wave)
+    made = PipelineState(context, signature, shader, container, blob, code, flush)
     if desc.root_signature is None:
         made.make_own(signature)
     return made
@@ -205,20 +221,23 @@ def _flushes(context: DeviceContext, shader: CompiledShader) -> bool:
     return shader.denormals == "ftz"
 
 
-def _compiled(context: DeviceContext, container: Container, operation: str) -> CompiledShader:
-    """E_NOTIMPL: what compiles shaders is not installed, or does not know something in this one."""
+def _compiled(context: DeviceContext, container: Container, operation: str, wave: int) -> CompiledShader:
+    """E_NOTIMPL: what compiles shaders is not installed, or does not know something in this one.
+
+    ``wave``: lanes; 0: as suits the shader, and chaos draws them.
+    """
     from ... import shaders
 
     random, sizes = context.gpu.random(ChaosMode.WAVES), shaders.wave_sizes(container)
-    wave = 0 if random is None or not sizes else random.choice(sizes)
+    drawn = 0 if wave or random is None or not sizes else random.choice(sizes)
     try:
-        found = shaders.compile_shader(container, wave=wave)
+        found = shaders.compile_shader(container, wave=wave or drawn)
     except shaders.CompilerMissing as error:
         raise not_implemented(operation, "A compute shader", f"{capital(str(error))}.") from None
     except shaders.ShaderError as error:
         raise _refused(error, "a container of DXIL", operation) from None
-    if wave:
-        what = f"waves of shader '{printable(found.name)}' have {wave} threads"
+    if drawn:
+        what = f"waves of shader '{printable(found.name)}' have {drawn} threads"
         context.gpu.events.emit(Decided(ChaosMode.WAVES.value, what))
     return found
 
