@@ -36,7 +36,27 @@ def _of_heads(x: Any, count: int) -> Any:
     return x.reshape(*x.shape[-3:-1], count, -1).swapaxes(1, 2)
 
 
+def _projected(o: Any, h: int, g: int, separate: Any, stacked: Any, bias: Any) -> dict[str, Any]:
+    """Queries "q", new keys "k" and values "v" with their bias, by heads, of which keys and values have ``g``."""
+    query_key, key_value, query_key_value = stacked
+    found = {"q": (query_key, 0), "k": (query_key, 1)} if query_key is not None else {}
+    found |= {"k": (key_value, 0), "v": (key_value, 1)} if key_value is not None else {}
+    found |= {"qkv"[i]: (query_key_value, i) for i in range(3) if query_key_value is not None}
+    parts = {name: x[..., i, :].swapaxes(1, 2) for name, (x, i) in found.items()}
+    each = zip("qkv", separate, (h, g, g), strict=True)
+    parts |= {name: _of_heads(x, count) for name, x, count in each if x is not None}
+    if bias is not None and "k" in parts:
+        sizes = [parts[name].shape[1] * parts[name].shape[-1] for name in "qkv"]
+        for name, (start, end) in zip("qkv", pairwise(np.cumsum([0, *sizes])), strict=True):
+            own = bias.reshape(-1)[start:end]
+            parts[name] = parts[name] + own.reshape(parts[name].shape[1], 1, -1)
+    elif bias is not None:
+        parts["q"] = parts["q"] + bias.reshape(-1)[: h * parts["q"].shape[-1]].reshape(h, 1, -1)
+    return parts
+
+
 def _heads(
+    t: Any,
     o: Any,
     query: Any,
     key: Any,
@@ -51,39 +71,46 @@ def _heads(
     past_value: Any,
     lengths: Any = None,
 ) -> _Heads | None:
-    """Of NumPy arrays or of tensors.  None: its scores are not sums."""
+    """``t``: NumPy or PyTorch, whose the tensors are.  None: what the mask does is no sum."""
     h = getattr(o, "query_head_count", None) or o.head_count
     g = getattr(o, "key_value_head_count", h)
-    stacked = {"q": (query_key, 0), "k": (query_key, 1)} if query_key is not None else {}
-    stacked |= {"k": (key_value, 0), "v": (key_value, 1)} if key_value is not None else {}
-    stacked |= {"qkv"[i]: (query_key_value, i) for i in range(3) if query_key_value is not None}
-    parts = {name: x[..., i, :].swapaxes(1, 2) for name, (x, i) in stacked.items()}
-    separate = zip("qkv", (query, key, value), (h, g, g), strict=True)
-    parts |= {name: _of_heads(x, count) for name, x, count in separate if x is not None}
+    stacked = query_key, key_value, query_key_value
+    parts = _projected(o, h, g, (query, key, value), stacked, bias)
     past_key, past_value = (None if x is None else x.reshape(x.shape[-4:]) for x in (past_key, past_value))
     q, k, v = parts["q"], parts.get("k"), parts.get("v")
-    if bias is not None:
-        sizes = [h * q.shape[-1]]
-        sizes += [
-            g * (x if x is not None else past).shape[-1] for x, past in ((k, past_key), (v, past_value))
-        ]
-        flat, ends = bias.reshape(-1), np.cumsum([0, *sizes])
-        added = [flat[a:b] for a, b in pairwise(ends)]
-        q = q + added[0].reshape(h, 1, -1)
-        k = None if k is None else k + added[1].reshape(g, 1, -1)
-        v = None if v is None else v + added[2].reshape(g, 1, -1)
     if k is None:  # the past alone
         k, v, past_key, past_value = past_key, past_value, None, None
+    new, last = k.shape[2], None
     if lengths is not None:
-        return None
-    b, _, s, _ = q.shape
-    t = k.shape[2] + (0 if past_key is None else past_key.shape[2])
-    scores = _added(o, mask, b, h, s, t)
+        present = o.output_present_key_tensor
+        room = present.sizes[-2] if past_key is None else past_key.shape[2]
+        counts = np.clip(np.ravel(lengths.tolist()), 0, room - new)
+        k, v = _cached(t, past_key, k, counts, room), _cached(t, past_value, v, counts, room)
+        past_key = past_value = None
+        last = np.minimum(counts[:, None] + np.arange(q.shape[2]), counts[:, None] + new - 1)
+    total = k.shape[2] + (0 if past_key is None else past_key.shape[2])
+    scores = _added(o, mask, q.shape[0], h, q.shape[2], total)
     if scores is None:
         return None
     if relative is not None:
         scores = scores + np.asarray(relative.tolist(), np.float32).reshape(scores.shape)
+    if last is not None:
+        scores = np.where(np.arange(total) <= last[:, None, :, None], scores, np.float32(-np.inf))
+    if np.isneginf(scores).all(-1).any():
+        return None
     return _Heads(q, k, v, past_key, past_value, scores)
+
+
+def _cached(t: Any, past: Any, new: Any, counts: Any, room: int) -> Any:
+    """The cache of each item with its new rows behind those that count; what is not there is 0."""
+    items, heads, count, size = new.shape
+    before = t.zeros((items, heads, room, size)) if past is None else past
+    return t.stack(
+        [
+            t.concatenate([rows[:, :n], own, rows[:, n + count :]], 1)
+            for rows, own, n in zip(before, new, counts, strict=True)
+        ]
+    )
 
 
 def _added(o: Any, mask: Any, b: int, h: int, s: int, t: int) -> Array | None:
@@ -118,11 +145,11 @@ def _outputs(o: Any, y: Any, *present: Any) -> dict[str, Any]:
 
 
 def _attention(o: Any, *tensors: Any) -> Node | None:
-    heads = _heads(o, *map(wide, tensors))
+    heads = _heads(np, o, *map(wide, tensors))
     if heads is None or o.scale <= 0:  # both factors are multiplied by its root
         return None
     q, k, v, past_key, past_value, bias = heads
-    inputs = [q, k, v, bias.astype(q.dtype), past_key, past_value]
+    inputs = [q, k.astype(q.dtype), v.astype(q.dtype), bias.astype(q.dtype), past_key, past_value]
     if past_key is None:  # present keys are those that are given
         return Node("Attention", inputs, {"scale": o.scale}, lambda y: _outputs(o, y, k, v), opset=23)
     attributes = {"scale": o.scale}
@@ -130,7 +157,8 @@ def _attention(o: Any, *tensors: Any) -> Node | None:
 
 
 def _torch_attention(t: Any, o: Any, *tensors: Any) -> Any:
-    heads = _heads(o, *(x.double() if x is not None and x.is_floating_point() else x for x in tensors))
+    wide = (x.double() if x is not None and x.is_floating_point() else x for x in tensors)
+    heads = _heads(t, o, *wide)
     if heads is None:
         return None
     q, k, v, past_key, past_value, bias = heads
@@ -147,11 +175,9 @@ def _torch_attention(t: Any, o: Any, *tensors: Any) -> Any:
     return _outputs(o, y, k, v)
 
 
-_PASSES = "masks that set scores to a number that still counts; ONNX: a scale that is not above 0"
-row("MULTIHEAD_ATTENTION", _attention, _torch_attention, passes=_PASSES)
 row(
-    "MULTIHEAD_ATTENTION1",
+    "MULTIHEAD_ATTENTION MULTIHEAD_ATTENTION1",
     _attention,
     _torch_attention,
-    passes=f"PastSequenceLengthsTensor, whose cache no other implementation has; {_PASSES}",
+    passes="masks that set scores to a number that still counts; ONNX: a scale that is not above 0",
 )

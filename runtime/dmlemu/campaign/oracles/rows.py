@@ -139,9 +139,14 @@ def is_one(*tensors: Array | None) -> bool:
 def reaches(o: Any) -> bool:
     """Whether each window has a place in the input: what one without any gives is left open elsewhere."""
     dilations = getattr(o, "dilations", None) or [1] * len(o.window_size)
-    extents = [(size - 1) * step for size, step in zip(o.window_size, dilations, strict=True)]
-    pads = zip(extents, o.start_padding, o.end_padding, strict=True)
-    return all(max(start, end) <= extent for extent, start, end in pads)
+    sizes = o.input_tensor.sizes[2:], o.output_tensor.sizes[2:]
+    for n, count, k, step, d, start in zip(
+        *sizes, o.window_size, o.strides, dilations, o.start_padding, strict=True
+    ):
+        places = np.arange(count)[:, None] * step + np.arange(k) * d - start
+        if not ((places >= 0) & (places < n)).any(1).all():
+            return False
+    return True
 
 
 def number_of(union: Any, data_type: Any, dtype: Any) -> Array:
