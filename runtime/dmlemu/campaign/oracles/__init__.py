@@ -98,7 +98,7 @@ def named(names: Iterable[str]) -> tuple[Oracle, ...]:
 def table_rows() -> list[tuple[str, list[str]]]:
     """Each operator that an oracle can judge, and which ones have a function for it."""
     return [
-        (operator, [name for name, each in PACKAGES.items() if getattr(row, each.column) is not None])
+        (operator, [name for name, each in PACKAGES.items() if each.function(row) is not None])
         for operator, row in sorted(ROWS.items())
     ]
 
@@ -128,7 +128,7 @@ def _results(
 ) -> dict[str, tuple[Array, Array]]:
     """What it computed and what the reference has, in the types of the outputs; empty: it does not compute
     this."""
-    function = getattr(row, package.column)
+    function = package.function(row)
     if function is None:
         return {}
     try:

@@ -37,7 +37,7 @@ def _of_heads(x: Any, count: int) -> Any:
 
 
 def _projected(o: Any, h: int, g: int, separate: Any, stacked: Any, bias: Any) -> dict[str, Any]:
-    """Queries "q", new keys "k" and values "v" with their bias, by heads, of which keys and values have ``g``."""
+    """Queries "q", new keys "k" and values "v" with their bias, by heads."""
     query_key, key_value, query_key_value = stacked
     found = {"q": (query_key, 0), "k": (query_key, 1)} if query_key is not None else {}
     found |= {"k": (key_value, 0), "v": (key_value, 1)} if key_value is not None else {}

@@ -323,5 +323,6 @@ row(
     "ADAM_OPTIMIZER",
     _adam,
     _torch_adam,
+    by=("onnx",),
     passes="a TrainingStep of 0; PyTorch: Beta1 and Beta2 that are not from 0 to below 1",
 )

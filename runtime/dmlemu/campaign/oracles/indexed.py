@@ -204,7 +204,7 @@ def _unpool(o: Any, x: Array, indices: Array) -> Node | None:
         return None
     attributes = {"kernel_shape": [1] * (x.ndim - 2)}
     inputs = [x.astype(np.float32), flat, np.array(sizes, np.int64)]  # it has no other type
-    return Node("MaxUnpool", inputs, attributes, by=("onnxruntime",))  # onnx.reference takes other indices
+    return Node("MaxUnpool", inputs, attributes)
 
 
 def _torch_unpool(t: Any, o: Any, x: Any, indices: Any) -> Any:
@@ -215,7 +215,13 @@ def _torch_unpool(t: Any, o: Any, x: Any, indices: Any) -> Any:
     return t.zeros(int(np.prod(sizes)), dtype=x.dtype).scatter(0, flat, x.reshape(-1)).reshape(sizes)
 
 
-row("MAX_UNPOOLING", _unpool, _torch_unpool, passes="indices outside the output, two elements for one place")
+row(
+    "MAX_UNPOOLING",
+    _unpool,
+    _torch_unpool,
+    by=("onnxruntime",),  # onnx.reference takes other indices
+    passes="indices outside the output, two elements for one place",
+)
 
 # --- rearranging ---
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .rows import OPSET, Node
+from .rows import OPSET, Function, Node, Row
 
 __all__ = ["PACKAGES", "Package"]
 
@@ -30,6 +30,11 @@ class Package(ABC):
         except PackageNotFoundError:
             return None
 
+    def function(self, row: Row) -> Function | None:
+        """Its function for an operator."""
+        found: Function | None = getattr(row, self.column)
+        return found
+
     @abstractmethod
     def compute(self, function: Callable[..., Any], desc: Any, arrays: Sequence[Any]) -> Any:
         """An array, arrays by field of the desc, or None: there is no such call.  Raises anything."""
@@ -39,6 +44,10 @@ class _OfOnnx(Package):
     """By a model of one node."""
 
     column = "onnx"
+
+    def function(self, row: Row) -> Function | None:
+        """None: this one of the two does not have the node."""
+        return super().function(row) if self.pip in row.by else None
 
     def compute(self, function: Callable[..., Any], desc: Any, arrays: Sequence[Any]) -> Any:
         """Inputs that are absent have no name."""

@@ -69,6 +69,7 @@ row(
     "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
     _to_float,
     _torch_to_float,
+    by=("onnxruntime",),
     passes="ONNX Runtime: parameters of rows, zero points of columns, integers of 16 and 32 bits",
 )
 
@@ -282,6 +283,7 @@ row(
     "ELEMENT_WISE_QUANTIZED_LINEAR_ADD",
     _quantized_sum,
     _torch_quantized_sum,
+    by=("onnxruntime",),
     passes="scales of 0; ONNX Runtime: halves",
 )
 
@@ -338,6 +340,7 @@ row(
     "QUANTIZED_LINEAR_AVERAGE_POOLING",
     _quantized_average,
     _torch_quantized_average,
+    by=("onnxruntime",),
     passes="scales of 0, windows without an element, halves of averages whose quotients are rounded; ONNX "
     "Runtime: dilations, parameters of channels, two types",
 )

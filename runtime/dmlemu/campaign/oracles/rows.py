@@ -36,6 +36,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
 OPSET = 20
+_BOTH = ("onnxruntime", "onnx")
 
 
 def _same(result: Any) -> Any:
@@ -44,8 +45,8 @@ def _same(result: Any) -> Any:
 
 class Node(NamedTuple):
     """A node of an ONNX model.  ``inputs``: None for those that are absent; ``finish``: makes the operator's
-    outputs of the node's output, or of the list of several; ``by``: the packages that have it as it is
-    specified."""
+    outputs of the node's output, or of the list of several; ``by``: the packages that compute this call
+    as it is specified."""
 
     type: str
     inputs: Sequence[Any]
@@ -54,17 +55,19 @@ class Node(NamedTuple):
     outputs: int = 1
     domain: str = ""
     opset: int = OPSET
-    by: Sequence[str] = ("onnxruntime", "onnx")
+    by: Sequence[str] = _BOTH
 
 
 class Row(NamedTuple):
-    """The functions for an operator.  ``passes``: what of it they pass over, in words."""
+    """The functions for an operator.  ``passes``: what of it they pass over, in words; ``by``: the packages
+    that have the node at all."""
 
     onnx: Function | None = None
     torch: Function | None = None
     scipy: Function | None = None
     torchvision: Function | None = None
     passes: str = ""
+    by: Sequence[str] = _BOTH
 
 
 ROWS: dict[str, Row] = {}
@@ -88,6 +91,7 @@ def row(
     scipy: Any = None,
     torchvision: Any = None,
     passes: str = "",
+    by: Sequence[str] = _BOTH,
 ) -> None:
     """A row for each operator.  A string is the name of a node or function that takes the inputs as they
     are."""
@@ -98,6 +102,7 @@ def row(
             _function(scipy, lambda s: s.special),
             _function(torchvision, lambda t: t),
             passes,
+            by,
         )
 
 

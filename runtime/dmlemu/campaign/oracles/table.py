@@ -4,6 +4,7 @@ reductions, windows, normalisation and copies."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import gt
 from typing import Any
 
 import numpy as np
@@ -517,20 +518,33 @@ _row(
 
 def _pooling(type: str, **given: Any) -> Function:
     def node(o: Any, x: Array) -> Node | None:
-        more = {name: int(getattr(o, field)) for name, field in given.items()}
-        if not reaches(o):
+        ends = _ends(o)
+        is_counted = getattr(o, "include_padding", False)
+        if not reaches(o) or (is_counted and any(map(gt, ends, o.end_padding))):
             return None
-        return Node(type, [x], _windows(o, **more), lambda y: {"output_tensor": y})
+        x = x[(..., *(slice(n + min(end, 0)) for n, end in zip(x.shape[2:], ends, strict=True)))]
+        pads = [*o.start_padding, *(max(end, 0) for end in ends)]
+        attributes: dict[str, Any] = {
+            "kernel_shape": list(o.window_size),
+            "strides": list(o.strides),
+            "pads": pads,
+        }
+        attributes |= {name: int(getattr(o, field)) for name, field in given.items()}
+        if hasattr(o, "dilations"):
+            attributes["dilations"] = list(o.dilations)
+        is_usual = type != "MaxPool" or len(set(pads)) == 1
+        by = ("onnxruntime", "onnx") if is_usual else ("onnxruntime",)  # onnx.reference exchanges pads
+        return Node(type, [x], attributes, lambda y: {"output_tensor": y}, by=by)
 
     return node
 
 
-def _windows(o: Any, **more: Any) -> dict[str, Any]:
-    found = {"kernel_shape": list(o.window_size), "strides": list(o.strides)}
-    found["pads"] = [*o.start_padding, *o.end_padding]
-    if hasattr(o, "dilations"):
-        found["dilations"] = list(o.dilations)
-    return {**found, **more}
+def _ends(o: Any) -> list[int]:
+    """The padding behind the input that the outputs take; below 0: the elements that no window reaches."""
+    sizes = o.input_tensor.sizes[2:], o.output_tensor.sizes[2:]
+    dilations = getattr(o, "dilations", None) or [1] * len(o.window_size)
+    numbers = zip(*sizes, o.window_size, o.strides, dilations, o.start_padding, strict=True)
+    return [(m - 1) * step + (k - 1) * d + 1 - n - start for n, m, k, step, d, start in numbers]
 
 
 def torch_max(t: Any, o: Any, x: Any) -> Any:
@@ -608,6 +622,7 @@ def _torch_mean_variance(t: Any, o: Any, x: Any, scale: Any, bias: Any) -> Any:
         return None
     has_variance = getattr(o, "normalize_variance", getattr(o, "use_variance", True))
     axes = tuple(getattr(o, "axes", None) or ((1, 2, 3) if o.cross_channel else (2, 3)))
+    x = x.double()
     found = x - x.mean(axes, True)
     if has_variance:
         found = found * t.rsqrt(x.var(axes, unbiased=False, keepdim=True) + o.epsilon)
@@ -623,9 +638,8 @@ _row(
 
 
 def _local_response(o: Any, x: Array) -> Node | None:
-    """Not by onnx.reference, which counts the items of a batch as channels."""
     attributes = {"size": o.local_size, "alpha": o.alpha, "beta": o.beta, "bias": o.bias}
-    return Node("LRN", [x], attributes, by=("onnxruntime",)) if o.cross_channel else None
+    return Node("LRN", [x], attributes) if o.cross_channel else None
 
 
 def scipy_local_response(s: Any, o: Any, x: Array) -> Any:
@@ -649,6 +663,7 @@ _row(
     _local_response,
     torch_local_response,
     scipy_local_response,
+    by=("onnxruntime",),  # onnx.reference counts the items of a batch as channels
     passes="ONNX and PyTorch: without CrossChannel, an even LocalSize",
 )
 _row("LP_NORMALIZATION", None, lambda t, o, x: t.nn.functional.normalize(x, o.p, o.axis, o.epsilon))
