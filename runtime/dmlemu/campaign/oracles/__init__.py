@@ -7,6 +7,7 @@ have, it does not judge.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -134,25 +135,26 @@ def _results(
     try:
         with np.errstate(all="ignore"):
             results = package.compute(function, desc, arrays)
+        return {} if results is None else _pairs(desc, results, expected)
     except Exception:  # of any type: of its packages, or of a function that has no such call
         return {}
-    if results is None:
-        return {}
+
+
+def _pairs(desc: OperatorDesc, results: Any, expected: Mapping[str, Any]) -> dict[str, tuple[Array, Array]]:
+    """Of each tensor what is given and what is wanted; empty: they have other sizes."""
     if not isinstance(results, Mapping):
         results = {next(iter(expected)): results}
-    lengths = {name: (len(in_array(value)), len(in_array(expected[name]))) for name, value in results.items()}
-    if any(given != wanted for given, wanted in lengths.values()):
-        return {}
     given = {
         name: [np.asarray(each) for each in value] if isinstance(value, list) else np.asarray(value)
         for name, value in results.items()
     }
+    counts = Counter[str]()
     found: dict[str, tuple[Array, Array]] = {}
     for name, got, want in defined_outputs(desc, given, expected):
         if got.shape != want.shape:
             return {}
-        place = sum(each.partition("[")[0] == name for each in found)
-        key = name if lengths[name] == (1, 1) else f"{name}[{place}]"
+        key = f"{name}[{counts[name]}]" if len(in_array(expected[name])) > 1 else name
+        counts[name] += 1
         found[key] = got.astype(want.dtype, copy=False), want
     return found
 

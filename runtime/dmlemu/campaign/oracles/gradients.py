@@ -106,6 +106,8 @@ def _torch_normalized_gradient(t: Any, o: Any, x: Any, g: Any, mean: Any, varian
         return (x - mean) * t.rsqrt(variance + o.epsilon) * scale + bias
 
     x, g, mean, variance, scale = (each.double() for each in (x, g, mean, variance, scale))
+    if not t.rsqrt(variance + o.epsilon).isfinite().all():
+        return None
     with t.enable_grad():
         given = [each.detach().requires_grad_() for each in (x, scale, t.zeros_like(scale))]
         found = t.autograd.grad(forward(*given), given, g)
@@ -131,7 +133,7 @@ row(
     None,
     _torch_normalized_gradient,
     _scipy_normalized_gradient,
-    passes="SciPy: a variance and Epsilon of 0",
+    passes="a variance that is not above 0 with Epsilon",
 )
 
 
@@ -193,6 +195,8 @@ def _are_moments(x: Any, mean: Any, variance: Any) -> bool:
 
 def _torch_training_gradient(t: Any, o: Any, x: Any, g: Any, mean: Any, variance: Any, scale: Any) -> Any:
     found = _torch_normalized_gradient(t, o, x, g, mean, variance, scale)
+    if found is None:
+        return None
     del found["output_gradient_tensor"]
     if _are_moments(x, mean, variance):
 
@@ -230,7 +234,8 @@ row(
     None,
     _torch_training_gradient,
     _scipy_training_gradient,
-    passes="OutputGradientTensor, unless MeanTensor and VarianceTensor are those of the input",
+    passes="OutputGradientTensor, unless MeanTensor and VarianceTensor are those of the input; a variance "
+    "that is not above 0 with Epsilon",
 )
 
 

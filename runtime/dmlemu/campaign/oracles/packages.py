@@ -156,7 +156,8 @@ def _from_torch(value: Any) -> Any:
         return {name: _from_torch(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_from_torch(each) for each in value]
-    return np.array(value.contiguous().tolist(), str(value.dtype).removeprefix("torch."))
+    kind = str(value.dtype).removeprefix("torch.")
+    return np.array(value.contiguous().tolist(), kind).reshape(value.shape)
 
 
 class _SciPy(Package):

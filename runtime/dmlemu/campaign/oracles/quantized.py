@@ -247,6 +247,8 @@ def _quantized_sum(
 ) -> Node | None:
     if not is_one(a_scale, a_zero, b_scale, b_zero, scale, zero) or not _are_scales(a_scale, b_scale, scale):
         return None
+    if not a.dtype == b.dtype == o.output_tensor.dtype:
+        return None
     points = [np.zeros((), a.dtype) if each is None else one_of(each) for each in (a_zero, b_zero, zero)]
     terms = (
         (x.astype(np.float64) - point) * one_of(factor)
@@ -284,7 +286,7 @@ row(
     _quantized_sum,
     _torch_quantized_sum,
     by=("onnxruntime",),
-    passes="scales of 0; ONNX Runtime: halves",
+    passes="scales of 0; ONNX Runtime: halves, two types",
 )
 
 

@@ -522,7 +522,8 @@ def _pooling(type: str, **given: Any) -> Function:
         is_counted = getattr(o, "include_padding", False)
         if not reaches(o) or (is_counted and any(map(gt, ends, o.end_padding))):
             return None
-        x = x[(..., *(slice(n + min(end, 0)) for n, end in zip(x.shape[2:], ends, strict=True)))]
+        inner = [slice(n + min(end, 0)) for n, end in zip(x.shape[2:], ends, strict=True)]
+        x = x[tuple([slice(None)] * 2 + inner)]
         pads = [*o.start_padding, *(max(end, 0) for end in ends)]
         attributes: dict[str, Any] = {
             "kernel_shape": list(o.window_size),
