@@ -12,6 +12,10 @@ from .rows import Array, Node, is_one, one_of, reaches, row, torch_pads
 __all__: list[str] = []
 
 
+_NEAR = 1e-4
+"""Numbers that are nearer to a half are rounded by how they are computed."""
+
+
 def _are_scales(*scales: Any) -> bool:
     """Whether none is 0, by which the document leaves a division open, or below."""
     return all(bool((x > 0).all()) for x in scales)
@@ -20,8 +24,8 @@ def _are_scales(*scales: Any) -> bool:
 def _rounded(t: Any, x: Any, zero_point: Any, data_type: str) -> Any:
     """Quantised numbers of FLOAT64: halves to even, then the zero point, then the limits of the type.  None:
     a number is so near to a half that it depends on the bits it is computed in."""
-    near = (x - x.floor() - 0.5).abs()
-    if ((near < 1e-4) & (near > 0)).any():
+    off = (x - x.floor() - 0.5).abs()
+    if ((off < _NEAR) & (off > 0)).any():
         return None
     limits = np.iinfo(data_type)
     return (x.round() + zero_point).clamp(limits.min, limits.max).to(getattr(t, data_type))
@@ -338,10 +342,46 @@ def _torch_quantized_average(t: Any, o: Any, x: Any, x_scale: Any, x_zero: Any, 
     return _rounded(t, means, point, o.output_tensor.dtype.name)
 
 
+def _scipy_quantized_average(
+    s: Any, o: Any, x: Array, x_scale: Any, x_zero: Any, scale: Any, zero: Any
+) -> Any:
+    """The same by correlations with ones."""
+    if not _are_scales(x_scale, scale):
+        return None
+    channels = [-1] + [1] * (x.ndim - 2)
+    ones = np.zeros([(k - 1) * d + 1 for k, d in zip(o.window_size, o.dilations, strict=True)])
+    ones[tuple(slice(None, None, d) for d in o.dilations)] = 1
+    pads = list(zip(o.start_padding, o.end_padding, strict=True))
+    steps = tuple(slice(None, None, step) for step in o.strides)
+
+    def windows(values: Array, padding: float) -> Array:
+        padded = [np.pad(plane, pads, constant_values=padding) for plane in values.reshape(-1, *x.shape[2:])]
+        sums = [s.signal.correlate(plane, ones, "valid", "direct")[steps] for plane in padded]
+        found: Array = np.round(sums).reshape(*x.shape[:2], *sums[0].shape)
+        return found
+
+    differences = x - (0 if x_zero is None else x_zero.reshape(channels))
+    inside = np.ones_like(differences)
+    if any(n < m for n, m in zip(np.add(x.shape[2:], np.sum(pads, 1)), ones.shape, strict=True)):
+        return None
+    if not windows(inside, 0).all():
+        return None
+    count = windows(inside, float(o.include_padding))
+    factor = x_scale.reshape(channels) / scale.reshape(channels)
+    means = windows(differences, 0) / count * factor
+    off = np.abs(means % 1 - 0.5)
+    if ((off < _NEAR) & ((off > 0) | (np.frexp(count)[0] != 0.5))).any():
+        return None
+    limits = np.iinfo(o.output_tensor.dtype)
+    point = 0 if zero is None else zero.reshape(channels)
+    return np.clip(np.rint(means) + point, limits.min, limits.max)
+
+
 row(
     "QUANTIZED_LINEAR_AVERAGE_POOLING",
     _quantized_average,
     _torch_quantized_average,
+    _scipy_quantized_average,
     by=("onnxruntime",),
     passes="scales of 0, windows without an element, halves of averages whose quotients are rounded; ONNX "
     "Runtime: dilations, parameters of channels, two types",
