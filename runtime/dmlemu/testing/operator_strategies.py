@@ -104,9 +104,8 @@ def _laid_out(
 @st.composite
 def _packed(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel, given: _Given) -> OperatorDesc:
     """A legal desc whose tensors are packed."""
-    example = example_of(cls)
     numbers: dict[str, Any] = {
-        item.name: draw(_attribute(item, level) | _usual(item, example))
+        item.name: draw(_attribute(item, level) | _usual(item, cls))
         for item in operator_fields(cls)
         if not item.is_tensor
     }
@@ -233,12 +232,15 @@ def _attribute(item: Field, level: FeatureLevel) -> st.SearchStrategy[Any]:
     raise NotImplementedError(f"fields of type {item.kind.value} ({item.c_name})")
 
 
-def _usual(item: Field, example: OperatorDesc) -> st.SearchStrategy[Any]:
-    """The value of the operator's example, where few of all values are what programs use."""
+def _usual(item: Field, cls: type[OperatorDesc]) -> st.SearchStrategy[Any]:
+    """The value of the operator's example, if it has one, where few of all values are what programs use."""
     is_array_of_descs = item.kind is FieldKind.OPERATOR_DESC and item.array
-    if is_array_of_descs or item.kind in (FieldKind.FLOAT, FieldKind.FLOAT_ARRAY):
-        return st.just(getattr(example, item.name))
-    return st.nothing()
+    if not is_array_of_descs and item.kind not in (FieldKind.FLOAT, FieldKind.FLOAT_ARRAY):
+        return st.nothing()
+    try:
+        return st.just(getattr(example_of(cls), item.name))
+    except NotImplementedError:
+        return st.nothing()
 
 
 def _axes(rank: int) -> st.SearchStrategy[list[int]]:
