@@ -23,7 +23,7 @@ from graph_pictures import graph_svg
 from operator_pictures import picture
 
 from dmlemu import Error, d3d12, dml
-from dmlemu.campaign.oracles import PACKAGES, table_rows
+from dmlemu.campaign.oracles import PACKAGES, ROWS, WITHOUT, table_rows
 from dmlemu.dml.declared import declared
 from dmlemu.dml.declared.definition import emulated
 from dmlemu.dml.declared.schema import OperatorDesc, camel, level_name, tables, tables_of_members
@@ -104,19 +104,28 @@ def oracles() -> str:
     """Which other implementations judge which operators in a campaign."""
     names = list(PACKAGES)
     rows = [
-        f"| {operator} | {' | '.join('yes' if name in able else '' for name in names)} |"
+        " | ".join(
+            [f"| {operator}", *("yes" if name in able else "" for name in names), ROWS[operator].passes, ""]
+        ).rstrip()
         for operator, able in table_rows()
     ]
+    none = "\n".join(f"- {operator}: {reason}." for operator, reason in sorted(WITHOUT.items()))
     return f"""# List of oracles
 
 What judges the NumPy references of {len(rows)} operators in a
-[campaign](../guide/ten-thousand-layouts.md) over `operators`, where it is installed: a row of
-`runtime/dmlemu/campaign/oracles/table.py` has a function for it. Calls that a package does not have (a type,
-several axes, a fused activation ...) it does not judge.
+[campaign](../guide/ten-thousand-layouts.md) over `operators`, where it is installed: the modules of
+`runtime/dmlemu/campaign/oracles` have a function for it. Calls that a package does not have (a type,
+several axes, a fused activation ...) it does not judge; the last column says what a row passes over
+besides, since another operator has that name there, or the documents leave it open. Where it names a
+package, the others judge it.
 
-| operator | {" | ".join(names)} |
-| --- |{" --- |" * len(names)}
+| operator | {" | ".join(names)} | passed over |
+| --- |{" --- |" * len(names)} --- |
 {chr(10).join(rows)}
+
+## Without an oracle
+
+{none}
 """
 
 

@@ -39,7 +39,7 @@ WHAT is one of
   FILE.py::FUNCTION    a test that uses @dmlemu.testing.layouts (--layouts), or a function without
                        parameters that makes its device itself (--seeds)
   operators[:PATTERN]  random legal descs of each operator beside its NumPy reference, and those of ONNX
-                       Runtime, onnx.reference, PyTorch and SciPy that are installed and do the same:
+                       Runtime, onnx.reference, PyTorch, torchvision and SciPy that are installed:
                          --layouts N   descs of each operator; --seeds N: each of them under chaos
   float-math:FUNCTION  a function of FLOAT32 for all 2^32 inputs, such as float-math:exp
   PROGRAM              what 'dmlemu exec' runs; its arguments behind --args: --seeds
@@ -85,7 +85,7 @@ def add_command(commands: Any) -> None:
         "--oracles",
         metavar="NAMES",
         help="what judges operators besides their references: none, or some of onnxruntime, onnx.reference, "
-        "torch, scipy (default: all that are installed)",
+        "torch, torchvision, scipy (default: all that are installed)",
     )
     cases.add_argument(
         "--list-oracles", action=_ListOracles, help="say which oracle has which operators, and exit"

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from ..frontends.usage import UsageError
-from .model import Dissent, Failure, Identity, Piece, PieceResult, Spec
+from .model import JUDGES, Dissent, Failure, Identity, Piece, PieceResult, Spec
 
 __all__ = ["Cause", "Database", "Judged"]
 
@@ -243,7 +243,7 @@ class Database:
         digits = Counter("".join(text for (text,) in texts))
         found = []
         for place, oracle in enumerate(self.spec.oracles):
-            cases = sum(count for digit, count in digits.items() if int(digit, 16) >> place & 1)
+            cases = sum(count for digit, count in digits.items() if JUDGES.index(digit) >> place & 1)
             rows = self._rows(
                 "SELECT case_index, oracle, message FROM dissents WHERE campaign = ? AND oracle = ? "
                 "ORDER BY case_index",

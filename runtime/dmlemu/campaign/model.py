@@ -19,6 +19,7 @@ from ..frontends.usage import UsageError
 from ..testing.coverage import Cell
 
 __all__ = [
+    "JUDGES",
     "Configuration",
     "Dissent",
     "Failure",
@@ -150,6 +151,10 @@ class Dissent(NamedTuple):
     message: str
 
 
+JUDGES = "0123456789abcdefghijklmnopqrstuv"
+"""Digits to the base 32, with a bit for each of up to five oracles."""
+
+
 @dataclass
 class Outcome:
     """The result of one case.  ``worst``: an error that is measured, and ``at``, where it was found.
@@ -172,8 +177,8 @@ class Outcome:
 class PieceResult:
     """The result of a piece: what its cases found, the seconds they took, the machine.
 
-    ``judges``: for each case a hexadecimal digit with the bits of the oracles that judged it; ``undrawn``:
-    how many cases were none.
+    ``judges``: for each case a digit of :data:`JUDGES` with the bits of the oracles that judged it;
+    ``undrawn``: how many cases were none.
     """
 
     piece: Piece
@@ -190,7 +195,7 @@ class PieceResult:
     def add(self, outcome: Outcome) -> None:
         """Adds that of a case."""
         self.failures += outcome.failures
-        self.judges += f"{outcome.judges:x}"
+        self.judges += JUDGES[outcome.judges]
         self.dissents += outcome.dissents
         self.undrawn += not outcome.is_drawn
         self.cells.update(outcome.cells)

@@ -33,7 +33,7 @@ from ..recording.forms import expression, model_of
 from ..recording.program import program_of
 from ..reporting import defaults
 from ..suggestions import nearest
-from ..testing.conformance import Mismatch, compare, small_inputs
+from ..testing.conformance import WRITES_BY_INDEX, Mismatch, compare, small_inputs
 from ..testing.coverage import cells_of
 from ..testing.operator_strategies import operator_descs
 from ..testing.strategies import KINDS
@@ -51,8 +51,6 @@ _RANDOM_INDICES = {
     "MEM_INDEX_VALUE": "the indices are random",
     "MEM_SCATTER_RACE": "the indices are random",
 }
-# Random indices name some elements twice; which update of them is the last one is left open.
-_WRITES_TWICE = {OperatorType.SCATTER_ELEMENTS, OperatorType.SCATTER_ND, OperatorType.MAX_UNPOOLING}
 
 Place = tuple[FeatureLevel, str, TensorDataType, int]
 """A tensor that a table allows from this level on: the field, a data type, a rank."""
@@ -124,7 +122,7 @@ class Operators(Subject):
         if not self.spec.seeds:
             return None
         number, count = index % self.spec.cases, len(self._operators)
-        leaves_open = {Mode.ORDER} if self._operators[number % count] in _WRITES_TWICE else set()
+        leaves_open = {Mode.ORDER} if self._operators[number % count] in WRITES_BY_INDEX else set()
         return chaos(self.spec.seed + number // count % self.spec.seeds, set(Mode) - leaves_open)
 
     def _case(self, index: int) -> _Case:

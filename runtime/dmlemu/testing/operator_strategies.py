@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ..dml import BufferTensorDesc, FeatureLevel, OperatorDesc, OperatorType, ScalarUnion, ScaleBias, Size2D
 from ..dml import TensorDataType as T
 from ..dml.declared import declared
-from ..dml.declared.definition import definition_class, definition_of, emulated
+from ..dml.declared.definition import definition_class, definition_of, emulated, example_of
 from ..dml.declared.places import field_of
 from ..dml.declared.rules import Axis, Length, NotOwned
 from ..dml.declared.schema import Allowed, Field, FieldKind, operator_fields
@@ -105,7 +105,9 @@ def _laid_out(
 def _packed(draw: st.DrawFn, cls: type[OperatorDesc], level: FeatureLevel, given: _Given) -> OperatorDesc:
     """A legal desc whose tensors are packed."""
     numbers: dict[str, Any] = {
-        item.name: draw(_attribute(item, level)) for item in operator_fields(cls) if not item.is_tensor
+        item.name: draw(_attribute(item, level) | _usual(item, cls))
+        for item in operator_fields(cls)
+        if not item.is_tensor
     }
     none: dict[str, Any] = {item.name: () if item.array else None for item in _tensor_fields(cls)}
     table = cls(**numbers, **none).allowed(level)  # may depend on the other fields
@@ -228,6 +230,17 @@ def _attribute(item: Field, level: FeatureLevel) -> st.SearchStrategy[Any]:
     if item.kind is FieldKind.OPERATOR_DESC:
         return st.none() | activations(feature_level=level)
     raise NotImplementedError(f"fields of type {item.kind.value} ({item.c_name})")
+
+
+def _usual(item: Field, cls: type[OperatorDesc]) -> st.SearchStrategy[Any]:
+    """The value of the operator's example, if it has one, where few of all values are what programs use."""
+    is_array_of_descs = item.kind is FieldKind.OPERATOR_DESC and item.array
+    if not is_array_of_descs and item.kind not in (FieldKind.FLOAT, FieldKind.FLOAT_ARRAY):
+        return st.nothing()
+    try:
+        return st.just(getattr(example_of(cls), item.name))
+    except NotImplementedError:
+        return st.nothing()
 
 
 def _axes(rank: int) -> st.SearchStrategy[list[int]]:

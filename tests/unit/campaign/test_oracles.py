@@ -12,9 +12,9 @@ import pytest
 
 from dmlemu import campaign
 from dmlemu.campaign.database import Database
-from dmlemu.campaign.model import Dissent, Outcome, Piece, PieceResult, identity
-from dmlemu.campaign.oracles import Oracle, against, installed, judge, spell_verdicts, table_rows
-from dmlemu.campaign.oracles.table import ROWS, Node, Row
+from dmlemu.campaign.model import JUDGES, Dissent, Outcome, Piece, PieceResult, identity
+from dmlemu.campaign.oracles import PACKAGES, Oracle, against, installed, judge, spell_verdicts, table_rows
+from dmlemu.campaign.oracles.rows import ROWS, Node, Row
 from dmlemu.campaign.subjects import Request, open_subject, plan, plan_again
 from dmlemu.campaign.worker import Refused, close, run_piece
 from dmlemu.dml import OperatorType
@@ -41,21 +41,36 @@ def plain_example(name: str) -> Any:
 
 
 def verdicts_on(name: str) -> list[Any]:
+    """With the first inputs that an oracle takes: some indices are outside, some lengths 0."""
     desc = plain_example(name)
-    inputs = small_inputs(desc, 1)
-    return judge(desc, inputs, desc.reference(inputs), installed())
+    for seed in range(1, 12):
+        inputs = small_inputs(desc, seed)
+        found = judge(desc, inputs, desc.reference(inputs), installed())
+        if found:
+            return found
+    return []
 
 
-# Only PyTorch, or nothing, has what their examples ask: several axes, factors for each element.
+# Only PyTorch, or nothing, has what their examples ask: several axes, factors for each element.  Of what is
+# drawn in test_oracle_rows.py some is judged.
 WITHOUT = {
     "ACTIVATION_HARDMAX1",
     "ARGMAX",
     "ARGMIN",
+    "AVERAGE_POOLING_GRAD",
     "BATCH_NORMALIZATION",
+    "CONVOLUTION_INTEGER",
+    "DEQUANTIZE",
     "ELEMENT_WISE_DEQUANTIZE_LINEAR",
-    "MATRIX_MULTIPLY_INTEGER",
+    "ELEMENT_WISE_QUANTIZED_LINEAR_ADD",
     "ELEMENT_WISE_QUANTIZE_LINEAR",
     "ELEMENT_WISE_ROUND",
+    "MATRIX_MULTIPLY_INTEGER",
+    "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
+    "QUANTIZE",
+    "QUANTIZED_LINEAR_AVERAGE_POOLING",
+    "QUANTIZED_LINEAR_CONVOLUTION",
+    "QUANTIZED_LINEAR_MATRIX_MULTIPLY",
     "SPACE_TO_DEPTH1",
 }
 
@@ -66,7 +81,7 @@ def test_no_reference_is_outvoted_on_its_example(name: str) -> None:
     there = {each.name for each in installed()}
     able = {each for operator, names in table_rows() for each in names if operator == name} & there
 
-    assert found or able <= {"torch"}, name
+    assert found or not able, name
     assert against(found) == [], spell_verdicts(found)
 
 
@@ -143,7 +158,7 @@ def test_the_database_says_which_oracles_judged_a_case(here: dict[str, Any]) -> 
     spec = plan(Request("operators:ACTIVATION_SIGMOID", layouts=5, oracles=("onnxruntime", "scipy")))
     subject = open_subject(spec)
     for index, digit in enumerate(digits):
-        assert ("scipy" in subject.describe(index)) == bool(int(digit, 16) & 2)
+        assert ("scipy" in subject.describe(index)) == bool(JUDGES.index(digit) & 2)
 
 
 def test_without_oracles_nothing_is_judged(here: dict[str, Any]) -> None:
@@ -163,6 +178,18 @@ def test_a_worker_without_the_same_oracles_is_refused() -> None:
             run_piece(other, identity(), Piece(0, 1), limit=60)
     finally:
         close()
+
+
+def test_a_digit_has_a_bit_for_each_oracle(tmp_path: Path) -> None:
+    oracles = tuple(f"{name} 1" for name in PACKAGES)
+    spec = replace(plan(Request("operators:GEMM", layouts=4)), oracles=oracles)
+    result = PieceResult(Piece(0, 2))
+    result.add(Outcome(judges=2 ** len(oracles) - 1))
+    result.add(Outcome(judges=1))
+    with Database(tmp_path / "campaign.db", spec, identity()) as database:
+        database.add([result])
+
+        assert [each.cases for each in database.judged()] == [2, *[1] * (len(oracles) - 1)]
 
 
 def test_dissents_are_counted_once(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""How the functions of :mod:`.table` are called: by ONNX Runtime, the onnx package, PyTorch and SciPy."""
+"""How the functions of the table (:mod:`.rows`) are called: by ONNX Runtime, the onnx package, PyTorch,
+torchvision and SciPy."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .table import Node
+from .rows import OPSET, Function, Node, Row
 
 __all__ = ["PACKAGES", "Package"]
 
@@ -29,6 +30,11 @@ class Package(ABC):
         except PackageNotFoundError:
             return None
 
+    def function(self, row: Row) -> Function | None:
+        """Its function for an operator."""
+        found: Function | None = getattr(row, self.column)
+        return found
+
     @abstractmethod
     def compute(self, function: Callable[..., Any], desc: Any, arrays: Sequence[Any]) -> Any:
         """An array, arrays by field of the desc, or None: there is no such call.  Raises anything."""
@@ -39,10 +45,14 @@ class _OfOnnx(Package):
 
     column = "onnx"
 
+    def function(self, row: Row) -> Function | None:
+        """None: this one of the two does not have the node."""
+        return super().function(row) if self.pip in row.by else None
+
     def compute(self, function: Callable[..., Any], desc: Any, arrays: Sequence[Any]) -> Any:
         """Inputs that are absent have no name."""
         node = function(desc, *arrays)
-        if node is None:
+        if node is None or self.pip not in node.by:
             return None
         inputs = [None if each is None else np.asarray(each, order="C") for each in node.inputs]
         feeds = {f"x{i}": each for i, each in enumerate(inputs) if each is not None}
@@ -58,13 +68,15 @@ def _model(node: Node, feeds: dict[str, Any], names: list[str]) -> Any:
     from onnx import ValueInfoProto, helper
 
     outputs = [f"y{i}" for i in range(node.outputs)]
-    made = helper.make_node(node.type, names, outputs, **node.attributes)
+    made = helper.make_node(node.type, names, outputs, domain=node.domain, **node.attributes)
     infos = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(each.dtype), each.shape)
         for name, each in feeds.items()
     ]
     graph = helper.make_graph([made], "case", infos, [ValueInfoProto(name=name) for name in outputs])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    opsets = {"": OPSET, node.domain: node.opset}
+    imports = [helper.make_opsetid(domain, number) for domain, number in opsets.items()]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
 class _OnnxRuntime(_OfOnnx):
@@ -106,6 +118,18 @@ class _Torch(Package):
             return _from_torch(function(torch, desc, *(_to_torch(torch, each) for each in arrays)))
 
 
+class _Torchvision(_Torch):
+    """Gets PyTorch, as which its functions are registered: ``t.ops.torchvision``."""
+
+    column, pip = "torchvision", "torchvision"
+
+    def compute(self, function: Callable[..., Any], desc: Any, arrays: Sequence[Any]) -> Any:
+        """Without it there are no such functions."""
+        import torchvision  # type: ignore[import-not-found, unused-ignore] # noqa: F401
+
+        return super().compute(function, desc, arrays)
+
+
 @cache
 def _torch() -> Any:
     with warnings.catch_warnings():
@@ -132,7 +156,8 @@ def _from_torch(value: Any) -> Any:
         return {name: _from_torch(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_from_torch(each) for each in value]
-    return np.array(value.contiguous().tolist(), str(value.dtype).removeprefix("torch."))
+    kind = str(value.dtype).removeprefix("torch.")
+    return np.array(value.contiguous().tolist(), kind).reshape(value.shape)
 
 
 class _SciPy(Package):
@@ -141,10 +166,19 @@ class _SciPy(Package):
     def compute(self, function: Callable[..., Any], desc: Any, arrays: Sequence[Any]) -> Any:
         """In FLOAT64: what is asked is the function, not the rounding."""
         import scipy  # type: ignore[import-untyped, unused-ignore]
+        import scipy.ndimage  # type: ignore[import-untyped, unused-ignore]
+        import scipy.optimize  # type: ignore[import-untyped, unused-ignore]
         import scipy.signal  # type: ignore[import-untyped, unused-ignore]
+        import scipy.sparse  # type: ignore[import-untyped, unused-ignore]
         import scipy.special  # type: ignore[import-untyped, unused-ignore]
 
-        return function(scipy, desc, *(None if x is None else x.astype(np.float64) for x in arrays))
+        return function(scipy, desc, *(_in_float64(x) for x in arrays))
+
+
+def _in_float64(x: Any) -> Any:
+    if x is None or isinstance(x, list):
+        return x and [_in_float64(each) for each in x]
+    return x.astype(np.float64)
 
 
 def _has(package: str) -> bool:
@@ -158,5 +192,6 @@ PACKAGES: dict[str, Package] = {
     "onnxruntime": _OnnxRuntime(),
     "onnx.reference": _OnnxReference(),
     "torch": _Torch(),
+    "torchvision": _Torchvision(),
     "scipy": _SciPy(),
 }

@@ -1,77 +1,30 @@
-"""Which functions of other packages compute what an operator computes: the one table.
-
-A function of ONNX gets the desc ``o`` and the inputs in the order of its fields, and returns a :class:`Node`;
-one of PyTorch also gets the module ``t`` and returns tensors, one of SciPy the module ``s``.  None: it has no
-such call. An operator with several outputs that are comparable returns them by field.
-"""
+"""The operators that are one call or a short expression elsewhere: element by element, activations, products,
+reductions, windows, normalisation and copies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from operator import gt
+from typing import Any
 
 import numpy as np
 
 from ...dml import enums
+from .rows import (
+    Array,
+    Function,
+    Node,
+    is_float,
+    is_one,
+    number_of,
+    one_of,
+    reaches,
+    torch_pads,
+    torch_windows,
+)
+from .rows import row as _row
 
-__all__ = ["ROWS", "Node", "Row"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Function = Callable[..., Any]
-
-
-def _same(result: Any) -> Any:
-    return result
-
-
-class Node(NamedTuple):
-    """A node of an ONNX model.  ``inputs``: None for those that are absent; ``finish``: makes the operator's
-    outputs of the node's output, or of the list of several."""
-
-    type: str
-    inputs: Sequence[Any]
-    attributes: Mapping[str, Any] = {}
-    finish: Callable[[Any], Any] = _same
-    outputs: int = 1
-
-
-class Row(NamedTuple):
-    """The functions for an operator."""
-
-    onnx: Function | None = None
-    torch: Function | None = None
-    scipy: Function | None = None
-
-
-ROWS: dict[str, Row] = {}
-
-
-def _is_plain(o: Any) -> bool:
-    """Without what is computed before or behind the function."""
-    return getattr(o, "scale_bias", None) is None and getattr(o, "fused_activation", None) is None
-
-
-def _row(names: str, onnx: Any = None, torch: Any = None, scipy: Any = None) -> None:
-    """A row for each operator.  A string is the name of a node or function that takes the inputs as they
-    are."""
-    for name in names.split():
-        ROWS[name] = Row(_node(onnx), _function(torch, lambda t: t), _function(scipy, lambda s: s.special))
-
-
-def _node(given: Any) -> Function | None:
-    if isinstance(given, str):
-        return lambda o, *x: Node(given, x) if _is_plain(o) else None
-    return None if given is None else lambda o, *x: given(o, *x) if _is_plain(o) else None
-
-
-def _function(given: Any, of: Callable[[Any], Any]) -> Function | None:
-    if isinstance(given, str):
-        return lambda module, o, *x: getattr(of(module), given)(*x) if _is_plain(o) else None
-    return None if given is None else lambda module, o, *x: given(module, o, *x) if _is_plain(o) else None
-
-
-def _floats(x: Array) -> bool:
-    return x.dtype.kind == "f"
+__all__ = ["scipy_local_response", "torch_local_response", "torch_max", "torch_mean"]
 
 
 # --- element by element ---
@@ -129,14 +82,14 @@ _row("ELEMENT_WISE_MULTIPLY", "Mul", "mul")
 # Of whole numbers, a division by 0 ends the process of some implementations.
 _row(
     "ELEMENT_WISE_DIVIDE",
-    lambda o, a, b: Node("Div", [a, b]) if _floats(a) else None,
+    lambda o, a, b: Node("Div", [a, b]) if is_float(a) else None,
     lambda t, o, a, b: t.div(a, b) if a.is_floating_point() else None,
 )
 _row("ELEMENT_WISE_MAX", "Max", "maximum")
 _row("ELEMENT_WISE_MIN", "Min", "minimum")
 _row(
     "ELEMENT_WISE_MEAN",
-    lambda o, a, b: Node("Mean", [a, b]) if _floats(a) else None,
+    lambda o, a, b: Node("Mean", [a, b]) if is_float(a) else None,
     lambda t, o, a, b: (
         (a + b) / 2 if a.is_floating_point() else t.div(a.long() + b.long(), 2, rounding_mode="trunc")
     ),
@@ -144,14 +97,14 @@ _row(
 _row("ELEMENT_WISE_POW", "Pow", "pow")
 _row(
     "ELEMENT_WISE_CONSTANT_POW",
-    lambda o, x: Node("Pow", [x, np.float32(o.exponent)]) if _floats(x) else None,
+    lambda o, x: Node("Pow", [x, np.float32(o.exponent)]) if is_float(x) else None,
     lambda t, o, x: t.pow(x, o.exponent) if x.is_floating_point() else None,
 )
 _row("ELEMENT_WISE_ATAN_YX", None, "atan2")
 _row("ELEMENT_WISE_DIFFERENCE_SQUARE", None, lambda t, o, a, b: (a - b) * (a - b))
 _row(
     "ELEMENT_WISE_MODULUS_TRUNCATE",
-    lambda o, a, b: Node("Mod", [a, b], {"fmod": 1}) if _floats(a) else None,
+    lambda o, a, b: Node("Mod", [a, b], {"fmod": 1}) if is_float(a) else None,
     lambda t, o, a, b: t.fmod(a, b) if a.is_floating_point() else None,
 )
 _row(
@@ -185,22 +138,53 @@ _row(
 _row(
     "ELEMENT_WISE_CLIP",
     lambda o, x: (
-        Node("Clip", [x, *(np.array(each, x.dtype) for each in (o.min, o.max))]) if _floats(x) else None
+        Node("Clip", [x, *(np.array(each, x.dtype) for each in (o.min, o.max))]) if is_float(x) else None
     ),
     lambda t, o, x: t.clamp(x, o.min, o.max) if x.is_floating_point() and o.min <= o.max else None,
 )
 _row("ELEMENT_WISE_THRESHOLD", None, lambda t, o, x: t.clamp(x, min=o.min) if x.is_floating_point() else None)
 
 
-def _clip_gradient(t: Any, o: Any, x: Any, gradient: Any) -> Any:
-    if not x.is_floating_point() or o.min > o.max:
+def _typed_clip(o: Any, x: Array) -> Node | None:
+    low, high = (number_of(each, o.min_max_data_type, x.dtype) for each in (o.min, o.max))
+    return Node("Clip", [x, low, high]) if low <= high else None
+
+
+def _typed_bounds(o: Any) -> tuple[Any, Any]:
+    return o.min.value(o.min_max_data_type), o.max.value(o.min_max_data_type)
+
+
+def _torch_typed_clip(t: Any, o: Any, x: Any) -> Any:
+    low, high = _typed_bounds(o)
+    return t.clamp(x, low, high) if low <= high else None
+
+
+_row("ELEMENT_WISE_CLIP1", _typed_clip, _torch_typed_clip, passes="a minimum above the maximum")
+
+
+def _clip_gradient(t: Any, low: Any, high: Any, x: Any, gradient: Any) -> Any:
+    """Of the function whose derivative is 0 on the bounds, too."""
+    if low >= high:
         return None
+    x, gradient = x.double(), gradient.double()
     with t.enable_grad():
         x = x.requires_grad_()
-        return t.autograd.grad(t.clamp(x, o.min, o.max), x, gradient)[0]
+        return t.autograd.grad(t.nn.functional.hardtanh(x, low, high), x, gradient)[0]
 
 
-_row("ELEMENT_WISE_CLIP_GRAD", None, _clip_gradient)
+_BOUNDS = "a minimum that is not below the maximum"
+_row(
+    "ELEMENT_WISE_CLIP_GRAD",
+    None,
+    lambda t, o, x, g: _clip_gradient(t, o.min, o.max, x, g) if x.is_floating_point() else None,
+    passes=f"{_BOUNDS}, integers",
+)
+_row(
+    "ELEMENT_WISE_CLIP_GRAD1",
+    None,
+    lambda t, o, x, g: _clip_gradient(t, *_typed_bounds(o), x, g),
+    passes=_BOUNDS,
+)
 
 # --- activations ---
 
@@ -256,7 +240,7 @@ _row(
 )
 _row(
     "ACTIVATION_SHRINK",
-    lambda o, x: Node("Shrink", [x], {"bias": o.bias, "lambd": o.threshold}) if _floats(x) else None,
+    lambda o, x: Node("Shrink", [x], {"bias": o.bias, "lambd": o.threshold}) if is_float(x) else None,
     lambda t, o, x: (
         t.where(x > o.threshold, x - o.bias, t.where(x < -o.threshold, x + o.bias, t.zeros_like(x)))
         if x.is_floating_point() and o.threshold >= 0
@@ -347,7 +331,7 @@ def _torch_convolution(t: Any, o: Any, x: Any, w: Any, b: Any) -> Any:
     bias = None if b is None else b.ravel()
     f = t.nn.functional
     if o.direction is enums.ConvolutionDirection.FORWARD:
-        x = f.pad(x, _pads(o))
+        x = f.pad(x, torch_pads(o))
         return getattr(f, f"conv{rank}d")(x, w, bias, tuple(o.strides), 0, tuple(o.dilations), o.group_count)
     if list(o.start_padding) != list(o.end_padding):
         return None
@@ -380,29 +364,13 @@ def _scipy_convolution(s: Any, o: Any, x: Array, w: Array, b: Array | None) -> A
     return found if b is None else found + b
 
 
-def _pads(o: Any) -> list[int]:
-    """From the last dimension on, as torch.nn.functional.pad takes them."""
-    both = list(zip(o.start_padding, o.end_padding, strict=True))
-    return [each for pair in reversed(both) for each in pair]
-
-
 _row("CONVOLUTION", _convolution, _torch_convolution, _scipy_convolution)
 
 
-def _zero_point(x: Array | None) -> Any:
-    """That of a tensor, where it has one."""
-    return None if x is None else x.ravel()[0]
-
-
-def _is_of_tensor(*tensors: Array | None) -> bool:
-    """Whether each has one value."""
-    return all(x is None or (x == x.ravel()[0]).all() for x in tensors)
-
-
 def _integer_product(o: Any, a: Array, a_zero: Array | None, b: Array, b_zero: Array | None) -> Node | None:
-    if not _is_of_tensor(a_zero, b_zero):
+    if not is_one(a_zero, b_zero):
         return None
-    return Node("MatMulInteger", [a, b, _zero_point(a_zero), _zero_point(b_zero)])
+    return Node("MatMulInteger", [a, b, one_of(a_zero), one_of(b_zero)])
 
 
 def _torch_integer_product(t: Any, o: Any, a: Any, a_zero: Any, b: Any, b_zero: Any) -> Any:
@@ -416,18 +384,16 @@ _row(
     lambda o, x, scale, zero: (
         Node(
             "QuantizeLinear",
-            [x, scale.ravel()[0], np.array(0, o.output_tensor.dtype) if zero is None else _zero_point(zero)],
+            [x, scale.ravel()[0], np.array(0, o.output_tensor.dtype) if zero is None else one_of(zero)],
         )
-        if _is_of_tensor(scale, zero)
+        if is_one(scale, zero)
         else None
     ),
 )
 _row(
     "ELEMENT_WISE_DEQUANTIZE_LINEAR",
     lambda o, x, scale, zero: (
-        Node("DequantizeLinear", [x, scale.ravel()[0], _zero_point(zero)])
-        if _is_of_tensor(scale, zero)
-        else None
+        Node("DequantizeLinear", [x, scale.ravel()[0], one_of(zero)]) if is_one(scale, zero) else None
     ),
     lambda t, o, x, scale, zero: (x.int() - (0 if zero is None else zero.int())) * scale,
 )
@@ -450,7 +416,7 @@ _REDUCTIONS = {
 
 def _reduction(o: Any, x: Array) -> Node | None:
     name = _REDUCTIONS.get(o.function.name)
-    if name is None or (name == "Mean" and not _floats(x)):
+    if name is None or (name == "Mean" and not is_float(x)):
         return None
     if name == "Sum":
         return Node("ReduceSum", [x, np.array(o.axes, np.int64)])
@@ -550,56 +516,60 @@ _row(
 # --- windows ---
 
 
-def _reaches(o: Any) -> bool:
-    """Whether each window has a place in the input: what one without any gives is left open elsewhere."""
-    dilations = getattr(o, "dilations", None) or [1] * len(o.window_size)
-    extents = [(size - 1) * step for size, step in zip(o.window_size, dilations, strict=True)]
-    pads = zip(extents, o.start_padding, o.end_padding, strict=True)
-    return all(max(start, end) <= extent for extent, start, end in pads)
-
-
 def _pooling(type: str, **given: Any) -> Function:
     def node(o: Any, x: Array) -> Node | None:
-        more = {name: int(getattr(o, field)) for name, field in given.items()}
-        if not _reaches(o):
+        ends = _ends(o)
+        is_counted = getattr(o, "include_padding", False)
+        if not reaches(o) or (is_counted and any(map(gt, ends, o.end_padding))):
             return None
-        return Node(type, [x], _windows(o, **more), lambda y: {"output_tensor": y})
+        inner = [slice(n + min(end, 0)) for n, end in zip(x.shape[2:], ends, strict=True)]
+        x = x[tuple([slice(None)] * 2 + inner)]
+        pads = [*o.start_padding, *(max(end, 0) for end in ends)]
+        attributes: dict[str, Any] = {
+            "kernel_shape": list(o.window_size),
+            "strides": list(o.strides),
+            "pads": pads,
+        }
+        attributes |= {name: int(getattr(o, field)) for name, field in given.items()}
+        if hasattr(o, "dilations"):
+            attributes["dilations"] = list(o.dilations)
+        is_usual = type != "MaxPool" or len(set(pads)) == 1
+        by = ("onnxruntime", "onnx") if is_usual else ("onnxruntime",)  # onnx.reference exchanges pads
+        return Node(type, [x], attributes, lambda y: {"output_tensor": y}, by=by)
 
     return node
 
 
-def _windows(o: Any, **more: Any) -> dict[str, Any]:
-    found = {"kernel_shape": list(o.window_size), "strides": list(o.strides)}
-    found["pads"] = [*o.start_padding, *o.end_padding]
-    if hasattr(o, "dilations"):
-        found["dilations"] = list(o.dilations)
-    return {**found, **more}
+def _ends(o: Any) -> list[int]:
+    """The padding behind the input that the outputs take; below 0: the elements that no window reaches."""
+    sizes = o.input_tensor.sizes[2:], o.output_tensor.sizes[2:]
+    dilations = getattr(o, "dilations", None) or [1] * len(o.window_size)
+    numbers = zip(*sizes, o.window_size, o.strides, dilations, o.start_padding, strict=True)
+    return [(m - 1) * step + (k - 1) * d + 1 - n - start for n, m, k, step, d, start in numbers]
 
 
-def _torch_windows(o: Any) -> dict[str, Any]:
-    return {"kernel_size": tuple(o.window_size), "stride": tuple(o.strides)}
-
-
-def _torch_max(t: Any, o: Any, x: Any) -> Any:
+def torch_max(t: Any, o: Any, x: Any) -> Any:
     if not x.is_floating_point():
         return None
-    padded = t.nn.functional.pad(x, _pads(o), value=-np.inf)
+    padded = t.nn.functional.pad(x, torch_pads(o), value=-np.inf)
     function = getattr(t.nn.functional, f"max_pool{x.ndim - 2}d")
     found = function(
-        padded, **_torch_windows(o), dilation=tuple(getattr(o, "dilations", None) or [1] * (x.ndim - 2))
+        padded, **torch_windows(o), dilation=tuple(getattr(o, "dilations", None) or [1] * (x.ndim - 2))
     )
     return {"output_tensor": found}
 
 
-def _torch_mean(t: Any, o: Any, x: Any) -> Any:
-    if not _reaches(o) or any(each != 1 for each in getattr(o, "dilations", ())):
+def torch_mean(t: Any, o: Any, x: Any) -> Any:
+    """Of windows that have a place in the input: what others give is left open."""
+    if any(each != 1 for each in getattr(o, "dilations", ())):
         return None
-    f, pads = t.nn.functional, _pads(o)
+    f, pads = t.nn.functional, torch_pads(o)
     pool = getattr(f, f"avg_pool{x.ndim - 2}d")
-    total = pool(f.pad(x, pads), **_torch_windows(o))
-    if o.include_padding:
-        return total
-    return total / pool(f.pad(t.ones_like(x), pads), **_torch_windows(o))
+    total = pool(f.pad(x, pads), **torch_windows(o))
+    parts = pool(f.pad(t.ones_like(x), pads), **torch_windows(o))
+    if not parts.all():
+        return None
+    return total if o.include_padding else total / parts
 
 
 def _torch_norm(t: Any, o: Any, x: Any) -> Any:
@@ -607,19 +577,19 @@ def _torch_norm(t: Any, o: Any, x: Any) -> Any:
         return None
     f = t.nn.functional
     pool = getattr(f, f"avg_pool{x.ndim - 2}d")
-    mean = pool(f.pad(x.abs() ** o.p, _pads(o)), **_torch_windows(o))
+    mean = pool(f.pad(x.abs() ** o.p, torch_pads(o)), **torch_windows(o))
     return (mean * int(np.prod(o.window_size))) ** (1 / o.p)
 
 
 _row(
     "AVERAGE_POOLING AVERAGE_POOLING1",
     _pooling("AveragePool", count_include_pad="include_padding"),
-    _torch_mean,
+    torch_mean,
 )
 _row(
     "MAX_POOLING MAX_POOLING1 MAX_POOLING2",
     _pooling("MaxPool"),
-    _torch_max,
+    torch_max,
 )
 _row("LP_POOLING LP_POOLING1", _pooling("LpPool", p="p"), _torch_norm)
 
@@ -653,6 +623,7 @@ def _torch_mean_variance(t: Any, o: Any, x: Any, scale: Any, bias: Any) -> Any:
         return None
     has_variance = getattr(o, "normalize_variance", getattr(o, "use_variance", True))
     axes = tuple(getattr(o, "axes", None) or ((1, 2, 3) if o.cross_channel else (2, 3)))
+    x = x.double()
     found = x - x.mean(axes, True)
     if has_variance:
         found = found * t.rsqrt(x.var(axes, unbiased=False, keepdim=True) + o.epsilon)
@@ -665,18 +636,36 @@ _row(
     None,
     _torch_mean_variance,
 )
+
+
+def _local_response(o: Any, x: Array) -> Node | None:
+    attributes = {"size": o.local_size, "alpha": o.alpha, "beta": o.beta, "bias": o.bias}
+    return Node("LRN", [x], attributes) if o.cross_channel else None
+
+
+def scipy_local_response(s: Any, o: Any, x: Array) -> Any:
+    """Of an even number of elements, one more lies behind."""
+    sums, ones = x * x, np.ones(o.local_size)
+    for axis in [1] if o.cross_channel else [2, 3]:
+        origin = -1 if o.local_size % 2 == 0 else 0
+        sums = s.ndimage.correlate1d(sums, ones, axis, mode="constant", origin=origin)
+    return x / (o.bias + o.alpha / o.local_size * sums) ** o.beta
+
+
+def torch_local_response(t: Any, o: Any, x: Any) -> Any:
+    """Of an even number of elements, PyTorch takes one more before, not behind."""
+    if not o.cross_channel or o.local_size % 2 == 0:
+        return None
+    return t.nn.functional.local_response_norm(x, o.local_size, o.alpha, o.beta, o.bias)
+
+
 _row(
     "LOCAL_RESPONSE_NORMALIZATION",
-    lambda o, x: (
-        Node("LRN", [x], {"size": o.local_size, "alpha": o.alpha, "beta": o.beta, "bias": o.bias})
-        if o.cross_channel
-        else None
-    ),
-    lambda t, o, x: (
-        t.nn.functional.local_response_norm(x, o.local_size, o.alpha, o.beta, o.bias)
-        if o.cross_channel
-        else None
-    ),
+    _local_response,
+    torch_local_response,
+    scipy_local_response,
+    by=("onnxruntime",),  # onnx.reference counts the items of a batch as channels
+    passes="ONNX and PyTorch: without CrossChannel, an even LocalSize",
 )
 _row("LP_NORMALIZATION", None, lambda t, o, x: t.nn.functional.normalize(x, o.p, o.axis, o.epsilon))
 
@@ -754,22 +743,29 @@ _row(
 _MODES = {"CONSTANT": "constant", "EDGE": "edge", "REFLECTION": "reflect", "WRAP": "wrap"}
 
 
+def _padding_value(o: Any) -> Any:
+    if hasattr(o, "padding_value_data_type"):
+        return o.padding_value.value(o.padding_value_data_type)
+    return o.padding_value
+
+
 def _padding(o: Any, x: Array) -> Node | None:
     mode = _MODES.get(o.padding_mode.name)
     if mode is None:
         return None
     pads = np.array([*o.start_padding, *o.end_padding], np.int64)
-    return Node("Pad", [x, pads, np.array(o.padding_value, x.dtype)], {"mode": mode})
+    return Node("Pad", [x, pads, np.array(_padding_value(o), x.dtype)], {"mode": mode})
 
 
 _row(
-    "PADDING",
+    "PADDING PADDING1",
     _padding,
     lambda t, o, x: (
-        t.nn.functional.pad(x, _pads(o), value=o.padding_value)
+        t.nn.functional.pad(x, torch_pads(o), value=_padding_value(o))
         if o.padding_mode is enums.PaddingMode.CONSTANT and x.is_floating_point()
         else None
     ),
+    passes="SYMMETRIC; PyTorch: other than CONSTANT",
 )
 _row(
     "VALUE_SCALE_2D",

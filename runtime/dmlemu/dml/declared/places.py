@@ -189,7 +189,7 @@ class Count(Place):
         for item in operator_fields(type(desc)):
             given = getattr(desc, item.name)
             if item.count == self.path(desc) and item.array:
-                desc = _changed(desc, item.name, (given[:value] + given[:1] * value)[:value])
+                desc = _changed(desc, item.name, (given * value)[:value])
             elif item.count == self.path(desc):
                 desc = _changed(desc, item.name, resized(given, value))
         return desc
