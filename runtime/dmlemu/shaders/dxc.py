@@ -132,13 +132,13 @@ def _converse(
 def _ended(name: str, status: int, printed: str) -> str:
     """What is said about a compiler that has not answered; a status below 0 is a signal."""
     if status == -signal.SIGALRM:
-        return f"{name}: DXC, the compiler, was stopped after {_MOST_SECONDS} seconds."
+        return f"{name}: DXC, the compiler, was stopped after {_MOST_SECONDS} seconds"
     signals = {-each: each.name for each in signal.Signals}
     how = signals.get(status) or f"exit status {status}"
     said = f" It printed: {printed[-1000:]}" if printed else ""
     return (
         f"{name}: DXC, the compiler, itself ended ({how}) while it read this source.{said} It does so where "
-        "operators or statements are nested thousands deep, or where it wants more memory than it gets."
+        "operators or statements are nested thousands deep, or where it wants more memory than it gets"
     )
 
 
