@@ -16,7 +16,7 @@ help:
 	@echo "make fuzz    random input, an hour of each kind (FUZZ_SECONDS=60 make fuzz: a minute)"
 	@echo "make bench   speed beside numpy, ONNX Runtime and oneDNN, writes docs/speed_results.md (bench-threads: by number of threads; bench-quick: a few rows, a minute)"
 	@echo "make test-long  all tests (more than an hour); make measured  compares operators with their references for ten minutes (MEASURED_TIME=2h)"
-	@echo "make test-clients  programs of PyTorch, TensorFlow and PyDirectML (tests/clients/README.md)"
+	@echo "make test-clients  programs of PyTorch, TensorFlow and PyDirectML, and DxDispatch (tests/clients/README.md)"
 	@echo "make guards  the breaches of rules that have no legal neighbour in the tests"
 	@echo "make interfaces  the table of the C ABI from Microsoft's headers, DirectML.h and its IIDs"
 	@echo "make site    the documentation as a site: build/site/index.html"

@@ -1,7 +1,7 @@
 """Programs of real clients in environments of their own; README.md says how to make them.
 
-A test gets a :class:`Client`, whose ``run`` starts the client's Python under ``dmlemu exec`` and returns what
-it printed and the work that our devices were asked for.
+A test gets a :class:`Client`, whose ``run`` starts the client's Python, or the client, under ``dmlemu exec``
+and returns what it printed and the work that our devices were asked for.
 """
 
 from __future__ import annotations
@@ -65,22 +65,22 @@ class Done:
 
 @dataclass
 class Client:
-    """A Python with the packages of a client; ``folder`` is a new one for the test."""
+    """A Python with the packages of a client, or a client of C++; ``folder`` is a new one for the test."""
 
-    python: Path
+    program: Path
     folder: Path
 
     def run(
         self, *arguments: str | Path, strictness: str = "runtime", timeout: float = 600, **variables: str
     ) -> Done:
-        """``python ARGUMENTS`` under ``dmlemu exec``, without the variables of the tests' own Python."""
+        """``program ARGUMENTS`` under ``dmlemu exec``, without the variables of the tests' own Python."""
         notes = self.folder / "work"
         notes.unlink(missing_ok=True)
         own = {
             name: value for name, value in os.environ.items() if not name.startswith(("DMLEMU_", "PYTHON"))
         }
         done = processes.run(
-            [*EXEC, "--strictness", strictness, self.python, *arguments],
+            [*EXEC, "--strictness", strictness, self.program, *arguments],
             timeout=timeout,
             env={**own, "DMLEMU_WORK": str(notes), **variables},
             cwd=self.folder,
@@ -88,18 +88,18 @@ class Client:
         return Done(done.returncode, done.stdout, done.stderr, Work.read(notes))
 
     def cpu(self, *arguments: str | Path, timeout: float = 600) -> subprocess.CompletedProcess[str]:
-        """``python ARGUMENTS`` without dmlemu."""
-        return processes.run([self.python, *arguments], timeout=timeout, cwd=self.folder)
+        """``program ARGUMENTS`` without dmlemu."""
+        return processes.run([self.program, *arguments], timeout=timeout, cwd=self.folder)
 
 
 def _client(name: str, tmp_path: Path) -> Client:
     variable = f"DMLEMU_CLIENT_{name}"
     given = os.environ.get(variable)
     if not given:
-        pytest.skip(f"{variable} names no Python: tests/clients/setup_{name.lower()}.sh makes one")
-    python = Path(given).absolute()
-    assert os.access(python, os.X_OK), f"{variable} is {given}, which cannot be run"
-    return Client(python, tmp_path)
+        pytest.skip(f"{variable} names no program: tests/clients/setup_{name.lower()}.sh makes one")
+    program = Path(given).absolute()
+    assert os.access(program, os.X_OK), f"{variable} is {given}, which cannot be run"
+    return Client(program, tmp_path)
 
 
 @pytest.fixture
@@ -118,6 +118,12 @@ def tensorflow(tmp_path: Path) -> Client:
 def pydirectml(tmp_path: Path) -> Client:
     """DMLEMU_CLIENT_PYDIRECTML: a Python with PyDirectML (``directml``)."""
     return _client("PYDIRECTML", tmp_path)
+
+
+@pytest.fixture
+def dxdispatch(tmp_path: Path) -> Client:
+    """DMLEMU_CLIENT_DXDISPATCH: DxDispatch, in a folder beside its sources."""
+    return _client("DXDISPATCH", tmp_path)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -32,7 +32,7 @@ def run(client: Client, *arguments: str | Path, strictness: str) -> Done:
 @pytest.mark.parametrize("strictness", LEVELS)
 def test_its_own_tests(pydirectml: Client, strictness: str) -> None:
     """All pass.  What they expect to be refused is refused before it reaches a device."""
-    tests = pydirectml.python.parents[1] / "directml-0.1.0" / "tests"
+    tests = pydirectml.program.parents[1] / "directml-0.1.0" / "tests"
     assert tests.is_dir(), "setup_pydirectml.sh leaves the package's tests there"
     done = run(pydirectml, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, strictness=strictness)
     assert "56 passed" in done.out, done.out + done.err

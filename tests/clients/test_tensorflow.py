@@ -141,8 +141,8 @@ def test_what_passes_on_the_cpu_passes(tensorflow: Client, file: Path | None) ->
     """A file of the plugin's own tests of operators."""
     if file is None:
         pytest.skip("setup_tensorflow.sh has not put the plugin's tests into the environment")
-    result = tensorflow_suite.run_file(tensorflow.python, file)
+    result = tensorflow_suite.run_file(tensorflow.program, file)
     failed = result.bad()
     if failed:
-        failed -= tensorflow_suite.run_file(tensorflow.python, file, cpu=True).bad()
+        failed -= tensorflow_suite.run_file(tensorflow.program, file, cpu=True).bad()
     assert not failed, {test: f"{result.tests[test]} {result.why.get(test)}" for test in failed}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from toolchain import DMLEMU, HERE, Built, compiled, needs_compiler, reported, run
+from toolchain import DMLEMU, HEADERS, HERE, Built, compiled, needs_compiler, needs_headers, reported, run
+
+from dmlemu.shaders import dxc
 
 pytest.importorskip("llvmlite", reason="the extra hlsl is not installed")
 pytestmark = needs_compiler
@@ -107,3 +110,38 @@ def test_each_barrier_that_is_missing_is_named(name: str, tmp_path: Path) -> Non
     first, *_ = re.findall(r"^(?:D3D12|DML) ERROR (\w+)(?:.*\n)+?  hint: (.*)$", done.stderr, re.MULTILINE)
     assert (first[0], hint in first[1]) == (id, True), done.stderr
     assert done.returncode == 1
+
+
+# --- DXC in a C++ program ---
+
+
+@pytest.mark.parametrize("headers", [None, pytest.param(HEADERS, marks=needs_headers)])
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_a_program_compiles_hlsl_itself(compiler: str, headers: str | None, tmp_path: Path) -> None:
+    """DXC's own header and d3d12.h are in one file, and so is what reflection gives."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    library = dxc_library()
+    flags = ("-isystem", str(library.parent), "-Wno-deprecated-declarations")
+    program = compiled("compiles.cpp", tmp_path / "compiles", *flags, compiler=compiler, headers=headers)
+    done = run(*DMLEMU, "exec", program, library)
+    expected = "DXBC, 32 characters and .pdb\ncounts: u3, space2; 8 x 4 x 1 threads\n"
+    assert (done.stdout, done.returncode) == (expected, 0), done.stderr
+
+
+def dxc_library() -> Path:
+    try:
+        library = dxc._library()
+    except dxc.CompilerMissing as absent:
+        pytest.skip(str(absent))
+    if not (library.parent / "dxcapi.h").exists():
+        pytest.skip("the package of DXC has no dxcapi.h")
+    return library
+
+
+def test_dispatches_are_work(built: Built, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    done = run(*DMLEMU, "exec", built("shaders"), SAXPY, "run", DMLEMU_WORK=str(work))
+    assert (done.stdout, done.returncode) == (PRINTED, 0), done.stderr
+    pipelines = ["state 'saxpy'", "state #2", "state 'saxpy'", "state 'saxpy'"]  # two by ExecuteIndirect
+    assert work.read_text().splitlines() == [f"dispatch pipeline {each}" for each in pipelines]

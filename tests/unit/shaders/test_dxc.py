@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dmlemu.cli import main
-from dmlemu.shaders import UnsupportedShader, compile_shader, read_container
-from dmlemu.shaders.dxc import CompilerMissing, HlslError, _library, compile_hlsl
+from dmlemu.shaders import UnsupportedShader, compile_shader, dxc, read_container
+from dmlemu.shaders.dxc import CompilerMissing, HlslError, compile_hlsl
 
+EMPTY = "[numthreads(1, 1, 1)] void main() {}"
 try:
-    _library()
+    compile_hlsl(EMPTY)
 except CompilerMissing as absent:
     pytestmark = pytest.mark.skip(str(absent))
 
-EMPTY = "[numthreads(1, 1, 1)] void main() {}"
 INCLUDES = '#include "a.h"\n[numthreads(THREADS, 1, 1)] void main() {}'
 
 
@@ -113,6 +120,108 @@ def test_threads_compile_at_the_same_time() -> None:
     for worker in workers:
         worker.join()
     assert sizes == {number: (number, 1, 1) for number in range(1, 9)}
+
+
+@pytest.fixture
+def compilers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The processes that DXC has run in; none of them is left."""
+    made: list[subprocess.Popen[bytes]] = []
+    start = subprocess.Popen
+
+    def popen(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        made.append(start(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    yield made
+    assert made and all(each.returncode is not None for each in made)
+
+
+def test_a_compiler_that_ends_is_one_error(compilers: list[subprocess.Popen[bytes]]) -> None:
+    def include(path: str) -> bytes:
+        os.kill(compilers[-1].pid, signal.SIGKILL)
+        return b"#define THREADS 3\n"
+
+    words = r"^shaders/x\.hlsl: DXC, the compiler, itself ended \(SIGKILL\) while it read this source\."
+    with pytest.raises(HlslError, match=words):
+        compile_hlsl(INCLUDES, name="shaders/x.hlsl", include=include)
+    assert threads(compile_hlsl(EMPTY)) == (1, 1, 1)
+
+
+def test_a_compiler_that_is_gone_before_it_reads_is_one_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, compilers: list[subprocess.Popen[bytes]]
+) -> None:
+    program = tmp_path / "compiler.py"
+    program.write_text("import os, sys\nos.write(2, b'LLVM ERROR: planted')\nos.close(0)\nsys.exit(7)\n")
+    monkeypatch.setattr(dxc, "_PROCESS", program)
+    with pytest.raises(HlslError, match=r"itself ended \(exit status 7\).* It printed: LLVM ERROR: planted"):
+        compile_hlsl(EMPTY + " " * (1 << 20))
+
+
+def test_half_an_answer_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, compilers: list[subprocess.Popen[bytes]]
+) -> None:
+    program = tmp_path / "compiler.py"
+    program.write_text("import sys\nsys.stdout.write('C\\x09' + 7 * '\\0' + 'DXBC')\n")
+    monkeypatch.setattr(dxc, "_PROCESS", program)
+    with pytest.raises(HlslError, match=r"itself ended \(exit status 0\)"):
+        compile_hlsl(EMPTY)
+
+
+def test_a_compiler_is_stopped_after_a_time(
+    monkeypatch: pytest.MonkeyPatch, compilers: list[subprocess.Popen[bytes]]
+) -> None:
+    """Its own timer ends it: also one whose caller is gone ends."""
+
+    def include(path: str) -> bytes:
+        compilers[-1].wait(timeout=60)
+        return b""
+
+    monkeypatch.setattr(dxc, "_MOST_SECONDS", 0.5)
+    with pytest.raises(
+        HlslError, match=r"^source\.hlsl: DXC, the compiler, was stopped after 0\.5 seconds$"
+    ):
+        compile_hlsl(INCLUDES, include=include)
+
+
+def test_ctrl_c_ends_the_compiler_too(compilers: list[subprocess.Popen[bytes]]) -> None:
+    def include(path: str) -> bytes:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compile_hlsl(INCLUDES, include=include)
+
+
+def test_a_compiler_ends_with_its_caller() -> None:
+    """One whose caller was killed while it waits for a file."""
+    program = (
+        "import os, subprocess, sys\nfrom dmlemu.shaders.dxc import compile_hlsl\nstart = subprocess.Popen\n"
+        "def popen(*arguments, **options):\n"
+        "    made = start(*arguments, **options)\n"
+        "    print(made.pid, flush=True)\n"
+        "    return made\n"
+        "subprocess.Popen = popen\n"
+        "compile_hlsl('#include \"a.h\"', include=lambda path: os.kill(os.getpid(), 9))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    compiler = Path(f"/proc/{int(done.stdout)}/cmdline")
+    for _ in range(600):
+        if not compiler.exists() or b"dxc_process" not in compiler.read_bytes():
+            return
+        time.sleep(0.05)
+    pytest.fail("the compiler is still there")
+
+
+def test_the_command_names_a_source_that_ends_the_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, source = tmp_path / "compiler.py", tmp_path / "x.hlsl"
+    program.write_text("import os\nos.abort()\n")
+    source.write_text(EMPTY)
+    monkeypatch.setattr(dxc, "_PROCESS", program)
+    assert main(["shader", str(source)]) == 1
+    assert f"{source}: DXC, the compiler, itself ended (SIGABRT)" in capsys.readouterr().err
 
 
 def test_the_command_compiles_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

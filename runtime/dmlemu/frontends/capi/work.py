@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
+from dmlemu_hw.events import Recorded
+from dmlemu_hw.packets import Opcode
+
 from ... import d3d12
 from ...dml.events import DispatchRecorded, GraphCompiled, OperatorCreated
 from ...dml.lowering.dispatchable import CompiledOperator, OperatorInitializer
@@ -50,6 +53,7 @@ class _Work:
         device.events.subscribe(self._created, OperatorCreated)
         device.events.subscribe(self._compiled, GraphCompiled)
         device.events.subscribe(self._recorded, DispatchRecorded)
+        device.events.subscribe(self._command, Recorded)
 
     def _created(self, event: OperatorCreated) -> None:
         self._line("operator", event.operator.type_name)
@@ -63,6 +67,12 @@ class _Work:
                 self._line("initialize", operator.type_name)
         elif isinstance(event.dispatchable, CompiledOperator):
             self._line("dispatch", event.dispatchable.type_name)
+
+    def _command(self, event: Recorded) -> None:
+        """Dispatches of compute shaders; those of operators are told with what they are recorded for."""
+        if event.opcode in (Opcode.DISPATCH_SHADER, Opcode.EXECUTE_INDIRECT):
+            _, _, pipeline = event.label.partition(" of ")
+            self._line("dispatch", pipeline)
 
     def refused(self, error: Error) -> None:
         report = error.report.spelled()
