@@ -11,6 +11,7 @@ from thorough import part_of
 from . import ours
 from .cases import Case, Expected, differences, raw, structured, typed
 from .classics import CLASSICS
+from .lockstep import TYPES
 from .random_shaders import random_case
 from .reduce import verdict
 
@@ -36,24 +37,36 @@ def test_the_order_of_groups_does_not_matter(name: str) -> None:
     assert not differences(case, ours.run(case, 8, order=12345))
 
 
-def agree(seed: int, lavapipe: bool = False) -> None:
-    """In a process of its own: a shader that is compiled wrongly may end it."""
+REFUSED = "refused: Loop must have break."
+"""DXC's own validator, of loops that end (findings/dxc-refuses-loops-that-end.sh)."""
+
+
+def agrees(seed: int, lavapipe: bool = False) -> bool:
+    """In a process of its own: a shader that is compiled wrongly may end it.  False: DXC refuses the seed."""
     wave = WAVES[seed % 5]
     case = random_case(seed, wave, lavapipe)
-    assert verdict(case, lambda case: ours.run(case, wave)) == ("same", ""), case.name
+    found = verdict(case, lambda case: ours.run(case, wave))
+    if found[0] == REFUSED:
+        return False
+    assert found == ("same", ""), case.name
+    return True
 
 
 @pytest.mark.parametrize("seed", range(part_of(20)))
 def test_random_shaders(seed: int) -> None:
-    agree(seed)
+    if not agrees(seed):
+        pytest.skip(REFUSED)
 
 
 @pytest.mark.long(parts=10)
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("block", range(20))
 def test_more_random_shaders(block: int) -> None:
-    for seed in range(1000 + 20 * block, 1020 + 20 * block):
-        agree(seed, lavapipe=seed % 2 == 1)
+    seeds = range(1000 + 20 * block, 1020 + 20 * block)
+    passed_over = [seed for seed in seeds if not agrees(seed, lavapipe=seed % 2 == 1)]
+    assert len(passed_over) < 3, passed_over
+    if passed_over:
+        pytest.skip(f"seeds {passed_over} are {REFUSED} The others of the block agree")
 
 
 def run(body: str, count: int, *values: np.ndarray, before: str = "", type: str = "uint") -> bytes:
@@ -175,6 +188,20 @@ def test_doubles_become_halves_in_one_rounding() -> None:
         buffers = {"t0": structured(values), "u0": structured(np.zeros(8, np.float16))}
         case = Case("one", source, buffers, target="cs_6_2", arguments=("-enable-16bit-types",))
         assert not Expected(expected).difference(ours.run(case, 8)["u0"])
+
+
+@pytest.mark.parametrize("kind", ["uint", "int", "uint16_t", "uint64_t", "int64_t"])
+def test_integers_become_halves_in_one_rounding(kind: str) -> None:
+    """2049 and 2051 lie between two halves; what rounds above 65504 is infinite."""
+    dtype = TYPES[kind].dtype
+    ends = np.array([0, 1, 2049, 2051, 65519, 65520, 65535, -1], np.int64).astype(dtype)
+    source = f"""StructuredBuffer<{kind}> a : register(t0); RWStructuredBuffer<float16_t> o : register(u0);
+[numthreads(8, 1, 1)] void main(uint i : SV_GroupIndex) {{ o[i] = float16_t(a[i]); }}"""
+    with np.errstate(over="ignore"):
+        expected = ends.astype(np.float64).astype(np.float16)
+    buffers = {"t0": structured(ends), "u0": structured(np.zeros(8, np.float16))}
+    case = Case("one", source, buffers, target="cs_6_2", arguments=("-enable-16bit-types",))
+    assert not Expected(expected).difference(ours.run(case, 8)["u0"])
 
 
 def test_divisions_by_zero_and_out_of_range() -> None:
