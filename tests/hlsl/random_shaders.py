@@ -287,7 +287,9 @@ class RandomShader:
         made = self.expression(source, depth - 1)
         text = made.text
         steps: list[Callable[[Values], Values]] = []
-        if source.kind == "f" and type.kind in "iu" and (self.lavapipe or type.bits != 32):
+        # What was an integer before is not clamped (findings/dxc-converts-there-and-back.sh).
+        may_be_whole = source.name == "double" or (source.name == "float" and self.narrow)
+        if source.kind == "f" and type.kind in "iu" and (self.lavapipe or type.bits != 32 or may_be_whole):
             text = f"near(float({text}))"
             steps += [lambda x: x.astype(np.float32), lambda x: np.where(np.abs(x) < 30000, x, np.float32(0))]
             if type.kind == "u":

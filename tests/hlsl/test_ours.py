@@ -226,7 +226,8 @@ def test_divisions_by_zero_and_out_of_range() -> None:
         ("uint(a[i])", [0, 0xFFFFFFFF, 0, 3000000000, 0, 0xFFFFFFFF]),
     ],
 )
-def test_conversions_are_clamped(cast: str, expected: list[int]) -> None:
-    a = np.float32([np.nan, np.inf, -np.inf, 3e9, -1.5, 1e20])
-    found = run(f"o.Store(4 * i, {cast});", 6, a, a, type="float")
+@pytest.mark.parametrize("type", ["float", "double"])
+def test_conversions_are_clamped(cast: str, expected: list[int], type: str) -> None:
+    a = np.array([np.nan, np.inf, -np.inf, 3e9, -1.5, 1e20], TYPES[type].dtype)
+    found = run(f"o.Store(4 * i, {cast});", 6, a, a, type=type)
     assert not Expected(np.array(expected, np.uint32)).difference(found)
