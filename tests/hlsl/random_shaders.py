@@ -295,7 +295,7 @@ class RandomShader:
             if type.kind == "u":
                 text = f"abs({text})"
                 steps.append(np.abs)
-        # An integer constant beyond half's range is undefined (findings/dxc-folds-integers-too-large-for-half.sh).
+        # A constant beyond half's range is undefined (findings/dxc-folds-integers-too-large-for-half.sh).
         too_large = type.name == "float16_t" and source.kind in "iu" and source.name != "int16_t"
         if too_large or {source.name, type.name} == {"double", "float16_t"}:
             text = f"float({text})"
