@@ -16,7 +16,7 @@ from .cases import Buffer, Case
 
 __all__ = ["run", "run_ours"]
 
-_TEXELS = {2: 16, 3: 16, 4: 16, 10: 8, 16: 8, 28: 4, 30: 4, 41: 4, 42: 4, 43: 4, 54: 2, 61: 1, 62: 1}
+_TEXELS = {2: 16, 3: 16, 4: 16, 10: 8, 16: 8, 17: 8, 28: 4, 30: 4, 41: 4, 42: 4, 43: 4, 54: 2, 61: 1, 62: 1}
 
 
 def run(case: Case, wave: int, order: int = 0) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ import pytest
 
 from .cases import differences
 from .classics import CLASSICS
+from .intrinsics import INTRINSICS
 from .oracle import WAVES, Lavapipe, missing
 
 needs_lavapipe = pytest.mark.skipif(missing() is not None, reason=str(missing()))
@@ -19,8 +20,11 @@ def lavapipe(request: pytest.FixtureRequest) -> Iterator[Lavapipe]:
         yield device
 
 
+CASES = {name: make for name, make in {**CLASSICS, **INTRINSICS}.items() if make(8).lavapipe}
+
+
 @needs_lavapipe
-@pytest.mark.parametrize("name", CLASSICS)
+@pytest.mark.parametrize("name", CASES)
 def test_lavapipe_and_numpy_agree(lavapipe: Lavapipe, name: str) -> None:
-    case = CLASSICS[name](lavapipe.wave)
+    case = CASES[name](lavapipe.wave)
     assert not differences(case, lavapipe.run(case))

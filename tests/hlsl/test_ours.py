@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dmlemu.shaders import read_container, read_module
 from dmlemu.shaders.dxc import CompilerMissing, compile_hlsl
+from dmlemu.shaders.operations import OPERATIONS
 from thorough import part_of
 
 from . import ours
 from .cases import Case, Expected, differences, raw, structured, typed
 from .classics import CLASSICS
+from .intrinsics import INTRINSICS
 from .lockstep import TYPES
 from .random_shaders import random_case
 from .reduce import verdict
@@ -25,10 +28,31 @@ WAVES = (4, 8, 16, 32, 64)
 
 
 @pytest.mark.parametrize("wave", WAVES)
-@pytest.mark.parametrize("name", CLASSICS)
+@pytest.mark.parametrize("name", [*CLASSICS, *INTRINSICS])
 def test_classics(name: str, wave: int) -> None:
-    case = CLASSICS[name](wave)
+    case = {**CLASSICS, **INTRINSICS}[name](wave)
     assert not differences(case, ours.run(case, wave))
+
+
+def test_every_operation_is_in_one_of_them() -> None:
+    """Or in the tests of what DXC makes of no HLSL, or of the heap."""
+    elsewhere = {"Bfi", "CBufferLoad", "CreateHandleFromHeap", "IMul", "Ibfe", "IsNormal", "UDiv", "UMul"}
+    elsewhere |= {"LegacyDoubleToFloat", "LegacyDoubleToSInt32", "LegacyDoubleToUInt32", "USubb", "Ubfe"}
+    elsewhere |= {f"Bitcast{a}{bits}to{b}{bits}" for a, b in ("IF", "FI") for bits in (16, 32, 64)}
+    assert {each.name for each in OPERATIONS.values()} - _operations_of_all() == elsewhere
+
+
+def _operations_of_all() -> set[str]:
+    found = set()
+    for make in [*CLASSICS.values(), *INTRINSICS.values()]:
+        case = make(8)
+        code = compile_hlsl(case.source, case.entry, case.target, case.arguments)
+        module = read_module(read_container(code).program.bitcode)
+        for function in module.functions:
+            for made in (made for block in function.blocks for made in block.instructions):
+                if made.name == "call" and getattr(made.operands[1], "value", None) in OPERATIONS:
+                    found.add(OPERATIONS[made.operands[1].value].name)
+    return found
 
 
 @pytest.mark.parametrize("name", CLASSICS)
@@ -202,6 +226,19 @@ def test_integers_become_halves_in_one_rounding(kind: str) -> None:
     buffers = {"t0": structured(ends), "u0": structured(np.zeros(8, np.float16))}
     case = Case("one", source, buffers, target="cs_6_2", arguments=("-enable-16bit-types",))
     assert not Expected(expected).difference(ours.run(case, 8)["u0"])
+
+
+def test_atomic_operations_that_are_not_aligned() -> None:
+    """D3D12 leaves them open; here they are exact, on every CPU."""
+    source = """RWByteAddressBuffer m : register(u0);
+[numthreads(256, 1, 1)] void main(uint i : SV_DispatchThreadID) {
+    m.InterlockedAdd64(4, (1ull << 32) + i);
+}"""
+    held = np.array([5, 0xFFFFFFFF, 7, 9], np.uint32)
+    case = Case("one", source, {"u0": raw(held)}, (4, 1, 1), target="cs_6_6")
+    sum = (7 << 32 | 0xFFFFFFFF) + (1024 << 32) + 1024 * 1023 // 2
+    expected = np.array([5, sum & 0xFFFFFFFF, sum >> 32, 9], np.uint32)
+    assert not Expected(expected).difference(ours.run(case, 32)["u0"])
 
 
 def test_divisions_by_zero_and_out_of_range() -> None:

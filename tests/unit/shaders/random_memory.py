@@ -35,14 +35,17 @@ _UNDEFINED = Constant(INT, None)
 
 
 def random_phases(seed: int) -> tuple[list[list[int]], list[int]]:
-    """Edges of three or four graphs one behind the other, and the first block of each."""
+    """Edges of three or four graphs one behind the other, and the first block of each.
+
+    No thread returns before the end, where others would wait for it at a barrier.
+    """
     numbers = random.Random(seed)
     edges: list[list[int]] = []
     begins = []
     for _ in range(numbers.choice([3, 3, 4])):
         begins.append(len(edges))
         part = random_edges(numbers, numbers.choice([3, 4, 5, 6, 8]))
-        edges += [[begins[-1] + target for target in targets] for targets in part[:-1]]
+        edges += [[begins[-1] + target for target in targets or [len(part) - 1]] for targets in part[:-1]]
         edges.append([len(edges) + 1])
     return [*edges, []], begins
 

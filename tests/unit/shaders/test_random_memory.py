@@ -1,4 +1,4 @@
-"""Blocks of every control flow read and write memory as one thread after the other would, between barriers."""
+"""Blocks of every control flow read and write memory as one thread after the other would, up to barriers."""
 
 from __future__ import annotations
 
