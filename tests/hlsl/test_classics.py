@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from .cases import differences
+from thorough import part_of
+
+from .cases import Case, differences
 from .classics import CLASSICS
 from .intrinsics import INTRINSICS
 from .oracle import WAVES, Lavapipe, missing
+from .random_structs import constants_case, structs_case
 
 needs_lavapipe = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -27,4 +30,14 @@ CASES = {name: make for name, make in {**CLASSICS, **INTRINSICS}.items() if make
 @pytest.mark.parametrize("name", CASES)
 def test_lavapipe_and_numpy_agree(lavapipe: Lavapipe, name: str) -> None:
     case = CASES[name](lavapipe.wave)
+    assert not differences(case, lavapipe.run(case))
+
+
+@needs_lavapipe
+@pytest.mark.parametrize("make", [structs_case, constants_case])
+@pytest.mark.parametrize("seed", range(part_of(24)))
+def test_lavapipe_and_numpy_agree_where_numbers_stand(
+    lavapipe: Lavapipe, make: Callable[[int, bool], Case], seed: int
+) -> None:
+    case = make(seed, True)
     assert not differences(case, lavapipe.run(case))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from .classics import CLASSICS
 from .intrinsics import INTRINSICS
 from .lockstep import TYPES
 from .random_shaders import random_case
+from .random_structs import constants_case, structs_case
 from .reduce import verdict
 
 try:
@@ -80,6 +83,13 @@ def agrees(seed: int, lavapipe: bool = False) -> bool:
 def test_random_shaders(seed: int) -> None:
     if not agrees(seed):
         pytest.skip(REFUSED)
+
+
+@pytest.mark.parametrize("make", [structs_case, constants_case])
+@pytest.mark.parametrize("seed", range(part_of(60)))
+def test_random_structs(make: Callable[[int], Case], seed: int) -> None:
+    case = make(seed)
+    assert not differences(case, ours.run(case, WAVES[seed % 5]))
 
 
 @pytest.mark.long(parts=10)
