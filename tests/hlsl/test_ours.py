@@ -37,6 +37,26 @@ def test_classics(name: str, wave: int) -> None:
     assert not differences(case, ours.run(case, wave))
 
 
+def watched(case: Case, wave: int) -> set[str]:
+    """The kinds of what is told of a case, whose result is right."""
+    found, findings = ours.run_watched(case, wave)
+    assert not differences(case, found)
+    return {each.kind for each in findings}
+
+
+@pytest.mark.parametrize("name", [*CLASSICS, *INTRINSICS])
+def test_nothing_is_told_of_classics(name: str) -> None:
+    told = watched({**CLASSICS, **INTRINSICS}[name](16), 16)
+    assert told == ({"OUTSIDE"} if name == "out_of_bounds" else set())
+
+
+@pytest.mark.parametrize("seed", range(part_of(12)))
+def test_no_race_is_told_of_random_shaders(seed: int) -> None:
+    wave = WAVES[seed % 5]
+    for case in (random_case(seed, wave), structs_case(seed), constants_case(seed)):
+        assert watched(case, wave) <= {"OUTSIDE"}
+
+
 def test_every_operation_is_in_one_of_them() -> None:
     """Or in the tests of what DXC makes of no HLSL, or of the heap."""
     elsewhere = {"Bfi", "CBufferLoad", "CreateHandleFromHeap", "IMul", "Ibfe", "IsNormal", "UDiv", "UMul"}
