@@ -96,17 +96,15 @@ def number_type(format: int) -> str:
     return f"{name}{bits[0]}"
 
 
-# The kinds of formats that a typed buffer of a shader can have, by how its type begins.
-_OF_ELEMENTS = {
+# The kinds of formats that a typed buffer of a shader can have, by DXIL's name of its components.  Those of
+# 64 bits are two components of type uint.
+_OF_COMPONENTS = {
     "float": ("float", "unorm", "snorm"),
     "half": ("float", "unorm", "snorm"),
-    "min16float": ("float", "unorm", "snorm"),
-    "unorm": ("unorm",),
-    "snorm": ("snorm",),
     "uint": ("uint",),
-    "min16uint": ("uint",),
+    "ushort": ("uint",),
     "int": ("sint",),
-    "min16int": ("sint",),
+    "short": ("sint",),
 }
 
 
@@ -114,9 +112,9 @@ _OF_ELEMENTS = {
 def formats_of(element: str) -> bytes:
     """For each DXGI_FORMAT below 256 the bytes of an element; 0: a shader's typed buffer cannot have it.
 
-    ``element``: the type in the shader, ``"float"``, ``"unorm float"``, ``"uint16_t"``.
+    ``element``: the type of its components, ``Range.element`` of ``dmlemu.shaders``.
     """
-    kinds = next((kinds for name, kinds in _OF_ELEMENTS.items() if element.startswith(name)), ())
+    kinds = _OF_COMPONENTS.get(element, ())
     sizes = bytearray(256)
     for number, (kind, bits) in _FORMATS.items():
         if kind in kinds:

@@ -11,21 +11,34 @@
 
 static double exp2_of(double x) { return dmlk_exp(x * LN2); }
 static double log2_of(double x) { return dmlk_log(x) * LOG2_E; } /* of a power of two: exact once it is a float */
-static double sin_of(double x) { return dmlk_sin_of(dmlk_reduce_circular(x)); }
-static double cos_of(double x) { return dmlk_cos_of(dmlk_reduce_circular(x)); }
-static double tan_of(double x) { return dmlk_tan_of(dmlk_reduce_circular(x)); }
 
 typedef double function(double x);
 
 static function *const functions[] = {
-    [12] = cos_of,    [13] = sin_of,    [14] = tan_of,    [15] = dmlk_acos, [16] = dmlk_asin, [17] = dmlk_atan,
-    [18] = dmlk_cosh, [19] = dmlk_sinh, [20] = dmlk_tanh, [21] = exp2_of,   [23] = log2_of,
+    [15] = dmlk_acos, [16] = dmlk_asin, [17] = dmlk_atan, [18] = dmlk_cosh,
+    [19] = dmlk_sinh, [20] = dmlk_tanh, [21] = exp2_of,   [23] = log2_of,
 };
 
-void dmlk_shader_floats(uint32_t opcode, const float *in, float *out, uint32_t lanes) {
+static void apply(uint32_t opcode, double *values, uint32_t lanes) {
     function *const f = opcode < sizeof functions / sizeof *functions ? functions[opcode] : NULL;
     for (uint32_t i = 0; i < lanes; i++) {
-        out[i] = f == NULL ? NAN : (float)f((double)in[i]);
+        values[i] = f == NULL ? (double)NAN : f(values[i]);
+    }
+}
+
+void dmlk_shader_floats(uint32_t opcode, const float *in, float *out, uint32_t lanes) {
+    double values[DMLK_MOST_LANES];
+    for (uint32_t i = 0; i < lanes; i++) {
+        values[i] = (double)in[i];
+    }
+    switch (opcode) { /* circular functions: also of numbers with more turns than digits */
+    case 12: dmlk_cos_each(values, lanes); break;
+    case 13: dmlk_sin_each(values, lanes); break;
+    case 14: dmlk_tan_each(values, lanes); break;
+    default: apply(opcode, values, lanes);
+    }
+    for (uint32_t i = 0; i < lanes; i++) {
+        out[i] = (float)values[i];
     }
 }
 

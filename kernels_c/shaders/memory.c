@@ -1,5 +1,6 @@
 /* memory.c - what the lanes of a wave do to buffers one after the other: atomic operations, counters, typed views. */
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "shader.h"
@@ -26,8 +27,25 @@ static uint64_t result_of(enum operation operation, uint64_t old, uint64_t value
     return old;
 }
 
+/* Where a number is not aligned, which D3D12 leaves open: one after the other of all that are not. */
+static uint64_t change_apart(enum operation operation, uint8_t *place, uint64_t value, uint64_t expected,
+                             uint32_t bytes) {
+    static atomic_flag taken = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set_explicit(&taken, memory_order_acquire)) {
+    }
+    uint64_t old = 0;
+    memcpy(&old, place, bytes); /* little endian */
+    const uint64_t next = result_of(operation, old, value, expected, bytes);
+    memcpy(place, &next, bytes);
+    atomic_flag_clear_explicit(&taken, memory_order_release);
+    return old;
+}
+
 /* An operation on a number of 4 or 8 bytes; returns the old one.  Other threads of the pool may access it, too. */
 static uint64_t change(enum operation operation, uint8_t *place, uint64_t value, uint64_t expected, uint32_t bytes) {
+    if ((uintptr_t)place % bytes != 0) {
+        return change_apart(operation, place, value, expected, bytes);
+    }
     if (bytes == 4) {
         uint32_t *const at = (uint32_t *)(void *)place;
         uint32_t old = __atomic_load_n(at, __ATOMIC_RELAXED);

@@ -11,12 +11,13 @@ from dmlemu.shaders import read_container
 from dmlemu.shaders.dxc import compile_hlsl
 from dmlemu.shaders.native import compile_shader
 from dmlemu_hw.kernels import ffi, lib
+from dmlemu_hw.shader_watch import Finding, Watch
 
 from .cases import Buffer, Case
 
-__all__ = ["run", "run_ours"]
+__all__ = ["run", "run_ours", "run_watched"]
 
-_TEXELS = {2: 16, 3: 16, 4: 16, 10: 8, 16: 8, 28: 4, 30: 4, 41: 4, 42: 4, 43: 4, 54: 2, 61: 1, 62: 1}
+_TEXELS = {2: 16, 3: 16, 4: 16, 10: 8, 16: 8, 17: 8, 28: 4, 30: 4, 41: 4, 42: 4, 43: 4, 54: 2, 61: 1, 62: 1}
 
 
 def run(case: Case, wave: int, order: int = 0) -> dict[str, bytes]:
@@ -25,11 +26,26 @@ def run(case: Case, wave: int, order: int = 0) -> dict[str, bytes]:
     return run_ours(code, case.buffers, case.groups, wave, order)
 
 
+def run_watched(case: Case, wave: int) -> tuple[dict[str, bytes], list[Finding]]:
+    """The same, each access watched; and what there is to tell."""
+    code = compile_hlsl(case.source, case.entry, case.target, case.arguments)
+    findings: list[Finding] = []
+    return run_ours(code, case.buffers, case.groups, wave, findings=findings), findings
+
+
 def run_ours(
-    container: bytes, buffers: Mapping[str, Buffer], groups: tuple[int, int, int], wave: int, order: int = 0
+    container: bytes,
+    buffers: Mapping[str, Buffer],
+    groups: tuple[int, int, int],
+    wave: int,
+    order: int = 0,
+    findings: list[Finding] | None = None,
 ) -> dict[str, bytes]:
-    """``buffers``: by register, as what comes back; ``u0.counter`` is the counter of ``u0``."""
-    shader = compile_shader(read_container(container), wave=wave)
+    """``buffers``: by register, as what comes back; ``u0.counter`` is the counter of ``u0``.
+
+    ``findings``: gets those of a watched run; None: it is not watched.
+    """
+    shader = compile_shader(read_container(container), wave=wave, checked=findings is not None)
     held: dict[str, Any] = {}
     views: list[Any] = []
     ranges = ffi.new("dmlk_shader_range[]", max(1, len(shader.ranges)))
@@ -42,8 +58,14 @@ def run_ours(
     call.ranges, call.groups, call.fault = ranges, groups, fault
     call.shared_bytes, call.frame_bytes = shader.shared_bytes, shader.frame_bytes
     call.order, call.fill = order, 0xCD
+    x, y, z = shader.threads
+    watch = Watch(x * y * z, shader.wave, shader.shared_bytes) if findings is not None else None
+    if watch is not None:
+        call.watch = watch.pointer
     status = lib.dmlk_run_shader_within(call, 60.0, ffi.new("int *"))
     assert status == 0 and not fault.kind, (status, fault.kind)
+    if watch is not None and findings is not None:
+        findings += watch.finish()
     return {register: values.tobytes() for register, values in held.items()}
 
 

@@ -287,13 +287,17 @@ class RandomShader:
         made = self.expression(source, depth - 1)
         text = made.text
         steps: list[Callable[[Values], Values]] = []
-        if source.kind == "f" and type.kind in "iu" and (self.lavapipe or type.bits != 32):
+        # What was an integer before is not clamped (findings/dxc-converts-there-and-back.sh).
+        may_be_whole = source.name == "double" or (source.name == "float" and self.narrow)
+        if source.kind == "f" and type.kind in "iu" and (self.lavapipe or type.bits != 32 or may_be_whole):
             text = f"near(float({text}))"
             steps += [lambda x: x.astype(np.float32), lambda x: np.where(np.abs(x) < 30000, x, np.float32(0))]
             if type.kind == "u":
                 text = f"abs({text})"
                 steps.append(np.abs)
-        if {source.name, type.name} == {"double", "float16_t"}:
+        # A constant beyond half's range is undefined (findings/dxc-folds-integers-too-large-for-half.sh).
+        too_large = type.name == "float16_t" and source.kind in "iu" and source.name != "int16_t"
+        if too_large or {source.name, type.name} == {"double", "float16_t"}:
             text = f"float({text})"
             steps.append(lambda x: x.astype(np.float32))
 

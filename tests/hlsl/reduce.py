@@ -42,10 +42,16 @@ def _verdict(case: Case, run: Callable[[Case], dict[str, bytes]]) -> tuple[str, 
     try:
         found = differences(case, run(case))
     except (HlslError, OracleError) as error:
-        return "refused", str(error)
+        return f"refused: {_reason(str(error))}", str(error)
     except Exception as error:
         return type(error).__name__ + str(error)[:40], str(error)
     return ("different", "\n".join(found)) if found else ("same", "")
+
+
+def _reason(messages: str) -> str:
+    """The last error in a compiler's messages without its place, so that no other one stands for it."""
+    found = [line.partition("error: ")[2] for line in messages.splitlines() if "error: " in line]
+    return found[-1] if found else messages[:80]
 
 
 def reduced(shader: RandomShader, wave: int, run: Callable[[Case], dict[str, bytes]]) -> Case:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from .cases import differences
+from thorough import part_of
+
+from .cases import Case, differences
 from .classics import CLASSICS
+from .intrinsics import INTRINSICS
 from .oracle import WAVES, Lavapipe, missing
+from .random_structs import constants_case, structs_case
 
 needs_lavapipe = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -19,8 +23,21 @@ def lavapipe(request: pytest.FixtureRequest) -> Iterator[Lavapipe]:
         yield device
 
 
+CASES = {name: make for name, make in {**CLASSICS, **INTRINSICS}.items() if make(8).lavapipe}
+
+
 @needs_lavapipe
-@pytest.mark.parametrize("name", CLASSICS)
+@pytest.mark.parametrize("name", CASES)
 def test_lavapipe_and_numpy_agree(lavapipe: Lavapipe, name: str) -> None:
-    case = CLASSICS[name](lavapipe.wave)
+    case = CASES[name](lavapipe.wave)
+    assert not differences(case, lavapipe.run(case))
+
+
+@needs_lavapipe
+@pytest.mark.parametrize("make", [structs_case, constants_case])
+@pytest.mark.parametrize("seed", range(part_of(24)))
+def test_lavapipe_and_numpy_agree_where_numbers_stand(
+    lavapipe: Lavapipe, make: Callable[[int, bool], Case], seed: int
+) -> None:
+    case = make(seed, True)
     assert not differences(case, lavapipe.run(case))

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
+from dmlemu.shaders import read_container, read_module
 from dmlemu.shaders.dxc import CompilerMissing, compile_hlsl
+from dmlemu.shaders.operations import OPERATIONS
 from thorough import part_of
 
 from . import ours
 from .cases import Case, Expected, differences, raw, structured, typed
 from .classics import CLASSICS
+from .intrinsics import INTRINSICS
+from .lockstep import TYPES
 from .random_shaders import random_case
+from .random_structs import constants_case, structs_case
 from .reduce import verdict
 
 try:
@@ -24,10 +31,51 @@ WAVES = (4, 8, 16, 32, 64)
 
 
 @pytest.mark.parametrize("wave", WAVES)
-@pytest.mark.parametrize("name", CLASSICS)
+@pytest.mark.parametrize("name", [*CLASSICS, *INTRINSICS])
 def test_classics(name: str, wave: int) -> None:
-    case = CLASSICS[name](wave)
+    case = {**CLASSICS, **INTRINSICS}[name](wave)
     assert not differences(case, ours.run(case, wave))
+
+
+def watched(case: Case, wave: int) -> set[str]:
+    """The kinds of what is told of a case, whose result is right."""
+    found, findings = ours.run_watched(case, wave)
+    assert not differences(case, found)
+    return {each.kind for each in findings}
+
+
+@pytest.mark.parametrize("name", [*CLASSICS, *INTRINSICS])
+def test_nothing_is_told_of_classics(name: str) -> None:
+    told = watched({**CLASSICS, **INTRINSICS}[name](16), 16)
+    assert told == ({"OUTSIDE"} if name == "out_of_bounds" else set())
+
+
+@pytest.mark.parametrize("seed", range(part_of(12)))
+def test_no_race_is_told_of_random_shaders(seed: int) -> None:
+    wave = WAVES[seed % 5]
+    for case in (random_case(seed, wave), structs_case(seed), constants_case(seed)):
+        assert watched(case, wave) <= {"OUTSIDE"}
+
+
+def test_every_operation_is_in_one_of_them() -> None:
+    """Or in the tests of what DXC makes of no HLSL, or of the heap."""
+    elsewhere = {"Bfi", "CBufferLoad", "CreateHandleFromHeap", "IMul", "Ibfe", "IsNormal", "UDiv", "UMul"}
+    elsewhere |= {"LegacyDoubleToFloat", "LegacyDoubleToSInt32", "LegacyDoubleToUInt32", "USubb", "Ubfe"}
+    elsewhere |= {f"Bitcast{a}{bits}to{b}{bits}" for a, b in ("IF", "FI") for bits in (16, 32, 64)}
+    assert {each.name for each in OPERATIONS.values()} - _operations_of_all() == elsewhere
+
+
+def _operations_of_all() -> set[str]:
+    found = set()
+    for make in [*CLASSICS.values(), *INTRINSICS.values()]:
+        case = make(8)
+        code = compile_hlsl(case.source, case.entry, case.target, case.arguments)
+        module = read_module(read_container(code).program.bitcode)
+        for function in module.functions:
+            for made in (made for block in function.blocks for made in block.instructions):
+                if made.name == "call" and getattr(made.operands[1], "value", None) in OPERATIONS:
+                    found.add(OPERATIONS[made.operands[1].value].name)
+    return found
 
 
 @pytest.mark.parametrize("name", CLASSICS)
@@ -36,24 +84,43 @@ def test_the_order_of_groups_does_not_matter(name: str) -> None:
     assert not differences(case, ours.run(case, 8, order=12345))
 
 
-def agree(seed: int, lavapipe: bool = False) -> None:
-    """In a process of its own: a shader that is compiled wrongly may end it."""
+REFUSED = "refused: Loop must have break."
+"""DXC's own validator, of loops that end (findings/dxc-refuses-loops-that-end.sh)."""
+
+
+def agrees(seed: int, lavapipe: bool = False) -> bool:
+    """In a process of its own: a shader that is compiled wrongly may end it.  False: DXC refuses the seed."""
     wave = WAVES[seed % 5]
     case = random_case(seed, wave, lavapipe)
-    assert verdict(case, lambda case: ours.run(case, wave)) == ("same", ""), case.name
+    found = verdict(case, lambda case: ours.run(case, wave))
+    if found[0] == REFUSED:
+        return False
+    assert found == ("same", ""), case.name
+    return True
 
 
 @pytest.mark.parametrize("seed", range(part_of(20)))
 def test_random_shaders(seed: int) -> None:
-    agree(seed)
+    if not agrees(seed):
+        pytest.skip(REFUSED)
+
+
+@pytest.mark.parametrize("make", [structs_case, constants_case])
+@pytest.mark.parametrize("seed", range(part_of(60)))
+def test_random_structs(make: Callable[[int], Case], seed: int) -> None:
+    case = make(seed)
+    assert not differences(case, ours.run(case, WAVES[seed % 5]))
 
 
 @pytest.mark.long(parts=10)
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("block", range(20))
 def test_more_random_shaders(block: int) -> None:
-    for seed in range(1000 + 20 * block, 1020 + 20 * block):
-        agree(seed, lavapipe=seed % 2 == 1)
+    seeds = range(1000 + 20 * block, 1020 + 20 * block)
+    passed_over = [seed for seed in seeds if not agrees(seed, lavapipe=seed % 2 == 1)]
+    assert len(passed_over) < 3, passed_over
+    if passed_over:
+        pytest.skip(f"seeds {passed_over} are {REFUSED} The others of the block agree")
 
 
 def run(body: str, count: int, *values: np.ndarray, before: str = "", type: str = "uint") -> bytes:
@@ -177,6 +244,33 @@ def test_doubles_become_halves_in_one_rounding() -> None:
         assert not Expected(expected).difference(ours.run(case, 8)["u0"])
 
 
+@pytest.mark.parametrize("kind", ["uint", "int", "uint16_t", "uint64_t", "int64_t"])
+def test_integers_become_halves_in_one_rounding(kind: str) -> None:
+    """2049 and 2051 lie between two halves; what rounds above 65504 is infinite."""
+    dtype = TYPES[kind].dtype
+    ends = np.array([0, 1, 2049, 2051, 65519, 65520, 65535, -1], np.int64).astype(dtype)
+    source = f"""StructuredBuffer<{kind}> a : register(t0); RWStructuredBuffer<float16_t> o : register(u0);
+[numthreads(8, 1, 1)] void main(uint i : SV_GroupIndex) {{ o[i] = float16_t(a[i]); }}"""
+    with np.errstate(over="ignore"):
+        expected = ends.astype(np.float64).astype(np.float16)
+    buffers = {"t0": structured(ends), "u0": structured(np.zeros(8, np.float16))}
+    case = Case("one", source, buffers, target="cs_6_2", arguments=("-enable-16bit-types",))
+    assert not Expected(expected).difference(ours.run(case, 8)["u0"])
+
+
+def test_atomic_operations_that_are_not_aligned() -> None:
+    """D3D12 leaves them open; here they are exact, on every CPU."""
+    source = """RWByteAddressBuffer m : register(u0);
+[numthreads(256, 1, 1)] void main(uint i : SV_DispatchThreadID) {
+    m.InterlockedAdd64(4, (1ull << 32) + i);
+}"""
+    held = np.array([5, 0xFFFFFFFF, 7, 9], np.uint32)
+    case = Case("one", source, {"u0": raw(held)}, (4, 1, 1), target="cs_6_6")
+    sum = (7 << 32 | 0xFFFFFFFF) + (1024 << 32) + 1024 * 1023 // 2
+    expected = np.array([5, sum & 0xFFFFFFFF, sum >> 32, 9], np.uint32)
+    assert not Expected(expected).difference(ours.run(case, 32)["u0"])
+
+
 def test_divisions_by_zero_and_out_of_range() -> None:
     """The arguments are loaded: what DXC makes of constants is its own."""
     a = np.array([7, 0, 0x80000000, 0x80000000, 0xFFFFFFF9, 5], np.uint32)
@@ -199,7 +293,8 @@ def test_divisions_by_zero_and_out_of_range() -> None:
         ("uint(a[i])", [0, 0xFFFFFFFF, 0, 3000000000, 0, 0xFFFFFFFF]),
     ],
 )
-def test_conversions_are_clamped(cast: str, expected: list[int]) -> None:
-    a = np.float32([np.nan, np.inf, -np.inf, 3e9, -1.5, 1e20])
-    found = run(f"o.Store(4 * i, {cast});", 6, a, a, type="float")
+@pytest.mark.parametrize("type", ["float", "double"])
+def test_conversions_are_clamped(cast: str, expected: list[int], type: str) -> None:
+    a = np.array([np.nan, np.inf, -np.inf, 3e9, -1.5, 1e20], TYPES[type].dtype)
+    found = run(f"o.Store(4 * i, {cast});", 6, a, a, type=type)
     assert not Expected(np.array(expected, np.uint32)).difference(found)

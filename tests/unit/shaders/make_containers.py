@@ -13,6 +13,7 @@ SHADERS = {
     "sum": ("sum", "cs_6_6", []),
     "histogram": ("histogram", "cs_6_0", []),
     "graph": ("graph", "cs_6_0", []),
+    "memory": ("memory", "cs_6_0", []),
     "local": ("local", "cs_6_2", ["-O0"]),
 }
 

@@ -8,7 +8,7 @@ tells which blocks a thread passed, and in what order.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,13 @@ from pathlib import Path
 from dmlemu.shaders import Constant, Module, Value, read_container, read_module
 from dmlemu.shaders.values import Block, Function, Instruction, Type
 
-__all__ = ["THREADS", "Graph", "random_edges"]
+__all__ = ["ALL", "INT", "THREADS", "VOID", "Graph", "add", "random_edges"]
 
 THREADS = 20
 """Of the container's group."""
-_INT, _BIT, _VOID = Type("int", 32), Type("int", 1), Type("void")
+INT, _BIT, VOID = Type("int", 32), Type("int", 1), Type("void")
 _MOST_STEPS = 40
-_ALL = 0xFFFFFFFF
+ALL = 0xFFFFFFFF
 
 
 def random_edges(numbers: random.Random, count: int) -> list[list[int]]:
@@ -53,10 +53,18 @@ class _Plan:
 
 
 class Graph:
+    """``barriers``: blocks that all threads come to, and wait at their beginning for the others.  ``latch``:
+    a block from which all threads go on, or back, together."""
+
+    container_name = "graph"
+    barriers: frozenset[int] = frozenset()
+    latch = -1
+
     def __init__(self, edges: Sequence[Sequence[int]], seed: int) -> None:
         self.edges = edges
         self.numbers = random.Random(seed)
-        self.container = read_container((Path(__file__).parent / "containers" / "graph.dxil").read_bytes())
+        file = Path(__file__).parent / "containers" / f"{self.container_name}.dxil"
+        self.container = read_container(file.read_bytes())
         self.module: Module = read_module(self.container.program.bitcode)
         self.before = self._before()
         self.plans = self._plans()
@@ -96,23 +104,19 @@ class Graph:
     # --- as instructions ---
 
     def _write(self, function: Function) -> None:
-        """In the function of the container, which divides two numbers that it loads and stores that."""
-        given = function.blocks[0].instructions
-        quotient = next(made for made in given if made.name == "udiv")
-        store = next(made for made in given if quotient in made.operands)
-        varying, uniform = quotient.operands
+        given, loaded = self._begin(function.blocks[0].instructions)
         blocks = {number: Block(number) for number in self.before}
-        left_out = (quotient, store, given[-1])
-        blocks[0].instructions += [made for made in given if made not in left_out]
-        come: dict[int, list[Value]] = {0: [varying, uniform, Constant(_INT, 0)]}
+        blocks[0].instructions += given
+        come: dict[int, list[Value]] = {0: [*loaded, Constant(INT, 0)]}
         for number, block in blocks.items():
             if number:
-                come[number] = [_add(block, "phi", []) for _ in range(3)]
+                come[number] = [add(block, "phi", []) for _ in range(3)]
         made: dict[int, list[Value]] = {}
         for number, block in blocks.items():
             made[number] = self._numbers(block, come[number], made)
-            loaded = {"own": made[number][0], "same": made[number][1], "varying": varying, "uniform": uniform}
-            self._end(block, blocks, loaded[self.plans[number].by], made[number], (store, quotient))
+            deciding = {"own": made[number][0], "same": made[number][1]}
+            deciding["varying"], deciding["uniform"] = loaded
+            self._end(block, blocks, deciding[self.plans[number].by], made[number])
         for number, before in self.before.items():
             for place, phi in enumerate(come[number] if number else []):
                 assert isinstance(phi, Instruction)
@@ -120,74 +124,106 @@ class Graph:
                 phi.targets = [blocks[each] for each in before]
         function.blocks = list(blocks.values())
 
+    def _begin(self, given: list[Instruction]) -> tuple[list[Instruction], tuple[Value, Value]]:
+        """What of the container's instructions stays, and the varying and the uniform number among them.
+
+        The shader divides two numbers that it loads and stores that.
+        """
+        quotient = next(made for made in given if made.name == "udiv")
+        store = next(made for made in given if quotient in made.operands)
+        self.template = store, quotient
+        varying, uniform = quotient.operands
+        return [made for made in given if made not in (quotient, store, given[-1])], (varying, uniform)
+
+    def _store_result(self, block: Block, result: Value) -> None:
+        made, quotient = self.template
+        store = copy(made)
+        store.operands = [result if each is quotient else each for each in store.operands]
+        block.instructions.append(store)
+
+    def _act(self, block: Block, own: Value) -> Value:
+        """What else a block does; gives what ``own`` is then."""
+        return own
+
     def _numbers(self, block: Block, come: list[Value], made: dict[int, list[Value]]) -> list[Value]:
         plan = self.plans[block.number]
         own, same, steps = come
-        scaled = _add(block, "add", [_add(block, "mul", [own, plan.factor]), plan.term])
-        mixed = _add(block, "xor", [scaled, own if plan.taken == block.number else made[plan.taken][0]])
+        scaled = add(block, "add", [add(block, "mul", [own, plan.factor]), plan.term])
+        mixed = add(block, "xor", [scaled, own if plan.taken == block.number else made[plan.taken][0]])
         return [
-            _add(block, "xor", [mixed, _add(block, "lshr", [mixed, 7])]),
-            _add(block, "add", [_add(block, "mul", [same, plan.factor]), block.number]),
-            _add(block, "add", [steps, 1]),
+            self._act(block, add(block, "xor", [mixed, add(block, "lshr", [mixed, 7])])),
+            add(block, "add", [add(block, "mul", [same, plan.factor]), block.number]),
+            add(block, "add", [steps, 1]),
         ]
 
-    def _end(
-        self,
-        block: Block,
-        blocks: dict[int, Block],
-        by: Value,
-        made: list[Value],
-        template: tuple[Instruction, Instruction],
-    ) -> None:
+    def _end(self, block: Block, blocks: dict[int, Block], by: Value, made: list[Value]) -> None:
         targets = [blocks[number] for number in self.edges[block.number]]
         if not targets:
-            result = _add(block, "add", [_add(block, "mul", [made[1], 77]), made[0]])
-            store = copy(template[0])
-            store.operands = [result if each is template[1] else each for each in store.operands]
-            block.instructions += [store, Instruction(_VOID, "ret")]
+            self._store_result(block, add(block, "add", [add(block, "mul", [made[1], 77]), made[0]]))
+            block.instructions.append(Instruction(VOID, "ret"))
             return
         if len(targets) == 1:
-            block.instructions.append(Instruction(_VOID, "br", targets=targets))
+            block.instructions.append(Instruction(VOID, "br", targets=targets))
             return
-        bits = _add(block, "lshr", [by, self.plans[block.number].shift])
+        bits = add(block, "lshr", [by, self.plans[block.number].shift])
         if len(targets) == 3:
-            low = _add(block, "and", [bits, 3])
-            block.instructions.append(Instruction(_VOID, "switch", [low], targets=targets, indices=(1, 2)))
+            low = add(block, "and", [bits, 3])
+            block.instructions.append(Instruction(VOID, "switch", [low], targets=targets, indices=(1, 2)))
             return
-        condition = _add(block, "icmp", [_add(block, "and", [bits, 1]), 0], "ne")
+        condition = add(block, "icmp", [add(block, "and", [bits, 1]), 0], "ne")
         if targets[0].number <= block.number:
-            more = _add(block, "icmp", [made[2], _MOST_STEPS], "ult")
-            condition = _add(block, "and", [condition, more], type=_BIT)
-        block.instructions.append(Instruction(_VOID, "br", [condition], targets=targets))
+            more = add(block, "icmp", [made[2], _MOST_STEPS], "ult")
+            condition = add(block, "and", [condition, more], type=_BIT)
+        block.instructions.append(Instruction(VOID, "br", [condition], targets=targets))
 
     # --- thread by thread ---
 
     def expected(self, varying: int, uniform: int) -> int:
         """What a thread stores that loads these numbers."""
+        walk = self.walk(varying, uniform, lambda number, own: own, lambda: False)
+        while True:
+            try:
+                next(walk)
+            except StopIteration as end:
+                return int(end.value)
+
+    def walk(
+        self, varying: int, uniform: int, act: Callable[[int, int], int], again: Callable[[], bool]
+    ) -> Generator[None, None, int]:
+        """Goes a thread's way, waiting at barriers.  ``act(number, own)``: what ``_act`` makes of ``own``;
+        ``again()``: whether it goes back at the latch."""
         number, own, same, steps = 0, varying, uniform, 0
         made: dict[int, int] = {}
         while True:
+            if number in self.barriers:
+                yield
             plan, targets = self.plans[number], self.edges[number]
-            own = (own * plan.factor + plan.term & _ALL) ^ (own if plan.taken == number else made[plan.taken])
-            own ^= own >> 7
+            own = (own * plan.factor + plan.term & ALL) ^ (own if plan.taken == number else made[plan.taken])
+            own = act(number, own ^ own >> 7)
             made[number] = own
-            same, steps = same * plan.factor + number & _ALL, steps + 1
+            same, steps = same * plan.factor + number & ALL, steps + 1
             if not targets:
-                return same * 77 + own & _ALL
-            bits = {"own": own, "same": same, "varying": varying, "uniform": uniform}[plan.by] >> plan.shift
-            if len(targets) == 3:
-                number = targets[bits & 3 if bits & 3 < 3 else 0]
-            elif len(targets) == 2:
-                more = targets[0] > number or steps < _MOST_STEPS
-                number = targets[0] if bits & 1 and more else targets[1]
+                return same * 77 + own & ALL
+            decides = {"own": own, "same": same, "varying": varying, "uniform": uniform}[plan.by]
+            if number == self.latch:
+                number = targets[0 if again() else 1]
             else:
-                number = targets[0]
+                number = self._next(number, decides >> plan.shift, steps)
+
+    def _next(self, number: int, bits: int, steps: int) -> int:
+        targets = self.edges[number]
+        if len(targets) == 3:
+            return targets[bits & 3 if bits & 3 < 3 else 0]
+        if len(targets) == 2:
+            more = targets[0] > number or steps < _MOST_STEPS
+            return targets[0] if bits & 1 and more else targets[1]
+        return targets[0]
 
 
-def _add(
-    block: Block, name: str, operands: Sequence[Value | int], predicate: str = "", type: Type = _INT
+def add(
+    block: Block, name: str, operands: Sequence[Value | int], predicate: str = "", type: Type = INT
 ) -> Instruction:
-    values = [Constant(_INT, each) if isinstance(each, int) else each for each in operands]
+    values = [Constant(INT, each) if isinstance(each, int) else each for each in operands]
     made = Instruction(_BIT if name == "icmp" else type, name, values, predicate)
     block.instructions.append(made)
     return made

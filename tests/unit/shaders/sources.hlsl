@@ -46,3 +46,19 @@ StructuredBuffer<uint> given : register(t0);
 [numthreads(20, 1, 1)] void graph(uint i : SV_GroupIndex, uint3 group : SV_GroupID) {
     quotient[i] = given[i + 1] / given[group.x];
 }
+
+RWStructuredBuffer<uint> elements : register(u0);
+RWByteAddressBuffer bytes : register(u1);
+RWBuffer<uint> numbers : register(u2);
+RWByteAddressBuffer sums : register(u3);
+groupshared uint kept[160];
+
+[numthreads(20, 1, 1)] void memory(uint i : SV_GroupIndex, uint3 group : SV_GroupID) {
+    uint at = given[i + 1], other = given[group.x];
+    elements[i] = elements[at];
+    bytes.Store(4 * i, bytes.Load(4 * at));
+    numbers[i] = numbers[at];
+    kept[i] = other;
+    GroupMemoryBarrierWithGroupSync();
+    sums.InterlockedAdd(4 * i, kept[at]);
+}

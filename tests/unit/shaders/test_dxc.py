@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from dmlemu.cli import main
-from dmlemu.shaders import UnsupportedShader, compile_shader, dxc, read_container
+from dmlemu.shaders import UnsupportedShader, compile_shader, dxc, read_container, read_ranges
 from dmlemu.shaders.dxc import CompilerMissing, HlslError, compile_hlsl
+from dmlemu_hw.formats import formats_of
 
 EMPTY = "[numthreads(1, 1, 1)] void main() {}"
 try:
@@ -36,6 +37,31 @@ def test_hlsl_becomes_a_container() -> None:
     code = compile_hlsl("[numthreads(4, N, 1)] void f() {}", "f", "cs_6_2", ["-D", "N=3"])
     assert threads(code) == (4, 3, 1)
     assert read_container(code).program.target == "cs_6_2"
+
+
+@pytest.mark.parametrize(
+    ("element", "format"),
+    [
+        ("float", 41),  # DXGI_FORMAT_R32_FLOAT
+        ("float16_t", 54),
+        ("uint", 42),
+        ("int", 43),
+        ("uint16_t", 57),
+        ("int16_t", 59),
+        ("min16uint", 57),
+        ("min16int", 59),
+        ("uint64_t", 17),  # of two components
+        ("int64_t", 17),
+        ("double", 17),
+    ],
+)
+def test_a_typed_buffer_of_each_type_has_a_format(element: str, format: int) -> None:
+    source = f"""Buffer<{element}> x; RWByteAddressBuffer y;
+    [numthreads(1, 1, 1)] void main() {{ y.Store(0, uint(x[0])); }}"""
+    code = compile_hlsl(source, "main", "cs_6_2", ["-enable-16bit-types", "-Wno-everything"])
+    typed = next(each for each in read_ranges(read_container(code)) if each.kind == "typed")
+    sizes = formats_of(typed.element)
+    assert [number for number in (17, 41, 42, 43, 54, 57, 59) if sizes[number]].count(format) == 1
 
 
 def test_the_arguments_may_ask_for_spirv() -> None:
