@@ -75,7 +75,7 @@ typedef struct dmlk_shader_call {
     dmlk_shader_fault *fault;
     dmlk_shader_watch *watch; /* NULL: nobody watches */
     uint32_t fill;            /* not 0: a byte with which groupshared memory is filled before each group */
-    uint32_t reserved;
+    uint32_t backwards;       /* 1: groups run one after another, in the reverse of that order */
 } dmlk_shader_call;
 
 /* Runs all groups.  DMLK_OK; DMLK_STOPPED: by the host or by a limit; DMLK_OUT_OF_RANGE: see call->fault;

@@ -12,6 +12,7 @@ from typing import Any
 from .container import Container, Program
 from .errors import MalformedShader, ShaderError, UnsupportedShader
 from .module import read_module
+from .orders import order_matters
 from .program import write_program
 from .ranges import Range, read_ranges, threads_of
 from .values import Module
@@ -48,6 +49,8 @@ class CompiledShader:
     """A hash of what was compiled, and how."""
     denormals: str = "any"
     """What becomes of denormal FLOAT32 numbers: ``ftz`` (they are 0), ``preserve`` or ``any``."""
+    order_matters: bool = False
+    """Whether what it computes may depend on the order of its groups, without a race."""
     code: Any = None
     """What owns the native code."""
 
@@ -128,6 +131,7 @@ def _compile(key: _Key) -> CompiledShader:
         (frame + 63 & ~63) * waiting,
         key.hash + bytes([key.lanes, key.checked]),
         _denormals(module),
+        order_matters(module),
         engine,
     )
 

@@ -233,7 +233,8 @@ def _watched_code(container: Container, shader: CompiledShader) -> WatchedCode |
         return None
     if found is shader:
         return None
-    return WatchedCode(found.address, found.threads, found.wave, found.shared_bytes, found.frame_bytes, found)
+    sizes = found.shared_bytes, found.frame_bytes
+    return WatchedCode(found.address, found.threads, found.wave, *sizes, found.order_matters, found)
 
 
 def _root_signature(
