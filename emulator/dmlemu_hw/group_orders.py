@@ -77,7 +77,8 @@ def order_findings(
         return []
     if not is_comparable(findings, watch):
         return [each for each in findings if each.kind not in _DEFINED]
-    return list(_differences(call, spans, first, Written(contents(spans), watch)))
+    found = _differences(call, spans, first, Written(contents(spans), watch))
+    return sorted(found, key=lambda each: (_known(each.earlier, each.later).view, each.kind))
 
 
 def _run_backwards(call: Any, limit: float, watch: Watch | None = None) -> int:
@@ -101,18 +102,20 @@ def _differences(call: Any, spans: Spans, first: Written, reverse: Written) -> I
     """
     for (host, _), *both in zip(spans, first.contents, reverse.contents, strict=True):
         data = [np.frombuffer(each, np.uint8) for each in both]
-        places = np.flatnonzero(data[0] != data[1])
-        while len(places):
-            writers = _writers(host + int(places[0]), first, reverse)
-            known = writers[1] if writers[1].access else writers[0]
+        differs, place = data[0] != data[1], 0
+        while differs[place:].any():
+            place += int(differs[place:].argmax())
+            known = _known(*_writers(host + place, first, reverse))
             if not known.access:  # there was no memory to watch it
                 return
-            base, size, kind = _region(call, known.view, host + int(places[0]))
-            inside = places[places < base + size - host]
-            places = places[len(inside) :]
-            found = _difference(host, base - host, inside, data, writers, (first, reverse))
+            begin, size, kind = _region(call, known.view, host + place)
+            if not begin <= host + place < begin + size:  # more instructions than are told apart
+                return
+            part = slice(begin - host, begin - host + size)
+            found = _difference(begin, [each[part] for each in data], known, (first, reverse))
             if found is not None:
                 yield found._replace(kind=kind)
+            place = part.stop
 
 
 def _region(call: Any, view: int, address: int) -> tuple[int, int, str]:
@@ -125,31 +128,27 @@ def _region(call: Any, view: int, address: int) -> tuple[int, int, str]:
 
 
 def _difference(
-    host: int,
-    base: int,
-    places: np.ndarray,
-    data: Sequence[np.ndarray],
-    writers: tuple[Side, Side],
-    runs: tuple[Written, Written],
+    address: int, data: Sequence[np.ndarray], writer: Side, runs: tuple[Written, Written]
 ) -> Finding | None:
-    """Of one view, whose first byte is ``data[base]``; ``places``: of the bytes that differ."""
-    known = writers[1] if writers[1].access else writers[0]
-    width = known.bytes if known.access == "atomic" or known.bytes < 4 else 4
-    units = np.unique((places - base) // width) * width + base
-    first, other = (_numbers(each, units, width) for each in data)
+    """Of the bytes of one view."""
+    width = writer.bytes if writer.access == "atomic" or writer.bytes < 4 else 4
+    width = min(width, len(data[0]) & -len(data[0]))
+    first, other = (each.view(f"<u{width}") for each in data)
+    places = np.flatnonzero(first != other)
+    first, other = first[places], other[places]
     if np.array_equal(np.sort(first), np.sort(other)):
-        sides = (_writers(host + int(unit), *runs) for unit in units[:_MOST].tolist())
+        sides = (_writers(address + width * int(place), *runs) for place in places[:_MOST])
         if all(a.group != b.group or a.thread != b.thread for a, b in sides):
             return None
     values = first[:1].tobytes(), other[:1].tobytes()
-    earlier, later = writers
-    return Finding("ORDER", later, earlier, int(units[0]) - base, 0, len(units), values)
+    offset = width * int(places[0])
+    earlier, later = _writers(address + offset, *runs)
+    return Finding("ORDER", later, earlier, offset, 0, len(places), values)
 
 
-def _numbers(data: np.ndarray, places: np.ndarray, width: int) -> np.ndarray:
-    """The integers of ``width`` bytes at these places."""
-    bytes_of_all = np.minimum(places[:, None] + np.arange(width), len(data) - 1)
-    return data[bytes_of_all].view(f"<u{width}").ravel()
+def _known(earlier: Side, later: Side) -> Side:
+    """One of two writers that is known, if one is."""
+    return later if later.access else earlier
 
 
 def _writers(address: int, first: Written, reverse: Written) -> tuple[Side, Side]:
