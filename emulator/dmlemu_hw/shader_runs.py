@@ -326,7 +326,7 @@ class ShaderRuns:
         return GpuFault(
             FaultKind.OUTSIDE_ROOT,
             f"Thread {found.thread} of group ({x}, {y}, {z}) {done} {found.bytes} bytes at byte "
-            f"{found.offset} of {each.title}{line}, a root descriptor, whose resource ends after "
+            f"{found.offset} of {each.view(0)}{line}, a root descriptor, whose resource ends after "
             f"{view.bytes} bytes.",
             address=address,
             operand=operand,

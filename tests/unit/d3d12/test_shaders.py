@@ -624,7 +624,7 @@ def test_CM3_a_root_descriptor_ends_with_its_resource(stage: Stage, shaders: Sha
     report = caught.value.report
     assert report.id == "MEM_OOB_WRITE" and report.d3d12_id == 961
     assert report.message.startswith(
-        "Thread 2 of group (1, 0, 0) writes 4 bytes at byte 24 of 'y', line 7, a"
+        "Thread 2 of group (1, 0, 0) writes 4 bytes at byte 24 of u0 'y', line 7, a"
     )
     assert stage.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG
 
