@@ -45,6 +45,10 @@ def restore(spans: Spans, kept: Contents) -> None:
         _bytes_at(host, size)[:] = content
 
 
+def _holds(spans: Spans, kept: Contents) -> bool:
+    return all(_bytes_at(*span) == content for span, content in zip(spans, kept, strict=True))
+
+
 def is_comparable(findings: Sequence[Finding], watch: Watch) -> bool:
     """Whether a difference were one of the order alone; else what was found says why."""
     return not watch.unchecked and not watch.dropped and all(each.kind in _DEFINED for each in findings)
@@ -67,7 +71,7 @@ def order_findings(
     status = _run_backwards(call, limit)
     if status == lib.DMLK_STOPPED:
         return [Finding("ORDER_ENDLESS", _NOBODY, _NOBODY, 0, 0, 1, seconds=limit)]
-    if status != lib.DMLK_OK or contents(spans) == first.contents:
+    if status != lib.DMLK_OK or _holds(spans, first.contents):
         return []
     restore(spans, before)
     watch = code.watch(max(0, MOST_BYTES - first.watch.bytes))

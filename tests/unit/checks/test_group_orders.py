@@ -3,6 +3,7 @@ their groups share counters and places, and compute the same in any order."""
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from dmlemu.reporting import Response
 from dmlemu.shaders import compile_shader, read_container
 from dmlemu.shaders.dxc import CompilerMissing, _library, compile_hlsl
 from dmlemu.testing.stage import Stage, States, descriptor_heap
+from dmlemu_hw import group_orders
 
 pytest.importorskip("llvmlite")
 pytestmark = [pytest.mark.dmlemu(expect=["SHADER_*"])]
@@ -114,7 +116,7 @@ TOLD = {
 }
 ENDLESS = program(
     """if (i == 0) {
-        do { state.InterlockedAdd(0, 0, old); } while (old != group.x);
+        do { state.InterlockedAdd(0, 0, old); } while (old % 8 != group.x);
         state.InterlockedAdd(0, 1);
     }"""
 )
@@ -202,6 +204,36 @@ def test_a_group_that_waits_for_an_earlier_one() -> None:
     """It ends where groups happen to run in their order."""
     (said,) = Groups().dispatch(ENDLESS)
     assert "The dispatch ends in one order of the groups, and in the reverse one it did not within 1." in said
+
+
+def test_the_second_run_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, interrupted = Groups(), []
+    stage.dispatch(ENDLESS)  # which compiles it
+    real = group_orders._run_backwards
+
+    def run_backwards(*arguments: Any) -> int:
+        try:
+            return real(*arguments)
+        except group_orders.Interrupted:
+            interrupted.append(True)
+            raise
+
+    monkeypatch.setattr(group_orders, "_run_backwards", run_backwards)
+    stage.set_up(ENDLESS)
+    stage.list.dispatch(GROUPS)
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(KeyboardInterrupt):
+            stage.run()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted
 
 
 def test_a_race_is_told_alone() -> None:
