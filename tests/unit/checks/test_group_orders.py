@@ -86,15 +86,15 @@ TOLD = {
         program("if (i == 0) state.InterlockedExchange(0, group.x + 1, old);"),
         "Bytes [0, 4) of u1 'state' are 8 in one order of the groups, and 1 in the "
         "reverse one: thread (0, 0, 0)"
-        " of group (7, 0, 0) is the last to access it atomically in line 6 in the one, "
+        " of group (7, 0, 0) does the last atomic operation there in line 6 in the one, "
         "and thread (0, 0, 0) of "
-        "group (0, 0, 0) is the last to access it atomically in line 6 in the other.",
+        "group (0, 0, 0) does the last atomic operation there in line 6 in the other.",
     ),
     "a rank": (
         program("state.InterlockedAdd(0, 1, old); results.Store(4 * at.x, old);"),
         "Bytes [0, 4) of u2 'results' are 0 in one order of the groups, and 56 in the reverse one: thread "
-        "(0, 0, 0) of group (0, 0, 0) writes it last in line 6 in the one, and thread (0, 0, 0) of group "
-        "(0, 0, 0) writes it last in line 6 in the other; 63 more numbers differ.",
+        "(0, 0, 0) of group (0, 0, 0) writes there last in line 6 in the one, and thread (0, 0, 0) of group "
+        "(0, 0, 0) writes there last in line 6 in the other; 63 more numbers differ.",
     ),
     "a list of nodes": (
         program(
@@ -109,7 +109,7 @@ TOLD = {
     "what the first group does": (
         program("state.InterlockedAdd(0, 1, old); if (old == 0) results.Store(4 * group.x, 1);"),
         "Bytes [0, 4) of u2 'results' are 1 in one order of the groups, and 0 in the reverse one: thread "
-        "(0, 0, 0) of group (0, 0, 0) writes it last in line 6 in the one, and nobody "
+        "(0, 0, 0) of group (0, 0, 0) writes there last in line 6 in the one, and nobody "
         "writes there in the other"
         "; 1 more numbers differ.",
     ),
@@ -270,8 +270,8 @@ void main(uint3 at : SV_DispatchThreadID, uint3 group : SV_GroupID, uint i : SV_
             " if (old == 0 && group.x == 0) made.IncrementCounter(); }",
             "Bytes [0, 4) of the counter of u0 (space 3) 'made' are 1 in one order of the "
             "groups, and 0 in the "
-            "reverse one: thread (0, 0, 0) of group (0, 0, 0) is the last to access it "
-            "atomically in line 7 in "
+            "reverse one: thread (0, 0, 0) of group (0, 0, 0) does the last "
+            "atomic operation there in line 7 in "
             "the one, and nobody writes there in the other.",
         ),
     ],

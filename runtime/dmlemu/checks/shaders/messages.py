@@ -118,7 +118,7 @@ def _writer(shader: Shader, side: Side) -> str:
     """Of an atomic operation it is not known whether it has changed the number."""
     if not side.access:
         return "nobody writes there"
-    what = "is the last to access it atomically" if side.access == "atomic" else "writes it last"
+    what = "does the last atomic operation there" if side.access == "atomic" else "writes there last"
     return f"{shader.thread(side)} {what}{_line(side)}"
 
 
