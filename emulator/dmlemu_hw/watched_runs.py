@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .events import MAYBE_READ, READ, WRITE, Access, Footprint, Place
 from .faults import GpuFault
+from .formats import number_type
 from .group_orders import contents, restore
 from .kernels import ffi, lib
 from .memory import Memory
@@ -106,7 +107,10 @@ class Ahead:
         host = int(ffi.cast("uintptr_t", view.base))
         inside = (each.address + host - each.host for each in self.spans if 0 <= host - each.host < each.size)
         ranges = call.program.ranges
-        number = number_type_in(ranges[operand], view.format) if operand < len(ranges) else "UINT32"
+        if operand < len(ranges):
+            number = number_type_in(ranges[operand], view.format)
+        else:
+            number = number_type(view.format) or "UINT32"
         return WatchedView(operand, index, next(inside, 0), view.bytes, view.stride, number)
 
 

@@ -315,3 +315,52 @@ def test_counters(body: str, expected: str) -> None:
 def test_the_order_matters_where_an_operation_depends_on_others(body: str, expected: bool) -> None:
     code = compile_hlsl(program(body, "groupshared uint count;"), "main", "cs_6_0")
     assert compile_shader(read_container(code)).order_matters is expected
+
+
+# --- views of other kinds ---
+
+TYPED = """
+RWBuffer<int> y[2] : register(u4);
+[RootSignature("DescriptorTable(UAV(u4, numDescriptors=2))")]
+[numthreads(4, 1, 1)]
+void main(uint3 group : SV_GroupID, uint i : SV_GroupIndex) {
+    int old;
+    if (i == 1) InterlockedExchange(y[1][3], -1 - (int)group.x, old);
+}
+"""
+INDEXED = """
+[RootSignature("RootFlags(CBV_SRV_UAV_HEAP_DIRECTLY_INDEXED)")]
+[numthreads(4, 1, 1)]
+void main(uint3 group : SV_GroupID, uint i : SV_GroupIndex) {
+    RWBuffer<int> y = ResourceDescriptorHeap[1];
+    int old;
+    if (i == 1) InterlockedExchange(y[3], -1 - (int)group.x, old);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "name"),
+    [
+        (TYPED, "cs_6_0", "u5 'y[1]' (element 3)"),
+        (INDEXED, "cs_6_6", "descriptor 1 of ResourceDescriptorHeap"),
+    ],
+)
+def test_typed_views_and_views_of_the_heap(source: str, target: str, name: str) -> None:
+    stage = Groups()
+    made = stage.upload("made", np.zeros(16, np.int32))
+    heap = descriptor_heap(stage, 2, visible=True)
+    step = stage.device.get_descriptor_handle_increment_size(d3d12.DescriptorHeapType.CBV_SRV_UAV)
+    for index in range(2):
+        view = d3d12.UnorderedAccessViewDesc(d3d12.Format.R32_SINT, buffer=d3d12.BufferUav(8 * index, 8))
+        handle = heap.get_cpu_descriptor_handle_for_heap_start() + index * step
+        stage.device.create_unordered_access_view(made, None, view, handle)
+    pipeline = stage.shader("typed", source, target)
+    stage.list.set_descriptor_heaps([heap])
+    stage.use_shader(pipeline)
+    if source is TYPED:
+        stage.list.set_compute_root_descriptor_table(0, heap.get_gpu_descriptor_handle_for_heap_start())
+    stage.list.dispatch(4)
+    stage.run()
+    (said,) = stage.said
+    assert f"Bytes [12, 16) of {name} are -4 in one order of the groups, and -1 in the reverse one" in said
