@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from .descriptors import DESCRIPTOR_SIZE, DescriptorKind
 from .formats import formats_of
 from .kernels import ffi, lib
+from .shader_watch import MOST_BYTES, Watch
 
 __all__ = ["Kind", "Program", "ProgramRange", "Source", "WatchedCode", "words_at", "words_of"]
 
@@ -48,7 +49,7 @@ class ProgramRange(NamedTuple):
     element. ``element``: the type of a typed buffer's: ``"float"``; of a structured one's numbers, if all
     have one.  ``has_counter``: the shader uses the UAV's counter.
     ``is_volatile``: its descriptors may be written until the list is submitted.  ``register``:
-    ``"t1, space2"``.
+    ``"t1, space2"``, in numbers ``lower`` and ``space``.
     """
 
     name: str
@@ -63,6 +64,16 @@ class ProgramRange(NamedTuple):
     has_counter: bool = False
     is_volatile: bool = False
     register: str = ""
+    lower: int = 0
+    space: int = 0
+
+    def view(self, index: int) -> str:
+        """What the shader calls one of its views: ``"u5 (space 2) 'sums[1]'"``; ``"u5"``: it has no name."""
+        letter = {DescriptorKind.UAV: "u", DescriptorKind.SRV: "t"}.get(self.descriptor, "b")
+        space = f" (space {self.space})" if self.space else ""
+        place = "" if self.count == 1 or self.source is Source.CONSTANTS else f"[{index}]"
+        name = "" if self.name == self.register else f" '{self.name}{place}'"
+        return f"{letter}{self.lower + index}{space}{name}"
 
     @property
     def title(self) -> str:
@@ -82,7 +93,8 @@ class ProgramRange(NamedTuple):
 class WatchedCode(NamedTuple):
     """Native code of the same shader that tells ``dmlk_shader_call.watch`` of each access.
 
-    ``threads`` of a group along x, y and z; ``lanes`` of a wave.
+    ``threads`` of a group along x, y and z; ``lanes`` of a wave.  ``order_matters``: its results may depend
+    on the order of groups, without a race.
     """
 
     address: int
@@ -90,7 +102,13 @@ class WatchedCode(NamedTuple):
     lanes: int
     shared_bytes: int
     frame_bytes: int
+    order_matters: bool
     keeper: object
+
+    def watch(self, most_bytes: int = MOST_BYTES) -> Watch:
+        """A watch of one dispatch; ``most_bytes`` of memory for it."""
+        x, y, z = self.threads
+        return Watch(x * y * z, self.lanes, self.shared_bytes, most_bytes=most_bytes)
 
 
 class Program:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from random import Random
+from time import perf_counter
 from typing import Any
 
 from .descriptors import Descriptor, DescriptorKind
 from .events import READ, WRITE
 from .faults import FaultKind, GpuFault
 from .formats import formats_of
+from .group_orders import Interrupted, Written, contents, is_comparable, order_findings, restore
 from .kernels import ffi, lib, take_interrupt
 from .memory import Memory
 from .packets import DispatchShaderPacket, ExecuteIndirectPacket
-from .programs import Kind, Program, ProgramRange, Source, address_in
+from .programs import Kind, Program, ProgramRange, Source, WatchedCode, address_in
 from .shader_views import Table, commands_of, declared, fits, heap_of, program_of, shader_accesses, table_of
 from .watched_runs import Ahead, spans_of
 
@@ -71,6 +73,13 @@ class _Call:
     def operand(self, view: int) -> int:
         """The range of the view with that id."""
         return max((i for i, first in enumerate(self.firsts) if first <= view), default=0)
+
+    def view(self, id: int) -> tuple[int, int, Any]:
+        """The range of a view, its index there, and the view itself."""
+        operand = self.operand(id)
+        ranges = self.ranges[operand] if operand < len(self.program.ranges) else self.call.heap
+        index = id - self.firsts[operand]
+        return operand, index, ranges.views[index]
 
 
 class ShaderRuns:
@@ -133,16 +142,41 @@ class ShaderRuns:
         if 0 in packet.groups:
             return 0
         call = self._call(program, packet)
-        is_late = ffi.new("int *")
         code = program.watched if ahead is not None else None
-        watch = ahead.watch(call, code) if ahead is not None and code is not None else None
-        status = lib.dmlk_run_shader_within(call.call, self.limit, is_late)
-        if watch is not None and ahead is not None:
-            ahead.add(watch, call)
-        if status != lib.DMLK_OK:
-            raise self._fault(status, bool(is_late[0]), call, packet)
+        if ahead is not None and code is not None:
+            self._run_watched(call, packet, ahead, code)
+        else:
+            self._run(call, packet)
         x, y, z = packet.groups
         return x * y * z * program.threads
+
+    def _run(self, call: _Call, packet: DispatchShaderPacket) -> None:
+        is_late = ffi.new("int *")
+        status = lib.dmlk_run_shader_within(call.call, self.limit, is_late)
+        if status != lib.DMLK_OK:
+            raise self._fault(status, bool(is_late[0]), call, packet)
+
+    def _run_watched(
+        self, call: _Call, packet: DispatchShaderPacket, ahead: Ahead, code: WatchedCode
+    ) -> None:
+        """And once more in the reverse order, where that may change the result and nothing else was found."""
+        watch = ahead.watch(call, code)
+        compares = code.order_matters and not ahead.findings and max(packet.groups) > 1
+        before = contents(ahead.written) if compares else []
+        began = perf_counter()
+        try:
+            self._run(call, packet)
+        finally:
+            ahead.add(watch, call)
+        if compares and is_comparable(ahead.findings, watch):
+            first = Written(contents(ahead.written), watch)
+            try:
+                found = order_findings(call, code, ahead.written, before, first, perf_counter() - began)
+            except Interrupted:
+                raise self._fault(lib.DMLK_STOPPED, False, call, packet) from None
+            finally:
+                restore(ahead.written, first.contents)
+            ahead.tell(found, call)
 
     def _execute_indirect(self, packet: ExecuteIndirectPacket, ahead: Ahead | None = None) -> int:
         moved = 0
@@ -292,7 +326,7 @@ class ShaderRuns:
         return GpuFault(
             FaultKind.OUTSIDE_ROOT,
             f"Thread {found.thread} of group ({x}, {y}, {z}) {done} {found.bytes} bytes at byte "
-            f"{found.offset} of {each.title}{line}, a root descriptor, whose resource ends after "
+            f"{found.offset} of {each.view(0)}{line}, a root descriptor, whose resource ends after "
             f"{view.bytes} bytes.",
             address=address,
             operand=operand,

@@ -21,6 +21,7 @@ __all__ = [
     "declared",
     "fits",
     "heap_of",
+    "number_type_in",
     "number_type_of",
     "program_of",
     "shader_accesses",
@@ -155,12 +156,19 @@ def number_type_of(program: Program, operand: int, arguments: bytes, memory: Mem
         return "UINT32"
     each = program.ranges[operand]
     if each.kind is not Kind.TYPED:
-        return _NUMBERS.get(each.element, "UINT32")
+        return number_type_in(each, 0)
     try:
         found = table_of(operand, each, arguments, memory).descriptor(0)
     except GpuFault:  # as running it will say
         found = None
-    return "UINT8" if found is None else number_type(found.format) or "UINT8"
+    return number_type_in(each, 0 if found is None else found.format)
+
+
+def number_type_in(each: ProgramRange, format: int) -> str:
+    """The same of a view of a range; ``format``: the ``DXGI_FORMAT`` of a typed one."""
+    if each.kind is not Kind.TYPED:
+        return _NUMBERS.get(each.element, "UINT32")
+    return number_type(format) or "UINT8"
 
 
 # --- accesses ---

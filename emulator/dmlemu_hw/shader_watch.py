@@ -52,6 +52,11 @@ class Finding(NamedTuple):
     ``kind``: a ``dmlk_shader_found`` without its prefix, such as ``"RACE"``.  ``offset``: of the first byte,
     in the view of ``later`` or in groupshared memory; of a wave operation (dx.op ``opcode``) the lane that
     it reads.  Of a barrier, ``later`` is a thread that waits at it, ``earlier`` one that does not.
+
+    Kinds of another run (:mod:`.group_orders`): ``"ORDER"``: a number differs if groups run in the reverse
+    order; ``earlier`` has written it last, ``later`` in the reverse order, and ``values`` are its bytes in
+    both.  ``"ORDER_COUNTER"``: so does the counter of a view.  ``"ORDER_ENDLESS"``: the dispatch does not
+    end in ``seconds``.
     """
 
     kind: str
@@ -60,6 +65,8 @@ class Finding(NamedTuple):
     offset: int
     opcode: int
     count: int  # type: ignore[assignment]  # not the method of tuples
+    values: tuple[bytes, bytes] = (b"", b"")
+    seconds: float = 0
 
 
 class Pattern(NamedTuple):
@@ -118,6 +125,16 @@ class Watch:
         """Accesses that were not compared with others, for lack of memory; known after :meth:`finish`."""
         return int(self._result.unchecked)
 
+    @property
+    def bytes(self) -> int:
+        """Of memory that the analysis takes; known after :meth:`finish`."""
+        return int(self._result.bytes)
+
+    def last_writer(self, host: int) -> Side | None:
+        """Who was the last to write the byte, or to change it atomically; None: it is not known."""
+        found = ffi.new("dmlk_shader_side *")
+        return _side(found) if lib.dmlk_shader_last_writer(self.pointer, host, found) else None
+
     def read(self, host: int, size: int) -> list[Pattern]:
         """The bytes of [host, host + size) that were read before the dispatch wrote them."""
         return self._footprint(host, size, False)
@@ -141,7 +158,8 @@ class WatchedView(NamedTuple):
     """A view of a watched dispatch.
 
     ``operand``: the index of its range in the program; ``register``: counted from the range's first one;
-    ``address``: of its first byte, 0: root constants; ``size`` in bytes; ``stride``: of an element.
+    ``address``: of its first byte, 0: root constants; ``size`` in bytes; ``stride``: of an element;
+    ``number``: the type of its numbers, such as ``"FLOAT32"``, UINT32 where the shader does not say one.
     """
 
     operand: int
@@ -149,6 +167,7 @@ class WatchedView(NamedTuple):
     address: int
     size: int
     stride: int
+    number: str = "UINT32"
 
 
 class Watched(NamedTuple):

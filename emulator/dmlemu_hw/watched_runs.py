@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .events import MAYBE_READ, READ, WRITE, Access, Footprint, Place
 from .faults import GpuFault
+from .formats import number_type
+from .group_orders import contents, restore
 from .kernels import ffi, lib
 from .memory import Memory
+from .shader_views import number_type_in
 from .shader_watch import MOST_PATTERNS, Finding, Pattern, Watch, Watched, WatchedView
 
 if TYPE_CHECKING:
@@ -52,30 +55,29 @@ class Ahead:
         self.moved = 0
         self.fault: GpuFault | None = None
         written = [(each.host, each.size) for each in self.spans if each.access & WRITE]
-        self._written = joined_spans(written)
-        self._before = [_bytes_at(host, size)[:] for host, size in self._written]
+        self.written = joined_spans(written)
+        self._before = contents(self.written)
         self._after: list[bytes] = []
 
     def watch(self, call: Any, code: WatchedCode) -> Watch:
         """Makes a ``_Call`` run the watched code."""
-        x, y, z = code.threads
-        watch = Watch(x * y * z, code.lanes, code.shared_bytes)
+        watch = code.watch()
         call.call.run = ffi.cast("dmlk_shader_group *", code.address)
         call.call.shared_bytes, call.call.frame_bytes = code.shared_bytes, code.frame_bytes
         call.call.watch = watch.pointer
         for number in range(len(call.program.ranges)):
-            _mark_read_only(call.ranges[number].views, call.ranges[number].count, self._written)
+            _mark_read_only(call.ranges[number].views, call.ranges[number].count, self.written)
         return watch
 
     def take_back(self) -> None:
         """Keeps what was written, and restores the memory."""
-        self._after = [_bytes_at(host, size)[:] for host, size in self._written]
-        self._put(self._before)
+        self._after = contents(self.written)
+        restore(self.written, self._before)
         self._before = []
 
     def finish(self) -> int:
         """Writes what was kept.  GpuFault."""
-        self._put(self._after)
+        restore(self.written, self._after)
         self._after = []
         if self.fault is not None:
             raise self.fault
@@ -85,29 +87,31 @@ class Ahead:
         found = tuple(self.findings), self.views, self.dropped, self.unchecked
         return Watched(*place, self.program, *found)
 
-    def _put(self, contents: list[bytes]) -> None:
-        for (host, size), content in zip(self._written, contents, strict=True):
-            _bytes_at(host, size)[:] = content
-
     def add(self, watch: Watch, call: Any) -> None:
-        """A dispatch has run; ``call`` is its ``_Call``."""
+        """A dispatch has run; ``call`` is its ``_Call``.  Of several, the first that has findings is told."""
         findings = watch.finish()
         if not self.findings:
-            self.findings = findings
-            ids = {side.view for each in findings for side in (each.later, each.earlier) if side.access}
-            self.views = {id: self._view(call, id) for id in sorted(ids)}
+            self.tell(findings, call)
         self.dropped += watch.dropped
         self.unchecked += watch.unchecked
         self.accesses += accesses_of(watch, self.spans)
 
+    def tell(self, findings: list[Finding], call: Any) -> None:
+        """Keeps them, and the views that they name: all are of one dispatch."""
+        self.findings += findings
+        ids = {side.view for each in findings for side in (each.later, each.earlier) if side.access}
+        self.views |= {id: self._view(call, id) for id in sorted(ids)}
+
     def _view(self, call: Any, id: int) -> WatchedView:
-        operand = call.operand(id)
-        ranges = call.ranges[operand] if operand < len(call.program.ranges) else call.call.heap
-        index = id - call.firsts[operand]
-        view = ranges.views[index]
+        operand, index, view = call.view(id)
         host = int(ffi.cast("uintptr_t", view.base))
         inside = (each.address + host - each.host for each in self.spans if 0 <= host - each.host < each.size)
-        return WatchedView(operand, index, next(inside, 0), view.bytes, view.stride)
+        ranges = call.program.ranges
+        if operand < len(ranges):
+            number = number_type_in(ranges[operand], view.format)
+        else:
+            number = number_type(view.format) or "UINT32"
+        return WatchedView(operand, index, next(inside, 0), view.bytes, view.stride, number)
 
 
 def _mark_read_only(views: Any, count: int, written: Sequence[tuple[int, int]]) -> None:
@@ -162,7 +166,3 @@ def _footprint(address: int, pattern: Pattern) -> Footprint:
     if count == 1:
         return Footprint(address + begin, 8, (width,), (1,))
     return Footprint(address + begin, 8, (count, width), (stride, 1))
-
-
-def _bytes_at(host: int, size: int) -> Any:
-    return ffi.buffer(ffi.cast("uint8_t *", host), size)

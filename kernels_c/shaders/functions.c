@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "dmlk_math.h"
+#include "element.h"
 #include "shader.h"
 
 #define LN2 0.6931471805599453
@@ -53,3 +54,8 @@ void dmlk_shader_double_remainders(const double *a, const double *b, double *out
         out[i] = fmod(a[i], b[i]);
     }
 }
+
+float dmlk_shader_from_half(float half) { return dmlk_float16_to_float((uint16_t)dmlk_float_bits(half)); }
+float dmlk_shader_to_half(float x) { return dmlk_bits_float(dmlk_float_to_float16(x)); }
+float dmlk_shader_round_even(float x) { return rintf(x); }
+double dmlk_shader_round_even_double(double x) { return rint(x); }

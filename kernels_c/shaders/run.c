@@ -78,7 +78,8 @@ static void run_part(int64_t begin, int64_t end, int part, void *context) {
     const uint64_t before = flush_denormals(call->flush != 0);
     int64_t work = 0;
     for (int64_t i = begin; i < end && !has_fault(call) && !run->failed && !dmlk_stopped(&work, 1024); i++) {
-        const uint64_t turn = (uint64_t)((unsigned __int128)run->step * (uint64_t)i % run->groups);
+        const uint64_t place = call->backwards ? run->groups - 1 - (uint64_t)i : (uint64_t)i;
+        const uint64_t turn = (uint64_t)((unsigned __int128)run->step * place % run->groups);
         const uint64_t number = (run->start + turn) % run->groups;
         run_group(call, number, memory, memory + shared_bytes);
     }
@@ -103,7 +104,8 @@ int dmlk_run_shader(const dmlk_shader_call *call) {
     dmlk_watch watch;
     dmlk_watch_begin(&watch);
     const int64_t groups = (int64_t)run.groups;
-    dmlk_parallel(groups, call->watch != NULL ? 1 : dmlk_parts(groups, 8), run_part, &run);
+    const bool is_serial = call->watch != NULL || call->backwards;
+    dmlk_parallel(groups, is_serial ? 1 : dmlk_parts(groups, 8), run_part, &run);
     const bool stopped = dmlk_watch_end(&watch);
     return run.failed        ? DMLK_OUT_OF_MEMORY
            : has_fault(call) ? DMLK_OUT_OF_RANGE

@@ -75,7 +75,7 @@ typedef struct dmlk_shader_call {
     dmlk_shader_fault *fault;
     dmlk_shader_watch *watch; /* NULL: nobody watches */
     uint32_t fill;            /* not 0: a byte with which groupshared memory is filled before each group */
-    uint32_t reserved;
+    uint32_t backwards;       /* 1: groups run one after another, in the reverse of that order */
 } dmlk_shader_call;
 
 /* Runs all groups.  DMLK_OK; DMLK_STOPPED: by the host or by a limit; DMLK_OUT_OF_RANGE: see call->fault;
@@ -114,6 +114,14 @@ uint64_t dmlk_shader_views(const uint8_t *descriptors, uint64_t count, const dml
 void dmlk_shader_floats(uint32_t opcode, const float *in, float *out, uint32_t lanes);
 void dmlk_shader_remainders(const float *a, const float *b, float *out, uint32_t lanes); /* fmodf */
 void dmlk_shader_double_remainders(const double *a, const double *b, double *out, uint32_t lanes);
+
+/* What LLVM calls where the CPU has no instruction for it, and not every library of C or of the compiler has: a half
+ * stands in the low 16 bits of a float, since that is where such a function takes and gives it.  Denormal halves are
+ * kept, as by the instructions. */
+float dmlk_shader_from_half(float half);
+float dmlk_shader_to_half(float x);
+float dmlk_shader_round_even(float x);
+double dmlk_shader_round_even_double(double x);
 
 /* What a value of a lane is: its bits stand in a uint64_t, zero-extended. */
 enum dmlk_shader_type {

@@ -66,6 +66,19 @@ static dmlk_shader_side side_of(const dmlk_shader_watch *watch, dmlk_record reco
     return side;
 }
 
+int dmlk_shader_last_writer(const dmlk_shader_watch *watch, uint64_t address, dmlk_shader_side *writer) {
+    const dmlk_page *page = dmlk_page_with(&watch->pages, address);
+    const dmlk_record last =
+        page == NULL || page->cells == NULL
+            ? 0
+            : dmlk_last_change(watch, &page->cells[address % DMLK_PAGE >> page->shift]);
+    if (last == 0) {
+        return 0;
+    }
+    *writer = side_of(watch, last, false);
+    return 1;
+}
+
 void dmlk_note_race(const dmlk_touch *touch, dmlk_record earlier, bool same_value) {
     const bool is_shared = touch->is_shared;
     dmlk_shader_finding finding = {.offset = touch->offset,

@@ -98,6 +98,9 @@ void dmlk_shader_watch_finish(dmlk_shader_watch *watch, dmlk_shader_watch_result
 uint64_t dmlk_shader_footprint(const dmlk_shader_watch *watch, uint64_t address, uint64_t bytes, int written,
                                dmlk_shader_bytes *patterns, uint64_t room);
 
+/* Who was the last to write the byte at an address, or to change it atomically.  0: nobody, or it is not known. */
+int dmlk_shader_last_writer(const dmlk_shader_watch *watch, uint64_t address, dmlk_shader_side *writer);
+
 /* --- the hooks: lane i of the wave takes part if bit i of `mask` is set --- */
 
 /* Each lane accesses `bytes` bytes at its offset of its view. */

@@ -104,6 +104,17 @@ bool dmlk_split_cell(dmlk_shader_watch *watch, const dmlk_cell *cell, dmlk_cell 
     return true;
 }
 
+dmlk_record dmlk_last_change(const dmlk_shader_watch *watch, const dmlk_cell *cell) {
+    dmlk_wide_cell all;
+    unpack(watch, cell, &all);
+    dmlk_record last[2];
+    for (int i = 0; i < 2; i++) { /* the second one of a class is the later */
+        const dmlk_record *pair = all.of[(i == 0 ? DMLK_SHADER_WRITE : DMLK_SHADER_ATOMIC) - 1];
+        last[i] = pair[1] != 0 ? pair[1] : pair[0];
+    }
+    return dmlk_clock_of(last[0]) >= dmlk_clock_of(last[1]) ? last[0] : last[1];
+}
+
 /* --- order --- */
 
 static bool is_of_group(const dmlk_order *order, dmlk_record record) { return dmlk_clock_of(record) >= order->start; }

@@ -205,8 +205,8 @@ static void add_bits(struct patterns *to, const uint64_t *bits, uint64_t begin, 
     }
 }
 
-static const dmlk_page *page_with(const dmlk_pages *pages, uint64_t number) {
-    return pages->room == 0 ? NULL : *entry_of(pages->table, pages->room, number);
+const dmlk_page *dmlk_page_with(const dmlk_pages *pages, uint64_t address) {
+    return pages->room == 0 ? NULL : *entry_of(pages->table, pages->room, address >> DMLK_PAGE_BITS);
 }
 
 uint64_t dmlk_shader_footprint(const dmlk_shader_watch *watch, uint64_t address, uint64_t bytes, int written,
@@ -216,7 +216,7 @@ uint64_t dmlk_shader_footprint(const dmlk_shader_watch *watch, uint64_t address,
     for (uint64_t at = address; at < end;) {
         const uint64_t first = at >> DMLK_PAGE_BITS << DMLK_PAGE_BITS, next = first + DMLK_PAGE;
         const uint64_t stop = next < end ? next : end;
-        const dmlk_page *page = page_with(&watch->pages, at >> DMLK_PAGE_BITS);
+        const dmlk_page *page = dmlk_page_with(&watch->pages, at);
         if (page != NULL) {
             /* modulo 2^64: the offset of the page's first byte may be negative */
             add_bits(&to, written ? page->written : page->read, at - first, stop - first, first - address);

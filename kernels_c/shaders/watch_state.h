@@ -184,6 +184,8 @@ typedef struct dmlk_touch {
 void dmlk_meet(const dmlk_touch *touch, dmlk_cell *cell);
 /* Makes 1 << by cells of one: `to` has room for them. */
 bool dmlk_split_cell(dmlk_shader_watch *watch, const dmlk_cell *cell, dmlk_cell *to, uint32_t by);
+/* The last access that has changed the cell; 0: none. */
+dmlk_record dmlk_last_change(const dmlk_shader_watch *watch, const dmlk_cell *cell);
 void dmlk_free_wide_cells(dmlk_wide_cells *wide);
 
 /* The accesses of the current group with smaller clocks are ordered before the thread, by the barriers that it has
@@ -232,6 +234,8 @@ static inline bool dmlk_meet_quickly(dmlk_cell *cell, dmlk_record record, uint64
 
 /* The page of an address; NULL: no memory. */
 dmlk_page *dmlk_find_page(dmlk_shader_watch *watch, uint64_t address);
+/* The page of an address if it is there; else NULL. */
+const dmlk_page *dmlk_page_with(const dmlk_pages *pages, uint64_t address);
 /* Gives the page cells of at most 1 << shift bytes, and room for values if `values`. */
 bool dmlk_prepare_page(dmlk_shader_watch *watch, dmlk_page *page, uint32_t shift, bool values);
 void dmlk_free_pages(dmlk_pages *pages);

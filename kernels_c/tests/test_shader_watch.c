@@ -820,6 +820,36 @@ static void compare_footprint(bool written) {
     CHECK_EQUAL(dmlk_shader_footprint(run.watch, address, BYTES, written, NULL, 0), count);
 }
 
+/* The last access of a kind to a byte of the buffer; NULL: none. */
+static const struct access *last_of(uint32_t kind, uint32_t byte) {
+    const struct access *last = NULL;
+    for (uint32_t i = 0; i < all.count; i++) {
+        last = all.accesses[i].kind == kind && covers(&all.accesses[i], byte, false) ? &all.accesses[i] : last;
+    }
+    return last;
+}
+
+/* Who has changed each byte last.  Of a write and an atomic access that nothing orders, or between the same two fences
+ * of a thread, either may be told. */
+static void compare_writers(void) {
+    for (uint32_t byte = 0; byte < BYTES; byte++) {
+        const struct access *write = last_of(WRITE, byte), *atomic = last_of(ATOMIC, byte);
+        const struct access *last = atomic == NULL || (write != NULL && write > atomic) ? write : atomic;
+        dmlk_shader_side side;
+        const bool found = dmlk_shader_last_writer(run.watch, (uint64_t)(uintptr_t)memory + START + byte, &side);
+        CHECK_EQUAL(found, last != NULL);
+        if (found && last != NULL) {
+            CHECK_EQUAL(side.group[0], last->group);
+            CHECK_EQUAL(side.view, 7);
+            const struct access *told = &all.accesses[side.line - 1];
+            CHECK(told == last || told->group == last->group);
+            CHECK(told == last || told->fences == last->fences || !is_before(told, last));
+            CHECK(told == write || told == atomic);
+            CHECK_EQUAL(side.thread, told->thread);
+        }
+    }
+}
+
 /* Which reads of groupshared memory are of bytes that the group has not written. */
 static void compare_unwritten(void) {
     for (uint32_t k = 0; k < all.count; k++) {
@@ -912,6 +942,7 @@ TEST(random_dispatches) {
         compare_footprint(false);
         compare_footprint(true);
         compare_unwritten();
+        compare_writers();
         races += run.result.count;
         exact += !all.is_mixed;
         dmlk_shader_watch_free(run.watch);

@@ -50,6 +50,36 @@ TEST(every_group_runs_once) {
     }
 }
 
+static uint32_t places[60]; /* when each group ran */
+static uint32_t so_far;
+
+static void note_place(const dmlk_shader_call *call, uint32_t x, uint32_t y, uint32_t z, uint8_t *shared,
+                       uint8_t *frames) {
+    (void)call, (void)shared, (void)frames;
+    places[x + 5 * y + 20 * z] = so_far++;
+}
+
+TEST(groups_run_in_the_reverse_order) {
+    dmlk_shader_fault fault;
+    dmlk_shader_call call = call_of(note_place, &fault, 5, 4, 3);
+    for (uint64_t order = 0; order < 4; order++) {
+        uint32_t before[60];
+        call.order = order << 21 | order;
+        for (call.backwards = 0; call.backwards < 2; call.backwards++) {
+            const int threads = dmlk_threads();
+            dmlk_set_threads(call.backwards ? 4 : 1);
+            so_far = 0;
+            CHECK_EQUAL(dmlk_run_shader(&call), DMLK_OK);
+            dmlk_set_threads(threads);
+            CHECK_EQUAL(so_far, 60);
+            for (int i = 0; i < 60 && call.backwards; i++) {
+                CHECK_EQUAL(places[i], 59 - before[i]);
+            }
+            memcpy(before, places, sizeof before);
+        }
+    }
+}
+
 TEST(a_limit_stops_every_thread) {
     dmlk_shader_fault fault;
     dmlk_shader_call call = call_of(endless, &fault, 64, 1, 1);
@@ -107,6 +137,7 @@ TEST(a_fault_ends_the_dispatch) {
 int main(void) {
     dmlk_split_everything();
     RUN(every_group_runs_once);
+    RUN(groups_run_in_the_reverse_order);
     RUN(a_limit_stops_every_thread);
     RUN(the_host_stops_what_has_time_left);
     RUN(a_limit_is_of_one_dispatch);

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import platform
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
-from dmlemu.shaders import read_container, read_module
+from dmlemu.shaders import native, read_container, read_module
 from dmlemu.shaders.dxc import CompilerMissing, compile_hlsl
 from dmlemu.shaders.operations import OPERATIONS
+from dmlemu_hw.kernels import instruction_sets
 from thorough import part_of
 
 from . import ours
@@ -298,3 +300,50 @@ def test_conversions_are_clamped(cast: str, expected: list[int], type: str) -> N
     a = np.array([np.nan, np.inf, -np.inf, 3e9, -1.5, 1e20], TYPES[type].dtype)
     found = run(f"o.Store(4 * i, {cast});", 6, a, a, type=type)
     assert not Expected(np.array(expected, np.uint32)).difference(found)
+
+
+# --- CPUs that lack instructions ---
+
+SETS = [name for name in ("generic", "avx2", "avx512") if instruction_sets()[name]]
+
+
+@pytest.fixture(params=SETS if platform.machine() == "x86_64" else [])
+def instructions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Code is for the CPUs of that set alone."""
+    monkeypatch.setenv("DMLEMU_ISA", request.param)
+    native._compile.cache_clear()
+    yield request.param
+    native._compile.cache_clear()
+
+
+def test_halves_on_each_cpu(instructions: str) -> None:
+    """Every half as a float, and floats around every half as halves; without F16C these are calls."""
+    source = """StructuredBuffer<float16_t> a : register(t0); StructuredBuffer<float> b : register(t1);
+RWStructuredBuffer<float> wide : register(u0); RWStructuredBuffer<float16_t> narrow : register(u1);
+[numthreads(64, 1, 1)] void main(uint3 at : SV_DispatchThreadID)
+{ wide[at.x] = float(a[at.x]); narrow[at.x] = float16_t(b[at.x]); }"""
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    bits = halves.astype(np.float32).view(np.uint32) + np.random.default_rng(1).integers(0, 1 << 14, 1 << 16)
+    floats = bits.astype(np.uint32).view(np.float32)
+    buffers = {"t0": structured(halves), "t1": structured(floats)}
+    buffers |= {
+        "u0": structured(np.zeros(1 << 16, np.float32)),
+        "u1": structured(np.zeros(1 << 16, np.float16)),
+    }
+    case = Case("one", source, buffers, (1024, 1, 1), target="cs_6_2", arguments=("-enable-16bit-types",))
+    found = ours.run(case, 16)
+    with np.errstate(over="ignore"):
+        assert not Expected(halves.astype(np.float32)).difference(found["u0"])
+        assert not Expected(floats.astype(np.float16)).difference(found["u1"])
+
+
+def test_roundings_on_each_cpu(instructions: str) -> None:
+    a = np.float32([0.5, 1.5, -2.5, 2.4999998, -0.2, 8388609, 1e30, -1e30])
+    body = "o.Store(4 * i, asuint(round(a[i]))); o.Store(32 + 4 * i, asuint(floor(a[i]) + frac(a[i])));"
+    expected = np.concatenate([np.round(a), np.floor(a) + (a - np.floor(a))])
+    assert not Expected(expected).difference(run(body, 8, a, a, type="float"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_shaders_on_each_cpu(instructions: str, seed: int) -> None:
+    agree(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 from .container import Container, Program
 from .errors import MalformedShader, ShaderError, UnsupportedShader
 from .module import read_module
+from .orders import order_matters
 from .program import write_program
 from .ranges import Range, read_ranges, threads_of
 from .values import Module
@@ -48,6 +50,8 @@ class CompiledShader:
     """A hash of what was compiled, and how."""
     denormals: str = "any"
     """What becomes of denormal FLOAT32 numbers: ``ftz`` (they are 0), ``preserve`` or ``any``."""
+    order_matters: bool = False
+    """Whether what it computes may depend on the order of its groups, without a race."""
     code: Any = None
     """What owns the native code."""
 
@@ -128,6 +132,7 @@ def _compile(key: _Key) -> CompiledShader:
         (frame + 63 & ~63) * waiting,
         key.hash + bytes([key.lanes, key.checked]),
         _denormals(module),
+        order_matters(module),
         engine,
     )
 
@@ -174,6 +179,15 @@ def _calls(module: Module, name: str) -> bool:
 # --- LLVM ---
 
 _lock = threading.Lock()
+_CALLED = {
+    "__extendhfsf2": "dmlk_shader_from_half",
+    "__truncsfhf2": "dmlk_shader_to_half",
+    "roundevenf": "dmlk_shader_round_even",
+    "roundeven": "dmlk_shader_round_even_double",
+}
+"""What LLVM calls for halves without F16C, and for roundings without SSE 4.1."""
+_CPUS = {"generic": "x86-64", "avx2": "x86-64-v3", "avx512": "x86-64-v4"}
+"""By ``DMLEMU_ISA``, of x86-64; otherwise the code is for this CPU."""
 
 
 def _llvm() -> Any:
@@ -200,6 +214,8 @@ def _machine() -> Any:
     for name in dir(lib):
         if name.startswith("dmlk_shader_"):
             llvm.add_symbol(name, int(ffi.cast("uintptr_t", ffi.addressof(lib, name))))
+    for symbol, name in _CALLED.items():
+        llvm.add_symbol(symbol, int(ffi.cast("uintptr_t", ffi.addressof(lib, name))))
     return _fresh_machine()
 
 
@@ -226,7 +242,9 @@ def _engine(text: str) -> Any:
 def _fresh_machine() -> Any:
     """The engine owns its machine."""
     llvm = _llvm()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
-    )
+    triple = llvm.get_process_triple()
+    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    named = _CPUS.get(os.environ.get("DMLEMU_ISA", ""))
+    if named is not None and triple.startswith("x86_64"):
+        cpu, features = named, ""
+    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=2, jit=True)

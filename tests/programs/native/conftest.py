@@ -25,7 +25,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         with open(f"{target}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not target.exists():
-                make(target.with_suffix(".part")).rename(target)
+                make(Path(f"{target}.part")).rename(target)
         return target
 
     def build(name: str) -> Path:

@@ -9,7 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toolchain import DMLEMU, HEADERS, HERE, Built, compiled, needs_compiler, needs_headers, reported, run
+from toolchain import (
+    DMLEMU,
+    HEADERS,
+    HERE,
+    Built,
+    compiled,
+    needs_compiler,
+    needs_headers,
+    reported,
+    run,
+    run_alone,
+)
 
 from dmlemu.shaders import dxc
 
@@ -30,6 +41,35 @@ done
 def test_pipelines_run(built: Built, strictness: str) -> None:
     done = run(*DMLEMU, "exec", "--strictness", strictness, built("shaders"), SAXPY, "run")
     assert (done.stdout, reported(done.stderr), done.returncode) == (PRINTED, "", 0)
+
+
+HOST = """
+import ctypes, sys
+import llvmlite.binding as llvm
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+machine = llvm.Target.from_default_triple().create_target_machine()
+module = llvm.parse_assembly("define i32 @answer() { ret i32 42 }")
+engine = llvm.create_mcjit_compiler(module, machine)
+engine.finalize_object()
+answer = ctypes.CFUNCTYPE(ctypes.c_int)(engine.get_function_address("answer"))
+assert answer() == 42
+library, *words = map(str.encode, sys.argv[1:])
+arguments = (ctypes.c_char_p * 4)(b"shaders", *words, None)
+status = ctypes.CDLL(library.decode()).main(3, arguments)
+assert answer() == 42
+sys.exit(status)
+"""
+
+
+@pytest.mark.parametrize("how", ["run", "refuse"])
+@pytest.mark.parametrize("mode", ["direct", "isolated"])
+def test_a_python_program_with_an_llvm_of_its_own(built: Built, mode: str, how: str) -> None:
+    """In isolated mode a second copy of llvmlite makes the code of shaders."""
+    variables = {"DMLEMU_CAPI_MODE": mode, "DMLEMU_STRICTNESS": "strict"}
+    done = run_alone(sys.executable, "-c", HOST, built("shaders.so"), SAXPY, how, **variables)
+    assert (done.stdout, done.returncode) == (PRINTED if how == "run" else "done\n", 0), done.stderr
+    assert "a bug of dmlemu" not in done.stderr
 
 
 @pytest.mark.parametrize("strictness", ["runtime", "debug", "strict"])

@@ -230,8 +230,16 @@ def test_PS3_a_stream_has_the_subobjects_of_a_compute_pipeline(shaders: ShaderSt
         create([(kind.CS, CODE), (23, 0)])  # type: ignore[list-item]
     with fails("PS3", INVALID, 1022):
         create({kind.ROOT_SIGNATURE: signature})
-    with pytest.raises(Error, match="subobject PS is not emulated"):
-        create({kind.CS: CODE, kind.PS: b""})
+    create({kind.CS: CODE, kind.ROOT_SIGNATURE: signature, kind.VS: None, kind.PS: b"x", kind.BLEND: 0})
+    with fails("PS3", INVALID, 1022):
+        create({kind.CS: CODE, kind.VS: b"x"})
+    with fails("PS3", INVALID, 1022):
+        create({kind.CS: None, kind.VS: None, kind.PS: b"x"})
+    with fails("PS3", INVALID, 1018):
+        create([(kind.CS, CODE), (kind.BLEND, 0), (kind.BLEND, 0)])
+    for shader in (kind.VS, kind.MS):
+        with pytest.raises(Error, match=f"A pipeline state with the shader {shader.name} is not emulated"):
+            create({kind.CS: None, shader: b"x"})
     with pytest.raises(TypeError):
         create([kind.CS])  # type: ignore[list-item]
 
@@ -624,7 +632,7 @@ def test_CM3_a_root_descriptor_ends_with_its_resource(stage: Stage, shaders: Sha
     report = caught.value.report
     assert report.id == "MEM_OOB_WRITE" and report.d3d12_id == 961
     assert report.message.startswith(
-        "Thread 2 of group (1, 0, 0) writes 4 bytes at byte 24 of 'y', line 7, a"
+        "Thread 2 of group (1, 0, 0) writes 4 bytes at byte 24 of u0 'y', line 7, a"
     )
     assert stage.device.get_device_removed_reason() is HResult.DXGI_ERROR_DEVICE_HUNG
 

@@ -164,3 +164,21 @@ def test_c_and_python_agree_on_which_descriptors_fit() -> None:
             assert view.bytes == 64 and bool(view.flags & lib.DMLK_SHADER_RAW) == is_raw
         del kept
     assert len(seen) == 2 * len(Kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "register", "lower", "space", "index", "expected"),
+    [
+        ("y", 1, "u3", 3, 0, 0, "u3 'y'"),
+        ("y", 1, "u3, space2", 3, 2, 0, "u3 (space 2) 'y'"),
+        ("y", 4, "u3 to u6, space2", 3, 2, 1, "u4 (space 2) 'y[1]'"),
+        ("y", 0, "u3 and all behind it", 3, 0, 7, "u10 'y[7]'"),
+        ("u3, space2", 1, "u3, space2", 3, 2, 0, "u3 (space 2)"),  # its name is not known
+    ],
+)
+def test_a_view_is_called_by_its_register_and_name(
+    name: str, count: int, register: str, lower: int, space: int, index: int, expected: str
+) -> None:
+    where = Source.TABLE, 0, 0, count
+    each = ProgramRange(name, Kind.RAW, UAV, *where, register=register, lower=lower, space=space)
+    assert each.view(index) == expected

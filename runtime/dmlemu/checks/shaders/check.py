@@ -6,7 +6,7 @@ from typing import Any
 
 from dmlemu_hw.events import Foresight, Place
 from dmlemu_hw.programs import Program, WatchedCode
-from dmlemu_hw.shader_watch import Finding, Watched, WatchedView
+from dmlemu_hw.shader_watch import Finding, Side, Watched, WatchedView
 
 from ...diagnostics.declaration import Declaration
 from ..framework.check import Check, on
@@ -14,6 +14,7 @@ from . import messages
 from .messages import Shader, View
 from .rows import (
     SHADER_BARRIER_DIVERGENT,
+    SHADER_GROUP_ORDER,
     SHADER_INACTIVE_LANE,
     SHADER_OUT_OF_BOUNDS,
     SHADER_RACE,
@@ -38,8 +39,13 @@ _CHECKS: dict[str, Declaration] = {
     "WAIT_IN_VAIN": SHADER_BARRIER_DIVERGENT,
     "LANE_OUTSIDE": SHADER_WAVE_SIZE,
     "LANE_INACTIVE": SHADER_INACTIVE_LANE,
+    "ORDER": SHADER_GROUP_ORDER,
+    "ORDER_COUNTER": SHADER_GROUP_ORDER,
+    "ORDER_ENDLESS": SHADER_GROUP_ORDER,
 }
 """By the kind of a finding.  An access outside of a root descriptor removes the device, which says it."""
+
+_IN_VIEWS = {"RACE", "RACE_SAME", "OUTSIDE", "ORDER", "ORDER_COUNTER"}
 
 
 class Shaders(Check, Foresight):
@@ -58,18 +64,15 @@ class Shaders(Check, Foresight):
         for found in event.findings:
             check = _CHECKS.get(found.kind)
             if check is not None:
-                view = (
-                    event.views.get(found.later.view)
-                    if found.kind in ("RACE", "RACE_SAME", "OUTSIDE")
-                    else None
-                )
+                at = event.views.get(_side(found).view) if found.kind in _IN_VIEWS else None
+                view = None if at is None else _view(program, at, found.kind == "ORDER_COUNTER")
                 self.report(
                     check.id,
-                    _message(shader, found, None if view is None else _view(program, view), code),
+                    _message(shader, found, view, code),
                     operation=f"{command.place}, {program.label}",
                     context=(command.context,),
                     cause=(command.command.site or program.label, *_cause(found)),
-                    **self._place(found, view),
+                    **self._place(found, at),
                 )
         if event.dropped or event.unchecked:
             text = messages.unchecked(program.label, event.dropped, event.unchecked)
@@ -77,15 +80,20 @@ class Shaders(Check, Foresight):
 
     def _place(self, found: Finding, view: WatchedView | None) -> dict[str, Any]:
         """The buffer, and its bytes."""
-        if view is None or not view.address or found.offset >= view.size:
+        if view is None or not view.address or found.offset >= view.size or found.kind == "ORDER_COUNTER":
             return {}
         first = view.address + found.offset
-        ranges = (self.names.bytes(first, first + min(4, found.later.bytes)),)
+        size = len(found.values[0]) or min(4, found.later.bytes)
+        ranges = (self.names.bytes(first, first + size),)
         return {"object": self.names.buffer(first) or "", "ranges": ranges}
 
 
 def _message(shader: Shader, found: Finding, view: View | None, code: WatchedCode) -> str:
     kind = found.kind
+    if kind == "ORDER_ENDLESS":
+        return messages.endless(found)
+    if kind.startswith("ORDER") and view is not None:
+        return messages.order(shader, found, view)
     if "RACE" in kind:
         return messages.race(shader, found, view)
     if kind == "OUTSIDE" and view is not None:
@@ -99,12 +107,19 @@ def _message(shader: Shader, found: Finding, view: View | None, code: WatchedCod
     return messages.lane(shader, found, code.lanes)
 
 
-def _view(program: Program, view: WatchedView) -> View:
-    if view.operand >= len(program.ranges):
-        return View(f"descriptor {view.register} of ResourceDescriptorHeap", view.stride, view.size)
-    each = program.ranges[view.operand]
-    index = "" if each.count == 1 else f"[{view.register}]"
-    return View(f"{each.title}{index}", view.stride, view.size)
+def _side(found: Finding) -> Side:
+    """That whose view is told: of a number that was not written in the reverse order, the other one."""
+    return found.later if found.later.access else found.earlier
+
+
+def _view(program: Program, view: WatchedView, of_counter: bool) -> View:
+    if view.operand < len(program.ranges):
+        name = program.ranges[view.operand].view(view.register)
+    else:
+        name = f"descriptor {view.register} of ResourceDescriptorHeap"
+    if of_counter:
+        return View(f"the counter of {name}", 0, 4, "UINT32")
+    return View(name, view.stride, view.size, view.number)
 
 
 def _cause(found: Finding) -> tuple[Any, ...]:

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from dmlemu_hw.shader_watch import Finding, Side
 
 from ...errors import capital
 
-__all__ = ["Shader", "View", "barrier", "lane", "outside", "race", "shared_outside", "unchecked", "unwritten"]
+__all__ = [
+    "Shader",
+    "View",
+    "barrier",
+    "endless",
+    "lane",
+    "order",
+    "outside",
+    "race",
+    "shared_outside",
+    "unchecked",
+    "unwritten",
+]
 
 _VERBS = {"read": "reads", "write": "writes", "atomic": "atomically changes"}
 _AFTER = {"read": "reads them", "write": "writes them", "atomic": "atomically changes them"}
@@ -31,12 +45,13 @@ class View(NamedTuple):
     """A view, in words.
 
     ``name``: ``"u0 'values'"``, with its index in an array.  ``stride``: bytes of an element, or 0.
-    ``size``: its bytes.
+    ``size``: its bytes.  ``number``: the type of its numbers, ``"FLOAT32"``.
     """
 
     name: str
     stride: int
     size: int
+    number: str
 
     def part(self, offset: int, size: int) -> str:
         """``bytes [40, 44) of u0 'values' (element 10)``."""
@@ -74,6 +89,44 @@ def race(shader: Shader, found: Finding, view: View | None) -> str:
     return (
         f"{capital(shader.thread(earlier))} {_VERBS[earlier.access]} {place}{_line(earlier)}, and "
         f"{shader.thread(later)} {_AFTER[later.access]}{_line(later)}{same}: {between}{_others(found)}."
+    )
+
+
+def order(shader: Shader, found: Finding, view: View) -> str:
+    """A number that depends on the order of groups."""
+    size = len(found.values[0])
+    place = capital(view.part(found.offset, size))
+    verb = "is" if size == 1 else "are"
+    more = f"; {found.count - 1} more numbers differ" if found.count > 1 else ""
+    once, again = (_number(each, view.number) for each in found.values)
+    return (
+        f"{place} {verb} {once} in one order of the groups, and {again} in the reverse one: "
+        f"{_writer(shader, found.earlier)} in the one, and {_writer(shader, found.later)} in the other{more}."
+    )
+
+
+def _number(data: bytes, type: str) -> str:
+    """The bytes as a number of that type, or else as an integer; atomic sums of floats are said to be UINT32."""
+    dtype = np.dtype(type.lower())
+    value = np.frombuffer(data, dtype if dtype.itemsize == len(data) else f"<u{len(data)}")[0]
+    if value.dtype == np.uint32 and 1e-9 < abs(float(value.view(np.float32))) < 1e9:
+        return f"{value} ({value.view(np.float32)} as a float)"
+    return str(value)
+
+
+def _writer(shader: Shader, side: Side) -> str:
+    """Of an atomic operation it is not known whether it has changed the number."""
+    if not side.access:
+        return "nobody writes there"
+    what = "does the last atomic operation there" if side.access == "atomic" else "writes there last"
+    return f"{shader.thread(side)} {what}{_line(side)}"
+
+
+def endless(found: Finding) -> str:
+    """A dispatch that waits for the order in which groups happened to run."""
+    return (
+        f"The dispatch ends in one order of the groups, and in the reverse one it did not within "
+        f"{found.seconds:.1f} seconds: a group waits for another, and no document promises that this one runs."
     )
 
 

@@ -50,6 +50,24 @@ SHADER_RACE_SAME_VALUE = SHADERS.reported(
     rule=_BARRIERS,
 )
 
+SHADER_GROUP_ORDER = SHADERS.reported(
+    "SHADER_GROUP_ORDER",
+    "a result of a dispatch depends on the order in which its groups run, without a race",
+    Severity.INFO,
+    When.EXECUTE,
+    "Groups run in any order, and in another one each time. Where they exchange values by atomic operations, "
+    "that may decide which of them stays, or in which order FLOAT32 numbers are added. A dispatch of several "
+    "groups whose atomic operations could do so is run once more in the reverse order, and what is told is what "
+    "differs: it is a fact, and no mistake where the program knows. The same numbers in another order, as append "
+    "makes them, are not told. The second run takes about as long as the dispatch on one thread, and a third, for "
+    "the threads that are named, only follows where something differs; a dispatch whose atomic operations only "
+    "add, or collect bits, minima or maxima, is not run again. Other orders than these two may differ, too: under "
+    "chaos each run draws one.",
+    "Let the value alone decide: InterlockedMin() or InterlockedMax() of a key in place of the first or last "
+    "group to come; sums of integers, or a number for each group and a second dispatch that adds them.",
+    rule="HLSL, InterlockedExchange, InterlockedCompareExchange and InterlockedAdd: original_value",
+)
+
 SHADER_OUT_OF_BOUNDS = SHADERS.reported(
     "SHADER_OUT_OF_BOUNDS",
     "a thread accesses bytes outside of its view",

@@ -264,9 +264,9 @@ class Device(NumberedMethods):
         """As :meth:`create_compute_pipeline_state`, from subobjects: their types and values, in any order
         (PS3).
 
-        The values are those of the fields of :class:`ComputePipelineStateDesc`.  Mirrors
-        ``ID3D12Device2::CreatePipelineState`` (nf-d3d12-id3d12device2-createpipelinestate).  E_NOTIMPL: a
-        subobject of another pipeline.
+        The values are those of the fields of :class:`ComputePipelineStateDesc`; subobjects of other pipelines
+        are ignored.  Mirrors ``ID3D12Device2::CreatePipelineState``
+        (nf-d3d12-id3d12device2-createpipelinestate).  E_NOTIMPL: VS or MS is given, and not None.
         """
         return pipelines.create_pipeline_state(self.context, stream)
 

@@ -124,7 +124,9 @@ def _bind(each: Range, bound: list[_Bound], signature: RootSignature) -> Program
     if parameter.type is RootParameterType.TYPE_32BIT_CONSTANTS:
         words = parameter.words
         where = Source.CONSTANTS, parameter.word, 0, words
-        return ProgramRange(name, kind, descriptor, *where, register=each.register)
+        return ProgramRange(
+            name, kind, descriptor, *where, register=each.register, lower=each.lower, space=each.space
+        )
     if parameter.type is RootParameterType.DESCRIPTOR_TABLE:
         source, first = Source.TABLE, found.first + each.lower - found.lower
     else:
@@ -151,6 +153,8 @@ def _bind(each: Range, bound: list[_Bound], signature: RootSignature) -> Program
         each.counter,
         found.is_volatile,
         each.register,
+        each.lower,
+        each.space,
     )
 
 

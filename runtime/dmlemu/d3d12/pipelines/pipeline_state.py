@@ -147,10 +147,14 @@ def create_compute_pipeline_state(
 def create_pipeline_state(
     context: DeviceContext, stream: Mapping[Any, Any] | Iterable[tuple[Any, Any]]
 ) -> PipelineState:
-    """``ID3D12Device2::CreatePipelineState``."""
+    """``ID3D12Device2::CreatePipelineState``.
+
+    What kind of pipeline it is, VS, MS and CS say: one of them is given, and subobjects of other kinds are
+    ignored (ns-d3d12-d3d12_pipeline_state_stream_desc).
+    """
     operation = "CreatePipelineState"
     context.check_alive(operation)
-    fields: dict[str, Any] = {}
+    found: dict[PipelineStateSubobjectType, Any] = {}
     rows = list(stream.items()) if isinstance(stream, Mapping) else sequence(stream, "stream")
     for i, row in enumerate(rows):
         field = f"pPipelineStateSubobjectStream[{i}]"
@@ -160,20 +164,26 @@ def create_pipeline_state(
         if kind not in list(PipelineStateSubobjectType):
             raise PS3.unknown(field=field, given=kind)
         kind = PipelineStateSubobjectType(kind)
-        name = _OF_COMPUTE.get(kind)
-        if name is None:
-            raise not_implemented(
-                operation, f"A pipeline state with the subobject {kind.name}", _ONLY_COMPUTE
-            )
-        if name in fields:
+        if kind in found:
             raise PS3.twice(field=field, given=kind)
-        fields[name] = row[1]
-    if "cs" not in fields:
+        found[kind] = row[1]
+    shaders = [kind.name for kind in _FIRST_SHADERS if found.get(kind) is not None]
+    if not shaders:
         raise PS3.no_shader()
+    if len(shaders) > 1:
+        raise PS3.several(given=f"subobjects {' and '.join(shaders)}")
+    if shaders != ["CS"]:
+        raise not_implemented(operation, f"A pipeline state with the shader {shaders[0]}", _ONLY_COMPUTE)
+    fields = {name: found[kind] for kind, name in _OF_COMPUTE.items() if kind in found}
     return create_compute_pipeline_state(context, ComputePipelineStateDesc(**fields), operation)
 
 
-_ONLY_COMPUTE = "Compute pipelines have CS, ROOT_SIGNATURE, NODE_MASK, CACHED_PSO and FLAGS."
+_FIRST_SHADERS = (
+    PipelineStateSubobjectType.CS,
+    PipelineStateSubobjectType.VS,
+    PipelineStateSubobjectType.MS,
+)
+_ONLY_COMPUTE = "Pipelines of compute shaders are: a stream whose only shader of VS, MS and CS is CS."
 
 
 # --- the shader ---
@@ -252,7 +262,8 @@ def _watched_code(container: Container, shader: CompiledShader) -> WatchedCode |
         return None
     if found is shader:
         return None
-    return WatchedCode(found.address, found.threads, found.wave, found.shared_bytes, found.frame_bytes, found)
+    sizes = found.shared_bytes, found.frame_bytes
+    return WatchedCode(found.address, found.threads, found.wave, *sizes, found.order_matters, found)
 
 
 def _root_signature(

@@ -158,8 +158,8 @@ class PS2(Rule):
 
 class PS3(Rule):
     says = (
-        "CreatePipelineState: the stream has each subobject once, and a compute shader among them; those of other "
-        "pipelines are refused by name."
+        "CreatePipelineState: the stream has each subobject once; of VS, MS and CS one is given, CS, and the others "
+        "are missing or NULL. Subobjects of other pipelines are ignored; graphics pipelines are refused by name."
     )
     call = "ID3D12Device2::CreatePipelineState"
 
@@ -181,6 +181,13 @@ class PS3(Rule):
         field="pPipelineStateSubobjectStream",
         given="no subobject CS",
         expected="a subobject CS",
+        message_id=MessageId.CREATEPIPELINESTATE_CANNOT_DEDUCE_TYPE,
+    )
+    several = Breach(
+        PIPELINE_DESC,
+        "The stream has shaders of several kinds of pipelines.",
+        field="pPipelineStateSubobjectStream",
+        expected="one of VS, MS and CS; the others NULL",
         message_id=MessageId.CREATEPIPELINESTATE_CANNOT_DEDUCE_TYPE,
     )
 

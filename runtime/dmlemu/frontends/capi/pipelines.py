@@ -29,12 +29,38 @@ _STREAM = struct.Struct("@QQ")
 _MOST_STREAM = 1 << 16  # bytes; one of all subobjects has less than 1000
 # Each subobject is a type and its value, and begins at the alignment of a pointer.
 _SUBOBJECTS = {
-    Subobject.ROOT_SIGNATURE: struct.Struct("@IQ"),
-    Subobject.CS: struct.Struct("@IQQ"),
-    Subobject.NODE_MASK: struct.Struct("@II"),
-    Subobject.CACHED_PSO: struct.Struct("@IQQ"),
-    Subobject.FLAGS: struct.Struct("@II"),
+    kind: struct.Struct(layout)
+    for layout, kinds in {
+        "@IQ": (Subobject.ROOT_SIGNATURE,),
+        "@IQQ": (Subobject.CS, Subobject.VS, Subobject.MS, Subobject.CACHED_PSO),
+        "@II": (Subobject.NODE_MASK, Subobject.FLAGS),
+    }.items()
+    for kind in kinds
 }
+_IGNORED = {  # offset and size of the values of graphics
+    Subobject.PS: (8, 16),
+    Subobject.DS: (8, 16),
+    Subobject.HS: (8, 16),
+    Subobject.GS: (8, 16),
+    Subobject.STREAM_OUTPUT: (8, 32),
+    Subobject.BLEND: (4, 328),
+    Subobject.SAMPLE_MASK: (4, 4),
+    Subobject.RASTERIZER: (4, 44),
+    Subobject.DEPTH_STENCIL: (4, 52),
+    Subobject.INPUT_LAYOUT: (8, 16),
+    Subobject.IB_STRIP_CUT_VALUE: (4, 4),
+    Subobject.PRIMITIVE_TOPOLOGY: (4, 4),
+    Subobject.RENDER_TARGET_FORMATS: (4, 36),
+    Subobject.DEPTH_STENCIL_FORMAT: (4, 4),
+    Subobject.SAMPLE_DESC: (4, 8),
+    Subobject.DEPTH_STENCIL1: (4, 56),
+    Subobject.VIEW_INSTANCING: (8, 24),
+    Subobject.AS: (8, 16),
+    Subobject.DEPTH_STENCIL2: (4, 60),
+    Subobject.RASTERIZER1: (4, 44),
+    Subobject.RASTERIZER2: (4, 40),
+}
+_SUBOBJECTS |= {kind: struct.Struct(f"@I{at - 4 + size}x") for kind, (at, size) in _IGNORED.items()}
 
 
 class ID3D12RootSignature(D3D12Child, of=d3d12.RootSignature):
@@ -77,9 +103,9 @@ def _bytes(address: int, size: int, field: str, operation: str) -> bytes | None:
 
 
 def read_stream(address: int) -> list[tuple[Any, Any]]:
-    """The subobjects of a D3D12_PIPELINE_STATE_STREAM_DESC; one of another pipeline is the last.
+    """The subobjects of a D3D12_PIPELINE_STATE_STREAM_DESC; one that is not known is the last.
 
-    Its size is not known here, and the call refuses it by name.
+    Its size is not known, and the call refuses it.  Those of graphics, but for VS and MS, are None.
     """
     operation, field = "CreatePipelineState", "pDesc.pPipelineStateSubobjectStream"
     if not address:
@@ -109,6 +135,8 @@ def read_stream(address: int) -> list[tuple[Any, Any]]:
 
 
 def _value(kind: int, row: tuple[int, ...], field: str, operation: str) -> Any:
+    if not row:
+        return None
     if kind == Subobject.ROOT_SIGNATURE:
         return thing(row[0], d3d12.RootSignature, field, operation)
     if len(row) == 1:
