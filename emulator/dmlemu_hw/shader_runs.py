@@ -133,14 +133,15 @@ class ShaderRuns:
         if 0 in packet.groups:
             return 0
         call = self._call(program, packet)
-        is_late = ffi.new("int *")
         code = program.watched if ahead is not None else None
-        watch = ahead.watch(call, code) if ahead is not None and code is not None else None
-        status = lib.dmlk_run_shader_within(call.call, self.limit, is_late)
-        if watch is not None and ahead is not None:
-            ahead.add(watch, call)
+        if ahead is not None and code is not None:
+            status, is_late = ahead.run(call, code, self.limit)
+        else:
+            late = ffi.new("int *")
+            status = lib.dmlk_run_shader_within(call.call, self.limit, late)
+            is_late = bool(late[0])
         if status != lib.DMLK_OK:
-            raise self._fault(status, bool(is_late[0]), call, packet)
+            raise self._fault(status, is_late, call, packet)
         x, y, z = packet.groups
         return x * y * z * program.threads
 

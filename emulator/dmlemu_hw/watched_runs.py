@@ -53,23 +53,31 @@ class Ahead:
         self.fault: GpuFault | None = None
         written = [(each.host, each.size) for each in self.spans if each.access & WRITE]
         self._written = joined_spans(written)
-        self._before = [_bytes_at(host, size)[:] for host, size in self._written]
+        self._before = self._contents()
         self._after: list[bytes] = []
+        self._has_run = False
 
-    def watch(self, call: Any, code: WatchedCode) -> Watch:
-        """Makes a ``_Call`` run the watched code."""
-        x, y, z = code.threads
-        watch = Watch(x * y * z, code.lanes, code.shared_bytes)
+    def run(self, call: Any, code: WatchedCode, limit: float) -> tuple[int, bool]:
+        """Runs a ``_Call``, watched: in parts, and if that leaves doubts once more, one group after another.
+
+        Returns the status, and whether it was stopped after ``limit`` seconds.
+        """
         call.call.run = ffi.cast("dmlk_shader_group *", code.address)
         call.call.shared_bytes, call.call.frame_bytes = code.shared_bytes, code.frame_bytes
-        call.call.watch = watch.pointer
         for number in range(len(call.program.ranges)):
             _mark_read_only(call.ranges[number].views, call.ranges[number].count, self._written)
-        return watch
+        before, self._has_run = self._contents() if self._has_run else self._before, True
+        status, is_late, watch = _run(call, code, limit, in_parts=True)
+        if watch.doubtful and (status != lib.DMLK_STOPPED or is_late):  # the host wants no other run
+            self._put(before)
+            call.fault.kind = 0
+            status, is_late, watch = _run(call, code, limit, in_parts=False)
+        self._add(watch, call)
+        return status, is_late
 
     def take_back(self) -> None:
         """Keeps what was written, and restores the memory."""
-        self._after = [_bytes_at(host, size)[:] for host, size in self._written]
+        self._after = self._contents()
         self._put(self._before)
         self._before = []
 
@@ -85,13 +93,16 @@ class Ahead:
         found = tuple(self.findings), self.views, self.dropped, self.unchecked
         return Watched(*place, self.program, *found)
 
+    def _contents(self) -> list[bytes]:
+        return [_bytes_at(host, size)[:] for host, size in self._written]
+
     def _put(self, contents: list[bytes]) -> None:
         for (host, size), content in zip(self._written, contents, strict=True):
             _bytes_at(host, size)[:] = content
 
-    def add(self, watch: Watch, call: Any) -> None:
+    def _add(self, watch: Watch, call: Any) -> None:
         """A dispatch has run; ``call`` is its ``_Call``."""
-        findings = watch.finish()
+        findings = watch.findings
         if not self.findings:
             self.findings = findings
             ids = {side.view for each in findings for side in (each.later, each.earlier) if side.access}
@@ -108,6 +119,17 @@ class Ahead:
         host = int(ffi.cast("uintptr_t", view.base))
         inside = (each.address + host - each.host for each in self.spans if 0 <= host - each.host < each.size)
         return WatchedView(operand, index, next(inside, 0), view.bytes, view.stride)
+
+
+def _run(call: Any, code: WatchedCode, limit: float, *, in_parts: bool) -> tuple[int, bool, Watch]:
+    """The status, whether it was stopped after ``limit`` seconds, and what watched it."""
+    x, y, z = code.threads
+    watch = Watch(x * y * z, code.lanes, code.shared_bytes, in_parts=in_parts)
+    is_late = ffi.new("int *")
+    call.call.watch = watch.pointer
+    status = lib.dmlk_run_shader_within(call.call, limit, is_late)
+    watch.finish()
+    return status, bool(is_late[0]), watch
 
 
 def _mark_read_only(views: Any, count: int, written: Sequence[tuple[int, int]]) -> None:

@@ -1,6 +1,7 @@
 /* The analysis of a watched dispatch: what each finding is told for, what must be silent, and random dispatches
  * compared with a comparison of all pairs of accesses. */
 #include "device.h"
+#include "parallel.h"
 #include "watch.h"
 
 #define READ DMLK_SHADER_READ
@@ -1126,6 +1127,92 @@ TEST(rows_are_told_like_lanes) {
     CHECK(findings > 10000 && silent > 1);
 }
 
+/* --- a dispatch on several threads --- */
+
+#define SLICE 64 /* bytes of each group */
+#define PART_GROUPS 12
+#define SHARED_OFTEN 16 /* of so many accesses, one may be of another group's slice, in some dispatches */
+
+static uint64_t parts_seed;
+
+static uint32_t drawn(uint64_t *state, uint32_t below) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33) % below;
+}
+
+/* One random access; most are of the group's own slice, or reads of a table that nobody writes. */
+static void access_of_group(const dmlk_shader_call *call, uint32_t group, uint64_t *state) {
+    const bool strays = parts_seed % 4 == 0 && drawn(state, SHARED_OFTEN) == 0;
+    const bool is_atomic = parts_seed % 8 == 1 && drawn(state, SHARED_OFTEN) == 0;
+    const uint32_t slice = strays ? drawn(state, PART_GROUPS) : group, bytes = drawn(state, 4) == 0 ? 2 : 4;
+    const uint32_t kind = is_atomic ? ATOMIC : READ + drawn(state, 2), line = 1 + drawn(state, 5);
+    const bool is_table = kind == READ && drawn(state, 2) == 0;
+    const uint8_t values[DMLK_MOST_LANES * 4] = {0};
+    dmlk_watched_wave wave = {.group = {group, 0, 0}, .first = LANES * drawn(state, 2), .lanes = LANES};
+    const uint64_t row = wave.first * (uint64_t)bytes; /* of its own for each wave */
+    const uint64_t offset = is_table ? 2 * 4096 + 4 * drawn(state, 64) : slice * SLICE + row + (bytes == 2 ? 32 : 0);
+    dmlk_shader_accessed_row(call, &wave, line, kind, call->ranges->views, offset, bytes, bytes,
+                             kind == WRITE && drawn(state, 2) == 0 ? values : NULL, LANES == 4 ? 15 : 0);
+}
+
+static void group_of_parts(const dmlk_shader_call *call, uint32_t x, uint32_t y, uint32_t z, uint8_t *shared,
+                           uint8_t *frames) {
+    (void)y, (void)z, (void)shared, (void)frames;
+    uint64_t state = parts_seed << 8 | x;
+    for (uint32_t i = 0; i < 12; i++) {
+        access_of_group(call, x, &state);
+    }
+}
+
+/* The dispatch of the seed, by a watch that the caller frees. */
+static dmlk_shader_watch *watch_parts(uint32_t in_parts, dmlk_shader_watch_result *result) {
+    const dmlk_shader_watch_options options = {.threads = 8,
+                                        .lanes = LANES,
+                                        .most_findings = 1000,
+                                        .most_bytes = UINT64_C(1) << 30,
+                                        .in_parts = in_parts};
+    const dmlk_shader_view view = {.base = memory, .bytes = sizeof memory, .id = 1};
+    const dmlk_shader_range range = {.views = &view, .count = 1};
+    dmlk_shader_fault fault = {0};
+    const dmlk_shader_call call = {.run = group_of_parts,
+                                   .ranges = &range,
+                                   .groups = {PART_GROUPS, 1, 1},
+                                   .fault = &fault,
+                                   .order = parts_seed % 3 == 0 ? parts_seed << 20 | 1 : 0,
+                                   .watch = dmlk_shader_watch_new(&options)};
+    CHECK_EQUAL(dmlk_run_shader(&call), DMLK_OK);
+    dmlk_shader_watch_finish(call.watch, result);
+    return call.watch;
+}
+
+/* What is not doubtful in parts has no findings, and the same footprint. */
+TEST(parts_of_a_dispatch) {
+    const int threads = dmlk_threads();
+    uint64_t doubtful = 0, sure = 0, races = 0;
+    dmlk_split_everything();
+    dmlk_set_threads(4);
+    for (parts_seed = 0; parts_seed < 2000 && test_failures == 0; parts_seed++) {
+        dmlk_shader_watch_result result[2];
+        both.watch[0] = watch_parts(0, &result[0]);
+        both.watch[1] = watch_parts(1, &result[1]);
+        CHECK_EQUAL(result[0].is_doubtful, 0);
+        if (result[1].is_doubtful) {
+            CHECK(result[0].count > 0 || parts_seed % 8 == 1); /* nothing but findings and atomic accesses */
+        } else {
+            CHECK_EQUAL(result[0].count, 0);
+            compare_footprints(0);
+            compare_footprints(1);
+        }
+        races += result[0].count > 0;
+        doubtful += result[1].is_doubtful;
+        sure += !result[1].is_doubtful;
+        dmlk_shader_watch_free(both.watch[0]);
+        dmlk_shader_watch_free(both.watch[1]);
+    }
+    CHECK(races > 100 && doubtful > races && sure > 1000);
+    dmlk_set_threads(threads);
+}
+
 int main(void) {
     RUN(threads_that_touch_their_own_bytes);
     RUN(a_race_of_two_groups);
@@ -1179,5 +1266,6 @@ int main(void) {
     RUN(random_dispatches);
     RUN(a_row_that_is_read_with_two_clocks);
     RUN(rows_are_told_like_lanes);
+    RUN(parts_of_a_dispatch);
     return RESULT();
 }

@@ -61,10 +61,7 @@ class Ours:
         container = read_container(compile_hlsl(case.source, case.entry, case.target, case.arguments))
         self.shader = compile_shader(container, checked=checked)
         self.checked = checked
-        self.arrays = [
-            np.frombuffer(bytearray(case.buffers[each.register].data), np.uint8)
-            for each in self.shader.ranges
-        ]
+        self.arrays = [in_pages(case.buffers[each.register].data) for each in self.shader.ranges]
         self.views = ffi.new("dmlk_shader_view[]", len(self.arrays))
         self.ranges = ffi.new("dmlk_shader_range[]", len(self.arrays))
         self.fault = ffi.new("dmlk_shader_fault *")
@@ -87,9 +84,19 @@ class Ours:
             assert lib.dmlk_run_shader(self.call) == 0
             return
         x, y, z = self.shader.threads
-        watch = Watch(x * y * z, self.shader.wave, self.shader.shared_bytes)
+        watch = Watch(x * y * z, self.shader.wave, self.shader.shared_bytes, in_parts=True)
         self.call.watch = watch.pointer
         assert lib.dmlk_run_shader(self.call) == 0
+        assert not watch.finish() and not watch.doubtful
+
+
+def in_pages(data: bytes) -> np.ndarray:
+    """A copy that begins with a page, as buffers of the device do."""
+    room = np.empty(len(data) + 4096, np.uint8)
+    begin = -room.ctypes.data % 4096
+    array = room[begin : begin + len(data)]
+    array[:] = np.frombuffer(data, np.uint8)
+    return array
 
 
 def seconds(run: Callable[[], Any]) -> float:
