@@ -12,7 +12,7 @@ from .formats import formats_of
 from .kernels import ffi, lib, take_interrupt
 from .memory import Memory
 from .packets import DispatchShaderPacket, ExecuteIndirectPacket
-from .programs import Kind, Program, ProgramRange, Source, address_in
+from .programs import Kind, NativeCode, Program, ProgramRange, Source, address_in
 from .shader_views import Table, commands_of, declared, fits, heap_of, program_of, shader_accesses, table_of
 from .watched_runs import Ahead, spans_of
 
@@ -40,15 +40,16 @@ class _Call:
         self.call = ffi.new(
             "dmlk_shader_call *",
             {
-                "run": ffi.cast("dmlk_shader_group *", program.address),
                 "ranges": self.ranges,
                 "groups": list(groups),
-                "shared_bytes": program.shared_bytes,
-                "frame_bytes": program.frame_bytes,
                 "flush": program.flush,
                 "fault": self.fault,
             },
         )
+
+    def set_code(self, code: NativeCode, shared_bytes: int) -> None:
+        self.call.run = ffi.cast("dmlk_shader_group *", code.address)
+        self.call.frame_bytes, self.call.shared_bytes = code.frame_bytes, shared_bytes
 
     def add(self, views: Any, count: int, *kept: Any) -> None:
         """The views of the next range."""
@@ -137,6 +138,7 @@ class ShaderRuns:
         if ahead is not None and code is not None:
             status, is_late = ahead.run(call, code, self.limit)
         else:
+            call.set_code(program.code, program.shared_bytes)
             late = ffi.new("int *")
             status = lib.dmlk_run_shader_within(call.call, self.limit, late)
             is_late = bool(late[0])

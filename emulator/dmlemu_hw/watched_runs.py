@@ -62,8 +62,7 @@ class Ahead:
 
         Returns the status, and whether it was stopped after ``limit`` seconds.
         """
-        call.call.run = ffi.cast("dmlk_shader_group *", code.address)
-        call.call.shared_bytes, call.call.frame_bytes = code.shared_bytes, code.frame_bytes
+        call.set_code(code, code.shared_bytes)
         for number in range(len(call.program.ranges)):
             _mark_read_only(call.ranges[number].views, call.ranges[number].count, self._written)
         before, self._has_run = self._contents() if self._has_run else self._before, True
